@@ -11,11 +11,17 @@ from greenroom.cli.render.words import say
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.ids import AgentId, ArtifactId, BudgetId, MemoryId, StepId, TaskId, TeamId, ThreadId, TimerId
 from greenroom.core.state.agent import AgentRemoved
-from greenroom.core.state.artifact import Artifact, ArtifactWritten
 from greenroom.core.state.budget import LimitReached
 from greenroom.core.state.events import EVENT_TYPES, Event
-from greenroom.core.state.memory import MemoriesCleared, Memory, MemorySaved
-from greenroom.core.state.note import Value, ValueSet
+from greenroom.core.state.knowledge import (
+    Artifact,
+    ArtifactWritten,
+    MemoriesCleared,
+    Memory,
+    MemorySaved,
+    Value,
+    ValueSet,
+)
 from greenroom.core.state.step import StepInterrupted
 from greenroom.core.state.task import TaskPaused, TaskResumed
 from greenroom.core.state.team import Origin, OwnerChanged, TeamForked, TeamPaused, TeamResumed

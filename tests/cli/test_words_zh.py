@@ -9,7 +9,7 @@ from greenroom.core.base.ids import AgentId, BudgetId, StepId, TaskId, TimerId
 from greenroom.core.state.agent import AgentRemoved
 from greenroom.core.state.budget import LimitReached
 from greenroom.core.state.events import Event
-from greenroom.core.state.note import Value, ValueSet
+from greenroom.core.state.knowledge import Value, ValueSet
 from greenroom.core.state.task import TaskPaused, TaskResumed
 from greenroom.core.state.team import OwnerChanged, TeamPaused, TeamResumed
 from greenroom.core.state.timer import TimerFired

@@ -12,8 +12,7 @@ from greenroom.core.ports.codec import decode_event, decode_world, encode_event,
 from greenroom.core.ports.log import StoredEvent
 from greenroom.core.rules.agents import MEMORY
 from greenroom.core.rules.decide import Decided
-from greenroom.core.rules.queue import next_step
-from greenroom.core.rules.wakeups import touched
+from greenroom.core.rules.queue import next_step, touched
 from greenroom.core.state.budget import Budget, LimitsSet
 from greenroom.core.state.events import Event
 from greenroom.core.state.fold import fold

@@ -42,8 +42,8 @@ from greenroom.core.ports.executor import Abilities, Bench, Outcome
 from greenroom.core.ports.log import Store
 from greenroom.core.ports.model import Models, ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
+from greenroom.core.state.knowledge import Note
 from greenroom.core.state.message import Message
-from greenroom.core.state.note import Note
 from greenroom.core.state.portrait import working_memory
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import Stage

@@ -33,8 +33,7 @@ from greenroom.core.rules.intents import (
     ReleaseStep,
     StartStep,
 )
-from greenroom.core.rules.queue import next_step
-from greenroom.core.rules.wakeups import touched
+from greenroom.core.rules.queue import next_step, touched
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.archive import Archived
 from greenroom.core.state.events import Event

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final, TypeVar, cast, get_args
 
-from greenroom.abilities.protocols.schemas import BadSchema, faults
+from greenroom.abilities.protocols.calls import BadSchema, faults
 from greenroom.app.functions import Tool, as_text, group_of, refuse_name
 from greenroom.app.mcp_servers import equipment_of, meet
 from greenroom.app.settings.home import config_folder

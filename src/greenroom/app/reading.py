@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Literal, cast, get_args
 
 from greenroom.abilities.protocols import Acts, NotRun, ProtocolName, flaw, prompt, read
+from greenroom.abilities.protocols.calls import faults
 from greenroom.abilities.protocols.jsons import Unreadable
 from greenroom.abilities.protocols.reading import parsed, tagged
-from greenroom.abilities.protocols.schemas import faults
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.model import ToolSpec

@@ -57,9 +57,9 @@ def parts_of(path: str) -> Parts:
     return tuple(found)
 
 
-def placed(value: str, workspace: str, folder: str = "") -> Place:
-    """Where a path leads that is seen from `folder` in the workspace."""
-    from_root = value if value.startswith("/") else f"{workspace}/{folder}/{value}"
+def placed(value: str, workspace: str) -> Place:
+    """Where a path leads that is seen from the workspace's root."""
+    from_root = value if value.startswith("/") else f"{workspace}/{value}"
     home, parts = parts_of(workspace), parts_of(from_root)
     inside = parts[len(home) :] if parts[: len(home)] == home else None
     return Place(whole=(ROOT, *parts), folded=(ROOT, *map(folded, parts)), inside=inside)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.json import decode
 
 from greenroom.abilities.protocols import Acts, Nothing, NotRun, Policy, ProtocolName, Read, read, write
-from greenroom.abilities.protocols.jsons import Malformed, Unreadable, mended
+from greenroom.abilities.protocols.jsons import Malformed, Unreadable, repair
 from greenroom.abilities.protocols.jsons import decode as decode_strictly
 from greenroom.core.base.records import encode
 from greenroom.core.ports.model import ToolCall
@@ -230,7 +230,7 @@ def test_what_is_run_of_any_text_reads_the_same_when_it_is_written_again(text: s
 def test_what_is_mended_has_one_meaning(text: str) -> None:
     """Whatever is mended is what JSON says where that is JSON, and holds no text that was not there."""
     try:
-        value = mended(text)
+        value = repair(text)
     except Unreadable:
         return
     try:

@@ -16,8 +16,8 @@ from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.rules.intents import AddAgent, AddParticipants, QueueSteps
-from greenroom.core.state.artifact import Artifact, ArtifactWritten
-from greenroom.core.state.artifact import told as told_of
+from greenroom.core.state.knowledge import Artifact, ArtifactWritten
+from greenroom.core.state.knowledge import told as told_of
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Work
 from greenroom.policy.policy import rules_policy

@@ -17,7 +17,7 @@ from greenroom.core.ports.executor import Bench
 from greenroom.core.ports.model import ToolCall
 from greenroom.core.ports.tool import Target
 from greenroom.core.rules.intents import CancelTask
-from greenroom.core.state.note import Note
+from greenroom.core.state.knowledge import Note
 from greenroom.core.state.step import Step, Terms
 from greenroom.core.state.world import World
 from tests.abilities.tools.calling import T1, Caller, caller

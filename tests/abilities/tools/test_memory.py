@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 
 import pytest
 
 from greenroom.abilities.tools import memory
-from greenroom.abilities.tools.memory import ShortTerm, memory_tools
+from greenroom.abilities.tools.memory import memory_tools
 from greenroom.app.toolset.pipeline import ToolPipeline
-from greenroom.core.base.ids import AgentId, MemoryId
-from greenroom.core.ports.executor import Bench
-from greenroom.core.ports.recall import Remembered, Wanted
-from greenroom.core.rules.intents import Consequence
-from greenroom.core.state.memory import Memory, MemoryType
-from greenroom.core.state.step import Effect
+from greenroom.core.base.ids import AgentId
 from greenroom.policy.policy import rules_policy
 from tests.abilities.tools.calling import Caller, caller
 
@@ -23,42 +18,9 @@ ANY = {"content": "The API is slow.", "tags": ["api", " search ", "API", ""]}
 OTHER = {"content": "Tests run with pytest.", "tags": ["tests"]}
 
 
-class Notebook:
-    """Another store: what a long-term one will be to these tools."""
-
-    type: MemoryType = "project_long_term"
-    effect: Effect = "keyed"
-
-    def __init__(self) -> None:
-        self.kept: dict[MemoryId, Memory] = {}
-
-    async def find(self, _: Bench, wanted: Wanted) -> Sequence[Memory]:
-        """All of it."""
-        return [one for _, one in sorted(self.kept.items(), reverse=True) if wanted.fits(one)]
-
-    async def save(self, _: Bench, memories: Sequence[Remembered]) -> tuple[Consequence, ...]:
-        """At once."""
-        for one in memories:
-            name = MemoryId(f"19990101_000000_{len(self.kept):06}")
-            self.kept[name] = Memory(memory_id=name, type=self.type, content=one.content, tags=one.tags, created_at=0)
-        return ()
-
-    async def clear(self, _: Bench, memories: Sequence[MemoryId]) -> tuple[Consequence, ...]:
-        """At once."""
-        for one in memories:
-            del self.kept[one]
-        return ()
-
-
 @pytest.fixture(name="ann")
 async def _ann() -> AsyncIterator[Caller]:
     async with caller(memory_tools()) as found:
-        yield found
-
-
-@pytest.fixture(name="both")
-async def _both() -> AsyncIterator[Caller]:
-    async with caller(memory_tools((ShortTerm(), Notebook()))) as found:
         yield found
 
 
@@ -89,6 +51,8 @@ async def test_what_is_saved_is_found_again_newest_first_with_its_fields(ann: Ca
         ({"words": "pytest", "tags": ["api"]}, []),
         ({"limit": 1}, ["Tests run with pytest."]),
         ({"memory_types": ["short_term"], "words": "tests"}, ["Tests run with pytest."]),
+        ({"tags": ["ap"]}, []),
+        ({"words": "api pytest"}, []),
     ],
 )
 async def test_tags_words_and_a_limit_choose(ann: Caller, asked: dict[str, object], contents: list[str]) -> None:
@@ -148,20 +112,6 @@ async def test_everything_is_cleared_only_when_asked_for_in_so_many_words(ann: C
 
 
 @pytest.mark.req("AG-85", "AG-88")
-async def test_stores_of_other_types_are_chosen_by_type(both: Caller) -> None:
-    long = {**OTHER, "memory_type": "project_long_term"}
-    said = await both.output("save_memory", memories=[ANY, long])
-    assert "Saved in project_long_term" in said
-    assert "pytest" not in await both.output("retrieve_memory", memory_types=["short_term"])
-    assert "slow" not in await both.output("retrieve_memory", memory_types=["project_long_term"])
-    assert (await both.output("retrieve_memory")).count("· tags:") == 2
-    why = await both.error("clear_memory", memory_types=["project_long_term"])
-    assert why.startswith("That would clear every memory of project_long_term.")
-    cleared = await both.output("clear_memory", memory_types=["project_long_term"], all=True)
-    assert cleared.startswith("Cleared 1 memory")
-    assert "slow" in await both.output("retrieve_memory")
-
-
 async def test_a_type_that_no_store_has_is_answered_with_those_that_there_are(ann: Caller) -> None:
     wanted = [{"content": "x", "memory_type": "global_long_term"}]
     said = await ann.error("save_memory", memories=wanted)
@@ -198,11 +148,6 @@ def test_agents_are_told_to_save_and_tidy_in_time_and_to_keep_findings() -> None
         assert "Not for" in card.spec.description
         assert "Example: {" in card.spec.description
         assert (card.group, card.effect) == ("memory", "pure")
-
-
-def test_a_store_outside_makes_the_tools_that_change_it_careful() -> None:
-    effects = [tool.card.effect for tool in memory_tools((ShortTerm(), Notebook()))]
-    assert effects == ["keyed", "pure", "keyed"]
 
 
 async def test_nobody_is_asked_before_something_is_remembered() -> None:

@@ -151,7 +151,7 @@ def test_a_refusal_says_what_there_is_also_when_that_is_nothing() -> None:
     assert "现有：无。" in str(refused("unknown_group", "there", "zh", name="us", there=""))
 
 
-@pytest.mark.parametrize(("name", "near"), [("Ben", "ben"), ("\u0441\u043e\u0440\u0430", "copa")])
+@pytest.mark.parametrize(("name", "near"), [("Ben", "ben"), ("ｃｏｐａ", "copa")])
 def test_an_agent_whose_name_looks_like_it_is_offered(name: str, near: str) -> None:
     assert nobody(name, ("wu", "ben", "copa"), "en").rejected.hint == f"Did you mean {near!r}?"
     assert nobody("eve", ("wu", "ben"), "en").rejected.hint == "There are: ben, wu."

@@ -38,7 +38,7 @@ from greenroom.core.ports.model import (
 from greenroom.core.ports.tool import Ruling
 from greenroom.core.ports.web import Page, WebFault, address
 from greenroom.core.rules.intents import SetLimits
-from greenroom.core.state.note import Note
+from greenroom.core.state.knowledge import Note
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Terms
 from greenroom.core.state.world import World

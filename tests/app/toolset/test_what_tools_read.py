@@ -6,7 +6,7 @@ from pathlib import Path
 
 from greenroom.abilities.tools.memory import origins as of_memories
 from greenroom.core.base.ids import MemoryId
-from greenroom.core.state.memory import Memory
+from greenroom.core.state.knowledge import Memory
 from greenroom.core.state.origin import Labels
 from greenroom.core.state.step import Step
 from tests.gullible.gullible import Call

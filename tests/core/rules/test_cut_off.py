@@ -19,7 +19,7 @@ from greenroom.core.rules.intents import (
     SendMessage,
     SetTimer,
 )
-from greenroom.core.state.note import Note
+from greenroom.core.state.knowledge import Note
 from greenroom.core.state.step import Effect, Prepared, Step, StepCancelling, StepInterrupted, Terms
 from greenroom.core.state.team import OwnerChanged
 from tests.core.house import (

@@ -29,7 +29,7 @@ from greenroom.core.rules.intents import (
     UpdateStageAgentState,
 )
 from greenroom.core.state.approval import Answer, ApprovalAnswered
-from greenroom.core.state.note import Note
+from greenroom.core.state.knowledge import Note
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, StepCancelling, Terms, Work
 from tests.core.house import (

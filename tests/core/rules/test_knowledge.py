@@ -25,9 +25,7 @@ from greenroom.core.rules.intents import (
     SetWorkspace,
     WriteArtifact,
 )
-from greenroom.core.state.artifact import Artifact, ArtifactWritten, told
-from greenroom.core.state.memory import Memory, MemorySaved
-from greenroom.core.state.note import Note
+from greenroom.core.state.knowledge import Artifact, ArtifactWritten, Memory, MemorySaved, Note, told
 from greenroom.core.state.step import Step, StepEnded
 from greenroom.core.state.team import Origin
 from greenroom.core.state.thread import Noticed

@@ -28,8 +28,8 @@ from greenroom.core.rules.intents import (
 )
 from greenroom.core.rules.questions import LONGEST
 from greenroom.core.state.agent import Ability
+from greenroom.core.state.knowledge import POOL, SHOWN
 from greenroom.core.state.message import WaitReleased
-from greenroom.core.state.note import POOL, SHOWN
 from greenroom.core.state.spec import AgentSpec
 from tests.core.house import (
     ANN,

@@ -14,7 +14,7 @@ from greenroom.core.rules.intents import (
     SendMessage,
     StartStep,
 )
-from greenroom.core.rules.waits import waits_for
+from greenroom.core.rules.queue import waits_for
 from greenroom.core.state.message import WaitReleased
 from greenroom.core.state.step import Terms
 from tests.core.house import ANN, BOB, BOSS, CY, HUE, MINUTE, PIA, SYSTEM, T1, T2, House, question, reply, skill

@@ -15,7 +15,7 @@ from greenroom.core.rules.intents import (
     SetLimits,
     StartTask,
 )
-from greenroom.core.rules.wakeups import touched
+from greenroom.core.rules.queue import touched
 from greenroom.core.state.step import Terms
 from tests.core.house import ANN, BOB, BOSS, CY, SPECS, SYSTEM, T1, T2, House, question, reply, tool
 

@@ -19,7 +19,7 @@ from greenroom.core.rules.intents import (
 )
 from greenroom.core.rules.limits import LEAST_TIME, WORKING_TIME
 from greenroom.core.state.budget import Budget, LimitReached
-from greenroom.core.state.note import Note
+from greenroom.core.state.knowledge import Note
 from greenroom.core.state.step import Step, StepCancelling, Terms
 from greenroom.core.state.team import Origin
 from greenroom.core.state.timer import TimerCancelled, TimerSet

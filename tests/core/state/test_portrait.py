@@ -1,10 +1,11 @@
 """Portraits in MAS's own words."""
 
 import json
+from collections.abc import Sequence
 
 import pytest
 
-from greenroom.core.base.ids import AgentId
+from greenroom.core.base.ids import AgentId, TaskId
 from greenroom.core.rules.intents import (
     AddAgent,
     AddTask,
@@ -17,21 +18,21 @@ from greenroom.core.rules.intents import (
     SendMessage,
     UpdateStageAgentCompletion,
 )
-from greenroom.core.state.note import Note
+from greenroom.core.state.knowledge import Note
 from greenroom.core.state.portrait import (
+    Portrait,
     agent_state,
     plain,
+    portray_stage,
     portray_step,
     portray_task,
-    stage_state,
-    step_state,
-    task_state,
     working_memory,
 )
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task
+from greenroom.core.state.world import World
 from tests.core.house import ANN, BOB, BOSS, CY, HUE, PIA, S1, T1, T2, House, plan, question, skill, tool
 
 
@@ -39,6 +40,12 @@ def house_at_work() -> House:
     house = House.furnished(stages=(plan(("one", ANN), ("two", BOB), ("three", ANN)), plan(("four", CY)))).assign()
     house.do(UpdateStageAgentCompletion(stage_id=S1, agent_id=BOB, completion_summary="half"), by=BOB)
     return house.do(PostNote(task_id=T1, content="note well", stage_id=S1), by=ANN)
+
+
+def task_state(world: World, name: TaskId, notes: Sequence[Note] = (), ended: Sequence[Stage] = ()) -> Portrait:
+    """An open task, with its stages."""
+    task = world.tasks[name]
+    return portray_task(task, (*ended, *(world.stages[stage] for stage in task.stages)), notes)
 
 
 @pytest.mark.req("MAS-43", "MAS-44", "MAS-45", "MAS-46", "MAS-47", "MAS-48", "MAS-50", "MAS-51", "MAS-52")
@@ -63,7 +70,7 @@ def test_a_task_in_mas_words() -> None:
 
 @pytest.mark.req("MAS-42", "MAS-53", "MAS-54", "MAS-55", "MAS-56", "MAS-57", "MAS-58")
 def test_a_stage_in_mas_words() -> None:
-    assert stage_state(house_at_work().world, S1) == {
+    assert portray_stage(house_at_work().world.stages[S1]) == {
         "task_id": "t1",
         "stage_id": "t1.s1",
         "stage_intention": "a goal",
@@ -118,7 +125,7 @@ def test_a_step_in_mas_words() -> None:
         ANN, tool("shell", {"command": ["ls"]}, "look around", "see what is there"), stage=S1
     )
     house.queue(ANN, skill("merge", "put it together"))
-    assert step_state(house.world, house.agent(ANN).todo[0]) == {
+    assert portray_step(house.world.steps[house.agent(ANN).todo[0]]) == {
         "task_id": "t1",
         "stage_id": "t1.s1",
         "agent_id": "ann",
@@ -131,7 +138,7 @@ def test_a_step_in_mas_words() -> None:
         "instruction_content": {"command": ["ls"]},
         "execute_result": None,
     }
-    other = step_state(house.world, house.agent(ANN).todo[1])
+    other = portray_step(house.world.steps[house.agent(ANN).todo[1]])
     assert (other["stage_id"], other["text_content"], other["instruction_content"]) == (
         "no_relative",
         "put it together",
@@ -170,7 +177,7 @@ def test_what_is_over_is_portrayed_from_the_archive() -> None:
 @pytest.mark.req("MAS-40")
 def test_a_stage_points_to_agents_and_never_to_steps() -> None:
     house = house_at_work()
-    assert "#" not in json.dumps(stage_state(house.world, S1))
+    assert "#" not in json.dumps(portray_stage(house.world.stages[S1]))
     assert "#" not in json.dumps(task_state(house.world, T1))
 
 
@@ -183,7 +190,7 @@ def test_the_same_work_is_seen_from_the_task_and_from_the_agents() -> None:
     assert isinstance(stages, list)
     allotted = {agent: stage["stage_id"] for stage in reversed(stages) for agent in stage["agent_allocation"]}
     assert allotted == {ANN: S1, BOB: S1, CY: "t1.s2"}
-    steps = [step_state(world, name) for name in sorted(world.steps)]
+    steps = [portray_step(world.steps[name]) for name in sorted(world.steps)]
     seen = {(step["task_id"], step["stage_id"], step["agent_id"]) for step in steps}
     assert seen == {(T1, S1, ANN), (T1, S1, BOB)}, "a stage names agents, a step names its agent and its stage"
     for _, stage, agent in seen:
@@ -258,7 +265,7 @@ def test_every_portrait_is_json() -> None:
     for portrait in (
         task_state(world, T1, notes=house.archived(Note)),
         *(agent_state(world, name, ended=house.archived(Step)) for name in world.agents),
-        *(step_state(world, name) for name in world.steps),
+        *(portray_step(world.steps[name]) for name in world.steps),
     ):
         assert json.loads(json.dumps(portrait)) == portrait
 

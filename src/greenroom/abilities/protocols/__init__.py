@@ -13,10 +13,10 @@
 A block is run only if all of this holds. Otherwise `NotRun` tells the model why, with a block to send instead if one
 can be given without a guess; or `Nothing.hint` tells it that what it wrote is no block:
 
-- Its opening tag begins a line, or follows a thought, and nothing follows its end tag on that line (`scanner`).
-- Nothing around it shows rather than means: code, quotations, comments, thoughts, or an element that is not ours
-  (`quoting`). A block in a code fence is not run, not even when it is all there is.
-- Nothing behind it can belong to it: its end tag once more, anywhere, or the end of something that began before.
+- Its opening tag begins a line, or follows reasoning, and nothing follows its end tag on that line (`blocks`).
+- It is not in reasoning, in fenced or inline code, or in an element that is not ours. A block in a code fence is not
+  run, not even when it is all there is.
+- Nothing behind it can belong to it: its end tag once more, or a code fence that is never closed.
 - It is the only one (`policy="reject"`), or the first one, the others being reported (`policy="first"`).
 - It is whole. JSON and parameters show their own end, so their end tag may be missing. YAML does not: a message without
   its end tag is taken only if the model is known to have stopped by itself (`ended`), a tool call only if it has no

@@ -1,17 +1,21 @@
-"""A tool's name and arguments, checked: what a TOOL_CALL block and an XML tool call have in common."""
+"""A tool's name and arguments, checked against its JSON Schema: what TOOL_CALL blocks and XML tool calls share."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
-from typing import Final
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
-from greenroom.abilities.protocols.jsons import Unreadable
+from greenroom.abilities.protocols.jsons import Unreadable, brief, decode
 from greenroom.abilities.protocols.outcome import Draft, Known, NotRun
-from greenroom.abilities.protocols.schemas import BadSchema, brief, converted, faults, strangers
-from greenroom.core.base.records import Data, record
+from greenroom.core.base.records import Data, record, written
 from greenroom.core.ports.model import ToolCall, ToolSpec
+
+if TYPE_CHECKING:
+    from jsonschema_rs import ValidationError
 
 CALL_SUBAGENT: Final = ToolSpec(
     name="call_subagent",
@@ -68,8 +72,6 @@ def drafted(asked: Asked, known: Known, write: Writer) -> Draft | NotRun:
         fitted = _fitted(asked, tool)
     except BadSchema as error:
         return not_run(asked.tag, f"the tool {tool.name!r} cannot be called, its own schema is broken ({error}).")
-    except Unreadable as error:
-        return not_run(asked.tag, f"the arguments of {tool.name!r} do not fit: {error}.")
     if isinstance(fitted, Draft) and tool.name == "call_subagent":
         return _reachable(fitted, asked, known, write)
     return fitted
@@ -77,8 +79,11 @@ def drafted(asked: Asked, known: Known, write: Writer) -> Draft | NotRun:
 
 def _fitted(asked: Asked, tool: ToolSpec) -> Draft | NotRun:
     schema = tool.parameters
-    arguments = converted(schema, asked.arguments) if asked.raw else asked.arguments
-    call, wrong = asked.call(arguments), faults(schema, arguments)
+    wrong = faults(schema, asked.arguments)
+    call = asked.call(asked.arguments)
+    if asked.raw and wrong:
+        call = asked.call(convert_texts(schema, asked.arguments))
+        wrong = faults(schema, call.arguments)
     repaired = asked.repaired
     if wrong:
         repaired, mended = "; ".join(wrong), _mended(asked, tool)
@@ -93,10 +98,9 @@ def _fitted(asked: Asked, tool: ToolSpec) -> Draft | NotRun:
 
 def _mended(asked: Asked, tool: ToolSpec) -> ToolCall | None:
     """Numbers and lists that were written as text, as numbers and lists: if that is all that is wrong."""
-    try:
-        arguments = converted(tool.parameters, asked.arguments)
-    except Unreadable:
+    if asked.raw or written(asked.arguments) > LONG:
         return None
+    arguments = convert_texts(tool.parameters, asked.arguments)
     return None if faults(tool.parameters, arguments) else asked.call(arguments)
 
 
@@ -128,3 +132,76 @@ def _reachable(draft: Draft, asked: Asked, known: Known, write: Writer) -> Draft
     near = nearest(name, known.agents)
     repaired = write(asked.call({**draft.call.arguments, "agent_name": near})) if near else ""
     return not_run(asked.tag, f"there is no agent {name!r}. Agents: {', '.join(sorted(known.agents))}.", repaired)
+
+
+# ---------------------------------------------------------------------------------------------- schemas
+
+MOST_FAULTS: Final = 5
+LONG: Final = 20_000
+
+
+class BadSchema(ValueError):
+    """The tool's own schema is none: not the model's fault."""
+
+
+def faults(schema: Data, arguments: Data) -> list[str]:
+    """What does not fit, one sentence each; `BadSchema` if nobody can tell."""
+    from jsonschema_rs import ValidationError, validator_for
+
+    try:
+        validator = validator_for(dict(schema), offline=True)
+    except (TypeError, ValueError) as error:
+        raise BadSchema(brief(str(error))) from None
+    given = dict(arguments)
+    try:
+        # All faults are found before the first one is told: of a long list that would be a million.
+        if written(given) > LONG:
+            validator.validate(given)
+    except ValidationError as error:
+        return [_fault(error)]
+    return [_fault(error) for error in islice(validator.iter_errors(given), MOST_FAULTS)]
+
+
+def _fault(error: ValidationError) -> str:
+    return f"{'.'.join(map(str, error.instance_path)) or 'arguments'}: {brief(error.message)}"
+
+
+def strangers(schema: Data, arguments: Data) -> list[str]:
+    """Arguments that the schema does not name."""
+    return sorted(arguments.keys() - _properties(schema).keys())
+
+
+def convert_texts(schema: Data, arguments: Data) -> dict[str, object]:
+    """Arguments that came as text, as what the schema wants. A text stays one wherever it may be one."""
+    from jsonschema_rs import validator_for
+
+    found = dict(arguments)
+    for error in validator_for(dict(schema), offline=True).iter_errors(found):
+        name = str(error.instance_path[0]) if len(error.instance_path) == 1 else ""
+        text = arguments.get(name)
+        if isinstance(text, str) and not _may_be_text(_properties(schema).get(name)):
+            found[name] = _decode_text(text)
+    return found
+
+
+def _may_be_text(part: object) -> bool:
+    declared = part.get("type") if isinstance(part, Mapping) else None
+    return declared == "string" or (isinstance(declared, list) and "string" in declared)
+
+
+def _decode_text(text: str) -> object:
+    """The JSON value that a text is, or the text where it is none: then it does not fit, and that is said."""
+    try:
+        return decode({"True": "true", "False": "false"}.get(text.strip(), text))
+    except Unreadable:
+        return text
+
+
+def _properties(schema: Data) -> Mapping[str, object]:
+    found = schema.get("properties")
+    return found if isinstance(found, Mapping) else {}
+
+
+def shown(data: object) -> str:
+    """Arguments as readable JSON."""
+    return json.dumps(data, ensure_ascii=False, indent=2)

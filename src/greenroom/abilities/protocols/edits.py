@@ -12,12 +12,13 @@ import re
 from pathlib import PurePosixPath
 from typing import Final
 
-from greenroom.abilities.protocols.bodies import (
+from greenroom.abilities.protocols.blocks import (
     OPEN,
     cdata_end,
     closed,
     element,
     fenced,
+    flat,
     led,
     line_end,
     safe,
@@ -26,7 +27,7 @@ from greenroom.abilities.protocols.bodies import (
 )
 from greenroom.abilities.protocols.calls import not_run
 from greenroom.abilities.protocols.jsons import Unreadable
-from greenroom.abilities.protocols.outcome import Block, Draft, End, Known, NotRun, ProtocolName, flat
+from greenroom.abilities.protocols.outcome import Block, Draft, End, Known, NotRun, ProtocolName
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.model import ToolCall
 
@@ -208,9 +209,7 @@ def _diff(edit: Data) -> str:
     lines = edit.get("range")
     within = f"<RANGE>{lines[0]}-{lines[1]}</RANGE>\n" if isinstance(lines, list) else ""
     order = ("search", "search_start", "search_end", "replace")
-    parts = "".join(_part(name.upper(), str(edit[name])) for name in order if name in edit)
+    parts = "".join(
+        f"<{name.upper()}>{safe(str(edit[name]), name.upper())}</{name.upper()}>\n" for name in order if name in edit
+    )
     return f"<DIFF>\n{within}{parts}</DIFF>\n"
-
-
-def _part(name: str, text: str) -> str:
-    return f"<{name}>{safe(text, name)}</{name}>\n"

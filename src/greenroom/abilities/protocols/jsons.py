@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, Literal, cast
 
 MAX_DEPTH: Final = 64
@@ -92,11 +92,8 @@ def too_deep(value: object, left: int = MAX_DEPTH) -> bool:
     """Whether there are more levels than `left`."""
     if not isinstance(value, dict | list):
         return False
-    return left == 0 or any(too_deep(part, left - 1) for part in _parts(value))
-
-
-def _parts(value: dict[object, object] | list[object]) -> Iterator[object]:
-    yield from value.values() if isinstance(value, dict) else value
+    parts = value.values() if isinstance(value, dict) else value
+    return left == 0 or any(too_deep(part, left - 1) for part in parts)
 
 
 def _once(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
@@ -121,121 +118,64 @@ def _number(text: str) -> float:
 _STRICT: Final = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_number)
 
 
+LONGEST_FAULT: Final = 300
+"""Characters of one fault: a message that quotes a whole file helps nobody."""
+
 LONGEST: Final = 100_000
 """Characters that are mended: what is longer is asked for again."""
 
-_SPACE: Final = re.compile(r"(?:\s++|//[^\n]*+|#[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
-_TEXT: Final = re.compile(r'"(?:[^"\\]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"')
-_SINGLE: Final = re.compile(r"'([^'\"\\\n]*+)'")
-_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?(?![\w.])")
-_WORD: Final = re.compile(r"[^\W\d]\w*+")
-_WORDS: Final[dict[str, object]] = {
-    "true": True,
-    "false": False,
-    "null": None,
-    "True": True,
-    "False": False,
-    "None": None,
-}
+_COMMENT: Final = r"//[^\n]*+|#[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/"
+_FLAW: Final = re.compile(
+    r'(?P<text>"(?:[^"\\]|\\.)*+")'
+    r"|'(?P<single>[^'\"\\\n]*+)'"
+    rf"|(?P<nothing>{_COMMENT}|,(?=(?:\s|{_COMMENT})*+[\]}}]))"
+    r"|(?P<key>[^\W\d]\w*+)(?=\s*+:)"
+    r"|(?P<word>[\w.+-]++)",
+    re.DOTALL,
+)
+_CONTROL: Final = re.compile(r"[\x00-\x1f]")
+_WORDS: Final = {"True": "true", "False": "false", "None": "null"}
 
 
-def mended(text: str) -> object:
-    """The one value in this text; `Unreadable` if it takes a guess to read it."""
+def repair(text: str) -> object:
+    """The value of nearly JSON: with comments, commas too many, single quotes, bare keys or Python's words.
+
+    Raises `Unreadable` if it takes a guess to read it.
+    """
     if len(text) > LONGEST:
         raise Unreadable("it is too long to be mended")
-    return _Reader(text).document()
+    return decode(_FLAW.sub(_rewrite, text))
 
 
-class _Reader:
-    """Reads one text from left to right."""
+def decode_or_repair(text: str) -> tuple[object, str]:
+    """The value, and what was wrong if it had to be repaired; `Unreadable` with a sentence for the model."""
+    try:
+        return decode(text), ""
+    except Malformed as error:
+        flaw = error
+    except Unreadable as error:
+        raise Unreadable(f"its JSON cannot be used: {error}.") from None
+    try:
+        return repair(text), str(flaw)
+    except Unreadable as error:
+        if len(text) > LONGEST or shape(text) == "cut off":
+            raise Unreadable(f"it is cut off, or a quote is missing ({flaw}). Send it again, whole.") from None
+        why = error if "twice" in str(error) else flaw
+        raise Unreadable(f"its JSON cannot be read ({why}).") from None
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
 
-    def document(self) -> object:
-        """The one value."""
-        value = self._value(MAX_DEPTH)
-        if self._next():
-            raise self._fault("there is something behind it")
-        if not encodable(json.dumps(value, ensure_ascii=False)):
-            raise Unreadable("it holds half a character")
-        return value
+def _rewrite(found: re.Match[str]) -> str:
+    match found.lastgroup:
+        case "text":
+            return _CONTROL.sub(lambda sign: json.dumps(sign[0])[1:-1], found[0])
+        case "single" | "key":
+            return json.dumps(found[found.lastgroup])
+        case "nothing":
+            return " "
+        case _:
+            return _WORDS.get(found[0], found[0])
 
-    def _next(self) -> str:
-        """The next sign that means something; empty at the end."""
-        blank = _SPACE.match(self._text, self._at)
-        self._at = blank.end() if blank else self._at
-        return self._text[self._at : self._at + 1]
 
-    def _taken(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        found = pattern.match(self._text, self._at)
-        self._at = found.end() if found else self._at
-        return found
-
-    def _value(self, left: int) -> object:
-        sign = self._next()
-        if left == 0:
-            raise Unreadable(f"it is nested deeper than {MAX_DEPTH} levels")
-        if sign == "{":
-            return self._object(left)
-        if sign == "[":
-            return self._list(left)
-        if sign in ('"', "'"):
-            return self._string()
-        number = self._taken(_NUMBER)
-        if number:
-            return decode(number[0])
-        word = self._taken(_WORD)
-        if word is None or word[0] not in _WORDS:
-            raise self._fault("no value")
-        return _WORDS[word[0]]
-
-    def _string(self) -> str:
-        found = self._taken(_TEXT)
-        if found:
-            return str(json.loads(found[0], strict=False))
-        single = self._taken(_SINGLE)
-        if single is None:
-            raise self._fault("a text that can be read in more than one way")
-        return single[1]
-
-    def _object(self, left: int) -> dict[str, object]:
-        found: dict[str, object] = {}
-        self._at += 1
-        while (sign := self._next()) != "}":
-            key = self._string() if sign in ('"', "'") else self._key()
-            if key in found:
-                raise Unreadable(f"the key {key!r} is there twice")
-            if self._next() != ":":
-                raise self._fault("no colon")
-            self._at += 1
-            found[key] = self._value(left - 1)
-            self._comma("}")
-        self._at += 1
-        return found
-
-    def _list(self, left: int) -> list[object]:
-        found: list[object] = []
-        self._at += 1
-        while self._next() != "]":
-            found.append(self._value(left - 1))
-            self._comma("]")
-        self._at += 1
-        return found
-
-    def _key(self) -> str:
-        word = self._taken(_WORD)
-        if word is None:
-            raise self._fault("no key")
-        return word[0]
-
-    def _comma(self, end: str) -> None:
-        sign = self._next()
-        if sign == ",":
-            self._at += 1
-        elif sign != end:
-            raise self._fault("no comma")
-
-    def _fault(self, what: str) -> Unreadable:
-        return Unreadable(f"{what} at character {self._at + 1}")
+def brief(text: str, most: int = LONGEST_FAULT) -> str:
+    """The beginning of a text that is too long."""
+    return text if len(text) <= most else text[:most] + "…"

@@ -56,11 +56,6 @@ class Scan:
     hint: str
 
 
-def flat(text: str) -> str:
-    """The same text with every end of line a line feed, every character where it was: only to look at."""
-    return text.replace("\r\n", " \n").replace("\r", "\n") if "\r" in text else text
-
-
 ProtocolName = Literal["tool_call", "xml_tool", "send_message", "patch", "rewrite"]
 
 Policy = Literal["reject", "first"]

@@ -7,10 +7,10 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final, Literal
 
-from greenroom.abilities.protocols.bodies import bare, cdata_end, data_end, line_end, sections, unframed
+from greenroom.abilities.protocols.blocks import bare, cdata_end, data_end, find_blocks, line_end, sections, unframed
 from greenroom.abilities.protocols.calls import not_run
 from greenroom.abilities.protocols.edits import PatchBlocks, RewriteBlocks
-from greenroom.abilities.protocols.jsons import LONGEST, Malformed, Unreadable, decode, encodable, mended, shape
+from greenroom.abilities.protocols.jsons import Unreadable, decode_or_repair, encodable
 from greenroom.abilities.protocols.outcome import (
     Acts,
     Block,
@@ -26,7 +26,6 @@ from greenroom.abilities.protocols.outcome import (
     Scan,
     TextProtocol,
 )
-from greenroom.abilities.protocols.scanner import scan
 from greenroom.abilities.protocols.send_message import TAG, SendMessageBlocks
 from greenroom.abilities.protocols.tool_call import ToolCallBlocks
 from greenroom.abilities.protocols.xml_tool import XmlToolCalls
@@ -68,7 +67,7 @@ def read(
     spoken = {PROTOCOLS[name].tag: PROTOCOLS[name] for name in protocols}
     if not spoken:
         return Nothing(said=text.strip())
-    found = scan(text, {tag: protocol.end for tag, protocol in spoken.items()})
+    found = find_blocks(text, {tag: protocol.end for tag, protocol in spoken.items()})
     if not found.blocks:
         return Nothing(said=found.said, hint=found.hint)
     why = _doubt(text, found, policy)
@@ -108,11 +107,12 @@ def _several(blocks: Sequence[Block]) -> str:
         return (
             "No message was sent: only one SEND_MESSAGE block at a time. Merge them, or send them over several turns."
         )
-    return f"Nothing was run: only one operation at a time. Your reply has {_listed(blocks)}. Send one, then wait."
+    listed = ", ".join(_place(block) for block in blocks)
+    return f"Nothing was run: only one operation at a time. Your reply has {listed}. Send one, then wait."
 
 
-def _listed(blocks: Sequence[Block]) -> str:
-    return ", ".join(f"<{block.tag}> in line {block.line}" for block in blocks)
+def _place(block: Block) -> str:
+    return f"<{block.tag}> in line {block.line}"
 
 
 def _settled(protocol: TextProtocol, block: Block, known: Known, found: Scan) -> Acts | NotRun:
@@ -129,7 +129,7 @@ def _settled(protocol: TextProtocol, block: Block, known: Known, found: Scan) ->
         protocol=protocol.name,
         said=found.said,
         notes=_notes(block, draft),
-        dropped=tuple(f"<{block.tag}> in line {block.line}" for block in found.blocks[1:]),
+        dropped=tuple(_place(block) for block in found.blocks[1:]),
         repaired=bool(draft.repaired),
     )
 
@@ -173,12 +173,12 @@ def prompt(
     Nothing of it belongs beside native tools: a model that is told of both uses both.
     """
     tags = [PROTOCOLS[name].tag for name in protocols]
-    told = {"tools": [_told(tool) for tool in tools], "agents": agents, "tags": tags}
-    return "\n\n".join(PACK.render(language, name, told) for name in ("rules", *protocols)) + "\n"
-
-
-def _told(tool: ToolSpec) -> dict[str, str]:
-    return {"name": tool.name, "description": tool.description, "parameters": encode(tool.parameters).decode()}
+    shown_tools = [
+        {"name": tool.name, "description": tool.description, "parameters": encode(tool.parameters).decode()}
+        for tool in tools
+    ]
+    values = {"tools": shown_tools, "agents": agents, "tags": tags}
+    return "\n\n".join(PACK.render(language, name, values) for name in ("rules", *protocols)) + "\n"
 
 
 class MessageHandler:
@@ -209,15 +209,15 @@ class MessageHandler:
 Kind = Literal["text", "data"]
 
 
-def _data(text: str, start: int, indent: int, *, tag: str) -> End:
+def _end_of_data(text: str, start: int, indent: int, *, tag: str) -> End:
     return data_end(text, start, tag, indent)
 
 
-def _text(text: str, start: int, indent: int, *, tag: str) -> End:
+def _end_of_text(text: str, start: int, indent: int, *, tag: str) -> End:
     return cdata_end(text, start, tag) or line_end(text, start, tag, indent)
 
 
-_ENDS: Final = {"data": _data, "text": _text}
+_ENDS: Final = {"data": _end_of_data, "text": _end_of_text}
 
 
 def tagged(text: str, tags: Mapping[str, Kind]) -> dict[str, tuple[str, ...]]:
@@ -228,7 +228,7 @@ def tagged(text: str, tags: Mapping[str, Kind]) -> dict[str, tuple[str, ...]]:
     enders: dict[str, Ender] = {tag: partial(_ENDS[kind], tag=tag) for tag, kind in tags.items()}
     if not encodable(text):
         raise Unreadable("Your reply holds half a character. Send it again.")
-    found = scan(text, enders)
+    found = find_blocks(text, enders)
     if found.hint:
         raise Unreadable(found.hint)
     if found.doubt:
@@ -238,7 +238,7 @@ def tagged(text: str, tags: Mapping[str, Kind]) -> dict[str, tuple[str, ...]]:
             raise Unreadable(
                 f"</{block.tag}> is missing, so <{block.tag}> may not be whole. Send it again, and end it."
             )
-    return {tag: tuple(_body(one) for one in found.blocks if one.tag == tag) for tag in tags}
+    return {tag: tuple(_body(block) for block in found.blocks if block.tag == tag) for tag in tags}
 
 
 def _body(block: Block) -> str:
@@ -253,19 +253,8 @@ def parsed(body: str) -> Datum:
     if not text:
         raise Unreadable("It is empty.")
     try:
-        return Datum(value=decode(text))
-    except Malformed as error:
-        return Datum(value=_guessed(text, error), repaired=f"its JSON is not valid ({error})")
+        value, flaw = decode_or_repair(text)
     except Unreadable as error:
-        raise Unreadable(f"Its JSON cannot be used: {error}.") from None
-
-
-def _guessed(text: str, error: Malformed) -> object:
-    """What was meant, if its mistakes leave no doubt about that."""
-    try:
-        return mended(text)
-    except Unreadable as guess:
-        if len(text) > LONGEST or shape(text) == "cut off":
-            raise Unreadable(f"It is cut off, or a quote is missing ({error}). Send it again, whole.") from None
-        why = guess if "twice" in str(guess) else error
-        raise Unreadable(f"Its JSON cannot be read ({why}).") from None
+        sentence = str(error)
+        raise Unreadable(sentence[0].upper() + sentence[1:]) from None
+    return Datum(value=value, repaired=f"its JSON is not valid ({flaw})" if flaw else "")

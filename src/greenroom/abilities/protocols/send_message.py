@@ -10,11 +10,10 @@ from collections.abc import Collection, Mapping
 from textwrap import dedent, indent
 from typing import Final
 
-from greenroom.abilities.protocols.bodies import bare, data_end, lines
+from greenroom.abilities.protocols.blocks import bare, data_end, lines
 from greenroom.abilities.protocols.calls import nearest, not_run
-from greenroom.abilities.protocols.jsons import Unreadable, decode
+from greenroom.abilities.protocols.jsons import LONGEST_FAULT, Unreadable, decode
 from greenroom.abilities.protocols.outcome import Block, Draft, End, Known, NotRun, ProtocolName
-from greenroom.abilities.protocols.schemas import LONGEST
 from greenroom.core.base.records import Data, record
 from greenroom.core.ports.model import ToolCall
 
@@ -139,7 +138,7 @@ def _nobody(to: str, content: str, agents: Collection[str]) -> NotRun:
 
 
 def _example(to: str = "", content: str = "") -> str:
-    said = content.strip() if len(content) <= LONGEST else ""
+    said = content.strip() if len(content) <= LONGEST_FAULT else ""
     return "\nFor example:\n" + _written(to or "name-of-the-agent", said or "What you want to say.")
 
 

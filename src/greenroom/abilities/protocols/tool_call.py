@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from greenroom.abilities.protocols.bodies import bare, data_end, lines
-from greenroom.abilities.protocols.calls import Asked, drafted, not_run
-from greenroom.abilities.protocols.jsons import LONGEST, Malformed, Unreadable, decode, mended, shape
+from greenroom.abilities.protocols.blocks import bare, data_end, lines
+from greenroom.abilities.protocols.calls import Asked, drafted, not_run, shown
+from greenroom.abilities.protocols.jsons import Unreadable, decode, decode_or_repair
 from greenroom.abilities.protocols.outcome import Block, Draft, End, Known, NotRun, ProtocolName
-from greenroom.abilities.protocols.schemas import shown
-from greenroom.core.base.records import Data, evolve, record
+from greenroom.core.base.records import Data, record
 from greenroom.core.ports.model import ToolCall
 
 SHAPE: Final = 'It holds one JSON object: {"name": "the tool", "arguments": {…}}.'
@@ -48,8 +47,7 @@ class ToolCallBlocks:
                 self.tag, f"its opening tag is just <{self.tag}>, without {block.attributes!r}.", shape=SHAPE
             )
         try:
-            body = body_of(block)
-            asked = asked_of(self.tag, body)
+            asked = asked_of(self.tag, body_of(block))
         except Unreadable as error:
             return not_run(self.tag, str(error), shape=SHAPE)
         return drafted(asked, known, self.write)
@@ -70,26 +68,10 @@ def body_of(block: Block) -> Body:
 
 
 def _json(text: str, block: Block) -> Body:
-    try:
-        return Body(value=decode(text))
-    except Malformed as error:
-        return _mended(text, block, error)
-    except Unreadable as error:
-        raise Unreadable(f"its JSON cannot be used: {error}.") from None
-
-
-def _mended(text: str, block: Block, error: Malformed) -> Body:
-    """What was meant, if its mistakes leave no doubt about that."""
-    try:
-        value = mended(text)
-    except Unreadable as guess:
-        if len(text) > LONGEST or shape(text) == "cut off":
-            raise Unreadable(f"it is cut off, or a quote is missing ({error}). Send it again, whole.") from None
-        why = f"{error}" if "twice" not in str(guess) else str(guess)
-        raise Unreadable(f"its JSON cannot be read ({why}).") from None
-    if not block.tagged:
-        raise Unreadable(f"its JSON cannot be read ({error}).")
-    return Body(value=value, repaired=f"its JSON is not valid ({error})")
+    value, flaw = decode_or_repair(text)
+    if flaw and not block.tagged:
+        raise Unreadable(f"its JSON cannot be read ({flaw}).")
+    return Body(value=value, repaired=f"its JSON is not valid ({flaw})" if flaw else "")
 
 
 def _yaml(text: str, block: Block) -> object:
@@ -116,8 +98,16 @@ def asked_of(tag: str, body: Body) -> Asked:
     extra = sorted(fields.keys() - {"name", "arguments", "want"})
     if extra:
         raise Unreadable(f"{', '.join(map(repr, extra))} cannot stand beside name and arguments.")
-    asked = Asked(tag=tag, name=_name(fields), arguments=_arguments(fields), unended=body.unended)
-    return evolve(asked, repaired=repaired or renamed)
+    name = fields.get("name")
+    if not isinstance(name, str) or not name.strip():
+        raise Unreadable("the tool's 'name' is missing.")
+    return Asked(
+        tag=tag,
+        name=name,
+        arguments=_arguments(fields),
+        repaired=repaired or renamed,
+        unended=body.unended,
+    )
 
 
 def _renamed(fields: dict[str, object]) -> tuple[dict[str, object], str]:
@@ -129,13 +119,6 @@ def _renamed(fields: dict[str, object]) -> tuple[dict[str, object], str]:
             found[right] = found.pop(other)
             said = f"{right!r} is the name of the field, not {other!r}"
     return found, said
-
-
-def _name(fields: Data) -> str:
-    name = fields.get("name")
-    if not isinstance(name, str) or not name.strip():
-        raise Unreadable("the tool's 'name' is missing.")
-    return name
 
 
 def _arguments(fields: Data) -> Data:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from greenroom.abilities.protocols.bodies import (
+from greenroom.abilities.protocols.blocks import (
     bare,
     cdata_end,
     closed,
@@ -19,10 +19,9 @@ from greenroom.abilities.protocols.bodies import (
     line_end,
     safe,
 )
-from greenroom.abilities.protocols.calls import Asked, drafted, not_run
+from greenroom.abilities.protocols.calls import Asked, drafted, not_run, shown
 from greenroom.abilities.protocols.jsons import Unreadable, decode
 from greenroom.abilities.protocols.outcome import Acts, Block, Draft, End, Known, NotRun, ProtocolName, Read
-from greenroom.abilities.protocols.schemas import shown
 from greenroom.abilities.protocols.tool_call import asked_of, body_of
 from greenroom.core.base.records import Data, evolve, record
 from greenroom.core.ports.model import ToolCall
@@ -132,7 +131,8 @@ def _form(text: str, start: int) -> Form:
     while not (over := _PARAMS_END.match(text, at)):
         param = _PARAM.match(text, at)
         if param is None:
-            raise Unreadable(f"what follows {_last(params)} is neither a parameter nor </params>.")
+            last = f"the parameter {next(reversed(params))!r}" if params else "<params>"
+            raise Unreadable(f"what follows {last} is neither a parameter nor </params>.")
         value = element(text, param.end(), param[1])
         if value is None:
             raise Unreadable(f"the parameter {param[1]!r} is not closed by </{param[1]}>, or holds its own tag.")
@@ -159,10 +159,6 @@ def _json_params(body: str) -> tuple[str, Data] | None:
     except Unreadable:
         return None
     return (name, found) if isinstance(found, Mapping) else None
-
-
-def _last(params: dict[str, str]) -> str:
-    return f"the parameter {next(reversed(params))!r}" if params else "<params>"
 
 
 def _written(name: str, value: object) -> str:

@@ -13,8 +13,7 @@ from typing import Final
 
 import yaml
 
-from greenroom.abilities.protocols.jsons import MAX_DEPTH, Unreadable
-from greenroom.abilities.protocols.schemas import brief
+from greenroom.abilities.protocols.jsons import MAX_DEPTH, Unreadable, brief
 
 _INTEGER: Final = re.compile(r"[-+]?[0-9]{1,300}")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]++|[0-9]++(?:\.[0-9]*+)?)(?:[eE][-+]?[0-9]++)?")

@@ -10,11 +10,10 @@ from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta
 
-from greenroom.abilities.tools.arguments import Arguments, given, schema_of
 from greenroom.abilities.tools.files.edits import Edit
 from greenroom.abilities.tools.files.tools import FirstLine, LastLine, numbered, patched, rewritten
 from greenroom.abilities.tools.files.write import Made, seen_in
-from greenroom.abilities.tools.tool import CardedTool, make_card
+from greenroom.abilities.tools.tool import Arguments, CardedTool, given, make_card, schema_of
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.ids import ArtifactId
 from greenroom.core.base.records import evolve
@@ -22,7 +21,7 @@ from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.tool import ToolExecutor
 from greenroom.core.rules.intents import WriteArtifact
 from greenroom.core.rules.knowledge import refusal
-from greenroom.core.state.artifact import Artifact, told
+from greenroom.core.state.knowledge import Artifact, told
 from greenroom.core.state.origin import Labels, label, merged
 from greenroom.core.state.world import artifact_key
 

@@ -15,8 +15,7 @@ from typing import Annotated, Final, Protocol, TypeAlias, assert_never
 
 from msgspec import Meta
 
-from greenroom.abilities.tools.arguments import Arguments, fitted, given, schema_of
-from greenroom.abilities.tools.tool import CardedTool
+from greenroom.abilities.tools.tool import Arguments, CardedTool, fitted, given, schema_of
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.base.hosts import Host, host

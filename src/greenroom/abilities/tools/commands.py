@@ -10,10 +10,9 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Meta
 
-from greenroom.abilities.tools.arguments import Arguments, fitted, given, schema_of
 from greenroom.abilities.tools.command_output import Kept, LiveLines, cancelled, heard, outcome, status
 from greenroom.abilities.tools.read_output import LINES, FromLine, Lines, Page, Pattern, lines_of, read
-from greenroom.abilities.tools.tool import CardedTool, make_card
+from greenroom.abilities.tools.tool import Arguments, CardedTool, fitted, given, make_card, schema_of
 from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.base.records import Data
 from greenroom.core.ports.commands import Begun, Command, CommandEvent, Commands, Ended, Printed

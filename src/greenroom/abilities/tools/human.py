@@ -10,8 +10,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from greenroom.abilities.tools.arguments import Arguments, fitted, given, schema_of
-from greenroom.abilities.tools.tool import CardedTool, make_card
+from greenroom.abilities.tools.tool import Arguments, CardedTool, fitted, given, make_card, schema_of
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Bench, Outcome

@@ -9,8 +9,7 @@ from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta
 
-from greenroom.abilities.tools.arguments import Arguments, given, schema_of
-from greenroom.abilities.tools.tool import CardedTool, make_card
+from greenroom.abilities.tools.tool import Arguments, CardedTool, given, make_card, schema_of
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.ids import StepId, TeamId
 from greenroom.core.base.text import seen

@@ -1,8 +1,12 @@
-"""What tools share: a base for one that is all on its card, and wrappers around one."""
+"""What tools share: a base for one that is all on its card, wrappers around one, and how arguments are read."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
+from typing import TypeVar, cast
+
+import msgspec
 
 from greenroom.core.base.amounts import NOTHING
 from greenroom.core.base.errors import ModelFault, ProviderFault, StaleOwner, WorldFault
@@ -117,3 +121,54 @@ def _failed(step: Step, why: str, fault: Exception) -> Outcome:
     known = getattr(fault, "spent", None)
     unknown = step.reserved if step.terms is not None and step.terms.effect == "model" else NOTHING
     return Outcome(state="failed", error=why, spent=unknown if known is None else known)
+
+
+# ---------------------------------------------------------------------------------------------- arguments
+
+
+T = TypeVar("T")
+
+
+class Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments of a call. A field says by `msgspec.Meta` what it is for and what it may be."""
+
+
+def schema_of(kind: type[Arguments]) -> Data:
+    """The JSON Schema of these arguments."""
+    _, parts = msgspec.json.schema_components((kind,), ref_template="{name}")
+    return _plain(parts[kind.__name__], parts)
+
+
+def _plain(value: object, parts: Mapping[str, object]) -> dict[str, object]:
+    """A schema without references, titles, defaults, and without the null of what may be left out."""
+    schema = dict(cast("Mapping[str, object]", value))
+    if "$ref" in schema:
+        return _plain(parts[str(schema["$ref"])], parts)
+    if "anyOf" in schema:
+        schema = {**cast("list[Data]", schema.pop("anyOf"))[0], **schema}
+    if "properties" in schema:
+        schema.pop("description", None)  # the docstring of the record
+        fields = cast("Data", schema["properties"])
+        schema["properties"] = {name: _plain(field, parts) for name, field in fields.items()}
+    if "items" in schema:
+        schema["items"] = _plain(schema["items"], parts)
+    return {key: found for key, found in schema.items() if key not in ("title", "default") and found != []}
+
+
+def given(kind: type[T], step: Step) -> T:
+    """The arguments of this step; `ModelFault` says which one does not fit, and why."""
+    return fitted(kind, step.work.instruction_content or {}, step.work.executor)
+
+
+def fitted(kind: type[T], arguments: Data, name: str) -> T:
+    """The arguments of a call of this tool. A number that came as text is a number, and null is left out."""
+    try:
+        return msgspec.convert(_said(arguments), kind, strict=False)
+    except msgspec.ValidationError as misfit:
+        raise ModelFault(f"{name} was not called: {misfit}. Look at its parameters and call it again.") from None
+
+
+def _said(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {name: _said(item) for name, item in value.items() if item is not None}
+    return [_said(item) for item in value] if isinstance(value, list | tuple) else value

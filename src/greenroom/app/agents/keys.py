@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Final, Literal, TypeAlias, get_args
 
+from greenroom.abilities.protocols.calls import BadSchema, faults
 from greenroom.abilities.protocols.outcome import ProtocolName
-from greenroom.abilities.protocols.schemas import BadSchema, faults
 from greenroom.app.settings.schema import short
 from greenroom.app.settings.values import Reader, Unfit, count, delay, number, one_of, text
 from greenroom.core.base.errors import WorldFault

@@ -15,7 +15,7 @@ from greenroom.app.messages import CHINESE, MESSAGES, phrase
 from greenroom.app.organisation.words import STATES
 from greenroom.core.base.ids import AgentId, ApprovalId, GroupId, StageId, SubtaskId, WaitingId
 from greenroom.core.base.records import record, whole
-from greenroom.core.rules.people import ABOUT
+from greenroom.core.rules.origins import ABOUT
 from greenroom.core.state.message import Message
 from greenroom.core.state.portrait import Portrait, plain
 from greenroom.core.state.world import World

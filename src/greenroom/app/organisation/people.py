@@ -30,7 +30,7 @@ from greenroom.core.rules.intents import (
     SendMessage,
     SetLimits,
 )
-from greenroom.core.rules.people import GROUP_NAME
+from greenroom.core.rules.messages import GROUP_NAME
 from greenroom.core.state.message import Message
 from greenroom.core.state.step import Step, Work
 from greenroom.core.state.task import Task

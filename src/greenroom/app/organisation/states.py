@@ -16,8 +16,8 @@ from greenroom.app.task_status import Standing, standing
 from greenroom.app.toolset.redaction import Redaction
 from greenroom.core.base.errors import Refused, Rejected, WorldFault
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
+from greenroom.core.state.knowledge import Note
 from greenroom.core.state.message import Message
-from greenroom.core.state.note import Note
 from greenroom.core.state.portrait import Portrait, agent_state, plain, portray_stage, portray_step, portray_task
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step

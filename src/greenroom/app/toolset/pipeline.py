@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from greenroom.abilities.protocols.schemas import BadSchema, faults
+from greenroom.abilities.protocols.calls import BadSchema, faults
 from greenroom.abilities.tools.commands import NAME as COMMAND
 from greenroom.abilities.tools.read_output import presented
 from greenroom.app.host import Host

@@ -16,10 +16,9 @@ from greenroom.core.base.amounts import NOTHING
 from greenroom.core.base.ids import TaskId, TeamId
 from greenroom.core.ports.codec import plain
 from greenroom.core.state.archive import archived
-from greenroom.core.state.artifact import Artifact
-from greenroom.core.state.artifact import told as told_of
+from greenroom.core.state.knowledge import Artifact, Note, Value, ValueSet
+from greenroom.core.state.knowledge import told as told_of
 from greenroom.core.state.message import Message
-from greenroom.core.state.note import Note, Value, ValueSet
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task

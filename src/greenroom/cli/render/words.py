@@ -14,11 +14,9 @@ from greenroom.core.base.ids import TEAM_BUDGET, agent_of
 from greenroom.core.base.records import record
 from greenroom.core.state import agent as agents
 from greenroom.core.state import approval as approvals
-from greenroom.core.state import artifact as artifacts
 from greenroom.core.state import budget as budgets
-from greenroom.core.state import memory as memories
+from greenroom.core.state import knowledge
 from greenroom.core.state import message as messages
-from greenroom.core.state import note as notes
 from greenroom.core.state import stage as stages
 from greenroom.core.state import step as steps
 from greenroom.core.state import task as tasks
@@ -285,13 +283,13 @@ _EVENTS: Final[Mapping[type, Callable[[World, Any, str], Told]]] = {
     steps.StepEnded: _ended,
     messages.MessageSent: _sent,
     messages.WaitReleased: _released,
-    notes.NotePosted: lambda _, event, __: Told(event.note.agent_id, {"text": shorten(event.note.content)}, "✎"),
-    notes.ValueSet: lambda _, event, __: Told(event.value.set_by, {"text": shorten(event.value.content)}, "✎"),
+    knowledge.NotePosted: lambda _, event, __: Told(event.note.agent_id, {"text": shorten(event.note.content)}, "✎"),
+    knowledge.ValueSet: lambda _, event, __: Told(event.value.set_by, {"text": shorten(event.value.content)}, "✎"),
     # The call that wrote it has a line of its own.
-    artifacts.ArtifactWritten: lambda _, event, __: Told(event.artifact.by, mark="✎", story=False),
+    knowledge.ArtifactWritten: lambda _, event, __: Told(event.artifact.by, mark="✎", story=False),
     # The agent that saves it is not always the one that saved it first.
-    memories.MemorySaved: lambda _, event, __: Told("", {"text": shorten(event.memory.content)}, "✎", story=False),
-    memories.MemoriesCleared: lambda _, event, __: Told("", {"ids": ", ".join(event.memory_ids)}, story=False),
+    knowledge.MemorySaved: lambda _, event, __: Told("", {"text": shorten(event.memory.content)}, "✎", story=False),
+    knowledge.MemoriesCleared: lambda _, event, __: Told("", {"ids": ", ".join(event.memory_ids)}, story=False),
     threads.Noticed: lambda _, event, __: Told(agent_of(event.step_id), {"text": shorten(event.text)}, "!"),
     approvals.ApprovalRequested: lambda _, event, __: Told(event.agent_id, {"text": shorten(event.question)}, "?"),
     approvals.ApprovalAnswered: _answered,

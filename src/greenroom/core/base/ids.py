@@ -43,33 +43,18 @@ _UNSEEN: Final = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\
 _ALIKE: Final = frozenset({"LATIN", "CYRILLIC", "GREEK"})
 """Scripts with letters that look the same."""
 
-_SMALL: Final = str.maketrans("авсԁеһіјкӏморԛѕтухѵԝαβεικνορτυχ", "abcdehijklmopqstyxvwabeikvoptux")
-_LARGE: Final = str.maketrans("АВСЕНІЈКӀМОРԚЅТУХѴԜΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "ABCEHIJKIMOPQSTYXVWABEZHIKMNOPTYX")
-"""Cyrillic and Greek letters, and the Latin ones that they look like. A large one may look like another letter than the
-small one does: Ν is an N, and ν a v."""
 
-
-def _small(name: str) -> str:
-    """What a reader takes a name in small letters for: whichever width, form or script they have."""
+def _folded(name: str) -> str:
+    """A name in one width, form and case, without what nobody sees."""
     if name.isascii():
         return name.lower()
-    return unicodedata.normalize("NFKC", _shown(name).casefold()).translate(_SMALL)
-
-
-def _large(name: str) -> str:
-    """The same in large letters."""
-    if name.isascii():
-        return name.upper()
-    return unicodedata.normalize("NFKC", _shown(name).upper()).translate(_LARGE)
-
-
-def _shown(name: str) -> str:
-    return _UNSEEN.sub("", unicodedata.normalize("NFKC", name))
+    shown = _UNSEEN.sub("", unicodedata.normalize("NFKC", name))
+    return unicodedata.normalize("NFKC", shown.casefold())
 
 
 def looks_like(one: str, other: str) -> bool:
-    """Whether two names can be taken for each other. Ids of agents and names of people are kept apart by this."""
-    return _small(one) == _small(other) or _large(one) == _large(other)
+    """Whether two names differ in case, width or form only. Agents and people are kept apart by this."""
+    return _folded(one) == _folded(other)
 
 
 def mixed(name: str) -> bool:

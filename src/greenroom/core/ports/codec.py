@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from types import GenericAlias
 from typing import Any, Final, TypeVar, cast
@@ -37,13 +38,10 @@ from greenroom.core.rules.intents import (
 from greenroom.core.state.agent import Ability, Agent
 from greenroom.core.state.approval import Approval, Grant
 from greenroom.core.state.archive import Archived, ArchivedRecord
-from greenroom.core.state.artifact import Artifact
 from greenroom.core.state.budget import Budget
 from greenroom.core.state.events import EVENT_TYPES, Event
-from greenroom.core.state.group import Group
-from greenroom.core.state.memory import Memory
-from greenroom.core.state.message import Message, Wait
-from greenroom.core.state.note import Note, Value
+from greenroom.core.state.knowledge import Artifact, Memory, Note, Value
+from greenroom.core.state.message import Group, Message, Wait
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step
@@ -159,47 +157,28 @@ def fingerprint() -> str:
     return hashlib.sha256(b"%d:" % SCHEMA + source).hexdigest()[:16]
 
 
-_TABLES: Final[dict[str, type[object]]] = {
-    "blueprints": AgentSpec,
-    "abilities": Ability,
-    "agents": Agent,
-    "tasks": Task,
-    "stages": Stage,
-    "threads": Thread,
-    "steps": Step,
-    "waits": Wait,
-    "mail": Message,
-    "values": Value,
-    "budgets": Budget,
-    "approvals": Approval,
-    "grants": Grant,
-    "timers": Timer,
-    "memories": Memory,
-    "artifacts": Artifact,
-    "releases": Grant,
-    "groups": Group,
-    "notes": Note,
+_TABLES: Final[dict[str, tuple[type[object], Callable[[Any], str]]]] = {
+    "blueprints": (AgentSpec, attrgetter("name")),
+    "abilities": (Ability, attrgetter("name")),
+    "agents": (Agent, attrgetter("agent_id")),
+    "tasks": (Task, attrgetter("task_id")),
+    "stages": (Stage, attrgetter("stage_id")),
+    "threads": (Thread, attrgetter("thread_id")),
+    "steps": (Step, attrgetter("step_id")),
+    "waits": (Wait, attrgetter("waiting_id")),
+    "mail": (Message, attrgetter("message_id")),
+    "values": (Value, lambda row: value_key(row.task_id, row.key)),
+    "budgets": (Budget, attrgetter("budget_id")),
+    "approvals": (Approval, attrgetter("approval_id")),
+    "grants": (Grant, attrgetter("rule")),
+    "timers": (Timer, attrgetter("timer_id")),
+    "memories": (Memory, attrgetter("memory_id")),
+    "artifacts": (Artifact, lambda row: artifact_key(row.task_id, row.artifact_id)),
+    "releases": (Grant, attrgetter("rule")),
+    "groups": (Group, attrgetter("group_id")),
+    "notes": (Note, attrgetter("note_id")),
 }
-
-_KEYS: Final[dict[str, str]] = {
-    "blueprints": "name",
-    "abilities": "name",
-    "agents": "agent_id",
-    "tasks": "task_id",
-    "stages": "stage_id",
-    "threads": "thread_id",
-    "steps": "step_id",
-    "waits": "waiting_id",
-    "mail": "message_id",
-    "budgets": "budget_id",
-    "approvals": "approval_id",
-    "grants": "rule",
-    "timers": "timer_id",
-    "memories": "memory_id",
-    "releases": "rule",
-    "groups": "group_id",
-    "notes": "note_id",
-}
+"""The maps of the world: of what each is made, and by what its rows are found."""
 
 
 def encode_world(world: World) -> bytes:
@@ -228,9 +207,9 @@ def _world(data: bytes) -> World:
         "hungry": Map(_decode(dict[str, str], hungry)),
         "letters": Map(_decode(dict[str, int], letters)),
     }
-    for (name, cls), line in zip(_TABLES.items(), tables, strict=True):
+    for (name, (cls, key)), line in zip(_TABLES.items(), tables, strict=True):
         rows = cast("list[object]", _decoder(GenericAlias(list, (cls,))).decode(line))
-        fields[name] = Map({_key(name, row): _kept(row) for row in rows})
+        fields[name] = Map({key(row): _kept(row) for row in rows})
     return evolve(NOWHERE, **fields)
 
 
@@ -239,14 +218,6 @@ def _kept(row: object) -> object:
     if isinstance(row, Budget) and row.limits == UNLIMITED:
         return evolve(row, limits=UNLIMITED)
     return row
-
-
-def _key(table: str, row: object) -> str:
-    if isinstance(row, Value):
-        return value_key(row.task_id, row.key)
-    if isinstance(row, Artifact):
-        return artifact_key(row.task_id, row.artifact_id)
-    return cast("str", getattr(row, _KEYS[table]))
 
 
 def encode_intent(intent: Intent) -> bytes:

@@ -18,10 +18,9 @@ from greenroom.core.rules.intents import (
     RemoveAgent,
     UpdateWorkingMemory,
 )
-from greenroom.core.rules.origins import tell
-from greenroom.core.rules.people import ABOUT, people_of, welcome
+from greenroom.core.rules.origins import ABOUT, people_of, tell, welcome
 from greenroom.core.rules.questions import ask_who_is_there
-from greenroom.core.rules.waits import release
+from greenroom.core.rules.queue import release
 from greenroom.core.state.agent import Agent, AgentAdded, AgentChanged, AgentRemoved, Duty, DutyTaken, Remembered
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.task import ParticipantsAdded

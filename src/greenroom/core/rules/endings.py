@@ -12,8 +12,7 @@ from greenroom.core.rules.draft import Draft, Verdict, is_trusted, own_step, unk
 from greenroom.core.rules.intents import FinishStep, Interrupt, Recover, ReleaseStep
 from greenroom.core.rules.limits import time_limit
 from greenroom.core.rules.origins import share
-from greenroom.core.rules.queue import enqueue, is_open, next_place
-from greenroom.core.rules.waits import release, release_where, replier
+from greenroom.core.rules.queue import enqueue, is_open, next_place, release, release_where, replier
 from greenroom.core.state.message import Message, MessageSettled
 from greenroom.core.state.origin import merged
 from greenroom.core.state.step import (

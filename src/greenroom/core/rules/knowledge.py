@@ -17,11 +17,18 @@ from greenroom.core.rules.intents import (
     SetWorkspace,
     WriteArtifact,
 )
-from greenroom.core.state.artifact import Artifact, ArtifactWritten
-from greenroom.core.state.memory import MemoriesCleared, Memory, MemorySaved
-from greenroom.core.state.note import Note, NotePosted, Value, ValueSet
+from greenroom.core.state.knowledge import (
+    Artifact,
+    ArtifactWritten,
+    MemoriesCleared,
+    Memory,
+    MemorySaved,
+    Note,
+    NotePosted,
+    Value,
+    ValueSet,
+)
 from greenroom.core.state.origin import merged
-from greenroom.core.state.origin import merged as all_of
 from greenroom.core.state.thread import Thread, WindowMoved, WorkspaceSet
 from greenroom.core.state.world import World, artifact_key, value_key
 
@@ -216,36 +223,31 @@ def save_memory(draft: Draft, intent: SaveMemory, by: str) -> Verdict:
     if refused is not None:
         return refused
     old = draft.world.memories[intent.memory_id] if intent.memory_id is not None else None
-    merged = tuple(one for one in dict.fromkeys(intent.merged_from) if one != intent.memory_id)
-    if old is None and len(draft.world.memories) - len(merged) >= MOST_MEMORIES:
+    replaced = tuple(name for name in dict.fromkeys(intent.merged_from) if name != intent.memory_id)
+    if old is None and len(draft.world.memories) - len(replaced) >= MOST_MEMORIES:
         why = f"The short-term memory is full: it holds {MOST_MEMORIES:,} memories."
         return Rejected(code="memory_full", why=why, hint="Clear or merge some first.")
-    memory = _new(draft, intent, by) if old is None else _updated(draft, old, intent)
+    if old is not None:
+        memory = evolve(old, content=intent.content, tags=intent.tags, updated_at=draft.now)
+    else:
+        memory = Memory(
+            memory_id=memory_id(draft.now, draft.world.team.last_memory),
+            type="short_term",
+            content=intent.content,
+            tags=intent.tags,
+            created_at=draft.now,
+            by=by,
+        )
     origins = memory.origins
-    for one in merged:
-        origins = all_of(origins, draft.world.memories[one].origins)
+    for name in replaced:
+        origins = merged(origins, draft.world.memories[name].origins)
     memory = evolve(
         memory,
-        merged_from=tuple(dict.fromkeys((*memory.merged_from, *merged))),
-        origins=all_of(origins, draft.read),
+        merged_from=tuple(dict.fromkeys((*memory.merged_from, *replaced))),
+        origins=merged(origins, draft.read),
     )
     draft.emit(MemorySaved(at=draft.now, memory=memory))
     return None
-
-
-def _new(draft: Draft, intent: SaveMemory, by: str) -> Memory:
-    return Memory(
-        memory_id=memory_id(draft.now, draft.world.team.last_memory),
-        type="short_term",
-        content=intent.content,
-        tags=intent.tags,
-        created_at=draft.now,
-        by=by,
-    )
-
-
-def _updated(draft: Draft, old: Memory, intent: SaveMemory) -> Memory:
-    return evolve(old, content=intent.content, tags=intent.tags, updated_at=draft.now)
 
 
 def clear_memory(draft: Draft, intent: ClearMemory, by: str) -> Verdict:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import (
@@ -19,16 +22,27 @@ from greenroom.core.base.records import evolve
 from greenroom.core.base.text import fenced
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, unknown
 from greenroom.core.rules.endings import end_step, notice, settle_mail
-from greenroom.core.rules.intents import SendMessage
+from greenroom.core.rules.intents import FormGroup, SendMessage
 from greenroom.core.rules.limits import stop_at
-from greenroom.core.rules.origins import given_by_message, given_here, has_read, said_by
-from greenroom.core.rules.people import in_group
-from greenroom.core.rules.queue import enqueue, is_open, next_place, open_thread, word_place
+from greenroom.core.rules.origins import given_by_message, given_here, has_read, people_of, said_by
+from greenroom.core.rules.queue import (
+    decider,
+    enqueue,
+    fill_call,
+    is_open,
+    may_wait,
+    next_place,
+    open_thread,
+    reader,
+    release,
+    replier,
+    set_timeout,
+    word_place,
+)
 from greenroom.core.rules.stages import follow_subtasks
-from greenroom.core.rules.waits import decider, fill_call, may_wait, reader, release, replier, set_timeout
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.budget import Spent
-from greenroom.core.state.message import Message, MessageSent, MessageSettled, Wait, waits
+from greenroom.core.state.message import Group, GroupFormed, Message, MessageSent, MessageSettled, Wait, waits
 from greenroom.core.state.origin import untrusted
 from greenroom.core.state.stage import SubtaskHandedOver
 from greenroom.core.state.step import Work
@@ -340,3 +354,49 @@ def _returned(draft: Draft, message: Message, waiting: WaitingId) -> None:
     release(draft, waiting, "reply")
     if question in draft.world.mail:
         draft.emit(MessageSettled(at=draft.now, message_id=question, agent_id=message.sender_id))
+
+
+# ---------------------------------------------------------------------------------------------- groups
+
+GROUP_NAME: Final = re.compile(r"[^\s#@>:!?/,]{1,64}")
+
+
+def form_group(draft: Draft, intent: FormGroup, by: str) -> Verdict:
+    """People of a task talk together; formed again, with others."""
+    if not is_trusted(draft.world, by):
+        return Rejected(code="not_a_person", why=f"{by!r} may not form a group: people do.")
+    task = draft.world.tasks.get(intent.task_id)
+    if task is None or task.state == "cancelling":
+        return unknown("task", intent.task_id, tuple(draft.world.tasks))
+    if not GROUP_NAME.fullmatch(intent.group_id) or not intent.group_id.isprintable():
+        hint = "Use 1 to 64 characters without spaces and without # @ > : ! ? / ,"
+        return Rejected(code="bad_group", why=f"{intent.group_id!r} cannot be a group's name.", hint=hint)
+    known = draft.world.groups.get(intent.group_id)
+    if known is not None and known.task_id != task.task_id:
+        return Rejected(code="group_exists", why=f"The group {intent.group_id!r} talks in task {known.task_id!r}.")
+    for one in intent.participants:
+        if one not in task.group:
+            return not_in_group(one, task)
+        if draft.world.agents[one].spec.kind != "human":
+            why = f"{one!r} is no person, and only people take part in a group."
+            return Rejected(code="not_a_person", why=why, hint="Name it in what you say there: then it hears that.")
+    people = tuple(dict.fromkeys(intent.participants))
+    if len(people) < 2:
+        return Rejected(code="small_group", why="A group has two people or more.", hint="Write to them directly.")
+    group = Group(group_id=intent.group_id, task_id=task.task_id, participants=people, formed_at=draft.now)
+    draft.emit(GroupFormed(at=draft.now, group=group))
+    return None
+
+
+def in_group(draft: Draft, intent: SendMessage, sender: AgentId) -> SendMessage | Rejected:
+    """What is said in a group goes to all who take part, and to the models that are named."""
+    group = draft.world.groups.get(intent.group) if intent.group is not None else None
+    if group is None or group.task_id != intent.task_id:
+        return unknown("group", str(intent.group), tuple(draft.world.groups))
+    if sender not in group.participants:
+        return Rejected(code="not_in_group", why=f"{sender!r} takes no part in the group {group.group_id!r}.")
+    if intent.waiting or intent.return_waiting_id is not None or intent.delivery != "post":
+        why = "In a group nobody waits for an answer."
+        return Rejected(code="no_waiting_here", why=why, hint="Write to the one you mean directly.")
+    others = [one for one in people_of(draft.world, group.participants) if one != sender]
+    return evolve(intent, receiver=tuple(dict.fromkeys((*others, *intent.receiver))))

@@ -1,4 +1,4 @@
-"""What comes along with words: labels of where they come from, on whose behalf an agent works, and what the house says.
+"""What comes along with words: labels of where they come from, on whose behalf somebody works, what people are told.
 
 `Draft.read` is what the conversation has read whose step asks for something. What it writes to somebody comes along
 with that; what it writes for all to read is kept in the task, and whoever begins there, or asks, gets it.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import chain
-from typing import Literal
+from typing import Final, Literal
 
 from greenroom.core.base.ids import (
     NO_RELATIVE,
@@ -29,12 +29,15 @@ from greenroom.core.base.records import Data
 from greenroom.core.rules.draft import Draft
 from greenroom.core.state.agent import Agent
 from greenroom.core.state.events import Event
+from greenroom.core.state.knowledge import NotePosted, ValueSet
 from greenroom.core.state.message import Message, MessageSent
-from greenroom.core.state.note import NotePosted, ValueSet
 from greenroom.core.state.origin import Labels, label, merged
 from greenroom.core.state.stage import MemberCompleted, StageAdded, SubtaskEnded
-from greenroom.core.state.task import OriginsShared, TaskCreated
-from greenroom.core.state.world import ordered
+from greenroom.core.state.task import OriginsShared, Task, TaskCreated
+from greenroom.core.state.world import World, ordered
+
+ABOUT: Final = "about"
+"""What was written by somebody in what people are told: the rest of it can be said in any language."""
 
 
 def carried(draft: Draft, thread: ThreadId, origins: Labels = ()) -> Labels:
@@ -145,3 +148,22 @@ def tell(
     )
     draft.emit(MessageSent(at=draft.now, message=message))
     return message.message_id
+
+
+def people_of(world: World, agents: tuple[AgentId, ...]) -> tuple[AgentId, ...]:
+    """Those among them who are people."""
+    return tuple(one for one in agents if one in world.agents and world.agents[one].spec.kind == "human")
+
+
+def tell_people(draft: Draft, task: Task, people: tuple[AgentId, ...], text: str, data: Data) -> None:
+    """What changed for them, as a message that wants no answer. A model is told by what is queued for it."""
+    told = tuple(one for one in people if one != task.manager)
+    if told:
+        tell(draft, task.manager, told, text, task=task.task_id, data=data, kind="instruction")
+
+
+def welcome(draft: Draft, task: Task, agents: tuple[AgentId, ...]) -> None:
+    """People hear that they belong to a task now."""
+    told = {"instruction": "update_working_memory", "task_id": task.task_id, ABOUT: f"{task.name}: {task.intention}"}
+    text = f"You take part in task {task.task_id} ({task.name}): {task.intention}"
+    tell_people(draft, task, people_of(draft.world, agents), text, told)

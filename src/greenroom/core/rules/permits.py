@@ -12,8 +12,7 @@ from greenroom.core.rules.draft import DOOR, SYSTEM, Draft, Verdict, is_trusted,
 from greenroom.core.rules.endings import ANSWER, drop_step, notice, settle_question, stop_question
 from greenroom.core.rules.intents import AnswerApproval, CancelTimer, FireTimer, SetLimits, SetTimer
 from greenroom.core.rules.origins import given_here
-from greenroom.core.rules.queue import enqueue, open_thread
-from greenroom.core.rules.waits import reader, release
+from greenroom.core.rules.queue import enqueue, open_thread, reader, release
 from greenroom.core.state.approval import Approval, ApprovalAnswered
 from greenroom.core.state.step import StepCancelling, StepUnblocked, Work
 from greenroom.core.state.timer import Timer, TimerCancelled, TimerFired, TimerSet

@@ -13,11 +13,10 @@ from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group,
 from greenroom.core.rules.intents import AskInfo, NeedToolDecision, Query
 from greenroom.core.rules.messages import deliver
 from greenroom.core.rules.origins import given_here, known_of_all, tell
-from greenroom.core.rules.queue import ahead, enqueue, is_open, open_thread, owed_in
-from greenroom.core.rules.waits import release
+from greenroom.core.rules.queue import ahead, enqueue, is_open, open_thread, owed_in, release
 from greenroom.core.state.agent import Agent
+from greenroom.core.state.knowledge import Note, pool
 from greenroom.core.state.message import Message, MessageSent
-from greenroom.core.state.note import Note, pool
 from greenroom.core.state.portrait import working_memory
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step, Work

@@ -17,10 +17,8 @@ from greenroom.core.rules.intents import (
     UpdateStageAgentCompletion,
     UpdateStageAgentState,
 )
-from greenroom.core.rules.origins import given_by_manager, has_read, tell
-from greenroom.core.rules.people import ABOUT, people_of, tell_people
-from greenroom.core.rules.queue import enqueue, open_thread
-from greenroom.core.rules.waits import decider, release_where
+from greenroom.core.rules.origins import ABOUT, given_by_manager, has_read, people_of, tell, tell_people
+from greenroom.core.rules.queue import decider, enqueue, open_thread, release_where
 from greenroom.core.state.origin import Labels, untrusted
 from greenroom.core.state.stage import (
     Member,
@@ -100,12 +98,9 @@ def finish_stage(draft: Draft, intent: FinishStage, by: str) -> Verdict:
     members = people_of(draft.world, tuple(one.agent_id for one in stage.members))
     about = ": ".join(filter(None, (stage.intention, intent.summary)))
     told = {"instruction": "finish_stage", "stage_id": stage.stage_id, "state": intent.state, ABOUT: about}
-    tell_people(draft, draft.world.tasks[stage.task_id], members, _over(stage, intent), told)
+    text = f"Stage {stage.stage_id} ({stage.intention}) is {intent.state}. {intent.summary}".rstrip()
+    tell_people(draft, draft.world.tasks[stage.task_id], members, text, told)
     return None
-
-
-def _over(stage: Stage, intent: FinishStage) -> str:
-    return f"Stage {stage.stage_id} ({stage.intention}) is {intent.state}. {intent.summary}".rstrip()
 
 
 def left_of(stage: Stage) -> tuple[StageEnd, str]:

@@ -9,8 +9,8 @@ from greenroom.core.base.errors import Rejected
 from greenroom.core.base.ids import StepId, ThreadId, approval_id, timer_id
 from greenroom.core.base.records import evolve
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, not_manager, own_step, unknown
-from greenroom.core.rules.endings import FILLS, drop_step, end_step, running, stale
-from greenroom.core.rules.intents import ModifyStep, PrepareEffect, QueueSteps, RemoveStep, StartStep
+from greenroom.core.rules.endings import FILLS, after_end, drop_step, emit_end, end_step, running, stale
+from greenroom.core.rules.intents import ModifyStep, PrepareEffect, QueueSteps, RecordStep, RemoveStep, StartStep
 from greenroom.core.rules.limits import needed, stop_at, working_time
 from greenroom.core.rules.origins import given_here
 from greenroom.core.rules.permits import expiry, set_expiry
@@ -395,4 +395,37 @@ def prepare_effect(draft: Draft, intent: PrepareEffect, by: str) -> Verdict:
     if step.state == "cancelling":
         return stale(step, intent.attempt)
     draft.emit(EffectPrepared(at=draft.now, step_id=step.step_id, attempt=step.attempt, prepared=intent.prepared))
+    return None
+
+
+def record_step(draft: Draft, intent: RecordStep, by: str) -> Verdict:
+    """What a person does becomes a step of theirs that is over; what they may not do is no step."""
+    agent = draft.world.agents.get(intent.agent_id)
+    if agent is None:
+        return unknown("agent", intent.agent_id, tuple(draft.world.agents))
+    refused = _not_a_persons(draft, agent, intent, by)
+    for act in (intent.says, intent.reports, intent.ends, intent.decides):
+        if refused is None and act is not None:
+            refused = draft.apply(act, by)
+    if refused is not None:
+        return refused
+    thread = open_thread(draft, agent.agent_id, intent.task_id)
+    name = enqueue(draft, thread, intent.work, stage=intent.stage_id)
+    step = draft.world.steps[name]
+    emit_end(draft, step, intent.state, result=intent.result, error=intent.error)
+    after_end(draft, step)
+    return None
+
+
+def _not_a_persons(draft: Draft, agent: Agent, intent: RecordStep, by: str) -> Verdict:
+    if agent.spec.kind != "human" or (by != agent.agent_id and not is_trusted(draft.world, by)):
+        why = f"What {agent.agent_id!r} does is written down before it is done."
+        return Rejected(code="not_a_person", why=why, hint="Queue a step instead.")
+    task = draft.world.tasks.get(intent.task_id)
+    if task is None or task.state == "cancelling":
+        return unknown("task", intent.task_id, tuple(draft.world.tasks))
+    if agent.agent_id not in task.group:
+        return not_in_group(agent.agent_id, task)
+    if intent.stage_id is not None and intent.stage_id not in task.stages:
+        return unknown("stage", intent.stage_id, task.stages)
     return None

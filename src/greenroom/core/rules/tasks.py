@@ -21,8 +21,7 @@ from greenroom.core.rules.intents import (
     StagePlan,
     StartTask,
 )
-from greenroom.core.rules.origins import tell
-from greenroom.core.rules.people import people_of, welcome
+from greenroom.core.rules.origins import people_of, tell, welcome
 from greenroom.core.rules.stages import end_stage, left_of
 from greenroom.core.state.stage import StageAdded, Subtask
 from greenroom.core.state.task import EndWord, Task, TaskCreated, TaskEnding, TaskPaused, TaskResumed, TaskStarted

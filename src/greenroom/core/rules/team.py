@@ -9,7 +9,7 @@ from greenroom.core.rules import limits
 from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_manager
 from greenroom.core.rules.endings import cancel_steps, interrupt_all, settle_question
 from greenroom.core.rules.intents import CreateTeam, Declare, ForkTeam, PauseTeam, ResumeTeam
-from greenroom.core.rules.waits import set_timeout
+from greenroom.core.rules.queue import set_timeout
 from greenroom.core.state.agent import Declared
 from greenroom.core.state.approval import ApprovalVoided
 from greenroom.core.state.step import StepUnblocked

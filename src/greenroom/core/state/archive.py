@@ -11,10 +11,9 @@ from typing import Any, Final, Literal, NamedTuple
 from greenroom.core.state import stage as stages
 from greenroom.core.state import step as steps
 from greenroom.core.state import task as tasks
-from greenroom.core.state.artifact import Artifact, ArtifactWritten
 from greenroom.core.state.events import Event
+from greenroom.core.state.knowledge import Artifact, ArtifactWritten, Note, NotePosted
 from greenroom.core.state.message import Message, MessageSent
-from greenroom.core.state.note import Note, NotePosted
 from greenroom.core.state.stage import Stage, StageEnded
 from greenroom.core.state.step import Step, StepEnded
 from greenroom.core.state.task import Task, TaskEnded

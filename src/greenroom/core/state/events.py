@@ -6,12 +6,9 @@ from typing import Final, get_args
 
 from greenroom.core.state.agent import AgentEvent
 from greenroom.core.state.approval import ApprovalEvent
-from greenroom.core.state.artifact import ArtifactEvent
 from greenroom.core.state.budget import BudgetEvent
-from greenroom.core.state.group import GroupEvent
-from greenroom.core.state.memory import MemoryEvent
-from greenroom.core.state.message import MessageEvent
-from greenroom.core.state.note import NoteEvent
+from greenroom.core.state.knowledge import ArtifactEvent, MemoryEvent, NoteEvent
+from greenroom.core.state.message import GroupEvent, MessageEvent
 from greenroom.core.state.stage import StageEvent
 from greenroom.core.state.step import StepEvent
 from greenroom.core.state.task import TaskEvent

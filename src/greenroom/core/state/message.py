@@ -106,3 +106,27 @@ def waits(message: Message, thread: ThreadId | None) -> tuple[Wait, ...]:
         )
         for receiver, waiting in zip(message.receiver, message.waiting, strict=True)
     )
+
+
+# ---------------------------------------------------------------------------------------------- groups
+
+
+@record
+class Group:
+    """A conversation of several people in a task; what they say is in the archive. It is over with its task."""
+
+    group_id: GroupId
+    task_id: TaskId
+    participants: tuple[AgentId, ...]
+    formed_at: int = 0
+
+
+@record
+class GroupFormed:
+    """These people talk together. Who forms it again changes who takes part."""
+
+    at: int
+    group: Group
+
+
+GroupEvent = GroupFormed

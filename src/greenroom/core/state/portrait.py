@@ -10,9 +10,9 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from greenroom.core.base.ids import NO_RELATIVE, AgentId, StageId, StepId, TaskId
+from greenroom.core.base.ids import NO_RELATIVE, AgentId
 from greenroom.core.base.records import Data
-from greenroom.core.state.note import Note
+from greenroom.core.state.knowledge import Note
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task
@@ -22,12 +22,6 @@ Portrait = dict[str, object]
 
 MASK: Final = "***"
 SECRETS: Final = ("password", "passwd", "secret", "token", "key", "credential", "authorization")
-
-
-def task_state(world: World, task_id: TaskId, *, notes: Iterable[Note] = (), ended: Iterable[Stage] = ()) -> Portrait:
-    """An open task. `notes` are its shared message pool and `ended` its stages that are over, from the archive."""
-    task = world.tasks[task_id]
-    return portray_task(task, (*ended, *(world.stages[name] for name in task.stages)), notes)
 
 
 def portray_task(task: Task, stages: Iterable[Stage], notes: Iterable[Note]) -> Portrait:
@@ -48,11 +42,6 @@ def portray_task(task: Task, stages: Iterable[Stage], notes: Iterable[Note]) -> 
 
 def _note(note: Note) -> Portrait:
     return {"agent_id": note.agent_id, "role": note.role, "stage_id": note.stage_id, "content": note.content}
-
-
-def stage_state(world: World, stage_id: StageId) -> Portrait:
-    """An open stage."""
-    return portray_stage(world.stages[stage_id])
 
 
 def portray_stage(stage: Stage) -> Portrait:
@@ -112,11 +101,6 @@ def working_memory(world: World, agent_id: AgentId) -> dict[str, dict[str, list[
             stages = found.setdefault(step.task_id, {})
             stages.setdefault(step.stage_id or NO_RELATIVE, []).append(step.step_id)
     return found
-
-
-def step_state(world: World, step_id: StepId) -> Portrait:
-    """An open step."""
-    return portray_step(world.steps[step_id])
 
 
 def portray_step(step: Step) -> Portrait:

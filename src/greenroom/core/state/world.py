@@ -30,12 +30,9 @@ from greenroom.core.base.ids import (
 from greenroom.core.base.records import record
 from greenroom.core.state.agent import Ability, Agent
 from greenroom.core.state.approval import Approval, Grant
-from greenroom.core.state.artifact import Artifact
 from greenroom.core.state.budget import Budget
-from greenroom.core.state.group import Group
-from greenroom.core.state.memory import Memory
-from greenroom.core.state.message import Message, Wait
-from greenroom.core.state.note import Note, Value
+from greenroom.core.state.knowledge import Artifact, Memory, Note, Value
+from greenroom.core.state.message import Group, Message, Wait
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step

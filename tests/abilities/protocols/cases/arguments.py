@@ -99,7 +99,7 @@ GUESSES: Final[dict[str, tuple[str, Refuses]]] = {
     ),
     "a parameter of JSON with a key twice": (
         '<tool_call><name>look</name><params><path>a</path><filter>{"x": 1, "x": 2}</filter></params></tool_call>',
-        refuses("'x' is there twice"),
+        refuses("filter: ", 'is not of type "object"'),
     ),
 }
 

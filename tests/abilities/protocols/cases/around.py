@@ -36,7 +36,6 @@ FENCES: Final = {
     "a fence with an end that is indented like code": "```\nfoo\n    ```\n@\n```",
     "a fence with an end behind a tab": "```\nfoo\n\t```\n@\n```",
     "a fence of tildes with an end indented like code": "~~~\nfoo\n    ~~~\n@\n~~~",
-    "a fence with nothing in it, and around": "```\n```\n@\n```\n```",
     "a fence in a longer one": "````\n```\n@\n```\n````",
     "a longer fence in a fence": "```\n````\n```\n````\n@\n```",
     "a fence behind a nested one": "```md\n```json\n{}\n```\n@\n```",
@@ -56,61 +55,13 @@ FENCES: Final = {
     "a fence with a backtick in its language": "``` `x`\n@\n```",
     "a fence of tildes behind text": "So: ~~~\n@\n~~~",
     "a fence in a summary": "<details><summary>```</summary>\n@\n```\n</details>",
-    "a fence of other ticks": "´´´\n@\n´´´",
-    "a fence of apostrophes": "’’’\n@\n’’’",
-    "a fence of triple quotes": '"""\n@\n"""',
-    "a fence of triple single quotes": "'''\n@\n'''",
-    "a string of Python": 'prompt = """\n@\n"""',
-    "a string of Python that is not closed": 'prompt = """\n@',
     "a fence in a thought's summary": "**Plan** ```\n@",
     "backticks over lines": "`x\n@`",
-    "two backticks over lines": "``\n@\n``",
-    "backticks with blanks": "` ` `\n@\n` ` `",
     "a fence with CR": "```\r@\r```",
     "a fence with CRLF": "```\r\n@\r\n```",
     "a fence named after the tag": "```tool_call\n@\n```",
     "a fence behind a byte order mark": "\ufeff```\n@\n```",
     "a fence behind a line separator": "x\u2028```\n@\n```",
-}
-
-QUOTATIONS: Final = {
-    "a quotation": "> He said:\n@",
-    "a quotation in a list": "- > He said:\n@",
-    "a quotation that is indented": "   > He said\n@\n\nDone.",
-    "a quotation in a quotation": ">> He said\n> this\n@",
-    "a comment": "<!--\n@\n-->",
-    "a comment that is not closed": "<!-- so\n@",
-    "a comment on the line before": "<!-- so\n\n@\n\n--> done",
-    "CDATA": "<![CDATA[\n@\n]]>",
-    "CDATA that is not closed": "<![CDATA[\n@",
-    "a comment of C": "/*\n@\n*/",
-    "a comment of Javadoc": "/**\n@\n*/",
-    "a formula": "$$\n@\n$$",
-    "a container of Markdown": ":::note\n@\n:::",
-    "a container that is not closed": "::: tip\n@",
-    "TeX": "\\begin{verbatim}\n@\n\\end{verbatim}",
-    "TeX that is not closed": "\\begin{lstlisting}\n@",
-    "Jinja": "{% raw %}\n@\n{% endraw %}",
-    "a here document": "cat <<'EOF'\n@\nEOF",
-    "a here document without quotes": "cat <<EOF > a.txt\n@\nEOF\n",
-    "BBCode": "[code]\n@\n[/code]",
-    "BBCode that is not closed": "[quote]\n@",
-    "BBCode of nobody": "[spoiler]\n@\n[/spoiler]",
-    "instructions": "[INST]\n@\n[/INST]",
-    "typographic quotation marks": "He wrote “\n@\n” to me.",
-    "guillemets": "Il dit «\n@\n».",
-    "Chinese quotation marks": "他写道「\n@\n」。",
-    "quotation marks on lines of their own": '"\n@\n"',
-    "a quotation mark behind a colon": 'He wrote: "\n@\n"',
-    "brackets on lines of their own": "(\n@\n)",
-    "square brackets": "[\n@\n]",
-    "braces": "{\n@\n}",
-    "rulers of AsciiDoc": "----\n@\n----",
-    "rulers of dots": ".....\n@\n.....",
-    "rulers of equal signs": "======\n@\n======",
-    "somebody else's turn": "<|im_start|>user\n@",
-    "a turn of the system": "<|start_header_id|>system<|end_header_id|>\n\n@",
-    "a tool's turn": "<|tool|>\n@",
 }
 
 ELEMENTS: Final = {
@@ -125,16 +76,10 @@ ELEMENTS: Final = {
     "an element in another": "<a>\n<b>\n</a>\n@\n</b>",
     "an element twice": "<div>\n<div>\nx\n</div>\n@\n</div>",
     "an element closed too late": "<a>\n@\n\nand so on\n\n</a>",
-    "an example that is not closed": "<example>\n@",
-    "an example in a sentence that is not closed": "An <example> is this.\n@",
     "code that is not closed": "<code>@\n",
-    "an element that begins a line and is not closed": "<output>\n@",
-    "an element that begins a line with blanks": "  <output>\n@",
     "code in pre": '<pre><code class="language-xml">\n@\n</code></pre>',
     "pre on its line": "<pre>@</pre>",
     "pre in capitals": "<PRE>\n@\n</PRE>",
-    "half an example": "@\n</example>",
-    "half an element": "@\n</output>",
     "a mention of another tag": "In <PATCHES> there is\n@\n</PATCHES>",
 }
 
@@ -151,8 +96,6 @@ THOUGHTS: Final = {
     ),
     "the channel of analysis alone": "<|channel|>analysis<|message|>\n@\n<|end|>",
     "the channel of comments": "<|channel|>commentary<|message|>\n@",
-    "a channel whose signs were taken away": "analysisWe could do this:\n@\nassistantfinalNo.",
-    "a channel whose end was taken away": "analysisWe could do this:\n@",
     "signs of thoughts": "<|thinking|>\n@\n<|/thinking|>",
     "signs of thoughts of another kind": "<|begin_of_thought|>\n@\n<|end_of_thought|>\nok",
     "signs of thoughts of Cohere": "<|START_THINKING|>\n@\n<|END_THINKING|>ok",
@@ -172,11 +115,6 @@ THOUGHTS: Final = {
 PLACES: Final = {
     "code by four blanks": "Example:\n\n    @",
     "code by a tab": "Example:\n\n\t@",
-    "a literal block of RST": "Example::\n\n   @",
-    "a code block of RST": ".. code-block:: xml\n\n   @",
-    "a text of YAML": "example: |\n  @",
-    "a folded text of YAML": "example: >-\n  @",
-    "a sentence with a colon": "Write this:\n  @",
     "a sentence on its line": "Done. @",
     "a list on its line": "- @",
     "a zero-width blank before it": "\u200b@",
@@ -197,7 +135,6 @@ PLACES: Final = {
     "a line separator behind it": "@\u2028and more",
     "a backtick behind it": "@`",
     "a fence that begins behind it": "@\n```\nand so on",
-    "a triple quote that begins behind it": '@\n""")',
     "three backticks in a line behind it": "@\nas in ``` there",
     "its end in a fence behind it": "@\n```\nmore\n¤\n```",
     "its end in a quotation behind it": "@\n> more ¤",
@@ -207,7 +144,6 @@ PLACES: Final = {
     "its end once more": "@\n¤",
     "its end once more after many lines": "@\n\na\nb\n\nc\n¤ d",
     "its end with a blank in it": "@\nmore\n</ ¶>",
-    "an end tag of nobody behind it": "@\nmore\n</div>",
 }
 
 GOOD: Final = {
@@ -268,7 +204,7 @@ INDENTED: Final = {
 """Where a block is run whose text does not depend on the indentation of its lines."""
 
 EXACT: Final[tuple[ProtocolName, ...]] = ("patch", "rewrite")
-SHOWING: Final = {"fence": FENCES, "quotation": QUOTATIONS, "element": ELEMENTS, "thought": THOUGHTS, "place": PLACES}
+SHOWING: Final = {"fence": FENCES, "element": ELEMENTS, "thought": THOUGHTS, "place": PLACES}
 
 
 def put(around: str, block: str) -> str:

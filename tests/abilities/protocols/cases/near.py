@@ -29,16 +29,12 @@ NEAR: Final[dict[str, tuple[str, Refuses | Says]]] = {
     "escaped": (f"\\<TOOL_CALL>\n{JSON}\n\\</TOOL_CALL>", Says(hint="TOOL_CALL")),
     "bold": (f"**<TOOL_CALL>**\n{JSON}\n**</TOOL_CALL>**", Says(hint="TOOL_CALL")),
     "a label": (f"TOOL_CALL: {JSON}", NO_TAG),
-    "a Cyrillic letter": (f"<ТOOL_CALL>\n{JSON}\n</ТOOL_CALL>", NO_TAG),
-    "a zero-width blank inside": (f"<TOOL\u200b_CALL>\n{JSON}\n</TOOL\u200b_CALL>", NO_TAG),
-    "a soft hyphen inside": (f"<TOOL\u00ad_CALL>\n{JSON}\n</TOOL_CALL>", NO_TAG),
     "a misspelt message": ("<SENDMESSAGE>\nto: bob\ncontent: a\n</SENDMESSAGE>", Says(hint="<SEND_MESSAGE>")),
     "a message in small letters": ("<send_message>\nto: bob\ncontent: a\n</send_message>", Says(hint="<SEND_MESSAGE>")),
-    "a misspelt file": ('<REWRIT file="a">\nx\n</REWRIT>', Says(hint="<REWRITE>")),
     "a patch in small letters": ('<patch file="a">\n<SEARCH>a</SEARCH>\n</patch>', Says(hint="<PATCH>")),
-    "a fence named after the tag": (f"```tool_call\n{JSON}\n```", Says(hint="A code fence named 'tool_call'")),
-    "a fence named TOOL_CALL": (f"```TOOL_CALL\n{JSON}\n```", Says(hint="A code fence")),
-    "a fence of tildes named after the tag": (f"~~~tool_call\n{JSON}\n~~~", Says(hint="A code fence")),
+    "a fence named after the tag": (f"```tool_call\n{JSON}\n```", Says(hint="```tool_call is no tag here")),
+    "a fence named TOOL_CALL": (f"```TOOL_CALL\n{JSON}\n```", NO_TAG),
+    "a fence of tildes named after the tag": (f"~~~tool_call\n{JSON}\n~~~", NO_TAG),
     "a fence of JSON": (f"```json\n{JSON}\n```", NOTHING),
     "JSON alone": (JSON, NOTHING),
     "another element": ("<rm><path>/x</path></rm>", NOTHING),
@@ -48,4 +44,7 @@ NEAR: Final[dict[str, tuple[str, Refuses | Says]]] = {
     "a tag in backticks": ("`<TOOLCALL>`", NOTHING),
 }
 
-ROWS: Final = tuple(Row(name=f"near: {name}", text=text, wants=wants) for name, (text, wants) in NEAR.items())
+ROWS: Final = (
+    *(Row(name=f"near: {name}", text=text, wants=wants) for name, (text, wants) in NEAR.items()),
+    Row(name="near: a call of who makes none", text=f"<tool_use>\n{JSON}", wants=NOTHING, protocols=("patch",)),
+)

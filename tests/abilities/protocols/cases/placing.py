@@ -9,10 +9,9 @@ LINE: Final = CALL.replace("\n", "")
 LINES: Final = CALL.splitlines()
 FENCE: Final = Says(hint="inside a code fence")
 THOUGHT: Final = Says(hint="inside your thoughts")
-QUOTE: Final = Says(hint="inside a quotation")
-CODE: Final = Says(hint="inside inline code")
+OPEN_FENCE: Final = refuses("a code fence behind it is not closed")
 MIDDLE: Final = Says(hint="not at the start of a line")
-TAIL: Final = Says(hint="followed by text on its line")
+TAIL: Final = refuses("must be the last on its line")
 AGAIN: Final = refuses("more often than")
 SHOWN: Final = f"```\n{CALL}\n```"
 
@@ -29,15 +28,15 @@ PLACES: Final[dict[str, tuple[str, Runs | Refuses | Says]]] = {
     "both tags named in a sentence": ("Write <TOOL_CALL> and </TOOL_CALL>.", MIDDLE),
     "named in backticks": ("Use `<TOOL_CALL>` and `</TOOL_CALL>`.", NOTHING),
     "a whole block in backticks": (f"Write `{LINE}`.", NOTHING),
-    "in backticks over two lines": (f"Write `x\n{LINE}` so.", CODE),
-    "in double backticks over two lines": (f"Write `` x ` y\n{LINE} `` so.", CODE),
+    "in backticks over two lines": (f"Write `x\n{LINE}` so.", TAIL),
+    "in double backticks over two lines": (f"Write `` x ` y\n{LINE} `` so.", TAIL),
     "behind a backtick of another paragraph": (f"A stray ` here.\n\n{CALL}", looks()),
     "behind a backtick that does not close": (f"A stray ` here.\n{CALL}", looks()),
     "behind an escaped backtick": (f"A \\` and ` here.\n\n{CALL}\n`", looks()),
     "between inline codes": (f"See `a`.\n{CALL}\nSee `b`.", looks()),
     "behind a sentence on its line": (f"I will look. {LINE}", MIDDLE),
     "before a sentence on its line": (f"{LINE} is what I do.", TAIL),
-    "in a quotation": (under("> "), QUOTE),
+    "in a quotation": (under("> "), MIDDLE),
     "in a list": (f"- {LINE}", MIDDLE),
     "indented by three spaces": (under("   "), looks()),
     "indented as code": (under("    "), MIDDLE),
@@ -55,21 +54,14 @@ PLACES: Final[dict[str, tuple[str, Runs | Refuses | Says]]] = {
     "in a fence in a list": (f"- ```\n{under('  ')}\n  ```", FENCE),
     "in a fence in a numbered list": (f"1. ```\n{under('   ')}\n   ```", FENCE),
     "in a fence under a list": (f"- so:\n  ```\n{under('  ')}\n  ```", FENCE),
-    "in a fence in a quotation": (f"> ```\n{under('> ')}\n> ```", QUOTE),
     "in a fence with CRLF": (SHOWN.replace("\n", "\r\n"), FENCE),
     "in a fence in a fence": (f"```md\n```xml\n{CALL}\n```\n```", FENCE),
-    "behind a fence in a fence": (f"```md\n```json\n{{}}\n```\n{CALL}\n```", FENCE),
+    "behind a fence in a fence": (f"```md\n```json\n{{}}\n```\n{CALL}\n```", OPEN_FENCE),
     "behind a fence": (f"```\nx\n```\n{CALL}", looks()),
     "behind an example of itself": (f"{SHOWN}\nNow I do it:\n{CALL}", looks()),
     "before an example of itself": (f"{CALL}\nIt was:\n{SHOWN}", AGAIN),
-    "behind a fence in a quotation": (f"> ```\n> x\n\n{CALL}", looks()),
-    "in a fence behind a fence in a quotation": (f"> ```\n> x\n\n{SHOWN}", FENCE),
-    "in a fence behind an open fence in a list": (f"- ```\n  x\n\nSo:\n{SHOWN}", FENCE),
-    "right behind a quotation": (f"> He said:\n{CALL}", QUOTE),
     "in a fence in a list that is not indented": (f"- ```\n{CALL}\n```", FENCE),
-    "in a fence under a list that is not closed": (f"- so:\n  ```\n  x\nText\n```\n{CALL}\n```", FENCE),
-    "in a fence behind three backticks in a line": (f"Fences are ``` here.\n{SHOWN}", FENCE),
-    "behind a backtick that closes in it": (f"It's the user`s.\n{CALL.replace('a.py', 'a`b')}", CODE),
+    "in a fence behind three backticks in a line": (f"Fences are ``` here.\n{SHOWN}", OPEN_FENCE),
     "behind three backticks in a line": (f"Fences are ``` here.\n{CALL}", FENCE),
     "behind a line of inline code": (f"```x``` is code.\n{CALL}", looks()),
     "in thoughts": (f"<think>\n{CALL}\n</think>\nNo, done.", THOUGHT),
@@ -83,10 +75,8 @@ PLACES: Final[dict[str, tuple[str, Runs | Refuses | Says]]] = {
     "in thoughts that only end": (f"Hm.\n{CALL}\n</think>\nDone.", THOUGHT),
     "behind thoughts that only end": (f"Hm, {LINE} perhaps.\n</think>\n\n{CALL}", looks()),
     "behind thoughts named in backticks": (f"No `<think>` here.\n{CALL}", looks()),
-    "in a comment": (f"<!--\n{CALL}\n-->", Says(hint="inside a comment")),
     "in an example": (f"<example>\n{CALL}\n</example>", Says(hint="inside <example>")),
     "in HTML's code": (f"<pre><code>\n{CALL}\n</code></pre>", Says(hint="inside <pre>")),
-    "behind the word example": (f"An <example> is this.\n{CALL}", Says(hint="inside <example>")),
     "behind a comment": (f"<!-- x -->\n{CALL}", looks()),
     "behind its name in a sentence": (f"I use <TOOL_CALL> now.\n{CALL}", looks()),
     "before its name in a sentence": (f"{CALL}\nThat was a <TOOL_CALL>.", looks()),
@@ -94,7 +84,7 @@ PLACES: Final[dict[str, tuple[str, Runs | Refuses | Says]]] = {
     "before its end in backticks": (f"{CALL}\nThat ended with `</TOOL_CALL>`.", AGAIN),
     "a tag of nobody": ("<TOOL_CALLS>\n{}\n</TOOL_CALLS>", Says(hint="<TOOL_CALLS> is no tag here")),
     "an end tag alone": ("</TOOL_CALL>", NOTHING),
-    "a tag with a line break": ("<TOOL_CALL\n>\n{}\n</TOOL_CALL>", Says(hint="is no tag here")),
+    "a tag with a line break": ("<TOOL_CALL\n>\n{}\n</TOOL_CALL>", MIDDLE),
     "a byte order mark before it": ("\ufeff" + CALL, MIDDLE),
 }
 

@@ -181,7 +181,7 @@ BADLY: Final[dict[str, tuple[str, Refuses | Says]]] = {
     "an end tag too many": (block(LOOK) + "\n</TOOL_CALL>", refuses("more often than")),
     "its end tag in a broken text on one line": (
         '<TOOL_CALL>{"name": "look", "arguments": {"path": "a </TOOL_CALL> b",}}</TOOL_CALL>',
-        Says(hint="followed by text on its line"),
+        refuses("more often than"),
     ),
     "two broken calls in one block": (block('{"name": "ping",}\n{"name": "ping",}'), refuses("cannot be read")),
     "text behind the JSON": (block(f"{LOOK} and that is it"), refuses("cannot be read")),

@@ -28,8 +28,8 @@ from greenroom.core.ports.model import (
     Usage,
 )
 from greenroom.core.rules.intents import AddTask, QueueSteps, StagePlan, SubtaskPlan
+from greenroom.core.state.knowledge import Note
 from greenroom.core.state.message import Message
-from greenroom.core.state.note import Note
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step, Work

@@ -47,7 +47,7 @@ from greenroom.core.rules.intents import (
     UpdateStageAgentCompletion,
     UpdateStageAgentState,
 )
-from greenroom.core.rules.people import people_of
+from greenroom.core.rules.origins import people_of
 from greenroom.core.state.origin import Labels, label, merged
 from greenroom.core.state.step import Step, StepType, Terms
 from greenroom.core.state.world import World

@@ -16,8 +16,8 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
-from greenroom.abilities.tools.arguments import Arguments
 from greenroom.abilities.tools.files.text import Flat, flat
+from greenroom.abilities.tools.tool import Arguments
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.records import evolve, record
 

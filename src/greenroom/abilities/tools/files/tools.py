@@ -11,7 +11,6 @@ from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta
 
-from greenroom.abilities.tools.arguments import Arguments, given, schema_of
 from greenroom.abilities.tools.files.edits import Edit, Misfit, compared, done, fitted
 from greenroom.abilities.tools.files.search import (
     CONTEXT,
@@ -25,7 +24,7 @@ from greenroom.abilities.tools.files.search import (
 )
 from greenroom.abilities.tools.files.text import Flat, Text, counted, decoded, flat
 from greenroom.abilities.tools.files.write import LIMIT, Job, Made, Writing, failed
-from greenroom.abilities.tools.tool import CardedTool, make_card
+from greenroom.abilities.tools.tool import Arguments, CardedTool, given, make_card, schema_of
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Bench, Outcome
