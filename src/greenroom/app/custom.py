@@ -13,7 +13,7 @@ from typing import Final, TypeVar, cast, get_args
 
 from greenroom.abilities.protocols.schemas import BadSchema, faults
 from greenroom.app.functions import Tool, as_text, group_of, refuse_name
-from greenroom.app.mcp_servers import equipment_of, meet
+from greenroom.app.mcp import equipment_of, meet
 from greenroom.app.settings.home import config_folder
 from greenroom.app.settings.layers import load
 from greenroom.app.settings.schema import Settings

@@ -63,18 +63,10 @@ class Place:
         return name if self.folder == "." else f"{self.folder}/{name}"
 
 
-def toml(text: str) -> Data:
-    """A TOML file as far as it is one."""
+def parse(text: str, parser: Callable[[str], object]) -> Data:
+    """A TOML or JSON file as far as it is one table."""
     try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-
-
-def json_object(text: str) -> Data:
-    """A JSON file as far as it is an object."""
-    try:
-        found = json.loads(text)
+        found = parser(text)
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -128,7 +120,7 @@ def python(place: Place) -> Iterator[Check]:
 class _Project:
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._pyproject = toml(place.text("pyproject.toml"))
+        self._pyproject = parse(place.text("pyproject.toml"), tomllib.loads)
         self._setup = ini(place.text("setup.cfg"))
         self._tox = ini(place.text("tox.ini"))
         self._folder = next((one for one in self._test_folders() if self._test_files(one)), "")
@@ -259,14 +251,10 @@ LOCKS: Final = (
 PLACEHOLDER: Final = "no test specified"
 """What `npm init` writes where there are no tests."""
 
-CALLED: Final = re.compile(
-    r"\b(?:npm|pnpm|yarn|bun)(?:\s+-[-\w=]+)*\s+(?:run(?:-script)?(?:\s+-[-\w=]+)*\s+)?([\w:.-]+)|\brun-[sp]\s+(.+)"
-)
-
 
 def javascript(place: Place) -> Iterator[Check]:
     """One for each script that is a check by its name."""
-    package = json_object(place.text("package.json"))
+    package = parse(place.text("package.json"), json.loads)
     scripts = {str(name): line for name, line in table(package, "scripts").items() if isinstance(line, str)}
     runner = _runner(place, str(package.get("packageManager", "")))
     for name, kind in SCRIPTS.items():
@@ -274,8 +262,7 @@ def javascript(place: Place) -> Iterator[Check]:
         if not line or PLACEHOLDER in line:
             continue
         run = f"{runner} test" if name == "test" and runner != "bun" else f"{runner} run {name}"
-        means = "\n".join(f"{one}: {scripts[one]}" for one in _reached(scripts, name))
-        yield Check(name=run, line=run, kind=kind, why=f"package.json has the script {name!r}.", means=means)
+        yield Check(name=run, line=run, kind=kind, why=f"package.json has the script {name!r}.", means=line)
 
 
 def _runner(place: Place, named: str) -> str:
@@ -283,20 +270,6 @@ def _runner(place: Place, named: str) -> str:
     wanted = [said] if said in {"npm", "pnpm", "yarn", "bun"} else []
     wanted += [runner for name, runner in LOCKS if name in place.names]
     return next((runner for runner in wanted if place.has_program(runner)), "npm")
-
-
-def _reached(scripts: Mapping[str, str], first: str) -> list[str]:
-    """This script and all that it calls, in order, each once."""
-    found: list[str] = []
-    left = [first]
-    while left:
-        name = left.pop(0)
-        if name in found or name not in scripts:
-            continue
-        found.append(name)
-        left += [f"pre{name}", f"post{name}"]
-        left += [called for one, several in CALLED.findall(scripts[name]) for called in (one, *several.split())]
-    return found
 
 
 BUILT: Final = (
@@ -366,7 +339,7 @@ def _deno(place: Place) -> Iterator[Check]:
     file = place.first("deno.json", "deno.jsonc")
     if not file:
         return
-    task = table(json_object(place.text(file)), "tasks").get("test")
+    task = table(parse(place.text(file), json.loads), "tasks").get("test")
     if isinstance(task, str):
         yield _of("deno task test", f"{file} has the task 'test'.", means=task)
     else:
@@ -375,7 +348,7 @@ def _deno(place: Place) -> Iterator[Check]:
 
 
 def _php(place: Place) -> Iterator[Check]:
-    script = table(json_object(place.text("composer.json")), "scripts").get("test")
+    script = table(parse(place.text("composer.json"), json.loads), "scripts").get("test")
     file = place.first("phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml")
     if script:
         yield _of("composer test", "composer.json has the script 'test'.", means=str(script))
@@ -391,6 +364,9 @@ TARGETS: Final[Mapping[str, CheckKind]] = {
     "types": "types",
     "lint": "lint",
 }
+RECIPE: Final = re.compile(r"^@?([^\s:=#][^:=#\n]*)::?(?!=).*(?:\n[ \t].*)*", re.MULTILINE)
+"""A target with its indented lines; not a comment or a variable."""
+
 FILES: Final = {
     "make": ("GNUmakefile", "makefile", "Makefile"),
     "just": ("justfile", "Justfile", ".justfile"),
@@ -416,22 +392,10 @@ def recipes(place: Place) -> Iterator[Check]:
 def _targets(text: str) -> dict[str, str]:
     """Each target that is a check by its name, with its head and its own lines: what a person agrees to."""
     found: dict[str, str] = {}
-    current: set[str] = set()
-    for line in filter(str.strip, text.splitlines()):
-        indented = line[:1] in ("\t", " ")
-        current = current if indented else _named(line)
-        for name in current:
-            before = f"{found[name]}\n" if name in found else ""
-            found[name] = before + (line.strip() if indented else line)
+    for recipe in RECIPE.finditer(text):
+        for name in {*recipe[1].split()} & {*TARGETS}:
+            found[name] = f"{found[name]}\n{recipe[0]}" if name in found else recipe[0]
     return found
-
-
-def _named(line: str) -> set[str]:
-    """The checks that a line begins; none for a comment or a variable."""
-    before, colon, rest = line.partition(":")
-    if not colon or rest.removeprefix(":").startswith("=") or "=" in before or line.startswith(("#", ".PHONY")):
-        return set()
-    return {*before.removeprefix("@").split()} & {*TARGETS}
 
 
 FINDERS: Final[tuple[Callable[[Place], Iterator[Check]], ...]] = (python, javascript, others)

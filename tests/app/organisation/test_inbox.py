@@ -7,7 +7,7 @@ import re
 import pytest
 
 from greenroom.app.messages import MESSAGES, Catalogue
-from greenroom.app.organisation.words import BASE, commands, nobody, refused
+from greenroom.app.organisation.words import BASE, commands
 from greenroom.cli.render import words as phrases
 from greenroom.core.base.ids import GroupId
 from greenroom.core.rules.intents import AddParticipants, FinishStage, FinishTask
@@ -139,19 +139,3 @@ def test_every_command_takes_the_same_in_both_languages() -> None:
     assert {name for name, about in commands("en").items() if "  " in about} == {
         name for name, about in commands("zh").items() if "  " in about
     }
-
-
-def test_a_region_speaks_its_language_and_an_unknown_language_is_english() -> None:
-    assert commands("zh-CN") == commands("zh")
-    assert commands("fr") == commands("") == commands("en")
-
-
-def test_a_refusal_says_what_there_is_also_when_that_is_nothing() -> None:
-    assert refused("unknown_group", "there", "en", name="us", there="").rejected.hint == "There are: none."
-    assert "现有：无。" in str(refused("unknown_group", "there", "zh", name="us", there=""))
-
-
-@pytest.mark.parametrize(("name", "near"), [("Ben", "ben"), ("\u0441\u043e\u0440\u0430", "copa")])
-def test_an_agent_whose_name_looks_like_it_is_offered(name: str, near: str) -> None:
-    assert nobody(name, ("wu", "ben", "copa"), "en").rejected.hint == f"Did you mean {near!r}?"
-    assert nobody("eve", ("wu", "ben"), "en").rejected.hint == "There are: ben, wu."

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
-import stat
 from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path, PurePath
 from typing import Final, TypeAlias
 
+from greenroom.app.settings.home import read_inside
 from greenroom.app.settings.layers import there
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
@@ -219,12 +218,13 @@ def _place(mentioned: str, folder: Path, root: Path) -> Path | None:
 
 
 def _text(real: Path, mentioned: str) -> str:
-    """The text of a file, which is opened once and looked at then: it may have become another one meanwhile."""
-    data = _bytes(real, mentioned)
-    if len(data) > LONGEST_FILE:
-        raise Unreadable(f"{mentioned!r} is larger than {LONGEST_FILE // 1024} KB. Paste the part that matters.")
+    """The text of a file; `Unreadable` for what is not text, is too long or holds a private key."""
+    if real.is_dir():
+        raise Unreadable(f"{mentioned!r} is a folder; name a file in it.")
     try:
-        text = data.decode("utf-8-sig")
+        text = read_inside(real, None, LONGEST_FILE).decode("utf-8-sig")
+    except WorldFault as fault:
+        raise Unreadable(f"{mentioned!r} {fault}.") from None
     except UnicodeDecodeError:
         raise Unreadable(f"{mentioned!r} is no text (it is not UTF-8).") from None
     if "\0" in text:
@@ -232,20 +232,6 @@ def _text(real: Path, mentioned: str) -> str:
     if "-----BEGIN " in text and PRIVATE_KEY in text:
         raise Unreadable(f"{mentioned!r} holds a private key, and is not read.")
     return text
-
-
-def _bytes(real: Path, mentioned: str) -> bytes:
-    try:
-        number = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(number, "rb") as file:
-            mode = os.fstat(number).st_mode
-            if stat.S_ISREG(mode):
-                return file.read(LONGEST_FILE + 1)
-    except OSError as error:
-        if error.errno != errno.EISDIR:
-            raise Unreadable(f"{mentioned!r} cannot be read: {error.strerror}.") from None
-    what = "a folder; name a file in it" if real.is_dir() else "no file with text"
-    raise Unreadable(f"{mentioned!r} is {what}.")
 
 
 def _near(mentioned: str, folder: Path) -> str:

@@ -16,6 +16,7 @@ import msgspec
 from greenroom.adapters.mcp.configuration import ROOT, Server, servers
 from greenroom.adapters.models.catalog.catalog import Wire
 from greenroom.app.settings import values
+from greenroom.app.settings.home import read_inside
 from greenroom.app.settings.values import Secret, Unfit
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
@@ -237,7 +238,7 @@ SCHEMA: Final = table(Settings)
 Key: TypeAlias = tuple[str, ...]
 Raw: TypeAlias = Mapping[str, object]
 
-LONGEST: Final = 1_000_000
+LONGEST: Final = 1_000 * 1024
 SHY: Final = {"key", "key_env", "headers"}
 """What may hold a secret, if only by mistake, is not repeated in a message."""
 
@@ -245,13 +246,15 @@ SHY: Final = {"key", "key_env", "headers"}
 def read_toml(path: Path) -> Raw | None:
     """What stands in this file; None if there is none."""
     try:
-        if path.is_dir():
-            raise WorldFault(f"{path} is a folder, but should be a file of settings. Move it away.")
         if not path.exists():
             return None
-        if not path.is_file() or path.stat().st_size > LONGEST:
-            raise WorldFault(f"{path} is no file of settings: it is too large or no plain file. Move it away.")
-        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+        content = read_inside(path, None, LONGEST)
+    except WorldFault as fault:
+        raise WorldFault(f"{path} {fault}.") from None
+    except OSError as error:
+        raise WorldFault(f"{path} cannot be read: {error.strerror}. Make it readable, or move it away.") from None
+    try:
+        return tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise WorldFault(f"{path} is not UTF-8: byte {error.start} cannot be read. Save it as UTF-8.") from None
     except ValueError as error:  # also a whole number of thousands of digits
@@ -259,8 +262,6 @@ def read_toml(path: Path) -> Raw | None:
         raise WorldFault(f"{path} is not TOML: {said}. Correct it there.") from None
     except RecursionError:
         raise WorldFault(f"{path} is nested too deeply. Write it flatter.") from None
-    except OSError as error:
-        raise WorldFault(f"{path} cannot be read: {error.strerror}. Make it readable, or move it away.") from None
 
 
 def checked(raw: Raw, source: str, table: Table = SCHEMA, above: Key = ()) -> dict[str, object]:

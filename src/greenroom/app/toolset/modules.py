@@ -1,4 +1,4 @@
-"""Python files of a person's own as modules. What one of them does wrong is said with its name, and hurts no other."""
+"""Python files of a person or a project as modules. A file that fails is named, and harms no other."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from typing import Final
 
 from greenroom.core.base.errors import WorldFault
 
-ODD: Final = "surrogateescape"
-"""How names of files that are no text become bytes."""
+PREFIX: Final = "greenroom_files_"
 
 
 class Broken(WorldFault):
@@ -27,81 +26,67 @@ class Broken(WorldFault):
 
 
 def load_module(path: Path, beside: Mapping[str, bytes]) -> ModuleType:
-    """The module of a file; `Broken` when it cannot be run. Files of the same name do not meet.
+    """The module of a file; `Broken` when it cannot be run.
 
-    `beside` is what was read in its folder, its own text too, by where it lies there. Exactly that is run, whatever
-    the files say by now, and it is all that can be imported from beside it (`from . import …`), now or later.
-    It is run once, as long as all of it stays the same.
+    `beside` is what was read in its folder, by file name, its own text too. Exactly that is run, whatever the files
+    say by now, and it is all that can be imported from beside it (`from . import …`). Other bytes make other modules,
+    so a file runs once as long as its folder stays the same.
     """
-    text = beside[path.name]
-    short = hashlib.sha256(path.name.encode(errors=ODD)).hexdigest()[:16]
-    name = f"{_package(path.parent, beside)}.{path.stem.replace('.', '_')}_{short}"
+    whole = hashlib.sha256(str(path.parent).encode(errors="surrogateescape"))
+    for name, text in sorted(beside.items()):
+        whole.update(f"\0{name}\0{len(text)}\0".encode(errors="surrogateescape") + text)
+    package = f"{PREFIX}{whole.hexdigest()[:32]}"
+    if package not in sys.modules:
+        made = sys.modules[package] = ModuleType(package)
+        made.__path__ = []  # nothing of it is looked for on the disk
+        sys.meta_path.insert(0, _FilesRead(package, path.parent, dict(beside)))
+    name = f"{package}.{_module_name(path.name)}"
     if name in sys.modules:
         return sys.modules[name]
-    spec, loader = _spec(name, path, text)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look for their module there
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.loader is None:
+        raise Broken(path, "is not a Python file")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)  # dataclasses look for their module there
     try:
-        loader.exec_module(module)
+        spec.loader.exec_module(module)
+        return module
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         line = getattr(error, "lineno", None)
         where = f" in line {line}" if line else ""
         raise Broken(path, f"cannot be run: {type(error).__name__}{where}: {error}") from error
-    return module
 
 
-def _package(folder: Path, beside: Mapping[str, bytes]) -> str:
-    """The package of all that was read in a folder. No file makes it, and other bytes make another one."""
-    whole = hashlib.sha256(f"{folder}\0".encode(errors=ODD))
-    for place, text in sorted(beside.items()):
-        whole.update(f"{place}\0{len(text)}\0".encode(errors=ODD) + text)
-    name = f"greenroom_files_{whole.hexdigest()[:32]}"
-    if name not in sys.modules:
-        package = sys.modules[name] = ModuleType(name)
-        package.__path__ = []  # nothing of it is looked for on the disk
-        _NEIGHBOURS.packages[name] = (folder, dict(beside))
-        if _NEIGHBOURS not in sys.meta_path:
-            sys.meta_path.insert(0, _NEIGHBOURS)
-    return name
+def _module_name(file: str) -> str:
+    return file.removesuffix(".py").replace(".", "_")
 
 
-class _AsRead(SourceFileLoader):
-    """Runs what was read."""
+class _FilesRead(MetaPathFinder):
+    """Finds the files of one folder as they were read, as the modules of a package."""
+
+    def __init__(self, package: str, folder: Path, files: Mapping[str, bytes]) -> None:
+        self._package = package
+        self._files = {_module_name(name): (folder / name, files[name]) for name in files}
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:
+        """The module of this name, if it is one of them."""
+        package, _, name = fullname.partition(".")
+        if package != self._package or name not in self._files:
+            return None
+        file, source = self._files[name]
+        return importlib.util.spec_from_file_location(fullname, file, loader=_Source(fullname, file, source))
+
+
+class _Source(SourceFileLoader):
+    """Runs what was read. Compiled code that lies beside a file is never run: no person has read that."""
 
     def __init__(self, name: str, path: Path, source: bytes) -> None:
         super().__init__(name, str(path))
         self._source = source
 
     def get_code(self, fullname: str) -> CodeType:
-        """Compiled here and now. Compiled code that lies beside it is never run: nobody has read that."""
         return self.source_to_code(self._source, self.path)
 
     def get_data(self, path: str) -> bytes:
-        """What was read, for who asks for the text of a module."""
+        """What was read, for a traceback that shows the text of a module."""
         return self._source if path == self.path else super().get_data(path)
-
-
-class _Neighbours(MetaPathFinder):
-    """Finds what files import from beside them: only what was read, in the folders that were read."""
-
-    def __init__(self) -> None:
-        self.packages: dict[str, tuple[Path, dict[str, bytes]]] = {}
-
-    def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:
-        """The module of this name."""
-        package, _, name = fullname.partition(".")
-        folder, files = self.packages.get(package, (Path(), {}))
-        file = f"{name}.py"
-        return _spec(fullname, folder / file, files[file])[0] if file in files else None
-
-
-_NEIGHBOURS: Final = _Neighbours()
-
-
-def _spec(name: str, path: Path, source: bytes) -> tuple[ModuleSpec, _AsRead]:
-    loader = _AsRead(name, path, source)
-    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
-    if spec is None:
-        raise Broken(path, "is no Python file")
-    return spec, loader
