@@ -153,7 +153,7 @@ class AppContext:
 
     def toolset(self, root: Path, copied: Copied | None = None) -> Hands:
         """The tools of a workspace, or of a worktree `copied` from it, under the rules the person has agreed to."""
-        from greenroom.app.custom import equipment_in
+        from greenroom.app.toolset.custom import equipment_in
         from greenroom.app.toolset.policy import Confirming, persons_rules, policy_for, project_rules
         from greenroom.app.toolset.sandbox import Walls
         from greenroom.app.toolset.toolset import Hands
@@ -181,7 +181,7 @@ class AppContext:
 
     def toolbox(self, root: Path | None = None) -> Toolbox:
         """The tools of a workspace by name, only to be looked at."""
-        from greenroom.app.custom import equipment_in
+        from greenroom.app.toolset.custom import equipment_in
         from greenroom.app.toolset.toolset import toolbox_of
 
         return toolbox_of(root or self.root, equipment_in(root or self.root))

@@ -316,7 +316,7 @@ def equipment_of(
             notes += [known] if known else []
             continue
         around = surroundings(found, root, environ, settings)
-        watch = _Watch(found.server.name, tell or logging.getLogger(__name__).warning)
+        watch = _watch(found.server.name, tell or logging.getLogger(__name__).warning)
         client = McpClient(found.server, around, agreed=known.agreed, patience=patience, looked=watch)
         clients.append(client)
         tools += stored_kit(client, known.listed)
@@ -345,19 +345,17 @@ def _usable(found: Found, listings: Listings) -> Known | str:
     )
 
 
-class _Watch:
+def _watch(name: str, tell: Tell) -> Callable[[Catalogue], None]:
     """Tells of each difference once, however often a server is started."""
+    told = ""
 
-    def __init__(self, name: str, tell: Tell) -> None:
-        self._name = name
-        self._tell = tell
-        self._told = ""
+    def look_at(catalogue: Catalogue) -> None:
+        nonlocal told
+        before, told = told, told_changes(name, catalogue) if catalogue.changes else ""
+        if told and told != before:
+            tell(told)
 
-    def __call__(self, catalogue: Catalogue) -> None:
-        said = told_changes(self._name, catalogue) if catalogue.changes else ""
-        if said and said != self._told:
-            self._tell(said)
-        self._told = said
+    return look_at
 
 
 TABLE: Final = "mcp"

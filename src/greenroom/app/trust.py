@@ -14,7 +14,6 @@ import msgspec
 from greenroom.app.agents.finding import Agents, Found, Trouble, find_agents
 from greenroom.app.settings.home import RecordFile, config_folder, read_inside
 from greenroom.app.settings.layers import FOLDER, for_everybody
-from greenroom.app.toolset.modules import Broken
 from greenroom.app.workspace import Note, notes_of, workspace_notes
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve, record
@@ -29,6 +28,14 @@ class Brought:
     name: str
     shown: str
     digest: str
+
+
+class Broken(WorldFault):
+    """A file that cannot be used, and why."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path}: {why}. It is left out; mend it or move it away.")
+        self.path = path
 
 
 NAME: Final = "trust.json"

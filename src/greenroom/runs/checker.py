@@ -22,9 +22,7 @@ from greenroom.core.ports.tool import Target, ToolCard
 from greenroom.core.state.step import Step, Terms
 from greenroom.core.state.world import World
 from greenroom.runs.checkout import Checkout, Opened, imports_yours
-from greenroom.runs.compare import compare, describe, excerpt, shorten
-from greenroom.runs.output import outcome
-from greenroom.runs.request import wanted_in
+from greenroom.runs.output import compare, describe, excerpt, outcome, shorten
 from greenroom.runs.verdict import (
     BASELINE,
     CONFIRM,
@@ -36,6 +34,7 @@ from greenroom.runs.verdict import (
     can_judge,
     why_no_judge,
 )
+from greenroom.runs.workspace import wanted_in
 
 LONG: Final = 300.0
 """Seconds: a check that takes longer is not run again."""

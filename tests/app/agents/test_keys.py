@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from greenroom.app.agents.keys import OURS, REFUSED, THEIRS
-from greenroom.app.agents.specs import spec_of
+from greenroom.app.agents.specs import OURS, REFUSED, THEIRS, spec_of
 from greenroom.core.base.records import whole
 from greenroom.core.state.spec import AgentSpec, Cooperation, History, Turn
 from tests.app.agents.folders import Folders

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from greenroom.app.agents.finding import remarks
-from greenroom.app.agents.writing import Wish, text, write_agent
+from greenroom.app.agents.finding import Wish, remarks, text, write_agent
 from greenroom.core.base.errors import Refused, WorldFault
 from tests.app.agents.folders import Folders, written
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.organisation.states import TYPES, serialised, states
+from greenroom.app.organisation.inbox import TYPES, serialised, states
 from greenroom.core.base.errors import Refused
 from greenroom.core.base.ids import AgentId
 from greenroom.core.state.agent import AgentAdded

@@ -29,9 +29,8 @@ from greenroom.core.ports.workspace import SCRATCH
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step
 from greenroom.core.state.team import Team
-from greenroom.runs.request import Wanted
 from greenroom.runs.verdict import BASELINE, CONFIRM, DELIVER
-from greenroom.runs.workspace import Copied
+from greenroom.runs.workspace import Copied, Wanted
 from tests.adapters.git.person import Person
 from tests.conformance.workspace_case import is_there
 from tests.runs.deliveries import RUN, AtWork, nothing_runs

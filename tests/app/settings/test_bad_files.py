@@ -129,3 +129,8 @@ def test_any_bytes_are_settings_or_a_fault(tmp_path_factory: pytest.TempPathFact
     path.write_bytes(data)
     with suppress(WorldFault):
         assert checked(read_toml(path) or {}, str(path)) is not None
+
+
+def test_a_mistyped_key_of_a_server_is_told_with_the_nearest_one(place: Place) -> None:
+    place.user('[mcp.docs]\ncommand = "x"\nargumnts = ["y"]\n')
+    assert "there is no setting `mcp.docs.argumnts`. Did you mean `args`?" in fault(place)

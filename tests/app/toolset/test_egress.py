@@ -18,10 +18,9 @@ from greenroom.adapters.web.guard import Guard
 from greenroom.adapters.web.making import gate, pages
 from greenroom.adapters.web.proxy import Visit
 from greenroom.app.settings.schema import SandboxSettings, WebSettings
-from greenroom.app.toolset.egress import KeptFrom, WayOut, closed, closed_for
 from greenroom.app.toolset.pipeline import ToolPipeline, unattended
 from greenroom.app.toolset.policy import Confirming, policy_for
-from greenroom.app.toolset.sandbox import Walls
+from greenroom.app.toolset.sandbox import KeptFrom, Walls, WayOut, closed, closed_for
 from greenroom.app.toolset.toolset import Hands
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.hosts import Closed, host

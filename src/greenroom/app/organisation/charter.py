@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from greenroom.app.agents import keys as names
+from greenroom.app.agents import specs as names
 from greenroom.app.messages import LANGUAGES, phrase
 from greenroom.app.organisation.words import MANAGER, ROLES, commands
 from greenroom.app.settings import values

@@ -164,11 +164,11 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def replace(path: Path, text: str) -> None:
-    """A new file in the place of the old one, never readable by others."""
+def replace(path: Path, text: str, mode: int = 0o600) -> None:
+    """A new file in the place of the old one, whole or not at all; only its owner reads it unless `mode` says more."""
     fresh = path.with_name(f".{path.name}.new")
     fresh.unlink(missing_ok=True)
-    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()

@@ -197,11 +197,23 @@ class Free:
 Shape = Table | Named | Free | values.Reader
 
 
+SERVER_KEYS: Final = (
+    *("type", "command", "args", "env", "cwd", "url", "headers", "timeout", "start_timeout", "disabled", "read_only"),
+)
+"""What a server's own table may hold. In a project's .mcp.json the keys of other programs are passed over."""
+
+
 def own_servers(value: object, source: str) -> Mapping[str, Server]:
     """The person's MCP servers by name."""
     if not isinstance(value, Mapping):
         raise WorldFault(f"{source}: `mcp` is a table. Write [mcp.NAME] and its keys below.")
-    return {one.name: one for one in servers({ROOT: value}, f"{source}, [mcp]", own=True)}
+    for name, table in value.items():
+        for key in table if isinstance(table, Mapping) else ():
+            if key not in SERVER_KEYS:
+                raise WorldFault(
+                    f"{source}: there is no setting `{dotted(('mcp', name, key))}`. {meant(key, SERVER_KEYS)}"
+                )
+    return {server.name: server for server in servers({ROOT: value}, f"{source}, [mcp]", own=True)}
 
 
 OWN_SERVERS: Final = Free(read=own_servers)
