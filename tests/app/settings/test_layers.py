@@ -287,7 +287,7 @@ def test_servers_are_read_and_shown_without_their_secrets(place: Place) -> None:
     ("text", "why"),
     [
         ("mcp = 3", "`mcp` is a table. Write [mcp.NAME] and its keys below."),
-        ("[mcp.x]\nargs = []", "there is no setting `mcp.x.comand`. Did you mean `command`?"),
+        ("[mcp.x]\nargs = []", "[mcp]: `x.command`: it is missing"),
         ("[mcp.x]\ncomand = 'x'", "there is no setting `mcp.x.comand`. Did you mean `command`?"),
         ("[mcp.x]\ncommand = 'x'\nurl = 'https://a'", "stands beside `url`"),
         ("[mcp]\nx = 'npx'", "[mcp]: `x`: expected `object`, got `str`"),

@@ -77,7 +77,7 @@ class Walls:
 
     What is `lent` comes from elsewhere. Only namespaces can show things where they are not: in another sandbox, and
     without one, the workspace is seen where it is, and what is lent with a layer is a link there. The hosts that they
-    name are the one way out; what is local is as they say for the `web`.
+    name are reached through the `outlet`; what is local is as they say for the `web`.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Walls:
         self._at = at or self._root
         self._lent = tuple(lent)
         self._wish = settings.walls
-        self._out = WayOut(settings.hosts, web)
+        self.outlet = EgressProxy(settings.hosts, web, lambda: self.chosen.tier)
         self._wall: Wall | None = None
         self._links: Links | None = None
         self._chosen: Chosen | None = None
@@ -124,35 +124,12 @@ class Walls:
         """The hosts that every command gets to: behind walls a few or none, without them (None) whatever they like."""
         if not self.hold():
             return None
-        return self._out.hosts if self.chosen.tier == "bubblewrap" else ()
-
-    def shut(self, closed: Callable[[Sequence[str]], Closed]) -> None:
-        """What is closed to who was let to some hosts by name, commands do not reach."""
-        self._out.closed = closed
-
-    async def door(self, hosts: tuple[str, ...]) -> str:
-        """Where a command gets out, if it may: only one kind of walls has such a place."""
-        return await self._out.door(hosts) if self.chosen.tier == "bubblewrap" else ""
-
-    def let(self, guard: int, hosts: tuple[str, ...]) -> None:
-        """This command may reach these hosts too, until it ends."""
-        self._out.let(guard, hosts)
-
-    def remarks(self, guard: int, printed: str) -> str:
-        """What to add to the output of a command that was kept from reaching somebody."""
-        tier = self.chosen.tier
-        if tier in ("bubblewrap", "none"):
-            return self._out.remarks(guard, printed) if tier == "bubblewrap" else ""
-        return no_way_out(tier) if self._out.lets(guard) or CLOSED.search(printed) else ""
-
-    def end(self, guard: int) -> None:
-        """It is dead: what it was let is over."""
-        self._out.end(guard)
+        return self.outlet.hosts if self.chosen.tier == "bubblewrap" else ()
 
     async def close(self) -> None:
         """Take it down; also one in which nothing was run."""
         self.take_down()
-        await self._out.close()
+        await self.outlet.close()
 
     def take_down(self) -> None:
         """All but the way out."""
@@ -238,22 +215,17 @@ AGAIN: Final = "Run it again with hosts={hosts} and why: that asks a person."
 FOR_GOOD: Final = "(They can open it to every command: `hosts = {hosts}` below [sandbox] in their settings.)"
 
 
-class KeptFrom:
-    """Of one command: the hosts that `everybody` may reach, its `own`, and what it asked for beyond."""
+class Refusals:
+    """Of one command: the hosts that `everyone` may reach, its `own`, and those that it was refused."""
 
-    def __init__(self, *, everybody: Sequence[str], own: Sequence[str]) -> None:
-        self._everybody = tuple(everybody)
-        self._own = tuple(own)
+    def __init__(self, *, everyone: Sequence[str], own: Sequence[str]) -> None:
+        self.everyone = tuple(everyone)
+        self.own = tuple(own)
         self._hosts: dict[str, None] = {}
         self._said: dict[str, None] = {}
 
-    @property
-    def nowhere(self) -> bool:
-        """Whether it may reach nobody at all."""
-        return not (self._everybody or self._own)
-
     def add(self, visit: Visit) -> None:
-        """One more that it did not reach. The proxy's own words count where they say more than that it is not open."""
+        """One more refusal. The proxy's own words count where they say more than that a host is not open."""
         if len(self._hosts) + len(self._said) >= MOST:
             return
         if visit.verdict == "refused" and visit.host and "none of the hosts" in visit.why:
@@ -261,36 +233,28 @@ class KeptFrom:
         else:
             self._said[visit.why] = None
 
-    def told(self) -> str:
-        """All of it, a sentence or two a line."""
-        lines = [f"greenroom: {one}" for one in self._said]
+    def describe(self) -> str:
+        """All of them, a sentence or two a line."""
+        lines = [f"greenroom: {why}" for why in self._said]
         if self._hosts:
-            may = ", ".join((*self._everybody, *self._own))
+            may = ", ".join((*self.everyone, *self.own))
             hosts = f"{'host' if len(self._hosts) == 1 else 'hosts'} {', '.join(map(repr, self._hosts))}"
             verb = "is" if len(self._hosts) == 1 else "are"
-            wanted = [*self._own, *self._hosts]  # what it was let before it has to name again
+            wanted = [*self.own, *self._hosts]  # what it was allowed before it has to name again
             how = _both(wanted[:AT_ONCE], list(self._hosts))
             lines.append(f"greenroom: the {hosts} {verb} not open{f', only {may}' if may else ''}. {how}")
         return "\n".join(lines)
-
-
-def nothing_at_all() -> str:
-    """What somebody is told who found no network."""
-    return f"greenroom: commands reach nobody over the network here by themselves. {_both(['HOST'], ['HOST'])}"
-
-
-def no_way_out(tier: str) -> str:
-    """The same where nothing helps."""
-    return (
-        f"greenroom: commands reach nobody over the network here, whatever is allowed: these walls ({tier}) have no "
-        "way out. Do without it, or say what is missing. (A person gets better walls as `greenroom doctor` says.)"
-    )
 
 
 def _both(again: Sequence[str], for_good: Sequence[str]) -> str:
     return f"{AGAIN.format(hosts=json.dumps(again))} {FOR_GOOD.format(hosts=json.dumps(for_good))}"
 
 
+NO_NETWORK: Final = f"greenroom: commands reach nobody over the network here by themselves. {_both(['HOST'], ['HOST'])}"
+NO_WAY_OUT: Final = (
+    "greenroom: commands reach nobody over the network here, whatever is allowed: these walls ({tier}) have no "
+    "way out. Do without it, or say what is missing. (A person gets better walls as `greenroom doctor` says.)"
+)
 DOOR: Final = "door"
 
 CLOSED: Final = re.compile(
@@ -304,24 +268,28 @@ ClosedTo: TypeAlias = Callable[[Sequence[str]], Closed]
 """What is closed to who was let to hosts by these names."""
 
 
-class WayOut:
-    """To `hosts` for all commands, and to what one of them was let; but for what is `closed` when it is. What is local,
-    and which ports there are, is as for the `web`."""
+class EgressProxy:
+    """The `Outlet` of commands: to `hosts` for all of them, and to what one of them was allowed by name.
 
-    def __init__(self, hosts: Sequence[str], web: WebSettings) -> None:
+    What `closed` names is not reached. What is local, and which ports there are, is as for the `web`. Only in a sandbox
+    of the tier `bubblewrap` there is such a way out.
+    """
+
+    def __init__(self, hosts: Sequence[str], web: WebSettings, tier: Callable[[], Tier]) -> None:
         self.hosts = tuple(hosts)
         self.closed: ClosedTo = lambda _: nothing_closed
         self._web = web
+        self._tier = tier
         self._folder: OwnFolder | None = None
         self._proxy: Proxy | None = None
         self._opening = asyncio.Lock()
         self._let: dict[int, Way] = {}
         self._callers: dict[int, set[int]] = {}
-        self._kept: dict[int, KeptFrom] = {}
+        self._refusals: dict[int, Refusals] = {}
 
     async def door(self, hosts: tuple[str, ...] = ()) -> str:
-        """Where it is, from now on; empty for who may reach nothing."""
-        if not (self.hosts or hosts):
+        """The socket of the proxy, open from now on; empty for a command that may reach nothing."""
+        if self._tier() != "bubblewrap" or not (self.hosts or hosts):
             return ""
         tuple(map(_named, hosts))
         async with self._opening:
@@ -337,27 +305,27 @@ class WayOut:
     def let(self, guard: int, hosts: tuple[str, ...]) -> None:
         """To these too, until it ends. A number may have been another command's: nothing is left of what that had."""
         self.end(guard)
-        self._kept[guard] = KeptFrom(everybody=self.hosts, own=hosts)
+        self._refusals[guard] = Refusals(everyone=self.hosts, own=hosts)
         if hosts:
             named = (*self.hosts, *hosts)
             patterns = (*map(pattern, self.hosts), *map(_named, hosts))
             self._let[guard] = Way(hosts=patterns, guard=self._guard(named))
 
-    def lets(self, guard: int) -> bool:
-        """Whether it was let to hosts of its own."""
-        return guard in self._let
-
     def remarks(self, guard: int, printed: str) -> str:
-        """What to add to the output of a command that has ended: of which hosts it was kept, and what to do."""
-        kept = self._kept.get(guard)
-        if kept is None or kept.nowhere:
-            return nothing_at_all() if CLOSED.search(printed) else ""
-        return kept.told()
+        """What to add to the output of a command that has ended: which hosts it was refused, and what to do."""
+        tier, refusals = self._tier(), self._refusals.get(guard)
+        if tier == "none":
+            return ""
+        if tier != "bubblewrap":
+            return NO_WAY_OUT.format(tier=tier) if guard in self._let or CLOSED.search(printed) else ""
+        if refusals is None or not (refusals.everyone or refusals.own):
+            return NO_NETWORK if CLOSED.search(printed) else ""
+        return refusals.describe()
 
     def end(self, guard: int) -> None:
         """What it was let is over, and whatever still goes on for it is cut."""
         self._let.pop(guard, None)
-        self._kept.pop(guard, None)
+        self._refusals.pop(guard, None)
         callers = self._callers.pop(guard, None)
         if callers and self._proxy is not None:
             self._proxy.cut(callers)
@@ -376,14 +344,14 @@ class WayOut:
     def _way(self, caller: int) -> Way | None:
         """What whoever asks may reach, if it is more than what all may."""
         guard = _parent(caller)
-        if guard in self._kept:
+        if guard in self._refusals:
             self._callers.setdefault(guard, set()).add(caller)
         return self._let.get(guard)
 
     def _hear(self, visit: Visit) -> None:
-        kept = self._kept.get(_parent(visit.caller))
-        if kept is not None and visit.verdict != "allowed":
-            kept.add(visit)
+        refusals = self._refusals.get(_parent(visit.caller))
+        if refusals is not None and visit.verdict != "allowed":
+            refusals.add(visit)
 
 
 def _named(told: str) -> Host:

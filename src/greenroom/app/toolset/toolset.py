@@ -121,8 +121,8 @@ class Hands:
 def _commands(root: Path, policy: Policy, walls: Walls | None) -> PlainCommands:
     if walls is None:
         return PlainCommands(root, mark=processes.mark)
-    walls.shut(lambda named: closed(policy, named))
-    return PlainCommands(root, mark=processes.mark, wall=walls.opened, outlet=walls)
+    walls.outlet.closed = lambda named: closed(policy, named)
+    return PlainCommands(root, mark=processes.mark, wall=walls.opened, outlet=walls.outlet)
 
 
 def toolbox_of(root: Path, equipment: Equipment = NOTHING_MORE) -> Toolbox:
