@@ -198,21 +198,7 @@ async def run_once(check: Check, commands: Commands, witness: Witness) -> tuple[
             ended, text, report = await _run(check, commands, witness, report=False)
     except WorldFault as fault:
         return unable(check, str(fault)), ""
-    read = outcome(check, ended, text, report)
-    ran = Ran(
-        check=check.name,
-        digest=check.digest,
-        kind=check.kind,
-        outcome=read.outcome,
-        reason=read.reason,
-        exit=ended.code,
-        seconds=round(ended.seconds, 2),
-        exact=read.exact,
-        tests=read.tests,
-        passed=read.passed,
-        skipped=read.skipped,
-    )
-    return ran, text
+    return outcome(check, ended, text, report), text
 
 
 def unable(check: Check, why: str) -> Ran:

@@ -141,16 +141,17 @@ class _Project:
 
     def _wants_pytest(self) -> str:
         """Which file says that pytest runs the tests, in a sentence; empty for none."""
-        tool = table(self._pyproject, "tool")
-        if table(tool, "pytest"):
-            return "pyproject.toml sets up pytest."
-        for name in ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"):
-            if name in self._place.names:
-                return f"{name} sets up pytest."
-        if "pytest" in self._tox:
-            return "tox.ini sets up pytest."
-        if "tool:pytest" in self._setup:
-            return "setup.cfg sets up pytest."
+        setups = {
+            "pyproject.toml": bool(table(self._pyproject, "tool", "pytest")),
+            **{
+                name: name in self._place.names for name in ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml")
+            },
+            "tox.ini": "pytest" in self._tox,
+            "setup.cfg": "tool:pytest" in self._setup,
+        }
+        named = next((name for name, sets_up in setups.items() if sets_up), "")
+        if named:
+            return f"{named} sets up pytest."
         folder = self._folder
         if folder and ("conftest.py" in self._place.inside(folder) or "conftest.py" in self._place.names):
             return f"{folder}/ holds tests, and a conftest.py."

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Final
 from xml.etree.ElementTree import Element, ParseError, XMLParser
 
-from greenroom.core.base.records import record
 from greenroom.core.ports.checks import (
     AS_A_WHOLE,
     LONGEST_NAME,
@@ -16,7 +16,6 @@ from greenroom.core.ports.checks import (
     Check,
     Checked,
     Compared,
-    Ending,
     Ran,
     Report,
     Word,
@@ -284,20 +283,13 @@ TAIL: Final = 4_000
 """Characters at the end of an output in which the reason stands."""
 
 
-@record
-class Read:
-    """What a run says. `exact` ones have it from a report that the runner made."""
+def outcome(check: Check, ended: Ended, text: str, report: str = "") -> Ran:
+    """How a check ended. `text` is what it printed, `report` one in JUnit's form if it made one.
 
-    outcome: Ending
-    reason: str = ""
-    tests: Mapping[str, Word] = {}
-    passed: int = 0
-    skipped: int = 0
-    exact: bool = False
-
-
-def outcome(check: Check, ended: Ended, text: str, report: str = "") -> Read:
-    """`text` is what it printed, `report` one in JUnit's form if it made one. Whoever ends well has passed."""
+    A runner that ends well has passed. What the check said on which tree is for the caller to add.
+    """
+    ran = partial(Ran, check=check.name, digest=check.digest, kind=check.kind, exit=ended.code)
+    ran = partial(ran, seconds=round(ended.seconds, 2))
     if ended.how != "exited" or ended.code is None:
         reasons = {
             "timed_out": f"It did not come to an end within {check.seconds} s.",
@@ -305,22 +297,21 @@ def outcome(check: Check, ended: Ended, text: str, report: str = "") -> Read:
             "cancelled": "It was stopped before its end.",
         }
         lost = "Nobody knows how it ended: what looked after it was killed."
-        return Read(outcome="could_not_run", reason=reasons.get(ended.how, lost))
+        return ran(outcome="could_not_run", reason=reasons.get(ended.how, lost))
     exact = junit(report) if check.kind == "test" else {}
     tests, passed, skipped = _tests(check, text, exact)
+    ran = partial(ran, skipped=skipped, exact=bool(exact))
     failing = any(word == "failed" for word in tests.values())
     reason = "" if failing or passed else "It skipped all tests." if skipped else _reason(check, ended.code, text)
     if reason:
-        return Read(outcome="could_not_run", reason=reason, tests=tests, skipped=skipped, exact=bool(exact))
+        return ran(outcome="could_not_run", reason=reason, tests=tests)
     if ended.code == 0 and not (failing and report):
         # A line that looks like a failure is none where the runner ends well; one in a report is, whatever hides it.
         tests = {name: word for name, word in tests.items() if word != "failed"}
-        return Read(outcome="passed", tests=tests, passed=passed, skipped=skipped, exact=bool(exact))
+        return ran(outcome="passed", tests=tests, passed=passed)
     if not failing and exact and passed and LOW_COVERAGE.search(text):
-        return Read(outcome="passed", reason=UNCOVERED, tests=tests, passed=passed, skipped=skipped, exact=True)
-    if not failing:
-        tests = {**tests, AS_A_WHOLE: "failed"}
-    return Read(outcome="failed", tests=tests, passed=passed, skipped=skipped, exact=bool(exact))
+        return ran(outcome="passed", reason=UNCOVERED, tests=tests, passed=passed)
+    return ran(outcome="failed", tests=tests if failing else {**tests, AS_A_WHOLE: "failed"}, passed=passed)
 
 
 def _tests(check: Check, text: str, exact: dict[str, Word]) -> tuple[dict[str, Word], int, int]:
