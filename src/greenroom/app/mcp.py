@@ -1,4 +1,7 @@
-"""The MCP servers of a workspace: which there are, what a person saw of their tools, and those tools for a run."""
+"""The MCP servers of a workspace: which there are, what a person saw of their tools, and those tools for a run.
+
+Adding a server to the person's settings changes the text of that file and leaves all else as it was written.
+"""
 
 from __future__ import annotations
 

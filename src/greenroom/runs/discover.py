@@ -1,4 +1,7 @@
-"""Which checks a project has, as its own files say: one reader per ecosystem. Files are looked at, nothing is run."""
+"""Which checks a project has, as its own files say, and which of its files are tests or set up checks.
+
+There is one reader per ecosystem. Files are looked at, nothing is run.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What came of a check: its output, a JUnit report if it made one, and how it ended, read together."""
+"""What came of a check: its output, a JUnit report if it made one, and how it ended, read together.
+
+Beside the result on the base only what newly fails counts.
+"""
 
 from __future__ import annotations
 

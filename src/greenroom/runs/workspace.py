@@ -1,4 +1,4 @@
-"""Where a run works: a worktree of the person's files as they were when it began, and what its tools see of it."""
+"""Where a run works, what its tools see of that worktree, and what a person allowed when they began the run."""
 
 from __future__ import annotations
 

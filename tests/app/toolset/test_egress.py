@@ -111,12 +111,13 @@ async def test_a_page_that_leads_on_to_what_is_denied_is_not_followed(tmp_path: 
         assert len(shop.seen) == 1
 
 
+WEB = WebSettings()
+
+
 async def test_a_command_does_not_get_through_to_what_is_denied(tmp_path: Path) -> None:
-    walls = Walls(
-        tmp_path, SandboxSettings(walls="off", hosts=("*.corp.example", "hr.corp.example")), web=WebSettings()
-    )
-    hands = Hands(tmp_path, policy_for(tmp_path, CORP), walls=walls)
-    out, told = walls.outlet, list[str]()
+    walls = Walls(tmp_path, SandboxSettings(walls="off"))
+    out = walls.outlet = EgressProxy(("*.corp.example", "hr.corp.example"), WEB, lambda: "bubblewrap")
+    hands, told = Hands(tmp_path, policy_for(tmp_path, CORP), walls=walls), list[str]()
     try:
         door = await out.door()
         for name in ("payroll.corp.example", "hr.corp.example"):
@@ -131,7 +132,6 @@ async def test_a_command_does_not_get_through_to_what_is_denied(tmp_path: Path) 
     assert "cannot be found" in told[1], "the person has named it for commands"
 
 
-WEB = WebSettings()
 ME = os.getppid()
 """The guard of this very process, if it were somebody who connects for a command."""
 

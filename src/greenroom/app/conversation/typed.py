@@ -1,4 +1,4 @@
-"""What a person types: commands (`/`), files (`@path`), several lines, and the message that comes of it."""
+"""Who is asked for text or for a yes, and what they type: commands (`/`), files (`@path`), and the message of it."""
 
 from __future__ import annotations
 

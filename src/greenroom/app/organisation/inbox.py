@@ -3,6 +3,8 @@
 A letter is a message to a person that needs a reply: a question, a duty in a stage, or a step that waits for a yes.
 Letters are counted for the whole organisation, so that one number means the same to everybody; the state has the
 numbers of those that are open, so the archive is not read.
+
+At the end: how an organisation stands, and all its states in MAS's words.
 """
 
 from __future__ import annotations

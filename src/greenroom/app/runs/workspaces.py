@@ -1,4 +1,8 @@
-"""Where a run works: a worktree of the person's files as they were when it began, in which every step is a commit."""
+"""Where a run works: a worktree of the person's files as they were when it began, in which every step is a commit.
+
+Going back makes a new run that begins as another one was right after one of its steps, with the files of then; what it
+begins with follows from its own log.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Tools and callbacks of a workspace from files, packages and MCP servers: what may be used, and why not the rest."""
+"""Tools and callbacks of a workspace from files, packages and MCP servers: what may be used, and why not the rest.
+
+Files of the person and of a trusted project are run here as modules, exactly as they were read. Callbacks hear of every
+tool call, each in a thread of its own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The sandbox around the commands of a workspace: chosen, and made, when it is first needed."""
+"""The sandbox around the commands of a workspace, made when it is first needed, and its network: an egress proxy.
+
+Some hosts are open to every command, as the person's settings say; others to one command only, while it runs, because
+the policy has allowed that call. The kernel says who asks at the proxy: a child of the command's guard.
+"""
 
 from __future__ import annotations
 
