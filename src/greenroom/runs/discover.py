@@ -267,7 +267,8 @@ def javascript(place: Place) -> Iterator[Check]:
         if not line or PLACEHOLDER in line:
             continue
         run = f"{runner} test" if name == "test" and runner != "bun" else f"{runner} run {name}"
-        yield Check(name=run, line=run, kind=kind, why=f"package.json has the script {name!r}.", means=line)
+        means = "\n".join(f"{each}: {scripts[each]}" for each in (name, f"pre{name}", f"post{name}") if each in scripts)
+        yield Check(name=run, line=run, kind=kind, why=f"package.json has the script {name!r}.", means=means)
 
 
 def _runner(place: Place, named: str) -> str:

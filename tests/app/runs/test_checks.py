@@ -120,7 +120,7 @@ def test_a_check_is_shown_with_what_it_stands_for(tmp_path: Path) -> None:
     root = written(tmp_path / "x", {"package.json": '{"scripts": {"test": "' + "a" * 300 + '"}}', "pytest.ini": ""})
     shown = {one.name: one.shown for one in brought_checks(root)}
     assert shown["pytest"] == "python3 -m pytest · pytest.ini sets up pytest."
-    assert shown["npm test"].startswith("npm test · package.json has the script 'test'. · aaa")
+    assert shown["npm test"].startswith("npm test · package.json has the script 'test'. · test: aaa")
     assert shown["npm test"].endswith("a…")
     elsewhere = Check(name="c", line="c", kind="test", why="w.", folder="web")
     assert brought(elsewhere).shown == "c (in web) · w."
