@@ -151,7 +151,7 @@ def test_where_the_root_has_no_tests_the_projects_below_it_count() -> None:
 
 def test_what_a_script_stands_for_is_its_line_with_those_that_run_before_and_after_it() -> None:
     scripts = '{"scripts": {"test": "jest", "pretest": "tsc", "x": "y"}}'
-    assert [check.means for check in found(Table({"package.json": scripts}))] == ["test: jest\\npretest: tsc"]
+    assert [check.means for check in found(Table({"package.json": scripts}))] == ["test: jest\npretest: tsc"]
 
 
 SCRIPT = '{"packageManager": "pnpm@9", "scripts": {"test": "ava"}}'
