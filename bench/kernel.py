@@ -14,10 +14,10 @@ from typing import Final
 
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.app.clock import SystemClock
+from greenroom.app.context import tune_process
 from greenroom.app.host import SNAPSHOT_EVERY, Host
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
-from greenroom.app.tuning import tune_process
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.ports.codec import encode_archived, encode_event

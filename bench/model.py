@@ -28,10 +28,10 @@ from greenroom.adapters.models.pricing import FREE
 from greenroom.adapters.models.retry import Gate, Patience, Retrying
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.adapters.storage.sqlite import SqliteLog
+from greenroom.app.context import tune_process
 from greenroom.app.host import Host
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
-from greenroom.app.tuning import tune_process
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.base.records import Data

@@ -22,15 +22,6 @@ TEAM = [(LEAD, AgentSpec(name="lead", manager=True)), (ANN, AgentSpec(name="ann"
 TASK = AddTask(name="t", intention="t", manager=LEAD, group=(ANN,))
 
 
-async def test_a_team_is_made_with_its_agents_and_its_first_task_in_one_commit(tmp_path: Path) -> None:
-    runtime = await Runtime.open(tmp_path)
-    team = await runtime.create("x", TEAM, begin=[TASK])
-    ends = [stored.ends async for page in runtime.log.read(team) for stored in page]
-    assert ends.count(True) == 1
-    assert len((await runtime.world(team)).tasks) == 1
-    await runtime.close()
-
-
 @pytest.mark.parametrize(
     "bad",
     [

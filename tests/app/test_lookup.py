@@ -12,17 +12,6 @@ TEAMS = [TeamId(name) for name in ("abcd", "abxy", "k3f9", "zz22")]
 
 
 @pytest.mark.parametrize(
-    ("text", "team"), [("last", "zz22"), ("k", "k3f9"), ("abc", "abcd"), ("abxy", "abxy"), ("zz22", "zz22")]
-)
-def test_the_beginning_of_an_id_is_enough(text: str, team: str) -> None:
-    assert pick(TEAMS, text) == team
-
-
-def test_a_whole_id_wins_over_a_longer_one() -> None:
-    assert pick([TeamId("ab"), TeamId("abc")], "ab") == "ab"
-
-
-@pytest.mark.parametrize(
     ("text", "code", "words"),
     [
         ("ab", "ambiguous_id", "abxy, abcd"),

@@ -9,7 +9,7 @@ import pytest
 
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.app.kit import Kit
-from greenroom.app.organisation.states import states
+from greenroom.app.organisation.inbox import states
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import Refused, WorldFault
 from greenroom.core.base.ids import AgentId, StageId, StepId, TaskId

@@ -47,13 +47,6 @@ async def test_a_form_that_is_never_right_is_the_models_failure_and_not_for_ever
     assert len(model.asked) == 3
 
 
-async def test_a_call_in_a_code_fence_is_asked_about_once_and_then_is_text() -> None:
-    model = Played(lambda _: says(f"So one writes it:\n```\n{CALL}\n```\n!!!COMPLETE!!!"))
-    async with team(model, JARVIS, reader=TextReader()) as here:
-        assert await here.ask() == "finished"
-        assert await here.did() == ["converse", "converse"]
-
-
 @pytest.mark.req("AF-26", "AF-33", "AF-45", "AF-46")
 async def test_a_turn_of_artifactflow_uses_the_first_call_and_calls_sub_agents() -> None:
     asks = "<tool_call><name>call_subagent</name><params><agent_name>bob</agent_name>"
@@ -73,13 +66,6 @@ async def test_a_turn_of_artifactflow_uses_the_first_call_and_calls_sub_agents()
     last = model.asked[-1]
     assert any("```\nGreen.\n```" in one.content for one in last.messages)
     assert "only the first" in last.messages[-1].content
-
-
-def test_answers_are_checked_by_their_schema() -> None:
-    reader = TextReader()
-    assert reader.misfit({"type": "integer"}, 3) == ""
-    assert "answer" in reader.misfit({"type": "integer"}, "three")
-    assert "is a required property" in reader.misfit({"type": "object", "required": ["a"]}, {})
 
 
 def test_a_form_that_nobody_reads_is_refused() -> None:

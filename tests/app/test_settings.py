@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app import tuning
-from greenroom.app.first_settings import Choice, config_file, in_full, needs_key, proposed, text, whose, write
+from greenroom.app import context
+from greenroom.app.first_settings import Choice, config_file, needs_key, proposed, text, whose, write
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.layers import load
@@ -78,20 +78,6 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
         write(tmp_path / "file" / "config.toml", "", user=True)
 
 
-@pytest.mark.parametrize(
-    ("name", "model", "full"),
-    [
-        ("openai", "gpt-5.5", "openai:gpt-5.5"),
-        ("openai", "OpenAI:gpt-5.5", "openai:gpt-5.5"),
-        ("ollama", "qwen3:8b", "ollama:qwen3:8b"),
-        ("mine", "mine:x", "mine:x"),
-        ("openrouter", "anthropic/claude", "openrouter:anthropic/claude"),
-    ],
-)
-def test_a_model_is_named_in_full(name: str, model: str, full: str) -> None:
-    assert in_full(OWN, name, model) == full
-
-
 def test_a_provider_is_named_by_itself_or_by_its_model() -> None:
     assert whose(OWN, "", "") == ""
     assert whose(OWN, "mine", "x") == "mine"
@@ -108,7 +94,7 @@ def test_what_needs_a_key_is_known() -> None:
 
 COUNTED = """
 import asyncio, threading
-from greenroom.app.tuning import tune_process
+from greenroom.app.context import tune_process
 
 async def children():
     seen = set()
@@ -135,7 +121,7 @@ def test_where_a_process_is_no_file_children_are_waited_for_as_ever(monkeypatch:
 
     monkeypatch.setattr(os, "pidfd_open", refused, raising=False)
     monkeypatch.setattr(asyncio, "get_event_loop_policy", lambda: pytest.fail("another way was set"))
-    tuning.tune_process()
+    context.tune_process()
 
 
 T1 = TaskId("t1")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.workspace import DOUBTED, MOST, workspace_notes, workspace_root
+from greenroom.app.workspace import DOUBTED, MOST, workspace_notes
 
 
 @pytest.fixture
@@ -18,64 +18,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "project"
 
 
-def test_a_workspace_begins_where_its_settings_or_its_repository_do(project: Path) -> None:
-    assert workspace_root(project / "api") == project
-    (project / "api" / ".greenroom").mkdir()
-    assert workspace_root(project / "api") == project / "api"
-
-
-def test_a_home_is_no_workspace_of_what_is_in_it(project: Path) -> None:
-    home = project.parent
-    for name in (".git", ".greenroom"):
-        (home / name).mkdir()
-    (home / "AGENTS.md").write_text("of the home")
-    (home / "notes").mkdir()
-    assert workspace_root(home / "notes") == home / "notes"
-    assert workspace_notes(home / "notes") == ""
-    assert workspace_root(home) == home
-
-
-def test_a_project_without_notes_says_nothing(project: Path) -> None:
-    assert workspace_notes(project / "api") == ""
-
-
 def test_notes_are_told_from_the_root_down(project: Path) -> None:
     (project / "AGENTS.md").write_text("Use tabs.\n")
     (project / "api" / "AGENTS.md").write_text("\ufeffUse spaces.\r\n")
     assert workspace_notes(project / "api") == "From AGENTS.md:\n\nUse tabs.\n\nFrom api/AGENTS.md:\n\nUse spaces."
     assert workspace_notes(project) == "From AGENTS.md:\n\nUse tabs."
-
-
-def test_a_workspace_inside_a_repository_hears_the_repository_too(project: Path) -> None:
-    (project / "api" / ".greenroom").mkdir()
-    (project / "AGENTS.md").write_text("Use tabs.")
-    assert workspace_notes(project / "api") == "From AGENTS.md:\n\nUse tabs."
-
-
-def test_without_a_repository_notes_count_up_to_the_workspaces_root(project: Path) -> None:
-    (project / ".git").rmdir()
-    (project / "AGENTS.md").write_text("Use tabs.")
-    assert workspace_notes(project / "api") == ""
-    (project / ".greenroom").mkdir()
-    assert workspace_notes(project / "api") == "From AGENTS.md:\n\nUse tabs."
-
-
-def test_claude_codes_notes_stand_in(project: Path) -> None:
-    (project / "CLAUDE.md").write_text("Use tabs.")
-    assert workspace_notes(project) == "From CLAUDE.md:\n\nUse tabs."
-
-
-@pytest.mark.parametrize("theirs", ["Use tabs.", "@AGENTS.md\n", "\n@./AGENTS.md", ""])
-def test_two_notes_that_say_the_same_are_told_once(project: Path, theirs: str) -> None:
-    (project / "AGENTS.md").write_text("Use tabs.\n")
-    (project / "CLAUDE.md").write_text(theirs)
-    assert workspace_notes(project) == "From AGENTS.md:\n\nUse tabs."
-
-
-def test_two_notes_that_differ_are_both_told(project: Path) -> None:
-    (project / "AGENTS.md").write_text("Use tabs.")
-    (project / "CLAUDE.md").write_text("@AGENTS.md\nBe kind.")
-    assert workspace_notes(project) == "From AGENTS.md:\n\nUse tabs.\n\nFrom CLAUDE.md:\n\n@AGENTS.md\nBe kind."
 
 
 def test_files_that_claude_codes_notes_name_are_not_read_and_that_is_said(project: Path) -> None:
@@ -93,17 +40,6 @@ def test_notes_that_cannot_be_read_are_said_to_be_left_out(project: Path) -> Non
     assert workspace_notes(project) == (
         "(AGENTS.md is not UTF-8, and was left out.)\n\n(CLAUDE.md leads out of the workspace, and was left out.)"
     )
-
-
-def test_notes_that_go_in_circles_are_left_out(project: Path) -> None:
-    (project / "AGENTS.md").symlink_to("CLAUDE.md")
-    (project / "CLAUDE.md").symlink_to("AGENTS.md")
-    assert workspace_notes(project) == ""
-
-
-def test_what_nobody_sees_is_told_to_nobody(project: Path) -> None:
-    (project / "AGENTS.md").write_text("Use\ttabs.\x1b[2J\u202e\U000e0041")
-    assert workspace_notes(project) == "From AGENTS.md:\n\nUse\ttabs."
 
 
 def test_long_notes_are_cut_and_the_nearest_have_the_room(project: Path) -> None:

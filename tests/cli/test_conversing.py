@@ -15,8 +15,7 @@ from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.chat import Chat
 from greenroom.app.conversation.names import CHAT
-from greenroom.app.conversation.people import Gone, Person, Read, Stopped, Written
-from greenroom.app.conversation.typed import builtin, shell
+from greenroom.app.conversation.typed import Gone, Person, Read, Stopped, Written, builtin, shell
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.schema import Caps

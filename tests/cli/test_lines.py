@@ -3,7 +3,7 @@
 import asyncio
 import os
 
-from greenroom.app.conversation.people import Woken, Written
+from greenroom.app.conversation.typed import Woken, Written
 from greenroom.cli.render.lines import PlainLines
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from greenroom.adapters.storage.memory import Memory, MemoryLog
 from greenroom.app.context import AppContext
-from greenroom.app.conversation.people import Gone, Nobody
+from greenroom.app.conversation.typed import Gone, Nobody
 from greenroom.app.kit import Kit
 from greenroom.app.organisation.charter import Wish, write_charter
 from greenroom.app.organisation.founders import found

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.agents.keys import OURS
+from greenroom.app.agents.specs import OURS
 from tests.e2e.terminal import greenroom
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "agents.md"

@@ -24,7 +24,7 @@ from greenroom.abilities.skills.planned.skills import planned
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.kit import Kit
 from greenroom.app.organisation.founders import Founders, found
-from greenroom.app.organisation.states import at_rest
+from greenroom.app.organisation.inbox import at_rest
 from greenroom.app.organisation.words import BASE, KIT
 from greenroom.app.reading import TextReader
 from greenroom.app.runtime import Runtime

@@ -29,9 +29,8 @@ from greenroom.abilities.skills.planned.skills import TWELVE, planned
 from greenroom.abilities.tools.tool import long_tail
 from greenroom.app.kit import Kit
 from greenroom.app.organisation.founders import Founders, found, house_agent
-from greenroom.app.organisation.inbox import Letter
+from greenroom.app.organisation.inbox import Letter, at_rest, states
 from greenroom.app.organisation.people import HumanAgent
-from greenroom.app.organisation.states import at_rest, states
 from greenroom.app.organisation.words import KIT
 from greenroom.app.reading import TextReader
 from greenroom.app.runtime import Runtime

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.organisation.states import states
+from greenroom.app.organisation.inbox import states
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.ids import TEAM_BUDGET
 from greenroom.core.state.message import Message

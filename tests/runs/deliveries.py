@@ -26,9 +26,8 @@ from greenroom.core.state.world import World
 from greenroom.runs.checker import ProjectChecks
 from greenroom.runs.checkout import Setup, checkouts
 from greenroom.runs.delivery import Deliver, facts, mark
-from greenroom.runs.request import Wanted
 from greenroom.runs.verdict import BASELINE, DELIVER, RUN_CHECKS, VERDICT, Verdict, from_kept
-from greenroom.runs.workspace import Copied, Place
+from greenroom.runs.workspace import Copied, Place, Wanted
 from tests.adapters.git.person import Person
 from tests.runs.log import Story
 from tests.runs.projects import PYTEST, Shelf

@@ -16,9 +16,9 @@ from greenroom.core.ports.executor import Bench
 from greenroom.core.rules.intents import FinishTask
 from greenroom.core.state.approval import Approval
 from greenroom.runs.checker import GO_ON, JUDGED, STOPPED, Baseline, ConfirmUnverified, base_of, found_in
-from greenroom.runs.compare import describe
-from greenroom.runs.request import Wanted
+from greenroom.runs.output import describe
 from greenroom.runs.verdict import BASELINE, CONFIRM, base_report, verdict_in
+from greenroom.runs.workspace import Wanted
 from tests.runs.deliveries import AtWork
 from tests.runs.log import Story
 from tests.runs.projects import PYTEST, RUN, Shelf, checker, lies_in, name_of, written

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from greenroom.actors.payload import is_large
 from greenroom.core.ports.checks import AS_A_WHOLE, Checked, Compared, Ending, Ran, Report, Word, as_data
-from greenroom.runs.compare import compare, describe, same
+from greenroom.runs.output import compare, describe, same
 
 NAMES = st.sampled_from(["t.py::a", "t.py::b", "t.py", "adds", "sums › adds", AS_A_WHOLE])
 

@@ -14,8 +14,8 @@ from greenroom.core.rules.intents import FinishTask, QueueSteps
 from greenroom.core.state.step import Work
 from greenroom.runs.checkout import Setup
 from greenroom.runs.delivery import TRIES
-from greenroom.runs.request import Wanted
 from greenroom.runs.verdict import Finding
+from greenroom.runs.workspace import Wanted
 from tests.runs.deliveries import APP, TESTS, AtWork, job
 from tests.runs.projects import PYTEST
 

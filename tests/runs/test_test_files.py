@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from greenroom.runs.test_files import is_check_setup, is_compiled, is_test
+from greenroom.runs.discover import is_check_setup, is_test
 
 TESTS = (
     *("tests/x.py", "test_a.py", "a_test.go", "pkg/a_test.py", "src/__tests__/a.js", "a.test.ts", "a.spec.tsx"),
@@ -44,13 +44,3 @@ def test_a_source_is_no_test(path: str) -> None:
 )
 def test_settings_of_checks_are_known_by_their_names(path: str, sets_up: bool) -> None:
     assert is_check_setup(path) == sets_up
-
-
-def test_what_is_compiled_is_known_by_its_ending() -> None:
-    assert [is_compiled(path) for path in ("a.c", "x/b.PYX", "lib.rs", "a.py", "c.md")] == [
-        True,
-        True,
-        True,
-        False,
-        False,
-    ]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.checks import AS_A_WHOLE, Check, Checked, CheckKind, Compared, Ending, Ran, Report, Word
-from greenroom.runs.compare import compare
+from greenroom.runs.output import compare
 from greenroom.runs.verdict import (
     BASELINE,
     CONFIRM,

@@ -95,7 +95,7 @@ async def test_of_two_commands_at_once_each_reaches_its_own_host_and_after_them_
         assert f"{web.one} none\n{web.other} none\n" in after
         assert f'Run it again with hosts=["{web.one}", "{web.other}"] and why: that asks a person.' in first
         assert len(web.seen) == 2
-        assert (web.walls._out._let, web.walls._out._kept) == ({}, {})
+        assert (web.walls.outlet._let, web.walls.outlet._refusals) == ({}, {})
 
 
 async def test_a_command_in_the_background_keeps_its_way_out_until_it_ends(root: Path) -> None:
@@ -111,7 +111,7 @@ async def test_a_command_in_the_background_keeps_its_way_out_until_it_ends(root:
         assert len(web.seen) == 1
         ended = await team.output("stop_command", handle=(begun.result or {})["handle"])
         assert f"{web.one} 200" in ended
-        assert web.walls._out._let == {}
+        assert web.walls.outlet._let == {}
 
 
 async def answered(team: Caller, answer: Literal["approved", "denied"], call: Data) -> Step:

@@ -101,7 +101,7 @@ async def test_each_command_is_told_of_its_own_hosts_only_and_nothing_is_left(ro
     assert walls.reach() == ("allowed.example",)
     scripts = [ASK.replace("HOST", "one.example"), ASK.replace("HOST", "two.example"), "echo fine"]
     first, second, third = [await told(hands, script) for script in scripts]
-    door = await walls._out.door()
+    door = await walls.outlet.door()
     await hands.close()
     assert ("'one.example'" in first, "'two.example'" in first) == (True, False)
     assert ("'one.example'" in second, "'two.example'" in second) == (False, True)

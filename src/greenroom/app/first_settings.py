@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from greenroom.adapters.models.catalog.catalog import found, provider, providers, split
 from greenroom.adapters.models.catalog.servers import local_servers
-from greenroom.app.settings.home import tell_git
+from greenroom.app.settings.home import replace, tell_git
 from greenroom.app.settings.keys import quoted, saved_keys
 from greenroom.app.settings.layers import FOLDER, project_folder, there, user_file
 from greenroom.app.settings.schema import Settings
@@ -128,23 +127,10 @@ def write(path: Path, content: str, *, user: bool) -> Path | None:
         if not user:
             tell_git(path.parent)
         if kept is not None:
-            _put(kept, path.read_text("utf-8"))
-        _put(path, content)
+            replace(kept, path.read_text("utf-8"), mode=0o644)
+        replace(path, content, mode=0o644)
     except OSError as error:
         raise WorldFault(
             f"{path} cannot be written: {error.strerror or error}. Make the folder writable, or use --user."
         ) from None
     return kept
-
-
-def _put(path: Path, content: str) -> None:
-    """A whole file, in one move."""
-    fresh = path.with_name(f".{path.name}.new")
-    try:
-        with fresh.open("w", encoding="utf-8") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)

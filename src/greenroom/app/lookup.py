@@ -95,12 +95,6 @@ def shortest(teams: Sequence[TeamId], *, least: int = 3) -> dict[TeamId, str]:
     found: dict[TeamId, str] = {}
     for place, team in enumerate(ordered):
         beside = ordered[max(place - 1, 0) : place] + ordered[place + 1 : place + 2]
-        size = max((_shared(team, other) + 1 for other in beside), default=0)
-        found[team] = team[: max(size, least)]
+        beginnings = (team[:size] for size in range(least, len(team)))
+        found[team] = next((name for name in beginnings if not any(other.startswith(name) for other in beside)), team)
     return found
-
-
-def _shared(one: str, other: str) -> int:
-    return next(
-        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
-    )

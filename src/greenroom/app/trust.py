@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -12,10 +12,10 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from greenroom.app.agents.finding import Agents, Found, Trouble, find_agents
-from greenroom.app.settings.home import RecordFile, config_folder
+from greenroom.app.settings.home import RecordFile, config_folder, read_inside
 from greenroom.app.settings.layers import FOLDER, for_everybody
-from greenroom.app.toolset.modules import Broken
 from greenroom.app.workspace import Note, notes_of, workspace_notes
+from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve, record
 from greenroom.core.base.text import Labelled
 
@@ -28,6 +28,14 @@ class Brought:
     name: str
     shown: str
     digest: str
+
+
+class Broken(WorldFault):
+    """A file that cannot be used, and why."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path}: {why}. It is left out; mend it or move it away.")
+        self.path = path
 
 
 NAME: Final = "trust.json"
@@ -128,7 +136,7 @@ FOLDERS: Final[Mapping[Kind, str]] = {"tool": "tools", "callback": "callbacks"}
 MOST: Final = 500
 """Files of one folder."""
 
-LONGEST: Final = 1_000_000
+LONGEST: Final = 1_000 * 1024
 """Bytes of one file."""
 
 LONG: Final = 120
@@ -136,6 +144,8 @@ LONG: Final = 120
 
 NAMED: Final = 12
 """Names of a file that are told."""
+
+DEFINED: Final = re.compile(r"^(?:async )?(?:def|class) (\w+)|^(\w+)(?:: [^=\n]+)? = ", re.MULTILINE)
 
 
 @record
@@ -192,9 +202,9 @@ def _scripts(folder: Path, root: Path | None, kind: Kind) -> Scripts:
     troubles: list[str] = []
     for path in paths:
         try:
-            beside[path.name] = _bytes(path, root)
-        except Broken as broken:
-            troubles.append(str(broken))
+            beside[path.name] = read_inside(path, root, LONGEST)
+        except WorldFault as fault:
+            troubles.append(str(Broken(path, str(fault))))
     whole = hashlib.sha256()
     for name, text in beside.items():
         whole.update(f"{name}\0{len(text)}\0".encode("utf-8", "surrogateescape") + text)
@@ -216,45 +226,15 @@ def brought(script: Script, kind: Kind, root: Path) -> Brought:
     return Brought(kind=kind, name=script.path.name, shown=shown, digest=script.digest)
 
 
-def _bytes(path: Path, root: Path | None) -> bytes:
-    try:
-        if root is not None and not path.resolve().is_relative_to(root.resolve()):
-            raise Broken(path, "is a link that leads out of the workspace")
-        if not path.is_file():
-            raise Broken(path, "is no plain file")
-        with path.open("rb") as file:
-            source = file.read(LONGEST + 1)
-    except OSError as error:
-        raise Broken(path, f"cannot be read: {error.strerror}") from None
-    if len(source) > LONGEST:
-        raise Broken(path, f"is longer than {LONGEST // 1_000_000} MB")
-    return source
-
-
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _defined(source: bytes) -> str:
-    """The names that stand at the top of a file."""
-    try:
-        names = list(dict.fromkeys(name for node in ast.parse(source).body for name in _names(node)))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return "is no Python that can be read"
+    """The functions, classes and values that a Python file begins at its left edge."""
+    names = list(dict.fromkeys(first or second for first, second in DEFINED.findall(source.decode(errors="replace"))))
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return f"defines {', '.join(names[:NAMED])}{more}" if names else "defines nothing"
-
-
-def _names(node: ast.stmt) -> Iterator[str]:
-    match node:
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            yield node.name
-        case ast.Assign():
-            yield from (one.id for one in node.targets if isinstance(one, ast.Name))
-        case ast.AnnAssign(target=ast.Name(id=name)):
-            yield name
-        case _:
-            return
 
 
 def brought_notes(folder: Path) -> tuple[Brought, ...]:

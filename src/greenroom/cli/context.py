@@ -15,11 +15,10 @@ from typing import TypeAlias
 
 import typer
 
-from greenroom.app.context import AppContext
+from greenroom.app.context import AppContext, tune_process
 from greenroom.app.kit import KitMaker
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings import home_folder
-from greenroom.app.tuning import tune_process
 from greenroom.cli.errors import fields, report
 from greenroom.cli.exit_codes import Exit, of_signal
 from greenroom.cli.process import answering, end_at_once, heard, hush, kept

@@ -22,9 +22,7 @@ from greenroom.core.ports.tool import Target, ToolCard
 from greenroom.core.state.step import Step, Terms
 from greenroom.core.state.world import World
 from greenroom.runs.checkout import Checkout, Opened, imports_yours
-from greenroom.runs.compare import compare, describe, excerpt, shorten
-from greenroom.runs.output import outcome
-from greenroom.runs.request import wanted_in
+from greenroom.runs.output import compare, describe, excerpt, outcome, shorten
 from greenroom.runs.verdict import (
     BASELINE,
     CONFIRM,
@@ -36,6 +34,7 @@ from greenroom.runs.verdict import (
     can_judge,
     why_no_judge,
 )
+from greenroom.runs.workspace import wanted_in
 
 LONG: Final = 300.0
 """Seconds: a check that takes longer is not run again."""
@@ -199,21 +198,7 @@ async def run_once(check: Check, commands: Commands, witness: Witness) -> tuple[
             ended, text, report = await _run(check, commands, witness, report=False)
     except WorldFault as fault:
         return unable(check, str(fault)), ""
-    read = outcome(check, ended, text, report)
-    ran = Ran(
-        check=check.name,
-        digest=check.digest,
-        kind=check.kind,
-        outcome=read.outcome,
-        reason=read.reason,
-        exit=ended.code,
-        seconds=round(ended.seconds, 2),
-        exact=read.exact,
-        tests=read.tests,
-        passed=read.passed,
-        skipped=read.skipped,
-    )
-    return ran, text
+    return outcome(check, ended, text, report), text
 
 
 def unable(check: Check, why: str) -> Ran:

@@ -22,7 +22,7 @@ from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
 from greenroom.core.ports.workspace import SCRATCH
-from greenroom.runs.test_files import is_test
+from greenroom.runs.discover import is_test
 from greenroom.runs.verdict import Finding
 from greenroom.runs.workspace import Copied, Place
 

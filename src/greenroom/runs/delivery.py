@@ -19,8 +19,7 @@ from greenroom.core.rules.intents import Consequence, QueueSteps
 from greenroom.core.state.step import SIDE_EFFECTS, Step, Work
 from greenroom.runs.checker import ProjectChecks
 from greenroom.runs.checkout import Checkout, Opened, imports_elsewhere
-from greenroom.runs.request import wanted_in
-from greenroom.runs.test_files import is_check_setup, is_compiled, is_test
+from greenroom.runs.discover import is_check_setup, is_compiled, is_test
 from greenroom.runs.verdict import (
     COMMIT,
     DELIVER,
@@ -36,7 +35,7 @@ from greenroom.runs.verdict import (
     unverified,
     verdict_in,
 )
-from greenroom.runs.workspace import History, Place, Quiet
+from greenroom.runs.workspace import History, Place, Quiet, wanted_in
 
 GROUPS: Final = frozenset({"edit", "command"})
 SUMMARY: Final = 72
@@ -253,16 +252,12 @@ class Deliver(CardedTool):
     def _spoken(self, verdict: Verdict, changed: bool) -> str:
         """A verdict as an agent reads it."""
         if verdict.verified:
-            return (
-                "Verified: every check passed on this change." if changed else "No file was changed: it is an answer."
-            )
+            return "Verified: every check passed on this change." if changed else ANSWERED
         lines = [f"- {self._describe(reason)}" for reason in verdict.reasons]
         if verdict.state == "failed":
             lines.append("Find the cause and mend it. Do not weaken a test.")
         if verdict.has("tests_altered"):
-            lines.append(
-                "Put the tests back as they were, unless the request asks to change them; then say which and why."
-            )
+            lines.append(PUT_BACK)
         return "\n".join((f"{verdict.state.capitalize()}:", *lines))
 
     def _after(self, step: Step, verdict: Verdict, steps: Sequence[Step]) -> Consequence:

@@ -1,4 +1,7 @@
-"""Which checks a project has, as its own files say: one reader per ecosystem. Files are looked at, nothing is run."""
+"""Which checks a project has, as its own files say, and which of its files are tests or set up checks.
+
+There is one reader per ecosystem. Files are looked at, nothing is run.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from configparser import ConfigParser
 from configparser import Error as NotIni
+from pathlib import PurePosixPath
 from typing import Final, Protocol, get_args
 
 from greenroom.core.base.records import Data, evolve
@@ -63,18 +67,10 @@ class Place:
         return name if self.folder == "." else f"{self.folder}/{name}"
 
 
-def toml(text: str) -> Data:
-    """A TOML file as far as it is one."""
+def parse(text: str, parser: Callable[[str], object]) -> Data:
+    """A TOML or JSON file as far as it is one table."""
     try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-
-
-def json_object(text: str) -> Data:
-    """A JSON file as far as it is an object."""
-    try:
-        found = json.loads(text)
+        found = parser(text)
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -128,7 +124,7 @@ def python(place: Place) -> Iterator[Check]:
 class _Project:
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._pyproject = toml(place.text("pyproject.toml"))
+        self._pyproject = parse(place.text("pyproject.toml"), tomllib.loads)
         self._setup = ini(place.text("setup.cfg"))
         self._tox = ini(place.text("tox.ini"))
         self._folder = next((one for one in self._test_folders() if self._test_files(one)), "")
@@ -148,16 +144,17 @@ class _Project:
 
     def _wants_pytest(self) -> str:
         """Which file says that pytest runs the tests, in a sentence; empty for none."""
-        tool = table(self._pyproject, "tool")
-        if table(tool, "pytest"):
-            return "pyproject.toml sets up pytest."
-        for name in ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"):
-            if name in self._place.names:
-                return f"{name} sets up pytest."
-        if "pytest" in self._tox:
-            return "tox.ini sets up pytest."
-        if "tool:pytest" in self._setup:
-            return "setup.cfg sets up pytest."
+        setups = {
+            "pyproject.toml": bool(table(self._pyproject, "tool", "pytest")),
+            **{
+                name: name in self._place.names for name in ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml")
+            },
+            "tox.ini": "pytest" in self._tox,
+            "setup.cfg": "tool:pytest" in self._setup,
+        }
+        named = next((name for name, sets_up in setups.items() if sets_up), "")
+        if named:
+            return f"{named} sets up pytest."
         folder = self._folder
         if folder and ("conftest.py" in self._place.inside(folder) or "conftest.py" in self._place.names):
             return f"{folder}/ holds tests, and a conftest.py."
@@ -259,14 +256,10 @@ LOCKS: Final = (
 PLACEHOLDER: Final = "no test specified"
 """What `npm init` writes where there are no tests."""
 
-CALLED: Final = re.compile(
-    r"\b(?:npm|pnpm|yarn|bun)(?:\s+-[-\w=]+)*\s+(?:run(?:-script)?(?:\s+-[-\w=]+)*\s+)?([\w:.-]+)|\brun-[sp]\s+(.+)"
-)
-
 
 def javascript(place: Place) -> Iterator[Check]:
     """One for each script that is a check by its name."""
-    package = json_object(place.text("package.json"))
+    package = parse(place.text("package.json"), json.loads)
     scripts = {str(name): line for name, line in table(package, "scripts").items() if isinstance(line, str)}
     runner = _runner(place, str(package.get("packageManager", "")))
     for name, kind in SCRIPTS.items():
@@ -274,7 +267,7 @@ def javascript(place: Place) -> Iterator[Check]:
         if not line or PLACEHOLDER in line:
             continue
         run = f"{runner} test" if name == "test" and runner != "bun" else f"{runner} run {name}"
-        means = "\n".join(f"{one}: {scripts[one]}" for one in _reached(scripts, name))
+        means = "\n".join(f"{each}: {scripts[each]}" for each in (name, f"pre{name}", f"post{name}") if each in scripts)
         yield Check(name=run, line=run, kind=kind, why=f"package.json has the script {name!r}.", means=means)
 
 
@@ -283,20 +276,6 @@ def _runner(place: Place, named: str) -> str:
     wanted = [said] if said in {"npm", "pnpm", "yarn", "bun"} else []
     wanted += [runner for name, runner in LOCKS if name in place.names]
     return next((runner for runner in wanted if place.has_program(runner)), "npm")
-
-
-def _reached(scripts: Mapping[str, str], first: str) -> list[str]:
-    """This script and all that it calls, in order, each once."""
-    found: list[str] = []
-    left = [first]
-    while left:
-        name = left.pop(0)
-        if name in found or name not in scripts:
-            continue
-        found.append(name)
-        left += [f"pre{name}", f"post{name}"]
-        left += [called for one, several in CALLED.findall(scripts[name]) for called in (one, *several.split())]
-    return found
 
 
 BUILT: Final = (
@@ -366,7 +345,7 @@ def _deno(place: Place) -> Iterator[Check]:
     file = place.first("deno.json", "deno.jsonc")
     if not file:
         return
-    task = table(json_object(place.text(file)), "tasks").get("test")
+    task = table(parse(place.text(file), json.loads), "tasks").get("test")
     if isinstance(task, str):
         yield _of("deno task test", f"{file} has the task 'test'.", means=task)
     else:
@@ -375,7 +354,7 @@ def _deno(place: Place) -> Iterator[Check]:
 
 
 def _php(place: Place) -> Iterator[Check]:
-    script = table(json_object(place.text("composer.json")), "scripts").get("test")
+    script = table(parse(place.text("composer.json"), json.loads), "scripts").get("test")
     file = place.first("phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml")
     if script:
         yield _of("composer test", "composer.json has the script 'test'.", means=str(script))
@@ -391,6 +370,9 @@ TARGETS: Final[Mapping[str, CheckKind]] = {
     "types": "types",
     "lint": "lint",
 }
+RECIPE: Final = re.compile(r"^@?([^\s:=#][^:=#\n]*)::?(?!=).*(?:\n[ \t].*)*", re.MULTILINE)
+"""A target with its indented lines; not a comment or a variable."""
+
 FILES: Final = {
     "make": ("GNUmakefile", "makefile", "Makefile"),
     "just": ("justfile", "Justfile", ".justfile"),
@@ -416,22 +398,10 @@ def recipes(place: Place) -> Iterator[Check]:
 def _targets(text: str) -> dict[str, str]:
     """Each target that is a check by its name, with its head and its own lines: what a person agrees to."""
     found: dict[str, str] = {}
-    current: set[str] = set()
-    for line in filter(str.strip, text.splitlines()):
-        indented = line[:1] in ("\t", " ")
-        current = current if indented else _named(line)
-        for name in current:
-            before = f"{found[name]}\n" if name in found else ""
-            found[name] = before + (line.strip() if indented else line)
+    for recipe in RECIPE.finditer(text):
+        for name in {*recipe[1].split()} & {*TARGETS}:
+            found[name] = f"{found[name]}\n{recipe[0]}" if name in found else recipe[0]
     return found
-
-
-def _named(line: str) -> set[str]:
-    """The checks that a line begins; none for a comment or a variable."""
-    before, colon, rest = line.partition(":")
-    if not colon or rest.removeprefix(":").startswith("=") or "=" in before or line.startswith(("#", ".PHONY")):
-        return set()
-    return {*before.removeprefix("@").split()} & {*TARGETS}
 
 
 FINDERS: Final[tuple[Callable[[Place], Iterator[Check]], ...]] = (python, javascript, others)
@@ -500,3 +470,57 @@ def projects_below(look: Look) -> tuple[str, ...]:
         found += begun
         level = [path for path in below if path not in begun]
     return tuple(sorted(found)[:PROJECTS])
+
+
+TEST_FOLDERS: Final = frozenset(
+    {
+        *("test", "tests", "spec", "specs", "__tests__", "__snapshots__", "__mocks__", "__fixtures__", "testdata"),
+        *("fixtures", "e2e", "cypress", "unit_tests", "integration_tests", "functional_tests", "test-data", "goldens"),
+    }
+)
+"""Folders with tests, and with what tests compare results with."""
+
+TESTS: Final = re.compile(
+    r"^tests?[_.-]|^test\.\w+$|[_.-](?:tests?|specs?)\.|\.(?:bats|feature|snap|t|golden)$|\.(?:snap|approved|golden)\."
+)
+IN_CAPITALS: Final = re.compile(
+    r"^(?:Tests?[A-Z]\w*|\w*[a-z0-9](?:Tests?|TestCase|Specs?|IT))\."
+    r"(?:java|kt|kts|scala|groovy|cs|fs|vb|swift|php|m|mm|c|cc|cpp|hs|dart|ts|tsx|js|jsx|py|rb)$"
+)
+"""`FooTest.java`, `TestFoo.kt`, `FooSpec.scala`, `FooIT.java`; not `latest.java`."""
+
+SET_UP: Final = frozenset(
+    {
+        *("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "conftest.py", "tox.ini", "noxfile.py"),
+        *("mypy.ini", ".mypy.ini", "ruff.toml", ".ruff.toml", ".flake8", ".coveragerc", "pyrightconfig.json"),
+        *("pylintrc", ".pylintrc", ".pre-commit-config.yaml", ".rspec", ".rubocop.yml", "phpunit.xml"),
+        *("phpunit.xml.dist", "phpstan.neon", "biome.json", "biome.jsonc", "clippy.toml", "rustfmt.toml"),
+        *("pyproject.toml", "setup.cfg", "package.json", "makefile", "gnumakefile", "justfile", ".justfile"),
+    }
+)
+BEGINNINGS: Final = (
+    *("jest.config.", "jest.setup.", "vitest.config.", "vitest.setup.", "vitest.workspace.", "karma.conf."),
+    *("playwright.config.", "cypress.config.", "ava.config.", ".mocharc", ".nycrc", ".c8rc", ".eslintrc"),
+    *("eslint.config.", ".golangci."),
+)
+COMPILED: Final = (".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".pyx", ".pxd", ".f90", ".rs", ".go", ".zig")
+"""Sources of which a built file may lie in the person's folder."""
+
+
+def is_test(path: str) -> bool:
+    """Whether a path is one of tests, or of what they are compared with."""
+    place = PurePosixPath(path)
+    if not TEST_FOLDERS.isdisjoint(part.lower() for part in place.parts[:-1]):
+        return True
+    return TESTS.search(place.name.lower()) is not None or IN_CAPITALS.match(place.name) is not None
+
+
+def is_check_setup(path: str) -> bool:
+    """Whether a file sets up checks, as a whole or in part."""
+    name = PurePosixPath(path).name.lower()
+    return name in SET_UP or name.startswith(BEGINNINGS)
+
+
+def is_compiled(path: str) -> bool:
+    """Whether a file is built into another one before tests can use it."""
+    return path.lower().endswith(COMPILED)

@@ -10,7 +10,7 @@ import msgspec
 from greenroom.core.base.records import Data, encode, record
 from greenroom.core.ports.checks import AS_A_WHOLE, REPORT, Check, Checked, Compared, Ran, Report, from_data
 from greenroom.core.state.step import Step
-from greenroom.runs.compare import has_names
+from greenroom.runs.output import has_names
 
 BASELINE: Final = "baseline"
 CONFIRM: Final = "go_on_unverified"

@@ -67,14 +67,6 @@ def test_a_front_matter_that_is_no_yaml_is_read_all_the_same(folders: Folders) -
     assert report(found) == ["`color` has no equivalent here and does not count."]
 
 
-@pytest.mark.parametrize(
-    ("front", "tools"),
-    [("tools:\n  - Read\n  - Edit\nhooks: a: b", ("read", "edit")), ("tools: |\n  WebFetch\nx: a: b", ("web",))],
-)
-def test_lists_of_a_front_matter_that_is_no_yaml_are_read(folders: Folders, front: str, tools: tuple[str, ...]) -> None:
-    assert claude(folders, front).spec.groups == tools
-
-
 def test_of_a_key_that_is_there_twice_the_first_counts(folders: Folders) -> None:
     assert claude(folders, "model: haiku\nmodel: opus").spec.llm_config == {"model": "fast"}
 
@@ -83,29 +75,6 @@ def test_what_is_neither_yaml_nor_claude_codes_is_told(folders: Folders) -> None
     written(folders.claudes / "x.md", "---\na: b: c\n---\n")
     (trouble,) = folders.found().troubles
     assert "its front matter cannot be read" in trouble.text
-
-
-@pytest.mark.parametrize(
-    ("word", "model"),
-    [
-        ("opus", {"model": "strong"}),
-        ("sonnet", {"model": "strong"}),
-        ("Haiku", {"model": "fast"}),
-        ("inherit", None),
-        ("claude-opus-4-5[1m]", {"model": "anthropic:claude-opus-4-5"}),
-    ],
-)
-def test_words_for_models_are_roles_here(folders: Folders, word: str, model: dict[str, object] | None) -> None:
-    found = claude(folders, f"tools: Read\nmodel: {word}")
-    assert found.spec.llm_config == model
-    assert report(found) == []
-
-
-def test_a_subagent_without_tools_has_all_groups(folders: Folders) -> None:
-    for front in ("description: x", "tools: '*'"):
-        found = claude(folders, front)
-        assert found.spec.groups == ("read", "edit", "command", "web")
-        assert "which means all of them" in report(found)[0]
 
 
 @pytest.mark.parametrize(
@@ -149,8 +118,3 @@ def test_what_may_only_look_may_only_look_here_too(folders: Folders) -> None:
     found = claude(folders, "tools: Read, Edit, Bash, WebFetch\npermissionMode: plan")
     assert found.spec.groups == ("read", "web")
     assert report(found) == ["`permissionMode` 'plan' leaves it the groups read and web."]
-
-
-def test_what_is_left_empty_or_switched_off_is_not_worth_a_word(folders: Folders) -> None:
-    found = claude(folders, "tools: Read\nmcpServers:\nhooks:\nbackground: false\nmodel:\neffort:\nmaxTurns:\n")
-    assert report(found) == []

@@ -5,11 +5,8 @@ from __future__ import annotations
 import pytest
 
 from greenroom.app.agents.specs import agents_config
-from greenroom.app.designs.artifactflow import AgentConfig
-from greenroom.app.settings.schema import Retry
 from greenroom.app.toolset.toolbox import DEFAULT
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.base.records import evolve
 from greenroom.core.state.spec import AgentSpec, Cooperation
 from tests.app.agents.folders import Folders, written
 
@@ -27,11 +24,6 @@ def test_an_artifactflow_agent_has_its_designs_defaults(folders: Folders) -> Non
     assert spec.turn.rounds == 3
 
 
-def test_a_file_and_a_program_of_artifactflow_describe_the_same_agent(folders: Folders) -> None:
-    program = AgentConfig(name="ann", description="Searches.", model="dashscope:qwen-plus").spec("Do it.")
-    assert evolve(folders.agent(FLOW), version="") == program
-
-
 @pytest.mark.req("AF-5", "AF-6", "AF-7", "AF-8", "AF-9", "AF-10")
 def test_an_artifactflow_agent_says_what_it_wants(folders: Folders) -> None:
     lists = "capabilities: [Web search, Information retrieval]\nrequired_tools: [web_search]\n"
@@ -47,18 +39,6 @@ def test_an_artifactflow_agent_says_what_it_wants(folders: Folders) -> None:
 def test_an_artifactflow_agent_needs_a_name_and_a_description(folders: Folders, front: str, key: str) -> None:
     said = folders.trouble(f"design: artifactflow\n{front}")
     assert said == f", line 1: `{key}` is missing, and `design: artifactflow` needs it. Add it."
-
-
-@pytest.mark.parametrize("key", ["llm_max_retries", "llm_retry_delay"])
-def test_how_often_a_model_is_asked_again_is_said_for_all_agents(folders: Folders, key: str) -> None:
-    """The house's own defaults are ArtifactFlow's: three times, after a second first."""
-    assert (Retry().attempts, Retry().delay) == (3, 1.0)
-    said = folders.trouble(f"{FLOW}{key}: 3")
-    assert f", line 5: `{key}` is the same for all agents. Set `attempts` and `delay` under [retry]" in said
-
-
-def test_without_a_design_nothing_is_taken_for_granted(folders: Folders) -> None:
-    assert folders.agent("description: x", "").llm_config is None
 
 
 @pytest.mark.req("AG-158", "AG-163")
@@ -119,17 +99,6 @@ def test_a_jarvis_agent_has_the_usual_tools_unless_it_lists_some_and_none_that_e
 ) -> None:
     spec = folders.agent(f"{JARVIS}name: ann\n{front}")
     assert (spec.tools, spec.groups) == (tools, groups)
-
-
-def test_a_handler_that_nobody_knows_is_refused(folders: Folders) -> None:
-    assert "some of ToolRegistry, EditFileHandler" in folders.trouble(f"{JARVIS}output_handler: [ToolRegistri]")
-
-
-@pytest.mark.parametrize(
-    ("said", "meant"), [("auto_complete: true", True), ("auto_complete: false", False), ("", None)]
-)
-def test_what_jarvis_says_about_completion_is_kept(folders: Folders, said: str, meant: bool | None) -> None:
-    assert folders.agent(f"{JARVIS}name: ann\n{said}").turn.auto_complete is meant
 
 
 ANN = {"name": "ann", "description": "Leads.", "system_prompt": "You lead.", "auto_complete": True}
@@ -213,8 +182,3 @@ def test_a_profile_of_roo_code_is_a_spec(folders: Folders) -> None:
         partners=("code-writer", "documentation"),
         protocol="design-handoff",
     )
-
-
-def test_what_only_roo_code_knows_is_said_to_be_so(folders: Folders) -> None:
-    assert "If this is one, say `design: roo`" in folders.trouble("id: architect-001")
-    assert "`id` is missing, and `design: roo` needs it." in folders.trouble("design: roo\ntype: architect")

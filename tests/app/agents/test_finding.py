@@ -42,22 +42,6 @@ def test_the_nearer_of_two_with_one_name_counts(folders: Folders) -> None:
     assert {str(one.place) for one in found.hidden} == {"project, Claude Code", "user, Claude Code"}
 
 
-def test_agents_are_found_from_deep_inside_the_workspace(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
-    agent(folders.ours, "ann")
-    deep = folders.project / "src" / "deep"
-    deep.mkdir(parents=True)
-    assert load_agent(deep, "ann").name == "ann"
-    monkeypatch.chdir(deep)
-    assert load_agent(Path(), "ann").name == "ann"
-
-
-def test_a_workspace_inside_a_repository_has_its_own_agents(folders: Folders) -> None:
-    agent(folders.ours, "ann")
-    inner = folders.project / "inner"
-    agent(inner / ".greenroom" / "agents", "bob")
-    assert find_agents(inner).names == ("bob",)
-
-
 def test_what_lies_about_in_a_place_for_everybody_is_nobodys_agent(tmp_path: Path, folders: Folders) -> None:
     shared = tmp_path / "shared"
     agent(shared / ".greenroom" / "agents", "ann")
@@ -131,12 +115,6 @@ def test_one_broken_file_is_told_in_a_sentence_and_hides_no_other(folders: Folde
     assert str(fault.value) == trouble.text
 
 
-def test_a_file_of_another_system_is_read_all_the_same(folders: Folders) -> None:
-    folders.ours.mkdir(parents=True)
-    (folders.ours / "ann.md").write_bytes(b"\xef\xbb\xbf---\r\ndescription: x\r\n---\r\nDo\r\nit.\r\n")
-    assert load_agent(folders.project, "ann").prompt == "Do\nit."
-
-
 def test_two_files_of_one_folder_with_one_name_are_both_left_out(folders: Folders) -> None:
     for file in ("a", "b"):
         written(folders.ours / f"{file}.md", "---\nname: ann\n---\nDo it.")
@@ -158,14 +136,6 @@ def test_a_broken_agent_is_not_replaced_by_another_of_its_name_without_a_word(fo
         load_agent(folders.project, "ann")
 
 
-def test_a_broken_agent_of_a_farther_folder_harms_nobody(folders: Folders) -> None:
-    agent(folders.ours, "ann")
-    written(folders.yours / "ann.md", "nothing")
-    found = folders.found()
-    assert found.get("ann").path == folders.ours / "ann.md"
-    assert len(found.troubles) == 1
-
-
 def test_a_name_that_is_not_there_brings_the_nearest(folders: Folders) -> None:
     for place in (folders.ours, folders.yours):
         agent(place, "reviewer" if place == folders.ours else "searcher")
@@ -178,21 +148,10 @@ def test_a_name_that_is_not_there_brings_the_nearest(folders: Folders) -> None:
         load_agent(folders.project, "zzz")
 
 
-def test_without_agents_the_hint_says_how_to_make_one(folders: Folders) -> None:
-    with pytest.raises(Refused, match=r"There are none that can be used. `greenroom agents new NAME` makes one."):
-        load_agent(folders.project, "ann")
-
-
 def test_a_file_name_that_is_no_name_needs_one_inside(folders: Folders) -> None:
     written(folders.ours / "my agent.md", GOOD)
     (trouble,) = folders.found().troubles
     assert "`name` is missing, and 'my agent' cannot be one. It must be a name of" in trouble.text
-
-
-def test_what_is_no_agent_is_left_alone(folders: Folders) -> None:
-    for name in ("README.md", ".hidden.md", "notes.txt", "ann.md~"):
-        written(folders.ours / name, "no agent")
-    assert folders.found() == find_agents(folders.home / "nowhere")
 
 
 def test_a_projects_file_raises_no_limit_of_the_house(folders: Folders) -> None:
@@ -217,7 +176,7 @@ def test_a_projects_links_lead_nowhere_else(folders: Folders) -> None:
     (folders.ours / "in.md").symlink_to("ann.md")
     (folders.ours / "gone.md").symlink_to("nowhere.md")
     texts = [one.text for one in folders.found().troubles]
-    assert f"{folders.ours / 'out.md'} is a link that leads out of its folder. Put the file itself there." in texts
+    assert f"{folders.ours / 'out.md'} is a link that leads outside. Put the file itself there." in texts
     assert f"{folders.ours / 'gone.md'} is no plain file. Move it away." in texts
     assert len(texts) == 4, "a link beside its file is the same agent twice"
 
@@ -231,13 +190,6 @@ def test_a_projects_folder_is_no_link_out_of_it(folders: Folders) -> None:
     assert [one.text for one in found.troubles] == [
         f"{folders.ours} is a link that leads out of the project, and is not read. Make it a folder."
     ]
-
-
-def test_a_person_may_keep_their_agents_behind_links(folders: Folders) -> None:
-    agent(folders.home / "dotfiles", "ann")
-    folders.yours.parent.mkdir(parents=True)
-    folders.yours.symlink_to(folders.home / "dotfiles")
-    assert folders.found().names == ("ann",)
 
 
 def test_what_is_no_file_or_no_folder_is_said(folders: Folders) -> None:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import pytest
-import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
-from greenroom.app.agents.front_matter import NotPlain, dump, read_keys
+from greenroom.app.agents.front_matter import NotPlain, read_keys
 
 
 def test_words_stay_words_and_numbers_are_numbers() -> None:
@@ -25,17 +22,6 @@ def test_words_stay_words_and_numbers_are_numbers() -> None:
         "j": "0x10",
         "k": [1, "x"],
     }
-
-
-def test_every_key_has_its_line() -> None:
-    keys = read_keys("# first\na: 1\n\nb:\n  c: 2  # a comment\n  d: {e: 3}\n")
-    assert keys.lines == {"a": 2, "b": 4, "b.c": 5, "b.d": 6, "b.d.e": 6}
-    assert keys.values["b"] == {"c": 2, "d": {"e": 3}}
-
-
-@pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n"])
-def test_nothing_is_no_keys(text: str) -> None:
-    assert read_keys(text).values == {}
 
 
 @pytest.mark.parametrize(
@@ -64,10 +50,3 @@ def test_what_is_not_plain_is_said_with_its_line(text: str, line: int, why: str)
 
 
 # Reaches no line that other tests do not, and to be measured takes it twice as long.
-@pytest.mark.no_cover
-@given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"])))
-def test_what_is_written_is_read_again(text: str) -> None:
-    written = dump(text)
-    assert "\n" not in written
-    assert yaml.safe_load(f"a: {written}  # c") == {"a": text} or text in ("yes", "no", "on", "off", "y", "n")
-    assert read_keys(f"a: [{written}, {written}]  # c").values == {"a": [text, text]}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from greenroom.app.agents.keys import EVERY, OURS, REFUSED, THEIRS, flat
-from greenroom.app.agents.specs import spec_of
+from greenroom.app.agents.specs import OURS, REFUSED, THEIRS, spec_of
 from greenroom.core.base.records import whole
 from greenroom.core.state.spec import AgentSpec, Cooperation, History, Turn
 from tests.app.agents.folders import Folders
@@ -87,24 +86,6 @@ def test_every_field_of_a_spec_is_in_the_table() -> None:
     assert set(whole(AgentSpec(name="x"))) <= named
 
 
-def test_a_file_without_a_name_is_called_like_the_file(folders: Folders) -> None:
-    assert folders.agent("description: x").name == "ann"
-
-
-def test_nothing_but_a_prompt_is_enough(folders: Folders) -> None:
-    spec = folders.agent("# nothing said", "Be brief.")
-    assert (spec.name, spec.prompt, spec.llm_config) == ("ann", "Be brief.", None)
-
-
-def test_a_key_may_be_written_in_several_ways(folders: Folders) -> None:
-    one = folders.agent("max_output: 5\nneed-summary: true\nautoComplete: false")
-    assert (one.llm_config, one.history.need_summary, one.turn.auto_complete) == ({"max_output": 5}, True, False)
-
-
-def test_names_may_stand_between_commas(folders: Folders) -> None:
-    assert folders.agent("tools: a, b, a").tools == ("a", "b")
-
-
 @pytest.mark.parametrize(
     ("front", "said"),
     [
@@ -166,20 +147,6 @@ def test_a_value_that_cannot_be_is_never_taken(folders: Folders, key: str) -> No
     table, _, inner = key.rpartition(".")
     front = f"{table}:\n  {inner}: [[]]" if table else f"{key}: [[]]"
     assert f"`{key}` must be " in folders.trouble(front, "")
-
-
-def test_a_table_inside_is_flattened() -> None:
-    assert dict(flat({"a": 1, "cooperation": {"b": 2}})) == {"a": 1, "cooperation.b": 2}
-    assert not {key for key in EVERY if key != key.lower()}
-
-
-def test_the_version_follows_the_meaning_and_nothing_else(folders: Folders) -> None:
-    one = folders.agent("description: x\nmodel: strong\ntemperature: 1")
-    same = folders.agent("# said otherwise\ntemperature: 1.0\nmodel: 'strong'\ndescription: |\n  x\n", "\n\nDo it.\n\n")
-    assert one.version == same.version
-    assert len(one.version) == 12
-    assert folders.agent("description: y\nmodel: strong\ntemperature: 1").version != one.version
-    assert folders.agent("description: x\nmodel: strong\ntemperature: 1", "Do it!").version != one.version
 
 
 @pytest.mark.req("AF-13")

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 
-from greenroom.app.agents.finding import remarks
-from greenroom.app.agents.writing import Wish, text, write_agent
-from greenroom.app.settings.home import SHARED
+from greenroom.app.agents.finding import Wish, remarks, text, write_agent
 from greenroom.core.base.errors import Refused, WorldFault
 from tests.app.agents.folders import Folders, written
 
@@ -37,11 +33,6 @@ def test_everything_in_its_comments_can_be_used(folders: Folders) -> None:
         "finish",
     )
     assert spec.llm_config == {"effort": "high", "max_output": 8000, "model": "strong", "temperature": 0.2}
-
-
-def test_an_agent_for_all_projects_is_in_the_persons_own_folder(folders: Folders) -> None:
-    assert write_agent(folders.project, Wish(name="ann", user=True)) == folders.yours / "ann.md"
-    assert not (folders.project / ".greenroom").exists()
 
 
 def test_nothing_is_overwritten(folders: Folders) -> None:
@@ -89,29 +80,6 @@ def test_a_folder_that_leads_elsewhere_or_cannot_be_written_is_said(folders: Fol
     written(folders.yours.parent, "a file")
     with pytest.raises(WorldFault, match=r"cannot be written: .* Make the folder writable"):
         write_agent(folders.project, Wish(name="ann", user=True))
-
-
-@pytest.mark.parametrize("told", [None, SHARED])
-def test_git_keeps_a_projects_agents(folders: Folders, told: str | None) -> None:
-    (folders.project / ".git").rmdir()
-    subprocess.run(["git", "init", "-q", str(folders.project)], check=True)
-    if told is not None:
-        written(folders.project / ".greenroom" / ".gitignore", told)
-    write_agent(folders.project, Wish(name="ann"))
-    written(folders.project / ".greenroom" / "greenroom.db", "the log")
-    seen = subprocess.run(
-        ["git", "-C", str(folders.project), "status", "--porcelain", "-uall"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert seen.stdout.splitlines() == ["?? .greenroom/.gitignore", "?? .greenroom/agents/ann.md"]
-
-
-def test_what_a_person_told_git_stays(folders: Folders) -> None:
-    own = written(folders.project / ".greenroom" / ".gitignore", "mine\n")
-    write_agent(folders.project, Wish(name="ann"))
-    assert own.read_text() == "mine\n"
 
 
 def told(folders: Folders, *tools: str) -> list[str]:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Literal
 
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.custom import custom_equipment
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.schema import Settings
+from greenroom.app.toolset.custom import custom_equipment
 from greenroom.app.toolset.policy import policy_for
 from greenroom.app.toolset.toolbox import Equipment
 from greenroom.app.toolset.toolset import Hands

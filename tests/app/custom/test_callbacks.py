@@ -58,14 +58,3 @@ async def test_calls_that_fail_are_heard_of_too(place: Place, log: Path) -> None
         ("forecast", "failed", "There is no such city."),
         ("breaks", "failed", "ValueError: broken"),
     ]
-
-
-def test_a_folder_that_was_named_and_is_not_there_is_said(place: Place, tmp_path: Path) -> None:
-    place.callbacks = (str(tmp_path / "nowhere"),)
-    assert place.equipment().notes == (f"{tmp_path / 'nowhere'} is no folder, so no callback is found there.",)
-
-
-def test_a_broken_callback_of_the_project_is_a_note(place: Place) -> None:
-    place.project("callbacks/a.py", "1 / 0")
-    place.agreed = {"a.py"}
-    assert "cannot be run: ZeroDivisionError" in place.equipment().notes[0]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import compileall
 import os
 import sys
 from pathlib import Path
-from py_compile import PycInvalidationMode
 
 import pytest
 
@@ -97,13 +95,6 @@ async def test_what_a_tool_says_of_itself_is_on_its_card(place: Place) -> None:
     assert cards["order"].spec.parameters["required"] == ["what"]
 
 
-async def test_what_it_raises_and_what_does_not_fit_is_told_to_the_agent(place: Place) -> None:
-    place.yours("tools/weather.py", WEATHER)
-    assert (await place.call("forecast", {"city": "nowhere"})).error == "There is no such city."
-    assert (await place.call("forecast", {"town": "Paris"})).error.startswith("Not called: ")
-    assert "ValueError: broken" in (await place.call("breaks", {}, "yes")).error
-
-
 @pytest.mark.req("AG-188")
 @pytest.mark.parametrize(
     ("text", "state", "output", "error"),
@@ -128,12 +119,6 @@ async def test_a_function_runs_in_a_thread_and_a_coroutine_does_not(place: Place
     threaded = await place.call("say_it", {"text": "thread"}, "yes")
     assert (threaded.result or {})["output"] == "greenroom aside"
     assert (await place.call("later", {"text": ""})).result == {"output": "later"}
-
-
-async def test_an_instance_stands_for_its_class(place: Place) -> None:
-    place.yours("tools/say_it.py", f"{JARVIS.replace('class later', 'class _later')}\nmine = say_it()\n")
-    assert "say_it" in place.tools()
-    assert not place.equipment().notes
 
 
 @pytest.mark.parametrize(
@@ -203,14 +188,6 @@ def test_a_name_that_is_taken_is_refused_with_a_sentence(place: Place) -> None:
     assert len(equipment.notes) == 5
 
 
-def test_what_a_file_imports_is_not_its_own(place: Place) -> None:
-    place.yours("tools/_shared.py", WEATHER)
-    place.yours("tools/b.py", "from ._shared import forecast\nfrom . import _shared\n")
-    assert place.equipment().notes == ()
-    assert place.tools() == {}
-    assert not (place.config / "tools" / "__pycache__").exists(), "it would count as changed"
-
-
 def test_the_projects_files_are_not_even_run_before_somebody_agrees(place: Place) -> None:
     marker = place.root / "marker"
     place.project("tools/weather.py", f"{touching(marker)}{WEATHER}")
@@ -229,35 +206,10 @@ def test_the_projects_files_are_not_even_run_before_somebody_agrees(place: Place
     assert marker.exists()
 
 
-def test_compiled_code_that_lies_beside_a_file_is_never_run(place: Place) -> None:
-    path = place.project("tools/weather.py", "raise SystemExit('not what was shown')\n")
-    assert compileall.compile_file(str(path), quiet=1, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
-    path.write_text(WEATHER)
-    place.agreed = {"weather.py"}
-    assert "forecast" in place.tools()
-
-
-def test_a_file_is_run_once_as_long_as_it_stays_the_same(place: Place) -> None:
-    counted = place.root / "count"
-    text = f"{touching(counted)}{WEATHER}"
-    place.yours("tools/weather.py", text)
-    place.equipment()
-    place.equipment()
-    assert counted.read_text() == "x"
-    place.yours("tools/weather.py", f"{text}\n")
-    place.equipment()
-    assert counted.read_text() == "xx"
-
-
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
 def test_a_file_that_cannot_be_read_is_a_note(place: Place) -> None:
     place.yours("tools/weather.py", WEATHER).chmod(0)
     assert "cannot be read" in place.equipment().notes[0]
-
-
-def test_a_folder_that_is_called_like_a_file_is_a_note(place: Place) -> None:
-    (place.config / "tools" / "odd.py").mkdir(parents=True)
-    assert "is no plain file" in place.equipment().notes[0]
 
 
 SEVERAL = f"{WEATHER}\n{JARVIS}\ndef every():\n    return [forecast, order, say_it()]\n"

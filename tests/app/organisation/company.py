@@ -11,11 +11,11 @@ from pathlib import Path
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.agents.finding import Agents, Found, Place
 from greenroom.app.context import AppContext
+from greenroom.app.kits import organisation_kit
 from greenroom.app.organisation.charter import Charter, Someone
 from greenroom.app.organisation.founders import all_staff, found, founders_of
-from greenroom.app.organisation.kit import organisation_kit
+from greenroom.app.organisation.inbox import at_rest
 from greenroom.app.organisation.people import HumanAgent
-from greenroom.app.organisation.states import at_rest
 from greenroom.app.organisation.words import KIT
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.schema import Caps

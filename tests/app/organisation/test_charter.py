@@ -53,12 +53,6 @@ def test_all_that_a_charter_can_say(tmp_path: Path) -> None:
     )
 
 
-def test_most_need_not_be_said(tmp_path: Path) -> None:
-    charter = read_charter(tmp_path, put(tmp_path, 'people = ["ann"]'))
-    assert (charter.managers, charter.blueprints, charter.language) == (("manager",), (), "")
-    assert charter.caps == Caps(cost=None)
-
-
 def test_every_mistake_has_its_sentence(tmp_path: Path) -> None:
     wrong = 'language = "fr"\npeople = ["a b"]\nmanger = ["x"]\nmanagers = []\n[limits]\ncost = "much"\n'
     with pytest.raises(WorldFault) as fault:

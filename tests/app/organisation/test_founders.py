@@ -97,15 +97,6 @@ def test_what_a_charter_means() -> None:
     assert (one.limits.money, one.people[0].role) == (2_000_000, "a person")
 
 
-def test_nobody_manages_who_is_not_there_or_no_manager() -> None:
-    with pytest.raises(WorldFault, match=r"nobody is called 'boss'.*Who can manage here: manager"):
-        meant(evolve(CHARTER, managers=("boss",)))
-    with pytest.raises(WorldFault, match=r"'writer' is no manager. Write `manager: true`"):
-        meant(evolve(CHARTER, managers=("writer",)))
-    own = AgentSpec(name="boss", style="plan", manager=True)
-    assert meant(evolve(CHARTER, managers=("boss",)), {"boss": own}).managers[0].language == "en"
-
-
 def test_all_who_cannot_manage_are_named_and_a_tool_that_is_not_there_is_left_out(tmp_path: Path) -> None:
     with pytest.raises(WorldFault, match=r"'a', so it cannot manage[^\n]*\n.*'writer' is no manager"):
         meant(evolve(CHARTER, managers=("a", "manager", "writer")))
@@ -137,12 +128,6 @@ def test_the_houses_own_staff_is_the_same_in_every_language_and_can_do_what_it_n
         }
     assert house_agent("writer", "xx").language == "en"
     assert {"task_manager", "agent_manager", "ask_info"} <= skills_of(house_agent("manager", "en"))
-
-
-def test_an_agent_of_the_workspace_has_its_name_before_the_houses_own() -> None:
-    own = AgentSpec(name="writer", role="a poet")
-    staff = all_staff("zh", {"writer": own})
-    assert (staff["writer"].role, staff["writer"].language) == ("a poet", "zh")
 
 
 async def test_one_that_is_there_is_not_founded_twice_and_one_that_is_over_is_followed_by_another() -> None:
@@ -263,25 +248,3 @@ class Counting(MemoryLog):
         """Count it."""
         self.opened += 1
         return await super().load_snapshot(stream, fingerprint, upto)
-
-
-async def test_an_organisation_is_found_without_reading_what_else_is_in_the_log() -> None:
-    log = Counting()
-    runtime = Runtime(log)
-    try:
-        first = await found(runtime, evolve(founders(), workspace="/w"))
-        await runtime.ask(first, CancelTask(task_id=BASE))
-        team = await found(runtime, evolve(founders(), workspace="/w"))
-        for number in range(5):
-            other = await runtime.create(
-                f"{number}", [(AgentId("a"), AgentSpec(name="a", manager=True))], workspace="/w"
-            )
-            await runtime.stop(other)
-        log.opened = 0
-        assert await founded(runtime, Path("/w"), "tea") == team
-        assert log.opened == 2, "the one that is over, and it"
-        log.opened = 0
-        assert await founded(runtime, Path("/w"), "coffee") is None
-        assert log.opened == 0, "none is called so"
-    finally:
-        await runtime.close()

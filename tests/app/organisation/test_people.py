@@ -7,12 +7,11 @@ import pytest
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.organisation import people
 from greenroom.app.organisation.inbox import approval_of
-from greenroom.app.organisation.people import HOPS, HumanAgent, meeting_place, person_of
+from greenroom.app.organisation.people import HumanAgent, meeting_place, person_of
 from greenroom.app.organisation.words import BASE
 from greenroom.app.runtime import Runtime
-from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import Refused
-from greenroom.core.base.ids import AgentId, ApprovalId, GroupId, StageId, StepId, SubtaskId, ThreadId, task_budget
+from greenroom.core.base.ids import AgentId, ApprovalId, GroupId, StageId, StepId, SubtaskId, ThreadId
 from greenroom.core.base.records import Data
 from greenroom.core.rules.intents import (
     AddAgent,
@@ -25,7 +24,6 @@ from greenroom.core.rules.intents import (
     QueueSteps,
     ReportStage,
     ResumeTask,
-    SetLimits,
     StagePlan,
     StartStage,
     SubtaskPlan,
@@ -38,17 +36,6 @@ from tests.app.organisation.office import ANN, BEN, MANAGER, S1, T2, WU, Asking,
 
 async def said(house: Office) -> list[Message]:
     return [one async for one in house.runtime.archive(house.team, "message") if isinstance(one, Message)]
-
-
-async def test_whatever_a_person_does_lets_agents_write_to_each_other_as_often_as_before() -> None:
-    async with office() as house:
-        base = task_budget(BASE)
-        await house.ann.say("Tea.", MANAGER)
-        budget = (await house.world()).budgets[base]
-        assert (budget.limits.hops, budget.spent.hops) == (HOPS, 1)
-        await house.runtime.ask(house.team, SetLimits(budget_id=base, limits=Limits(hops=1, money=7)))
-        await house.ben.say("Cake.", MANAGER)
-        assert (await house.world()).budgets[base].limits == Limits(hops=1 + HOPS, money=7)
 
 
 async def test_whatever_a_person_does_lets_go_on_what_a_provider_held_up_and_nothing_else() -> None:
@@ -278,14 +265,6 @@ async def test_a_group_is_formed_again_by_those_who_take_part_and_by_nobody_else
             await HumanAgent(house.runtime, house.team, joe).form(GroupId("us"), ANN)
         await house.ben.form(GroupId("us"), joe)
         assert (await house.world()).groups[GroupId("us")].participants == (BEN, joe)
-
-
-async def test_a_model_that_is_named_in_a_group_hears_it_wherever_it_works() -> None:
-    async with office() as house:
-        await house.ann.form(GroupId("us"), BEN)
-        assert WU not in (await house.world()).tasks[BASE].group
-        await house.ann.say_in(GroupId("us"), "Tea, wu?", WU)
-        assert [one.work.executor for one in (await house.world()).steps_of(WU)] == ["process_message"]
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -100,10 +100,3 @@ async def test_what_is_refused_although_nobody_was_quicker_is_said() -> None:
     async with office() as house:
         with pytest.raises(Refused, match="cannot be an agent's id"):
             await renew(house.runtime, house.team, founders(people=("ann", "system")), "")
-
-
-async def test_who_was_added_and_cut_off_before_joining_joins_the_next_time() -> None:
-    async with office() as house:
-        more = founders(people=("ann", "ben", "eve"))
-        await house.runtime.ask(house.team, AddAgent(agent_id=EVE, spec=more.people[2]))
-        assert renewed(await house.world(), more) == (AddParticipants(task_id=BASE, agents=(EVE,)),)

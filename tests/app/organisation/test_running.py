@@ -5,14 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.abilities.tools.tool import LongTail, long_tail
-from greenroom.app.organisation.states import TYPES, serialised, states
-from greenroom.app.organisation.words import BASE
-from greenroom.app.toolset.policy import policy_for
-from greenroom.app.toolset.toolset import Hands
+from greenroom.app.organisation.inbox import TYPES, serialised, states
 from greenroom.core.base.errors import Refused
-from greenroom.core.base.ids import AgentId, StageId
-from greenroom.core.rules.intents import SendMessage
+from greenroom.core.base.ids import AgentId
 from greenroom.core.state.agent import AgentAdded
 from greenroom.core.state.message import Message
 from greenroom.core.state.spec import AgentSpec
@@ -202,14 +197,6 @@ async def test_all_states_are_there_by_type_and_id_open_and_over(tmp_path: Path)
             await states(house.runtime, house.team, "cup")
 
 
-async def test_it_is_kept_who_made_an_agent(tmp_path: Path) -> None:
-    async with company(tmp_path, TWO_STAGES) as house:
-        await house.ann.ask("A tea guide, please.", MANAGER)
-        await house.rested()
-        makers = {name: one.made_by for name, one in (await house.world()).agents.items()}
-        assert (makers[WU], makers[house.ann.me]) == ("manager", "door")
-
-
 @pytest.mark.req("MAS-260")
 def test_what_json_cannot_hold_is_a_placeholder_and_what_is_secret_is_not_there() -> None:
     deep: dict[str, dict[str, object]] = {
@@ -232,20 +219,3 @@ async def test_managers_make_agents_of_what_the_charter_names_and_of_nobody_who_
         assert (await house.world()).blueprints["poet"].llm_config == {"model": "fake:script"}
     async with company(tmp_path, {}, others=others, wanted=("poet", "ghost")) as house:
         assert set((await house.world()).blueprints) == {"poet"}
-
-
-def test_of_the_tools_only_those_with_a_long_tail_are_followed_by_a_decision(tmp_path: Path) -> None:
-    hands = Hands(tmp_path, policy_for(tmp_path, ()))
-    after = list(map(long_tail, hands.executors))
-    tails = {one.name for one in hands.toolbox if one.card.long_tail}
-    assert tails
-    assert {one.name for one in after if isinstance(one, LongTail)} == tails
-
-
-async def test_what_somebody_else_says_in_a_stage_is_about_that_stage(tmp_path: Path) -> None:
-    async with company(tmp_path, {}) as house:
-        with pytest.raises(Refused, match="no open stage"):
-            await house.ann.say("?", MANAGER, stage=StageId("t9.s9"))
-        told = SendMessage(task_id=BASE, receiver=(AgentId("ben"),), message="Hello.", sender=house.ann.me)
-        await house.runtime.ask(house.team, told)
-        assert (await messages(house))[-1] == "Hello."

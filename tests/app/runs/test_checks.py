@@ -15,11 +15,8 @@ from greenroom.app.runs.checks import (
     own_check,
     plan_of,
     planned,
-    proposed,
     setup_of,
-    together,
 )
-from greenroom.app.settings.layers import load
 from greenroom.app.trust import Ledger
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.checks import Check
@@ -62,16 +59,6 @@ def test_what_nobody_approved_runs_in_a_sandbox_only(project: Project) -> None:
     assert (walled.run, walled.confirmed, walled.left) == (project.found, frozenset(), ())
 
 
-def test_what_was_chosen_once_is_used_and_the_rest_is_not_asked_about_again(project: Project) -> None:
-    test, lint = project.found
-    project.choices.save(project.root, [test], [test, lint])
-    plan = project.plan()
-    assert ([one.name for one in plan.run], plan.open, plan.left) == (["npm test"], (), ())
-    assert plan.confirmed == {"npm test"}
-    assert project.plan(walls=True).run == plan.run
-    assert project.choices.path.stat().st_mode & 0o077 == 0
-
-
 def test_none_is_a_choice_too(project: Project) -> None:
     project.choices.save(project.root, [], project.found)
     declined = frozenset(one.digest for one in project.found)
@@ -96,11 +83,6 @@ def test_trust_taken_back_is_taken_back_from_checks(project: Project) -> None:
     project.choices.save(project.root, project.found, project.found)
     project.choices.ledger.revoke(project.root)
     assert project.plan().run == ()
-
-
-def test_a_yes_in_the_ledger_is_enough(project: Project) -> None:
-    project.choices.ledger.agree(project.root, map(brought, project.found))
-    assert project.plan().confirmed == {"npm test", "npm run lint"}
 
 
 def test_what_a_person_typed_is_theirs_unless_the_project_has_it(project: Project) -> None:
@@ -132,31 +114,6 @@ def test_choices_that_others_can_write_are_none(project: Project) -> None:
     project.choices.path.mkdir()
     with pytest.raises(WorldFault, match="cannot be read"):
         project.plan()
-
-
-def test_a_project_proposes_checks_in_its_settings_and_a_person_may_have_their_own(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    own = written(home, {"mine.toml": '[checks.mine]\nrun = "./mine"\n[checks.both]\nrun = "./both"\n'}) / "mine.toml"
-    root = written(
-        tmp_path / "project",
-        {
-            ".git/HEAD": "",
-            "package.json": PACKAGE,
-            ".greenroom/config.toml": (
-                '[checks.unit]\nrun = "npm test"\nseconds = "5m"\n'
-                '[checks.types]\nrun = "tsc"\nkind = "types"\nfolder = "web"\n'
-                '[checks.both]\nfolder = "elsewhere"\n'
-            ),
-        },
-    )
-    loaded = load({}, {"GREENROOM_CONFIG": str(own), "HOME": str(home)}, root)
-    some = {one.name: one for one in proposed(loaded.settings.checks, loaded)}
-    assert [one for one in some if some[one].own] == ["mine"]
-    assert (some["unit"].seconds, some["types"].folder, some["types"].kind) == (300, "web", "types")
-    assert some["unit"].why == f"{root}/.greenroom/config.toml says so in [checks.unit]."
-    every = together(tuple(some.values()), found(FolderLook(root)))
-    assert [one.name for one in every] == ["mine", "both", "unit", "types", "npm run lint"]
-    assert {one.name: one.means for one in every}["unit"] == "test: jest"
 
 
 def test_a_check_is_shown_with_what_it_stands_for(tmp_path: Path) -> None:
@@ -216,16 +173,6 @@ def test_a_setup_of_the_persons_own_runs_everywhere_and_one_of_the_project_in_a_
     left = setup_of(root, walls=False).left
     assert left.startswith("`uv sync` was not run: ")
     assert "no sandbox" in left
-
-
-def test_a_check_of_the_project_runs_in_a_sandbox_and_a_persons_own_everywhere(root: Path) -> None:
-    set_projects(root, CHECK)
-    assert [check.name for check in plan_of(root, walls=True).run] == ["unit"]
-    bare = plan_of(root, walls=False)
-    assert (bare.run, [check.name for check in bare.open], len(bare.left)) == ((), ["unit"], 1)
-    (root / ".greenroom" / "config.toml").unlink()
-    set_own(root, CHECK)
-    assert [check.name for check in plan_of(root, walls=False).run] == ["unit"]
 
 
 def test_checks_that_are_gone_from_the_folder_judge_the_run_that_began_with_them(root: Path) -> None:

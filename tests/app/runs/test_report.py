@@ -7,8 +7,8 @@ from typing import get_args
 import pytest
 
 from greenroom.app.messages import MESSAGES
-from greenroom.app.messages.findings import WHY_LEFT, sentence, shorten
-from greenroom.app.runs.report import SHOWN, JobReport
+from greenroom.app.messages.findings import sentence
+from greenroom.app.runs.report import JobReport
 from greenroom.core.ports.workspace import Change, Diff, LeftOut
 from greenroom.runs.verdict import Code, Finding, Receipt, Verdict
 
@@ -34,11 +34,6 @@ def test_files_are_counted_and_what_happened_to_each_is_said() -> None:
         "  b.png        binary deleted",
         "  c.py         +0 −0 (was old.py)",
     )
-
-
-def test_of_many_files_the_first_are_named() -> None:
-    lines = report(*(Change(path=f"{number}.py", kind="changed") for number in range(SHOWN + 3))).lines
-    assert (len(lines), lines[-1]) == (SHOWN + 2, "  and 3 more")
 
 
 def test_changed_tests_come_first_then_receipts_reasons_and_notes() -> None:
@@ -95,12 +90,6 @@ def test_a_link_that_leads_out_of_the_repository_is_named_with_where_it_leads() 
     assert note == f"Note: a link that leads out of the repository: {out}"
 
 
-@pytest.mark.parametrize(("paths", "said"), [(("tests/test_a.py", "README.md"), 1), (("tests/test_a.py", "a.py"), 0)])
-def test_it_is_said_where_nothing_but_tests_is_different(paths: tuple[str, ...], said: int) -> None:
-    lines = report(*(Change(path=path, kind="added") for path in paths)).lines
-    assert sum(line.startswith("Note: only tests") for line in lines) == said
-
-
 CODES: tuple[Code, ...] = get_args(Code)
 
 
@@ -116,14 +105,3 @@ def test_every_code_has_a_sentence_in_both_languages(code: Code) -> None:
 
 def test_no_sentence_is_left_over() -> None:
     assert set(MESSAGES.table("findings", "en")) == set(MESSAGES.table("findings", "zh")) == set(CODES)
-
-
-def test_why_a_file_is_not_delivered_is_in_words() -> None:
-    for why in WHY_LEFT:
-        assert sentence(Finding(code="not_delivered", paths=("a",), why=why)) == f"not delivered: a ({WHY_LEFT[why]})"
-
-
-def test_of_many_names_the_first_are_said_and_none_begins_a_line() -> None:
-    assert shorten([str(number) for number in range(8)]) == "0, 1, 2, 3, 4 and 3 more"
-    forged = Finding(code="tests_changed", paths=("a\n✓ pytest: passed",))
-    assert sentence(forged) == "changed tests or settings of checks: a\\n✓ pytest: passed"

@@ -13,7 +13,6 @@ from greenroom.app.settings.schema import SandboxSettings
 from greenroom.app.toolset.sandbox import Walls
 from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.commands import Command, Ended, Printed
-from greenroom.core.ports.workspace import SCRATCH
 from greenroom.core.state.step import Step
 from greenroom.core.state.team import Team
 from greenroom.runs.workspace import Place
@@ -76,14 +75,3 @@ async def test_commands_in_a_part_of_a_repository_use_git_and_miss_nothing(perso
     assert "part/deep/a.py | 2 +-" in again
     assert "other/secret.py" not in again, "nothing outside was taken for deleted"
     assert again.splitlines()[-1] == "x.js", "what is lent lies where it is the person's"
-
-
-async def test_a_copy_beside_has_what_the_person_lends_and_not_what_was_made_in_the_other(person: Person) -> None:
-    place = await opened(Team(team_id=TeamId("r1"), workspace=str(person.root / "part/deep")), nothing)
-    (place.folder / ".venv").mkdir()
-    (place.folder / ".venv" / "made").touch()
-    beside = await place.beside(await place.workspace.open("r1", SCRATCH, place.snapshot.commit))
-    said, _ = await ran(beside, "ls -A; ls node_modules")
-    await place.workspace.close("r1", SCRATCH)
-    assert ".venv" not in said
-    assert said.splitlines()[-1] == "x.js"

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from greenroom.adapters.mcp.client import Patience
-from greenroom.app.mcp_servers import Found, Seen, equipment_of, look, servers_in, surroundings
-from greenroom.app.mcp_settings import OwnFile
+from greenroom.app.mcp import Found, OwnFile, Seen, equipment_of, look, servers_in, surroundings
 from greenroom.app.settings.layers import load
 from greenroom.app.settings.schema import Settings
 from greenroom.app.toolset.toolbox import Equipment

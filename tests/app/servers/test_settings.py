@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.mcp_settings import OwnFile, Wanted, refuse_name, with_server, without_server
+from greenroom.app.mcp import OwnFile, Wanted, with_server, without_server
 from greenroom.core.base.errors import Refused, WorldFault
 
 TABLE = {
@@ -87,28 +87,12 @@ def test_a_new_file_is_complete_and_for_its_owner_only(tmp_path: Path) -> None:
     assert tomllib.loads(file.path.read_text()) == {"version": 1}
 
 
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
-    real = tmp_path / "dotfiles.toml"
-    real.write_text("# Mine.\n")
-    path = tmp_path / "config.toml"
-    path.symlink_to(real)
-    OwnFile(path).add("x", TABLE)
-    assert path.is_symlink()
-    assert real.read_text().startswith("# Mine.\n\n[mcp.x]\n")
-
-
 def test_a_file_that_is_no_toml_is_not_touched(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text("= what?")
     with pytest.raises(WorldFault, match="is not TOML"):
         OwnFile(path).add("x", TABLE)
     assert path.read_text() == "= what?"
-
-
-@pytest.mark.parametrize("name", ["", "a b", "a.b", "ä", "a" * 65, "\x1b[2J"])
-def test_odd_names_are_refused(name: str) -> None:
-    with pytest.raises(WorldFault, match="is no name for an MCP server"):
-        refuse_name(name)
 
 
 def test_a_program_with_all_that_goes_with_it() -> None:

@@ -81,12 +81,6 @@ def test_a_name_that_means_nothing_is_told(place: Place, text: str, words: str) 
     assert words in fault(place)
 
 
-def test_a_group_or_a_role_can_be_the_model(place: Place) -> None:
-    place.user('model = "fast"\nfast = "mine"\n[groups.mine]\nmodels = ["groq:openai/gpt-oss-20b"]\n')
-    assert place.load().settings.model == "fast"
-    assert place.load(model="mine").settings.model == "mine"
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -107,29 +101,24 @@ def test_a_file_that_is_not_utf8_is_told(place: Place) -> None:
     assert "is not UTF-8: byte 9 cannot be read. Save it as UTF-8." in fault(place)
 
 
-def test_a_byte_order_mark_is_fine(place: Place) -> None:
-    place.user("").write_bytes(b'\xef\xbb\xbflanguage = "zh"\r\n')
-    assert place.load().settings.language == "zh"
-
-
 def test_a_folder_in_the_place_of_a_file_is_told(place: Place) -> None:
     place.user_file.mkdir(parents=True)
-    assert f"{place.user_file} is a folder, but should be a file of settings. Move it away." in fault(place)
+    assert f"{place.user_file} is no plain file. Move it away." in fault(place)
 
 
 def test_what_is_no_plain_file_is_not_opened(place: Place) -> None:
     place.user_file.parent.mkdir(parents=True)
     os.mkfifo(place.user_file)
-    assert "is no file of settings" in fault(place)
+    assert "is no plain file" in fault(place)
 
 
 def test_a_file_that_cannot_be_read_is_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     place.user("")
 
-    def denied(_: Path) -> bytes:
+    def denied(*_: object) -> bytes:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", denied)
+    monkeypatch.setattr(Path, "open", denied)
     assert "cannot be read: Permission denied. Make it readable, or move it away." in fault(place)
 
 
@@ -140,3 +129,8 @@ def test_any_bytes_are_settings_or_a_fault(tmp_path_factory: pytest.TempPathFact
     path.write_bytes(data)
     with suppress(WorldFault):
         assert checked(read_toml(path) or {}, str(path)) is not None
+
+
+def test_a_mistyped_key_of_a_server_is_told_with_the_nearest_one(place: Place) -> None:
+    place.user('[mcp.docs]\ncommand = "x"\nargumnts = ["y"]\n')
+    assert "there is no setting `mcp.docs.argumnts`. Did you mean `args`?" in fault(place)

@@ -2,33 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.app.settings import values
 from greenroom.app.settings.values import Unfit
 
-READERS: list[values.Reader] = [
-    values.cost,
-    values.tokens,
-    values.time,
-    values.duration,
-    values.delay,
-    values.price,
-    values.count,
-    values.text,
-    values.texts,
-    values.headers,
-    values.variable,
-    values.url,
-    values.one_of("en", "zh"),
-    values.switch,
-    values.version,
-]
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.dates(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
@@ -97,20 +76,3 @@ def test_what_cannot_be_used_is_unfit(reader: str) -> None:
     for bad in BAD[reader]:
         with pytest.raises(Unfit):
             getattr(values, reader)(bad)
-
-
-@given(st.sampled_from(READERS), ANYTHING)
-def test_anything_is_read_or_unfit(reader: values.Reader, value: object) -> None:
-    with suppress(Unfit):
-        assert reader(value) == reader(value)
-
-
-@pytest.mark.parametrize(
-    ("reader", "unit"),
-    [(values.time, {"s": 1, "m": 60, "h": 3600}), (values.tokens, {"": 1, "k": 1000, "m": 10**6})],
-    ids=["time", "tokens"],
-)
-@given(st.integers(min_value=0, max_value=10**5))
-def test_units_multiply(reader: Callable[[object], float | None], unit: dict[str, int], number: int) -> None:
-    for name, times in unit.items():
-        assert reader(f"{number}{name}") == number * times

@@ -18,10 +18,9 @@ from greenroom.adapters.web.guard import Guard
 from greenroom.adapters.web.making import gate, pages
 from greenroom.adapters.web.proxy import Visit
 from greenroom.app.settings.schema import SandboxSettings, WebSettings
-from greenroom.app.toolset.egress import KeptFrom, WayOut, closed, closed_for
 from greenroom.app.toolset.pipeline import ToolPipeline, unattended
 from greenroom.app.toolset.policy import Confirming, policy_for
-from greenroom.app.toolset.sandbox import Walls
+from greenroom.app.toolset.sandbox import EgressProxy, Refusals, Walls, closed, closed_for
 from greenroom.app.toolset.toolset import Hands
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.hosts import Closed, host
@@ -112,12 +111,13 @@ async def test_a_page_that_leads_on_to_what_is_denied_is_not_followed(tmp_path: 
         assert len(shop.seen) == 1
 
 
+WEB = WebSettings()
+
+
 async def test_a_command_does_not_get_through_to_what_is_denied(tmp_path: Path) -> None:
-    walls = Walls(
-        tmp_path, SandboxSettings(walls="off", hosts=("*.corp.example", "hr.corp.example")), web=WebSettings()
-    )
-    hands = Hands(tmp_path, policy_for(tmp_path, CORP), walls=walls)
-    out, told = walls._out, list[str]()
+    walls = Walls(tmp_path, SandboxSettings(walls="off"))
+    out = walls.outlet = EgressProxy(("*.corp.example", "hr.corp.example"), WEB, lambda: "bubblewrap")
+    hands, told = Hands(tmp_path, policy_for(tmp_path, CORP), walls=walls), list[str]()
     try:
         door = await out.door()
         for name in ("payroll.corp.example", "hr.corp.example"):
@@ -132,7 +132,6 @@ async def test_a_command_does_not_get_through_to_what_is_denied(tmp_path: Path) 
     assert "cannot be found" in told[1], "the person has named it for commands"
 
 
-WEB = WebSettings()
 ME = os.getppid()
 """The guard of this very process, if it were somebody who connects for a command."""
 
@@ -147,15 +146,15 @@ with socket.socket(socket.AF_UNIX) as door:
 
 
 @asynccontextmanager
-async def opened(*hosts: str, web: WebSettings = WEB) -> AsyncIterator[WayOut]:
-    out = WayOut(hosts, web)
+async def opened(*hosts: str, web: WebSettings = WEB) -> AsyncIterator[EgressProxy]:
+    out = EgressProxy(hosts, web, lambda: "bubblewrap")
     try:
         yield out
     finally:
         await out.close()
 
 
-async def asks(out: WayOut, place: str) -> str:
+async def asks(out: EgressProxy, place: str) -> str:
     """What this process hears that wants a tunnel."""
     reader, writer = await asyncio.open_unix_connection(await out.door(("some.example",)))
     writer.write(f"CONNECT {place} HTTP/1.1\r\n\r\n".encode())
@@ -164,7 +163,7 @@ async def asks(out: WayOut, place: str) -> str:
     return answer[9:12]
 
 
-async def beside(out: WayOut, place: str) -> str:
+async def beside(out: EgressProxy, place: str) -> str:
     """What another process hears: its parent is this one."""
     door = await out.door(("some.example",))
     made = await asyncio.create_subprocess_exec(
@@ -187,7 +186,7 @@ async def test_who_may_reach_nobody_has_none() -> None:
 
 
 async def test_it_is_opened_once_and_nothing_is_left_of_it() -> None:
-    out = WayOut(("pypi.org",), WEB)
+    out = EgressProxy(("pypi.org",), WEB, lambda: "bubblewrap")
     door, again = await asyncio.gather(out.door(), out.door())
     assert door == again
     out.let(ME, ())
@@ -272,10 +271,10 @@ async def test_what_is_not_one_host_to_the_letter_is_let_to_nobody(name: str) ->
 
 
 def test_all_hosts_that_a_command_was_kept_from_are_in_one_line_that_can_be_copied() -> None:
-    kept = KeptFrom(everybody=(), own=("pypi.org",))
+    kept = Refusals(everyone=(), own=("pypi.org",))
     for name in ("a.example:443", "b.example:80", "a.example:443", "c.example:8443"):
         kept.add(Visit(host=name, verdict="refused", why=f"{name!r} is none of the hosts that may be reached."))
-    assert kept.told() == (
+    assert kept.describe() == (
         "greenroom: the hosts 'a.example', 'b.example', 'c.example:8443' are not open, only pypi.org. Run it again "
         'with hosts=["pypi.org", "a.example", "b.example", "c.example:8443"] and why: that asks a person. (They can '
         'open it to every command: `hosts = ["a.example", "b.example", "c.example:8443"]` below [sandbox] in '
@@ -293,7 +292,7 @@ def test_all_hosts_that_a_command_was_kept_from_are_in_one_line_that_can_be_copi
     ],
 )
 def test_who_has_no_network_is_told_how_to_get_to_a_host(told: str) -> None:
-    nobody, somebody = WayOut((), WEB), WayOut(("pypi.org",), WEB)
+    nobody, somebody = EgressProxy((), WEB, lambda: "bubblewrap"), EgressProxy(("pypi.org",), WEB, lambda: "bubblewrap")
     for out in (nobody, somebody):
         out.let(7, ())
     assert 'Run it again with hosts=["HOST"] and why' in nobody.remarks(7, told)
@@ -306,7 +305,7 @@ async def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / f"greenroom-doors-{os.geteuid()}").symlink_to("elsewhere")
     with pytest.raises(WorldFault, match="is not ours"):
-        await WayOut(("pypi.org",), WEB).door()
+        await EgressProxy(("pypi.org",), WEB, lambda: "bubblewrap").door()
 
 
 PIP: Data = {

@@ -17,10 +17,9 @@ from typing import Any, Literal, cast
 import pytest
 
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.custom import find_callbacks
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
-from greenroom.app.toolset.callbacks import Callbacks
+from greenroom.app.toolset.custom import Callbacks, find_callbacks
 from greenroom.app.toolset.pipeline import NOBODY, ToolPipeline, bound_agents, digest_of, unattended
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.ids import AgentId, StepId, TaskId, TeamId, ThreadId
@@ -398,7 +397,7 @@ async def test_who_cancels_himself_while_he_hears_of_a_call_is_not_mistaken_for_
 
 ENDLESS = """
 import asyncio, threading
-from greenroom.app.toolset.callbacks import Callbacks
+from greenroom.app.toolset.custom import Callbacks
 asyncio.run(Callbacks([lambda told: threading.Event().wait()], seconds=0.1).tell({}, "it"))
 print("over")
 """

@@ -14,7 +14,7 @@ from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.app.toolset.by_hand import ended_step
 from greenroom.app.toolset.policy import RulesFile
 from greenroom.app.toolset.toolset import toolbox_of
-from greenroom.core.base.errors import Refused, WorldFault
+from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import StepId
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.log import Store, StoredEvent
@@ -44,20 +44,6 @@ def test_an_agent_has_what_it_names_and_what_is_in_its_groups(
     tmp_path: Path, spec: AgentSpec, tools: tuple[str, ...]
 ) -> None:
     assert toolbox_of(tmp_path).equipped(spec).tools == tools
-
-
-def test_who_says_nothing_gets_the_default_and_nobody_more_than_is_allowed(tmp_path: Path) -> None:
-    tools = toolbox_of(tmp_path)
-    assert tools.equipped(AgentSpec(name="a"), default=("patch",)).tools == ("patch", "read_output")
-    assert tools.equipped(AgentSpec(name="a", groups=("edit",)), only=("rewrite",)).tools == ("rewrite", "read_output")
-
-
-def test_of_two_tools_with_one_name_the_first_stays(tmp_path: Path) -> None:
-    tools = toolbox_of(tmp_path)
-    again = type(tools)([*tools, *tools])
-    assert list(again) == list(tools)
-    with pytest.raises(Refused, match="Did you mean 'patch'"):
-        tools.named("pacth")
 
 
 def test_rules_are_kept_by_workspace_and_what_cannot_be_read_is_said_with_its_line(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from greenroom.app.settings.schema import BrowserSettings, WebSettings
 from greenroom.app.toolset.policy import policy_for
 from greenroom.app.toolset.redaction import known_secrets
 from greenroom.app.toolset.toolset import Hands, toolbox_of
-from greenroom.app.toolset.web import ANSWER, ENOUGH, LEAST, MISSING, LateBrowser, LatePages, LateSearch, ModelMind
+from greenroom.app.toolset.web import ANSWER, ENOUGH, LEAST, MISSING, LateBrowser, LateSearch, ModelMind
 from greenroom.core.base.amounts import Amounts, Limits
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId
 from greenroom.core.base.records import Data
@@ -36,10 +35,9 @@ from greenroom.core.ports.model import (
     Usage,
 )
 from greenroom.core.ports.tool import Ruling
-from greenroom.core.ports.web import Page, WebFault, address
+from greenroom.core.ports.web import WebFault
 from greenroom.core.rules.intents import SetLimits
 from greenroom.core.state.knowledge import Note
-from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Terms
 from greenroom.core.state.world import World
 from greenroom.testing.scripted import Call, Cue, Reply, ScriptedModel
@@ -66,31 +64,6 @@ def test_a_host_is_asked_about_and_always_means_that_host(tmp_path: Path) -> Non
     assert ruling(tmp_path, "web_fetch", given, asked.grant, "deny host docs.example").verdict == "deny"
 
 
-@pytest.mark.parametrize("tool", ["web_search", "search_web", "search_engine"])
-def test_a_search_is_asked_about_by_whom_it_asks(tmp_path: Path, tool: str) -> None:
-    assert ruling(tmp_path, tool, {"query": "x"}).grant == "allow host html.duckduckgo.com"
-
-
-def test_a_group_has_the_search_once_and_a_name_has_what_it_names(tmp_path: Path) -> None:
-    tools = toolbox_of(tmp_path)
-    grouped = tools.equipped(AgentSpec(name="a", groups=("web",))).tools
-    assert grouped == ("web_fetch", "web_search", "read_output")
-    assert tools.equipped(AgentSpec(name="a", tools=("search_web",))).tools == ("search_web", "read_output")
-
-
-@pytest.mark.parametrize(
-    ("settings", "host"),
-    [
-        (WebSettings(), "html.duckduckgo.com:443"),
-        (WebSettings(search="tavily"), "api.tavily.com:443"),
-        (WebSettings(search="searxng", searxng_url="http://localhost:8888/sx"), "localhost:8888"),
-        (WebSettings(search="searxng"), ""),
-    ],
-)
-def test_the_settings_say_who_is_asked(settings: WebSettings, host: str) -> None:
-    assert LateSearch(settings, {}).host == host
-
-
 async def test_what_is_not_set_up_is_said_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(WebFault, match=r"needs its address: `searxng_url ="):
         await LateSearch(WebSettings(search="searxng"), {}).find("x", 1)
@@ -100,18 +73,6 @@ async def test_what_is_not_set_up_is_said_with_what_to_do(tmp_path: Path, monkey
     save_key("tavily", "tvly-0123456789").chmod(0o644)
     with pytest.raises(WebFault, match="chmod 600"):
         await LateSearch(WebSettings(search="tavily"), {}).find("x", 1)
-
-
-async def test_a_search_of_ones_own_and_a_server_of_ones_own_are_reached() -> None:
-    answer = json.dumps({"results": [{"title": "T", "url": "https://a.example/"}]}).encode()
-    async with site({"/search": said(answer, "application/json"), "/": said(b"mine")}) as shop:
-        own = WebSettings(search="searxng", searxng_url=shop.url(), local=(shop.place,))
-        assert [one.title for one in await LateSearch(own, {}).find("x", 3)] == ["T"]
-        found = await LatePages(own).fetch(address(shop.url()))
-        assert isinstance(found, Page)
-        assert found.text == "mine"
-        with pytest.raises(WebFault, match="none of the web's"):
-            await LatePages(WebSettings()).fetch(address(shop.url()))
 
 
 def test_the_key_of_a_search_is_a_secret() -> None:
@@ -392,11 +353,6 @@ async def test_a_provider_that_does_not_answer_fails_the_step(failed: Failed, fr
     step, _ = await led(Priced((failed,)))
     assert (step.state, step.error) == ("failed", failed.why)
     assert (step.spent.tokens == 0) == free
-
-
-async def test_a_model_without_a_price_says_so_before_it_is_asked() -> None:
-    _, terms = await led(Priced(answered(DONE), price=None))
-    assert (terms.priced, terms.needs.money) == (False, 0)
 
 
 async def test_a_model_without_calls_is_told_to_answer_in_text() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from greenroom.app.agents import find_agents
 from greenroom.app.trust import (
     KEPT,
+    LONGEST,
     MOST,
     NAME,
     Brought,
@@ -251,9 +252,13 @@ def test_names_and_bytes_cannot_change_places(project: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "told"),
-    [("", "defines nothing"), ("def (", "is no Python that can be read"), ("a\0b", "is no Python that can be read")],
+    [
+        ("", "defines nothing"),
+        ("def (\0", "defines nothing"),
+        ("class A:\n    def b(): ...\nC: int = 1\nasync def d(): ...\nd == 2", "defines A, C, d"),
+    ],
 )
-def test_a_file_that_is_no_python_is_listed_too(project: Path, text: str, told: str) -> None:
+def test_a_file_is_listed_with_what_it_defines_whatever_stands_in_it(project: Path, text: str, told: str) -> None:
     written(project / ".greenroom" / "tools" / "x.py", text)
     (one,) = brought_by(project)
     assert one.shown == f".greenroom/tools/x.py · {told}"
@@ -273,7 +278,7 @@ def test_no_link_leads_out(project: Path, tmp_path: Path) -> None:
     assert set(digests(project)) == {"x.py", "deploy.py"}, "a link inside of the workspace is a file like others"
     outside = written(tmp_path / "outside" / "evil.py", "")
     (tools / "evil.py").symlink_to(outside)
-    assert "evil.py: is a link that leads out of the workspace" in troubles_in(project)[0]
+    assert "evil.py: is a link that leads outside" in troubles_in(project)[0]
     (tools / "odd.py").mkdir()
     assert set(digests(project)) == {"x.py", "deploy.py"}
 
@@ -288,8 +293,8 @@ def test_a_folder_that_is_a_link_out_of_the_workspace_is_not_read(project: Path,
 
 def test_a_folder_with_too_many_files_or_too_long_a_file_is_not_used(project: Path) -> None:
     tools = project / ".greenroom" / "tools"
-    written(tools / "long.py", "#" * 1_000_001)
-    assert "is longer than 1 MB" in troubles_in(project)[0]
+    written(tools / "long.py", "#" * (LONGEST + 1))
+    assert "is longer than 1000 KB" in troubles_in(project)[0]
     for number in range(MOST):
         written(tools / f"_{number}.py", "")
     assert f"holds more than {MOST} files" in troubles_in(project)[0]

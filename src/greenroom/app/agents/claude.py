@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from greenroom.abilities.skills.talk.endings import CAP
-from greenroom.app.agents import keys as values
+from greenroom.app.agents import specs as values
 from greenroom.app.agents.front_matter import Sheet, Unusable
 from greenroom.app.agents.specs import versioned
 from greenroom.app.settings.schema import short

@@ -15,6 +15,7 @@ from typing import Final, cast
 
 import yaml
 
+from greenroom.app.settings.home import read_inside
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, evolve, record
 from greenroom.core.base.text import UNSEEN, seen
@@ -157,29 +158,15 @@ class Sheet:
 
 def read_sheet(path: Path, inside: Path | None = None) -> Sheet:
     """The file, if it is one that can be used; with `inside`, only if it does not lead out of that folder."""
-    content = _read(path, inside)
     try:
+        content = read_inside(path, inside, LONGEST)
         text = content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except WorldFault as fault:
+        raise Unusable(path, f"{fault}.") from None
     except UnicodeDecodeError as error:
         why = f"is not UTF-8: byte {error.start} cannot be read. Save it as UTF-8."
         raise Unusable(path, why) from None
     return evolve(cut(path, text), digest=hashlib.sha256(content).hexdigest())
-
-
-def _read(path: Path, inside: Path | None) -> bytes:
-    try:
-        if inside is not None and not path.resolve().is_relative_to(inside.resolve()):
-            raise Unusable(path, "is a link that leads out of its folder. Put the file itself there.")
-        if not path.is_file():
-            raise Unusable(path, "is no plain file. Move it away.")
-        with path.open("rb") as file:
-            content = file.read(LONGEST + 1)
-    except (OSError, RuntimeError) as error:  # a link that leads to itself is the latter
-        why = getattr(error, "strerror", None) or str(error)
-        raise Unusable(path, f"cannot be read: {why}. Make it readable, or move it away.") from None
-    if len(content) > LONGEST:
-        raise Unusable(path, f"is longer than {LONGEST // 1024} KB. Shorten it, or name a file that it is to read.")
-    return content
 
 
 def cut(path: Path, text: str) -> Sheet:

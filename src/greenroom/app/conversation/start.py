@@ -14,7 +14,7 @@ from greenroom.core.rules.intents import AddTask, QueueSteps
 from greenroom.core.state.origin import label
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Work
-from greenroom.runs.request import NOTHING_SAID, Wanted
+from greenroom.runs.workspace import NOTHING_SAID, Wanted
 
 PROFILE: Final = "Answer what you are asked: to the point, and honest about what you do not know."
 ASSISTANT: Final = AgentSpec(name="assistant", role="an assistant", profile=PROFILE, manager=True)

@@ -1,16 +1,16 @@
-"""What a person types: commands (`/`), files (`@path`), several lines, and the message that comes of it."""
+"""Who is asked for text or for a yes, and what they type: commands (`/`), files (`@path`), and the message of it."""
 
 from __future__ import annotations
 
-import errno
+import asyncio
 import os
 import re
-import stat
 from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path, PurePath
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
+from greenroom.app.settings.home import read_inside
 from greenroom.app.settings.layers import there
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
@@ -219,12 +219,13 @@ def _place(mentioned: str, folder: Path, root: Path) -> Path | None:
 
 
 def _text(real: Path, mentioned: str) -> str:
-    """The text of a file, which is opened once and looked at then: it may have become another one meanwhile."""
-    data = _bytes(real, mentioned)
-    if len(data) > LONGEST_FILE:
-        raise Unreadable(f"{mentioned!r} is larger than {LONGEST_FILE // 1024} KB. Paste the part that matters.")
+    """The text of a file; `Unreadable` for what is not text, is too long or holds a private key."""
+    if real.is_dir():
+        raise Unreadable(f"{mentioned!r} is a folder; name a file in it.")
     try:
-        text = data.decode("utf-8-sig")
+        text = read_inside(real, None, LONGEST_FILE).decode("utf-8-sig")
+    except WorldFault as fault:
+        raise Unreadable(f"{mentioned!r} {fault}.") from None
     except UnicodeDecodeError:
         raise Unreadable(f"{mentioned!r} is no text (it is not UTF-8).") from None
     if "\0" in text:
@@ -232,20 +233,6 @@ def _text(real: Path, mentioned: str) -> str:
     if "-----BEGIN " in text and PRIVATE_KEY in text:
         raise Unreadable(f"{mentioned!r} holds a private key, and is not read.")
     return text
-
-
-def _bytes(real: Path, mentioned: str) -> bytes:
-    try:
-        number = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(number, "rb") as file:
-            mode = os.fstat(number).st_mode
-            if stat.S_ISREG(mode):
-                return file.read(LONGEST_FILE + 1)
-    except OSError as error:
-        if error.errno != errno.EISDIR:
-            raise Unreadable(f"{mentioned!r} cannot be read: {error.strerror}.") from None
-    what = "a folder; name a file in it" if real.is_dir() else "no file with text"
-    raise Unreadable(f"{mentioned!r} is {what}.")
 
 
 def _near(mentioned: str, folder: Path) -> str:
@@ -281,3 +268,74 @@ def _entries(folder: Path) -> list[tuple[str, bool]]:
     except OSError:
         return []
     return sorted(some)
+
+
+@record
+class Written:
+    """What was typed."""
+
+    text: str
+
+
+@record
+class Woken:
+    """Something else happened while nobody had typed anything."""
+
+
+@record
+class Stopped:
+    """Ctrl-C, with nothing typed."""
+
+
+@record
+class Gone:
+    """There is nobody any more."""
+
+
+Read: TypeAlias = Written | Woken | Stopped | Gone
+
+
+class Person(Protocol):
+    """Who talks. `attended` says that somebody really is there and can be asked; `chooses` that they can be asked for
+    more than a yes or a no."""
+
+    attended: bool
+    chooses: bool
+
+    async def write(self, tip: str, woken: asyncio.Event, *, print_on_empty: bool = False) -> Read:
+        """A text, unless something else comes first."""
+        ...
+
+    async def agrees(self, tip: str, *, default: bool) -> bool:
+        """A yes or a no."""
+        ...
+
+    async def replies(self, tip: str) -> str | None:
+        """One line; None when somebody does not want to say anything, or nobody is there."""
+        ...
+
+    def stop(self) -> None:
+        """Somebody pressed Ctrl-C."""
+        ...
+
+
+class Nobody:
+    """Nobody is there: what was begun is ended, and that is all."""
+
+    attended = False
+    chooses = False
+
+    async def write(self, tip: str, woken: asyncio.Event, *, print_on_empty: bool = False) -> Read:
+        """Nothing."""
+        return Gone()
+
+    async def agrees(self, tip: str, *, default: bool) -> bool:
+        """What is meant when nobody says anything."""
+        return default
+
+    async def replies(self, tip: str) -> str | None:
+        """Nothing."""
+        return None
+
+    def stop(self) -> None:
+        """There is nobody to stop."""

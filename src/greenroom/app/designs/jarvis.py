@@ -21,13 +21,12 @@ from typing import Any, Final, Protocol, cast
 from greenroom.abilities.protocols import Nothing, ProtocolName, read
 from greenroom.abilities.tools.read_output import whole_text
 from greenroom.adapters.models.platforms import BasePlatform, show_output
-from greenroom.app.agents.keys import HANDLERS
-from greenroom.app.agents.specs import EDITS, JARVIS
+from greenroom.app.agents.specs import EDITS, HANDLERS, JARVIS
 from greenroom.app.functions import as_text
 from greenroom.app.library.approval import Approve, Confirm
 from greenroom.app.library.blueprint import Blueprint, own
 from greenroom.app.library.greenroom import Greenroom
-from greenroom.app.toolset.callbacks import Callback, Callbacks
+from greenroom.app.toolset.custom import Callback, Callbacks
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import evolve

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, cast, get_args
 
-from greenroom.app.agents import keys as values
-from greenroom.app.agents.keys import MANY
-from greenroom.app.agents.specs import EDITS, versioned, without_edits
+from greenroom.app.agents import specs as values
+from greenroom.app.agents.specs import EDITS, MANY, versioned, without_edits
 from greenroom.app.functions import Shape, Tool, shape_of
 from greenroom.app.library.results import T
 from greenroom.app.settings.schema import meant

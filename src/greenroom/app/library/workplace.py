@@ -17,13 +17,13 @@ from greenroom.abilities.skills.talking import talking
 from greenroom.abilities.tools.read_output import FindStep, ReadOutput
 from greenroom.app.conversation.kits import Hands as AnyHands
 from greenroom.app.conversation.start import Cast
-from greenroom.app.custom import files_in, meet_servers, servers_in
 from greenroom.app.functions import Misfit, Tool
 from greenroom.app.kit import Kit
 from greenroom.app.library.blueprint import Blueprint, own, several
 from greenroom.app.library.events import EventBus, ToldExecutor, ToldModel
 from greenroom.app.reading import TextReader
 from greenroom.app.settings.schema import Settings, meant
+from greenroom.app.toolset.custom import files_in, meet_servers, servers_in
 from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.app.toolset.policy import Confirmed, Confirming, persons_rules, policy_for, project_rules
 from greenroom.app.toolset.redaction import Redaction

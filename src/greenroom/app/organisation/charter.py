@@ -11,15 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final, Literal
 
-from greenroom.app.agents import keys as names
+from greenroom.app.agents import specs as names
 from greenroom.app.messages import LANGUAGES, phrase
 from greenroom.app.organisation.words import MANAGER, ROLES, commands
-from greenroom.app.settings import values
 from greenroom.app.settings.home import create, tell_git
 from greenroom.app.settings.layers import FOLDER, for_everybody, there
-from greenroom.app.settings.schema import Caps, Named, Raw, Shape, Table, fit, meant, read_toml, short, table
+from greenroom.app.settings.schema import Caps, Raw, fit, meant, read_toml, short
 from greenroom.app.settings.values import Reader, Unfit
 from greenroom.app.toolset.toolbox import Toolbox
 from greenroom.core.base.errors import Refused, Rejected, WorldFault
@@ -65,16 +64,26 @@ class Charter:
     caps: Caps = Caps(cost=None)
 
 
-PERSON: Final[Mapping[str, Shape]] = {"role": values.text, "profile": names.prose, "tools": names.names}
-SHAPES: Final[Mapping[str, Shape]] = {
-    "language": values.one_of(*LANGUAGES),
-    "people": names.agents,
-    "person": Named(entry=Table(record=Someone, keys=PERSON)),
-    "managers": names.agents,
-    "blueprints": names.agents,
-    "model": names.model,
-    "limits": table(Caps),
+@record
+class PersonTable:
+    """What a charter says of one person."""
+
+    role: str = ""
+    profile: Annotated[str, names.prose] = ""
+    tools: Annotated[tuple[str, ...] | None, names.names] = None
+
+
+AGENTS: Final = Annotated[tuple[str, ...], names.agents]
+SHAPES: Final[Mapping[str, object]] = {
+    "language": Literal["en", "zh"],
+    "people": AGENTS,
+    "person": Mapping[str, PersonTable],
+    "managers": AGENTS,
+    "blueprints": AGENTS,
+    "model": Annotated[str, names.model],
+    "limits": Caps,
 }
+"""The keys of a charter, and the type of what each holds."""
 
 
 def folder_of(root: Path) -> Path:

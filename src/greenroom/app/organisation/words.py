@@ -19,9 +19,6 @@ MANAGER: Final = "manager"
 ROLES: Final = ("researcher", "writer", "analyst", "engineer", "reviewer")
 """Blueprints that are always there."""
 
-STATES: Final = {"finished": "已完成", "failed": "失败", "cancelled": "已取消"}
-"""How work ends, in Chinese."""
-
 
 def commands(language: str) -> Phrases:
     """What each command of a person's room does. What it takes comes first, before two spaces."""

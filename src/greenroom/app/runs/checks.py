@@ -10,10 +10,11 @@ from typing import Final
 
 import msgspec
 
-from greenroom.app.settings.home import RecordFile, config_folder
+from greenroom.app.settings.home import RecordFile, config_folder, read_inside
 from greenroom.app.settings.layers import Loaded, for_everybody, load
 from greenroom.app.settings.schema import CheckSettings
 from greenroom.app.trust import Brought, Ledger, Trusted, own_ledger
+from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.checks import Check
 from greenroom.runs.checkout import Setup
@@ -102,11 +103,8 @@ class FolderLook:
     def read(self, path: str) -> bytes | None:
         """A plain file, wherever in the folder a link leads."""
         try:
-            root, file = self._root.resolve(), (self._root / path).resolve()
-            if not file.is_relative_to(root) or not file.is_file() or file.stat().st_size > LONGEST:
-                return None
-            return file.read_bytes()
-        except (OSError, ValueError, RuntimeError):
+            return read_inside(self._root / path, self._root, LONGEST)
+        except (WorldFault, ValueError):
             return None
 
     def names(self, folder: str) -> frozenset[str]:

@@ -39,9 +39,8 @@ from greenroom.runs import checkout
 from greenroom.runs.checker import Baseline, ConfirmUnverified, ProjectChecks, base_of, found_in
 from greenroom.runs.checkout import Prepare, checkouts
 from greenroom.runs.delivery import Deliver, recorded
-from greenroom.runs.request import NOTHING_SAID, Wanted
 from greenroom.runs.verdict import BASELINE, CONFIRM, DELIVER, base_report
-from greenroom.runs.workspace import Copied, Place, Quiet
+from greenroom.runs.workspace import NOTHING_SAID, Copied, Place, Quiet, Wanted
 
 PACK: Final = Pack("greenroom.app.runs.prompts")
 TOOLS: Final = (

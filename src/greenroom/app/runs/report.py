@@ -11,7 +11,7 @@ from greenroom.app.runs.workspaces import Outcome
 from greenroom.core.base.records import Data, record
 from greenroom.core.ports.workspace import Change, Diff, LeftOut
 from greenroom.core.state.step import Step
-from greenroom.runs.test_files import is_test
+from greenroom.runs.discover import is_test
 from greenroom.runs.verdict import Receipt, Verdict, as_kept, verdict_in
 
 SHOWN: Final = 20

@@ -48,6 +48,26 @@ def home_folder(given: Path | None = None) -> Path:
         ) from None
 
 
+def read_inside(path: Path, root: Path | None, longest: int) -> bytes:
+    """The content of a plain file of at most `longest` bytes; with a `root`, only if no link leads out of it.
+
+    `WorldFault` says what is wrong and what to do: the end of a sentence that begins with the file, without its stop.
+    """
+    try:
+        if root is not None and not path.resolve().is_relative_to(root.resolve()):
+            raise WorldFault("is a link that leads outside. Put the file itself there")
+        if not path.is_file():
+            raise WorldFault("is no plain file. Move it away")
+        with path.open("rb") as file:
+            content = file.read(longest + 1)
+    except (OSError, RuntimeError) as error:  # a link that leads to itself is the latter
+        why = getattr(error, "strerror", None) or str(error)
+        raise WorldFault(f"cannot be read: {why}. Make it readable, or move it away") from None
+    if len(content) > longest:
+        raise WorldFault(f"is longer than {longest // 1024} KB. Shorten it")
+    return content
+
+
 def create(path: Path, text: str) -> None:
     """A file that was not there before; `FileExistsError` where something is."""
     with path.open("x", encoding="utf-8") as file:
@@ -144,11 +164,11 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def replace(path: Path, text: str) -> None:
-    """A new file in the place of the old one, never readable by others."""
+def replace(path: Path, text: str, mode: int = 0o600) -> None:
+    """A new file in the place of the old one, whole or not at all; only its owner reads it unless `mode` says more."""
     fresh = path.with_name(f".{path.name}.new")
     fresh.unlink(missing_ok=True)
-    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()

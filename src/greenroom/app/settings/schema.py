@@ -6,7 +6,7 @@ Every fault names the source, the key, what is wrong and what to do.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeAlias, cast, get_args, get_origin, get_type_hints
@@ -16,6 +16,7 @@ import msgspec
 from greenroom.adapters.mcp.configuration import ROOT, Server, servers
 from greenroom.adapters.models.catalog.catalog import Wire
 from greenroom.app.settings import values
+from greenroom.app.settings.home import read_inside
 from greenroom.app.settings.values import Secret, Unfit
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
@@ -151,7 +152,7 @@ class Settings:
     groups: Mapping[str, Group] = msgspec.field(default_factory=dict)
     providers: Mapping[str, ProviderSettings] = msgspec.field(default_factory=dict)
     prices: Mapping[str, Price] = msgspec.field(default_factory=dict)
-    mcp: Annotated[Mapping[str, Server], OWN_SERVERS] = msgspec.field(default_factory=dict)
+    mcp: Mapping[str, Server] = msgspec.field(default_factory=dict)
     retry: Retry = Retry()
     limits: Caps = Caps()
     web: WebSettings = WebSettings()
@@ -171,39 +172,26 @@ class Settings:
         return None if self.approvals_expire is None else round(self.approvals_expire * 1000)
 
 
-@record
-class Table:
-    """A table with known keys: the record that it becomes, and what each key holds."""
-
-    record: type
-    keys: Mapping[str, Shape]
+SERVER_KEYS: Final = (
+    *("type", "command", "args", "env", "cwd", "url", "headers", "timeout", "start_timeout", "disabled", "read_only"),
+)
+"""What a server's own table may hold. In a project's .mcp.json the keys of other programs are passed over."""
 
 
-@record
-class Named:
-    """A table whose keys a person chooses; all entries are alike."""
-
-    entry: Table
+SERVERS: Final = Mapping[str, Server]
 
 
-@record
-class Free:
-    """A table of tables with a form of its own: `read` takes it and the name of its source, and says what is wrong."""
-
-    read: Callable[[object, str], Mapping[str, object]]
-
-
-Shape = Table | Named | Free | values.Reader
-
-
-def own_servers(value: object, source: str) -> Mapping[str, Server]:
+def own_servers(value: Raw, source: str) -> Mapping[str, Server]:
     """The person's MCP servers by name."""
-    if not isinstance(value, Mapping):
-        raise WorldFault(f"{source}: `mcp` is a table. Write [mcp.NAME] and its keys below.")
-    return {one.name: one for one in servers({ROOT: value}, f"{source}, [mcp]", own=True)}
+    for name, table in value.items():
+        for key in table if isinstance(table, Mapping) else ():
+            if key not in SERVER_KEYS:
+                raise WorldFault(
+                    f"{source}: there is no setting `{dotted(('mcp', name, key))}`. {meant(key, SERVER_KEYS)}"
+                )
+    return {server.name: server for server in servers({ROOT: value}, f"{source}, [mcp]", own=True)}
 
 
-OWN_SERVERS: Final = Free(read=own_servers)
 USUAL: Final[Mapping[object, values.Reader]] = {
     str: values.text,
     int: values.count,
@@ -214,30 +202,10 @@ USUAL: Final[Mapping[object, values.Reader]] = {
 """How a field of this type is read, if it does not say otherwise."""
 
 
-def table(kind: type) -> Table:
-    """The table that becomes this record: each field says by its type, or by its annotation, how it is read."""
-    return Table(
-        record=kind,
-        keys={name: _shape(hint) for name, hint in get_type_hints(kind, include_extras=True).items()},
-    )
-
-
-def _shape(hint: object) -> Shape:
-    if get_origin(hint) is Annotated:
-        return cast("Shape", get_args(hint)[1])
-    if get_origin(hint) is Literal:
-        return values.one_of(*get_args(hint))
-    if get_origin(hint) is Mapping:
-        return Named(entry=table(get_args(hint)[1]))
-    return USUAL[hint] if hint in USUAL else table(cast("type", hint))
-
-
-SCHEMA: Final = table(Settings)
-
 Key: TypeAlias = tuple[str, ...]
 Raw: TypeAlias = Mapping[str, object]
 
-LONGEST: Final = 1_000_000
+LONGEST: Final = 1_000 * 1024
 SHY: Final = {"key", "key_env", "headers"}
 """What may hold a secret, if only by mistake, is not repeated in a message."""
 
@@ -245,13 +213,15 @@ SHY: Final = {"key", "key_env", "headers"}
 def read_toml(path: Path) -> Raw | None:
     """What stands in this file; None if there is none."""
     try:
-        if path.is_dir():
-            raise WorldFault(f"{path} is a folder, but should be a file of settings. Move it away.")
         if not path.exists():
             return None
-        if not path.is_file() or path.stat().st_size > LONGEST:
-            raise WorldFault(f"{path} is no file of settings: it is too large or no plain file. Move it away.")
-        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+        content = read_inside(path, None, LONGEST)
+    except WorldFault as fault:
+        raise WorldFault(f"{path} {fault}.") from None
+    except OSError as error:
+        raise WorldFault(f"{path} cannot be read: {error.strerror}. Make it readable, or move it away.") from None
+    try:
+        return tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise WorldFault(f"{path} is not UTF-8: byte {error.start} cannot be read. Save it as UTF-8.") from None
     except ValueError as error:  # also a whole number of thousands of digits
@@ -259,21 +229,16 @@ def read_toml(path: Path) -> Raw | None:
         raise WorldFault(f"{path} is not TOML: {said}. Correct it there.") from None
     except RecursionError:
         raise WorldFault(f"{path} is nested too deeply. Write it flatter.") from None
-    except OSError as error:
-        raise WorldFault(f"{path} cannot be read: {error.strerror}. Make it readable, or move it away.") from None
 
 
-def checked(raw: Raw, source: str, table: Table = SCHEMA, above: Key = ()) -> dict[str, object]:
-    """The same with every value as the schema wants it. What is required may still stand in another layer."""
-    first = sorted(raw, key=lambda key: key != "version")  # what a newer version brings would only look like mistakes
-    return {key: fit(raw[key], source, shape_of(table, key, source, above), (*above, key)) for key in first}
-
-
-def shape_of(table: Table, key: str, source: str, above: Key) -> Shape:
-    """What this key holds."""
-    found = table.keys.get(key)
-    if found is None:
-        raise WorldFault(f"{source}: there is no setting `{dotted((*above, key))}`. {meant(key, table.keys)}")
+def checked(raw: Raw, source: str, kind: type = Settings, above: Key = ()) -> dict[str, object]:
+    """The same with every value as the record `kind` wants it. What is required may still stand in another layer."""
+    known = get_type_hints(kind, include_extras=True)
+    found: dict[str, object] = {}
+    for key in sorted(raw, key=lambda key: key != "version"):  # what a newer version brings would look like mistakes
+        if key not in known:
+            raise WorldFault(f"{source}: there is no setting `{dotted((*above, key))}`. {meant(key, known)}")
+        found[key] = fit(raw[key], source, known[key], (*above, key))
     return found
 
 
@@ -283,22 +248,32 @@ def meant(key: str, known: Collection[str]) -> str:
     return f"Did you mean `{near[0]}`?" if near else f"There are: {', '.join(f'`{name}`' for name in known)}."
 
 
-def fit(value: object, source: str, shape: Shape, key: Key) -> object:
-    """One value, or one table."""
-    if isinstance(shape, Free):
-        return shape.read(value, source)
-    if not isinstance(shape, Table | Named):
-        try:
-            read = shape(value)
-            return Secret(key[-2], str(read)) if key[0] == "providers" and key[-1] == "key" else read
-        except Unfit as unfit:
-            said = "" if SHY & set(key) else f", not {short(value)}"
-            raise WorldFault(f"{source}: `{dotted(key)}` must be {unfit}{said}.") from None
+def fit(value: object, source: str, hint: object, key: Key) -> object:
+    """One value, or one table, as the type of its field says: by its annotation, else as is usual for the type."""
+    is_record = isinstance(hint, type) and issubclass(hint, msgspec.Struct)
+    if not is_record and get_origin(hint) is not Mapping:
+        return _read(value, source, hint, key)
     if not isinstance(value, Mapping):
-        raise WorldFault(f"{source}: `{dotted(key)}` is a table. Write [{dotted(key)}] and its keys below.")
-    if isinstance(shape, Table):
-        return checked(value, source, shape, key)
-    return {name: fit(one, source, shape.entry, (*key, name)) for name, one in value.items()}
+        name = "mcp.NAME" if hint == SERVERS else dotted(key)
+        raise WorldFault(f"{source}: `{dotted(key)}` is a table. Write [{name}] and its keys below.")
+    if is_record:
+        return checked(value, source, cast("type", hint), key)
+    if hint == SERVERS:
+        return own_servers(value, source)
+    return {name: fit(inner, source, get_args(hint)[1], (*key, name)) for name, inner in value.items()}
+
+
+def _read(value: object, source: str, hint: object, key: Key) -> object:
+    if get_origin(hint) is Annotated:
+        reader = cast("values.Reader", get_args(hint)[1])
+    else:
+        reader = values.one_of(*get_args(hint)) if get_origin(hint) is Literal else USUAL[hint]
+    try:
+        read = reader(value)
+    except Unfit as unfit:
+        said = "" if SHY & set(key) else f", not {short(value)}"
+        raise WorldFault(f"{source}: `{dotted(key)}` must be {unfit}{said}.") from None
+    return Secret(key[-2], str(read)) if key[0] == "providers" and key[-1] == "key" else read
 
 
 def dotted(key: Key) -> str:

@@ -1,12 +1,19 @@
-"""The sandbox around the commands of a workspace: chosen, and made, when it is first needed."""
+"""The sandbox around the commands of a workspace, made when it is first needed, and its network: an egress proxy.
+
+Some hosts are open to every command, as the person's settings say; others to one command only, while it runs, because
+the policy has allowed that call. The kernel says who asks at the proxy: a child of the command's guard.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -18,13 +25,21 @@ from greenroom.adapters.processes.plain import PlainCommands
 from greenroom.adapters.sandbox.choice import Chosen, chosen, wall_of
 from greenroom.adapters.sandbox.ground import Ground
 from greenroom.adapters.sandbox.layers import Links
+from greenroom.adapters.sandbox.session import OwnFolder
+from greenroom.adapters.web.guard import Guard
+from greenroom.adapters.web.proxy import Proxy, Visit, Way, pattern
 from greenroom.app.settings.home import config_folder
 from greenroom.app.settings.schema import SandboxSettings, WebSettings
-from greenroom.app.toolset.egress import CLOSED, WayOut, no_way_out
+from greenroom.app.toolset.pipeline import bound_agents
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.base.hosts import Closed
+from greenroom.core.base.hosts import BadHost, Closed, Host, host, nothing_closed
+from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve
+from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.sandbox import HOLDING, Limits, Shown, Tier, Wall
+from greenroom.core.ports.tool import Policy, Target, ToolCard
+from greenroom.core.state.step import Step
+from greenroom.core.state.world import World
 
 __all__ = ("HOLDING", "Tier", "Walls", "Wish", "strongest", "tier_in")
 
@@ -66,7 +81,7 @@ class Walls:
 
     What is `lent` comes from elsewhere. Only namespaces can show things where they are not: in another sandbox, and
     without one, the workspace is seen where it is, and what is lent with a layer is a link there. The hosts that they
-    name are the one way out; what is local is as they say for the `web`.
+    name are reached through the `outlet`; what is local is as they say for the `web`.
     """
 
     def __init__(
@@ -82,7 +97,7 @@ class Walls:
         self._at = at or self._root
         self._lent = tuple(lent)
         self._wish = settings.walls
-        self._out = WayOut(settings.hosts, web)
+        self.outlet = EgressProxy(settings.hosts, web, lambda: self.chosen.tier)
         self._wall: Wall | None = None
         self._links: Links | None = None
         self._chosen: Chosen | None = None
@@ -113,35 +128,12 @@ class Walls:
         """The hosts that every command gets to: behind walls a few or none, without them (None) whatever they like."""
         if not self.hold():
             return None
-        return self._out.hosts if self.chosen.tier == "bubblewrap" else ()
-
-    def shut(self, closed: Callable[[Sequence[str]], Closed]) -> None:
-        """What is closed to who was let to some hosts by name, commands do not reach."""
-        self._out.closed = closed
-
-    async def door(self, hosts: tuple[str, ...]) -> str:
-        """Where a command gets out, if it may: only one kind of walls has such a place."""
-        return await self._out.door(hosts) if self.chosen.tier == "bubblewrap" else ""
-
-    def let(self, guard: int, hosts: tuple[str, ...]) -> None:
-        """This command may reach these hosts too, until it ends."""
-        self._out.let(guard, hosts)
-
-    def remarks(self, guard: int, printed: str) -> str:
-        """What to add to the output of a command that was kept from reaching somebody."""
-        tier = self.chosen.tier
-        if tier in ("bubblewrap", "none"):
-            return self._out.remarks(guard, printed) if tier == "bubblewrap" else ""
-        return no_way_out(tier) if self._out.lets(guard) or CLOSED.search(printed) else ""
-
-    def end(self, guard: int) -> None:
-        """It is dead: what it was let is over."""
-        self._out.end(guard)
+        return self.outlet.hosts if self.chosen.tier == "bubblewrap" else ()
 
     async def close(self) -> None:
         """Take it down; also one in which nothing was run."""
         self.take_down()
-        await self._out.close()
+        await self.outlet.close()
 
     def take_down(self) -> None:
         """All but the way out."""
@@ -181,5 +173,211 @@ def _scratch() -> Path:
     folder.mkdir(mode=0o711, exist_ok=True)
     known = folder.lstat()
     if folder.is_symlink() or known.st_uid != 0:
+        raise WorldFault(f"{str(folder)!r} is not ours. Remove it.")
+    return folder
+
+
+NOBODY: Final = AgentId("")
+GATE: Final = ToolCard(spec=ToolSpec(name="gate", description="A way out."), group="web")
+"""Stands for whatever goes through: rules about hosts do not look at tools."""
+
+
+def closed(
+    policy: Policy,
+    named: Collection[str] | None = None,
+    grants: Collection[str] = (),
+    limits: Collection[str] = (),
+) -> Closed:
+    """What is closed by a rule that forbids it; for who was let to some hosts by their names (`named`) also what a rule
+    wants asked about and is none of them: nobody can be asked in the middle of it."""
+    letters = None if named is None else {one.lower() for one in named}
+
+    def why(asked: Host) -> str:
+        ruling = policy.decide(NOBODY, GATE, (Target(kind="host", value=str(asked)),), grants, limits)
+        if ruling.verdict == "deny":
+            return ruling.why
+        if letters is None or letters & {asked.name, str(asked)} or not ruling.rule.startswith("ask "):
+            return ""
+        return f"{ruling.why} Nobody can be asked now: name the host {asked.name!r} beforehand."
+
+    return why
+
+
+def closed_for(policy: Policy, world: World, step: Step, named: Sequence[str]) -> Closed:
+    """The same for a step: what binds its agent, and those on whose behalf it works, closes too."""
+    limits = frozenset(rule for agent in bound_agents(world, step) for rule in world.agents[agent].spec.rules)
+    return closed(policy, named, world.grants, limits)
+
+
+MOST: Final = 20
+"""Sentences about one command, at most."""
+
+AT_ONCE: Final = 8
+"""Hosts that one command can name."""
+
+AGAIN: Final = "Run it again with hosts={hosts} and why: that asks a person."
+FOR_GOOD: Final = "(They can open it to every command: `hosts = {hosts}` below [sandbox] in their settings.)"
+
+
+class Refusals:
+    """Of one command: the hosts that `everyone` may reach, its `own`, and those that it was refused."""
+
+    def __init__(self, *, everyone: Sequence[str], own: Sequence[str]) -> None:
+        self.everyone = tuple(everyone)
+        self.own = tuple(own)
+        self._hosts: dict[str, None] = {}
+        self._said: dict[str, None] = {}
+
+    def add(self, visit: Visit) -> None:
+        """One more refusal. The proxy's own words count where they say more than that a host is not open."""
+        if len(self._hosts) + len(self._said) >= MOST:
+            return
+        if visit.verdict == "refused" and visit.host and "none of the hosts" in visit.why:
+            self._hosts[visit.host.removesuffix(":443").removesuffix(":80")] = None
+        else:
+            self._said[visit.why] = None
+
+    def describe(self) -> str:
+        """All of them, a sentence or two a line."""
+        lines = [f"greenroom: {why}" for why in self._said]
+        if self._hosts:
+            may = ", ".join((*self.everyone, *self.own))
+            hosts = f"{'host' if len(self._hosts) == 1 else 'hosts'} {', '.join(map(repr, self._hosts))}"
+            verb = "is" if len(self._hosts) == 1 else "are"
+            wanted = [*self.own, *self._hosts]  # what it was allowed before it has to name again
+            how = _both(wanted[:AT_ONCE], list(self._hosts))
+            lines.append(f"greenroom: the {hosts} {verb} not open{f', only {may}' if may else ''}. {how}")
+        return "\n".join(lines)
+
+
+def _both(again: Sequence[str], for_good: Sequence[str]) -> str:
+    return f"{AGAIN.format(hosts=json.dumps(again))} {FOR_GOOD.format(hosts=json.dumps(for_good))}"
+
+
+NO_NETWORK: Final = f"greenroom: commands reach nobody over the network here by themselves. {_both(['HOST'], ['HOST'])}"
+NO_WAY_OUT: Final = (
+    "greenroom: commands reach nobody over the network here, whatever is allowed: these walls ({tier}) have no "
+    "way out. Do without it, or say what is missing. (A person gets better walls as `greenroom doctor` says.)"
+)
+DOOR: Final = "door"
+
+CLOSED: Final = re.compile(
+    r"could ?n[o']t resolve|name or service not known|temporary failure in name resolution|network is unreachable"
+    r"|nodename nor servname|getaddrinfo|dns error|name resolution",
+    re.IGNORECASE,
+)
+"""What programs say that find no network."""
+
+ClosedTo: TypeAlias = Callable[[Sequence[str]], Closed]
+"""What is closed to who was let to hosts by these names."""
+
+
+class EgressProxy:
+    """The `Outlet` of commands: to `hosts` for all of them, and to what one of them was allowed by name.
+
+    What `closed` names is not reached. What is local, and which ports there are, is as for the `web`. Only in a sandbox
+    of the tier `bubblewrap` there is such a way out.
+    """
+
+    def __init__(self, hosts: Sequence[str], web: WebSettings, tier: Callable[[], Tier]) -> None:
+        self.hosts = tuple(hosts)
+        self.closed: ClosedTo = lambda _: nothing_closed
+        self._web = web
+        self._tier = tier
+        self._folder: OwnFolder | None = None
+        self._proxy: Proxy | None = None
+        self._opening = asyncio.Lock()
+        self._let: dict[int, Way] = {}
+        self._callers: dict[int, set[int]] = {}
+        self._refusals: dict[int, Refusals] = {}
+
+    async def door(self, hosts: tuple[str, ...] = ()) -> str:
+        """The socket of the proxy, open from now on; empty for a command that may reach nothing."""
+        if self._tier() != "bubblewrap" or not (self.hosts or hosts):
+            return ""
+        tuple(map(_named, hosts))
+        async with self._opening:
+            if self._folder is None:
+                self._folder = OwnFolder(_doors())
+            door = self._folder.place / DOOR
+            if self._proxy is None:
+                proxy = Proxy(self._guard(self.hosts), self.hosts, own=self._way, told=self._hear)
+                await proxy.listen(door)
+                self._proxy = proxy
+        return str(door)
+
+    def let(self, guard: int, hosts: tuple[str, ...]) -> None:
+        """To these too, until it ends. A number may have been another command's: nothing is left of what that had."""
+        self.end(guard)
+        self._refusals[guard] = Refusals(everyone=self.hosts, own=hosts)
+        if hosts:
+            named = (*self.hosts, *hosts)
+            patterns = (*map(pattern, self.hosts), *map(_named, hosts))
+            self._let[guard] = Way(hosts=patterns, guard=self._guard(named))
+
+    def remarks(self, guard: int, printed: str) -> str:
+        """What to add to the output of a command that has ended: which hosts it was refused, and what to do."""
+        tier, refusals = self._tier(), self._refusals.get(guard)
+        if tier == "none":
+            return ""
+        if tier != "bubblewrap":
+            return NO_WAY_OUT.format(tier=tier) if guard in self._let or CLOSED.search(printed) else ""
+        if refusals is None or not (refusals.everyone or refusals.own):
+            return NO_NETWORK if CLOSED.search(printed) else ""
+        return refusals.describe()
+
+    def end(self, guard: int) -> None:
+        """What it was let is over, and whatever still goes on for it is cut."""
+        self._let.pop(guard, None)
+        self._refusals.pop(guard, None)
+        callers = self._callers.pop(guard, None)
+        if callers and self._proxy is not None:
+            self._proxy.cut(callers)
+
+    async def close(self) -> None:
+        proxy, folder = self._proxy, self._folder
+        self._proxy = self._folder = None
+        if proxy is not None:
+            await proxy.close()
+        if folder is not None:
+            folder.close()
+
+    def _guard(self, named: Sequence[str]) -> Guard:
+        return Guard(self._web.local, ports=self._web.ports, closed=self.closed(named))
+
+    def _way(self, caller: int) -> Way | None:
+        """What whoever asks may reach, if it is more than what all may."""
+        guard = _parent(caller)
+        if guard in self._refusals:
+            self._callers.setdefault(guard, set()).add(caller)
+        return self._let.get(guard)
+
+    def _hear(self, visit: Visit) -> None:
+        refusals = self._refusals.get(_parent(visit.caller))
+        if refusals is not None and visit.verdict != "allowed":
+            refusals.add(visit)
+
+
+def _named(told: str) -> Host:
+    """One host to the letter: a pattern would be more than anybody was asked about."""
+    try:
+        return host(told)
+    except BadHost as why:
+        raise WorldFault(f'{told!r} is no host: it {why}. Name it like "pypi.org" or "pypi.org:8443".') from None
+
+
+def _parent(pid: int) -> int:
+    """Whoever connects for a command was begun by its guard."""
+    with suppress(OSError, ValueError, IndexError):
+        return int(Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[1])
+    return 0
+
+
+def _doors() -> Path:
+    """A folder of ours, with a short name: that of a socket has 108 bytes at most."""
+    folder = Path(tempfile.gettempdir(), f"greenroom-doors-{os.geteuid()}")
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
         raise WorldFault(f"{str(folder)!r} is not ours. Remove it.")
     return folder

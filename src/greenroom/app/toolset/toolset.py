@@ -23,12 +23,11 @@ from greenroom.app.clock import SystemClock
 from greenroom.app.conversation.typed import is_secret
 from greenroom.app.settings.home import home_folder
 from greenroom.app.settings.schema import BrowserSettings, WebSettings
-from greenroom.app.toolset.egress import closed, closed_for
 from greenroom.app.toolset.exposure import anywhere
 from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.app.toolset.policy import policy_for
 from greenroom.app.toolset.redaction import Redaction
-from greenroom.app.toolset.sandbox import Walls
+from greenroom.app.toolset.sandbox import Walls, closed, closed_for
 from greenroom.app.toolset.toolbox import After, Equipment, Toolbox
 from greenroom.app.toolset.web import LatePages, LateSearch, browser_tool
 from greenroom.core.ports.model import Models, ToolSpec
@@ -122,8 +121,8 @@ class Hands:
 def _commands(root: Path, policy: Policy, walls: Walls | None) -> PlainCommands:
     if walls is None:
         return PlainCommands(root, mark=processes.mark)
-    walls.shut(lambda named: closed(policy, named))
-    return PlainCommands(root, mark=processes.mark, wall=walls.opened, outlet=walls)
+    walls.outlet.closed = lambda named: closed(policy, named)
+    return PlainCommands(root, mark=processes.mark, wall=walls.opened, outlet=walls.outlet)
 
 
 def toolbox_of(root: Path, equipment: Equipment = NOTHING_MORE) -> Toolbox:

@@ -10,8 +10,7 @@ import typer
 from rich.rule import Rule
 from rich.text import Text
 
-from greenroom.app.agents.finding import Agents, Found, find_agents, missing_tools, remarks
-from greenroom.app.agents.writing import Wish, write_agent
+from greenroom.app.agents.finding import Agents, Found, Wish, find_agents, missing_tools, remarks, write_agent
 from greenroom.app.first_request import FirstRequest, Surroundings, first_request
 from greenroom.app.reading import TextReader
 from greenroom.app.trust import may_be_used, of_agent, own_ledger, refusal

@@ -11,9 +11,8 @@ from typing import Annotated, Final
 import typer
 
 from greenroom.app.conversation.chat import Chat, chats, choose_model, find_chat, models_of, typed_before, typed_in
-from greenroom.app.conversation.people import Nobody, Person
 from greenroom.app.conversation.start import FIRST
-from greenroom.app.conversation.typed import COMMANDS, Handler, builtin, file_context, offered, shell
+from greenroom.app.conversation.typed import COMMANDS, Handler, Nobody, Person, builtin, file_context, offered, shell
 from greenroom.cli.context import Invocation, command, invoke
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.options import (

@@ -36,7 +36,7 @@ from greenroom.core.base.records import Data, evolve, record
 from greenroom.core.ports.checks import Check
 from greenroom.core.ports.codec import plain
 from greenroom.core.state.world import World
-from greenroom.runs.request import Wanted
+from greenroom.runs.workspace import Wanted
 
 UNTOUCHED: Final = "your files stay untouched"
 QUESTION: Final = "[y] use all  [n] use none  [2 3] leave these out  or type a command line: "

@@ -13,19 +13,20 @@ from typing import Annotated, Final, TypeAlias
 import typer
 from rich.text import Text
 
-from greenroom.app.mcp_servers import (
+from greenroom.app.mcp import (
     Found,
     Known,
     Listings,
+    OwnFile,
     Seen,
     Servers,
+    Wanted,
     look,
     masked,
     own_listings,
     servers_in,
     surroundings,
 )
-from greenroom.app.mcp_settings import OwnFile, Wanted
 from greenroom.app.settings.layers import user_file
 from greenroom.app.settings.schema import Settings
 from greenroom.app.trust import own_ledger

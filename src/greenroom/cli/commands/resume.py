@@ -14,8 +14,7 @@ from greenroom.app.conversation.typed import message
 from greenroom.app.library.results import kits_of_programs, refuse
 from greenroom.app.lookup import Found, find
 from greenroom.app.organisation.words import KIT as ORGANISATION
-from greenroom.app.runs.rewind import Moment, moment, moments, rewound, told
-from greenroom.app.runs.workspaces import workspace
+from greenroom.app.runs.workspaces import Moment, moment, moments, rewound, told, workspace
 from greenroom.app.toolset.pipeline import answer_pending
 from greenroom.cli.commands.chat import reopen
 from greenroom.cli.context import Invocation, command, refused

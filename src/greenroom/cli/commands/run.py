@@ -30,7 +30,7 @@ from greenroom.cli.render.talk import Talk
 from greenroom.cli.runs.follow import attended
 from greenroom.cli.runs.result import close
 from greenroom.cli.runs.start import Begun, begin, with_context
-from greenroom.runs.request import NOTHING_SAID, Wanted
+from greenroom.runs.workspace import NOTHING_SAID, Wanted
 
 NO_TOOLS: Final = (
     "It has no tools, so it answers from what it is told. Add tools in its file, or pass --no-tools to hide this note."

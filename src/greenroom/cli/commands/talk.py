@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from greenroom.app.conversation.people import Nobody, Person
+from greenroom.app.conversation.typed import Nobody, Person
 from greenroom.app.organisation.input import Address, Plain
 from greenroom.app.organisation.people import HumanAgent, person_of
 from greenroom.app.organisation.words import BASE, commands

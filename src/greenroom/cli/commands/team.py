@@ -14,7 +14,7 @@ from greenroom.app.host import Host
 from greenroom.app.messages import LANGUAGES, phrase
 from greenroom.app.organisation.charter import Wish, charters, find_charter, write_charter
 from greenroom.app.organisation.founders import founded, organisations, over
-from greenroom.app.organisation.states import at_rest, states
+from greenroom.app.organisation.inbox import at_rest, states
 from greenroom.app.organisation.words import BASE, nobody, refused
 from greenroom.app.task_status import pause_word
 from greenroom.cli.context import Invocation, command

@@ -10,9 +10,9 @@ from typing import Annotated, Final, TypeAlias
 import typer
 from rich.text import Text
 
-from greenroom.app.custom import equipment_in
 from greenroom.app.host import watch_steps
 from greenroom.app.toolset.by_hand import called_by_hand, found_by_hand
+from greenroom.app.toolset.custom import equipment_in
 from greenroom.cli.context import Invocation, command, invoke, refused
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.options import STDIN, from_stdin

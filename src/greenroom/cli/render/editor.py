@@ -17,8 +17,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import ColorDepth, create_output
 from prompt_toolkit.styles import Style
 
-from greenroom.app.conversation.people import Gone, Read, Stopped, Woken, Written
-from greenroom.app.conversation.typed import COMMANDS, unfinished
+from greenroom.app.conversation.typed import COMMANDS, Gone, Read, Stopped, Woken, Written, unfinished
 from greenroom.cli.render.questions import forget_typed, yes_or_no
 from greenroom.core.base.text import seen
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TextIO
 
-from greenroom.app.conversation.people import Gone, Nobody, Person, Read, Stopped, Woken, Written
-from greenroom.app.conversation.typed import unfinished
+from greenroom.app.conversation.typed import Gone, Nobody, Person, Read, Stopped, Woken, Written, unfinished
 from greenroom.cli.render.output import Output
 from greenroom.cli.render.questions import forget_typed, yes_or_no
 from greenroom.core.base.errors import Refused, Rejected

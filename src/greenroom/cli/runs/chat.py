@@ -12,9 +12,20 @@ from typing import Final
 import typer
 
 from greenroom.app.conversation.chat import Chat, Turn, models_of
-from greenroom.app.conversation.people import Gone, Person, Stopped, Woken, Written
 from greenroom.app.conversation.start import model_of
-from greenroom.app.conversation.typed import COMMANDS, Attached, Handler, handle, joined, message
+from greenroom.app.conversation.typed import (
+    COMMANDS,
+    Attached,
+    Gone,
+    Handler,
+    Person,
+    Stopped,
+    Woken,
+    Written,
+    handle,
+    joined,
+    message,
+)
 from greenroom.app.cost import MILLION, dollars
 from greenroom.app.host import watch_steps
 from greenroom.app.settings import values

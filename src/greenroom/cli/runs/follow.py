@@ -31,8 +31,8 @@ from greenroom.core.base.text import seen
 from greenroom.core.rules.intents import AnswerApproval
 from greenroom.core.state.approval import Approval, Scope
 from greenroom.core.state.world import World
-from greenroom.runs.request import wanted_in
 from greenroom.runs.verdict import CONFIRM
+from greenroom.runs.workspace import wanted_in
 
 SCOPES: Final[dict[str, Scope]] = {
     "y": "once",

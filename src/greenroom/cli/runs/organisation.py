@@ -32,9 +32,8 @@ from greenroom.app.organisation.founders import (
     founders_of,
     renew,
 )
-from greenroom.app.organisation.inbox import Letter, kind_of, owed
+from greenroom.app.organisation.inbox import Letter, at_rest, kind_of, owed
 from greenroom.app.organisation.people import HumanAgent, more_messages, oldest_first
-from greenroom.app.organisation.states import at_rest
 from greenroom.app.organisation.words import BASE
 from greenroom.app.runtime import Told
 from greenroom.app.task_status import Standing, standing

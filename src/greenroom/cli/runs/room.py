@@ -11,12 +11,10 @@ from typing import assert_never
 
 from rich.text import Text
 
-from greenroom.app.conversation.people import Gone, Person, Stopped, Woken, Written
-from greenroom.app.conversation.typed import joined
+from greenroom.app.conversation.typed import Gone, Person, Stopped, Woken, Written, joined
 from greenroom.app.organisation import input as entry
-from greenroom.app.organisation.inbox import Letter, approval_of
+from greenroom.app.organisation.inbox import Letter, approval_of, at_rest
 from greenroom.app.organisation.people import HumanAgent, meeting_place
-from greenroom.app.organisation.states import at_rest
 from greenroom.app.organisation.words import BASE, nobody, sent_away
 from greenroom.app.task_status import Standing
 from greenroom.app.toolset.by_hand import called_by_hand, found_by_hand

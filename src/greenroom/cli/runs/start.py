@@ -105,7 +105,7 @@ async def meet_servers(cli: Invocation, cast: Cast) -> None:
     specs = [spec for _, spec in cast.members]
     named = any(name.startswith(SERVERS) for spec in specs for name in spec.tools)
     if named or any("mcp" in spec.groups or spec.name == ASSISTANT.name for spec in specs):
-        from greenroom.app.custom import meet_servers as meet
+        from greenroom.app.toolset.custom import meet_servers as meet
 
         for trouble in await meet(cli.means.root):
             cli.progress.note(trouble, style="yellow")

@@ -19,7 +19,7 @@ from greenroom.app.designs.artifactflow import (
     SearchAgent,
     StreamEvent,
 )
-from greenroom.app.designs.artifactflow.base import PACK, defused, line, listed
+from greenroom.app.designs.artifactflow.base import PACK, listed
 from tests.app.designs.artifactflow.house import EVERYTHING, ORDER, Still, lead, nobody, sections
 
 AGENTS: Final[dict[str, type[LeadAgent | SearchAgent | CrawlAgent]]] = {
@@ -197,12 +197,6 @@ def test_the_context_holds_the_inventory_and_the_feedback() -> None:
     assert "<user_feedback>\nShorter, please.\n</user_feedback>" in told
 
 
-def test_a_context_without_anything_says_so_and_shows_no_feedback() -> None:
-    told = part("current_context")
-    assert "<artifacts_inventory>\nNo artifacts yet.\n</artifacts_inventory>" in told
-    assert "user_feedback" not in told
-
-
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_nothing_from_outside_closes_a_tag_or_opens_one(language: str) -> None:
     config = AgentConfig(name=NASTY, description=NASTY, capabilities=[NASTY])
@@ -212,14 +206,6 @@ def test_nothing_from_outside_closes_a_tag_or_opens_one(language: str) -> None:
     assert list(sections(told)) == ORDER
     assert all(told.count(f"<{name}>") == told.count(f"</{name}>") == 1 for name in ORDER)
     assert "\n- `evil`" not in sections(told)["available_subagents"]
-
-
-@pytest.mark.parametrize("rounds", [0, 7])
-def test_a_lead_knows_how_often_it_may_call(rounds: int) -> None:
-    config = AgentConfig(name="a", description="d", max_tool_rounds=rounds)
-    flow = sections(LeadAgent(config, models=nobody()).build_system_prompt())["execution_flow"]
-    assert ("at most 7 calls" in flow) == bool(rounds)
-    assert ("at most" in flow) == bool(rounds)
 
 
 def test_the_whole_prompt_describes_a_sub_agent_once_and_says_how_it_is_called() -> None:
@@ -235,21 +221,6 @@ def test_the_answer_of_a_lead_is_its_words() -> None:
     assert lead().format_final_response("\n Green.\n", [{"role": "tool", "content": "x"}]) == "Green."
 
 
-def test_a_lead_in_a_team_may_call_whom_it_knows() -> None:
-    agent = lead("zh")
-    spec = agent.spec({"user_feedback": "Shorter."})
-    assert spec.calls == ("search_agent", "crawl_agent")
-    assert spec.prompt == agent.build_system_prompt({"user_feedback": "Shorter."})
-    assert (spec.name, spec.language, spec.turn.rounds) == ("lead_agent", "zh", 5)
-
-
-def test_only_the_end_of_a_searchers_prompt_changes_with_the_time() -> None:
-    one, other = (SearchAgent(models=nobody(), clock=Still(when)).build_system_prompt() for when in (0, 10**9))
-    assert one.partition("<system_time>")[0] == other.partition("<system_time>")[0]
-    assert list(sections(one))[-1] == "system_time"
-    assert sections(one)["system_time"] == "1970-01-01 00:00 UTC"
-
-
 @pytest.mark.parametrize(
     ("content", "answer"),
     [
@@ -261,11 +232,6 @@ def test_only_the_end_of_a_searchers_prompt_changes_with_the_time() -> None:
 def test_an_answer_always_stands_in_its_tag_and_none_becomes_the_last_result(content: str, answer: str) -> None:
     history = [{"role": "tool", "content": "first"}, {"role": "tool", "content": "last"}, {"role": "assistant"}]
     assert SearchAgent(models=nobody()).format_final_response(content, history) == answer
-
-
-def test_a_crawlers_prompt_never_changes() -> None:
-    one, other = (CrawlAgent(models=nobody(), clock=Still(when)) for when in (0, 10**12))
-    assert one.build_system_prompt() == other.build_system_prompt({"artifacts_inventory": "x"})
 
 
 def test_an_answer_always_stands_in_its_tag() -> None:
@@ -286,8 +252,3 @@ def test_an_answer_always_stands_in_its_tag() -> None:
 )
 def test_a_context_is_shown_whatever_its_form(value: object, shown: str) -> None:
     assert listed(value) == shown
-
-
-def test_a_text_stays_readable_and_has_no_tags() -> None:
-    assert defused("a && b > c <d>") == "a && b > c &lt;d>"
-    assert line("two\n\n  lines") == "two lines"

@@ -111,15 +111,6 @@ async def test_everybody_in_a_team_is_told_what_it_would_be_told_alone_and_then_
     assert "Find it." in searcher.messages[1].content
 
 
-async def test_a_searcher_that_never_has_enough_must_answer_after_its_three_searches() -> None:
-    searches = [act("web_search", query=f"oolong {number}") for number in range(3)]
-    script = {"lead_agent": [ask("search_agent", "Find it."), "Done."], "search_agent": [*searches, FOUND]}
-    model, world = play(script), World()
-    await perform(model, world)
-    assert len(world.queries) == 3
-    assert "the limit" in of(model, "search_agent")[-1].messages[-1].content
-
-
 OOLONG = "<title>Oolong</title><p>Oolong is half fermented, somewhere between green tea and black tea.</p>"
 
 

@@ -15,12 +15,13 @@ from greenroom.app.designs.artifactflow.base import (
     AgentConfig,
     AgentResponse,
     BaseAgent,
+    ExecutionMetrics,
     StreamEvent,
     StreamEventType,
+    merge_agent_response_to_state,
 )
 from greenroom.app.designs.artifactflow.crawl import CrawlAgent
 from greenroom.app.designs.artifactflow.lead import LeadAgent
-from greenroom.app.designs.artifactflow.memory import ExecutionMetrics, merge_agent_response_to_state
 from greenroom.app.designs.artifactflow.search import SearchAgent
 
 __all__ = [

@@ -6,8 +6,9 @@ are counted and sub-agents are called. `BaseAgent.stream` is a single execution,
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
@@ -19,6 +20,7 @@ from greenroom.app.clock import SystemClock
 from greenroom.core.base.clock import Clock, Millis
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId, StepId, ThreadId
+from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Live
 from greenroom.core.ports.model import (
     ChatMessage,
@@ -296,3 +298,40 @@ def wrapped(tag: str, content: str, history: Iterable[Mapping[str, object]]) -> 
 def _item(one: object) -> str:
     fields = one.items() if isinstance(one, Mapping) else ()
     return "; ".join(f"{line(name)}: {line(value)}" for name, value in fields) or line(one)
+
+
+def merge_agent_response_to_state(state: MutableMapping[str, Any], agent: str, response: AgentResponse) -> None:
+    """Keep a turn in the agent's own memory: exchanges are appended, the last response is replaced."""
+    memories = state.setdefault("agent_memories", {})
+    memory = memories.setdefault(agent, {"tool_interactions": [], "last_response": {}, "tool_round_count": 0})
+    if response.tool_interactions:
+        memory["tool_interactions"] = [*memory["tool_interactions"], *response.tool_interactions]
+    memory["last_response"] = {
+        "success": response.success,
+        "content": response.content,
+        "tool_calls": response.tool_calls,
+        "metadata": response.metadata,
+        "reasoning": response.reasoning_content,
+    }
+    if response.routing is not None and response.routing.get("type") == "tool_call":
+        memory["tool_round_count"] += 1
+
+
+@dataclass(kw_only=True)
+class ExecutionMetrics:
+    """What a run took: kept by the graph, never in an agent's memory."""
+
+    started: float = field(default_factory=time.monotonic)
+    executions: dict[str, int] = field(default_factory=dict)
+    tokens: dict[str, int] = field(default_factory=dict)
+
+    def record(self, agent: str, usage: Data | None) -> None:
+        """One execution."""
+        self.executions[agent] = self.executions.get(agent, 0) + 1
+        spent = sum(value for value in (usage or {}).values() if isinstance(value, int))
+        self.tokens[agent] = self.tokens.get(agent, 0) + spent
+
+    @property
+    def seconds(self) -> float:
+        """Since it began."""
+        return time.monotonic() - self.started

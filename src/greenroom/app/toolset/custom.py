@@ -1,28 +1,48 @@
-"""Tools and callbacks of a workspace from files, packages and MCP servers: what may be used, and why not the rest."""
+"""Tools and callbacks of a workspace from files, packages and MCP servers: what may be used, and why not the rest.
+
+Files of the person and of a trusted project are run here as modules, exactly as they were read. Callbacks hear of every
+tool call, each in a thread of its own.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
+import importlib.util
 import inspect
+import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from copy import deepcopy
 from functools import partial
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from types import ModuleType
-from typing import Final, TypeVar, cast, get_args
+from types import CodeType, ModuleType
+from typing import Final, TypeAlias, TypeVar, cast, get_args
 
 from greenroom.abilities.protocols.calls import BadSchema, faults
 from greenroom.app.functions import Tool, as_text, group_of, refuse_name
-from greenroom.app.mcp_servers import equipment_of, meet
+from greenroom.app.mcp import equipment_of, meet
 from greenroom.app.settings.home import config_folder
 from greenroom.app.settings.layers import load
 from greenroom.app.settings.schema import Settings
-from greenroom.app.threads import in_thread
-from greenroom.app.toolset.callbacks import Callback, Callbacks
-from greenroom.app.toolset.modules import Broken, load_module
+from greenroom.app.threads import Ended, aside, in_thread
 from greenroom.app.toolset.toolbox import Equipment, together
 from greenroom.app.toolset.toolset import toolbox_of
-from greenroom.app.trust import FOLDERS, Kind, Script, Trusted, brought, own_ledger, own_scripts, project_scripts
+from greenroom.app.trust import (
+    FOLDERS,
+    Broken,
+    Kind,
+    Script,
+    Trusted,
+    brought,
+    own_ledger,
+    own_scripts,
+    project_scripts,
+)
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Bench, Outcome
@@ -181,40 +201,32 @@ def of_packages() -> tuple[list[ToolExecutor], list[str]]:
     """All tools, and what is wrong with entry points that give none. Who installed a package has agreed to it."""
     found: list[ToolExecutor] = []
     troubles: list[str] = []
-    for one in sorted(entry_points(group=GROUP), key=lambda one: one.name):
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        package = entry.dist.name if entry.dist is not None else entry.value
         try:
-            found += _of(one)
+            found += _given_by_entry(entry, f"package:{package}")
         except WorldFault as fault:
             troubles.append(
-                f"The package {_package(one)!r} gives tools under {one.name!r}, which cannot be used: "
+                f"The package {package!r} gives tools under {entry.name!r}, which cannot be used: "
                 f"{str(fault).rstrip('.')}. It is left out; update or uninstall it."
             )
     return found, troubles
 
 
-def _of(one: EntryPoint) -> list[ToolExecutor]:
+def _given_by_entry(entry: EntryPoint, source: str) -> list[ToolExecutor]:
+    """The tools of an entry point: a tool, or a function that gives one or several; `WorldFault` if it fails."""
     try:
-        return _packages_given(one)
+        given: object = entry.load()
+        if not isinstance(given, Tool) and not has_form(given):
+            if not callable(given):
+                raise WorldFault(f"{type(given).__name__} is neither a tool nor a function that gives tools")
+            given = given()
+        is_one = isinstance(given, Tool) or has_form(given) or not isinstance(given, Iterable)
+        return made([given] if is_one else cast("Iterable[object]", given), source)
     except WorldFault:
         raise
     except (Exception, SystemExit) as error:
         raise WorldFault(f"{type(error).__name__}: {error}") from error
-
-
-def _packages_given(one: EntryPoint) -> list[ToolExecutor]:
-    thing = one.load()
-    source = f"package:{_package(one)}"
-    if isinstance(thing, Tool) or has_form(thing):
-        return made([thing], source)
-    if not callable(thing):
-        raise WorldFault(f"{type(thing).__name__} is neither a tool nor a function that gives tools")
-    given = cast("Callable[[], object]", thing)()
-    several = isinstance(given, Iterable) and not isinstance(given, Tool) and not has_form(given)
-    return made(cast("Iterable[object]", given) if several else [given], source)
-
-
-def _package(one: EntryPoint) -> str:
-    return one.dist.name if one.dist is not None else one.value
 
 
 FACTORIES: Final = ("get_after_tool_call_cb", "register_after_tool_call_cb")
@@ -358,3 +370,139 @@ async def meet_servers(root: Path) -> tuple[str, ...]:
 def _agreed(root: Path) -> tuple[Settings, Trusted]:
     """The person's settings there, and what they have agreed to."""
     return load({}, os.environ, root).settings, own_ledger().trusted(root)
+
+
+PREFIX: Final = "greenroom_files_"
+
+
+def load_module(path: Path, beside: Mapping[str, bytes]) -> ModuleType:
+    """The module of a file; `Broken` when it cannot be run.
+
+    `beside` is what was read in its folder, by file name, its own text too. Exactly that is run, whatever the files
+    say by now, and it is all that can be imported from beside it (`from . import …`). Other bytes make other modules,
+    so a file runs once as long as its folder stays the same.
+    """
+    whole = hashlib.sha256(str(path.parent).encode(errors="surrogateescape"))
+    for name, text in sorted(beside.items()):
+        whole.update(f"\0{name}\0{len(text)}\0".encode(errors="surrogateescape") + text)
+    package = f"{PREFIX}{whole.hexdigest()[:32]}"
+    if package not in sys.modules:
+        made = sys.modules[package] = ModuleType(package)
+        made.__path__ = []  # nothing of it is looked for on the disk
+        sys.meta_path.insert(0, _FilesRead(package, path.parent, dict(beside)))
+    name = f"{package}.{_module_name(path.name)}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.loader is None:
+        raise Broken(path, "is not a Python file")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)  # dataclasses look for their module there
+    try:
+        spec.loader.exec_module(module)
+        return module
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        line = getattr(error, "lineno", None)
+        where = f" in line {line}" if line else ""
+        raise Broken(path, f"cannot be run: {type(error).__name__}{where}: {error}") from error
+
+
+def _module_name(file: str) -> str:
+    return file.removesuffix(".py").replace(".", "_")
+
+
+class _FilesRead(MetaPathFinder):
+    """Finds the files of one folder as they were read, as the modules of a package."""
+
+    def __init__(self, package: str, folder: Path, files: Mapping[str, bytes]) -> None:
+        self._package = package
+        self._files = {_module_name(name): (folder / name, files[name]) for name in files}
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:
+        """The module of this name, if it is one of them."""
+        package, _, name = fullname.partition(".")
+        if package != self._package or name not in self._files:
+            return None
+        file, source = self._files[name]
+        return importlib.util.spec_from_file_location(fullname, file, loader=_Source(fullname, file, source))
+
+
+class _Source(SourceFileLoader):
+    """Runs what was read. Compiled code that lies beside a file is never run: no person has read that."""
+
+    def __init__(self, name: str, path: Path, source: bytes) -> None:
+        super().__init__(name, str(path))
+        self._source = source
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self._source, self.path)
+
+    def get_data(self, path: str) -> bytes:
+        """What was read, for a traceback that shows the text of a module."""
+        return self._source if path == self.path else super().get_data(path)
+
+
+Callback: TypeAlias = Callable[[Mapping[str, object]], object]
+
+SECONDS: Final = 5.0
+"""How long one of them is waited for."""
+
+
+class Callbacks:
+    """All callbacks, told one after the other. Each runs in a thread and has a copy of its own.
+
+    One that fails, or does not end, is told of in the log of the program, and costs nobody anything. As long as it has
+    not ended it hears of nothing more.
+    """
+
+    def __init__(self, callbacks: Iterable[Callback] = (), seconds: float = SECONDS) -> None:
+        self._callbacks = tuple(callbacks)
+        self._seconds = seconds
+        self._going: dict[int, asyncio.Future[Ended]] = {}
+
+    async def __call__(self, step: Step, outcome: Outcome) -> None:
+        """Tell all of them of a call that was made."""
+        await self.tell(told_of(step, outcome), step.work.executor)
+
+    async def tell(self, told: Mapping[str, object], after: str) -> None:
+        """Tell all of them; `after` is what this is about, in a word."""
+        log = logging.getLogger(__name__)
+        for number, callback in enumerate(self._callbacks):
+            going = self._going.get(number)
+            if going is not None and not going.done():
+                log.warning("%s is not told of %s: it has not ended yet", _name(callback), after)
+                continue
+            thread = self._going[number] = aside(partial(_called, callback, deepcopy(dict(told))))
+            await asyncio.wait({thread}, timeout=self._seconds)
+            if not thread.done():
+                late = "%s has not ended %g seconds after %s: nobody waits for it any more"
+                log.warning(late, _name(callback), self._seconds, after)
+            elif thread.result().error is not None:
+                log.error("%s failed after %s", _name(callback), after, exc_info=thread.result().error)
+
+
+def _called(callback: Callback, told: Mapping[str, object]) -> None:
+    """A coroutine gets a loop of its own: on the house's one it could hold everybody up."""
+    said = callback(told)
+
+    async def awaited() -> None:
+        await cast("Awaitable[object]", said)
+
+    if inspect.isawaitable(said):
+        asyncio.run(awaited())
+
+
+def _name(callback: Callback) -> str:
+    return f"The callback {getattr(callback, '__qualname__', type(callback).__name__)!r}"
+
+
+def told_of(step: Step, outcome: Outcome) -> Mapping[str, object]:
+    """What a callback is told."""
+    return {
+        "agent": step.agent_id,
+        "tool": step.work.executor,
+        "arguments": dict(step.work.instruction_content or {}),
+        "state": outcome.state,
+        "output": str((outcome.result or {}).get("output", "")),
+        "error": outcome.error,
+    }
