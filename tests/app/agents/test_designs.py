@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from greenroom.abilities.tools.tool import DEFAULT
 from greenroom.app.agents.specs import agents_config
-from greenroom.app.toolset.toolbox import DEFAULT
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.state.spec import AgentSpec, Cooperation
 from tests.app.agents.folders import Folders, written

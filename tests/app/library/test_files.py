@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from greenroom import Agent, Asked, Greenroom, ModelRequest, Refused, WorldFault, tool
-from greenroom.app.mcp import brought_servers
+from greenroom.app.toolset.mcp import brought_servers
 from greenroom.app.trust import brought_by, own_ledger
 from tests.abilities.skills.talks import Answer, Played, calls, says
 from tests.adapters.mcp.running import marked, until

@@ -15,7 +15,8 @@ import pytest
 from pydantic import BaseModel
 
 from greenroom import Agent, AgentSpec, Bench, Context, EventBus, Greenroom, Turn, WorldFault, tool
-from greenroom.app.toolset.toolbox import DEFAULT, Toolbox
+from greenroom.abilities.tools.tool import DEFAULT
+from greenroom.app.toolset.toolbox import Toolbox
 from greenroom.app.toolset.toolset import toolbox_of
 from greenroom.core.base.records import encode
 from tests.abilities.skills.talks import Answer, Played, calls, in_order, says

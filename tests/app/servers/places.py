@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from greenroom.adapters.mcp.client import Patience
-from greenroom.app.mcp import Found, OwnFile, Seen, equipment_of, look, servers_in, surroundings
 from greenroom.app.settings.layers import load
 from greenroom.app.settings.schema import Settings
+from greenroom.app.toolset.mcp import Found, OwnFile, Seen, equipment_of, look, servers_in, surroundings
 from greenroom.app.toolset.toolbox import Equipment
 from greenroom.app.trust import Brought
 from tests.adapters.mcp.running import RAW, TOKEN

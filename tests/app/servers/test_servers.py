@@ -16,9 +16,9 @@ from greenroom.adapters.mcp.catalogue import Listed
 from greenroom.adapters.mcp.client import Patience
 from greenroom.adapters.mcp.configuration import masked
 from greenroom.adapters.mcp.tool import McpTool
-from greenroom.app import mcp as module
-from greenroom.app.mcp import LONGEST_FILE as LONGEST
-from greenroom.app.mcp import (
+from greenroom.app.toolset import mcp as module
+from greenroom.app.toolset.mcp import LONGEST_FILE as LONGEST
+from greenroom.app.toolset.mcp import (
     Found,
     brought_servers,
     meet,
@@ -254,7 +254,7 @@ async def test_nothing_of_the_sdk_is_loaded_to_know_the_tools(place: Place) -> N
     program = (
         "import os, sys\n"
         "from pathlib import Path\n"
-        "from greenroom.app.mcp import equipment_of\n"
+        "from greenroom.app.toolset.mcp import equipment_of\n"
         "from greenroom.app.settings.layers import load\n"
         "root = Path(sys.argv[1])\n"
         "found = equipment_of(root, os.environ, load({}, os.environ, root).settings, lambda _: False)\n"

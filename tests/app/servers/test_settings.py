@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.mcp import OwnFile, Wanted, with_server, without_server
+from greenroom.app.toolset.mcp import OwnFile, Wanted, with_server, without_server
 from greenroom.core.base.errors import Refused, WorldFault
 
 TABLE = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 import msgspec
 
@@ -18,6 +18,24 @@ from greenroom.core.rules.intents import NeedToolDecision
 from greenroom.core.state.spec import Group
 from greenroom.core.state.step import Effect, Step, StepType, Terms
 from greenroom.core.state.world import World
+
+ALWAYS: Final = ("read_output",)
+"""Tools that every agent with a tool has: a result may be long."""
+
+DEFAULT: Final = (
+    "read_code",
+    "list_files",
+    "search_files",
+    "patch",
+    "rewrite",
+    "execute_script",
+    "command_output",
+    "stop_command",
+    "web_search",
+    "web_fetch",
+    "ask_user",
+)
+"""Tools of an agent that names none: enough for most work."""
 
 
 def make_card(

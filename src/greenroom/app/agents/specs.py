@@ -15,9 +15,9 @@ from typing import Final, Literal, TypeAlias, cast, get_args
 from greenroom.abilities.protocols.calls import BadSchema, faults
 from greenroom.abilities.protocols.outcome import ProtocolName
 from greenroom.abilities.skills.talk.endings import CAP
+from greenroom.abilities.tools.tool import DEFAULT
 from greenroom.app.settings.schema import meant, short
 from greenroom.app.settings.values import Reader, Unfit, count, delay, number, one_of, text
-from greenroom.app.toolset.toolbox import DEFAULT
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, encode, evolve, record
 from greenroom.core.base.text import UNSEEN

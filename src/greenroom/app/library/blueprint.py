@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, cast, get_args
 
+from greenroom.abilities.tools.tool import DEFAULT
 from greenroom.app.agents import specs as values
 from greenroom.app.agents.specs import EDITS, MANY, versioned, without_edits
 from greenroom.app.functions import Shape, Tool, shape_of
 from greenroom.app.library.results import T
 from greenroom.app.settings.schema import meant
 from greenroom.app.settings.values import Reader, Unfit
-from greenroom.app.toolset.toolbox import DEFAULT
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.model import Model

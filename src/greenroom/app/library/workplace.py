@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from greenroom.abilities.skills.talking import talking
 from greenroom.abilities.tools.read_output import FindStep, ReadOutput
+from greenroom.abilities.tools.tool import ALWAYS
 from greenroom.app.conversation.kits import Hands as AnyHands
 from greenroom.app.conversation.start import Cast
 from greenroom.app.functions import Misfit, Tool
@@ -28,7 +29,7 @@ from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.app.toolset.policy import Confirmed, Confirming, persons_rules, policy_for, project_rules
 from greenroom.app.toolset.redaction import Redaction
 from greenroom.app.toolset.sandbox import Walls
-from greenroom.app.toolset.toolbox import ALWAYS, Equipment, Toolbox, together
+from greenroom.app.toolset.toolbox import Equipment, Toolbox, together
 from greenroom.app.toolset.toolset import Hands, toolbox_of
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId

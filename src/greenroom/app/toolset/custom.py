@@ -25,11 +25,11 @@ from typing import Final, TypeAlias, TypeVar, cast, get_args
 
 from greenroom.abilities.protocols.calls import BadSchema, faults
 from greenroom.app.functions import Tool, as_text, group_of, refuse_name
-from greenroom.app.mcp import equipment_of, meet
 from greenroom.app.settings.home import config_folder
 from greenroom.app.settings.layers import load
 from greenroom.app.settings.schema import Settings
 from greenroom.app.threads import Ended, aside, in_thread
+from greenroom.app.toolset.mcp import equipment_of, meet
 from greenroom.app.toolset.toolbox import Equipment, together
 from greenroom.app.toolset.toolset import toolbox_of
 from greenroom.app.trust import (

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator,
 from difflib import get_close_matches
 from typing import TypeAlias
 
+from greenroom.abilities.tools.tool import ALWAYS, DEFAULT
 from greenroom.app.kit import Closing
 from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.base.records import evolve, record
@@ -17,24 +18,6 @@ from greenroom.core.state.step import Step
 
 After: TypeAlias = Callable[[Step, Outcome], Awaitable[None]]
 """Who hears of a call that was made."""
-
-ALWAYS = ("read_output",)
-"""What everybody has who has any tool at all: what a tool says may be long."""
-
-DEFAULT = (
-    "read_code",
-    "list_files",
-    "search_files",
-    "patch",
-    "rewrite",
-    "execute_script",
-    "command_output",
-    "stop_command",
-    "web_search",
-    "web_fetch",
-    "ask_user",
-)
-"""What does for most work."""
 
 
 class Toolbox:

@@ -13,7 +13,9 @@ from typing import Annotated, Final, TypeAlias
 import typer
 from rich.text import Text
 
-from greenroom.app.mcp import (
+from greenroom.app.settings.layers import user_file
+from greenroom.app.settings.schema import Settings
+from greenroom.app.toolset.mcp import (
     Found,
     Known,
     Listings,
@@ -27,8 +29,6 @@ from greenroom.app.mcp import (
     servers_in,
     surroundings,
 )
-from greenroom.app.settings.layers import user_file
-from greenroom.app.settings.schema import Settings
 from greenroom.app.trust import own_ledger
 from greenroom.cli.context import Invocation, command, refused
 from greenroom.cli.exit_codes import Exit

@@ -9,7 +9,7 @@ from typing import Final
 
 from rich.text import Text
 
-from greenroom.app.mcp import brought_servers
+from greenroom.app.toolset.mcp import brought_servers
 from greenroom.app.trust import Brought, Ledger, Standing, brought_by, own_ledger
 from greenroom.app.workspace import current_folder
 from greenroom.cli.context import Invocation, command
