@@ -18,7 +18,7 @@ from greenroom.adapters.git.journal import Paper
 from greenroom.adapters.git.process import Answer, Git, fault_of
 from greenroom.adapters.git.repository import Repository
 from greenroom.adapters.git.workspace import GitWorkspace
-from greenroom.adapters.git.worktrees import GitWorktrees
+from greenroom.adapters.git.worktree import GitWorktrees
 from greenroom.core.ports.workspace import Applied, Clashes, WorkspaceFault
 from tests.adapters.git.person import Person, opened, worked
 from tests.adapters.git.shapes import edit, plain

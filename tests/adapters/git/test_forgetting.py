@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.git.worktrees import GitWorktrees
-from greenroom.core.ports.workspace import SCRATCH, Applied, Clashes, Kept, WorkspaceFault
-from greenroom.core.ports.worktrees import Standing
+from greenroom.adapters.git.worktree import GitWorktrees
+from greenroom.core.ports.workspace import SCRATCH, Applied, Clashes, Kept, Standing, WorkspaceFault
 from tests.adapters.git.person import Person, got, opened, put, worked
 
 

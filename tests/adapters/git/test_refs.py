@@ -78,7 +78,10 @@ async def test_a_step_and_a_throw_away_worktree_start_git_a_few_times(
     made = await worked(worktree)
     scratch = await workspace.open("r1", "scratch", made.commit)
     await scratch.view()
-    assert [words.split()[0] for words in asked] == ["ls-files", "update-index", "write-tree", "read-tree"]
+    assert [words.split()[0] for words in asked] == [
+        *("ls-files", "update-index", "write-tree", "update-ref"),
+        *("worktree", "read-tree"),
+    ]
     assert person.git("worktree", "list", "--porcelain").count("\nlocked greenroom run r1\n") == 2
 
 

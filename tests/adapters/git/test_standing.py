@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.git.worktrees import GitWorktrees
-from greenroom.core.ports.worktrees import Standing
+from greenroom.adapters.git.worktree import GitWorktrees
+from greenroom.core.ports.workspace import Standing
 from tests.adapters.git.person import Person, opened, put, worked
 from tests.adapters.git.shapes import plain
 

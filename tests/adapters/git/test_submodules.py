@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.git.worktrees import GitWorktrees
+from greenroom.adapters.git.worktree import GitWorktrees
 from greenroom.core.ports.workspace import LeftOut, Snapshot, Worktree
 from tests.adapters.git.person import Person, opened, put, worked
 from tests.adapters.git.shapes import SHAPES

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.git.apply import is_here, set_entries
+from greenroom.adapters.git.apply import is_here, tree_with
 from greenroom.adapters.git.journal import Paper, State, papers
 from greenroom.adapters.git.refs import commit_tree, is_ancestor, mark_of, trailers_of, value_of
 from greenroom.adapters.git.repository import Repository
@@ -96,30 +96,30 @@ def _read_text(root: Path, path: str) -> bytes:
 
 async def _followed(repository: Repository, commit: str, spot: Spot, since: str = "") -> Origin | None:
     """Where a line is from, followed from the file as it is now through this commit; None if it is not in that."""
-    now = await _on_top(repository, commit, spot)
-    found = await _blamed(repository, f"{since}{now}", spot.path, spot.line)
-    return None if found is None or found.commit == now else found
+    now = await _commit_on_top(repository, commit, spot)
+    words = ("blame", "--porcelain", "-L", f"{spot.line},{spot.line}", f"{since}{now}", "--", spot.path)
+    said = await repository.plain.tried(*words)
+    if said.code or said.out.startswith(now.encode()):
+        return None
+    first, *rest = os.fsdecode(said.out).split("\n")
+    found, number = first.split(" ")[:2]
+    name = next((row.removeprefix("filename ") for row in rest if row.startswith("filename ")), spot.path)
+    path = spot.path if name.startswith('"') else name  # in quotes git writes a tab, a quote … in a name
+    return Origin(commit=found, path=path, line=int(number), boundary="boundary" in rest)
 
 
-async def _on_top(repository: Repository, commit: str, spot: Spot) -> str:
+async def _commit_on_top(repository: Repository, commit: str, spot: Spot) -> str:
     """A commit that follows this one with the file as it is now, but for what git may have changed on the way."""
     name = f"{commit}:{spot.path}"
     last = (await repository.objects.contents([name]))[name] if await repository.objects.find(name) else spot.content
-    content = _kept_like(last, spot.content)
+    content = spot.content  # with the line ends of the last one: git may have others in files than in its commits
+    if b"\r\n" not in last:
+        content = content.replace(b"\r\n", b"\n")
+    elif b"\r\n" not in content:
+        content = content.replace(b"\n", b"\r\n")
     blob = await repository.write("blob", content)
-    with repository.temporary() as folder:
-        git = repository.on(repository.root, folder / "index")
-        await git.ask("read-tree", commit)
-        await set_entries(repository, git, {spot.path: State(kind="file", blob=blob)})
-        tree = await git.text("write-tree", "--missing-ok")
+    tree = await tree_with(repository, commit, {spot.path: State(kind="file", blob=blob)})
     return await commit_tree(repository, tree, commit, "now")
-
-
-def _kept_like(other: bytes, content: bytes) -> bytes:
-    """With the line ends of another: git may have others in files than in its commits."""
-    if b"\r\n" in other:
-        return content if b"\r\n" in content else content.replace(b"\n", b"\r\n")
-    return content.replace(b"\r\n", b"\n")
 
 
 async def _works(repository: Repository, here: Spot, found: Origin | None) -> list[Work]:
@@ -152,17 +152,6 @@ async def _may_be_of(repository: Repository, paper: Paper, found: Origin | None)
     if found is not None and await is_ancestor(repository, found.commit, paper.base):
         return False
     return not paper.commit or not await is_here(repository, paper.commit)
-
-
-async def _blamed(repository: Repository, revision: str, path: str, line: int) -> Origin | None:
-    said = await repository.plain.tried("blame", "--porcelain", "-L", f"{line},{line}", revision, "--", path)
-    if said.code:
-        return None
-    first, *rest = os.fsdecode(said.out).split("\n")
-    commit, number = first.split(" ")[:2]
-    name = next((row.removeprefix("filename ") for row in rest if row.startswith("filename ")), path)
-    found = path if name.startswith('"') else name  # in quotes git writes a tab, a quote … in a name
-    return Origin(commit=commit, path=found, line=int(number), boundary="boundary" in rest)
 
 
 async def _message(repository: Repository, commit: str) -> str:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from greenroom.adapters.git.files import disk_faults, has_content, write_whole
-from greenroom.adapters.git.objects import Memory, ObjectReader, RefWriter, write_object
+from greenroom.adapters.git.objects import Memory, ObjectReader, write_object
 from greenroom.adapters.git.process import OLDEST, PATH, Git, checked, hardened, program_of
 from greenroom.core.base.records import record
 from greenroom.core.ports.workspace import WorkspaceFault
@@ -64,6 +64,14 @@ class Layout:
         """A name for what we keep about it."""
         plain = re.sub(r"[^A-Za-z0-9_-]+", "-", self.root.name).strip("-")[:32] or "root"
         return f"{plain}-{hashlib.sha256(str(self.root).encode(errors='surrogateescape')).hexdigest()[:12]}"
+
+
+OWN: Final = "own.git"
+
+
+def own_layout(root: Path, folder: Path) -> Layout:
+    """A repository of ours in `folder`, for files in `root` that are in none."""
+    return Layout(root=root, git=folder / OWN, common=folder / OWN, own=True)
 
 
 def locate(folder: Path, *, home: Path | None = None) -> Layout | None:
@@ -124,7 +132,6 @@ class GitConfig:
     attributes: str = ""
     hooks_path: str = ""
     named: bool = False
-    reftable: bool = False
 
 
 async def read_config(git: Git, env: Mapping[str, str]) -> GitConfig:
@@ -146,7 +153,6 @@ async def read_config(git: Git, env: Mapping[str, str]) -> GitConfig:
         excludes=_config_path(told.get("core.excludesfile"), own / "ignore", home),
         attributes=_config_path(told.get("core.attributesfile"), own / "attributes", home),
         hooks_path=told.get("core.hookspath", ""),
-        reftable=told.get("extensions.refstorage", "files").lower() != "files",
         named=bool(told.get("user.name") and told.get("user.email")) or all(env.get(name) for name in WHO),
     )
 
@@ -173,7 +179,6 @@ class Repository:
         self._program = program
         self._git = folder / "git"
         self.objects = ObjectReader(self.refs)
-        self.ref_writer = RefWriter(self.refs)
         self.memory = Memory()
 
     @classmethod

@@ -75,11 +75,6 @@ class Found:
     left_out: tuple[LeftOut, ...]
 
 
-async def is_taken(repository: Repository, run: str) -> bool:
-    """Whether this run has a snapshot."""
-    return bool(await value_of(repository, base_ref(run)))
-
-
 async def take_snapshot(
     repository: Repository, run: str, *, largest: int = LARGEST, secret: Named = nothing
 ) -> Snapshot:

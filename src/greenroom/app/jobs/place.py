@@ -14,7 +14,7 @@ from platformdirs import user_cache_path
 
 from greenroom.adapters.git.repository import locate
 from greenroom.adapters.git.workspace import GitWorkspace, is_known
-from greenroom.adapters.git.worktrees import GitWorktrees
+from greenroom.adapters.git.worktree import GitWorktrees
 from greenroom.app.conversation.typed import is_secret
 from greenroom.app.jobs.verdict import COMMIT, WHY_LEFT, one_line
 from greenroom.app.settings.home import home_folder
@@ -24,9 +24,19 @@ from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import record
 from greenroom.core.ports.sandbox import Shown
-from greenroom.core.ports.workspace import SCRATCH, Clashes, Diff, Kept, Lent, Snapshot, WorkspaceFault, Worktree
+from greenroom.core.ports.workspace import (
+    SCRATCH,
+    Clashes,
+    Diff,
+    Kept,
+    Lent,
+    Snapshot,
+    Standing,
+    WorkspaceFault,
+    Worktree,
+    Worktrees,
+)
 from greenroom.core.ports.workspace import Workspace as WorkspacePort
-from greenroom.core.ports.worktrees import Standing, Worktrees
 from greenroom.core.state.step import Step
 from greenroom.core.state.team import Team
 
