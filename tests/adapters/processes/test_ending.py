@@ -1,4 +1,4 @@
-"""Whoever ends a guard or the warden, and wherever the system helps little: nothing gets away, or that is said."""
+"""Whoever ends a guard or the supervisor, and wherever the system helps little: nothing gets away, or that is said."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from greenroom.adapters.processes.job import Job, OutputPipe
-from greenroom.adapters.processes.warden.guard import Asked
+from greenroom.adapters.processes.supervisor import Asked
 from greenroom.core.ports.commands import Command
 from tests.adapters.processes.running import commands_in
 from tests.conformance.running import daemon, marked, ran, shell, until_gone, with_daemon
@@ -51,22 +51,22 @@ async def test_a_command_that_stops_its_guard_does_not_get_away(
         await until_gone("frozen")
 
 
-async def test_a_command_that_kills_the_warden_ends_and_the_next_one_is_run(tmp_path: Path) -> None:
+async def test_a_command_that_kills_the_supervisor_ends_and_the_next_one_is_run(tmp_path: Path) -> None:
     async with commands_in(tmp_path) as commands:
         script = "setsid sleep 600 & kill -9 $(ps -o ppid= -p $PPID); sleep 600"
-        made = await ran(commands, shell(script, token="warden"))
+        made = await ran(commands, shell(script, token="supervisor"))
         assert made.ended.how == "cancelled"
-        assert marked("warden") == []
+        assert marked("supervisor") == []
         assert (await ran(commands, shell("echo fine"))).text == "fine\n"
 
 
 PLAINER = (
     "import sys; sys.path.append(sys.argv[1]); "
-    "from greenroom.adapters.processes.warden import guard, processes; "
-    "{change}; guard.main(int(sys.argv[2]))"
+    "from greenroom.adapters.processes import family, supervisor; "
+    "{change}; supervisor.main(int(sys.argv[2]))"
 )
-WITHOUT_PRCTL = PLAINER.format(change="processes.prctl = lambda *_: False")
-WITHOUT_LISTS = PLAINER.format(change="processes.Path.exists = lambda _: False")
+WITHOUT_PRCTL = PLAINER.format(change="family.prctl = lambda *_: False")
+WITHOUT_LISTS = PLAINER.format(change="family.Path.exists = lambda _: False")
 
 
 async def test_without_help_of_the_system_the_process_group_is_ended_and_that_is_said(

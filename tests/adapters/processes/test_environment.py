@@ -33,11 +33,11 @@ async def test_no_secret_reaches_a_command_nor_whoever_looks_after_it(tmp_path: 
     async with commands_in(tmp_path, OWN) as commands:
         theirs = await ran(commands, shell("env; cat /proc/self/environ /proc/$PPID/environ | tr '\\0' '\\n'"))
         above = "ps -o ppid= -p $PPID | xargs -I{} cat /proc/{}/environ | tr '\\0' '\\n'"
-        warden = await ran(commands, shell(above))
+        supervisor = await ran(commands, shell(above))
     assert "HOME=/home/ann" in theirs.text
     assert "planted" not in theirs.text
-    assert "PAGER=cat" in warden.text
-    assert "planted" not in warden.text
+    assert "PAGER=cat" in supervisor.text
+    assert "planted" not in supervisor.text
 
 
 REFUSED = re.findall(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.processes.warden.processes import Family, send, wait
+from greenroom.adapters.processes.family import Family, send, wait
 from tests.conformance.running import until_there
 
 TREE = "sleep 600 & (sleep 600 & sleep 600) & touch up; wait"
@@ -20,7 +20,7 @@ TREE = "sleep 600 & (sleep 600 & sleep 600) & touch up; wait"
 @pytest.fixture
 def family(monkeypatch: pytest.MonkeyPatch) -> Family:
     """One that leaves this process what it is."""
-    monkeypatch.setattr("greenroom.adapters.processes.warden.processes.prctl", lambda *_: False)
+    monkeypatch.setattr("greenroom.adapters.processes.family.prctl", lambda *_: False)
     return Family()
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.processes.plain import PlainCommands
-from greenroom.adapters.workers import processes
+from greenroom.adapters.processes.plain import PlainCommands, birth_of, is_alive
 from greenroom.core.ports.commands import Begun, Command, Commands
 from tests.adapters.processes.running import commands_in
 from tests.conformance.commands import CommandsConformance
@@ -31,14 +30,14 @@ async def test_a_file_that_is_no_program_says_so_in_its_output(tmp_path: Path) -
 
 
 async def test_nothing_is_done_before_it_is_written_down(tmp_path: Path) -> None:
-    commands = PlainCommands(tmp_path, mark=processes.mark)
+    commands = PlainCommands(tmp_path)
     try:
         async with aclosing(commands.run(shell("touch done"))) as events:
             begun = await anext(events)
             assert isinstance(begun, Begun)
             assert begun.mark is not None
-            assert processes.born(int(begun.mark.key)) == begun.mark.before
+            assert birth_of(int(begun.mark.key)) == begun.mark.before
         assert not (tmp_path / "done").exists()
-        assert not processes.alive(int(begun.mark.key))
+        assert not is_alive(int(begun.mark.key))
     finally:
         commands.close()

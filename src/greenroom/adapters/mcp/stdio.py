@@ -20,7 +20,7 @@ from greenroom.adapters.mcp.schemas import one_line
 SOURCES: Final = str(Path(__file__).resolve().parents[3])
 KEEPER: Final = (
     "import sys; sys.path.append(sys.argv[1]); "
-    "from greenroom.adapters.processes.warden.keeper import serve; sys.exit(serve(sys.argv[2], sys.argv[3:]))"
+    "from greenroom.adapters.processes.keeper import serve; sys.exit(serve(sys.argv[2], sys.argv[3:]))"
 )
 PIECE: Final = 64 * 1024
 TAIL: Final = 2_000

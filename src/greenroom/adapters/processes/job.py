@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.processes.warden.guard import GO, STOP, Asked, Ready, Told
+from greenroom.adapters.processes.supervisor import GO, STOP, Asked, Ready, Told
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.commands import Ended, Printed
 
@@ -102,13 +102,13 @@ class OutputPipe:
 ROOM: Final = str(Path(__file__).resolve().parents[3])
 PROGRAM: Final = (
     "import sys; sys.path.append(sys.argv[1]); "
-    "from greenroom.adapters.processes.warden.guard import main; main(int(sys.argv[2]))"
+    "from greenroom.adapters.processes.supervisor import main; main(int(sys.argv[2]))"
 )
 LEAVING: Final = 8.0
 """Seconds that it has to end all that it looks after; it needs a fraction of one."""
 
 
-class WardenProcess:
+class SupervisorProcess:
     """It runs in a session of its own, so that a Ctrl-C in our terminal is ours alone."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
@@ -171,7 +171,7 @@ class Job:
         self._ended: asyncio.Task[Ended] | None = None
 
     @classmethod
-    async def begin(cls, warden: WardenProcess, asked: Asked) -> Job:
+    async def begin(cls, supervisor: SupervisorProcess, asked: Asked) -> Job:
         """Have it stand ready; `WorldFault` when nobody can look after it."""
         ours, theirs = socket.socketpair()
         read, write = os.pipe()
@@ -179,7 +179,7 @@ class Job:
             with suppress(OSError):
                 fcntl.fcntl(read, fcntl.F_SETPIPE_SZ, PIPE)
         try:
-            warden.hand(theirs.fileno(), write)
+            supervisor.hand(theirs.fileno(), write)
         except OSError:
             os.close(read)
             ours.close()
@@ -269,7 +269,7 @@ class Job:
             self._writer.write(word)
 
     async def _hear(self, patience: float) -> Ended:
-        """What the guard tells in the end; one that tells nothing is ended, and the warden ends what it guarded."""
+        """What the guard tells in the end; one that tells nothing is ended, and the supervisor ends what it guarded."""
         told: Told | None = None
         with suppress(TimeoutError, OSError):
             async with asyncio.timeout(patience):
