@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.mcp.catalogue import Catalogue, Change, Listed, changed
-from greenroom.adapters.mcp.client import Patience
+from greenroom.adapters.mcp.client import McpTool, Patience
 from greenroom.adapters.mcp.configuration import masked
-from greenroom.adapters.mcp.tool import McpTool
 from greenroom.app import mcp_servers as module
 from greenroom.app.mcp_servers import LONGEST_FILE as LONGEST
 from greenroom.app.mcp_servers import (

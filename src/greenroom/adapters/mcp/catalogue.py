@@ -184,12 +184,6 @@ class Change:
     diff: str = ""
 
 
-def pin(tools: Iterable[Listed]) -> str:
-    """The hash of a whole set of tools: their names, descriptions and schemas, in whatever order they came."""
-    each = sorted((one.name, digest(one)) for one in tools)
-    return hashlib.sha256(json.dumps(each).encode()).hexdigest()
-
-
 def digest(tool: Listed) -> str:
     """The hash of one tool, of exactly what its server said."""
     said = [tool.name, tool.description, tool.schema, tool.read_only, tool.destructive]

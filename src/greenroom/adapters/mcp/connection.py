@@ -26,7 +26,6 @@ from mcp_types import (
     AudioContent,
     BlobResourceContents,
     CallToolResult,
-    ContentBlock,
     EmbeddedResource,
     ImageContent,
     Implementation,
@@ -43,8 +42,7 @@ from pydantic import ValidationError
 from greenroom.adapters.mcp.catalogue import MOST, Answer, CallLost, LeftOut, Listed, Listing, Part
 from greenroom.adapters.mcp.configuration import Starting
 from greenroom.adapters.mcp.schemas import NOTE, Unfit, one_line, tidy
-from greenroom.adapters.mcp.stdio import Pipes
-from greenroom.adapters.mcp.web import Web
+from greenroom.adapters.mcp.transports import Pipes, Web
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.base.text import seen
@@ -59,15 +57,24 @@ KEPT: Final = 8_000_000
 NOTHING: Final = "It answered with nothing."
 
 
-def told(result: CallToolResult) -> Answer:
+def read_result(result: CallToolResult) -> Answer:
     """The answer as an agent reads it."""
     texts: list[str] = []
     parts: list[Part] = []
     for block in result.content:
-        part = _part(block, KEPT - sum(len(one.data) for one in parts))
-        if part is not None:
-            parts.append(part)
-        texts.append(_block_words(block, part))
+        match block:
+            case TextContent():
+                texts.append(block.text)
+            case ResourceLink():
+                texts.append(f"[link to {one_line(block.uri)}: {one_line(block.name, 80)}, not fetched]")
+            case ImageContent() | AudioContent():
+                part = _part(block.mime_type, block.data, parts)
+                texts.append(f"[{block.type} {part.media_type}, {part.bytes} bytes: it cannot be shown here]")
+            case EmbeddedResource(resource=BlobResourceContents() as file):
+                part, name = _part(file.mime_type or "application/octet-stream", file.blob, parts), one_line(file.uri)
+                texts.append(f"[file {name}, {part.media_type}, {part.bytes} bytes: it cannot be shown here]")
+            case EmbeddedResource():
+                texts.append(f"[file {one_line(block.resource.uri)}]\n{getattr(block.resource, 'text', '')}")
     if result.structured_content is not None and not any(texts):  # servers are asked to say it as a text too
         texts.append(json.dumps(result.structured_content, ensure_ascii=False, indent=1))
     text = bounded("\n".join(one for one in texts if one)) or NOTHING
@@ -82,36 +89,15 @@ def bounded(text: str) -> str:
     return seen(text)
 
 
-def _part(block: ContentBlock, room: int) -> Part | None:
-    match block:
-        case ImageContent() | AudioContent():
-            kind, data = block.mime_type, block.data
-        case EmbeddedResource(resource=BlobResourceContents() as file):
-            kind, data = file.mime_type or "application/octet-stream", file.blob
-        case _:
-            return None
+def _part(kind: str, data: str, parts: list[Part]) -> Part:
+    """Add an image, a recording or a file to the parts; its data as long as there is room."""
+    room = KEPT - sum(len(part.data) for part in parts)
     size = len(data) * 3 // 4 - data[-2:].count("=")
-    return Part(media_type=one_line(kind, 80), bytes=size, data=data if len(data) <= room else "")
+    parts.append(Part(media_type=one_line(kind, 80), bytes=size, data=data if len(data) <= room else ""))
+    return parts[-1]
 
 
-def _block_words(block: ContentBlock, part: Part | None) -> str:
-    match block:
-        case TextContent():
-            return block.text
-        case ImageContent() | AudioContent() if part is not None:
-            return f"[{block.type} {part.media_type}, {part.bytes} bytes: it cannot be shown here]"
-        case ResourceLink():
-            return f"[link to {one_line(block.uri)}: {one_line(block.name, 80)}, not fetched]"
-        case EmbeddedResource() if part is not None:
-            return (
-                f"[file {one_line(block.resource.uri)}, {part.media_type}, {part.bytes} bytes: it cannot be shown here]"
-            )
-        case EmbeddedResource():
-            return f"[file {one_line(block.resource.uri)}]\n{getattr(block.resource, 'text', '')}"
-        case _:
-            return ""
-
-
+SILENT: Final = logging.NullHandler()
 HINTS: Final = ("readOnlyHint", "destructiveHint")
 
 
@@ -318,7 +304,7 @@ class Connection:
             self._calls -= 1
         if isinstance(result, InputRequiredResult):
             return Answer(text="It wants to ask a person something first, which is not possible here.", failed=True)
-        answer = told(result)
+        answer = read_result(result)
         return evolve(answer, text=self._starting.filled.cover(answer.text))
 
     async def alive(self, seconds: float) -> bool:
@@ -351,7 +337,8 @@ class Connection:
     # -------------------------------------------------------------------------------------- the task of its own
 
     async def _live(self) -> None:
-        hush()
+        for name in ("mcp", "client", "httpx2"):  # or Python writes the SDK's complaints on the person's screen
+            logging.getLogger(name).addHandler(SILENT)
         try:
             async with AsyncExitStack() as stack:
                 client = Client(
@@ -426,8 +413,7 @@ class Connection:
 
     def _explained(self, error: BaseException) -> str:
         found = leaves(error)
-        said = next((str(one) for one in found if isinstance(one, WorldFault)), "")
-        if said:
+        if said := next((str(fault) for fault in found if isinstance(fault, WorldFault)), ""):
             return said
         if self._unreached:
             return f"It cannot be reached at {self._server.url}: {self._words(found[0])}."
@@ -448,16 +434,8 @@ def leaves(error: BaseException) -> list[BaseException]:
     return [error]
 
 
-def hush() -> None:
-    """The SDK complains to whoever keeps a log. Where nobody does, Python would write it on the person's screen."""
-    for name in ("mcp", "client", "httpx2"):
-        logger = logging.getLogger(name)
-        if not logger.handlers:
-            logger.addHandler(logging.NullHandler())
-
-
 async def begin(starting: Starting) -> Connection:
-    """A link to this server, which knows us by now."""
+    """A connection to this server, which knows us by now."""
     connection = Connection(starting)
     await connection.begin()
     return connection
