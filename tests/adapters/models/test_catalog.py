@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.adapters.models.catalog import catalog
-from greenroom.adapters.models.catalog import servers as discovery
+from greenroom.adapters.models.catalog import catalog as discovery
 from greenroom.adapters.models.catalog.catalog import (
     Provider,
     Server,
@@ -26,11 +26,11 @@ from greenroom.adapters.models.catalog.catalog import (
     card_of,
     families,
     found,
+    local_servers,
     provider,
     providers,
     split,
 )
-from greenroom.adapters.models.catalog.servers import local_servers
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import whole
 from greenroom.core.ports.model import ModelCard
@@ -428,7 +428,7 @@ async def test_what_lists_no_models_is_no_model_server(serve: Serve, text: str) 
 
 
 async def test_a_server_that_says_too_much_is_none(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(discovery, "LONGEST", 10)
+    monkeypatch.setattr(discovery, "LONGEST_LIST", 10)
     port = await serve(says('{"data": [{"id": "llama3.2"}]}'))
     assert await local_servers(5, environ={**SILENT, "OLLAMA_HOST": f":{port}"}) == ()
 

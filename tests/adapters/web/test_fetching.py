@@ -11,8 +11,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from greenroom.adapters.web import fetching
-from greenroom.adapters.web.exchange import LIMITS, Limits
-from greenroom.adapters.web.fetching import Fetching, Reading
+from greenroom.adapters.web.fetching import LIMITS, Fetching, Limits, Reading
 from greenroom.adapters.web.guard import Guard
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.web import Moved, Page, WebFault, address

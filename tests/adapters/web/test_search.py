@@ -14,8 +14,7 @@ from ddgs.ddgs import DDGS
 from ddgs.exceptions import DDGSException
 
 from greenroom.adapters.web import making
-from greenroom.adapters.web.exchange import LIMITS, Request
-from greenroom.adapters.web.fetching import Fetching
+from greenroom.adapters.web.fetching import LIMITS, Fetching, Request
 from greenroom.adapters.web.guard import Guard
 from greenroom.adapters.web.making import DuckDuckGo, SearXNG, Tavily, asked, results
 from greenroom.core.base.hosts import nothing_closed

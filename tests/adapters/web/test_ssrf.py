@@ -15,8 +15,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from greenroom.adapters.web.exchange import Known
-from greenroom.adapters.web.fetching import Fetching
+from greenroom.adapters.web.fetching import Fetching, Known
 from greenroom.adapters.web.guard import Guard, IPAddress, SystemNetwork, special
 from greenroom.adapters.web.proxy import Proxy, Visit
 from greenroom.core.ports.web import BadAddress, Moved, Page, WebFault, address
