@@ -12,6 +12,7 @@ from http import HTTPStatus
 from typing import Final, Literal
 from urllib.parse import urlencode
 
+from greenroom.adapters.web import DUCKDUCKGO, TAVILY
 from greenroom.adapters.web.fetching import LIMITS, Fetching, Limits, Request, answered, body_of
 from greenroom.adapters.web.guard import Guard, Network
 from greenroom.adapters.web.proxy import USER, Proxy, Visit
@@ -19,7 +20,7 @@ from greenroom.core.base.errors import how_to_install
 from greenroom.core.base.hosts import Closed
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.browser import Gate
-from greenroom.core.ports.web import DUCKDUCKGO, TAVILY, Found, Pages, Search, WebFault, address
+from greenroom.core.ports.web import Found, Pages, Search, WebFault, address
 
 TITLE: Final = 300
 SNIPPET: Final = 1_000

@@ -12,6 +12,7 @@ from greenroom.abilities.skills.talk import voice
 from greenroom.abilities.skills.talk.reply import Reply, answer
 from greenroom.abilities.tools.browser_use import ACTIONS, EVERY, Bounds, BrowserUse, Question, Thought
 from greenroom.adapters.browser.den import FolderAlbum
+from greenroom.adapters.web import DUCKDUCKGO, TAVILY, TAVILY_KEY
 from greenroom.app.settings.keys import saved_keys
 from greenroom.app.settings.schema import BrowserSettings, WebSettings
 from greenroom.core.base.amounts import Amounts
@@ -20,19 +21,7 @@ from greenroom.core.base.hosts import Closed, nothing_closed
 from greenroom.core.ports.browser import Browser, BrowserFault, Gate, Tab
 from greenroom.core.ports.executor import Bench, Live
 from greenroom.core.ports.model import ChatMessage, Model, ModelRequest, Models
-from greenroom.core.ports.web import (
-    DUCKDUCKGO,
-    TAVILY,
-    TAVILY_KEY,
-    Address,
-    Found,
-    Moved,
-    Page,
-    Pages,
-    Search,
-    WebFault,
-    address,
-)
+from greenroom.core.ports.web import Address, Found, Moved, Page, Pages, Search, WebFault, address
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Terms
 from greenroom.core.state.world import World

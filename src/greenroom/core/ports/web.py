@@ -14,11 +14,6 @@ from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.base.hosts import BadHost, Host, host
 from greenroom.core.base.records import evolve, record
 
-DUCKDUCKGO: Final = "html.duckduckgo.com:443"
-TAVILY: Final = "https://api.tavily.com/search"
-TAVILY_KEY: Final = "TAVILY_API_KEY"
-"""Where the searches are that are not a person's own, and the variable in which the key is looked for."""
-
 Scheme = Literal["http", "https"]
 WebReason = Literal[
     "barred",  # an address that nobody is led to
