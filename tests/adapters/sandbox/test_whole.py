@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.processes.plain import NoOutlet, PlainCommands
+from greenroom.adapters.processes.plain import PlainCommands
 from greenroom.adapters.sandbox.bubblewrap import Bubblewrap
 from greenroom.core.ports.commands import Commands
 from greenroom.core.ports.sandbox import Limits, Wall
@@ -199,15 +199,23 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
     writer.close()
 
 
-class Through(NoOutlet):
+class Through:
     """Every command gets out here."""
 
     def __init__(self, place: Path) -> None:
         self._place = place
 
     async def door(self, _: tuple[str, ...]) -> str:
-        """That one."""
         return str(self._place)
+
+    def let(self, _: int, __: tuple[str, ...]) -> None:
+        pass
+
+    def remarks(self, _: int, __: str) -> str:
+        return ""
+
+    def end(self, _: int) -> None:
+        pass
 
 
 async def test_the_one_way_out_leads_to_the_proxy_and_nowhere_else(tmp_path: Path) -> None:

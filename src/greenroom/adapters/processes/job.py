@@ -91,12 +91,8 @@ class OutputPipe:
             self.missing += len(data)
         if self._read > PLENTY:
             self._loop.remove_reader(self._number)
-            self._later = self._loop.call_later(BREATH, self._again)
+            self._later = self._loop.call_later(BREATH, self._loop.add_reader, self._number, self._take)
         self._news.set()
-
-    def _again(self) -> None:
-        if not self._closed:
-            self._loop.add_reader(self._number, self._take)
 
 
 ROOM: Final = str(Path(__file__).resolve().parents[3])
@@ -278,7 +274,15 @@ class Job:
         if told is None:
             self._give_up()
             return Ended(how="lost", contained=False)
-        return _ended(told, contained=self._ready["contained"])
+        code, dead = told["code"], told["dead"]  # where somebody would not die, nobody knows what it still does
+        return Ended(
+            how=told["how"] if dead else "lost",
+            code=code if told["how"] == "exited" else None,
+            signal=-code if code < 0 else 0,
+            seconds=round(told["seconds"], 3),
+            strays=told["strays"],
+            contained=self._ready["contained"] and dead,
+        )
 
     async def _told(self) -> Told | None:
         """The guard's last words. Whoever was cancelled early may not even have heard its first."""
@@ -294,16 +298,3 @@ class Job:
         if self._ready["guard"] and (self._ended is None or not self._ended.done()):
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(self._ready["guard"], signal.SIGKILL)
-
-
-def _ended(told: Told, *, contained: bool) -> Ended:
-    """What is told, as the port says it. Where somebody would not die, nobody knows what it still does."""
-    code = told["code"]
-    return Ended(
-        how=told["how"] if told["dead"] else "lost",
-        code=code if told["how"] == "exited" else None,
-        signal=-code if code < 0 else 0,
-        seconds=round(told["seconds"], 3),
-        strays=told["strays"],
-        contained=contained and told["dead"],
-    )

@@ -88,14 +88,10 @@ def environment(own: Mapping[str, str], added: Mapping[str, str], *, also: Colle
     for name in added:
         check(name, added[name])
     passed = {name: own[name] for name in own if name in PASSED or name in also}
-    return {"PATH": "/usr/local/bin:/usr/bin:/bin", **passed, **RULES, **_settings_of_git(), **added}
-
-
-def _settings_of_git() -> dict[str, str]:
-    told = {"GIT_CONFIG_COUNT": str(len(GIT))}
+    git = {"GIT_CONFIG_COUNT": str(len(GIT))}
     for number, (name, value) in enumerate(GIT.items()):
-        told |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-    return told
+        git |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return {"PATH": "/usr/local/bin:/usr/bin:/bin", **passed, **RULES, **git, **added}
 
 
 def check(name: str, value: str) -> None:
@@ -121,24 +117,6 @@ LONGEST: Final = 120_000
 """Bytes of one word: the system takes 131,072."""
 
 
-class NoOutlet:
-    """Nobody is let out, and there is nothing to say of it."""
-
-    async def door(self, _: tuple[str, ...]) -> str:
-        """None."""
-        return ""
-
-    def let(self, _: int, __: tuple[str, ...]) -> None:
-        """Nothing is opened."""
-
-    def remarks(self, _: int, __: str) -> str:
-        """Nothing."""
-        return ""
-
-    def end(self, _: int) -> None:
-        """Nothing was open."""
-
-
 class PlainCommands:
     """Commands in the workspace at `root`.
 
@@ -160,7 +138,7 @@ class PlainCommands:
         self._root = root
         self._late = wall if callable(wall) else None
         self._wall = None if callable(wall) else wall
-        self._outlet = outlet or NoOutlet()
+        self._outlet = outlet
         self._own = os.environ if own is None else own
         self._also = frozenset(also)
         self._supervisor: SupervisorProcess | None = None
@@ -176,10 +154,12 @@ class PlainCommands:
                 async for event in events:
                     yield event
             return
-        door = await self._outlet.door(command.hosts)
+        door = await self._outlet.door(command.hosts) if self._outlet is not None else ""
         enclosed = await _around(self._wall, command, asked, door)
+        walls: Walls = msgspec.to_builtins(enclosed, str_keys=True)
+        inside: Asked = {**asked, "words": [*enclosed.words], "folder": enclosed.folder, "env": enclosed.env}
         try:
-            async with aclosing(self._ran(command, _behind(asked, enclosed), enclosed)) as events:
+            async with aclosing(self._ran(command, {**inside, "walls": walls}, enclosed)) as events:
                 async for event in events:
                     yield event
         finally:
@@ -191,7 +171,8 @@ class PlainCommands:
         job = await Job.begin(self._awake(), asked)
         watch = None
         try:
-            self._outlet.let(job.guard, command.hosts)
+            if self._outlet is not None:
+                self._outlet.let(job.guard, command.hosts)
             yield Begun(mark=mark_group(job.pid))
             job.go(command.seconds)
             if self._wall is not None and enclosed is not None:
@@ -201,7 +182,10 @@ class PlainCommands:
                 printed = (printed + piece.text)[-TAIL:]
                 yield piece
             ended = await job.ended()
-            if said := self._said(watch, job, printed):
+            # Why it had to end, and whom it did not reach, is said beside what it printed.
+            why = watch.result() if watch is not None and watch.done() and not watch.cancelled() else ""
+            remarks = self._outlet.remarks(job.guard, printed) if self._outlet is not None else ""
+            if said := "\n".join(filter(None, (why, remarks))):
                 yield Printed(text=f"\n{said}\n")
             yield ended
         finally:
@@ -210,12 +194,8 @@ class PlainCommands:
             try:
                 await _to_the_end(asyncio.ensure_future(job.finish()))
             finally:
-                self._outlet.end(job.guard)
-
-    def _said(self, watch: asyncio.Task[str] | None, job: Job, printed: str) -> str:
-        """What there is to say of a command beside what it printed: why it had to end, whom it did not reach."""
-        why = watch.result() if watch is not None and watch.done() and not watch.cancelled() else ""
-        return "\n".join(filter(None, (why, self._outlet.remarks(job.guard, printed))))
+                if self._outlet is not None:
+                    self._outlet.end(job.guard)
 
     def close(self) -> None:
         """End what still runs, and see it dead."""
@@ -259,18 +239,6 @@ class PlainCommands:
         if not found.is_dir():
             raise WorldFault(f"{name!r} is no folder. Name one, or leave it out for the workspace's root.")
         return found
-
-
-def _behind(asked: Asked, enclosed: Enclosed) -> Asked:
-    walls: Walls = msgspec.to_builtins(enclosed, str_keys=True)
-    return Asked(
-        words=list(enclosed.words),
-        folder=enclosed.folder,
-        seconds=asked["seconds"],
-        grace=asked["grace"],
-        env=enclosed.env,
-        walls=walls,
-    )
 
 
 async def _around(wall: Wall, command: Command, asked: Asked, door: str) -> Enclosed:
