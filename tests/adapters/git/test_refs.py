@@ -55,7 +55,7 @@ async def test_a_step_and_a_throw_away_worktree_start_git_a_few_times(
     await scratch.view()
     assert [words.split()[0] for words in asked] == [
         *("ls-files", "update-index", "write-tree", "update-ref"),
-        *("worktree", "read-tree"),
+        *("worktree", "read-tree", "ls-files", "for-each-ref"),
     ]
     assert person.git("worktree", "list", "--porcelain").count("\nlocked greenroom run r1\n") == 2
 

@@ -37,10 +37,10 @@ async def diff(repository: Repository, base: str, tip: str, *, limit: int = UNIF
     """What changed from one commit to another, with files that got another name. The text is only made for who wants
     some of it."""
     pair = (await commit_of(repository, base), await commit_of(repository, tip))
-    if (*pair, limit) not in repository.memory.diffs:
-        repository.memory.diffs.clear()  # of one pair often several ask, one after the other
-        repository.memory.diffs[*pair, limit] = await _diff(repository, pair, limit)
-    return repository.memory.diffs[*pair, limit]
+    if (*pair, limit) not in repository.diffs:
+        repository.diffs.clear()  # of one pair often several ask, one after the other
+        repository.diffs[*pair, limit] = await _diff(repository, pair, limit)
+    return repository.diffs[*pair, limit]
 
 
 async def _diff(repository: Repository, pair: tuple[str, str], limit: int) -> Diff:

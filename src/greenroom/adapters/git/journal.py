@@ -175,7 +175,7 @@ async def papers_among(repository: Repository, refs: Iterable[Ref]) -> list[Pape
 
 async def unfinished(repository: Repository) -> list[Paper]:
     """Those in the middle of which somebody was killed."""
-    found = repository.memory.refs = await list_refs(repository, f"{OURS}/")
+    found = await list_refs(repository, f"{OURS}/")
     return await _read(
         repository,
         [commit for name, commit, subject in found if APPLIED in name and subject.partition(" ")[0] in OPEN],

@@ -13,15 +13,13 @@ import threading
 import weakref
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from math import inf
 from pathlib import Path
 from typing import IO, Final, cast
 
 from greenroom.adapters.git.files import disk_faults
 from greenroom.adapters.git.process import Git, close_pipes
 from greenroom.core.base.records import record
-from greenroom.core.ports.workspace import Diff, WorkspaceFault
+from greenroom.core.ports.workspace import WorkspaceFault
 
 FOUND: Final = re.compile(rb"[0-9a-f]{40,64} (?:blob|tree|commit|tag) \d+\n")
 
@@ -50,21 +48,6 @@ class Delta:
     old: str
     new_mode: str
     new: str
-
-
-@dataclass
-class Memory:
-    """Answers of git that stay true: the difference of two commits, the submodules of a tree.
-
-    What may change is kept for a while: `branches` (and tags) as a run sees them, `refs` of ours while a lock is held,
-    and when work that was half done was last looked for.
-    """
-
-    diffs: dict[tuple[str, str, int], Diff] = field(default_factory=dict)
-    submodules: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    branches: dict[str, bytes] = field(default_factory=dict)
-    refs: list[tuple[str, str, str]] | None = None
-    recovered: float = -inf
 
 
 def write_object(folder: Path, hashes: str, kind: str, content: bytes) -> str:

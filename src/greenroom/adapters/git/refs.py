@@ -104,18 +104,14 @@ async def update_refs(repository: Repository, lines: Mapping[str, str]) -> None:
             if ref.startswith(f"{OURS}/"):
                 with suppress(OSError):
                     (repository.layout.common / f"{ref}.lock").unlink()
-        repository.memory.refs = None
         wanted = os.fsencode("".join(f"{line}\n" for line in lines.values()))
         await repository.refs.ask("update-ref", "-m", "greenroom", "--stdin", stdin=wanted)
 
 
 async def list_refs(repository: Repository, prefix: str) -> list[Ref]:
     """Those of ours below a prefix, by name."""
-    if repository.memory.refs is not None:
-        return [ref for ref in repository.memory.refs if ref[0].startswith(prefix)]
-    said = await repository.refs.ask(
-        "for-each-ref", "--format=%(refname)%00%(objectname)%00%(contents:subject)", prefix
-    )
+    form = "--format=%(refname)%00%(objectname)%00%(contents:subject)"
+    said = await repository.refs.ask("for-each-ref", form, prefix)
     rows = (line.split("\0") for line in os.fsdecode(said).rstrip("\n").split("\n")) if said else ()
     return [(name, commit, subject) for name, commit, subject in rows]
 

@@ -124,7 +124,6 @@ async def look_at_tree(repository: Repository, *, largest: int = LARGEST, secret
         staged = await stage(git, root, untrue=untrue, largest=largest, secret=secret, submodules=submodules)
         if repository.layout.own:
             await asyncio.to_thread(index.replace, repository.layout.git / "index")  # so that the next look is quick
-    repository.memory.submodules[staged.tree] = tuple(submodules)
     full = await asyncio.to_thread(lambda: [path for path in submodules if has_entries(root / path)])
     return Snapshot(
         commit="",

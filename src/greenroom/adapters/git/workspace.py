@@ -7,6 +7,7 @@ import os
 import shlex
 import time
 from collections.abc import Coroutine, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Final, TypeVar
 from urllib.parse import unquote
@@ -70,6 +71,7 @@ class GitWorkspace:
         self._largest = largest
         self._secret = secret
         self._recovered = list[Applied]()
+        self._recovered_at = -inf
         self._ended = frozenset[str]()
 
     @classmethod
@@ -107,7 +109,7 @@ class GitWorkspace:
 
     async def recover(self) -> None:
         """Bring to an end what a kill left half done, unless a commit of it still goes on, or it was just done."""
-        just = time.monotonic() - self._repository.memory.recovered < RECOVERED_S
+        just = time.monotonic() - self._recovered_at < RECOVERED_S
         if not just and not (self._repository.layout.git / "index.lock").exists():
             await self._whole(asyncio.sleep(0))
 
@@ -239,13 +241,10 @@ class GitWorkspace:
         async def alone_with_it() -> T:
             async with lock(self._repository.folder / "apply.lock"):
                 found = await recover(self._repository)
-                self._repository.memory.recovered = time.monotonic()
+                self._recovered_at = time.monotonic()
                 self._recovered += found
                 self._ended = frozenset(applied.id for applied in found)
-                try:
-                    return await work
-                finally:
-                    self._repository.memory.refs = None
+                return await work
 
         task = asyncio.create_task(alone_with_it())
         try:

@@ -35,7 +35,7 @@ from greenroom.adapters.git.refs import (
     value_of,
 )
 from greenroom.adapters.git.repository import OWN, Layout, Repository, locate, own_layout
-from greenroom.adapters.git.snapshot import absent, list_index, look_again, skip, stage
+from greenroom.adapters.git.snapshot import SUBMODULE, absent, list_index, look_again, skip, stage
 from greenroom.core.base.records import evolve, record, whole
 from greenroom.core.ports.sandbox import Shown
 from greenroom.core.ports.workspace import (
@@ -140,7 +140,6 @@ class GitWorktree:
                 return Recorded(commit="", tree=staged.tree, left_out=staged.left_out)
             commit = await commit_tree(self._repository, staged.tree, tip, step_message(mark), name=mark.agent)
             await move(self._repository, self._ref, commit, old)
-            self._repository.memory.submodules[staged.tree] = self._about.submodules
         return Recorded(commit=commit, tree=staged.tree, left_out=staged.left_out)
 
     async def _find_step(self, key: str, tip: str) -> str:
@@ -237,13 +236,8 @@ class GitWorktree:
         """
         folder, repository = self._place / VIEW, self._repository
         if not (folder / "HEAD").exists():
-            branches = repository.memory.branches  # those of one run: its throw-away worktrees see the same
-            if self._about.run not in branches:
-                branches.clear()
-                branches[self._about.run] = await repository.refs.ask(
-                    "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags"
-                )
-            await asyncio.to_thread(self._make_view, folder, branches[self._about.run])
+            words = ("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags")
+            await asyncio.to_thread(self._make_view, folder, await repository.refs.ask(*words))
             if within := repository.layout.within:  # git is not to miss what commands in a part of it do not see
                 git = repository.on(Path(self.folder), folder / "index")
                 await skip(git, [item.path for item in await list_index(git) if not item.path.startswith(f"{within}/")])
@@ -322,10 +316,9 @@ async def _fill(repository: Repository, place: Path, commit: str) -> tuple[bool,
         await quick.ask("checkout-index", "--all", "--force", "--index", seconds=600)
     else:
         await quick.ask("read-tree", "--reset", "-u", commit, seconds=600)
-    submodules, tree = repository.memory.submodules, await tree_of(repository, commit)
-    if tree not in submodules:
-        submodules[tree] = tuple(item.path for item in await list_index(git) if item.is_submodule)
-    return bool(skipped), submodules[tree]
+    rows = (await git.ask("ls-files", "-z", "--stage")).split(b"\0")
+    submodules = (row.partition(b"\t")[2] for row in rows if row.startswith(SUBMODULE.encode()))
+    return bool(skipped), tuple(map(os.fsdecode, submodules))
 
 
 def _clear(place: Path, repository: Repository) -> None:
