@@ -125,10 +125,13 @@ class ObjectReader:
                 try:
                     return self._answer(what, name)
                 except (OSError, EOFError):
-                    if self._process is not None:
-                        _end(self._process)
-                        self._process = None
+                    self._stop()
         return None
+
+    def _stop(self) -> None:
+        if self._process is not None:
+            _end(self._process)
+            self._process = None
 
     def _answer(self, what: str, name: str) -> tuple[str, bytes] | None:
         if self._process is None:

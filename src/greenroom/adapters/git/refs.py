@@ -100,10 +100,9 @@ async def update_refs(repository: Repository, lines: Mapping[str, str]) -> None:
     """Do what the line of each ref says (`update REF NEW OLD`, `delete REF`), all of it or nothing. A lock that a
     killed git left on one of ours is removed."""
     async with lock(repository.folder / "refs.lock"):
-        for ref in lines:
-            if ref.startswith(f"{OURS}/"):
-                with suppress(OSError):
-                    (repository.layout.common / f"{ref}.lock").unlink()
+        for ref in (ref for ref in lines if ref.startswith(f"{OURS}/")):
+            with suppress(OSError):
+                (repository.layout.common / f"{ref}.lock").unlink()
         wanted = os.fsencode("".join(f"{line}\n" for line in lines.values()))
         await repository.refs.ask("update-ref", "-m", "greenroom", "--stdin", stdin=wanted)
 

@@ -243,16 +243,19 @@ async def local_servers(timeout: float = 0.3, *, environ: Mapping[str, str] = os
     """The local providers that answer in time, with the models that they have."""
     import aiohttp
 
+    async def body_of(response: aiohttp.ClientResponse) -> bytes:
+        body = bytearray()
+        async for piece in response.content.iter_any():
+            body += piece
+            if len(body) > LONGEST_LIST:
+                return b""
+        return bytes(body)
+
     async def ask(session: aiohttp.ClientSession, provider: Provider) -> Server | None:
         try:
             base_url = address(provider, environ)
             async with session.get(f"{base_url}/models", allow_redirects=False) as response:
-                body = bytearray()
-                async for piece in response.content.iter_any():
-                    body += piece
-                    if len(body) > LONGEST_LIST:
-                        return None
-            listed = json.decode(body, type=_Models).data or []
+                listed = json.decode(await body_of(response), type=_Models).data or []
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError, WorldFault):
             # Nothing there, something else there, or an address that is none: all the same, no model server.
             return None

@@ -484,17 +484,23 @@ class Writer:
             while (work := self._gather()) is not None:
                 jobs = work if isinstance(work, list) else (work,)
                 with Caught() as caught:
-                    if isinstance(work, Task):
-                        self._committer.run(work)
-                    else:
-                        self._committer.append(work)
+                    self._serve(work)
                 if caught.error is not None:
-                    self._committer.recover()
-                    for job in jobs:
-                        job.fail(self._committer.translated(caught.error))
+                    self._fail(jobs, caught.error)
                 self._deliver(jobs)
         finally:
             self._end()
+
+    def _serve(self, work: list[Appending] | Task[object]) -> None:
+        if isinstance(work, Task):
+            self._committer.run(work)
+        else:
+            self._committer.append(work)
+
+    def _fail(self, jobs: Sequence[Ticket[object]], error: Exception) -> None:
+        self._committer.recover()
+        for job in jobs:
+            job.fail(self._committer.translated(error))
 
     def _gather(self) -> list[Appending] | Task[object] | None:
         """All appends that wait, or one other change; None when it is time to end."""
