@@ -11,20 +11,19 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from greenroom.adapters.mcp.catalogue import Answer, CallLost, Catalogue, Offer, Pin, compared
-from greenroom.adapters.mcp.configuration import Server, Starting, filled, refuse_absent
+from greenroom.adapters.mcp.catalogue import Answer, CallLost, Catalogue, Listed, Offer, Pin, compared
+from greenroom.adapters.mcp.configuration import Filled, Server, filled, refuse_absent
+from greenroom.adapters.mcp.schemas import brief
 from greenroom.core.base.errors import WorldFault, how_to_install
 from greenroom.core.base.records import Data, record
-
-if TYPE_CHECKING:
-    from greenroom.adapters.mcp.connection import Connection
-from greenroom.adapters.mcp.catalogue import Listed, Listing
-from greenroom.adapters.mcp.schemas import brief
 from greenroom.core.ports.executor import Bench, Outcome
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
 from greenroom.core.state.step import SIDE_EFFECTS, Effect, Step, StepType, Terms
 from greenroom.core.state.world import World
+
+if TYPE_CHECKING:
+    from greenroom.adapters.mcp.connection import Connection
 
 BROUGHT: Final = frozenset({"mcp", "mcp_types", "httpx2", "anyio", "pydantic", "jsonschema_rs"})
 MISSING: Final = f"MCP servers need an extra: {how_to_install('mcp')}."
@@ -163,11 +162,10 @@ class McpClient:
         given = filled(self.server, self._surroundings.environ, self._surroundings.withheld)
         if not self.server.url:
             refuse_absent(given, self._surroundings.folder)  # known at once; the SDK takes seconds
-        starting = Starting(filled=given, folder=self._surroundings.folder, changed=self._note_change)
         begin = await asyncio.to_thread(_loaded)
         try:
             async with asyncio.timeout(self._starting):
-                return await begin(starting)
+                return await begin(given, self._surroundings.folder, self._note_change)
         except TimeoutError:
             raise self._fault(f"it did not answer within {self._starting:g} s after it was started.") from None
         except WorldFault as fault:
@@ -176,7 +174,7 @@ class McpClient:
     async def _looked(self, link: Connection) -> Catalogue:
         try:
             async with asyncio.timeout(self._starting):
-                return compared(self.server, await link.tools(), self._agreed)
+                return compared(self.server, *await link.tools(), self._agreed)
         except TimeoutError:
             await self._ended(link)
             raise self._fault(f"it did not list its tools within {self._starting:g} s.") from None
@@ -214,7 +212,7 @@ class McpClient:
         return WorldFault(why if why.startswith(named) else f"{named}: {why[:1].lower()}{why[1:]}")
 
 
-def _loaded() -> Callable[[Starting], Awaitable[Connection]]:
+def _loaded() -> Callable[[Filled, Path, Callable[[], None]], Awaitable[Connection]]:
     try:
         from greenroom.adapters.mcp.connection import begin
     except ModuleNotFoundError as error:
@@ -290,7 +288,7 @@ def kit(client: McpClient, catalogue: Catalogue) -> tuple[McpTool, ...]:
 
 def stored_kit(client: McpClient, listed: tuple[Listed, ...]) -> tuple[McpTool, ...]:
     """The tools as they were listed once. Nothing is started; at a call the client compares."""
-    return kit(client, compared(client.server, Listing(listed=listed), None))
+    return kit(client, compared(client.server, listed, (), None))
 
 
 def _outcome(answer: Answer) -> Outcome:

@@ -10,7 +10,7 @@ import hashlib
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -355,12 +355,3 @@ def _mask_words(args: tuple[str, ...]) -> Iterator[str]:
 
 def _mask_query(url: str) -> str:
     return _QUERY.sub(rf"\1{COVER}", url)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Starting:
-    """What a link is made from. `folder` is where a command begins; `changed` is called when its tools are others."""
-
-    filled: Filled
-    folder: Path
-    changed: Callable[[], None]

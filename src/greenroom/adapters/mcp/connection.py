@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
@@ -39,8 +40,8 @@ from mcp_types import (
 from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from greenroom.adapters.mcp.catalogue import MOST, Answer, CallLost, LeftOut, Listed, Listing, Part
-from greenroom.adapters.mcp.configuration import Starting
+from greenroom.adapters.mcp.catalogue import MOST, Answer, CallLost, LeftOut, Listed, Part
+from greenroom.adapters.mcp.configuration import Filled
 from greenroom.adapters.mcp.schemas import NOTE, Unfit, one_line, tidy
 from greenroom.adapters.mcp.transports import Pipes, Web
 from greenroom.core.base.errors import WorldFault
@@ -230,11 +231,12 @@ FAULTS: Final = (
 class Connection:
     """One life of one server."""
 
-    def __init__(self, starting: Starting) -> None:
-        self._starting = starting
-        self._server = starting.filled.server
-        self._web = Web(starting.filled) if self._server.url else None
-        self._pipes = Pipes(starting.filled, starting.folder)
+    def __init__(self, filled: Filled, folder: Path, changed: Callable[[], None]) -> None:
+        self._filled = filled
+        self._changed = changed
+        self._server = filled.server
+        self._web = Web(filled) if self._server.url else None
+        self._pipes = Pipes(filled, folder)
         self._sieve: Sieve | None = None
         self._client: Client | None = None
         self._over = asyncio.Event()
@@ -265,8 +267,8 @@ class Connection:
             await self.close(now=True)
             raise WorldFault(self.over)
 
-    async def tools(self) -> Listing:
-        """All pages of its tools, or as many as anybody wants."""
+    async def tools(self) -> tuple[tuple[Listed, ...], tuple[LeftOut, ...]]:
+        """All pages of its tools, or as many as anybody wants; and those of which not even the form was right."""
         found: list[Listed] = []
         client, sieve = self._known()
         sieve.left_out.clear()
@@ -285,7 +287,7 @@ class Connection:
             ]
             cursor = page.next_cursor
             if not cursor or len(found) > MOST:
-                return Listing(listed=tuple(found), left_out=tuple(sieve.left_out))
+                return tuple(found), tuple(sieve.left_out)
         raise WorldFault(f"Its list of tools has no end: there are more than {PAGES} pages.")
 
     async def call(self, tool: str, arguments: Data) -> Answer:
@@ -305,7 +307,7 @@ class Connection:
         if isinstance(result, InputRequiredResult):
             return Answer(text="It wants to ask a person something first, which is not possible here.", failed=True)
         answer = read_result(result)
-        return evolve(answer, text=self._starting.filled.cover(answer.text))
+        return evolve(answer, text=self._filled.cover(answer.text))
 
     async def alive(self, seconds: float) -> bool:
         """Whether it answers: with an error is also an answer."""
@@ -365,7 +367,7 @@ class Connection:
 
     async def _has_ended(self, why: str | None) -> None:
         if why is not None:
-            self._end(self._starting.filled.cover(why))
+            self._end(self._filled.cover(why))
         elif self._web is None:
             self._end(await self._pipes.last_words())
 
@@ -380,7 +382,7 @@ class Connection:
 
     async def _heard(self, message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
-            self._starting.changed()
+            self._changed()
 
     def _end(self, why: str) -> None:
         self.over = self.over or why
@@ -424,7 +426,7 @@ class Connection:
 
     def _words(self, error: BaseException) -> str:
         said = error.message if isinstance(error, MCPError) else str(error)
-        return bounded(self._starting.filled.cover(said)[:LONGEST_FAULT]).strip() or "It gives no reason."
+        return bounded(self._filled.cover(said)[:LONGEST_FAULT]).strip() or "It gives no reason."
 
 
 def leaves(error: BaseException) -> list[BaseException]:
@@ -434,8 +436,9 @@ def leaves(error: BaseException) -> list[BaseException]:
     return [error]
 
 
-async def begin(starting: Starting) -> Connection:
-    """A connection to this server, which knows us by now."""
-    connection = Connection(starting)
+async def begin(filled: Filled, folder: Path, changed: Callable[[], None]) -> Connection:
+    """A connection to this server, which knows us by now. A command begins in `folder`; `changed` is called when its
+    tools are others."""
+    connection = Connection(filled, folder, changed)
     await connection.begin()
     return connection
