@@ -177,27 +177,23 @@ class Ground:
             os.close(found)
 
     def _placed(self, path: str, shown: str) -> Place:
+        """The folder that a path leads to and the name in it, one folder after the other, links read by hand."""
         with self._root() as root:
-            for _ in range(LINKS):
-                parent, _, name = path.rpartition("/")
-                if name in ("", ".", ".."):
-                    return Place(self._open(root, path, shown), "")
-                folder = self._open(root, parent, shown)
-                target = _target_or_close(folder, name)
-                if target is None:
-                    return Place(folder, name)
-                os.close(folder)
-                path = self._beside(parent, target, shown)
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-
-    def _beside(self, parent: str, target: str, shown: str) -> str:
-        """Where a link in this folder leads, as seen from the root. That `..` leads out is seen later, on opening."""
-        if not target.startswith("/"):
-            return f"{parent}/{target}".strip("/")
+            way = _Path(open=[os.dup(root)], rest=deque(path.split("/")))
+        name = ""
         try:
-            return within(target, self.names)
-        except FileFault:
-            raise _leads_out(shown, target) from None
+            while way.rest:
+                name = way.rest.popleft()
+                if way.rest or name in ("", ".", ".."):
+                    self._step(way, name, shown)
+                    name = ""
+                elif (target := _target(way.open[-1], name)) is not None:
+                    self._follow(way, target, shown)
+        except BaseException:
+            way.close()
+            raise
+        way.close(keep=way.open[-1])
+        return Place(way.open[-1], name)
 
     def _follow_links(self, way: _Path, shown: str) -> None:
         """Go as far as there are folders; behind a file, or nothing, only plain names may follow."""
@@ -210,18 +206,6 @@ class Ground:
                     raise
                 way.names += [part, *way.rest]
                 return
-
-    def _open(self, root: int, path: str, shown: str) -> int:
-        """The folder at a path that may have links and `..` in it: one folder after the other, links read by hand."""
-        way = _Path(open=[os.dup(root)], rest=deque(path.split("/")))
-        try:
-            while way.rest:
-                self._step(way, way.rest.popleft(), shown)
-        except BaseException:
-            way.close()
-            raise
-        way.close(keep=way.open[-1])
-        return way.open[-1]
 
     def _step(self, way: _Path, part: str, shown: str) -> None:
         if part in ("", "."):
@@ -236,17 +220,20 @@ class Ground:
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR, errno.EMLINK):
                 raise
-            self._follow(way, part, error, shown)
+            target = _target(way.open[-1], part)
+            if target is None:
+                raise
+            self._follow(way, target, shown)
 
-    def _follow(self, way: _Path, part: str, error: OSError, shown: str) -> None:
-        target = _target(way.open[-1], part)
-        if target is None:
-            raise error
+    def _follow(self, way: _Path, target: str, shown: str) -> None:
         way.links += 1
         if way.links > LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         if target.startswith("/"):
-            target = self._beside("", target, shown)
+            try:
+                target = within(target, self.names)
+            except FileFault:
+                raise _leads_out(shown, target) from None
             while way.back():
                 pass
         way.rest.extendleft(reversed(target.split("/")))
@@ -281,14 +268,6 @@ def _target(folder: int, name: str) -> str | None:
         if error.errno not in (errno.EINVAL, errno.ENOENT):
             raise
         return None
-
-
-def _target_or_close(folder: int, name: str) -> str | None:
-    try:
-        return _target(folder, name)
-    except BaseException:
-        os.close(folder)
-        raise
 
 
 def _identity(folder: int) -> Identity:

@@ -33,16 +33,13 @@ MILLION: Final = 1_000_000
 class Limits:
     """Seconds until a connection stands, of silence, and for all of it; bytes of a body, packed or not.
 
-    Who sends fewer than `floor` bytes a second has `grace` seconds. `reading` is how long a parser may take, and
-    `parsers` how many are at work at once.
+    `reading` is how long a parser may take, and `parsers` how many are at work at once.
     """
 
     connect: float = 10.0
     idle: float = 10.0
     total: float = 30.0
     size: int = 10 * MILLION
-    floor: int = 500
-    grace: float = 8.0
     redirects: int = 5
     reading: float = 20.0
     parsers: int = 4
@@ -157,21 +154,17 @@ def _fault(error: Exception, place: str, limits: Limits) -> WebFault:
 
 
 async def body_of(response: aiohttp.ClientResponse, limits: Limits) -> bytes:
-    """All of it, unpacked; `WebFault` when it is too large or too slow."""
+    """All of it, unpacked; `WebFault` when it is too large. Who asks gives it only so much time."""
     too_large = WebFault(
         "too_large", f"It is larger than {limits.size / MILLION:g} MB, which is the most that is taken."
     )
     if (response.content_length or 0) > limits.size:
         raise too_large
-    body, clock = bytearray(), asyncio.get_running_loop().time
-    begun = clock()
+    body = bytearray()
     async for piece in response.content.iter_any():
         body += piece
         if len(body) > limits.size:
             raise too_large
-        passed = clock() - begun
-        if passed > limits.grace and len(body) < limits.floor * passed:
-            raise WebFault("slow", f"It sends less than {limits.floor} bytes a second. Try again later.")
     return bytes(body)
 
 
