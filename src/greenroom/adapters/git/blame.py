@@ -41,15 +41,6 @@ class Spot:
     content: bytes
 
 
-@record
-class Work:
-    """What was done from one commit to another, and the line that may be of it."""
-
-    base: str
-    tip: str
-    spot: Spot
-
-
 async def blame(repository: Repository, path: str, line: int) -> Blamed | None:
     """The line's commit, and the step behind it."""
     content = await asyncio.to_thread(_read_text, repository.root, path)
@@ -62,11 +53,11 @@ async def blame(repository: Repository, path: str, line: int) -> Blamed | None:
     found = await _followed(repository, head, here) if head else None
     text = lines[line - 1].rstrip(b"\r").decode(errors="replace")
     commit = found.commit if found else ""
-    for work in await _works(repository, here, found):
-        if not await value_of(repository, work.tip):
+    for base, tip, spot in await _list_work(repository, here, found):
+        if not await value_of(repository, tip):
             continue  # somebody else's, or forgotten
         # Where it stands decides, and not how it reads: an empty line and a bracket are everybody's.
-        origin = await _followed(repository, work.tip, work.spot, since=f"{work.base}..")
+        origin = await _followed(repository, tip, spot, since=f"{base}..")
         if origin is not None and not origin.boundary:
             mark = mark_of(await _message(repository, origin.commit))
             return Blamed(commit=commit, text=text, step=mark, recorded=origin.commit)
@@ -122,18 +113,19 @@ async def _commit_on_top(repository: Repository, commit: str, spot: Spot) -> str
     return await commit_tree(repository, tree, commit, "now")
 
 
-async def _works(repository: Repository, here: Spot, found: Origin | None) -> list[Work]:
-    """Where to look for the step, best first. A person may have committed work themselves, which then has nothing in
-    its message that leads to it."""
+async def _list_work(repository: Repository, here: Spot, found: Origin | None) -> list[tuple[str, str, Spot]]:
+    """Where to look for the step, best first: base and tip of some work, and the line in it.
+
+    A person may have committed work themselves, which then has nothing in its message that leads to it.
+    """
     written = list(reversed(await papers(repository)))
     if found is not None and (pairs := await _committed(repository, found.commit, written)):
         name = f"{found.commit}:{found.path}"
         content = (await repository.objects.contents([name]))[name]
         spot = Spot(path=found.path, line=found.line, content=content)
-        return [Work(base=base, tip=tip, spot=spot) for base, tip in pairs]
-    every = [one for one in written if one.state == "applied" and here.path in one.paths]
-    mine = [one for one in every if await _may_be_of(repository, one, found)]
-    return [Work(base=one.base, tip=one.tip, spot=here) for one in mine]
+        return [(base, tip, spot) for base, tip in pairs]
+    every = [paper for paper in written if paper.state == "applied" and here.path in paper.paths]
+    return [(paper.base, paper.tip, here) for paper in every if await _may_be_of(repository, paper, found)]
 
 
 async def _committed(repository: Repository, commit: str, written: Sequence[Paper]) -> list[tuple[str, str]]:

@@ -66,15 +66,6 @@ class Listed:
         return self.mode == SUBMODULE
 
 
-@record
-class Found:
-    """What is to be done to an index."""
-
-    gone: tuple[str, ...]
-    there: tuple[str, ...]
-    left_out: tuple[LeftOut, ...]
-
-
 async def take_snapshot(
     repository: Repository, run: str, *, largest: int = LARGEST, secret: Named = nothing
 ) -> Snapshot:
@@ -242,14 +233,15 @@ async def stage(
             changed = [path for path in changed if path not in submodules]
             inside = tuple(f"{path}/" for path in submodules)
             known = [path for path in unknown if not path.startswith(inside) and not ignored(path)]
-            found = await _sort_out(git, root, changed, known, untrue, largest=largest, secret=secret)
-            if found.gone:
-                await git.ask("update-index", "-z", "--force-remove", "--stdin", stdin=join(found.gone))
-            if found.there:
-                await git.ask("update-index", "-z", "--add", "--replace", "--stdin", stdin=join(found.there))
-            if found.gone or found.there or not last:
+            sorted_out = _sort_out(git, root, changed, known, untrue, largest=largest, secret=secret)
+            gone, there, left_out = await sorted_out
+            if gone:
+                await git.ask("update-index", "-z", "--force-remove", "--stdin", stdin=join(gone))
+            if there:
+                await git.ask("update-index", "-z", "--add", "--replace", "--stdin", stdin=join(there))
+            if gone or there or not last:
                 last = await git.text("write-tree", *(() if whole else ("--missing-ok",)))
-            return Looked(tree=last, left_out=found.left_out)
+            return Looked(tree=last, left_out=tuple(left_out))
         except WorkspaceFault as fault:
             last = ""
             if attempt == TRIES or fault.reason not in ("git", "repository"):
@@ -280,8 +272,9 @@ async def _sort_out(
     *,
     largest: int,
     secret: Named,
-) -> Found:
-    """What is to be done about each file. What git knows is never too large, unless it keeps something else of it."""
+) -> tuple[list[str], list[str], list[LeftOut]]:
+    """Which files are gone, which are there, and what is left out. What git knows is never too large, unless it keeps
+    something else of it."""
     environments = await find_environments(git, unknown)
     shown = [path for path in unknown if not any(path.startswith(f"{folder}/") for folder in environments)]
     hidden = [path for path in shown if secret(path)]
@@ -291,9 +284,7 @@ async def _sort_out(
     left_out += [LeftOut(path=folder, why="environment") for folder in environments]
     limits = [*((path, None) for path in changed if path not in again), *((path, largest) for path in (*again, *shown))]
     gone, there, others = await asyncio.to_thread(_look_at_files, root, limits)
-    return Found(
-        gone=(*gone, *(path for path in there if path in again)), there=tuple(there), left_out=(*others, *left_out)
-    )
+    return [*gone, *(path for path in there if path in again)], there, [*others, *left_out]
 
 
 async def find_environments(git: Git, unknown: Iterable[str]) -> list[str]:
