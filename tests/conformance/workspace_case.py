@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.core.ports.workspace import Mark, Recorded, Workspace, Worktree
-from greenroom.core.ports.worktrees import Worktrees
+from greenroom.core.ports.workspace import Mark, Recorded, Workspace, Worktree, Worktrees
 
 FILES: Mapping[str, bytes] = {
     "a.txt": b"".join(b"line %d\n" % number for number in range(1, 21)),

@@ -14,7 +14,7 @@ from greenroom.core.ports.executor import Abilities
 from greenroom.core.rules.intents import AddTask, QueueSteps
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Work
-from greenroom.testing.tools import RunCommand
+from tests.run_command import RunCommand
 
 ANN = AgentId("ann")
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]

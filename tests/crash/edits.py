@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from greenroom.abilities.tools.files.tools import file_tools
 from greenroom.adapters.files import disk
-from greenroom.adapters.files.ground import Place
+from greenroom.adapters.files.disk import Place
 from greenroom.adapters.files.local import LocalFiles
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.app.kit import Kit

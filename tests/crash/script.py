@@ -8,7 +8,6 @@ from pathlib import Path
 from greenroom.abilities.tools.commands import command_tools
 from greenroom.adapters.processes.plain import PlainCommands
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.adapters.workers import processes
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
@@ -22,7 +21,7 @@ ANN, T1 = AgentId("ann"), TaskId("t1")
 
 
 async def _runtime(home: Path) -> tuple[Runtime, PlainCommands]:
-    commands = PlainCommands(home, mark=processes.mark)
+    commands = PlainCommands(home)
 
     async def closing() -> None:
         commands.close()

@@ -6,7 +6,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from greenroom.adapters.workers import processes
+from greenroom.adapters.processes.plain import is_alive
 from tests.crash.command import command_of, first_life, recovered
 from tests.crash.lives import fork_server
 
@@ -21,7 +21,7 @@ def test_recovery_ends_the_processes_of_the_last_life(tmp_path: Path) -> None:
     assert group, "the command did not start"
     process.kill()
     process.join(10)
-    assert processes.alive(group), "it outlives its owner, or this test shows nothing"
+    assert is_alive(group), "it outlives its owner, or this test shows nothing"
     state = asyncio.run(recovered(tmp_path, team))
-    assert not processes.alive(group)
+    assert not is_alive(group)
     assert state == "uncertain"

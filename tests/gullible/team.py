@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 from greenroom.abilities.skills.talking import talking
-from greenroom.adapters.mcp.client import McpClient, Surroundings
-from greenroom.adapters.mcp.tool import McpTool
-from greenroom.adapters.mcp.tool import kit as mcp_kit
+from greenroom.adapters.mcp.client import McpClient, McpTool, Surroundings
+from greenroom.adapters.mcp.client import kit as mcp_kit
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime

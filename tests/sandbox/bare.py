@@ -20,7 +20,7 @@ LAST: Final = 0.1
 
 
 class BareCommands:
-    """No walls, no warden, no list of variables."""
+    """No walls, no supervisor, no list of variables."""
 
     def __init__(self, root: Path, own: Mapping[str, str]) -> None:
         self._root = root

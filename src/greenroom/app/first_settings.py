@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.models.catalog.catalog import found, provider, providers, split
-from greenroom.adapters.models.catalog.servers import local_servers
+from greenroom.adapters.models.catalog.catalog import found, local_servers, provider, providers, split
 from greenroom.app.settings.home import replace, tell_git
 from greenroom.app.settings.keys import quoted, saved_keys
 from greenroom.app.settings.layers import FOLDER, project_folder, there, user_file

@@ -11,7 +11,7 @@ from typing import Final
 from greenroom.actors.pool import Crew
 from greenroom.actors.scheduler import changed, schedule
 from greenroom.actors.windows import Windows
-from greenroom.adapters.workers.processes import end_left_over
+from greenroom.adapters.processes.plain import end_left_over
 from greenroom.app.kit import Closing, Kit
 from greenroom.app.timekeeper import Timekeeper
 from greenroom.core.base.clock import Clock

@@ -9,8 +9,15 @@ from typing import Final, Literal
 
 import aiohttp
 
-from greenroom.adapters.models.catalog.catalog import Server, card_of, family_of, found, provider, providers
-from greenroom.adapters.models.catalog.servers import local_servers
+from greenroom.adapters.models.catalog.catalog import (
+    Server,
+    card_of,
+    family_of,
+    found,
+    local_servers,
+    provider,
+    providers,
+)
 from greenroom.app.model_registry import Supply
 from greenroom.app.settings.keys import find_key, saved_keys
 from greenroom.app.settings.schema import Settings

@@ -14,6 +14,7 @@ from greenroom.adapters.models.catalog.catalog import (
     card_of,
     found,
     is_local,
+    local_servers,
     providers,
     split,
 )
@@ -385,8 +386,6 @@ class Provisions:
         """See which models there are on this machine, if nothing else says which model to ask."""
         known = self._replay or self.loaded.settings.model or found(self._environ) or saved_keys()
         if not known:
-            from greenroom.adapters.models.catalog.servers import local_servers
-
             self._servers = await local_servers(environ=self._environ)
             self._supply = None
 

@@ -7,7 +7,6 @@ import hashlib
 import os
 from pathlib import Path
 
-from greenroom.adapters.workers import processes
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Bench, Outcome
@@ -121,33 +120,3 @@ class Ledger:
             file.flush()
             os.fsync(file.fileno())
         return Outcome(result={"output": "added"})
-
-
-class RunCommand:
-    """Effectful: a command in a process group of its own, which ends with the step, with us, or at recovery."""
-
-    type: StepType = "tool"
-    name: str = "run_command"
-    description: str = "Run a program of this machine. For tests: there is no sandbox around it."
-
-    def terms(self, _: World, __: Step) -> Terms:
-        """At most once."""
-        return Terms(effect="effectful")
-
-    async def run(self, bench: Bench) -> Outcome:
-        """Run the argument `command`, a list of words, and return what it printed."""
-        words = (bench.step.work.instruction_content or {}).get("command")
-        if not isinstance(words, list | tuple) or not words:
-            raise WorldFault("run_command needs the argument 'command' as a list of words.")
-        process = await processes.start([str(word) for word in words])
-        try:
-            await bench.prepare(processes.mark(process.pid))
-            processes.let_go(process)
-            output, _ = await process.communicate()
-        finally:
-            await asyncio.shield(processes.end(process.pid))
-            await process.wait()
-        text = output.decode(errors="replace")
-        if process.returncode:
-            return Outcome(state="failed", error=f"exit status {process.returncode}", result={"output": text})
-        return Outcome(result={"output": text})

@@ -17,7 +17,6 @@ from greenroom.abilities.tools.commands import AT_ONCE, Background, command_tool
 from greenroom.abilities.tools.read_output import ReadOutput
 from greenroom.adapters.processes.plain import PlainCommands
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.adapters.workers import processes
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.commands import Begun, Command, CommandEvent, Commands, Ended, Printed
 from greenroom.core.ports.executor import Executor, Live, ToolPrinted
@@ -56,7 +55,7 @@ def tools(commands: Commands) -> list[Executor]:
 @asynccontextmanager
 async def scripts(root: Path) -> AsyncIterator[Caller]:
     """A team that runs commands in this folder."""
-    commands = PlainCommands(root, mark=processes.mark)
+    commands = PlainCommands(root)
     try:
         async with caller(tools(commands)) as team:
             yield team

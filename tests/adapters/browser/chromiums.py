@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from greenroom.adapters.browser.making import Chromium, Looks
+from greenroom.adapters.browser.making import Chromium
 from greenroom.adapters.web.guard import Guard
 from greenroom.adapters.web.making import gate
 from greenroom.core.base.errors import ModelFault
@@ -31,7 +31,7 @@ def opened(guard: Guard, *hosts: str) -> AbstractAsyncContextManager[Tab]:
     def gates(wanted: Sequence[str]) -> AbstractAsyncContextManager[Gate]:
         return gate(guard, wanted)
 
-    return Chromium(gates, Looks(headless=True)).opened(hosts)
+    return Chromium(gates, headless=True).opened(hosts)
 
 
 @contextmanager

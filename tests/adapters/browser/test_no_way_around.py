@@ -163,9 +163,9 @@ async def test_udp_is_closed_twice(monkeypatch: pytest.MonkeyPatch, wishes: bool
     if not wishes:
         monkeypatch.setattr(dens_of, "PREFERENCES", {})
     if not closed:
-        loose = "warden import keeper; keeper._close_udp = keeper.nothing; browse = keeper.browse;"
-        assert "warden.keeper import browse;" in dens_of.KEEPER
-        monkeypatch.setattr(dens_of, "KEEPER", dens_of.KEEPER.replace("warden.keeper import browse;", loose, 1))
+        loose = "processes import keeper; keeper._close_udp = keeper.nothing; browse = keeper.browse;"
+        assert "processes.keeper import browse;" in dens_of.KEEPER
+        monkeypatch.setattr(dens_of, "KEEPER", dens_of.KEEPER.replace("processes.keeper import browse;", loose, 1))
     with ears() as port:
         page = PAGE.replace("PLACES", f"['{HERE}:{port.getsockname()[1]}']", 1).replace(
             "WAYS", f"[p => {{ {RTC} }}]", 1

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from greenroom.adapters.browser.den import FolderAlbum
-from greenroom.adapters.browser.making import NONE, SANDBOX, Chromium, Looks, environment, headless, program
+from greenroom.adapters.browser.making import NONE, SANDBOX, Chromium, environment, headless, program
 from greenroom.adapters.web.guard import Guard
 from greenroom.adapters.web.making import gate
 from greenroom.core.ports.browser import BrowserFault
@@ -71,9 +71,9 @@ def test_it_gets_names_on_a_list_and_no_key() -> None:
 )
 async def test_one_that_does_not_start_says_why(does: str, says: str) -> None:
     with nest() as folder:
-        looks = Looks(program=str(made(folder, does)), headless=True)
+        found = str(made(folder, does))
         with pytest.raises(BrowserFault) as raised:
-            async with Chromium(lambda hosts: gate(Guard(), hosts), looks).opened(["*"]):
+            async with Chromium(lambda hosts: gate(Guard(), hosts), found, headless=True).opened(["*"]):
                 raise AssertionError
         assert says in str(raised.value)
         assert [one.name for one in folder.iterdir()] == ["chromium"]

@@ -15,10 +15,9 @@ from unittest.mock import patch
 
 import pytest
 
-from greenroom.adapters.files import disk, ground
+from greenroom.adapters.files import disk
 from greenroom.adapters.files import local as local_files
-from greenroom.adapters.files.disk import DRAFT, Disk
-from greenroom.adapters.files.ground import Ground
+from greenroom.adapters.files.disk import DRAFT, Disk, Ground
 from greenroom.adapters.files.local import LocalFiles, Rules, Walker
 from greenroom.core.ports.files import FileFault, digest_of
 
@@ -127,7 +126,7 @@ def test_a_new_file_is_refused_over_another_also_without_renameat2(root: Path) -
         local.write("b.txt", NEW, None)
         folder = os.open(root, os.O_RDONLY)
         with pytest.raises(FileExistsError):
-            ground.rename_to_new(folder, "b.txt", "a.txt")
+            disk.rename_to_new(folder, "b.txt", "a.txt")
         os.close(folder)
     assert (root / "b.txt").read_bytes() == NEW
     assert names(root) == ["a.txt", "b.txt"]

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.files.disk import Disk
-from greenroom.adapters.files.ground import Ground
+from greenroom.adapters.files.disk import Disk, Ground
 from greenroom.core.ports.files import FileFault, digest_of
 from tests.adapters.files.swapping import PLAIN, SECRET, can_exchange, swapping
 

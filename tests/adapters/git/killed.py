@@ -7,14 +7,13 @@ import multiprocessing as mp
 import os
 import shutil
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Literal
 from unittest.mock import patch
 
-from greenroom.adapters.git.objects import RefWriter
 from greenroom.adapters.git.process import Answer, Git
 from greenroom.adapters.git.workspace import GitWorkspace
 from greenroom.core.ports.workspace import Applied
@@ -97,15 +96,9 @@ def _main(root: str, home: str, act: Act, pair: tuple[str, str], at: int) -> Non
         count()
         return await tried(self, *words, stdin=stdin, seconds=seconds)
 
-    update = RefWriter.update
-
-    async def moving(self: RefWriter, lines: Iterable[str]) -> None:
-        count()
-        await update(self, lines)
-
     async def life() -> None:
         workspace = await Person(Path(root), Path(home)).workspace()
-        with patch.object(Git, "tried", dying), patch.object(RefWriter, "update", moving):
+        with patch.object(Git, "tried", dying):
             await acted(workspace, act, *pair)
 
     asyncio.run(asyncio.wait_for(life(), SECONDS))

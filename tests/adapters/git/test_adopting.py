@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.git import runs
+from greenroom.adapters.git import workspace as workspaces
 from greenroom.adapters.git.refs import move
 from greenroom.adapters.git.repository import Repository
 from greenroom.adapters.git.workspace import GitWorkspace
@@ -111,7 +111,7 @@ async def test_killed_in_between_it_is_done_by_whoever_asks_next(
         await move(house, ref, new, old)
 
     with monkeypatch.context() as killed:
-        killed.setattr(runs, "move", dying)
+        killed.setattr(workspaces, "move", dying)
         with pytest.raises(KeyboardInterrupt):
             await workspace.adopt("r2", THREAD, "r1", first)
     moved_on(person)

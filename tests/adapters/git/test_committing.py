@@ -1,15 +1,23 @@
-"""Work as a commit in a person's name, on a branch, and taken back."""
+"""A change as a commit of the person, undone, on a branch, and by two at once."""
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
 
+from greenroom.adapters.git import apply as applying
+from greenroom.adapters.git import undo as undoing
+from greenroom.adapters.git import workspace as workspaces
+from greenroom.adapters.git.files import lock
+from greenroom.adapters.git.journal import Paper, save
+from greenroom.adapters.git.repository import Repository
 from greenroom.adapters.git.workspace import GitWorkspace
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.workspace import Applied, Branched, Buried, Clash, Clashes, Undone, WorkspaceFault, Worktree
-from tests.adapters.git.person import Person, opened, worked
+from tests.adapters.git.person import Person, opened, put, worked
 from tests.adapters.git.shapes import SHAPES, TEXT, dirty, edit
 from tests.conformance.workspace_case import tree_of
 
@@ -258,3 +266,151 @@ async def test_what_is_committed_without_hooks_runs_none(person: Person) -> None
     workspace, _, applied = await brought(person)
     assert (await workspace.commit(applied.id, "Do it", hooks=False)).fresh
     assert not (person.root / ".git/ran").exists()
+
+
+NAMELESS = "[user]\n\tuseConfigOnly = true\n"
+EMPTY = "[user]\n\tname =\n\temail = pat@x\n"
+
+
+@pytest.mark.parametrize("missing", ["AUTHOR", "COMMITTER"])
+async def test_both_names_are_needed(person: Person, missing: str) -> None:
+    other = {"AUTHOR": "COMMITTER", "COMMITTER": "AUTHOR"}[missing]
+    env = {**person.env, f"GIT_{other}_NAME": "Pat", f"GIT_{other}_EMAIL": "pat@x"}
+    (person.home / ".gitconfig").write_text(NAMELESS)
+    workspace = await GitWorkspace.find(person.root, person.root.parent / "cache", env=env)
+    with pytest.raises(WorkspaceFault, match=r"does not know your name.*Nothing was changed"):
+        await workspace.expect()
+
+
+@pytest.mark.parametrize("settings", [NAMELESS, EMPTY], ids=["nameless", "empty"])
+async def test_who_has_no_name_is_told_so_and_not_of_hooks(person: Person, settings: str) -> None:
+    workspace, _, applied = await brought(person)
+    (person.home / ".gitconfig").write_text(settings)
+    with pytest.raises(WorkspaceFault, match="does not know your name") as caught:
+        await workspace.commit(applied.id, "Do it")
+    assert caught.value.reason == "state"
+
+
+async def test_of_much_that_a_hook_says_the_end_is_told(person: Person) -> None:
+    hook(person, "pre-commit", "echo first; seq 5000; echo 'the last word'; exit 1")
+    workspace, _, applied = await brought(person)
+    with pytest.raises(WorkspaceFault, match="the last word") as caught:
+        await workspace.commit(applied.id, "Do it")
+    assert "first" not in str(caught.value)
+
+
+async def test_a_branch_that_another_git_holds_is_waited_for(person: Person) -> None:
+    workspace, _, applied = await brought(person)
+    lock = person.write(".git/refs/heads/main.lock", "")
+    asyncio.get_running_loop().call_later(0.5, lock.unlink)
+    assert (await workspace.commit(applied.id, "Do it")).commit == person.git("rev-parse", "HEAD").strip()
+
+
+async def test_what_they_have_taken_back_themselves_needs_no_other_commit(person: Person) -> None:
+    before = tree_of(person.root)
+    workspace, _, applied = await brought(person)
+    await workspace.commit(applied.id, "Do it")
+    person.git("revert", "--no-edit", "HEAD")
+    head = person.git("rev-parse", "HEAD").strip()
+    assert await workspace.undo(applied.id, revert=True) == Undone(paths=applied.paths, revert=head)
+    assert (tree_of(person.root), person.git("status", "--porcelain")) == (before, "")
+
+
+async def test_what_was_dropped_has_nothing_to_undo(person: Person) -> None:
+    workspace = await person.workspace()
+    worktree = await opened(workspace)
+    put(worktree, "a.txt", "work\n")
+    tip = (await worked(worktree)).commit
+    first = await workspace.apply("r1", worktree.base, tip)
+    assert isinstance(first, Applied)
+    person.git("checkout", "--quiet", "a.txt")
+    second = await workspace.apply("r1", worktree.base, tip)
+    assert isinstance(second, Applied)
+    assert [one.state for one in await workspace.applied("r1")] == ["dropped", "applied"]
+    assert await workspace.undo(first.id) == Undone(paths=())
+    assert (person.root / "a.txt").read_text() == "work\n"
+
+
+async def test_in_a_merge_no_commit_on_top_takes_it_back(person: Person) -> None:
+    workspace, _, applied = await brought(person)
+    await workspace.commit(applied.id, "Do it")
+    before, head = tree_of(person.root), person.git("rev-parse", "HEAD")
+    person.write(".git/MERGE_HEAD", head)
+    with pytest.raises(WorkspaceFault, match=r"A merge is in progress. Nothing was changed"):
+        await workspace.undo(applied.id, revert=True)
+    assert (tree_of(person.root), person.git("rev-parse", "HEAD")) == (before, head)
+    assert [one.state for one in await workspace.applied("r1")] == ["applied"]
+
+
+async def test_a_commit_that_git_has_thrown_away_leaves_nothing_to_undo(person: Person) -> None:
+    workspace, _, applied = await brought(person)
+    made = await workspace.commit(applied.id, "Do it")
+    person.git("reset", "--quiet", "--hard", "HEAD~1")
+    person.git("reflog", "expire", "--expire=now", "--all")
+    person.git("prune", "--expire=now")
+    with pytest.raises(WorkspaceFault, match=f"nothing to undo: its commit {made.commit[:10]}"):
+        await workspace.undo(applied.id)
+
+
+async def test_of_two_who_apply_at_once_one_has_brought_it_and_one_has_committed_it(person: Person) -> None:
+    both = await person.workspace(), await person.workspace()
+    worktree = await opened(both[0])
+    edit(Path(worktree.folder))
+    done = (await worked(worktree)).commit
+    brought = await asyncio.gather(*(one.apply("r1", worktree.base, done) for one in both))
+    assert sorted(one.fresh for one in brought if isinstance(one, Applied)) == [False, True]
+    (applied,) = await both[0].applied("r1")
+    made = await asyncio.gather(*(one.commit(applied.id, "Do it") for one in both))
+    assert (sorted(one.fresh for one in made), len({one.commit for one in made})) == ([False, True], 1)
+
+
+async def test_who_wants_to_undo_while_another_one_does_has_undone_nothing(
+    person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _, applied = await brought(person)
+    second, waits, real, held = await person.workspace(), asyncio.Event(), undoing.take_back, lock
+    other = list[asyncio.Task[object]]()
+
+    def waited(place: Path) -> AbstractAsyncContextManager[None]:
+        waits.set()
+        return held(place)
+
+    async def slowly(repository: Repository, paper: Paper) -> Undone | Clashes:
+        """The other one comes when it is written down that this is being undone, and is in the middle of it."""
+        monkeypatch.setattr(workspaces, "lock", waited)
+        other.append(asyncio.create_task(second.undo(applied.id)))
+        await waits.wait()
+        return await real(repository, paper)
+
+    monkeypatch.setattr(undoing, "take_back", slowly)
+    assert await first.undo(applied.id) == Undone(paths=applied.paths)
+    assert await other[0] == Undone(paths=())
+
+
+async def test_who_ends_what_a_kill_left_has_done_it(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Killed(Exception):
+        """A life ends when the files are as they are to be, and that is not written down yet."""
+
+    async def dying(repository: Repository, paper: Paper) -> None:
+        if paper.state in ("applied", "undone"):
+            raise Killed
+        await save(repository, paper)
+
+    workspace = await person.workspace()
+    worktree = await opened(workspace)
+    edit(Path(worktree.folder))
+    pair = (worktree.base, (await worked(worktree)).commit)
+    monkeypatch.setattr(applying, "save", dying)
+    with pytest.raises(Killed):
+        await workspace.apply("r1", *pair)
+    monkeypatch.undo()
+    applied = await (await person.workspace()).apply("r1", *pair)
+    assert isinstance(applied, Applied)
+    assert applied.fresh
+    monkeypatch.setattr(undoing, "save", dying)
+    with pytest.raises(Killed):
+        await workspace.undo(applied.id)
+    monkeypatch.undo()
+    again = await person.workspace()
+    assert await again.undo(applied.id) == Undone(paths=applied.paths)
+    assert await again.undo(applied.id) == Undone(paths=()), "it is undone once"

@@ -9,7 +9,7 @@ import pytest
 
 from greenroom.adapters.git.refs import RECENT
 from greenroom.adapters.git.workspace import GitWorkspace
-from greenroom.adapters.git.worktrees import GitWorktrees
+from greenroom.adapters.git.worktree import GitWorktrees
 from greenroom.core.ports.workspace import Applied, Undone, WorkspaceFault, Worktree
 from tests.adapters.git.person import Person, opened, put, worked
 from tests.adapters.git.shapes import TEXT

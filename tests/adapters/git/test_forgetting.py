@@ -1,15 +1,16 @@
-"""What a repository keeps of a run can be told and deleted; a worktree that is only for looking holds no work."""
+"""What is kept of runs and copies: listed, deleted when that is meant, and explained where somebody deleted it."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.git.worktrees import GitWorktrees
-from greenroom.core.ports.workspace import SCRATCH, Applied, Clashes, Kept, WorkspaceFault
-from greenroom.core.ports.worktrees import Standing
+from greenroom.adapters.git.worktree import GitWorktrees
+from greenroom.core.ports.workspace import SCRATCH, Applied, Clashes, Kept, Standing, WorkspaceFault
 from tests.adapters.git.person import Person, got, opened, put, worked
+from tests.adapters.git.shapes import plain
 
 
 @pytest.fixture(name="person")
@@ -119,3 +120,40 @@ async def test_some_files_are_put_back_and_the_rest_is_as_it_became(person: Pers
         await workspace.close("r1", SCRATCH)
     assert [one.thread for one in await all_copies(person).list()] == ["ann@t1"]
     assert person.git("worktree", "list").count("scratch") == 0
+
+
+@pytest.mark.parametrize("applied", [False, True])
+async def test_of_a_copy_whose_folder_was_deleted_it_is_said_what_is_left(tmp_path: Path, applied: bool) -> None:
+    person = Person(tmp_path / "tree")
+    plain(person)
+    workspace, copies = await person.workspace(), GitWorktrees(tmp_path / "cache", person.env)
+    worktree = await opened(workspace)
+    put(worktree, "a.txt", "work\n")
+    done = await worked(worktree)
+    if applied:
+        await workspace.apply("r1", worktree.base, done.commit)
+    shutil.rmtree(worktree.folder)
+    (found,) = await copies.list()
+    work = "all that was committed there is applied"
+    work = work if applied else "1 commit that is not applied can still be taken over with `greenroom apply r1`"
+    left = "`greenroom workspaces clean` clears away what is left of it"
+    assert found.orphan == f"Its folder was deleted; {work}. {left}"
+    assert isinstance(await copies.clean(found.name), Standing), "nothing is lost with it"
+    assert (await copies.list(), await workspace.tip("r1", "ann@t1")) == ([], done.commit)
+
+
+async def test_git_forgets_copies_that_were_deleted_with_all_that_was_known_of_them_and_no_others(
+    tmp_path: Path,
+) -> None:
+    person = Person(tmp_path / "tree")
+    plain(person)
+    workspace = await person.workspace()
+    snapshot = await workspace.snapshot("r1")
+    gone, kept = [await workspace.open("r1", name, snapshot.commit) for name in ("ann@t1", "ben@t1")]
+    person.git("worktree", "add", "--quiet", "--lock", "--detach", str(tmp_path / "theirs"))
+    shutil.rmtree(Path(gone.folder).parent)
+    shutil.rmtree(tmp_path / "theirs")
+    made = await workspace.open("r1", "cay@t1", snapshot.commit)
+    told = person.git("worktree", "list", "--porcelain")
+    assert gone.folder not in told
+    assert all(one in told for one in (kept.folder, made.folder, str(tmp_path / "theirs")))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from greenroom.adapters.git.workspace import GitWorkspace
-from greenroom.adapters.git.worktrees import GitWorktrees
-from greenroom.core.ports.workspace import Workspace
-from greenroom.core.ports.worktrees import Worktrees
+from greenroom.adapters.git.worktree import GitWorktrees
+from greenroom.core.ports.workspace import Workspace, Worktrees
 from tests.adapters.git.person import Person
 from tests.conformance.workspace import WorkspaceConformance
 from tests.conformance.workspace_case import WorkspaceCase

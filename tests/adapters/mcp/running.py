@@ -14,9 +14,8 @@ from types import SimpleNamespace
 from typing import cast
 
 from greenroom.adapters.mcp.catalogue import Pin
-from greenroom.adapters.mcp.client import McpClient, Patience, Surroundings
+from greenroom.adapters.mcp.client import McpClient, McpTool, Patience, Surroundings, kit
 from greenroom.adapters.mcp.configuration import Server, servers
-from greenroom.adapters.mcp.tool import McpTool, kit
 from greenroom.core.ports.executor import Bench, Outcome
 
 HERE = Path(__file__).parent

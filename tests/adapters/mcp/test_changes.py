@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from greenroom.adapters.mcp.catalogue import Change, Listed, Pin, changed, pin, pins
+from greenroom.adapters.mcp.catalogue import Change, Listed, Pin, changed, digest, pins
 from greenroom.core.base.records import encode, evolve
 from tests.adapters.mcp.running import QUICK, asked, client_of, output, ran, raw, tool_of, until, write_tools
 
@@ -19,13 +19,9 @@ def listed(name: str = "send", description: str = "Sends a mail.", **schema: obj
     return Listed(name=name, description=description, schema={**OBJECT, **schema})
 
 
-def test_a_pin_is_of_what_is_said_and_not_of_its_order() -> None:
-    one, other = listed("a"), listed("b")
-    assert pin([one, other]) == pin([other, one])
-    assert pin([one]) != pin([one, other])
-    assert pin([listed()]) != pin([listed(description="Sends a mail. ")])
-    assert pin([listed()]) != pin([listed(required=["to"])])
-    assert pin([listed()]) != pin([listed(name="send_")])
+def test_a_pin_is_of_all_that_is_said() -> None:
+    others = (listed(), listed(description="Sends a mail. "), listed(required=["to"]), listed(name="send_"))
+    assert len({digest(tool) for tool in others}) == len(others)
 
 
 def test_what_has_changed_is_told_line_by_line() -> None:

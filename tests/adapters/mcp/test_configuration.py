@@ -1,4 +1,4 @@
-"""Settings of servers: what is read, what is refused and in which words, what a server is given."""
+"""Which servers there are: what is read, what is refused, what is filled in and what is shown."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from greenroom.adapters.mcp.configuration import Hidden, Server, filled, servers
+from greenroom.adapters.mcp.configuration import Hidden, Server, filled, masked, servers
 from greenroom.core.base.errors import WorldFault
 
 
@@ -127,3 +127,21 @@ def test_secrets_are_covered_where_they_are_repeated() -> None:
     given = filled(server, {"KEY": "planted-key"})
     assert given.cover("401: Bearer planted-key; key=planted-key; abc") == "401: ****; key=****; abc"
     assert "planted-key" not in repr(given)
+
+
+@pytest.mark.parametrize(
+    ("args", "shown"),
+    [
+        (["-y", "server"], "npx -y server"),
+        (["--api-key", "sk-1", "more"], "npx --api-key **** more"),
+        (["--token", "--quiet", "x"], "npx --token --quiet x"),
+        (["--auth=sk-1"], "npx --auth=****"),
+        (["-e", "DB_PASSWORD=x"], "npx -e DB_PASSWORD=****"),
+        (["--header", "Authorization: Bearer x"], "npx --header Authorization: ****"),
+        (["https://h/mcp?a=1&key=x#y"], "npx https://h/mcp?a=****&key=****#y"),
+        (["--folder=/keys"], "npx --folder=/keys"),
+    ],
+)
+def test_words_of_a_command(args: list[str], shown: str) -> None:
+    (server,) = servers({"x": {"command": "npx", "args": args}})
+    assert masked(server) == shown

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.mcp.client import McpClient, Surroundings, Switchboard
+from greenroom.adapters.mcp.client import McpClient, Surroundings, close_all
 from greenroom.adapters.mcp.configuration import Server
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve
@@ -29,7 +29,7 @@ async def test_all_of_them_end_together(tmp_path: Path) -> None:
         await asyncio.gather(*(one.catalogue() for one in clients[:2]))
         assert len(marked(tmp_path.name)) >= 2
     finally:
-        await Switchboard(clients).close()
+        await close_all(clients)
     assert marked(tmp_path.name) == []
 
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from greenroom.adapters.mcp import connection, web
+from greenroom.adapters.mcp import connection, transports
 from greenroom.adapters.mcp.catalogue import LeftOut
 from greenroom.adapters.mcp.client import McpClient
 from greenroom.adapters.mcp.configuration import servers
@@ -104,7 +104,7 @@ async def test_its_headers_go_there_and_nowhere_else(caplog: pytest.LogCaptureFi
 async def test_an_answer_that_never_comes_is_uncertain_and_not_asked_for_again(
     name: str, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(web, "LONGEST", 5_000_000)
+    monkeypatch.setattr(transports, "LONGEST", 5_000_000)
     odd = Odd()
     async with served(odd) as url, client_at(url, timeout=1) as client:
         outcome = await asked(client, name)

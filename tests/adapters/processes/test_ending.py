@@ -1,18 +1,26 @@
-"""Whoever ends a guard or the warden, and wherever the system helps little: nothing gets away, or that is said."""
+"""Whoever ends a guard or the supervisor, and wherever the system helps little: nothing gets away, or that is said."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
 import pytest
 
+from greenroom.adapters.processes.family import Family, send, wait
 from greenroom.adapters.processes.job import Job, OutputPipe
-from greenroom.adapters.processes.warden.guard import Asked
+from greenroom.adapters.processes.supervisor import Asked
 from greenroom.core.ports.commands import Command
 from tests.adapters.processes.running import commands_in
-from tests.conformance.running import daemon, marked, ran, shell, until_gone, with_daemon
+from tests.conformance.running import daemon, marked, ran, shell, until_gone, until_there, with_daemon
 
 
 async def test_processes_that_are_left_are_counted(tmp_path: Path) -> None:
@@ -51,22 +59,22 @@ async def test_a_command_that_stops_its_guard_does_not_get_away(
         await until_gone("frozen")
 
 
-async def test_a_command_that_kills_the_warden_ends_and_the_next_one_is_run(tmp_path: Path) -> None:
+async def test_a_command_that_kills_the_supervisor_ends_and_the_next_one_is_run(tmp_path: Path) -> None:
     async with commands_in(tmp_path) as commands:
         script = "setsid sleep 600 & kill -9 $(ps -o ppid= -p $PPID); sleep 600"
-        made = await ran(commands, shell(script, token="warden"))
+        made = await ran(commands, shell(script, token="supervisor"))
         assert made.ended.how == "cancelled"
-        assert marked("warden") == []
+        assert marked("supervisor") == []
         assert (await ran(commands, shell("echo fine"))).text == "fine\n"
 
 
 PLAINER = (
     "import sys; sys.path.append(sys.argv[1]); "
-    "from greenroom.adapters.processes.warden import guard, processes; "
-    "{change}; guard.main(int(sys.argv[2]))"
+    "from greenroom.adapters.processes import family, supervisor; "
+    "{change}; supervisor.main(int(sys.argv[2]))"
 )
-WITHOUT_PRCTL = PLAINER.format(change="processes.prctl = lambda *_: False")
-WITHOUT_LISTS = PLAINER.format(change="processes.Path.exists = lambda _: False")
+WITHOUT_PRCTL = PLAINER.format(change="family.prctl = lambda *_: False")
+WITHOUT_LISTS = PLAINER.format(change="family.Path.exists = lambda _: False")
 
 
 async def test_without_help_of_the_system_the_process_group_is_ended_and_that_is_said(
@@ -120,3 +128,95 @@ async def test_a_cancellation_that_comes_with_the_guard_s_answer_is_not_lost(tur
     if work.cancel():
         with pytest.raises(asyncio.CancelledError):
             await work
+
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def begun(root: Path, token: str) -> subprocess.Popen[bytes]:
+    """A house that has been begun."""
+    words = [sys.executable, "-m", "tests.adapters.processes.house", str(root), token]
+    return subprocess.Popen(words, cwd=ROOT, stdin=subprocess.DEVNULL)
+
+
+async def dead_after(root: Path, token: str) -> float:
+    """Kill a house in the middle of a command; returns how many seconds later all its processes are dead."""
+    house = begun(root, token)
+    try:
+        await until_there(root / "up")
+        assert len(marked(token)) >= 3, "or this test shows nothing"
+    finally:
+        house.send_signal(signal.SIGKILL)
+        killed = time.monotonic()
+        house.wait()
+    await until_gone(token)
+    return time.monotonic() - killed
+
+
+async def test_nothing_outlives_a_house_that_is_killed(tmp_path: Path) -> None:
+    assert await dead_after(tmp_path, "house") < 1.0
+
+
+@pytest.mark.prove
+@pytest.mark.timeout(600)
+async def test_nothing_outlives_fifty_houses_that_are_killed(tmp_path: Path) -> None:
+    took = []
+    for number in range(50):
+        root = tmp_path / str(number)
+        root.mkdir()
+        took.append(await dead_after(root, f"house-{number}"))
+    print(f"\n50 kills, nothing left; dead after {statistics.median(took):.3f} s (median), {max(took):.3f} s (most)")
+    assert max(took) < 1.0
+
+
+TREE = "sleep 600 & (sleep 600 & sleep 600) & touch up; wait"
+
+
+@pytest.fixture
+def family(monkeypatch: pytest.MonkeyPatch) -> Family:
+    """One that leaves this process what it is."""
+    monkeypatch.setattr("greenroom.adapters.processes.family.prctl", lambda *_: False)
+    return Family()
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A shell with children and grandchildren."""
+    process = subprocess.Popen(["bash", "-c", TREE], cwd=tmp_path, start_new_session=True)
+    yield process
+    send(-process.pid, signal.SIGKILL)
+    process.wait()
+
+
+async def test_both_ways_of_looking_find_all(family: Family, tree: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    await until_there(tmp_path / "up")
+    found: list[int] = []
+    for _ in range(1000):
+        found = family.below(tree.pid)
+        if len(found) == 4:
+            break
+        await asyncio.sleep(0.005)
+    assert len(found) == 4
+    family._listed = False
+    assert sorted(family.below(tree.pid)) == sorted(found)
+    assert tree.pid in family.children()
+
+
+def test_a_process_that_is_gone_has_no_children_and_hears_nothing(family: Family) -> None:
+    process = subprocess.Popen(["true"])
+    process.wait()
+    assert family.below(process.pid) == []
+    send(process.pid, signal.SIGTERM)
+
+
+def test_waiting_says_what_can_be_read_and_which_signals_came() -> None:
+    news, tell = os.pipe()
+    other, write = os.pipe()
+    try:
+        assert wait(news, 0, other) == (b"", [])
+        os.write(write, b"x")
+        os.write(tell, bytes([signal.SIGCHLD]))
+        assert wait(news, 0, other) == (bytes([signal.SIGCHLD]), [other])
+    finally:
+        for number in (news, tell, other, write):
+            os.close(number)

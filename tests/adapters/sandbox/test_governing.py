@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.processes.plain import PlainCommands
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.sandbox import Wall
 from tests.adapters.sandbox.walls import behind, git, landlocked, walled
@@ -37,43 +36,6 @@ def ask_git(*folders: Path) -> None:
     for folder in folders:
         for words in (("status",), ("diff",), ("log",), ("commit", "-q", "--allow-empty", "-m", "mine"), ("stash",)):
             git(folder, *words)
-
-
-PLANTS = {
-    "a hook": "mkdir -p .git/hooks; for h in pre-commit post-commit post-index-change; do "
-    "printf '#!/bin/sh\n{run}\n' >.git/hooks/$h; chmod +x .git/hooks/$h; done",
-    "a setting": "git config core.fsmonitor '{run};false'",
-    "a setting by hand": "printf '[core] fsmonitor = \"{run};false\"\n' >>.git/config",
-    "an include": "printf '[core]\nfsmonitor = \"{run};false\"\n' >more; git config include.path ../more",
-    "settings of a worktree": "git config extensions.worktreeConfig true; "
-    "printf '[core]\nfsmonitor = \"{run};false\"\n' >.git/config.worktree",
-    "another common folder": "cp -r .git other; printf '[core]\nfsmonitor = \"{run};false\"\n' >>other/config; "
-    "echo ../other >.git/commondir",
-    "another repository": "mv .git gone; cp -r gone .git; printf '[core]\nfsmonitor = \"{run};false\"\n' >>.git/config",
-    "a file that leads elsewhere": "cp -r .git evil; printf '[core]\nfsmonitor = \"{run};false\"\n' >>evil/config; "
-    "rm -rf .git; echo 'gitdir: evil' >.git",
-    "a hooks folder elsewhere": "mkdir h; printf '#!/bin/sh\n{run}\n' >h/pre-commit; chmod +x h/pre-commit; "
-    "git config core.hooksPath h",
-}
-
-
-@MOSTLY_ONE
-@pytest.mark.parametrize("how", PLANTS)
-async def test_nothing_planted_in_a_repository_runs(build: Build, repository: Path, how: str) -> None:
-    await script(build, repository, PLANTS[how].format(run=planted(repository)))
-    ask_git(repository)
-    assert not (repository.parent / "ran").exists()
-
-
-@pytest.mark.parametrize("how", PLANTS)
-async def test_without_walls_it_does(repository: Path, how: str) -> None:
-    commands = PlainCommands(repository)
-    try:
-        await ran(commands, shell(PLANTS[how].format(run=planted(repository))))
-    finally:
-        commands.close()
-    ask_git(repository)
-    assert (repository.parent / "ran").exists()
 
 
 LEADS = {

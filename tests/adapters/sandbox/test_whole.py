@@ -1,22 +1,141 @@
-"""Walls as a whole: the right tree is imported, one way out, nothing outlives a killed house, git in a worktree."""
+"""Commands in both tiers: the suites that all pass, and whole pieces of work."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.processes.plain import NoOutlet
+from greenroom.adapters.processes.plain import PlainCommands
 from greenroom.adapters.sandbox.bubblewrap import Bubblewrap
-from greenroom.core.ports.sandbox import Limits
-from tests.adapters.sandbox.walls import behind, bubblewrap_program, ground_of, walled
+from greenroom.core.ports.commands import Commands
+from greenroom.core.ports.sandbox import Limits, Wall
+from tests.adapters.sandbox.walls import behind, bubblewrap_program, ground_of, landlocked, walled
+from tests.conformance.commands import CommandsConformance, RunConformance, SurroundingsConformance
 from tests.conformance.running import marked, ran, shell, until_gone, until_there
+
+
+class Walled:
+    """Walls of namespaces."""
+
+    def open_commands(self, root: Path, own: Mapping[str, str]) -> Commands:
+        return PlainCommands(root, own=own, wall=walled(root, root.parent / "scratch"))
+
+
+@pytest.mark.req("MA-54")
+class TestWalledCommands(Walled, RunConformance):
+    """What is quick."""
+
+
+@pytest.mark.prove
+class TestAllOfWalledCommands(Walled, CommandsConformance):
+    """Everything."""
+
+
+class Landlocked:
+    """Walls of Landlock around a folder that others can reach."""
+
+    @pytest.fixture
+    def root(self, open_folder: Path) -> Path:
+        found = open_folder / "work"
+        found.mkdir()
+        return found
+
+    def open_commands(self, root: Path, own: Mapping[str, str]) -> Commands:
+        return PlainCommands(root, own=own, wall=landlocked(root, root.parent / "scratch"))
+
+
+class TestLandlockedCommands(Landlocked, SurroundingsConformance):
+    """What is quick."""
+
+    async def test_git_does_not_ask_for_what_the_machine_has_set_and_nobody_here_may_read(self, root: Path) -> None:
+        async with behind(landlocked(root, root.parent / "scratch"), root) as commands:
+            ended = await ran(
+                commands, shell('cat /etc/gitconfig 2>&1; git init -q made && echo "$GIT_CONFIG_NOSYSTEM"')
+            )
+        assert ended.text.splitlines()[-1:] == ["1"]
+
+
+@pytest.mark.prove
+class TestAllOfLandlockedCommands(Landlocked, CommandsConformance):
+    """Everything."""
+
+
+Build = Callable[[Path, Path], Wall]
+BOTH = pytest.mark.parametrize("build", [walled, landlocked], ids=["bubblewrap", "landlock"])
+
+
+@pytest.fixture
+def root(open_folder: Path) -> Path:
+    found = open_folder / "work"
+    found.mkdir()
+    return found
+
+
+async def said(wall: Wall | None, root: Path, script: str) -> str:
+    """What a script prints behind a wall, or without one."""
+    if wall is None:
+        commands = PlainCommands(root)
+        try:
+            return (await ran(commands, shell(script))).text
+        finally:
+            commands.close()
+    async with behind(wall, root) as commands:
+        return (await ran(commands, shell(script))).text
+
+
+@BOTH
+async def test_files_that_it_makes_are_the_person_s_and_theirs_can_be_changed(build: Build, root: Path) -> None:
+    (root / "theirs").write_text("old\n")
+    (root / "closed").mkdir(mode=0o700)
+    (root / "closed" / "inner").write_text("x")
+    await said(
+        build(root, root.parent / "scratch"), root, "echo new >>theirs; mkdir -p a/b; echo x >a/b/c; rm closed/inner"
+    )
+    assert (root / "theirs").read_text() == "old\nnew\n"
+    for made in (root, root / "theirs", root / "a" / "b" / "c", root / "closed"):
+        assert (made.stat().st_uid, made.stat().st_gid) == (os.getuid(), os.getgid())
+    assert not (root / "closed" / "inner").exists()
+
+
+async def test_a_server_of_its_own_is_reached_over_loopback(root: Path) -> None:
+    script = (
+        "python3 -m http.server 8123 --bind 127.0.0.1 >/dev/null 2>&1 & echo fine >page; "
+        "for n in $(seq 100); do (exec 5<>/dev/tcp/127.0.0.1/8123) 2>/dev/null && break; sleep 0.05; done; "
+        "python3 -c \"import urllib.request as u; print(u.urlopen('http://127.0.0.1:8123/page').read())\""
+    )
+    assert "fine" in await said(walled(root, root.parent / "scratch"), root, script)
+
+
+@BOTH
+async def test_what_it_leaves_for_itself_is_there_for_the_next_and_gone_in_the_end(build: Build, root: Path) -> None:
+    scratch = root.parent / "scratch"
+    async with behind(build(root, scratch), root) as commands:
+        await ran(commands, shell("echo kept >$TMPDIR/note; echo too >~/note; mkdir -p ~/x/y; chmod 0 ~/x"))
+        assert (await ran(commands, shell("cat $TMPDIR/note ~/note"))).text == "kept\ntoo\n"
+    assert list(scratch.iterdir()) == []
+
+
+async def test_what_a_killed_house_left_is_swept(root: Path) -> None:
+    scratch = root.parent / "scratch"
+    (scratch / "dead" / "home").mkdir(parents=True)
+    (scratch / "dead" / "in-use").touch()
+    first = walled(root, scratch)
+    second = walled(root, scratch)
+    assert len(list(scratch.iterdir())) == 2, "that of the dead is gone, that of the living is not"
+    first.close()
+    second.close()
+    second.close()
+    assert list(scratch.iterdir()) == []
+
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -80,15 +199,23 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
     writer.close()
 
 
-class Through(NoOutlet):
+class Through:
     """Every command gets out here."""
 
     def __init__(self, place: Path) -> None:
         self._place = place
 
     async def door(self, _: tuple[str, ...]) -> str:
-        """That one."""
         return str(self._place)
+
+    def let(self, _: int, __: tuple[str, ...]) -> None:
+        pass
+
+    def remarks(self, _: int, __: str) -> str:
+        return ""
+
+    def end(self, _: int) -> None:
+        pass
 
 
 async def test_the_one_way_out_leads_to_the_proxy_and_nowhere_else(tmp_path: Path) -> None:

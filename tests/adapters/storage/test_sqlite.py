@@ -1,8 +1,9 @@
-"""The log in SQLite: the suite that every log passes. What only SQLite can get wrong is tested beside it."""
+"""Both logs pass the conformance suite."""
 
 from collections.abc import Callable
 from pathlib import Path
 
+from greenroom.adapters.storage.memory import Memory, MemoryLog
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.core.ports.log import Store
 from greenroom.testing.conformance.log import LogConformance
@@ -11,3 +12,16 @@ from greenroom.testing.conformance.log import LogConformance
 class TestSqliteLog(LogConformance):
     async def open_store(self, folder: Path, clock: Callable[[], float]) -> Store:
         return await SqliteLog.open(folder, clock=clock, poll=0.01)
+
+
+class TestMemoryLog(LogConformance):
+    async def open_store(self, folder: Path, clock: Callable[[], float]) -> Store:
+        if not hasattr(self, "memory"):
+            self.memory = Memory()
+        return MemoryLog(self.memory, clock=clock)
+
+
+async def test_a_twin_shares_the_memory() -> None:
+    log = MemoryLog()
+    await log.create("team", 1)
+    assert [info.stream for info in await log.twin().streams()] == ["team"]

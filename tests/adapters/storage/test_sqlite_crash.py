@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.adapters.storage.sqlite.head import SideRecord
+from greenroom.adapters.storage.sqlite.opening import SideRecord
 from greenroom.core.base.errors import StaleOwner, StoreFault
 from greenroom.core.ports.log import Held, Lease
 from greenroom.testing.conformance.store import STREAM, batch, everything, intent, own, soon

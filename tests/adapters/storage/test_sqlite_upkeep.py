@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from greenroom.adapters.storage.sqlite import SqliteLog, queries
-from greenroom.adapters.storage.sqlite.lease import Leases
+from greenroom.adapters.storage.sqlite import SqliteLog, statements
+from greenroom.adapters.storage.sqlite.files import Leases
 from greenroom.core.base.errors import StoreFault, StoreFull
 from greenroom.testing.conformance.store import batch, intent, own, soon
 from tests.adapters.storage.faulty import Faulty
@@ -73,10 +73,10 @@ async def test_writers_go_on_while_the_store_is_checked(log: SqliteLog) -> None:
 
     def check(db: sqlite3.Connection) -> Sequence[str]:
         db.execute("BEGIN")
-        found = queries.damage(db)
+        found = statements.damage(db)
         loop.call_soon_threadsafe(started.set)
         gate.wait(20)
-        found = [*found, *queries.damage(db)]
+        found = [*found, *statements.damage(db)]
         db.execute("COMMIT")
         return found
 
@@ -171,4 +171,4 @@ async def test_who_asks_for_the_owner_of_a_stream_that_is_just_forgotten_is_told
             return super().live(stream)
 
     with pytest.raises(StoreFault, match="There is no stream 's'"):
-        await log._readers.ask(lambda db: queries.holder(db, Slow(log.path.parent / "leases"), "s"))
+        await log._readers.ask(lambda db: statements.holder(db, Slow(log.path.parent / "leases"), "s"))

@@ -1,4 +1,4 @@
-"""The proxy: who is let through, who is not, and that all of it is told."""
+"""The proxy: heads that are read strictly, hosts that are allowed, and everything else refused."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ import shutil
 import socket
 import stat
 import subprocess
-import sys
 import time
-import zipfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,10 +17,40 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.web.guard import Guard
-from greenroom.adapters.web.proxy import PROXY_LIMITS, USER, Proxy, ProxyLimits, Visit
+from greenroom.adapters.web.proxy import PROXY_LIMITS, USER, BadHead, Proxy, ProxyLimits, Visit, head_of
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve
 from tests.adapters.web.house import HERE, Site, Watched, said, site
+
+RIGHT = f"Proxy-Authorization: Basic {base64.b64encode(f'{USER}:t0k3n'.encode()).decode()}"
+
+
+def asked(*headers: str) -> bytes:
+    return "\r\n".join(("GET http://site.test/a HTTP/1.1", *headers, "", "")).encode()
+
+
+@pytest.mark.parametrize("headers", [(RIGHT, RIGHT), (RIGHT, "Proxy-Authorization: Basic eDp5"), ()])
+def test_who_shows_a_token_twice_or_never_is_a_stranger(headers: tuple[str, ...]) -> None:
+    assert head_of(asked(RIGHT), "t0k3n").host.name == "site.test"
+    with pytest.raises(BadHead, match="for those who have its token"):
+        head_of(asked(*headers), "t0k3n")
+
+
+def test_what_is_named_as_meant_for_the_proxy_alone_does_not_go_on() -> None:
+    sent = head_of(asked("Connection: close, X-Secret", "Connection: x-other", "X-Secret: 1", "X-Other: 2", "X-On: 3"))
+    lines = sent.sent.decode().lower().split("\r\n")
+    assert "x-on: 3" in lines
+    assert not [one for one in lines if one.startswith(("x-secret", "x-other"))]
+
+
+@pytest.mark.parametrize(
+    "name", ["Keep-Alive", "TE", "Trailer", "Upgrade", "Proxy-Connection", "Proxy-Authorization", "Host"]
+)
+def test_what_concerns_one_connection_does_not_go_on_to_the_next(name: str) -> None:
+    sent = head_of(asked(f"{name}: evil.test")).sent.decode()
+    assert "evil" not in sent
+    assert sent.count("Host: site.test\r\n") == 1
+
 
 BUNDLED = sorted((Path(ensurepip.__file__).parent / "_bundled").glob("pip-*.whl"))
 
@@ -254,43 +282,6 @@ def test_a_rule_that_is_none_is_refused() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------- real programs
-
-
-def wheel(folder: Path) -> bytes:
-    """A package with one module in it."""
-    path = folder / "tiny_thing-1.0-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as file:
-        file.writestr("tiny_thing.py", "VALUE = 7\n")
-        info = "tiny_thing-1.0.dist-info"
-        file.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny-thing\nVersion: 1.0\n")
-        file.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        file.writestr(f"{info}/RECORD", "")
-    return path.read_bytes()
-
-
-@pytest.mark.skipif(not BUNDLED, reason="this Python has no pip of its own")
-async def test_pip_installs_through_it_from_an_allowed_host_and_from_no_other(tmp_path: Path) -> None:
-    package = wheel(tmp_path)
-    async with site({}) as shop, proxy(shop, [f"pypi.test:{shop.port}"]) as through:
-        name = "tiny_thing-1.0-py3-none-any.whl"
-        shop.pages["/simple/tiny-thing/"] = said(f'<a href="/files/{name}">{name}</a>'.encode(), "text/html")
-        shop.pages[f"/files/{name}"] = said(package, "application/octet-stream")
-        words: tuple[str, ...] = (
-            *(sys.executable, f"{BUNDLED[-1]}/pip", "--isolated", "install", "--no-cache-dir", "--retries", "0"),
-        )
-        words += (*("--disable-pip-version-check", "--proxy", f"http://{HERE}:{through.port}", "--trusted-host"),)
-        more = (
-            "--trusted-host",
-            "other.test",
-            "--extra-index-url",
-            f"http://other.test:{shop.port}/simple",
-            "--target",
-            str(tmp_path / "there"),
-        )
-        ran = await run(*words, "pypi.test", "--index-url", f"http://pypi.test:{shop.port}/simple", *more, "tiny-thing")
-        assert ran.returncode == 0, ran
-        assert (tmp_path / "there" / "tiny_thing.py").exists()
-        assert sorted(one.verdict for one in through.visits) == ["allowed", "allowed", "refused"]
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl here")

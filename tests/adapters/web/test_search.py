@@ -1,12 +1,14 @@
-"""Searches: DuckDuckGo through the proxy, SearXNG where the person says, and what of an answer is a result."""
+"""Searches, and pages over TLS: the name is kept on the way to the checked address."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import sys
 import urllib.request
 from collections.abc import Callable
+from pathlib import Path
 from urllib.error import URLError
 
 import pytest
@@ -14,13 +16,13 @@ from ddgs.ddgs import DDGS
 from ddgs.exceptions import DDGSException
 
 from greenroom.adapters.web import making
-from greenroom.adapters.web.exchange import LIMITS, Request
-from greenroom.adapters.web.fetching import Fetching
+from greenroom.adapters.web.fetching import LIMITS, Fetching, Request
 from greenroom.adapters.web.guard import Guard
 from greenroom.adapters.web.making import DuckDuckGo, SearXNG, Tavily, asked, results
 from greenroom.core.base.hosts import nothing_closed
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.web import WebFault, address
+from greenroom.core.ports.web import Found, Page, WebFault, address
+from tests.adapters.web.certificates import vouched
 from tests.adapters.web.house import HERE, Watched, said, site
 
 ANSWER = {"results": [{"title": " A \n b", "url": "https://a.org/", "content": "x" * 2000}, {"url": "https://b.org/"}]}
@@ -151,3 +153,57 @@ def test_what_the_settings_say_is_made(which: str, kind: type) -> None:
     make: Callable[..., object] = making.search
     assert isinstance(make(which, "http://localhost:8888", str), kind)
     assert isinstance(making.pages(["localhost:8000"], [8443], nothing_closed), Fetching)
+
+
+KEY = "tvly-0123456789"
+
+
+async def test_the_name_is_kept_on_the_way_to_the_checked_address(tmp_path: Path) -> None:
+    server, client = vouched(tmp_path, "site.test")
+    names: list[str | None] = []
+    server.sni_callback = lambda _, name, __: names.append(name)
+    async with site({"/": said(b"secret")}, secure=server) as shop:
+        network = Watched({"site.test": [[HERE]], "other.test": [[HERE]]})
+        guard = Guard([f"site.test:{shop.port}", f"other.test:{shop.port}"], network=network)
+        found = await Fetching(guard, secure=client).fetch(address(f"https://site.test:{shop.port}/"))
+        assert isinstance(found, Page)
+        assert found.text == "secret"
+        assert names == ["site.test"]
+        assert f"Host: site.test:{shop.port}" in shop.seen[0]
+        for name, trust in (("other.test", client), ("site.test", ssl.create_default_context())):
+            with pytest.raises(WebFault, match="prove who it is"):
+                await Fetching(guard, secure=trust).fetch(address(f"https://{name}:{shop.port}/"))
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "reason"),
+    [
+        ("200 OK", b'{"results": [{"title": "T", "url": "https://a.org/", "content": "c"}, {"url": "ftp://x"}]}', ""),
+        ("401 No", b"{}", "setup"),
+        ("429 Slow", b"{}", "status"),
+        ("500 Oops", b"{}", "status"),
+        ("200 OK", b"[" * 100_000, "broken"),
+        ("200 OK", b"[1]", "broken"),
+    ],
+)
+async def test_tavily_is_asked_with_the_key(tmp_path: Path, status: str, body: bytes, reason: str) -> None:
+    server, client = vouched(tmp_path, "api.test")
+    async with site({"/search": said(body, "application/json", status)}, secure=server) as shop:
+        guard = Guard([f"api.test:{shop.port}"], network=Watched({"api.test": [[HERE]]}))
+        tavily = Tavily(guard, lambda: KEY, f"https://api.test:{shop.port}/search", secure=client)
+        assert tavily.host == f"api.test:{shop.port}"
+        if reason:
+            with pytest.raises(WebFault) as raised:
+                await tavily.find("parsers", 3)
+            assert raised.value.reason == reason
+            assert KEY not in str(raised.value)
+        else:
+            assert await tavily.find("parsers", 3) == (Found(title="T", url="https://a.org/", snippet="c"),)
+        assert f"Authorization: Bearer {KEY}" in shop.seen[0]
+
+
+async def test_tavily_without_a_key_asks_nobody() -> None:
+    network = Watched()
+    with pytest.raises(WebFault, match="TAVILY_API_KEY"):
+        await Tavily(Guard(network=network), str).find("parsers", 3)
+    assert network.asked == []

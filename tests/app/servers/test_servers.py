@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.mcp.catalogue import Listed
-from greenroom.adapters.mcp.client import Patience
+from greenroom.adapters.mcp.client import McpTool, Patience
 from greenroom.adapters.mcp.configuration import masked
-from greenroom.adapters.mcp.tool import McpTool
 from greenroom.app.toolset import mcp as module
 from greenroom.app.toolset.mcp import LONGEST_FILE as LONGEST
 from greenroom.app.toolset.mcp import (

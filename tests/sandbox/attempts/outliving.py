@@ -81,18 +81,18 @@ def above(pid):
     return int(open(f'/proc/{{pid}}/stat').read().rpartition(')')[2].split()[1])
 
 def kept(pid):
-    return pid > 1 and b'warden' in open(f'/proc/{{pid}}/cmdline', 'rb').read()
+    return pid > 1 and b'supervisor' in open(f'/proc/{{pid}}/cmdline', 'rb').read()
 
 guard = os.getppid()
-warden = above(guard)
+supervisor = above(guard)
 libc.prctl(1, 0)
 if os.fork() == 0:
     os.setsid()
     libc.prctl(1, 0)
-    if kept(guard) and kept(warden):
-        os.kill(warden, signal.SIGSTOP)
+    if kept(guard) and kept(supervisor):
+        os.kill(supervisor, signal.SIGSTOP)
         os.kill(guard, signal.SIGKILL)
-        os.kill(warden, signal.SIGKILL)
+        os.kill(supervisor, signal.SIGKILL)
     {SLEEP}
 time.sleep(5)
 """

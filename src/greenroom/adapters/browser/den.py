@@ -47,7 +47,7 @@ def _written(folder: Path, number: int, picture: bytes) -> None:
 
 SOURCES: Final = str(Path(__file__).resolve().parents[3])
 KEEPER: Final = (
-    "import sys; sys.path.append(sys.argv[1]); from greenroom.adapters.processes.warden.keeper import browse; "
+    "import sys; sys.path.append(sys.argv[1]); from greenroom.adapters.processes.keeper import browse; "
     "sys.exit(browse(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5:]))"
 )
 NOBODY_S: Final = 62_349

@@ -10,17 +10,16 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final, assert_never
 
-from playwright.async_api import BrowserContext, Error, Frame, Page, Playwright, async_playwright
+from playwright.async_api import BrowserContext, Error, Frame, Page, Playwright, ViewportSize, async_playwright
 from playwright.async_api import TimeoutError as TooLate
 
 from greenroom.adapters.browser.den import Den, den
 from greenroom.core.base.errors import ModelFault
-from greenroom.core.base.records import record
 from greenroom.core.ports.browser import (
     Back,
     Browser,
@@ -68,7 +67,7 @@ class PlaywrightTab:
     async def in_front_of(cls, context: BrowserContext, refused: Mapping[str, str]) -> PlaywrightTab:
         """The tab of a browser that has just been opened."""
         made = cls(context, refused)
-        context.on("close", made._left)
+        context.on("close", lambda _: setattr(made, "_gone", True))
         context.on("page", made._watch)
         for page in context.pages:
             made._watch(page)
@@ -85,7 +84,8 @@ class PlaywrightTab:
         try:
             page = await self._front()
             await self._done(page, move)
-            await asyncio.sleep(REACTING if _leads_on(move) else 0)
+            leads_on = isinstance(move, Click) or (isinstance(move, Type) and move.submit)
+            await asyncio.sleep(REACTING if leads_on else 0)
             await self._quiet(await self._front())
         except Error as error:
             raise self._fault(error) from None
@@ -115,28 +115,26 @@ class PlaywrightTab:
             case Open():
                 await page.goto(move.url, wait_until="domcontentloaded", timeout=ARRIVING)
             case Click():
-                await page.locator(_marked(move.ref)).click(timeout=DOING)
+                await page.locator(f"aria-ref={move.ref}").click(timeout=DOING)
             case Type():
                 await self._typed(page, move)
             case Scroll():
                 await page.mouse.wheel(0, SCROLLED if move.down else -SCROLLED)
             case Back():
-                await self._back(page)
+                gone = await page.go_back(wait_until="domcontentloaded", timeout=ARRIVING)
+                if gone is None and len(self._pages) > 1:
+                    await page.close()
             case _:
                 assert_never(move)
 
     async def _typed(self, page: Page, move: Type) -> None:
-        field = page.locator(_marked(move.ref))
+        field = page.locator(f"aria-ref={move.ref}")
         if await field.evaluate("one => one.tagName", timeout=DOING) == "SELECT":
             await field.select_option(move.text, timeout=DOING)
         else:
             await field.fill(move.text, timeout=DOING)
         if move.submit:
             await field.press("Enter", timeout=DOING)
-
-    async def _back(self, page: Page) -> None:
-        if await page.go_back(wait_until="domcontentloaded", timeout=ARRIVING) is None and len(self._pages) > 1:
-            await page.close()
 
     async def _quiet(self, page: Page) -> None:
         """Some pages never are."""
@@ -176,9 +174,6 @@ class PlaywrightTab:
             with suppress(BadAddress):
                 self._visited[frame.url] = str(address(frame.url).host)
 
-    def _left(self, _: BrowserContext) -> None:
-        self._gone = True
-
     async def _crashed(self, page: Page) -> None:
         with suppress(Error):
             await page.close()
@@ -188,15 +183,6 @@ class PlaywrightTab:
         if self._gone or (not self._pages and "closed" in said):
             return BrowserFault(GONE)
         return ModelFault(f"That did not work: {said[:300]}")
-
-
-def _leads_on(move: Move) -> bool:
-    """Whether it may lead to another page that nobody waits for yet."""
-    return isinstance(move, Click) or (isinstance(move, Type) and move.submit)
-
-
-def _marked(ref: str) -> str:
-    return f"aria-ref={ref}"
 
 
 OFF: Final = (
@@ -277,6 +263,7 @@ def environment(environ: Mapping[str, str], home: Path, *, seen: bool) -> dict[s
 STARTING: Final = 30.0
 """Seconds for Chromium to be there."""
 
+WINDOW: Final = ViewportSize(width=1280, height=800)
 CLOSING: Final = 5.0
 """Seconds in which it may close by itself; then it is ended."""
 
@@ -289,39 +276,30 @@ _COMPLAINT: Final = re.compile(r"\[err\] (.+)")
 """What Chromium itself has said, in what playwright tells of it."""
 
 
-@record
-class Looks:
-    """How it is opened: which one, whether it is seen (None: where there is a screen), how large its window is."""
-
-    program: str = ""
-    headless: bool | None = None
-    width: int = 1280
-    height: int = 800
-
-
 class Chromium:
-    """Each opening is a new one with an empty profile. It reaches what the gate lets through."""
+    """Each opening is a new one with an empty profile. It reaches what the gate lets through.
 
-    def __init__(self, gates: Gates, looks: Looks) -> None:
+    `program` is which one (empty: what is found), `headless` whether nobody sees it (None: where there is no screen).
+    """
+
+    def __init__(self, gates: Gates, program: str = "", *, headless: bool | None = None) -> None:
         self._gates = gates
-        self._looks = looks
-
-    def opened(self, hosts: Sequence[str]) -> AbstractAsyncContextManager[Tab]:
-        """A new one that reaches these hosts."""
-        return self._opened(hosts)
+        self._program = program
+        self._headless = headless
 
     @asynccontextmanager
-    async def _opened(self, hosts: Sequence[str]) -> AsyncIterator[Tab]:
-        found = program(self._looks.program)
+    async def opened(self, hosts: Sequence[str]) -> AsyncIterator[Tab]:
+        """A new one that reaches these hosts."""
+        found = program(self._program)
         async with self._gates(hosts) as gate, _driver() as driver, den(found) as home:
             context = await self._started(driver, home, gate)
             try:
                 yield await PlaywrightTab.in_front_of(context, gate.refused)
             finally:
-                await asyncio.shield(asyncio.ensure_future(_closed(context)))
+                await asyncio.shield(asyncio.ensure_future(_end_quietly(context.close)))
 
     async def _started(self, driver: Playwright, home: Den, gate: Gate) -> BrowserContext:
-        unseen = headless(self._looks.headless, os.environ)
+        unseen = headless(self._headless, os.environ)
         try:
             return await driver.chromium.launch_persistent_context(
                 home.profile,
@@ -336,7 +314,7 @@ class Chromium:
                     "username": gate.user,
                     "password": gate.token,
                 },
-                viewport={"width": self._looks.width, "height": self._looks.height},
+                viewport=WINDOW,
                 accept_downloads=False,
                 service_workers="block",
                 permissions=[],
@@ -346,39 +324,34 @@ class Chromium:
                 timeout=STARTING * 1000,
             )
         except Error as error:
-            raise _not_started(str(error)) from None
-
-
-def _not_started(said: str) -> BrowserFault:
-    if "sandbox" in said.lower():
-        return BrowserFault(f"Chromium cannot be started. {SANDBOX}")
-    own = _COMPLAINT.search(said)
-    line = own[1] if own else said.partition("\n")[0]
-    return BrowserFault(f"Chromium cannot be started: {line.strip()[:300]}")
+            said = str(error)
+            if "sandbox" in said.lower():
+                raise BrowserFault(f"Chromium cannot be started. {SANDBOX}") from None
+            own = _COMPLAINT.search(said)
+            line = own[1] if own else said.partition("\n")[0]
+            raise BrowserFault(f"Chromium cannot be started: {line.strip()[:300]}") from None
 
 
 @asynccontextmanager
 async def _driver() -> AsyncIterator[Playwright]:
     """playwright while the block lasts. One whose start nobody waits for any more is ended too."""
     starting = asyncio.ensure_future(async_playwright().start())
+
+    async def stop() -> None:
+        await (await starting).stop()
+
     try:
         yield await asyncio.shield(starting)
     finally:
-        await asyncio.shield(asyncio.ensure_future(_stopped(starting)))
+        await asyncio.shield(asyncio.ensure_future(_end_quietly(stop)))
 
 
-async def _stopped(starting: asyncio.Future[Playwright]) -> None:
+async def _end_quietly(end: Callable[[], Awaitable[None]]) -> None:
     with suppress(Error, TimeoutError):
         async with asyncio.timeout(CLOSING):
-            await (await starting).stop()
-
-
-async def _closed(context: BrowserContext) -> None:
-    with suppress(Error, TimeoutError):
-        async with asyncio.timeout(CLOSING):
-            await context.close()
+            await end()
 
 
 def browser(gates: Gates, program: str, headless: bool | None) -> Browser:
     """A browser that goes through such gates."""
-    return Chromium(gates, Looks(program=program, headless=headless))
+    return Chromium(gates, program, headless=headless)

@@ -20,8 +20,7 @@ from typing import Final, ParamSpec, TypeVar
 
 from pathspec import GitIgnoreSpec
 
-from greenroom.adapters.files.disk import DRAFT, Disk, entry, shown
-from greenroom.adapters.files.ground import Ground, told
+from greenroom.adapters.files.disk import DRAFT, Disk, Ground, entry, shown, told
 from greenroom.core.ports.files import Entry, FileFault, Walk, is_protected
 
 STARS: Final = 3

@@ -9,12 +9,13 @@ import asyncio
 import hashlib
 import os
 import re
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from greenroom.adapters.git.diff import delta
+from greenroom.adapters.git.files import is_no_folder
 from greenroom.adapters.git.journal import FileChange, Paper, State, changes_of, entries, next_id, papers, save
 from greenroom.adapters.git.objects import Delta
 from greenroom.adapters.git.process import Git
@@ -66,6 +67,9 @@ CONVERTING: Final = ("text", "crlf", "eol", "filter", "ident", "working-tree-enc
 NAMED: Final = 5
 """Files that a sentence names."""
 
+Filled: TypeAlias = tuple[Git, list[str]]
+"""Git with an index that is filled with what a move begins with, and the files that lie there otherwise."""
+
 
 class HalfwayFault(WorkspaceFault):
     """It could not be done, and what was done by then could not be taken back: it stays written down as begun."""
@@ -95,18 +99,19 @@ async def apply(repository: Repository, run: str, base: str, tip: str, *, secret
         if (paper.base, paper.tip, paper.state) == (base, tip, "applied")
     ]
     for paper in earlier:
-        await _refuse_elsewhere(repository, paper)
+        if paper.commit and not await is_here(repository, paper.commit):
+            await _refuse_on_branch(repository, paper.commit)
         if not await is_untouched(repository, paper):
             return paper.applied
     refuse_in_between(repository)
     head = await value_of(repository, "HEAD")
     ours = await tree_of(repository, head) if head else (await look_at_tree(repository, secret=secret)).tree
     merged = await merge(repository, base, ours, await tree_of(repository, tip))
-    changes = await delta(repository, ours, merged) if isinstance(merged, str) else []
-    if isinstance(merged, str) and not changes:
-        return Applied(id="", run=run, base=base, tip=tip, paths=())
     if not isinstance(merged, str):
         return await explain_conflicts(repository, merged)
+    changes = await delta(repository, ours, merged)
+    if not changes:
+        return Applied(id="", run=run, base=base, tip=tip, paths=())
     both = {item.path for item in await delta(repository, base, ours)} & {item.path for item in changes}
     paper = Paper(
         id=await next_id(repository, run),
@@ -119,7 +124,7 @@ async def apply(repository: Repository, run: str, base: str, tip: str, *, secret
         new=merged,
     )
     async with fill_index(repository, await move_of(repository, paper)) as filled:
-        clashes = await find_clashes(repository, changes, filled)
+        clashes = await find_clashes(repository, changes, filled[1])
         if clashes:
             return Clashes(clashes=clashes)
         for other in earlier:
@@ -141,20 +146,23 @@ async def finish(
         raise
     if edited:
         await save(repository, evolve(paper, state="dropped"))
-        return Clashes(clashes=tuple(Clash(path=path, why=UNCOMMITTED) for path in edited))
+        return clashes_at(edited, UNCOMMITTED)
     done = evolve(paper, state="applied")
     await save(repository, done)
     return evolve(done.applied, fresh=True)
 
 
-async def _refuse_elsewhere(repository: Repository, paper: Paper) -> None:
+async def _refuse_on_branch(repository: Repository, commit: str) -> None:
     """Work that is on a branch of the person's is not brought a second time: they would merge it with itself."""
-    if not paper.commit or await is_here(repository, paper.commit):
-        return
-    if names := await branches_with(repository, paper.commit):
-        short = paper.commit[:10]
+    if names := await branches_with(repository, commit):
+        short = commit[:10]
         why = f"It is applied already, as commit {short} on {names[0]!r}, which is not checked out here."
         raise WorkspaceFault("state", f"{why} Nothing was changed; 'git cherry-pick {short}' brings it here too.")
+
+
+def clashes_at(paths: Iterable[str], why: str) -> Clashes:
+    """Files that are in the way, all for one reason."""
+    return Clashes(clashes=tuple(Clash(path=path, why=why) for path in paths))
 
 
 async def is_here(repository: Repository, commit: str) -> bool:
@@ -247,7 +255,7 @@ async def explain_conflicts(repository: Repository, paths: Sequence[str]) -> Cla
     return Clashes(clashes=tuple(Clash(path=path, why=UNCOMMITTED if path in dirty else SAME_LINES) for path in paths))
 
 
-async def find_clashes(repository: Repository, changes: Sequence[Delta], filled: Filled) -> tuple[Clash, ...]:
+async def find_clashes(repository: Repository, changes: Sequence[Delta], edited: Sequence[str]) -> tuple[Clash, ...]:
     """Files that are not to be written, and why: protected ones, those with something in their place, staged ones and
     edited ones."""
     paths = {item.path for item in changes}
@@ -262,7 +270,7 @@ async def find_clashes(repository: Repository, changes: Sequence[Delta], filled:
             )
         found += [Clash(path=path, why=UNCOMMITTED) for _, path in rows if path in paths]
     known = {clash.path for clash in found}
-    found += [Clash(path=path, why=UNCOMMITTED) for path in filled.edited if path not in known]
+    found += [Clash(path=path, why=UNCOMMITTED) for path in edited if path not in known]
     return tuple(sorted(found, key=lambda clash: clash.path))
 
 
@@ -276,15 +284,11 @@ def _in_the_way(root: Path, changes: Sequence[Delta]) -> list[str]:
     found = []
     for path in (item.path for item in changes if item.old_mode == "000000"):
         above = [parent.as_posix() for parent in Path(path).parents if parent.name]
-        blocked = [place for place in above if place not in gone and _is_no_folder(root / place)]
+        blocked = [place for place in above if place not in gone and is_no_folder(root / place)]
         kept = _lies_there(root, path, gone)
         if blocked or (kept and not any(place in gone for place in above)):
             found.append(path)
     return found
-
-
-def _is_no_folder(place: Path) -> bool:
-    return place.is_symlink() or (place.exists() and not place.is_dir())
 
 
 async def move_of(repository: Repository, paper: Paper) -> Move:
@@ -302,8 +306,8 @@ async def is_untouched(repository: Repository, paper: Paper) -> bool:
 
 async def find_edited(repository: Repository, move: Move) -> list[str]:
     """Files that are not as they are before this move."""
-    async with fill_index(repository, move) as filled:
-        return filled.edited
+    async with fill_index(repository, move) as (_, edited):
+        return edited
 
 
 async def switch(
@@ -312,8 +316,7 @@ async def switch(
     """Make the person's tree have `move.new`, all of it or nothing; files that were edited are named, and nothing is
     done then. With `force`, after a kill, what is done already is passed over, and so is what was edited since. An
     index that is `filled` is used: git itself refuses to write over what was edited after that."""
-    async with fill_index(repository, move) if filled is None else nullcontext(filled) as index:
-        git, edited = index.git, index.edited
+    async with fill_index(repository, move) if filled is None else nullcontext(filled) as (git, edited):
         if edited and not force:
             return edited
         after = entries(move.changes, after=True)
@@ -334,31 +337,19 @@ async def switch(
 
 
 def _halfway(paper: Paper, said: str) -> str:
+    more = f" and {len(paper.paths) - NAMED} more" if len(paper.paths) > NAMED else ""
+    some = ", ".join(map(repr, paper.paths[:NAMED])) + more
     return (
-        f"Your files cannot be written, neither on nor back: some of {some_of(paper.paths)} may be changed already. "
+        f"Your files cannot be written, neither on nor back: some of {some} may be changed already. "
         f"Nothing is lost, both versions are kept in the repository ({applied_ref(paper.id)}). Make room or give the "
         f"right: the next `apply`, `undo` or `run` here brings it to an end. (git: {said[-300:]})"
     )
 
 
-def some_of(paths: Sequence[str]) -> str:
-    """Files in a sentence."""
-    more = f" and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
-    return ", ".join(map(repr, paths[:NAMED])) + more
-
-
-@record
-class Filled:
-    """Git with an index of its own that has the files of a move as they are before it, and those that lie there
-    otherwise."""
-
-    git: Git
-    edited: list[str]
-
-
 @asynccontextmanager
 async def fill_index(repository: Repository, move: Move) -> AsyncIterator[Filled]:
-    """Git that writes the person's files, with an index of its own. None of their hooks runs."""
+    """Git that writes the person's files, with an index that has those of a move as they are before it; and those that
+    lie there otherwise. None of the person's hooks runs."""
     with repository.temporary() as folder:
         if move.raw:
             git = repository.on(repository.root, folder / "index")
@@ -370,11 +361,9 @@ async def fill_index(repository: Repository, move: Move) -> AsyncIterator[Filled
         empty = hashlib.new(repository.config.hashes, b"blob 0\0", usedforsecurity=False).hexdigest()
         await set_entries(repository, git, {**before, ".greenroom-none": State(kind="file", blob=empty)})
         words = ("diff", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=all")
-        said = {*split(await git.ask(*words))}
-        there = [
-            path for path, state in before.items() if not state.entry and _lies_there(repository.root, path, before)
-        ]
-        yield Filled(git=git, edited=sorted([*(path for path in before if path in said), *there]))
+        differ, root = {*split(await git.ask(*words))}, repository.root
+        differ |= {path for path, state in before.items() if not state.entry and _lies_there(root, path, before)}
+        yield git, sorted(differ & before.keys())
 
 
 def _lies_there(root: Path, path: str, before: Collection[str]) -> bool:

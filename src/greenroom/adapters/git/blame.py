@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.git.apply import is_here, set_entries
+from greenroom.adapters.git.apply import is_here, tree_with
 from greenroom.adapters.git.journal import Paper, State, papers
 from greenroom.adapters.git.refs import commit_tree, is_ancestor, mark_of, trailers_of, value_of
 from greenroom.adapters.git.repository import Repository
@@ -41,15 +41,6 @@ class Spot:
     content: bytes
 
 
-@record
-class Work:
-    """What was done from one commit to another, and the line that may be of it."""
-
-    base: str
-    tip: str
-    spot: Spot
-
-
 async def blame(repository: Repository, path: str, line: int) -> Blamed | None:
     """The line's commit, and the step behind it."""
     content = await asyncio.to_thread(_read_text, repository.root, path)
@@ -62,11 +53,11 @@ async def blame(repository: Repository, path: str, line: int) -> Blamed | None:
     found = await _followed(repository, head, here) if head else None
     text = lines[line - 1].rstrip(b"\r").decode(errors="replace")
     commit = found.commit if found else ""
-    for work in await _works(repository, here, found):
-        if not await value_of(repository, work.tip):
+    for base, tip, spot in await _list_work(repository, here, found):
+        if not await value_of(repository, tip):
             continue  # somebody else's, or forgotten
         # Where it stands decides, and not how it reads: an empty line and a bracket are everybody's.
-        origin = await _followed(repository, work.tip, work.spot, since=f"{work.base}..")
+        origin = await _followed(repository, tip, spot, since=f"{base}..")
         if origin is not None and not origin.boundary:
             mark = mark_of(await _message(repository, origin.commit))
             return Blamed(commit=commit, text=text, step=mark, recorded=origin.commit)
@@ -96,44 +87,45 @@ def _read_text(root: Path, path: str) -> bytes:
 
 async def _followed(repository: Repository, commit: str, spot: Spot, since: str = "") -> Origin | None:
     """Where a line is from, followed from the file as it is now through this commit; None if it is not in that."""
-    now = await _on_top(repository, commit, spot)
-    found = await _blamed(repository, f"{since}{now}", spot.path, spot.line)
-    return None if found is None or found.commit == now else found
+    now = await _commit_on_top(repository, commit, spot)
+    words = ("blame", "--porcelain", "-L", f"{spot.line},{spot.line}", f"{since}{now}", "--", spot.path)
+    said = await repository.plain.tried(*words)
+    if said.code or said.out.startswith(now.encode()):
+        return None
+    first, *rest = os.fsdecode(said.out).split("\n")
+    found, number = first.split(" ")[:2]
+    name = next((row.removeprefix("filename ") for row in rest if row.startswith("filename ")), spot.path)
+    path = spot.path if name.startswith('"') else name  # in quotes git writes a tab, a quote … in a name
+    return Origin(commit=found, path=path, line=int(number), boundary="boundary" in rest)
 
 
-async def _on_top(repository: Repository, commit: str, spot: Spot) -> str:
+async def _commit_on_top(repository: Repository, commit: str, spot: Spot) -> str:
     """A commit that follows this one with the file as it is now, but for what git may have changed on the way."""
     name = f"{commit}:{spot.path}"
     last = (await repository.objects.contents([name]))[name] if await repository.objects.find(name) else spot.content
-    content = _kept_like(last, spot.content)
+    content = spot.content  # with the line ends of the last one: git may have others in files than in its commits
+    if b"\r\n" not in last:
+        content = content.replace(b"\r\n", b"\n")
+    elif b"\r\n" not in content:
+        content = content.replace(b"\n", b"\r\n")
     blob = await repository.write("blob", content)
-    with repository.temporary() as folder:
-        git = repository.on(repository.root, folder / "index")
-        await git.ask("read-tree", commit)
-        await set_entries(repository, git, {spot.path: State(kind="file", blob=blob)})
-        tree = await git.text("write-tree", "--missing-ok")
+    tree = await tree_with(repository, commit, {spot.path: State(kind="file", blob=blob)})
     return await commit_tree(repository, tree, commit, "now")
 
 
-def _kept_like(other: bytes, content: bytes) -> bytes:
-    """With the line ends of another: git may have others in files than in its commits."""
-    if b"\r\n" in other:
-        return content if b"\r\n" in content else content.replace(b"\n", b"\r\n")
-    return content.replace(b"\r\n", b"\n")
+async def _list_work(repository: Repository, here: Spot, found: Origin | None) -> list[tuple[str, str, Spot]]:
+    """Where to look for the step, best first: base and tip of some work, and the line in it.
 
-
-async def _works(repository: Repository, here: Spot, found: Origin | None) -> list[Work]:
-    """Where to look for the step, best first. A person may have committed work themselves, which then has nothing in
-    its message that leads to it."""
+    A person may have committed work themselves, which then has nothing in its message that leads to it.
+    """
     written = list(reversed(await papers(repository)))
     if found is not None and (pairs := await _committed(repository, found.commit, written)):
         name = f"{found.commit}:{found.path}"
         content = (await repository.objects.contents([name]))[name]
         spot = Spot(path=found.path, line=found.line, content=content)
-        return [Work(base=base, tip=tip, spot=spot) for base, tip in pairs]
-    every = [one for one in written if one.state == "applied" and here.path in one.paths]
-    mine = [one for one in every if await _may_be_of(repository, one, found)]
-    return [Work(base=one.base, tip=one.tip, spot=here) for one in mine]
+        return [(base, tip, spot) for base, tip in pairs]
+    every = [paper for paper in written if paper.state == "applied" and here.path in paper.paths]
+    return [(paper.base, paper.tip, here) for paper in every if await _may_be_of(repository, paper, found)]
 
 
 async def _committed(repository: Repository, commit: str, written: Sequence[Paper]) -> list[tuple[str, str]]:
@@ -152,17 +144,6 @@ async def _may_be_of(repository: Repository, paper: Paper, found: Origin | None)
     if found is not None and await is_ancestor(repository, found.commit, paper.base):
         return False
     return not paper.commit or not await is_here(repository, paper.commit)
-
-
-async def _blamed(repository: Repository, revision: str, path: str, line: int) -> Origin | None:
-    said = await repository.plain.tried("blame", "--porcelain", "-L", f"{line},{line}", revision, "--", path)
-    if said.code:
-        return None
-    first, *rest = os.fsdecode(said.out).split("\n")
-    commit, number = first.split(" ")[:2]
-    name = next((row.removeprefix("filename ") for row in rest if row.startswith("filename ")), path)
-    found = path if name.startswith('"') else name  # in quotes git writes a tab, a quote … in a name
-    return Origin(commit=commit, path=found, line=int(number), boundary="boundary" in rest)
 
 
 async def _message(repository: Repository, commit: str) -> str:

@@ -50,21 +50,16 @@ KEPT: Final = (
 
 async def hook_files(repository: Repository, base: str, tip: str) -> tuple[str, ...]:
     """Files of a change that set up hooks: they would run as the person at the next commit."""
-    folders = [*HOOK_FOLDERS, *_hooks_folder(repository)]
+    root, named = repository.root, repository.config.hooks_path
+    place = Path(posixpath.normpath(root / named))
+    set_up = [place.relative_to(root).as_posix()] if named and place.is_relative_to(root) else []
+    folders = tuple(f"{folder}/" for folder in (*HOOK_FOLDERS, *set_up))
     changes = await delta(repository, await commit_of(repository, base), await commit_of(repository, tip))
     return tuple(
         item.path
         for item in changes
-        if any(item.path.startswith(f"{folder}/") for folder in folders)
-        or posixpath.basename(item.path).startswith(HOOK_FILES)
+        if item.path.startswith(folders) or posixpath.basename(item.path).startswith(HOOK_FILES)
     )
-
-
-def _hooks_folder(repository: Repository) -> list[str]:
-    """The folder of hooks that is set, if it is in the tree."""
-    root, named = repository.root, repository.config.hooks_path
-    place = Path(os.path.normpath(root / named))
-    return [place.relative_to(root).as_posix()] if named and place.is_relative_to(root) else []
 
 
 async def commit(repository: Repository, paper: Paper, message: str, *, hooks: bool = True) -> Committed:
@@ -99,15 +94,21 @@ async def commit(repository: Repository, paper: Paper, message: str, *, hooks: b
     return Committed(commit=made, fresh=True)
 
 
-async def _note(repository: Repository, paper: Paper, commit: str) -> None:
-    """Write down the commit of a paper, with what it really changed: a formatter may have run as a hook."""
+async def with_commit(repository: Repository, paper: Paper, commit: str) -> Paper:
+    """The paper with its commit, and with what that really changed: a formatter may have run as a hook."""
     made = await repository.objects.commit(commit)
     head = made.parent if made is not None else ""
     old, new = await tree_of(repository, head), await tree_of(repository, commit)
     changes = changes_of(await delta(repository, old, new))
-    if paper.new and new != paper.new:  # then git has left in the index what was there before the hooks
-        await set_entries(repository, repository.refs, entries(changes, after=True))
-    await save(repository, evolve(paper, commit=commit, head=head, old=old, new=new, changes=changes))
+    return evolve(paper, commit=commit, head=head, old=old, new=new, changes=changes)
+
+
+async def _note(repository: Repository, paper: Paper, commit: str) -> None:
+    """Write down the commit of a paper."""
+    done = await with_commit(repository, paper, commit)
+    if paper.new and done.new != paper.new:  # then git has left in the index what was there before the hooks
+        await set_entries(repository, repository.refs, entries(done.changes, after=True))
+    await save(repository, done)
 
 
 async def find_commit(repository: Repository, paper: Paper) -> str:
@@ -184,19 +185,12 @@ async def branch(repository: Repository, name: str, base: str, tip: str, message
         merged = merged if isinstance(merged, str) else conflicts
     if not isinstance(merged, str):
         return await explain_conflicts(repository, merged)
-    made = await _person_commit(repository, merged, begin, text)
+    words = ("-c", "commit.gpgSign=false", "commit-tree", merged, "-p", begin, "-F", "-")
+    said = await repository.person(hooks=False).tried(*words, stdin=text.encode())
+    made = said.out.decode().strip() if said.code == 0 else await commit_tree(repository, merged, begin, text)
     ref = f"{HEADS}{name}"
     await repository.refs.also("-c", "core.logAllRefUpdates=true").ask("update-ref", ref, made, "0" * len(made))
     return Branched(name=name, commit=made)
-
-
-async def _person_commit(repository: Repository, tree: str, parent: str, message: str) -> str:
-    said = await repository.person(hooks=False).tried(
-        "-c", "commit.gpgSign=false", "commit-tree", tree, "-p", parent, "-F", "-", stdin=message.encode()
-    )
-    if said.code == 0:
-        return said.out.decode().strip()
-    return await commit_tree(repository, tree, parent, message)
 
 
 async def refuse_branch(repository: Repository, name: str) -> None:

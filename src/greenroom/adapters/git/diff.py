@@ -16,39 +16,31 @@ from greenroom.core.ports.workspace import UNIFIED, Change, Diff
 LINK: Final = "120000"
 Kind = Literal["added", "changed", "deleted", "renamed", "mode", "submodule"]
 KINDS: Final[Mapping[str, Kind]] = {"A": "added", "C": "added", "D": "deleted", "R": "renamed"}
-REMEMBERED: Final = 4
-"""Differences that are remembered."""
-
 QUIET: Final = ("--no-ext-diff", "--no-textconv", "--no-color", "-r")
 
 
 async def delta(repository: Repository, base: str, tip: str) -> Sequence[Delta]:
     """Every file that differs in two commits or trees, each under its own name."""
-    pair, known = (await tree_of(repository, base), await tree_of(repository, tip)), repository.memory.deltas
+    pair = (await tree_of(repository, base), await tree_of(repository, tip))
     if pair[0] == pair[1]:
         return ()
-    if pair not in known:
-        said = split(
-            await repository.plain.ask("diff-tree", *QUIET, "--raw", "-z", "--no-renames", "--no-abbrev", *pair)
-        )
-        rows = ((said[place].lstrip(":").split(" "), said[place + 1]) for place in range(0, len(said) - 1, 2))
-        while len(known) >= REMEMBERED:
-            del known[next(iter(known))]
-        known[pair] = [
-            Delta(path=path, old_mode=old_mode, old=old, new_mode=new_mode, new=new)
-            for (old_mode, new_mode, old, new, _), path in rows
-        ]
-    return known[pair]
+    words = (*QUIET, "--raw", "-z", "--no-renames", "--no-abbrev")
+    said = split(await repository.plain.ask("diff-tree", *words, *pair))
+    rows = ((said[place].lstrip(":").split(" "), said[place + 1]) for place in range(0, len(said) - 1, 2))
+    return [
+        Delta(path=path, old_mode=old_mode, old=old, new_mode=new_mode, new=new)
+        for (old_mode, new_mode, old, new, _), path in rows
+    ]
 
 
 async def diff(repository: Repository, base: str, tip: str, *, limit: int = UNIFIED) -> Diff:
     """What changed from one commit to another, with files that got another name. The text is only made for who wants
     some of it."""
     pair = (await commit_of(repository, base), await commit_of(repository, tip))
-    if (*pair, limit) not in repository.memory.diffs:
-        repository.memory.diffs.clear()  # of one pair often several ask, one after the other
-        repository.memory.diffs[*pair, limit] = await _diff(repository, pair, limit)
-    return repository.memory.diffs[*pair, limit]
+    if (*pair, limit) not in repository.diffs:
+        repository.diffs.clear()  # of one pair often several ask, one after the other
+        repository.diffs[*pair, limit] = await _diff(repository, pair, limit)
+    return repository.diffs[*pair, limit]
 
 
 async def _diff(repository: Repository, pair: tuple[str, str], limit: int) -> Diff:

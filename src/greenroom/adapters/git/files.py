@@ -83,7 +83,10 @@ async def lock(place: Path, patience: float = PATIENCE) -> AsyncIterator[None]:
         number = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         end = time.monotonic() + patience
-        while not _try_lock(number):
+        while True:
+            with suppress(BlockingIOError):
+                fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
             if time.monotonic() > end:
                 why = "Another greenroom is at work on this, perhaps in another terminal. Let it end, and try again."
                 raise WorkspaceFault("locked", why)
@@ -93,12 +96,9 @@ async def lock(place: Path, patience: float = PATIENCE) -> AsyncIterator[None]:
         os.close(number)
 
 
-def _try_lock(number: int) -> bool:
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+def is_no_folder(place: Path) -> bool:
+    """Whether something else than a real folder stands there."""
+    return place.is_symlink() or (place.exists() and not place.is_dir())
 
 
 def remove_tree(place: Path) -> None:

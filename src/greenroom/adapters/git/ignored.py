@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from greenroom.adapters.git.files import is_no_folder
 from greenroom.adapters.git.process import Git
 from greenroom.adapters.git.repository import Repository
 from greenroom.adapters.git.snapshot import MODULES, VENV, Named, find_environments, has_entries, list_index, split
@@ -133,35 +134,25 @@ class IgnoredFiles:
             found += [str((place / name).relative_to(top)) for name in hides]
         return tuple(sorted(found))
 
-    async def copy_files(self, tree: Path) -> tuple[str, ...]:
-        """Copy ignored files into a worktree; those that are too many or too large are not copied, and named."""
+    async def copy_files(self, tree: Path) -> None:
+        """Copy ignored files into a worktree, but for those that are too many or too large."""
         files = (await self.list()).files
-        return await asyncio.to_thread(_copy_files, self._repository.root, tree, files) if files else ()
+        if files:
+            await asyncio.to_thread(_copy_files, self._repository.root, tree, files)
 
 
-def _copy_files(root: Path, tree: Path, files: Sequence[str]) -> tuple[str, ...]:
-    left, size = list[str](), 0
-    for number, path in enumerate(files):
-        try:
-            status = (root / path).lstat()
-        except OSError:
-            continue
-        if not stat.S_ISREG(status.st_mode) or os.path.lexists(tree / path) or _leads_out(tree, path):
-            continue
-        if number >= MOST_FILES or size + status.st_size > MOST_BYTES:
-            left.append(path)
-            continue
-        size += status.st_size
+def _copy_files(root: Path, tree: Path, files: Sequence[str]) -> None:
+    size = 0
+    for path in files[:MOST_FILES]:
         with suppress(OSError):  # it went away, or may not be read
-            (tree / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(root / path, tree / path)
-    return tuple(left)
-
-
-def _leads_out(tree: Path, path: str) -> bool:
-    """Whether a part of the way is a link, or no folder."""
-    above = [tree / parent for parent in Path(path).parents if parent.name]
-    return any(place.is_symlink() or (place.exists() and not place.is_dir()) for place in above)
+            status = (root / path).lstat()
+            blocked = any(is_no_folder(tree / parent) for parent in Path(path).parents if parent.name)
+            if blocked or not stat.S_ISREG(status.st_mode) or os.path.lexists(tree / path):
+                continue
+            if size + status.st_size <= MOST_BYTES:
+                size += status.st_size
+                (tree / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(root / path, tree / path)
 
 
 CACHES: Final = b"__pycache__/\n.pytest_cache/\n.mypy_cache/\n.ruff_cache/\n.hypothesis/\n.tox/\n.nox/\n"

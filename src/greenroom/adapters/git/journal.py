@@ -175,11 +175,23 @@ async def papers_among(repository: Repository, refs: Iterable[Ref]) -> list[Pape
 
 async def unfinished(repository: Repository) -> list[Paper]:
     """Those in the middle of which somebody was killed."""
-    found = repository.memory.refs = await list_refs(repository, f"{OURS}/")
+    found = await list_refs(repository, f"{OURS}/")
     return await _read(
         repository,
         [commit for name, commit, subject in found if APPLIED in name and subject.partition(" ")[0] in OPEN],
     )
+
+
+async def list_unapplied(
+    repository: Repository, applied: Iterable[Paper], base: str, tips: Sequence[str]
+) -> tuple[str, ...]:
+    """The first lines of the commits that lead to these tips, and neither to the base nor to what is applied. A commit
+    that git has cleared away leads nowhere."""
+    known = [f"^{name}" for name in (base, *(paper.tip for paper in applied)) if name]
+    wanted = "".join(f"{name}\n" for name in (*tips, *known))
+    words = ("log", "--no-show-signature", "--format=%s", "--ignore-missing", "--stdin")
+    said = await repository.plain.ask(*words, stdin=wanted.encode()) if tips else b""
+    return tuple(said.decode(errors="replace").split("\n")[:-1])
 
 
 def _number(ref: str) -> int:

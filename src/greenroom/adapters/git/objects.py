@@ -1,7 +1,4 @@
-"""Objects and refs of a repository, through two processes of git that stay for as long as the repository is used.
-
-`git cat-file` reads objects, `git update-ref` moves refs. Single objects are written here, as git writes them.
-"""
+"""Objects of a repository: read through one `git cat-file` that stays open, and written as git writes them."""
 
 from __future__ import annotations
 
@@ -13,20 +10,16 @@ import stat
 import subprocess
 import tempfile
 import threading
-import time
 import weakref
 import zlib
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from math import inf
 from pathlib import Path
 from typing import IO, Final, cast
 
 from greenroom.adapters.git.files import disk_faults
-from greenroom.adapters.git.process import PATIENCE, Git, close_pipes, fault_of, is_locked
+from greenroom.adapters.git.process import Git, close_pipes
 from greenroom.core.base.records import record
-from greenroom.core.ports.workspace import Diff, WorkspaceFault
+from greenroom.core.ports.workspace import WorkspaceFault
 
 FOUND: Final = re.compile(rb"[0-9a-f]{40,64} (?:blob|tree|commit|tag) \d+\n")
 
@@ -57,22 +50,6 @@ class Delta:
     new: str
 
 
-@dataclass
-class Memory:
-    """Answers of git that stay true: the difference of two commits, the submodules of a tree.
-
-    What may change is kept for a while: `branches` (and tags) as a run sees them, `refs` of ours while a lock is held,
-    and when work that was half done was last looked for.
-    """
-
-    diffs: dict[tuple[str, str, int], Diff] = field(default_factory=dict)
-    deltas: dict[tuple[str, str], list[Delta]] = field(default_factory=dict)
-    submodules: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    branches: dict[str, bytes] = field(default_factory=dict)
-    refs: list[tuple[str, str, str]] | None = None
-    recovered: float = -inf
-
-
 def write_object(folder: Path, hashes: str, kind: str, content: bytes) -> str:
     """Write an object below `objects`; its name, by this hash function."""
     data = f"{kind} {len(content)}\0".encode() + content
@@ -95,48 +72,6 @@ def write_object(folder: Path, hashes: str, kind: str, content: bytes) -> str:
                 Path(file.name).unlink(missing_ok=True)
                 raise
     return name
-
-
-class RefWriter:
-    """Moves refs. Git starts with the first one, and ends with the writer."""
-
-    def __init__(self, git: Git) -> None:
-        self._git = git
-        self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-
-    async def update(self, lines: Iterable[str]) -> None:
-        """Do all of what these lines say (`update REF NEW OLD`, `delete REF`), or nothing; a `WorkspaceFault` when git
-        refuses. Another git that is at work is waited for a little."""
-        wanted = os.fsencode("".join(f"{line}\n" for line in ("start", *lines, "commit")))
-        end = time.monotonic() + PATIENCE
-        while refused := await asyncio.to_thread(self._refusal, wanted):
-            if not is_locked(refused) or time.monotonic() > end:
-                raise fault_of(refused, 128, ("update-ref",))
-            await asyncio.sleep(0.1)
-
-    def _refusal(self, wanted: bytes) -> str:
-        """What git says against it; empty if it is done. A git that did not even begin is started anew, once."""
-        said = ""
-        with self._lock:
-            for _ in range(2):
-                if self._process is None:
-                    self._process = self._git.start("update-ref", "-m", "greenroom", "--stdin")
-                    weakref.finalize(self, _end, self._process)
-                process = self._process
-                answers = list[bytes]()
-                with suppress(OSError):
-                    cast("IO[bytes]", process.stdin).write(wanted)
-                    cast("IO[bytes]", process.stdin).flush()
-                    answers = [cast("IO[bytes]", process.stdout).readline() for _ in range(2)]
-                if answers == [b"start: ok\n", b"commit: ok\n"]:
-                    return ""
-                said = cast("IO[bytes]", process.stderr).read().decode(errors="replace").strip()
-                _end(process)
-                self._process = None
-                if said or b"start: ok\n" in answers:
-                    return said or "git update-ref ended"
-        return said or "git update-ref does not start"
 
 
 class ObjectReader:
@@ -175,12 +110,9 @@ class ObjectReader:
 
     async def contents(self, names: Iterable[str]) -> dict[str, bytes]:
         """What is in these objects; a *repository* fault if one is missing."""
-        return await asyncio.to_thread(self._contents, sorted(set(names)))
-
-    def _contents(self, names: Sequence[str]) -> dict[str, bytes]:
         found = dict[str, bytes]()
-        for name in names:
-            answer = self._ask("contents", name)
+        for name in dict.fromkeys(names):
+            answer = await asyncio.to_thread(self._ask, "contents", name)
             if answer is None:
                 raise WorkspaceFault("repository", f"The repository misses {name}. Look at it with 'git fsck'.")
             found[name] = answer[1]
@@ -195,6 +127,11 @@ class ObjectReader:
                 except (OSError, EOFError):
                     self._stop()
         return None
+
+    def _stop(self) -> None:
+        if self._process is not None:
+            _end(self._process)
+            self._process = None
 
     def _answer(self, what: str, name: str) -> tuple[str, bytes] | None:
         if self._process is None:
@@ -218,11 +155,6 @@ class ObjectReader:
             if len(content) != size + 1:
                 raise EOFError
         return words[0].decode(), content[:-1]
-
-    def _stop(self) -> None:
-        if self._process is not None:
-            _end(self._process)
-            self._process = None
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

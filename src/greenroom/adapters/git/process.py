@@ -204,15 +204,14 @@ def program_of(env: Mapping[str, str], apart: Path) -> str:
     return found
 
 
-async def checked(git: Git) -> tuple[int, ...]:
-    """Its version; a `WorkspaceFault` if that is too old."""
+async def check_version(git: Git) -> None:
+    """Raise a `WorkspaceFault` for a git that is too old."""
     said = await git.text("version")
     numbers = re.search(r"(\d+)\.(\d+)", said)
     version = tuple(map(int, numbers.groups())) if numbers else (0,)
     if version < OLDEST:
         why = f"git is needed in version {'.'.join(map(str, OLDEST))} or later; this one says {said!r}. Update it."
         raise WorkspaceFault("git", why)
-    return version
 
 
 def _gone(folder: str, program: str) -> WorkspaceFault:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final, TypeAlias
 
@@ -92,27 +92,25 @@ async def tree_of(repository: Repository, commit: str) -> str:
 
 
 async def move(repository: Repository, ref: str, new: str, old: str) -> None:
-    """Lead a ref to `new`, if it leads to `old` (empty: nowhere). A lock that a killed git left on ours is removed."""
+    """Lead a ref to `new`, if it leads to `old` (empty: nowhere)."""
+    await update_refs(repository, {ref: f"update {ref} {new} {old or '0' * len(new)}"})
+
+
+async def update_refs(repository: Repository, lines: Mapping[str, str]) -> None:
+    """Do what the line of each ref says (`update REF NEW OLD`, `delete REF`), all of it or nothing. A lock that a
+    killed git left on one of ours is removed."""
     async with lock(repository.folder / "refs.lock"):
-        if ref.startswith(f"{OURS}/"):
+        for ref in (ref for ref in lines if ref.startswith(f"{OURS}/")):
             with suppress(OSError):
                 (repository.layout.common / f"{ref}.lock").unlink()
-        await update_refs(repository, [f"update {ref} {new} {old or '0' * len(new)}"])
-
-
-async def update_refs(repository: Repository, lines: Iterable[str]) -> None:
-    """Do all of what these lines say (`update REF NEW OLD`, `delete REF`), or nothing."""
-    repository.memory.refs = None
-    await repository.ref_writer.update(lines)
+        wanted = os.fsencode("".join(f"{line}\n" for line in lines.values()))
+        await repository.refs.ask("update-ref", "-m", "greenroom", "--stdin", stdin=wanted)
 
 
 async def list_refs(repository: Repository, prefix: str) -> list[Ref]:
     """Those of ours below a prefix, by name."""
-    if repository.memory.refs is not None:
-        return [ref for ref in repository.memory.refs if ref[0].startswith(prefix)]
-    said = await repository.refs.ask(
-        "for-each-ref", "--format=%(refname)%00%(objectname)%00%(contents:subject)", prefix
-    )
+    form = "--format=%(refname)%00%(objectname)%00%(contents:subject)"
+    said = await repository.refs.ask("for-each-ref", form, prefix)
     rows = (line.split("\0") for line in os.fsdecode(said).rstrip("\n").split("\n")) if said else ()
     return [(name, commit, subject) for name, commit, subject in rows]
 

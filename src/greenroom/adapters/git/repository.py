@@ -19,11 +19,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Literal
 
-from greenroom.adapters.git.files import disk_faults, has_content, write_whole
-from greenroom.adapters.git.objects import Memory, ObjectReader, RefWriter, write_object
-from greenroom.adapters.git.process import OLDEST, PATH, Git, checked, hardened, program_of
+from greenroom.adapters.git.files import disk_faults, write_whole
+from greenroom.adapters.git.objects import ObjectReader, write_object
+from greenroom.adapters.git.process import PATH, Git, check_version, hardened, program_of
 from greenroom.core.base.records import record
-from greenroom.core.ports.workspace import WorkspaceFault
+from greenroom.core.ports.workspace import Diff, WorkspaceFault
 
 LINK: Final = "gitdir:"
 LONGEST: Final = 4096
@@ -64,6 +64,14 @@ class Layout:
         """A name for what we keep about it."""
         plain = re.sub(r"[^A-Za-z0-9_-]+", "-", self.root.name).strip("-")[:32] or "root"
         return f"{plain}-{hashlib.sha256(str(self.root).encode(errors='surrogateescape')).hexdigest()[:12]}"
+
+
+OWN: Final = "own.git"
+
+
+def own_layout(root: Path, folder: Path) -> Layout:
+    """A repository of ours in `folder`, for files in `root` that are in none."""
+    return Layout(root=root, git=folder / OWN, common=folder / OWN, own=True)
 
 
 def locate(folder: Path, *, home: Path | None = None) -> Layout | None:
@@ -110,13 +118,10 @@ def _first_bytes(file: Path) -> str:
 
 @record
 class GitConfig:
-    """What a person has told git. `converts` says that line ends may differ from what git keeps, `named` that git
-    knows who they are."""
+    """What a person has told git. `disk` is how their disk is, by settings of `core`, `converts` that line ends may
+    differ from what git keeps, `named` that git knows who they are."""
 
-    file_mode: bool = True
-    symlinks: bool = True
-    ignore_case: bool = False
-    precompose: bool = False
+    disk: Mapping[str, bool] = {}
     converts: bool = False
     sparse: bool = False
     hashes: str = "sha1"
@@ -124,7 +129,6 @@ class GitConfig:
     attributes: str = ""
     hooks_path: str = ""
     named: bool = False
-    reftable: bool = False
 
 
 async def read_config(git: Git, env: Mapping[str, str]) -> GitConfig:
@@ -136,17 +140,16 @@ async def read_config(git: Git, env: Mapping[str, str]) -> GitConfig:
     home = Path(env.get("HOME") or "/nonexistent")
     own = Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "git"
     return GitConfig(
-        file_mode=told.get("core.filemode", "true").lower() not in NO,
-        symlinks=told.get("core.symlinks", "true").lower() not in NO,
-        ignore_case=told.get("core.ignorecase", "false").lower() in YES,
-        precompose=told.get("core.precomposeunicode", "false").lower() in YES,
+        disk={
+            **{name: told.get(f"core.{name}", "true").lower() not in NO for name in ("filemode", "symlinks")},
+            **{name: told.get(f"core.{name}", "").lower() in YES for name in ("ignorecase", "precomposeunicode")},
+        },
         converts=told.get("core.autocrlf", "false").lower() in YES,
         sparse=told.get("core.sparsecheckout", "false").lower() in YES,
         hashes=told.get("extensions.objectformat", "sha1").lower(),
         excludes=_config_path(told.get("core.excludesfile"), own / "ignore", home),
         attributes=_config_path(told.get("core.attributesfile"), own / "attributes", home),
         hooks_path=told.get("core.hookspath", ""),
-        reftable=told.get("extensions.refstorage", "files").lower() != "files",
         named=bool(told.get("user.name") and told.get("user.email")) or all(env.get(name) for name in WHO),
     )
 
@@ -154,12 +157,6 @@ async def read_config(git: Git, env: Mapping[str, str]) -> GitConfig:
 def _config_path(named: str | None, usual: Path, home: Path) -> str:
     place = usual if named is None else home / named[2:] if named.startswith("~/") else Path(named)
     return str(place) if place.is_absolute() and place.is_file() else ""
-
-
-KEPT: Final = 4
-"""Repositories that stay open, with a process of git each."""
-
-_kept: Final[dict[tuple[object, ...], Repository]] = {}
 
 
 class Repository:
@@ -173,29 +170,20 @@ class Repository:
         self._program = program
         self._git = folder / "git"
         self.objects = ObjectReader(self.refs)
-        self.ref_writer = RefWriter(self.refs)
-        self.memory = Memory()
+        self.diffs = dict[tuple[str, str, int], Diff]()
 
     @classmethod
     async def open(cls, layout: Layout, folder: Path, env: Mapping[str, str]) -> Repository:
-        """With everything made that we need beside it. Who opens the same one again gets the same object, as long as
-        the person's settings are as they were."""
+        """With everything made that we need beside it."""
         program = program_of(env, layout.root)
-        key = (layout, folder, program, frozenset(env.items()), tuple(map(_stamp, _config_files(layout, env))))
-        if known := _kept.get(key):
-            await asyncio.to_thread(known.prepare)
-            return known
         repository = cls(layout, folder, program, env)
         await asyncio.to_thread(repository._make_folder)
-        await repository._check_version()
+        await check_version(hardened(program, env={}, settings={}))
         if layout.own and not (layout.git / "HEAD").exists():
             bare = ("init", "--bare", "--quiet", "--template=", str(layout.git))
             await hardened(program, env={}, settings={}).ask(*bare)
         repository.config = await read_config(repository.person().also(env={"GIT_DIR": str(layout.git)}), env)
         await asyncio.to_thread(repository.prepare)
-        while len(_kept) >= KEPT:
-            del _kept[next(iter(_kept))]
-        _kept[key] = repository
         return repository
 
     @property
@@ -258,13 +246,7 @@ class Repository:
 
     def settings(self) -> str:
         """The settings of a git folder of ours: how the person's disk is."""
-        told = {
-            "bare": False,
-            "filemode": self.config.file_mode,
-            "symlinks": self.config.symlinks,
-            "ignorecase": self.config.ignore_case,
-            "precomposeunicode": self.config.precompose,
-        }
+        told = {"bare": False, **self.config.disk}
         core = "".join(f"\t{name} = {str(value).lower()}\n" for name, value in told.items())
         return f"[core]\n\trepositoryformatversion = 1\n{core}[extensions]\n\tobjectformat = {self.config.hashes}\n"
 
@@ -275,14 +257,6 @@ class Repository:
                 if time.time() - left.lstat().st_mtime > OLD:
                     shutil.rmtree(left, ignore_errors=True)
 
-    async def _check_version(self) -> None:
-        """Ask git for its version, once for each program there is."""
-        about = f"{self._program} {_stamp(Path(self._program))} {OLDEST}".encode()
-        place = self.folder.parent / "checked"
-        if not has_content(place, about):
-            await checked(hardened(self._program, env={}, settings={}))
-            write_whole(place, about)
-
     def prepare(self) -> None:
         """Make what we need beside it, as it has to be now."""
         self._make_folder()
@@ -292,19 +266,3 @@ class Repository:
         write_whole(self._git / "config", self.settings().encode())
         write_whole(self._git / "info" / "attributes", RAW.encode())
         write_whole(self._git / "info" / "exclude", self.excludes())
-
-
-def _config_files(layout: Layout, env: Mapping[str, str]) -> list[Path]:
-    """Where a person's settings are, and what they name by being there."""
-    home = Path(env.get("HOME") or "/nonexistent")
-    own = Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "git"
-    theirs = [home / ".gitconfig", *(own / name for name in ("config", "ignore", "attributes"))]
-    return [layout.common / "config", layout.git / "config.worktree", Path("/etc/gitconfig"), *theirs]
-
-
-def _stamp(file: Path) -> int:
-    """When a file was changed; 0 if there is none."""
-    try:
-        return file.stat().st_mtime_ns
-    except OSError:
-        return 0

@@ -66,20 +66,6 @@ class Listed:
         return self.mode == SUBMODULE
 
 
-@record
-class Found:
-    """What is to be done to an index."""
-
-    gone: tuple[str, ...]
-    there: tuple[str, ...]
-    left_out: tuple[LeftOut, ...]
-
-
-async def is_taken(repository: Repository, run: str) -> bool:
-    """Whether this run has a snapshot."""
-    return bool(await value_of(repository, base_ref(run)))
-
-
 async def take_snapshot(
     repository: Repository, run: str, *, largest: int = LARGEST, secret: Named = nothing
 ) -> Snapshot:
@@ -129,7 +115,6 @@ async def look_at_tree(repository: Repository, *, largest: int = LARGEST, secret
         staged = await stage(git, root, untrue=untrue, largest=largest, secret=secret, submodules=submodules)
         if repository.layout.own:
             await asyncio.to_thread(index.replace, repository.layout.git / "index")  # so that the next look is quick
-    repository.memory.submodules[staged.tree] = tuple(submodules)
     full = await asyncio.to_thread(lambda: [path for path in submodules if has_entries(root / path)])
     return Snapshot(
         commit="",
@@ -248,14 +233,15 @@ async def stage(
             changed = [path for path in changed if path not in submodules]
             inside = tuple(f"{path}/" for path in submodules)
             known = [path for path in unknown if not path.startswith(inside) and not ignored(path)]
-            found = await _sort_out(git, root, changed, known, untrue, largest=largest, secret=secret)
-            if found.gone:
-                await git.ask("update-index", "-z", "--force-remove", "--stdin", stdin=join(found.gone))
-            if found.there:
-                await git.ask("update-index", "-z", "--add", "--replace", "--stdin", stdin=join(found.there))
-            if found.gone or found.there or not last:
+            sorted_out = _sort_out(git, root, changed, known, untrue, largest=largest, secret=secret)
+            gone, there, left_out = await sorted_out
+            if gone:
+                await git.ask("update-index", "-z", "--force-remove", "--stdin", stdin=join(gone))
+            if there:
+                await git.ask("update-index", "-z", "--add", "--replace", "--stdin", stdin=join(there))
+            if gone or there or not last:
                 last = await git.text("write-tree", *(() if whole else ("--missing-ok",)))
-            return Looked(tree=last, left_out=found.left_out)
+            return Looked(tree=last, left_out=tuple(left_out))
         except WorkspaceFault as fault:
             last = ""
             if attempt == TRIES or fault.reason not in ("git", "repository"):
@@ -286,8 +272,9 @@ async def _sort_out(
     *,
     largest: int,
     secret: Named,
-) -> Found:
-    """What is to be done about each file. What git knows is never too large, unless it keeps something else of it."""
+) -> tuple[list[str], list[str], list[LeftOut]]:
+    """Which files are gone, which are there, and what is left out. What git knows is never too large, unless it keeps
+    something else of it."""
     environments = await find_environments(git, unknown)
     shown = [path for path in unknown if not any(path.startswith(f"{folder}/") for folder in environments)]
     hidden = [path for path in shown if secret(path)]
@@ -297,9 +284,7 @@ async def _sort_out(
     left_out += [LeftOut(path=folder, why="environment") for folder in environments]
     limits = [*((path, None) for path in changed if path not in again), *((path, largest) for path in (*again, *shown))]
     gone, there, others = await asyncio.to_thread(_look_at_files, root, limits)
-    return Found(
-        gone=(*gone, *(path for path in there if path in again)), there=tuple(there), left_out=(*others, *left_out)
-    )
+    return [*gone, *(path for path in there if path in again)], there, [*others, *left_out]
 
 
 async def find_environments(git: Git, unknown: Iterable[str]) -> list[str]:

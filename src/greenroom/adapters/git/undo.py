@@ -11,6 +11,7 @@ from greenroom.adapters.git.apply import (
     SINCE,
     HalfwayFault,
     Move,
+    clashes_at,
     explain_conflicts,
     fill_index,
     find_clashes,
@@ -24,14 +25,14 @@ from greenroom.adapters.git.apply import (
     set_entries,
     switch,
 )
-from greenroom.adapters.git.commit import commit_paths, expect_commit, find_commit
+from greenroom.adapters.git.commit import commit_paths, expect_commit, find_commit, with_commit
 from greenroom.adapters.git.diff import delta
 from greenroom.adapters.git.journal import Paper, changes_of, entries, load, save, unfinished
 from greenroom.adapters.git.refs import branches_with, commit_saying, message_of, tree_of, value_of
 from greenroom.adapters.git.repository import Repository
 from greenroom.adapters.git.snapshot import split
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.workspace import Applied, Buried, Clash, Clashes, Undone, WorkspaceFault
+from greenroom.core.ports.workspace import Applied, Buried, Clashes, Undone, WorkspaceFault
 
 REFUSED: Final = "The commit that takes it back was refused, so nothing was undone: all is as it was."
 ON_TOP: Final = "It can be undone by a commit on top."
@@ -50,7 +51,8 @@ async def undo(repository: Repository, paper: Paper, *, revert: bool) -> Undone 
         return await _revert(repository, evolve(paper, commit=commit))
     if why := await _why_buried(repository, commit):
         return Buried(commit=commit, why=f"{why}. {ON_TOP}")
-    return await _begin(repository, await _with_commit(repository, paper, commit))
+    # A kill may have come before what the commit really changed was written down.
+    return await _begin(repository, await with_commit(repository, paper, commit))
 
 
 def _made_anew(paper: Paper, commit: str) -> WorkspaceFault:
@@ -62,21 +64,12 @@ def _made_anew(paper: Paper, commit: str) -> WorkspaceFault:
 async def _begin(repository: Repository, paper: Paper) -> Undone | Clashes:
     edited = await find_edited(repository, (await move_of(repository, paper)).back())
     if edited:
-        return Clashes(clashes=tuple(Clash(path=path, why=SINCE) for path in edited))
+        return clashes_at(edited, SINCE)
     if paper.commit:
         refuse_in_between(repository)
     paper = evolve(paper, state="undoing", reverting=False)
     await save(repository, paper)
     return await take_back(repository, paper)
-
-
-async def _with_commit(repository: Repository, paper: Paper, commit: str) -> Paper:
-    """The paper with what its commit really changed: a kill may have come before that was written down."""
-    made = await repository.objects.commit(commit)
-    head = made.parent if made is not None else ""
-    old, new = await tree_of(repository, head), await tree_of(repository, commit)
-    changes = changes_of(await delta(repository, old, new))
-    return evolve(paper, commit=commit, head=head, old=old, new=new, changes=changes)
 
 
 async def _is_still_here(repository: Repository, paper: Paper) -> bool:
@@ -122,7 +115,7 @@ async def take_back(repository: Repository, paper: Paper, *, force: bool = False
         raise
     if edited:
         await save(repository, evolve(paper, state="applied"))
-        return Clashes(clashes=tuple(Clash(path=path, why=SINCE) for path in edited))
+        return clashes_at(edited, SINCE)
     if paper.commit and await value_of(repository, "HEAD") == paper.commit:
         await repository.refs.ask("update-ref", "-m", f"greenroom: undo {paper.id}", "HEAD", paper.head, paper.commit)
     if not repository.layout.own and await value_of(repository, "HEAD"):
@@ -147,17 +140,17 @@ async def _revert(repository: Repository, paper: Paper) -> Undone | Clashes:
         last = await value_of(repository, "HEAD")
         await save(repository, evolve(paper, state="undone", reverted=last))
         return Undone(paths=paper.paths, revert=last)
-    paper = evolve(paper, state="undoing", reverting=True, revert_old=head, revert_new=merged)
-    paper = evolve(paper, revert_head=await value_of(repository, "HEAD"))
+    last = await value_of(repository, "HEAD")
+    paper = evolve(paper, state="undoing", reverting=True, revert_head=last, revert_old=head, revert_new=merged)
     move = Move(old=head, new=merged, changes=changes_of(changes))
     async with fill_index(repository, move) as filled:
-        if clashes := await find_clashes(repository, changes, filled):
+        if clashes := await find_clashes(repository, changes, filled[1]):
             return Clashes(clashes=clashes)
         await save(repository, paper)
         edited = await switch(repository, move, paper, filled=filled)
     if edited:
         await save(repository, evolve(paper, state="applied", reverting=False))
-        return Clashes(clashes=tuple(Clash(path=path, why=SINCE) for path in edited))
+        return clashes_at(edited, SINCE)
     subject = made.message.partition("\n")[0] if made is not None else ""
     told = {"run": paper.run, "undone": paper.id}
     message = message_of(f'Revert "{subject}"\n\nThis reverts commit {paper.commit}.', told)

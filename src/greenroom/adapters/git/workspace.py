@@ -7,21 +7,37 @@ import os
 import shlex
 import time
 from collections.abc import Coroutine, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Final, TypeVar
+from urllib.parse import unquote
 
-from greenroom.adapters.git import diff, runs
-from greenroom.adapters.git.apply import apply
+from greenroom.adapters.git import diff
+from greenroom.adapters.git.apply import apply, tree_with
 from greenroom.adapters.git.blame import blame
 from greenroom.adapters.git.commit import branch, commit, expect_commit, hook_files, refuse_branch
 from greenroom.adapters.git.files import disk_faults, lock
 from greenroom.adapters.git.ignored import IgnoredFiles
-from greenroom.adapters.git.journal import load, papers
-from greenroom.adapters.git.refs import tree_of
-from greenroom.adapters.git.repository import Layout, Repository, locate
-from greenroom.adapters.git.snapshot import LARGEST, Named, is_taken, nothing, take_snapshot
+from greenroom.adapters.git.journal import changes_of, entries, list_unapplied, load, papers, papers_among
+from greenroom.adapters.git.refs import (
+    OURS,
+    base_ref,
+    commit_of,
+    commit_tree,
+    escape_name,
+    is_ancestor,
+    list_refs,
+    message_of,
+    move,
+    thread_ref,
+    tree_of,
+    update_refs,
+    value_of,
+)
+from greenroom.adapters.git.repository import OWN, Layout, Repository, locate, own_layout
+from greenroom.adapters.git.snapshot import LARGEST, Named, nothing, take_snapshot
 from greenroom.adapters.git.undo import recover, undo
-from greenroom.adapters.git.worktree import GitWorktree, close_worktree, open_worktree, tip_of
+from greenroom.adapters.git.worktree import TREES, GitWorktree, open_worktree, take_down, worktree_folder
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.workspace import (
     UNIFIED,
@@ -29,6 +45,7 @@ from greenroom.core.ports.workspace import (
     Blamed,
     Branched,
     Buried,
+    Clash,
     Clashes,
     Committed,
     Diff,
@@ -40,13 +57,13 @@ from greenroom.core.ports.workspace import (
 )
 
 T = TypeVar("T")
-OWN: Final = "own.git"
 RECOVERED_S: Final = 10.0
 """How long nothing is taken to be half done after it was brought to an end."""
 
 
 class GitWorkspace:
-    """One workspace. What it keeps lies in a folder of the user's cache, and in the repository below refs/greenroom."""
+    """One workspace; the port `Workspace` says what each method does. What it keeps lies in a folder of the user's
+    cache, and in the repository below refs/greenroom."""
 
     def __init__(self, repository: Repository, *, largest: int = LARGEST, secret: Named = nothing) -> None:
         self._repository = repository
@@ -54,6 +71,7 @@ class GitWorkspace:
         self._largest = largest
         self._secret = secret
         self._recovered = list[Applied]()
+        self._recovered_at = -inf
         self._ended = frozenset[str]()
 
     @classmethod
@@ -79,125 +97,141 @@ class GitWorkspace:
 
     @property
     def root(self) -> str:
-        """The repository's folder."""
         return str(self._repository.layout.root)
 
     @property
     def within(self) -> str:
-        """The workspace's path in it."""
         return self._repository.layout.within
 
     def recovered(self) -> Sequence[Applied]:
-        """What a kill had left half done, and was brought to an end here; each is told once."""
         told, self._recovered = self._recovered, []
         return told
 
     async def recover(self) -> None:
         """Bring to an end what a kill left half done, unless a commit of it still goes on, or it was just done."""
-        just = time.monotonic() - self._repository.memory.recovered < RECOVERED_S
+        just = time.monotonic() - self._recovered_at < RECOVERED_S
         if not just and not (self._repository.layout.git / "index.lock").exists():
             await self._whole(asyncio.sleep(0))
 
     async def snapshot(self, run: str) -> Snapshot:
-        """What is there now; half of some work is not taken for a person's. Who looks at what there was changes none
-        of that."""
-        if not await is_taken(self._repository, run):
+        if not await value_of(self._repository, base_ref(run)):  # half of some work is not taken for a person's
             await self.recover()
         return await take_snapshot(self._repository, run, largest=self._largest, secret=self._secret)
 
     async def lent(self) -> Sequence[Lent]:
-        """What no snapshot has and work needs."""
         return await self._ignored.lent()
 
     async def open(self, run: str, thread: str, base: str) -> GitWorktree:
-        """A worktree for a thread."""
         return await open_worktree(self._repository, self._ignored, run, thread, base)
 
     async def tip(self, run: str, thread: str) -> str:
-        """A thread's newest commit."""
-        return await tip_of(self._repository, run, thread)
+        repository = self._repository
+        return await value_of(repository, thread_ref(run, thread)) or await value_of(repository, base_ref(run))
 
     async def close(self, run: str, thread: str) -> None:
-        """Take a thread's worktree away."""
-        await close_worktree(self._repository, run, thread)
+        place = worktree_folder(self._repository, run, thread)
+        if place.is_dir():
+            async with lock(self._repository.folder / "open.lock"):
+                await asyncio.to_thread(take_down, place, self._repository.layout.common)
 
     async def adopt(self, run: str, thread: str, origin: str, tip: str) -> None:
-        """Let a run begin as another one was."""
-        await runs.adopt(self._repository, run, thread, origin, tip)
+        repository = self._repository
+        async with lock(repository.folder / "open.lock"):
+            if await value_of(repository, base_ref(run)):
+                return
+            base = await value_of(repository, base_ref(origin))
+            lost = "" if base else "what it began with"
+            if base and tip and not await is_ancestor(repository, base, tip):
+                lost = f"its commit {tip[:12]}"
+            if lost:
+                why = f"The files of {origin!r} as they were then cannot be had again: {self.root!r} does not keep"
+                raise WorkspaceFault("name", f"{why} {lost} any more. Begin something new.")
+            if tip and tip != base:
+                ref = thread_ref(run, thread)
+                await move(repository, ref, tip, await value_of(repository, ref))
+            await move(repository, base_ref(run), base, "")
 
     async def tree(self, commit: str) -> str:
-        """The hash of what is in a commit."""
         return await tree_of(self._repository, commit)
 
     async def put_back(self, tip: str, base: str, paths: Sequence[str]) -> str:
-        """A commit with some files as they were."""
-        return await runs.put_back(self._repository, tip, base, paths)
+        repository = self._repository
+        tip, base = await commit_of(repository, tip), await commit_of(repository, base)
+        changes = changes_of(item for item in await diff.delta(repository, tip, base) if item.path in frozenset(paths))
+        tree = await tree_with(repository, tip, entries(changes, after=True))
+        return await commit_tree(repository, tree, tip, message_of("Some files put back as they were", {"base": base}))
 
     async def kept(self) -> Sequence[Kept]:
-        """What is kept of each run."""
-        return await runs.every(self._repository)
+        return await self._list_kept(f"{OURS}/")
+
+    async def _list_kept(self, prefix: str) -> list[Kept]:
+        """What is kept below a prefix of refs, run by run."""
+        refs = await list_refs(self._repository, prefix)
+        applied = [paper for paper in await papers_among(self._repository, refs) if paper.state == "applied"]
+        found = list[Kept]()
+        for run in dict.fromkeys(_run_of(name) for name, _, _ in refs):
+            own = {name.split("/")[3]: commit for name, commit, _ in refs if _run_of(name) == run}
+            tips = [commit for name, commit in own.items() if not name.startswith("@")]
+            base, mine = own.get("@base", ""), [paper for paper in applied if paper.run == run]
+            left = await list_unapplied(self._repository, mine, base, tips)
+            found.append(Kept(run=run, base=base, unapplied=left, applied=tuple(paper.id for paper in mine)))
+        return found
 
     async def forget(self, run: str, *, discard: bool = False) -> Kept | Clashes:
-        """Delete what is kept of a run."""
-        return await self._whole(runs.forget(self._repository, run, discard=discard))
+        return await self._whole(self._forget(run, discard=discard))
+
+    async def _forget(self, run: str, *, discard: bool) -> Kept | Clashes:
+        repository, prefix = self._repository, f"{OURS}/{escape_name(run)}/"
+        standing = [place.name for place in (repository.folder / TREES).glob(f"{escape_name(run)}+*")]
+        if standing:
+            raise WorkspaceFault("state", f"There is still a worktree of {run!r} ({standing[0]}). Clean it first.")
+        found = (*await self._list_kept(prefix), Kept(run=run))[0]
+        if found.unapplied and not discard:
+            return Clashes(clashes=tuple(Clash(path="", why=f"not applied: {line}") for line in found.unapplied))
+        await update_refs(repository, {name: f"delete {name}" for name, _, _ in await list_refs(repository, prefix)})
+        return found
 
     async def diff(self, base: str, tip: str, *, limit: int = UNIFIED) -> Diff:
-        """What changed from one commit to another."""
         return await diff.diff(self._repository, base, tip, limit=limit)
 
     async def patch(self, base: str, tip: str) -> bytes:
-        """All of it, for `git apply`."""
         return await diff.patch(self._repository, base, tip)
 
     async def apply(self, run: str, base: str, tip: str) -> Applied | Clashes:
-        """Bring what changed to the person's tree."""
-
-        async def brought() -> Applied | Clashes:
+        async def bring() -> Applied | Clashes:
             done = await apply(self._repository, run, base, tip, secret=self._secret)
             return evolve(done, fresh=True) if isinstance(done, Applied) and done.id in self._ended else done
 
-        return await self._whole(brought())
+        return await self._whole(bring())
 
     async def applied(self, run: str) -> Sequence[Applied]:
-        """What was applied of a run."""
         return [paper.applied for paper in await papers(self._repository, run)]
 
     async def hooks(self, base: str, tip: str) -> Sequence[str]:
-        """What of the work their hooks would run."""
         return await hook_files(self._repository, base, tip)
 
     async def commit(self, applied: str, message: str, *, hooks: bool = True) -> Committed:
-        """Make what was applied one commit in the person's name."""
-
-        async def made() -> Committed:
+        async def make() -> Committed:
             return await commit(self._repository, await load(self._repository, applied), message, hooks=hooks)
 
-        return await self._whole(made())
+        return await self._whole(make())
 
     async def expect(self, *, branch: str = "") -> None:
-        """What a commit or a branch would be refused for."""
-        if branch:
-            await refuse_branch(self._repository, branch)
-        else:
-            await expect_commit(self._repository)
+        await (refuse_branch(self._repository, branch) if branch else expect_commit(self._repository))
 
     async def branch(self, name: str, base: str, tip: str, message: str) -> Branched | Clashes:
-        """A new branch with the work on it."""
         return await branch(self._repository, name, base, tip, message)
 
     async def undo(self, applied: str, *, revert: bool = False) -> Undone | Clashes | Buried:
-        """Make the tree what it was before."""
-
-        async def undone() -> Undone | Clashes | Buried:
+        async def take_back() -> Undone | Clashes | Buried:
             now = await load(self._repository, applied)
             if now.state == "undone" and now.id in self._ended:  # a kill had left the rest of it
                 return Undone(paths=now.paths, commit=now.commit)
             return await undo(self._repository, now, revert=revert)
 
-        return await self._whole(undone())
+        return await self._whole(take_back())
 
     async def blame(self, path: str, line: int) -> Blamed | None:
-        """Who wrote a line."""
         return await blame(self._repository, path, line)
 
     async def _whole(self, work: Coroutine[None, None, T]) -> T:
@@ -207,13 +241,10 @@ class GitWorkspace:
         async def alone_with_it() -> T:
             async with lock(self._repository.folder / "apply.lock"):
                 found = await recover(self._repository)
-                self._repository.memory.recovered = time.monotonic()
+                self._recovered_at = time.monotonic()
                 self._recovered += found
-                self._ended = frozenset(one.id for one in found)
-                try:
-                    return await work
-                finally:
-                    self._repository.memory.refs = None
+                self._ended = frozenset(applied.id for applied in found)
+                return await work
 
         task = asyncio.create_task(alone_with_it())
         try:
@@ -225,6 +256,10 @@ class GitWorkspace:
             work.close()
 
 
+def _run_of(ref: str) -> str:
+    return unquote(ref.split("/")[2], errors="surrogateescape")
+
+
 def _find_layout(folder: Path, cache: Path, own: Path, home: str) -> Layout:
     found = locate(folder, home=Path(home).resolve() if home else None)
     if found is not None:
@@ -233,7 +268,7 @@ def _find_layout(folder: Path, cache: Path, own: Path, home: str) -> Layout:
     if not root.is_dir():
         back = f"If it was moved, put it back, or a link in its place: ln -s WHERE-IT-IS {shlex.quote(str(folder))}"
         raise WorkspaceFault("name", f"There is no folder {str(folder)!r}. {back}")
-    there = _beside(root, cache, own)
+    there = _folder_beside(root, cache, own)
     with disk_faults(str(there)):
         there.mkdir(parents=True, exist_ok=True, mode=0o700)
     return own_layout(root, there)
@@ -241,15 +276,10 @@ def _find_layout(folder: Path, cache: Path, own: Path, home: str) -> Layout:
 
 def is_known(folder: Path, cache: Path, own: Path, *, home: Path | None = None) -> bool:
     """Whether a folder is in a repository, or has one of ours; nothing is made by asking."""
-    return locate(folder, home=home) is not None or (_beside(folder.resolve(), cache, own) / OWN).is_dir()
+    return locate(folder, home=home) is not None or (_folder_beside(folder.resolve(), cache, own) / OWN).is_dir()
 
 
-def _beside(root: Path, cache: Path, own: Path) -> Path:
+def _folder_beside(root: Path, cache: Path, own: Path) -> Path:
     """Where what we keep of a folder in no repository is, or will be."""
     key = own_layout(root, cache).key
     return cache / key if (cache / key / OWN).is_dir() else own / key
-
-
-def own_layout(root: Path, folder: Path) -> Layout:
-    """Ours, for a folder that is in none."""
-    return Layout(root=root, git=folder / OWN, common=folder / OWN, own=True)

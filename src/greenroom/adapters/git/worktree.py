@@ -9,11 +9,9 @@ from __future__ import annotations
 import asyncio
 import os
 import posixpath
-import re
 import shutil
 import stat
-import tempfile
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -23,9 +21,9 @@ import msgspec
 from greenroom.adapters.git.diff import delta
 from greenroom.adapters.git.files import disk_faults, lock, read_data, remove_tree, write_data, write_whole
 from greenroom.adapters.git.ignored import IgnoredFiles, exclude_lines
+from greenroom.adapters.git.journal import list_unapplied, papers
 from greenroom.adapters.git.process import Git
 from greenroom.adapters.git.refs import (
-    base_ref,
     commit_of,
     commit_tree,
     escape_name,
@@ -36,11 +34,21 @@ from greenroom.adapters.git.refs import (
     tree_of,
     value_of,
 )
-from greenroom.adapters.git.repository import Repository
-from greenroom.adapters.git.snapshot import absent, list_index, look_again, skip, stage
+from greenroom.adapters.git.repository import OWN, Layout, Repository, locate, own_layout
+from greenroom.adapters.git.snapshot import SUBMODULE, absent, list_index, look_again, skip, stage
 from greenroom.core.base.records import evolve, record, whole
 from greenroom.core.ports.sandbox import Shown
-from greenroom.core.ports.workspace import LeftOut, Looked, Mark, Recorded, WorkspaceFault
+from greenroom.core.ports.workspace import (
+    SCRATCH,
+    Clash,
+    Clashes,
+    LeftOut,
+    Looked,
+    Mark,
+    Recorded,
+    Standing,
+    WorkspaceFault,
+)
 
 RECORD: Final = "about.json"
 TREES: Final = "trees"
@@ -63,19 +71,15 @@ MASKS: Final = b"\n.mcp.json\n"
 
 @record
 class WorktreeRecord:
-    """What is written down about a worktree. `admin` is the folder that git keeps about it, `submodules` are empty in
-    it, `uncopied` are ignored files that were too many or too large for a copy."""
+    """What is written down about a worktree. Its `submodules` are empty folders."""
 
     run: str
     thread: str
     base: str
     root: str
     git: str
-    admin: str = ""
     sparse: bool = False
-    within: str = ""
     submodules: tuple[str, ...] = ()
-    uncopied: tuple[str, ...] = ()
 
 
 def read_record(place: Path) -> WorktreeRecord | None:
@@ -88,39 +92,33 @@ def read_record(place: Path) -> WorktreeRecord | None:
 
 
 class GitWorktree:
-    """A worktree in `place`, a folder of ours: the files lie in its `tree`, what we know of them in its `index`."""
+    """A worktree in `place`, a folder of ours: the files lie in its `tree`, what we know of them in its `index`.
+
+    The port `Worktree` says what each method does.
+    """
 
     def __init__(self, repository: Repository, place: Path, about: WorktreeRecord) -> None:
         self._repository = repository
         self._place = place
         self._about = about
-        self._base = about.base
+        self._ref = thread_ref(about.run, about.thread)
         self._staged_tree = ((0, 0), "")
 
     @property
     def folder(self) -> str:
-        """Where the files lie."""
         return str(self._place / "tree")
 
     @property
     def base(self) -> str:
-        """The commit that it began as."""
-        return self._base
-
-    @property
-    def _ref(self) -> str:
-        return thread_ref(self._about.run, self._about.thread)
+        return self._about.base
 
     async def tip(self) -> str:
-        """Its newest commit."""
-        return await value_of(self._repository, self._ref) or self._base
+        return await value_of(self._repository, self._ref) or self.base
 
     async def tree(self) -> str:
-        """The hash of what is there now."""
         return (await self.look()).tree
 
     async def look(self) -> Looked:
-        """That, and what can be in no commit."""
         async with self._looking() as git:
             return await self._stage(git)
 
@@ -131,10 +129,9 @@ class GitWorktree:
         return sorted(item.path for item in changes), looked.left_out
 
     async def commit(self, mark: Mark) -> Recorded:
-        """Make all that changed a commit."""
         async with self._looking() as git:
             old = await value_of(self._repository, self._ref)
-            tip = old or self._base
+            tip = old or self.base
             found = await self._find_step(mark.key, tip)
             staged = await self._stage(git)
             if found:
@@ -143,12 +140,11 @@ class GitWorktree:
                 return Recorded(commit="", tree=staged.tree, left_out=staged.left_out)
             commit = await commit_tree(self._repository, staged.tree, tip, step_message(mark), name=mark.agent)
             await move(self._repository, self._ref, commit, old)
-            self._repository.memory.submodules[staged.tree] = self._about.submodules
         return Recorded(commit=commit, tree=staged.tree, left_out=staged.left_out)
 
     async def _find_step(self, key: str, tip: str) -> str:
         """The commit with this key, if it is among the newest since the base."""
-        for commit in await self._repository.objects.history(tip, most=RECENT, until=self._base):
+        for commit in await self._repository.objects.history(tip, most=RECENT, until=self.base):
             mark = mark_of(commit.message)
             if mark is not None and mark.key == " ".join(key.split()) and mark.run == self._about.run:
                 return commit.name
@@ -190,11 +186,6 @@ class GitWorktree:
         self._staged_tree = (self._index_state(), looked.tree)
         return looked
 
-    def _refuse_gone(self) -> None:
-        if not Path(self.folder).is_dir():
-            why = f"The worktree {self.folder!r} is gone. Open it again; its commits are in the repository."
-            raise WorkspaceFault("repository", why)
-
     @property
     def _excludes(self) -> Path | None:
         """Patterns of what is lent; a worktree of an older version has none."""
@@ -230,7 +221,9 @@ class GitWorktree:
     @asynccontextmanager
     async def _looking(self) -> AsyncIterator[Git]:
         """Git alone with the index; a lock on it that a killed git has left is removed."""
-        self._refuse_gone()
+        if not (self._place / "tree").is_dir():
+            why = f"The worktree {self.folder!r} is gone. Open it again; its commits are in the repository."
+            raise WorkspaceFault("repository", why)
         async with lock(self._place / "lock"):
             (self._place / "index.lock").unlink(missing_ok=True)
             yield self._repository.on(Path(self.folder), self._place / "index")
@@ -243,13 +236,8 @@ class GitWorktree:
         """
         folder, repository = self._place / VIEW, self._repository
         if not (folder / "HEAD").exists():
-            branches = repository.memory.branches  # those of one run: its throw-away worktrees see the same
-            if self._about.run not in branches:
-                branches.clear()
-                branches[self._about.run] = await repository.refs.ask(
-                    "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags"
-                )
-            await asyncio.to_thread(self._make_view, folder, branches[self._about.run])
+            words = ("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags")
+            await asyncio.to_thread(self._make_view, folder, await repository.refs.ask(*words))
             if within := repository.layout.within:  # git is not to miss what commands in a part of it do not see
                 git = repository.on(Path(self.folder), folder / "index")
                 await skip(git, [item.path for item in await list_index(git) if not item.path.startswith(f"{within}/")])
@@ -274,10 +262,15 @@ class GitWorktree:
         write_whole(folder / "link", f"gitdir: {SEEN_AT}\n".encode())
 
 
+def worktree_folder(repository: Repository, run: str, thread: str) -> Path:
+    """Where the worktree of a thread is, or would be."""
+    return repository.folder / TREES / f"{escape_name(run)}+{escape_name(thread)}"
+
+
 async def open_worktree(repository: Repository, ignored: IgnoredFiles, run: str, thread: str, base: str) -> GitWorktree:
     """The worktree of a thread; made if there is none."""
     base = await commit_of(repository, base)
-    place = repository.folder / TREES / f"{escape_name(run)}+{escape_name(thread)}"
+    place = worktree_folder(repository, run, thread)
     with disk_faults(str(place)):
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     async with lock(repository.folder / "open.lock"):
@@ -286,65 +279,27 @@ async def open_worktree(repository: Repository, ignored: IgnoredFiles, run: str,
             why = f"The worktree of {thread!r} was opened from {about.base[:12]}, not from {base[:12]}. Clean it first."
             raise WorkspaceFault("state", why)
         if about is None or not (place / "tree").is_dir():
-            about = WorktreeRecord(
-                run=run,
-                thread=thread,
-                base=base,
-                root=str(repository.root),
-                git=str(repository.layout.common),
-                within=repository.layout.within,
-            )
-            about = await _make(repository, ignored, place, about)
+            root, git = str(repository.root), str(repository.layout.common)
+            new = WorktreeRecord(run=run, thread=thread, base=base, root=root, git=git)
+            about = await _make(repository, ignored, place, new)
     return GitWorktree(repository, place, about)
-
-
-async def tip_of(repository: Repository, run: str, thread: str) -> str:
-    """The newest commit of a thread, without a look at its worktree."""
-    return await value_of(repository, thread_ref(run, thread)) or await value_of(repository, base_ref(run))
-
-
-async def close_worktree(repository: Repository, run: str, thread: str) -> None:
-    """Take the worktree of a thread away."""
-    place = repository.folder / TREES / f"{escape_name(run)}+{escape_name(thread)}"
-    if place.is_dir():
-        async with lock(repository.folder / "open.lock"):
-            await asyncio.to_thread(take_down, place, repository.layout.common)
 
 
 async def _make(repository: Repository, ignored: IgnoredFiles, place: Path, about: WorktreeRecord) -> WorktreeRecord:
     await asyncio.to_thread(_clear, place, repository)
     tree = place / "tree"
     begin = await value_of(repository, thread_ref(about.run, about.thread)) or about.base
-    reason = f"greenroom run {about.run}"
-    if repository.config.reftable:
-        words = ("worktree", "add", "--detach", "--no-checkout", "--lock", "--reason", reason, str(tree), begin)
-        await repository.shared.ask(*words)
-    else:
-        await asyncio.to_thread(_register, repository.layout.common / "worktrees", tree, begin, reason)
+    lock_words = ("--lock", "--reason", f"greenroom run {about.run}")  # git does not forget it when its files are gone
+    await repository.shared.ask("worktree", "add", "--detach", "--no-checkout", *lock_words, str(tree), begin)
     admin = (tree / ".git").read_text(encoding="utf-8", errors="surrogateescape").removeprefix(LINK).strip()
     sparse, submodules = await _fill(repository, place, begin)
     await asyncio.to_thread(shutil.copy2, place / "index", Path(admin) / "index")
-    uncopied = await ignored.copy_files(tree)
+    await ignored.copy_files(tree)
     found = await ignored.list()
     write_whole(place / EXCLUDES, exclude_lines((*found.files, *found.folders, *found.repositories)))
-    about = evolve(about, admin=admin, sparse=sparse, submodules=submodules, uncopied=uncopied)
+    about = evolve(about, sparse=sparse, submodules=submodules)
     await asyncio.to_thread(write_data, place / RECORD, whole(about))
     return about
-
-
-def _register(worktrees: Path, tree: Path, commit: str, reason: str) -> None:
-    """Make an empty worktree that git knows, and does not forget: what `git worktree add` writes, without two processes
-    of git for each of the many throw-away ones."""
-    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", tree.parent.name)[:60]
-    with disk_faults(str(worktrees)):
-        tree.mkdir()
-        worktrees.mkdir(exist_ok=True)
-        admin = Path(tempfile.mkdtemp(prefix=f"{plain}-", dir=worktrees))
-        admin.chmod(0o755)  # commands may run as another user
-        link = f"{LINK}{admin}"
-        told = {"locked": reason, "gitdir": str(tree / ".git"), "commondir": "../..", "HEAD": commit}
-        for place, text in ({admin / name: text for name, text in told.items()} | {tree / ".git": link}).items():
-            place.write_bytes(os.fsencode(f"{text}\n"))
 
 
 async def _fill(repository: Repository, place: Path, commit: str) -> tuple[bool, tuple[str, ...]]:
@@ -361,10 +316,9 @@ async def _fill(repository: Repository, place: Path, commit: str) -> tuple[bool,
         await quick.ask("checkout-index", "--all", "--force", "--index", seconds=600)
     else:
         await quick.ask("read-tree", "--reset", "-u", commit, seconds=600)
-    submodules, tree = repository.memory.submodules, await tree_of(repository, commit)
-    if tree not in submodules:
-        submodules[tree] = tuple(item.path for item in await list_index(git) if item.is_submodule)
-    return bool(skipped), submodules[tree]
+    rows = (await git.ask("ls-files", "-z", "--stage")).split(b"\0")
+    submodules = (row.partition(b"\t")[2] for row in rows if row.startswith(SUBMODULE.encode()))
+    return bool(skipped), tuple(map(os.fsdecode, submodules))
 
 
 def _clear(place: Path, repository: Repository) -> None:
@@ -399,3 +353,103 @@ def _known_worktrees(git: Path) -> list[tuple[Path, Path]]:
             named = link.read_text(encoding="utf-8", errors="surrogateescape").strip()
             found.append((link.parent, Path(named).parent))
     return found
+
+
+NAMED: Final = 200
+"""Files of one worktree that are named."""
+
+
+class GitWorktrees:
+    """All worktrees in one folder of the user's cache, of any repository; see the port `Worktrees`."""
+
+    def __init__(self, cache: Path, env: Mapping[str, str] | None = None) -> None:
+        self._cache = cache
+        self._env = dict(os.environ if env is None else env)
+
+    async def list(self) -> Sequence[Standing]:
+        return [await self._standing(place) for place in sorted(self._cache.glob(f"*/{TREES}/*")) if place.is_dir()]
+
+    async def clean(self, name: str, *, discard: bool = False) -> Standing | Clashes:
+        place = self._place(name)
+        standing = await self._standing(place)
+        if standing.precious and not discard:
+            commits = [Clash(path="", why=f"not applied: {line}") for line in standing.unapplied]
+            files = [Clash(path=path, why="in no commit") for path in standing.dirty]
+            nowhere = [Clash(path=item.path, why="can be in no commit") for item in standing.left_out]
+            return Clashes(clashes=(*commits, *files, *nowhere))
+        about = read_record(place)
+        if about is not None and not standing.orphan and standing.dirty:
+            worktree, _ = await self._opened(place, about)
+            last = Mark(run=about.run, key=f"clean {name}", summary="What was there when it was cleaned")
+            await worktree.commit(last)
+        await asyncio.to_thread(take_down, place, Path(about.git) if about else place)
+        return standing
+
+    def _place(self, name: str) -> Path:
+        repository, _, tree = name.partition("/")
+        place = self._cache / repository / TREES / tree
+        if not repository or not tree or {"..", "."} & {repository, tree} or "/" in tree or not place.is_dir():
+            raise WorkspaceFault("name", f"There is no worktree {name!r}. Those there are can be listed.")
+        return place
+
+    async def _standing(self, place: Path) -> Standing:
+        name, folder, about = f"{place.parent.parent.name}/{place.name}", str(place / "tree"), read_record(place)
+        if about is None:
+            why = "It was never finished: whoever made it was killed. Nobody has worked in it."
+            return Standing(name=name, root="", folder=folder, orphan=why)
+        told = Standing(name=name, root=about.root, folder=folder, base=about.base, run=about.run, thread=about.thread)
+        try:
+            worktree, repository = await self._opened(place, about)
+            tip = await worktree.tip()
+            if about.thread == SCRATCH:
+                return evolve(told, tip=tip)
+            applied = [paper for paper in await papers(repository, about.run) if paper.state == "applied"]
+            unapplied = await list_unapplied(repository, applied, about.base, [tip])
+            if not (place / "tree").is_dir():
+                return evolve(told, tip=tip, orphan=_deleted(about.run, unapplied))
+            lying, others = await worktree.uncommitted()
+        except WorkspaceFault as fault:
+            files = await asyncio.to_thread(_files, place / "tree")
+            return evolve(told, dirty=files, orphan=f"Its repository cannot be used. {fault}")
+        left_out = tuple(item for item in others if item.why != "environment")[:NAMED]
+        return evolve(told, tip=tip, unapplied=unapplied, dirty=tuple(lying[:NAMED]), left_out=left_out)
+
+    async def _opened(self, place: Path, about: WorktreeRecord) -> tuple[GitWorktree, Repository]:
+        folder = place.parent.parent
+        repository = await Repository.open(_layout(about, folder), folder, self._env)
+        if not await value_of(repository, about.base):
+            raise WorkspaceFault("repository", f"{about.root!r} does not have the commit {about.base[:12]} any more.")
+        return GitWorktree(repository, place, about), repository
+
+
+def _deleted(run: str, unapplied: Sequence[str]) -> str:
+    """What is so where somebody has deleted the files of a copy themselves."""
+    kept = "all that was committed there is applied"
+    if unapplied:
+        some = "1 commit that is" if len(unapplied) == 1 else f"{len(unapplied)} commits that are"
+        kept = f"{some} not applied can still be taken over with `greenroom apply {run}`"
+    return f"Its folder was deleted; {kept}. `greenroom workspaces clean` clears away what is left of it"
+
+
+def _layout(about: WorktreeRecord, folder: Path) -> Layout:
+    """The repository that a worktree is of, if it is still that one."""
+    root = Path(about.root)
+    if not root.is_dir():
+        raise WorkspaceFault("repository", f"{about.root!r} is gone.")
+    git = Path(about.git)
+    is_ours = git.name == OWN and git.parent.name == folder.name and git.is_dir()  # of a folder in no repository
+    layout = own_layout(root, git.parent) if is_ours else locate(root)
+    if layout is None or str(layout.common) != about.git:
+        raise WorkspaceFault("repository", f"{about.root!r} is another repository than it was.")
+    return layout
+
+
+def _files(tree: Path) -> tuple[str, ...]:
+    """Some of the files that lie there, where nobody can say which are anybody's work."""
+    found = []
+    for folder, below, names in os.walk(tree):
+        below.sort()
+        found += [str(Path(folder, name).relative_to(tree)) for name in sorted(names) if name != ".git"]
+        if len(found) >= NAMED:
+            break
+    return tuple(found[:NAMED])

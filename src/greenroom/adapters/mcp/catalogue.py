@@ -14,7 +14,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -86,14 +86,6 @@ class LeftOut:
 
     name: str
     why: str
-
-
-@record
-class Listing:
-    """All tools of a server, and those of which not even the form was right."""
-
-    listed: tuple[Listed, ...]
-    left_out: tuple[LeftOut, ...] = ()
 
 
 class CallLost(WorldFault):
@@ -184,12 +176,6 @@ class Change:
     diff: str = ""
 
 
-def pin(tools: Iterable[Listed]) -> str:
-    """The hash of a whole set of tools: their names, descriptions and schemas, in whatever order they came."""
-    each = sorted((one.name, digest(one)) for one in tools)
-    return hashlib.sha256(json.dumps(each).encode()).hexdigest()
-
-
 def digest(tool: Listed) -> str:
     """The hash of one tool, of exactly what its server said."""
     said = [tool.name, tool.description, tool.schema, tool.read_only, tool.destructive]
@@ -259,15 +245,20 @@ class Catalogue:
     listed: tuple[Listed, ...] = ()
 
 
-def compared(server: Server, listing: Listing, agreed: Mapping[str, Pin] | None) -> Catalogue:
+def compared(
+    server: Server, listed: Sequence[Listed], left_out: Sequence[LeftOut], agreed: Mapping[str, Pin] | None
+) -> Catalogue:
     """The catalogue of a server that lists this. Where nothing was agreed to (None) everything is offered."""
-    found, left = offers(server.name, listing.listed)
-    singles, _ = once(listing.listed)
-    pinned = None if agreed is None else {name: pin.digest for name, pin in agreed.items()}
-    kept = [one for one in found if pinned is None or pinned.get(one.listed.name) == digest(one.listed)]
+    found, left = offers(server.name, listed)
+    singles, _ = once(listed)
+    kept = [
+        offer
+        for offer in found
+        if agreed is None or (offer.listed.name in agreed and agreed[offer.listed.name].digest == digest(offer.listed))
+    ]
     return Catalogue(
-        offered={one.name: one for one in kept},
-        left_out=(*listing.left_out, *left),
+        offered={offer.name: offer for offer in kept},
+        left_out=(*left_out, *left),
         changes=() if agreed is None else changed(agreed, singles),
         listed=singles,
     )

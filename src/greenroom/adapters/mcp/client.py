@@ -1,20 +1,26 @@
-"""One server over time: started late, started again after its end, looked at again when its tools change.
+"""One server over time, and its tools as agents run them: effectful unless a person says otherwise, and never repeated.
 
-A call goes out once. Whatever happens to it then, it is not made a second time by anybody here.
+A server is started late, started again after its end, and looked at again when its tools change. A call goes out once:
+whatever happens to it then, it is not made a second time by anybody here.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from greenroom.adapters.mcp.catalogue import Answer, CallLost, Catalogue, Offer, Pin, compared
-from greenroom.adapters.mcp.configuration import Server, Starting, filled, refuse_absent
+from greenroom.adapters.mcp.catalogue import Answer, CallLost, Catalogue, Listed, Offer, Pin, compared
+from greenroom.adapters.mcp.configuration import Filled, Server, filled, refuse_absent
+from greenroom.adapters.mcp.schemas import brief
 from greenroom.core.base.errors import WorldFault, how_to_install
 from greenroom.core.base.records import Data, record
+from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.model import ToolSpec
+from greenroom.core.ports.tool import Target, ToolCard
+from greenroom.core.state.step import SIDE_EFFECTS, Effect, Step, StepType, Terms
+from greenroom.core.state.world import World
 
 if TYPE_CHECKING:
     from greenroom.adapters.mcp.connection import Connection
@@ -143,7 +149,7 @@ class McpClient:
         if self._closed.is_set():
             raise self._fault("it is not started any more: the run is over.")
         if self._link is not None and self._link.over:
-            self._note_end()
+            self._link = self._catalogue = None
         if self._link is None:
             link = await self._started()
             if self._closed.is_set():
@@ -156,24 +162,19 @@ class McpClient:
         given = filled(self.server, self._surroundings.environ, self._surroundings.withheld)
         if not self.server.url:
             refuse_absent(given, self._surroundings.folder)  # known at once; the SDK takes seconds
-        starting = Starting(filled=given, folder=self._surroundings.folder, changed=self._note_change)
         begin = await asyncio.to_thread(_loaded)
         try:
             async with asyncio.timeout(self._starting):
-                return await begin(starting)
+                return await begin(given, self._surroundings.folder, self._note_change)
         except TimeoutError:
             raise self._fault(f"it did not answer within {self._starting:g} s after it was started.") from None
         except WorldFault as fault:
             raise self._fault(str(fault)) from None
 
-    def _note_end(self) -> None:
-        self._link = None
-        self._catalogue = None
-
     async def _looked(self, link: Connection) -> Catalogue:
         try:
             async with asyncio.timeout(self._starting):
-                return compared(self.server, await link.tools(), self._agreed)
+                return compared(self.server, *await link.tools(), self._agreed)
         except TimeoutError:
             await self._ended(link)
             raise self._fault(f"it did not list its tools within {self._starting:g} s.") from None
@@ -189,7 +190,7 @@ class McpClient:
 
     async def _ended(self, link: Connection) -> None:
         if self._link is link:
-            self._note_end()
+            self._link = self._catalogue = None
         await link.close(now=True)
 
     # ------------------------------------------------------------------------------------------------ its tools
@@ -211,9 +212,9 @@ class McpClient:
         return WorldFault(why if why.startswith(named) else f"{named}: {why[:1].lower()}{why[1:]}")
 
 
-def _loaded() -> Callable[[Starting], Awaitable[Connection]]:
+def _loaded() -> Callable[[Filled, Path, Callable[[], None]], Awaitable[Connection]]:
     try:
-        begin: Callable[[Starting], Awaitable[Connection]] = import_module("greenroom.adapters.mcp.connection").begin
+        from greenroom.adapters.mcp.connection import begin
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in BROUGHT:
             raise
@@ -221,12 +222,80 @@ def _loaded() -> Callable[[Starting], Awaitable[Connection]]:
     return begin
 
 
-class Switchboard:
-    """Servers that end together: one that hangs keeps none of the others waiting."""
+async def close_all(clients: Sequence[McpClient]) -> None:
+    """End these servers together: one that hangs keeps none of the others waiting."""
+    await asyncio.gather(*(client.close() for client in clients))
 
-    def __init__(self, clients: Sequence[McpClient]) -> None:
-        self._clients = clients
 
-    async def close(self) -> None:
-        """End all of them."""
-        await asyncio.gather(*(one.close() for one in self._clients))
+SAID: Final = 8_000
+"""Characters of a failure that an agent reads; of a longer one all is in the result."""
+
+UNKNOWN: Final = (
+    "It is not known whether {name} was done; it is not called again by itself. Look before you try it again."
+)
+
+
+class McpTool:
+    """What its server says about it never makes it more harmless, only less."""
+
+    type: StepType = "tool"
+
+    def __init__(self, client: McpClient, offer: Offer) -> None:
+        self._client = client
+        self._offer = offer
+        server = client.server
+        effect: Effect = "effectful"
+        if offer.listed.name in server.read_only and not offer.listed.admits_effects:
+            effect = "pure"
+        self.name = offer.name
+        self.description = offer.description
+        self.card = ToolCard(
+            spec=ToolSpec(
+                name=offer.name, description=offer.description, parameters=offer.schema, pure=effect == "pure"
+            ),
+            group="mcp",
+            effect=effect,
+            seconds=client.longest,
+            source=f"mcp:{server.name}",
+        )
+
+    def targets(self, _: Data) -> tuple[Target, ...]:
+        """Nothing is known of what it touches."""
+        return (Target(kind="tool", value=self.name, writes=self.card.effect in SIDE_EFFECTS),)
+
+    def terms(self, _: World, __: Step) -> Terms:
+        """Free; permission is somebody else's business."""
+        return Terms(effect=self.card.effect)
+
+    async def run(self, bench: Bench) -> Outcome:
+        """Call it once."""
+        try:
+            answer = await self._client.call(self._offer, bench.step.work.instruction_content or {})
+        except CallLost as lost:
+            said = f"The MCP server {self._client.server.name!r} gave no answer. {lost}"
+            if self.card.effect not in SIDE_EFFECTS:
+                return Outcome(state="failed", error=f"{said} {self.name} changes nothing, so it can be called again.")
+            return Outcome(state="uncertain", error=f"{said} {UNKNOWN.format(name=self.name)}")
+        except WorldFault as fault:
+            return Outcome(state="failed", error=f"Not called. {fault}")
+        return _outcome(answer)
+
+
+def kit(client: McpClient, catalogue: Catalogue) -> tuple[McpTool, ...]:
+    """All tools of a catalogue."""
+    return tuple(McpTool(client, offer) for offer in catalogue.offered.values())
+
+
+def stored_kit(client: McpClient, listed: tuple[Listed, ...]) -> tuple[McpTool, ...]:
+    """The tools as they were listed once. Nothing is started; at a call the client compares."""
+    return kit(client, compared(client.server, listed, (), None))
+
+
+def _outcome(answer: Answer) -> Outcome:
+    result: dict[str, object] = {"output": answer.text}
+    if answer.parts:
+        result["parts"] = [{"media_type": p.media_type, "bytes": p.bytes, "data": p.data} for p in answer.parts]
+    if answer.failed:
+        more = result if answer.parts or len(answer.text) > SAID else None
+        return Outcome(state="failed", error=brief(answer.text, SAID), result=more)
+    return Outcome(result=result)

@@ -10,7 +10,7 @@ import hashlib
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -95,11 +95,9 @@ class Server:
     @property
     def digest(self) -> str:
         """What trust is bound to: everything that decides what is started, and what it is given."""
-        secrets = {
-            **{f"env {name}": one for name, one in self.env.items()},
-            **{f"h {n}": o for n, o in self.headers.items()},
-        }
-        told = sorted((name, one.reveal()) for name, one in secrets.items())
+        given = {f"env {name}": value for name, value in self.env.items()}
+        given |= {f"h {name}": value for name, value in self.headers.items()}
+        told = sorted((name, value.reveal()) for name, value in given.items())
         whole = (self.name, self.command, self.args, self.folder, self.url, told, sorted(self.read_only))
         return hashlib.sha256(encode(whole)).hexdigest()
 
@@ -338,33 +336,22 @@ _QUERY: Final = re.compile(r"([?&][^=&#]*=)[^&#]*")
 
 def masked(server: Server) -> str:
     """Its command or address, and what it is given, in a line."""
-    covered = evolve(server, args=tuple(_words(server.args)), url=_address(server.url))
+    covered = evolve(server, args=tuple(_mask_words(server.args)), url=_mask_query(server.url))
     return covered.shown.removeprefix(f"{server.name}: ")
 
 
-def _words(args: tuple[str, ...]) -> Iterator[str]:
+def _mask_words(args: tuple[str, ...]) -> Iterator[str]:
     hides = False
     for word in args:
-        flag = word.startswith("-")
-        yield COVER if hides and not flag else _word(word)
+        flag, named = word.startswith("-"), _NAMED.match(word)
+        if hides and not flag:
+            yield COVER
+        elif "://" in word:
+            yield _mask_query(word)
+        else:
+            yield f"{named[0]}{COVER}" if named and TELLING.search(named[1]) else word
         hides = flag and "=" not in word and bool(TELLING.search(word))
 
 
-def _word(word: str) -> str:
-    if "://" in word:
-        return _address(word)
-    named = _NAMED.match(word)
-    return f"{named[0]}{COVER}" if named and TELLING.search(named[1]) else word
-
-
-def _address(url: str) -> str:
+def _mask_query(url: str) -> str:
     return _QUERY.sub(rf"\1{COVER}", url)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Starting:
-    """What a link is made from. `folder` is where a command begins; `changed` is called when its tools are others."""
-
-    filled: Filled
-    folder: Path
-    changed: Callable[[], None]

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
@@ -26,7 +27,6 @@ from mcp_types import (
     AudioContent,
     BlobResourceContents,
     CallToolResult,
-    ContentBlock,
     EmbeddedResource,
     ImageContent,
     Implementation,
@@ -40,11 +40,10 @@ from mcp_types import (
 from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from greenroom.adapters.mcp.catalogue import MOST, Answer, CallLost, LeftOut, Listed, Listing, Part
-from greenroom.adapters.mcp.configuration import Starting
+from greenroom.adapters.mcp.catalogue import MOST, Answer, CallLost, LeftOut, Listed, Part
+from greenroom.adapters.mcp.configuration import Filled
 from greenroom.adapters.mcp.schemas import NOTE, Unfit, one_line, tidy
-from greenroom.adapters.mcp.stdio import Pipes
-from greenroom.adapters.mcp.web import Web
+from greenroom.adapters.mcp.transports import Pipes, Web
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.base.text import seen
@@ -59,15 +58,24 @@ KEPT: Final = 8_000_000
 NOTHING: Final = "It answered with nothing."
 
 
-def told(result: CallToolResult) -> Answer:
+def read_result(result: CallToolResult) -> Answer:
     """The answer as an agent reads it."""
     texts: list[str] = []
     parts: list[Part] = []
     for block in result.content:
-        part = _part(block, KEPT - sum(len(one.data) for one in parts))
-        if part is not None:
-            parts.append(part)
-        texts.append(_block_words(block, part))
+        match block:
+            case TextContent():
+                texts.append(block.text)
+            case ResourceLink():
+                texts.append(f"[link to {one_line(block.uri)}: {one_line(block.name, 80)}, not fetched]")
+            case ImageContent() | AudioContent():
+                part = _part(block.mime_type, block.data, parts)
+                texts.append(f"[{block.type} {part.media_type}, {part.bytes} bytes: it cannot be shown here]")
+            case EmbeddedResource(resource=BlobResourceContents() as file):
+                part, name = _part(file.mime_type or "application/octet-stream", file.blob, parts), one_line(file.uri)
+                texts.append(f"[file {name}, {part.media_type}, {part.bytes} bytes: it cannot be shown here]")
+            case EmbeddedResource():
+                texts.append(f"[file {one_line(block.resource.uri)}]\n{getattr(block.resource, 'text', '')}")
     if result.structured_content is not None and not any(texts):  # servers are asked to say it as a text too
         texts.append(json.dumps(result.structured_content, ensure_ascii=False, indent=1))
     text = bounded("\n".join(one for one in texts if one)) or NOTHING
@@ -82,36 +90,15 @@ def bounded(text: str) -> str:
     return seen(text)
 
 
-def _part(block: ContentBlock, room: int) -> Part | None:
-    match block:
-        case ImageContent() | AudioContent():
-            kind, data = block.mime_type, block.data
-        case EmbeddedResource(resource=BlobResourceContents() as file):
-            kind, data = file.mime_type or "application/octet-stream", file.blob
-        case _:
-            return None
+def _part(kind: str, data: str, parts: list[Part]) -> Part:
+    """Add an image, a recording or a file to the parts; its data as long as there is room."""
+    room = KEPT - sum(len(part.data) for part in parts)
     size = len(data) * 3 // 4 - data[-2:].count("=")
-    return Part(media_type=one_line(kind, 80), bytes=size, data=data if len(data) <= room else "")
+    parts.append(Part(media_type=one_line(kind, 80), bytes=size, data=data if len(data) <= room else ""))
+    return parts[-1]
 
 
-def _block_words(block: ContentBlock, part: Part | None) -> str:
-    match block:
-        case TextContent():
-            return block.text
-        case ImageContent() | AudioContent() if part is not None:
-            return f"[{block.type} {part.media_type}, {part.bytes} bytes: it cannot be shown here]"
-        case ResourceLink():
-            return f"[link to {one_line(block.uri)}: {one_line(block.name, 80)}, not fetched]"
-        case EmbeddedResource() if part is not None:
-            return (
-                f"[file {one_line(block.resource.uri)}, {part.media_type}, {part.bytes} bytes: it cannot be shown here]"
-            )
-        case EmbeddedResource():
-            return f"[file {one_line(block.resource.uri)}]\n{getattr(block.resource, 'text', '')}"
-        case _:
-            return ""
-
-
+SILENT: Final = logging.NullHandler()
 HINTS: Final = ("readOnlyHint", "destructiveHint")
 
 
@@ -244,11 +231,12 @@ FAULTS: Final = (
 class Connection:
     """One life of one server."""
 
-    def __init__(self, starting: Starting) -> None:
-        self._starting = starting
-        self._server = starting.filled.server
-        self._web = Web(starting.filled) if self._server.url else None
-        self._pipes = Pipes(starting.filled, starting.folder)
+    def __init__(self, filled: Filled, folder: Path, changed: Callable[[], None]) -> None:
+        self._filled = filled
+        self._changed = changed
+        self._server = filled.server
+        self._web = Web(filled) if self._server.url else None
+        self._pipes = Pipes(filled, folder)
         self._sieve: Sieve | None = None
         self._client: Client | None = None
         self._over = asyncio.Event()
@@ -279,8 +267,8 @@ class Connection:
             await self.close(now=True)
             raise WorldFault(self.over)
 
-    async def tools(self) -> Listing:
-        """All pages of its tools, or as many as anybody wants."""
+    async def tools(self) -> tuple[tuple[Listed, ...], tuple[LeftOut, ...]]:
+        """All pages of its tools, or as many as anybody wants; and those of which not even the form was right."""
         found: list[Listed] = []
         client, sieve = self._known()
         sieve.left_out.clear()
@@ -299,7 +287,7 @@ class Connection:
             ]
             cursor = page.next_cursor
             if not cursor or len(found) > MOST:
-                return Listing(listed=tuple(found), left_out=tuple(sieve.left_out))
+                return tuple(found), tuple(sieve.left_out)
         raise WorldFault(f"Its list of tools has no end: there are more than {PAGES} pages.")
 
     async def call(self, tool: str, arguments: Data) -> Answer:
@@ -318,8 +306,8 @@ class Connection:
             self._calls -= 1
         if isinstance(result, InputRequiredResult):
             return Answer(text="It wants to ask a person something first, which is not possible here.", failed=True)
-        answer = told(result)
-        return evolve(answer, text=self._starting.filled.cover(answer.text))
+        answer = read_result(result)
+        return evolve(answer, text=self._filled.cover(answer.text))
 
     async def alive(self, seconds: float) -> bool:
         """Whether it answers: with an error is also an answer."""
@@ -351,7 +339,8 @@ class Connection:
     # -------------------------------------------------------------------------------------- the task of its own
 
     async def _live(self) -> None:
-        hush()
+        for name in ("mcp", "client", "httpx2"):  # or Python writes the SDK's complaints on the person's screen
+            logging.getLogger(name).addHandler(SILENT)
         try:
             async with AsyncExitStack() as stack:
                 client = Client(
@@ -378,7 +367,7 @@ class Connection:
 
     async def _has_ended(self, why: str | None) -> None:
         if why is not None:
-            self._end(self._starting.filled.cover(why))
+            self._end(self._filled.cover(why))
         elif self._web is None:
             self._end(await self._pipes.last_words())
 
@@ -393,7 +382,7 @@ class Connection:
 
     async def _heard(self, message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
-            self._starting.changed()
+            self._changed()
 
     def _end(self, why: str) -> None:
         self.over = self.over or why
@@ -426,8 +415,7 @@ class Connection:
 
     def _explained(self, error: BaseException) -> str:
         found = leaves(error)
-        said = next((str(one) for one in found if isinstance(one, WorldFault)), "")
-        if said:
+        if said := next((str(fault) for fault in found if isinstance(fault, WorldFault)), ""):
             return said
         if self._unreached:
             return f"It cannot be reached at {self._server.url}: {self._words(found[0])}."
@@ -438,7 +426,7 @@ class Connection:
 
     def _words(self, error: BaseException) -> str:
         said = error.message if isinstance(error, MCPError) else str(error)
-        return bounded(self._starting.filled.cover(said)[:LONGEST_FAULT]).strip() or "It gives no reason."
+        return bounded(self._filled.cover(said)[:LONGEST_FAULT]).strip() or "It gives no reason."
 
 
 def leaves(error: BaseException) -> list[BaseException]:
@@ -448,16 +436,9 @@ def leaves(error: BaseException) -> list[BaseException]:
     return [error]
 
 
-def hush() -> None:
-    """The SDK complains to whoever keeps a log. Where nobody does, Python would write it on the person's screen."""
-    for name in ("mcp", "client", "httpx2"):
-        logger = logging.getLogger(name)
-        if not logger.handlers:
-            logger.addHandler(logging.NullHandler())
-
-
-async def begin(starting: Starting) -> Connection:
-    """A link to this server, which knows us by now."""
-    connection = Connection(starting)
+async def begin(filled: Filled, folder: Path, changed: Callable[[], None]) -> Connection:
+    """A connection to this server, which knows us by now. A command begins in `folder`; `changed` is called when its
+    tools are others."""
+    connection = Connection(filled, folder, changed)
     await connection.begin()
     return connection

@@ -350,7 +350,6 @@ class PlatformRegistry:
             name: type(f"{name.title().replace('-', '')}Platform", (BasePlatform,), {"platform": name})
             for name in providers()
         }
-        self.problems: list[str] = []
 
     def names(self) -> Sequence[str]:
         """All platforms."""

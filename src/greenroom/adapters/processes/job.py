@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.processes.warden.guard import GO, STOP, Asked, Ready, Told
+from greenroom.adapters.processes.supervisor import GO, STOP, Asked, Ready, Told
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.commands import Ended, Printed
 
@@ -91,24 +91,20 @@ class OutputPipe:
             self.missing += len(data)
         if self._read > PLENTY:
             self._loop.remove_reader(self._number)
-            self._later = self._loop.call_later(BREATH, self._again)
+            self._later = self._loop.call_later(BREATH, self._loop.add_reader, self._number, self._take)
         self._news.set()
-
-    def _again(self) -> None:
-        if not self._closed:
-            self._loop.add_reader(self._number, self._take)
 
 
 ROOM: Final = str(Path(__file__).resolve().parents[3])
 PROGRAM: Final = (
     "import sys; sys.path.append(sys.argv[1]); "
-    "from greenroom.adapters.processes.warden.guard import main; main(int(sys.argv[2]))"
+    "from greenroom.adapters.processes.supervisor import main; main(int(sys.argv[2]))"
 )
 LEAVING: Final = 8.0
 """Seconds that it has to end all that it looks after; it needs a fraction of one."""
 
 
-class WardenProcess:
+class SupervisorProcess:
     """It runs in a session of its own, so that a Ctrl-C in our terminal is ours alone."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
@@ -171,7 +167,7 @@ class Job:
         self._ended: asyncio.Task[Ended] | None = None
 
     @classmethod
-    async def begin(cls, warden: WardenProcess, asked: Asked) -> Job:
+    async def begin(cls, supervisor: SupervisorProcess, asked: Asked) -> Job:
         """Have it stand ready; `WorldFault` when nobody can look after it."""
         ours, theirs = socket.socketpair()
         read, write = os.pipe()
@@ -179,7 +175,7 @@ class Job:
             with suppress(OSError):
                 fcntl.fcntl(read, fcntl.F_SETPIPE_SZ, PIPE)
         try:
-            warden.hand(theirs.fileno(), write)
+            supervisor.hand(theirs.fileno(), write)
         except OSError:
             os.close(read)
             ours.close()
@@ -269,7 +265,7 @@ class Job:
             self._writer.write(word)
 
     async def _hear(self, patience: float) -> Ended:
-        """What the guard tells in the end; one that tells nothing is ended, and the warden ends what it guarded."""
+        """What the guard tells in the end; one that tells nothing is ended, and the supervisor ends what it guarded."""
         told: Told | None = None
         with suppress(TimeoutError, OSError):
             async with asyncio.timeout(patience):
@@ -278,7 +274,15 @@ class Job:
         if told is None:
             self._give_up()
             return Ended(how="lost", contained=False)
-        return _ended(told, contained=self._ready["contained"])
+        code, dead = told["code"], told["dead"]  # where somebody would not die, nobody knows what it still does
+        return Ended(
+            how=told["how"] if dead else "lost",
+            code=code if told["how"] == "exited" else None,
+            signal=-code if code < 0 else 0,
+            seconds=round(told["seconds"], 3),
+            strays=told["strays"],
+            contained=self._ready["contained"] and dead,
+        )
 
     async def _told(self) -> Told | None:
         """The guard's last words. Whoever was cancelled early may not even have heard its first."""
@@ -294,16 +298,3 @@ class Job:
         if self._ready["guard"] and (self._ended is None or not self._ended.done()):
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(self._ready["guard"], signal.SIGKILL)
-
-
-def _ended(told: Told, *, contained: bool) -> Ended:
-    """What is told, as the port says it. Where somebody would not die, nobody knows what it still does."""
-    code = told["code"]
-    return Ended(
-        how=told["how"] if told["dead"] else "lost",
-        code=code if told["how"] == "exited" else None,
-        signal=-code if code < 0 else 0,
-        seconds=round(told["seconds"], 3),
-        strays=told["strays"],
-        contained=contained and told["dead"],
-    )

@@ -10,20 +10,22 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
-from contextlib import aclosing
+import signal
+import subprocess
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
 import msgspec
 
-from greenroom.adapters.processes.job import Job, WardenProcess
-from greenroom.adapters.processes.warden.enclosure import Walls
-from greenroom.adapters.processes.warden.guard import Asked
+from greenroom.adapters.processes.confinement import Walls
+from greenroom.adapters.processes.job import Job, SupervisorProcess
+from greenroom.adapters.processes.supervisor import Asked
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.commands import Begun, Command, CommandEvent, Printed
 from greenroom.core.ports.sandbox import Enclosed, Outlet, Wall
-from greenroom.core.state.step import Prepared
+from greenroom.core.state.step import PROCESS, Prepared
 
 PASSED: Final = frozenset(
     {
@@ -86,14 +88,10 @@ def environment(own: Mapping[str, str], added: Mapping[str, str], *, also: Colle
     for name in added:
         check(name, added[name])
     passed = {name: own[name] for name in own if name in PASSED or name in also}
-    return {"PATH": "/usr/local/bin:/usr/bin:/bin", **passed, **RULES, **_settings_of_git(), **added}
-
-
-def _settings_of_git() -> dict[str, str]:
-    told = {"GIT_CONFIG_COUNT": str(len(GIT))}
+    git = {"GIT_CONFIG_COUNT": str(len(GIT))}
     for number, (name, value) in enumerate(GIT.items()):
-        told |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-    return told
+        git |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return {"PATH": "/usr/local/bin:/usr/bin:/bin", **passed, **RULES, **git, **added}
 
 
 def check(name: str, value: str) -> None:
@@ -119,26 +117,8 @@ LONGEST: Final = 120_000
 """Bytes of one word: the system takes 131,072."""
 
 
-class NoOutlet:
-    """Nobody is let out, and there is nothing to say of it."""
-
-    async def door(self, _: tuple[str, ...]) -> str:
-        """None."""
-        return ""
-
-    def let(self, _: int, __: tuple[str, ...]) -> None:
-        """Nothing is opened."""
-
-    def remarks(self, _: int, __: str) -> str:
-        """Nothing."""
-        return ""
-
-    def end(self, _: int) -> None:
-        """Nothing was open."""
-
-
 class PlainCommands:
-    """Commands in the workspace at `root`. `mark` writes down a process so that a later life of ours finds it.
+    """Commands in the workspace at `root`.
 
     `own` is the environment of which only what is let in reaches a command, `also` the names that a person lets in.
     Behind a `wall` a command sees and reaches only what is behind it too; it is closed with these. Who does not know
@@ -150,7 +130,6 @@ class PlainCommands:
         self,
         root: Path,
         *,
-        mark: Callable[[int], Prepared] | None = None,
         own: Mapping[str, str] | None = None,
         also: Collection[str] = (),
         wall: Wall | Callable[[], Awaitable[Wall | None]] | None = None,
@@ -159,11 +138,10 @@ class PlainCommands:
         self._root = root
         self._late = wall if callable(wall) else None
         self._wall = None if callable(wall) else wall
-        self._mark = mark
-        self._outlet = outlet or NoOutlet()
+        self._outlet = outlet
         self._own = os.environ if own is None else own
         self._also = frozenset(also)
-        self._warden: WardenProcess | None = None
+        self._supervisor: SupervisorProcess | None = None
         self._closed = False
 
     async def run(self, command: Command) -> AsyncGenerator[CommandEvent, None]:
@@ -176,10 +154,12 @@ class PlainCommands:
                 async for event in events:
                     yield event
             return
-        door = await self._outlet.door(command.hosts)
+        door = await self._outlet.door(command.hosts) if self._outlet is not None else ""
         enclosed = await _around(self._wall, command, asked, door)
+        walls: Walls = msgspec.to_builtins(enclosed, str_keys=True)
+        inside: Asked = {**asked, "words": [*enclosed.words], "folder": enclosed.folder, "env": enclosed.env}
         try:
-            async with aclosing(self._ran(command, _behind(asked, enclosed), enclosed)) as events:
+            async with aclosing(self._ran(command, {**inside, "walls": walls}, enclosed)) as events:
                 async for event in events:
                     yield event
         finally:
@@ -191,8 +171,9 @@ class PlainCommands:
         job = await Job.begin(self._awake(), asked)
         watch = None
         try:
-            self._outlet.let(job.guard, command.hosts)
-            yield Begun(mark=self._mark(job.pid) if self._mark is not None else None)
+            if self._outlet is not None:
+                self._outlet.let(job.guard, command.hosts)
+            yield Begun(mark=mark_group(job.pid))
             job.go(command.seconds)
             if self._wall is not None and enclosed is not None:
                 watch = asyncio.create_task(_watch(self._wall, enclosed, job), name=f"limits of {job.pid}")
@@ -201,7 +182,10 @@ class PlainCommands:
                 printed = (printed + piece.text)[-TAIL:]
                 yield piece
             ended = await job.ended()
-            if said := self._said(watch, job, printed):
+            # Why it had to end, and whom it did not reach, is said beside what it printed.
+            why = watch.result() if watch is not None and watch.done() and not watch.cancelled() else ""
+            remarks = self._outlet.remarks(job.guard, printed) if self._outlet is not None else ""
+            if said := "\n".join(filter(None, (why, remarks))):
                 yield Printed(text=f"\n{said}\n")
             yield ended
         finally:
@@ -210,31 +194,27 @@ class PlainCommands:
             try:
                 await _to_the_end(asyncio.ensure_future(job.finish()))
             finally:
-                self._outlet.end(job.guard)
-
-    def _said(self, watch: asyncio.Task[str] | None, job: Job, printed: str) -> str:
-        """What there is to say of a command beside what it printed: why it had to end, whom it did not reach."""
-        why = watch.result() if watch is not None and watch.done() and not watch.cancelled() else ""
-        return "\n".join(filter(None, (why, self._outlet.remarks(job.guard, printed))))
+                if self._outlet is not None:
+                    self._outlet.end(job.guard)
 
     def close(self) -> None:
         """End what still runs, and see it dead."""
         self._closed = True
-        if self._warden is not None:
-            self._warden.close()
-            self._warden = None
+        if self._supervisor is not None:
+            self._supervisor.close()
+            self._supervisor = None
         if self._wall is not None:
             self._wall.close()
 
-    def _awake(self) -> WardenProcess:
+    def _awake(self) -> SupervisorProcess:
         if self._closed:
             raise WorldFault("No command can be run any more: the run is over.")
-        if self._warden is not None and not self._warden.alive:
-            self._warden.close()
-            self._warden = None
-        if self._warden is None:
-            self._warden = WardenProcess(environment(self._own, {}, also=self._also))
-        return self._warden
+        if self._supervisor is not None and not self._supervisor.alive:
+            self._supervisor.close()
+            self._supervisor = None
+        if self._supervisor is None:
+            self._supervisor = SupervisorProcess(environment(self._own, {}, also=self._also))
+        return self._supervisor
 
     def _asked(self, command: Command) -> Asked:
         variables = environment(self._own, command.env, also=self._also)
@@ -259,18 +239,6 @@ class PlainCommands:
         if not found.is_dir():
             raise WorldFault(f"{name!r} is no folder. Name one, or leave it out for the workspace's root.")
         return found
-
-
-def _behind(asked: Asked, enclosed: Enclosed) -> Asked:
-    walls: Walls = msgspec.to_builtins(enclosed, str_keys=True)
-    return Asked(
-        words=list(enclosed.words),
-        folder=enclosed.folder,
-        seconds=asked["seconds"],
-        grace=asked["grace"],
-        env=enclosed.env,
-        walls=walls,
-    )
 
 
 async def _around(wall: Wall, command: Command, asked: Asked, door: str) -> Enclosed:
@@ -323,3 +291,66 @@ def _check_words(words: tuple[str, ...], path: str) -> None:
         raise WorldFault(f"The command is longer than {LONGEST} bytes. Write it to a file and run that.")
     if "/" not in words[0] and shutil.which(words[0], path=path) is None:
         raise WorldFault(f"There is no program {words[0]!r} on this machine. Use another one.")
+
+
+# ------------------------------------------------------------------------- process groups of an earlier life of ours
+
+PROC: Final = Path("/proc")
+LOOK_EVERY: Final = 0.01
+LOOKS: Final = 500
+
+
+def mark_group(pid: int) -> Prepared:
+    """What is written down about a process group before it does anything, so that a later life of ours finds it."""
+    return Prepared(kind=PROCESS, key=str(pid), before=birth_of(pid))
+
+
+def birth_of(pid: int) -> str:
+    """When the process with this id began, as text that no other process has: ids are used again. Empty for none."""
+    if PROC.is_dir():
+        try:
+            started = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[19]
+            boot = (PROC / "sys/kernel/random/boot_id").read_text().strip()
+        except (FileNotFoundError, ProcessLookupError):
+            return ""
+        return f"{boot}:{started}"
+    listed = subprocess.run(["/bin/ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return listed.stdout.strip()
+
+
+async def end_left_over(prepared: Sequence[Prepared]) -> int:
+    """End what an earlier life of ours left running; returns how many groups there were. What cannot be proven to be
+    ours is left alone."""
+    marks = [mark for mark in prepared if mark.kind == PROCESS and mark.before]
+    ours = [int(mark.key) for mark in marks if birth_of(int(mark.key)) == mark.before]
+    for group in ours:
+        await end_group(group)
+    return len(ours)
+
+
+async def end_group(group: int) -> None:
+    """Kill a process group and see it dead; `WorldFault` if it does not die."""
+    with suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
+    for _ in range(LOOKS):
+        if not is_alive(group):
+            return
+        await asyncio.sleep(LOOK_EVERY)
+    raise WorldFault(f"The process group {group} does not die although it was killed.")
+
+
+def is_alive(group: int) -> bool:
+    """Whether any member of the group still runs; a zombie that nobody has waited for does not."""
+    if not PROC.is_dir():
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, 0)
+            return True
+        return False
+    return any(_runs_in(entry, group) for entry in PROC.iterdir() if entry.name.isdigit())
+
+
+def _runs_in(entry: Path, group: int) -> bool:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        return int(fields[2]) == group and fields[0] not in ("Z", "X")
+    return False

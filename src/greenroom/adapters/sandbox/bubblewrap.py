@@ -136,17 +136,14 @@ class Mounts:
 class Bubblewrap(SandboxSession):
     """Around one workspace: a command in namespaces of its own, as somebody who is not root."""
 
+    tier: Tier = "bubblewrap"
+
     def __init__(self, ground: Ground, limits: Limits, *, program: Program) -> None:
         super().__init__(ground, limits, identity(ground.root, swaps=True))
         self._program = program
         self.scratch.give(self.who)
         self._everybodys = furnish(self.scratch.etc, self.who, ground.home)
         self._filter = seccomp(network=True)
-
-    @property
-    def tier(self) -> Tier:
-        """Namespaces."""
-        return "bubblewrap"
 
     def enclosed(self, token: str, words: tuple[str, ...], folder: str, env: Mapping[str, str], door: str) -> Enclosed:
         """The command with these mounts and the filter of calls."""
@@ -165,7 +162,7 @@ class Bubblewrap(SandboxSession):
             tasks=self.limits.processes,
             stage=STAGE if self.who.changes else "",
             staged=mounts.staged,
-            contents={ARGUMENTS: _joined(arguments), FILTER: self._filter},
+            contents={ARGUMENTS: b"".join(os.fsencode(word) + b"\0" for word in arguments), FILTER: self._filter},
             outer=True,
             verdict=VERDICT,
             bridge=Bridge(port=PORT, socket=door, told=TOLD, gate=GATE) if door else None,
@@ -194,7 +191,7 @@ class Bubblewrap(SandboxSession):
             mounts.readable(place, str(place))
             for secret in secrets_in(place):
                 (mounts.empty if secret.is_dir() else mounts.nothing)(str(secret))
-        if not self._has_lent_git():
+        if not any(shown.at == ".git" for shown in ground.lent):
             for place in outer_git(ground.root):
                 mounts.readable(place, str(place), owned=True)
         mounts.writable(ground.root, str(ground.at), owned=True)
@@ -205,9 +202,6 @@ class Bubblewrap(SandboxSession):
             if place.is_relative_to(ground.root) and place.is_dir():
                 mounts.empty(str(ground.at / place.relative_to(ground.root)))
         return mounts.arguments()
-
-    def _has_lent_git(self) -> bool:
-        return any(one.at == ".git" for one in self.ground.lent)
 
     def _lend(self, mounts: Mounts, shown: Shown) -> None:
         """Something of elsewhere: to be read, or written, or written into a layer."""
@@ -298,13 +292,6 @@ class Bubblewrap(SandboxSession):
         return own
 
     def _inside(self) -> tuple[str, ...]:
-        processes = str(self.limits.processes) if _kernel() >= OWN_COUNT else "unlimited"
+        kernel = tuple(map(int, re.findall(r"\d+", platform.release())[:2]))
+        processes = str(self.limits.processes) if kernel >= OWN_COUNT else "unlimited"
         return str(system_program("bash") or "/bin/sh"), "-c", INSIDE.format(processes=processes), NAME
-
-
-def _joined(arguments: list[str]) -> bytes:
-    return b"".join(os.fsencode(one) + b"\0" for one in arguments)
-
-
-def _kernel() -> tuple[int, ...]:
-    return tuple(map(int, re.findall(r"\d+", platform.release())[:2]))

@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -89,6 +90,8 @@ LAYERED: Final = Shown(source="below", at="layered", layer="layer", hidden=("hid
 
 Open = Callable[[Path, Wall | None], Commands]
 Build = Callable[[Path, Path], Wall]
+Candidate = tuple[Tier, Program | None, str]
+"""A tier, the bubblewrap for it, and what is missing for it."""
 
 
 @record
@@ -109,7 +112,8 @@ async def tried(build: Build, opened: Open, spared: Collection[str] = ()) -> Tri
             )
         except (WorldFault, OSError) as fault:
             return Trial(why=str(fault))
-        _undo(outside)
+        for name in ("held", "free"):  # nothing is left of a program that would run as its owner
+            (outside / name / "ids" / "one").unlink(missing_ok=True)
         kept = not (outside / LAYERED.source / "made").exists()
         why = _judged(held - set(spared), free) if kept else "a command could write through a layer"
         return Trial(why=why, layers=LAYERS in held)
@@ -165,12 +169,6 @@ async def _got_out(opened: Open, build: Build | None, outside: Path, port: int) 
         await asyncio.to_thread(commands.close)
 
 
-def _undo(outside: Path) -> None:
-    """Nothing is left of a program that would run as its owner."""
-    for name in ("held", "free"):
-        (outside / name / "ids" / "one").unlink(missing_ok=True)
-
-
 VERSION: Final = 2
 """Of what is kept: another one is not believed."""
 
@@ -215,15 +213,22 @@ async def chosen(opened: Open, home: Path, cache: Path) -> Chosen:
     key = _machine()
     if (known := _read(cache, key)) is not None:
         return known
-    found = await _tried(opened, home, cache.parent)
-    _write(cache, key, found)
+    found = await _try_all(opened, home, cache.parent)
+    if found.tier != "none":
+        with suppress(OSError):
+            cache.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            fresh = cache.with_name(f"{cache.name}.{os.getpid()}")
+            fresh.write_text(json.dumps({"key": key, "chosen": msgspec.to_builtins(found)}), encoding="utf-8")
+            fresh.replace(cache)
     return found
 
 
-async def _tried(opened: Open, home: Path, folder: Path) -> Chosen:
+async def _try_all(opened: Open, home: Path, folder: Path) -> Chosen:
     why = list[str]()
     for tier, program, missing in _candidates(folder):
-        trial = Trial(why=missing) if missing else await _trial(tier, program, opened, home)
+        spared = (SIGNALS,) if tier == "landlock" and landlock_version() < WITH_SCOPES else ()
+        build = partial(_build, tier, program, home)
+        trial = Trial(why=missing) if missing else await tried(build, opened, spared)
         if not trial.why and program is not None and program.overlays and not trial.layers:
             trial = Trial(why=f"{program.path} cannot mount overlays here")
         if not trial.why:
@@ -232,26 +237,17 @@ async def _tried(opened: Open, home: Path, folder: Path) -> Chosen:
     return Chosen(tier="none", why=tuple(dict.fromkeys(why)))
 
 
-async def _trial(tier: Tier, program: Program | None, opened: Open, home: Path) -> Trial:
-    spared = (SIGNALS,) if tier == "landlock" and landlock_version() < WITH_SCOPES else ()
-    return await tried(_builder(tier, program, home), opened, spared)
+def _build(tier: Tier, program: Program | None, home: Path, root: Path, scratch: Path) -> Wall:
+    """A sandbox to be tried, which shows `LAYERED` where it can."""
+    source, layer = str(scratch.parent / LAYERED.source), str(scratch.parent / LAYERED.layer)
+    lent = (replace(LAYERED, source=source, layer=layer),) if tier == "bubblewrap" else ()
+    wall = wall_of(tier, Ground(root=root, at=root, home=home, scratch=scratch, lent=lent), Limits(), program)
+    if wall is None:
+        raise WorldFault("There is no sandbox to try.")
+    return wall
 
 
-def _builder(tier: Tier, program: Program | None, home: Path) -> Callable[[Path, Path], Wall]:
-    def build(root: Path, scratch: Path) -> Wall:
-        layered = replace(
-            LAYERED, source=str(scratch.parent / LAYERED.source), layer=str(scratch.parent / LAYERED.layer)
-        )
-        lent = (layered,) if tier == "bubblewrap" else ()
-        wall = wall_of(tier, Ground(root=root, at=root, home=home, scratch=scratch, lent=lent), Limits(), program)
-        if wall is None:
-            raise WorldFault("There is no sandbox to try.")
-        return wall
-
-    return build
-
-
-def _candidates(folder: Path) -> list[tuple[Tier, Program | None, str]]:
+def _candidates(folder: Path) -> list[Candidate]:
     """What may be there, the strongest first, and what is missing for it."""
     if sys.platform == "darwin":
         return [("seatbelt", None, "" if Path(PROGRAM).exists() else f"{PROGRAM} is not there")]
@@ -261,15 +257,13 @@ def _candidates(folder: Path) -> list[tuple[Tier, Program | None, str]]:
         return [("bubblewrap", None, f"there is no filter of system calls for {platform.machine()}")]
     landlock = landlock_version()
     old = f"the kernel has Landlock {landlock}, and {LEAST} is the first that is enough" if landlock < LEAST else ""
-    return [*_programs(folder), ("landlock", None, old)]
-
-
-def _programs(folder: Path) -> list[tuple[Tier, Program | None, str]]:
+    candidates: list[Candidate] = []
+    missing = INSTALL
     try:
-        programs = find_programs(folder)
+        candidates += [("bubblewrap", program, "") for program in find_programs(folder)]
     except (WorldFault, OSError) as fault:
-        return [("bubblewrap", None, str(fault))]
-    return [("bubblewrap", one, "") for one in programs] or [("bubblewrap", None, INSTALL)]
+        missing = str(fault)
+    return [*(candidates or [("bubblewrap", None, missing)]), ("landlock", None, old)]
 
 
 def _machine() -> str:
@@ -303,13 +297,3 @@ def _is_there(found: Chosen) -> bool:
         wheel = wheel_program(Path(found.program.folder).parent)
         return wheel is not None and wheel.path == found.program.path
     return False
-
-
-def _write(cache: Path, key: str, found: Chosen) -> None:
-    if found.tier == "none":
-        return
-    with suppress(OSError):
-        cache.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fresh = cache.with_name(f"{cache.name}.{os.getpid()}")
-        fresh.write_text(json.dumps({"key": key, "chosen": msgspec.to_builtins(found)}), encoding="utf-8")
-        fresh.replace(cache)

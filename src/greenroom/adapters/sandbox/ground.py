@@ -160,11 +160,10 @@ def _interpreter(environment: Path, home: Path) -> Iterator[Path]:
     with suppress(OSError, ValueError, RuntimeError):
         lines = (environment / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
         named = [Path(one.removeprefix(MODELS).strip()).resolve().parent for one in lines if one.startswith(MODELS)]
-        yield from (one for one in named if _is_python(one) and not _is_hidden(one, home.resolve()))
-
-
-def _is_python(place: Path) -> bool:
-    return any(place.glob("bin/python3*")) and any(place.glob("lib*/python3.*/os.py"))
+        for place in named:
+            is_python = any(place.glob("bin/python3*")) and any(place.glob("lib*/python3.*/os.py"))
+            if is_python and not _is_hidden(place, home.resolve()):
+                yield place
 
 
 def _is_hidden(place: Path, home: Path) -> bool:

@@ -46,6 +46,8 @@ PEOPLE: Final = ("/etc/passwd", "/etc/group", "/etc/hosts")
 class Landlock(SandboxSession):
     """Around one workspace; `version` is which Landlock the kernel has."""
 
+    tier: Tier = "landlock"
+
     def __init__(self, ground: Ground, limits: Limits, *, version: int) -> None:
         if version < LEAST or ground.at != ground.root:
             raise WorldFault("Landlock cannot be used for this: it is too old, or the workspace is to be elsewhere.")
@@ -56,11 +58,6 @@ class Landlock(SandboxSession):
         self.scratch.give(who)
         self._filter = seccomp(network=False)
         self._links = Links(ground.root, (one for one in ground.lent if one.layer))
-
-    @property
-    def tier(self) -> Tier:
-        """Landlock."""
-        return "landlock"
 
     def enclosed(self, token: str, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str) -> Enclosed:
         """The command with rules and limits, as the owner of the workspace and without capabilities."""
@@ -99,7 +96,10 @@ class Landlock(SandboxSession):
         for place in self._machine():
             yield str(place), LOOK
         for place in self.tools(env):
-            yield from ((str(one), LOOK) for one in _without_secrets(place))
+            # The folder as a whole, or what is in it: Landlock cannot take anything out of what it has given.
+            hidden = secrets_in(place)
+            shown = [entry for entry in place.iterdir() if entry not in hidden] if hidden else [place]
+            yield from ((str(entry), LOOK) for entry in shown)
         for place in outer_git(self.ground.root):
             yield str(place), LOOK
         for one in self.ground.lent:
@@ -116,20 +116,11 @@ class Landlock(SandboxSession):
             yield from (*map(Path, SYSTEM), *etc)
         else:
             yield from (Path(name) for name in SYSTEM if name != OPTIONAL)
-            yield from (one for one in _entries(Path(OPTIONAL)) if one.stat().st_mode & OTHERS == OTHERS)
+            entries = Path(OPTIONAL).iterdir() if Path(OPTIONAL).is_dir() else ()
+            yield from (entry for entry in entries if entry.exists() and entry.stat().st_mode & OTHERS == OTHERS)
             for place in etc:
                 yield from readable_by_all(place)
         yield from map(Path, (*PEOPLE, "/proc"))
-
-
-def _entries(folder: Path) -> list[Path]:
-    return [one for one in folder.iterdir() if one.exists()] if folder.is_dir() else []
-
-
-def _without_secrets(place: Path) -> list[Path]:
-    """The folder as a whole, or what is in it: Landlock cannot take anything out of what it has given."""
-    hidden = secrets_in(place)
-    return [one for one in place.iterdir() if one not in hidden] if hidden else [place]
 
 
 def landlock_version() -> int:

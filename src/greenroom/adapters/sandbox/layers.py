@@ -40,7 +40,7 @@ class Links:
                 elif (source / "pyvenv.cfg").is_file():
                     self._link(place, str(source))
                 elif not os.path.lexists(place) and _size(source) <= SMALL:
-                    shutil.copytree(source, place, symlinks=True, ignore=_but(source, folder.hidden))
+                    shutil.copytree(source, place, symlinks=True, ignore=_leave_out(source, folder.hidden))
 
     def _link_entries(self, place: Path, source: Path, hidden: Iterable[str]) -> None:
         place.mkdir(exist_ok=True)
@@ -62,7 +62,7 @@ class Links:
         self._made.clear()
 
 
-def _but(root: Path, hidden: Iterable[str]) -> Callable[[str, list[str]], set[str]]:
+def _leave_out(root: Path, hidden: Iterable[str]) -> Callable[[str, list[str]], set[str]]:
     """Leaves these files out of a copy."""
     left_out = {root / name for name in hidden}
     return lambda folder, names: {name for name in names if Path(folder, name) in left_out}

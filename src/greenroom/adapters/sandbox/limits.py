@@ -49,9 +49,7 @@ class Quota:
         self._counted, self._then = self._count(), now
         took = time.monotonic() - began
         self._due = began + max(OFTEN, SHARE * took)
-        return self._said(*self._counted)
-
-    def _said(self, size: int, entries: int) -> str:
+        size, entries = self._counted
         if size > self._limits.quota:
             most = f"{self._limits.quota / 1024**3:.3g} GiB"
             return f"Ended: more than {most} lie in the workspace, which is all it may hold. Remove something."
@@ -69,22 +67,15 @@ class Quota:
         return size, entries
 
     def _count(self) -> tuple[int, int]:
-        size = entries = 0
+        size = count = 0
         waiting = [str(folder) for folder in self._folders]
         while waiting:
-            with suppress(OSError):  # it went while we looked
-                found, blocks, below = _in_folder(waiting.pop())
-                size, entries = size + blocks * BLOCK, entries + found
-                waiting += below
-        return size, entries
-
-
-def _in_folder(folder: str) -> tuple[int, int, list[str]]:
-    """How many entries, how many blocks they have, and the folders among them."""
-    with os.scandir(folder) as found:
-        entries = list(found)
-    blocks = sum(entry.stat(follow_symlinks=False).st_blocks for entry in entries)
-    return len(entries), blocks, [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+            with suppress(OSError), os.scandir(waiting.pop()) as found:  # it may go while we look
+                entries = list(found)
+                size += BLOCK * sum(entry.stat(follow_symlinks=False).st_blocks for entry in entries)
+                count += len(entries)
+                waiting += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+        return size, count
 
 
 # ---------------------------------------------------------------------------------------------------- processes
@@ -119,10 +110,10 @@ class Watching:
         times, threads, with_dead = self._times.setdefault(token, {}), 0, 0
         found = dict(_below(guard))
         for pid, stat in found.items():
-            own = _ticks(stat, OWN)
+            own, dead = (int(stat[place]) + int(stat[place + 1]) for place in (OWN, CHILDREN))
             # A process that nobody waits for takes its time with it, so whoever was seen once is remembered.
             times[pid, stat[STARTED]] = own
-            with_dead += own + _ticks(stat, CHILDREN)
+            with_dead += own + dead
             threads += int(stat[THREADS])
         memory = sum(map(_memory, found))
         if memory > self._most:  # whoever forks has the same pages as its parent, until one of both writes
@@ -165,10 +156,6 @@ def _stat(pid: int) -> list[str]:
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
     return []
-
-
-def _ticks(stat: list[str], at: int) -> int:
-    return int(stat[at]) + int(stat[at + 1])
 
 
 def _memory(pid: int) -> int:

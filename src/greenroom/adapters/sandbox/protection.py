@@ -15,7 +15,7 @@ import shutil
 import stat
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -113,7 +113,8 @@ class SharedRecord:
     def _of_the_dead(self, left: Before) -> Before:
         """What they left, without what was changed when they were dead."""
         died = os.fstat(self._file).st_mtime + LATE
-        return evolve(left, kept={path: one for path, one in left.kept.items() if _changed(path_of(path)) <= died})
+        kept = {path: state for path, state in left.kept.items() if _changed(path_of(path)) <= died}
+        return evolve(left, kept=kept)
 
     def _lock(self, how: int) -> bool:
         with suppress(BlockingIOError):
@@ -144,7 +145,7 @@ def remember(place: Path) -> Kept | None:
         if stat.S_ISLNK(mode):
             return Kept(mode=mode, content=os.fsencode(place.readlink()))
         if stat.S_ISDIR(mode):
-            inner = {key_of(one.name): remember(one) for one in place.iterdir()}
+            inner = {key_of(entry.name): remember(entry) for entry in place.iterdir()}
             return Kept(mode=mode, entries={name: kept for name, kept in inner.items() if kept is not None})
         if not stat.S_ISREG(mode):
             return Kept(mode=mode)
@@ -162,21 +163,16 @@ def put_back(before: Mapping[str, Kept | None]) -> None:
             place.parent.mkdir()
     for place, kept in places.items():
         if _is_real(place.parent) and remember(place) != kept:
-            _remove(place)
+            if place.is_dir() and not place.is_symlink():
+                shutil.rmtree(place)
+            else:
+                place.unlink(missing_ok=True)
             if kept is not None:
                 _restore(place, kept)
 
 
 def _is_real(folder: Path) -> bool:
     return folder.is_dir() and folder.resolve() == folder
-
-
-def _remove(place: Path) -> None:
-    with suppress(FileNotFoundError):
-        if stat.S_ISDIR(os.lstat(place).st_mode):
-            shutil.rmtree(place)
-        else:
-            place.unlink()
 
 
 def _restore(place: Path, kept: Kept) -> None:
@@ -324,10 +320,16 @@ class Protection:
         if self._weak:
             self._restore_folders(before)
         put_back(before.kept)
-        for place in map(path_of, before.stood_in):
-            _take_away(place / COMMON, ITSELF)
+        for path in (path_of(folder) / COMMON for folder in before.stood_in):
+            with suppress(OSError):
+                if not path.is_symlink() and path.stat().st_size == len(ITSELF) and path.read_bytes() == ITSELF:
+                    path.unlink()
         for path in map(path_of, before.absent):
-            _remove_empty(path)
+            with suppress(OSError):  # bubblewrap leaves a file or folder where it has mounted something
+                if path.is_dir() and not path.is_symlink():
+                    path.rmdir()
+                elif os.lstat(path).st_size == 0:
+                    path.unlink()
 
     def _restore_folders(self, before: Before) -> None:
         """Our own folder is no link; the git folder is the one that it was, or aside."""
@@ -339,10 +341,11 @@ class Protection:
             return
         with suppress(OSError):
             if os.path.lexists(self._git):
-                self._git.rename(_free_name(self._git))
-            for one in self._ground.root.iterdir():
-                if _folder_inode(one) == before.git:
-                    one.rename(self._git)
+                names = (self._git.with_name(f".git{ASIDE}{number or ''}") for number in range(1000))
+                self._git.rename(next(name for name in names if not os.path.lexists(name)))
+            for entry in self._ground.root.iterdir():
+                if _folder_inode(entry) == before.git:
+                    entry.rename(self._git)
 
 
 def settings_lead_to(ground: Ground) -> dict[Path, bool]:
@@ -368,14 +371,10 @@ def settings_lead_to(ground: Ground) -> dict[Path, bool]:
             target = Path(os.path.normpath(base / (ground.home / value[2:] if value.startswith("~/") else value)))
             with suppress(OSError, RuntimeError):
                 target = target.resolve()
-            if target.is_relative_to(ground.root) and target not in (ground.root, *_git_parents(target, ground.root)):
+            inside = target.is_relative_to(ground.root) and target != ground.root
+            if inside and not target.is_relative_to(ground.root / ".git"):  # what is there is kept anyway
                 found[target] = hooks
     return found
-
-
-def _git_parents(target: Path, root: Path) -> Iterable[Path]:
-    """The path itself, where it lies in the git folder: what is there is kept anyway."""
-    return (target,) if target.is_relative_to(root / ".git") else ()
 
 
 def outer_git(root: Path) -> list[Path]:
@@ -434,27 +433,6 @@ def _stand_in(git: Path) -> bool:
         draft.rename(place)  # at once: git takes half of one for a broken repository
         return True
     return False
-
-
-def _take_away(path: Path, content: bytes) -> None:
-    with suppress(OSError):
-        if not path.is_symlink() and path.stat().st_size == len(content) and path.read_bytes() == content:
-            path.unlink()
-
-
-def _remove_empty(path: Path) -> None:
-    """What was not there before: bubblewrap leaves a file or folder where it has mounted something."""
-    with suppress(OSError):
-        kind = os.lstat(path)
-        if stat.S_ISDIR(kind.st_mode):
-            path.rmdir()
-        elif kind.st_size == 0:
-            path.unlink()
-
-
-def _free_name(path: Path) -> Path:
-    names = (path.with_name(f"{path.name}{ASIDE}{number or ''}") for number in range(1000))
-    return next(one for one in names if not os.path.lexists(one))
 
 
 def _target(link: Path) -> Path:

@@ -31,13 +31,10 @@ BEGINNING: Final = """\
 class Seatbelt(SandboxSession):
     """Around one workspace. There is no network, and limits are those of single processes only."""
 
+    tier: Tier = "seatbelt"
+
     def __init__(self, ground: Ground, limits: Limits) -> None:
         super().__init__(ground, limits, identity(ground.root, swaps=False))
-
-    @property
-    def tier(self) -> Tier:
-        """What macOS has."""
-        return "seatbelt"
 
     def enclosed(self, token: str, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str) -> Enclosed:
         """The command under a profile."""

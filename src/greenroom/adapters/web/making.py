@@ -9,15 +9,13 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from http import HTTPStatus
-from importlib import import_module
 from typing import Final, Literal
 from urllib.parse import urlencode
 
-from greenroom.adapters.web.exchange import LIMITS, Limits, Request, answered, body_of
-from greenroom.adapters.web.fetching import Fetching
+from greenroom.adapters.web import DUCKDUCKGO, TAVILY
+from greenroom.adapters.web.fetching import LIMITS, Fetching, Limits, Request, answered, body_of
 from greenroom.adapters.web.guard import Guard, Network
 from greenroom.adapters.web.proxy import USER, Proxy, Visit
-from greenroom.adapters.web.search_places import DUCKDUCKGO, TAVILY
 from greenroom.core.base.errors import how_to_install
 from greenroom.core.base.hosts import Closed
 from greenroom.core.base.records import evolve
@@ -61,20 +59,12 @@ async def asked(
 def results(answer: object, count: int, *, url: str = "url", snippet: str = "content") -> Sequence[Found]:
     """The results in an answer: each has a title and an address of the web; a double counts once."""
     found: dict[str, Found] = {}
-    for one in answer if isinstance(answer, list) else ():
-        read = _result(one, url, snippet)
-        if read is not None:
-            found.setdefault(read.url, read)
+    for row in answer if isinstance(answer, list) else ():
+        place = row.get(url) if isinstance(row, dict) else None
+        if isinstance(place, str) and place.startswith(("http://", "https://")) and len(place) <= URL:
+            title, place = _line(row.get("title"), TITLE) or place, _line(place, URL)
+            found.setdefault(place, Found(title=title, url=place, snippet=_line(row.get(snippet), SNIPPET)))
     return tuple(found.values())[:count]
-
-
-def _result(one: object, url: str, snippet: str) -> Found | None:
-    if not isinstance(one, dict):
-        return None
-    place, title = one.get(url), one.get("title")
-    if not isinstance(place, str) or not place.startswith(("http://", "https://")) or len(place) > URL:
-        return None
-    return Found(title=_line(title, TITLE) or place, url=_line(place, URL), snippet=_line(one.get(snippet), SNIPPET))
 
 
 def _line(value: object, most: int) -> str:
@@ -177,15 +167,14 @@ class DuckDuckGo:
 def _asked(query: str, count: int, proxy: str) -> object:
     """What `ddgs` has found: a list, or None where it could not ask."""
     try:
-        ddgs = import_module("ddgs.ddgs")
+        from ddgs.ddgs import DDGS
+        from ddgs.exceptions import DDGSException
     except ModuleNotFoundError:
         raise WebFault("setup", MISSING) from None
     try:
-        client = ddgs.DDGS(proxy=proxy, timeout=SECONDS)
-        found: object = client.text(query, max_results=count, backend="duckduckgo")
-    except ddgs.DDGSException as error:
+        return DDGS(proxy=proxy, timeout=SECONDS).text(query, max_results=count, backend="duckduckgo")
+    except DDGSException as error:
         return [] if "No results" in str(error) else None
-    return found
 
 
 def _fault(visits: Sequence[Visit]) -> WebFault:

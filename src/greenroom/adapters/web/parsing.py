@@ -14,7 +14,6 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from html.parser import HTMLParser
-from importlib import import_module
 from typing import Final
 
 from greenroom.core.base.errors import how_to_install
@@ -104,7 +103,7 @@ def page(data: bytes, url: str) -> Parsed:
     source = data.decode(errors="replace")
     title, plain = text_of_page(source)
     try:
-        trafilatura = import_module("trafilatura")
+        import trafilatura
     except ModuleNotFoundError:
         return {"title": title, "text": plain, "note": f"Plain text; for clean Markdown install the extra: {EXTRA}."}
     text = trafilatura.extract(source, url=url, output_format="markdown", include_links=True, favor_recall=True)
@@ -114,7 +113,7 @@ def page(data: bytes, url: str) -> Parsed:
 def pdf(data: bytes, _: str) -> Parsed:
     """The text of a PDF, page by page."""
     try:
-        pypdf = import_module("pypdf")
+        import pypdf
     except ModuleNotFoundError:
         return {"error": f"It is a PDF. To read those, install an extra: {EXTRA}."}
     try:
@@ -128,7 +127,7 @@ def pdf(data: bytes, _: str) -> Parsed:
             size += len(parts[-1])
             if size > MOST:
                 break
-        title = str((reader.metadata or {}).get("/Title") or "")
+        title = str(reader.metadata.get("/Title") or "") if reader.metadata else ""
     except (pypdf.errors.PyPdfError, ValueError, TypeError, KeyError, AttributeError, IndexError, ArithmeticError):
         return {"error": "It is a PDF that cannot be read: it is damaged, or made in an unusual way."}
     note = f"The first {len(parts)} of {count} pages." if len(parts) < count else ""

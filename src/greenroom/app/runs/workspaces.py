@@ -15,7 +15,7 @@ from typing import Final
 
 from greenroom.adapters.git.repository import locate
 from greenroom.adapters.git.workspace import GitWorkspace, is_known
-from greenroom.adapters.git.worktrees import GitWorktrees
+from greenroom.adapters.git.worktree import GitWorktrees
 from greenroom.app.conversation.names import JOB
 from greenroom.app.conversation.send import tell
 from greenroom.app.conversation.typed import is_secret
@@ -29,8 +29,17 @@ from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import StepId, TeamId
 from greenroom.core.base.records import record
 from greenroom.core.ports.codec import decode_event
-from greenroom.core.ports.workspace import SCRATCH, Clashes, Diff, Kept, Snapshot, Workspace, WorkspaceFault
-from greenroom.core.ports.worktrees import Standing, Worktrees
+from greenroom.core.ports.workspace import (
+    SCRATCH,
+    Clashes,
+    Diff,
+    Kept,
+    Snapshot,
+    Standing,
+    Workspace,
+    WorkspaceFault,
+    Worktrees,
+)
 from greenroom.core.rules.intents import QueueSteps
 from greenroom.core.state.fold import fold
 from greenroom.core.state.step import Step, StepEnded, Work, ended

@@ -12,15 +12,15 @@ import shlex
 import tomllib
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
 import msgspec
 
 from greenroom.adapters.mcp.catalogue import Catalogue, Listed, Offer, Pin, offers, pins
-from greenroom.adapters.mcp.client import PATIENCE, McpClient, Patience, Surroundings, Switchboard
+from greenroom.adapters.mcp.client import PATIENCE, McpClient, McpTool, Patience, Surroundings, close_all, stored_kit
 from greenroom.adapters.mcp.configuration import ROOT, Server, masked, servers, table_of
-from greenroom.adapters.mcp.tool import McpTool, stored_kit
 from greenroom.adapters.models.catalog.catalog import providers
 from greenroom.app.first_settings import HEAD
 from greenroom.app.settings.home import RecordFile, change, config_folder, read_inside
@@ -328,7 +328,7 @@ def equipment_of(
         for one in here.found
         if one not in agreed and one.server.enabled
     )
-    return Equipment(tools=tuple(tools), notes=tuple(notes), unagreed=waiting, closing=(Switchboard(clients).close,))
+    return Equipment(tools=tuple(tools), notes=tuple(notes), unagreed=waiting, closing=(partial(close_all, clients),))
 
 
 def _usable(found: Found, listings: Listings) -> Known | str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, cast
 
 from greenroom.adapters.models.catalog.catalog import providers
-from greenroom.adapters.web.search_places import TAVILY_KEY
+from greenroom.adapters.web import TAVILY_KEY
 from greenroom.app.settings.schema import ProviderSettings
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import Bench, Live, Outcome, ToolPrinted

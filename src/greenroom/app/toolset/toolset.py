@@ -18,7 +18,6 @@ from greenroom.abilities.tools.read_output import FindStep, ReadOutput
 from greenroom.abilities.tools.web import web_tools
 from greenroom.adapters.files.local import LocalFiles
 from greenroom.adapters.processes.plain import PlainCommands
-from greenroom.adapters.workers import processes
 from greenroom.app.clock import SystemClock
 from greenroom.app.conversation.typed import is_secret
 from greenroom.app.settings.home import home_folder
@@ -120,9 +119,9 @@ class Hands:
 
 def _commands(root: Path, policy: Policy, walls: Walls | None) -> PlainCommands:
     if walls is None:
-        return PlainCommands(root, mark=processes.mark)
+        return PlainCommands(root)
     walls.outlet.closed = lambda named: closed(policy, named)
-    return PlainCommands(root, mark=processes.mark, wall=walls.opened, outlet=walls.outlet)
+    return PlainCommands(root, wall=walls.opened, outlet=walls.outlet)
 
 
 def toolbox_of(root: Path, equipment: Equipment = NOTHING_MORE) -> Toolbox:

@@ -12,7 +12,7 @@ from greenroom.abilities.skills.talk import voice
 from greenroom.abilities.skills.talk.reply import Reply, answer
 from greenroom.abilities.tools.browser_use import ACTIONS, EVERY, Bounds, BrowserUse, Question, Thought
 from greenroom.adapters.browser.den import FolderAlbum
-from greenroom.adapters.web.search_places import DUCKDUCKGO, TAVILY, TAVILY_KEY
+from greenroom.adapters.web import DUCKDUCKGO, TAVILY, TAVILY_KEY
 from greenroom.app.settings.keys import saved_keys
 from greenroom.app.settings.schema import BrowserSettings, WebSettings
 from greenroom.core.base.amounts import Amounts

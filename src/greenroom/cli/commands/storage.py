@@ -22,8 +22,7 @@ from greenroom.cli.options import DoNotAsk, Id
 from greenroom.cli.render.output import Column, Fitted, row
 from greenroom.cli.render.questions import confirm
 from greenroom.core.base.ids import TeamId
-from greenroom.core.ports.workspace import Clashes, WorkspaceFault
-from greenroom.core.ports.worktrees import Standing
+from greenroom.core.ports.workspace import Clashes, Standing, WorkspaceFault
 from greenroom.core.state.team import Team
 from greenroom.testing.demo import folder
 

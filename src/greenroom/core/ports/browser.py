@@ -76,25 +76,20 @@ class Tab(Protocol):
     async def do(self, move: Move) -> None:
         """Do it, and wait until the page is quiet. `ModelFault` says why it cannot be done, `BrowserFault` that there
         is no browser any more."""
-        ...
 
     async def look(self) -> Sight:
         """What is there now."""
-        ...
 
     async def shot(self) -> bytes:
         """A picture of it (JPEG); nothing where none can be made."""
-        ...
 
     @property
     def visited(self) -> Sequence[str]:
         """The addresses of all pages that were shown, each once, in their order."""
-        ...
 
     @property
     def refused(self) -> Mapping[str, str]:
         """The hosts that pages asked for and that were not reached, with the reason."""
-        ...
 
 
 class Browser(Protocol):
@@ -102,7 +97,6 @@ class Browser(Protocol):
 
     def opened(self, hosts: Sequence[str]) -> AbstractAsyncContextManager[Tab]:
         """A new one, of which nothing is kept, that reaches these hosts: names, `*.domain`, or `*` for the web."""
-        ...
 
 
 @record
@@ -120,7 +114,6 @@ class Gates(Protocol):
 
     def __call__(self, hosts: Sequence[str], /) -> AbstractAsyncContextManager[Gate]:
         """Open it."""
-        ...
 
 
 class Album(Protocol):
@@ -128,4 +121,3 @@ class Album(Protocol):
 
     async def keep(self, errand: str, number: int, picture: bytes) -> str:
         """Keep one of an errand; the folder in which all of its pictures are, or nothing when it cannot be kept."""
-        ...

@@ -80,8 +80,6 @@ class Commands(Protocol):
 
         When the stream is closed or its reader cancelled, everything is ended and seen dead before that returns.
         """
-        ...
 
     def close(self) -> None:
         """End whatever still runs, and see it dead; nothing can be run any more."""
-        ...

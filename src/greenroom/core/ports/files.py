@@ -76,30 +76,24 @@ class Files(Protocol):
     @property
     def root(self) -> str:
         """The absolute path of the root."""
-        ...
 
     def real(self, path: str) -> str:
         """The path with its links followed: who decides about a path decides about this one. Quick."""
-        ...
 
     async def read(self, path: str, limit: int) -> bytes:
         """A whole file; *too_large* for one with more bytes than `limit`."""
-        ...
 
     async def stat(self, path: str) -> Entry | None:
         """What is there, links followed; None if nothing is."""
-        ...
 
     async def entries(self, path: str = "") -> Sequence[Entry]:
         """All that is in a folder, by name, links not followed."""
-        ...
 
     async def walk(self, under: str = "", *, globs: Sequence[str] = (), limit: int) -> Walk:
         """Files and links below a folder that git would not ignore; never those in `.git` or `.greenroom`.
 
         `globs` are patterns as in a .gitignore: with any, only what one of them matches.
         """
-        ...
 
     async def write(self, path: str, content: bytes, *, expected: str | None) -> None:
         """Write a whole file at once: whoever looks, also after a crash, sees the old one or the new one.
@@ -107,11 +101,9 @@ class Files(Protocol):
         `expected` is the digest of what is there, None when nothing may be there; else it is *changed* or *exists*.
         Missing folders are made, the file's mode is kept, a link to it stays one.
         """
-        ...
 
     async def delete(self, path: str, *, expected: str) -> None:
         """Delete a file that has this content. Of a link, what it leads to."""
-        ...
 
 
 def digest_of(content: bytes) -> str:

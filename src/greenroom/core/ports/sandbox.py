@@ -126,29 +126,24 @@ class Wall(Protocol):
     @property
     def tier(self) -> Tier:
         """How strong it is."""
-        ...
 
     def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], door: str = "") -> Enclosed:
         """This command behind walls, once; `WorldFault` where they cannot be put up. Nothing runs yet.
 
         With a `door` (a unix socket) there is a way out, and it is the only one; not all walls can have one.
         """
-        ...
 
     def overrun(self, enclosed: Enclosed, guard: int) -> str:
         """Why this command has to end: it, or the workspace, is over a limit that no kernel knows. Else empty.
 
         All its processes are below `guard`. Cheap: it is asked often.
         """
-        ...
 
     def tidy(self, enclosed: Enclosed) -> None:
         """Take down what was put up for it. All of it is dead by then."""
-        ...
 
     def close(self) -> None:
         """No more walls are needed."""
-        ...
 
 
 class Outlet(Protocol):
@@ -158,16 +153,12 @@ class Outlet(Protocol):
     async def door(self, hosts: tuple[str, ...]) -> str:
         """Where a command gets out that was allowed these hosts; empty where it does not. `WorldFault` for a host that
         is none."""
-        ...
 
     def let(self, guard: int, hosts: tuple[str, ...]) -> None:
         """From now on this command reaches these hosts, on top of what all may reach."""
-        ...
 
     def remarks(self, guard: int, printed: str) -> str:
         """What to add to the output of a command that has ended; `printed` is the end of it."""
-        ...
 
     def end(self, guard: int) -> None:
         """It is dead: whatever it was let is over."""
-        ...

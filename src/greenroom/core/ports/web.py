@@ -147,7 +147,6 @@ class Pages(Protocol):
 
     async def fetch(self, wanted: Address) -> Page | Moved:
         """The page. Redirects are followed as long as they stay on the host, and checked each."""
-        ...
 
 
 @record
@@ -165,8 +164,6 @@ class Search(Protocol):
     @property
     def host(self) -> str:
         """Whom it asks, with the port; empty when it is not set up."""
-        ...
 
     async def find(self, query: str, count: int) -> Sequence[Found]:
         """The best pages for this, `count` at most."""
-        ...

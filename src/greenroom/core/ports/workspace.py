@@ -234,33 +234,26 @@ class Worktree(Protocol):
     @property
     def folder(self) -> str:
         """Where it lies: the whole of it, whatever part of the repository the workspace is."""
-        ...
 
     @property
     def base(self) -> str:
         """The commit that it began as."""
-        ...
 
     async def view(self) -> tuple[Shown, ...]:
         """What commands in it are to see of git: a repository of their own. Nothing where there is none to see."""
-        ...
 
     async def tip(self) -> str:
         """Its newest commit; the base while there is none."""
-        ...
 
     async def tree(self) -> str:
         """The hash of what is there now. Cheap where little has changed."""
-        ...
 
     async def look(self) -> Looked:
         """The same, with what is there and has no part in it."""
-        ...
 
     async def commit(self, mark: Mark) -> Recorded:
         """Make all that changed a commit; none is made if nothing did. Asked again with the same key, it is found
         again."""
-        ...
 
 
 class Workspace(Protocol):
@@ -269,72 +262,57 @@ class Workspace(Protocol):
     @property
     def root(self) -> str:
         """The repository's folder; the workspace itself where there is no repository."""
-        ...
 
     @property
     def within(self) -> str:
         """The workspace's path in the root; empty for all of it."""
-        ...
 
     def recovered(self) -> Sequence[Applied]:
         """What a kill had left half done and was brought to an end since this was asked last, as it stood then. It
         happens before anything else is done with the tree, so whoever it belongs to has to be told."""
-        ...
 
     async def snapshot(self, run: str) -> Snapshot:
         """What is there now, for one run; asked again for the same run, the first one."""
-        ...
 
     async def lent(self) -> Sequence[Lent]:
         """What no snapshot has and work needs. `names` are not needed any more."""
-        ...
 
     async def open(self, run: str, thread: str, base: str) -> Worktree:
         """A worktree for a thread, as the commit `base`; the one there is, if it was opened before."""
-        ...
 
     async def tip(self, run: str, thread: str) -> str:
         """A thread's newest commit, whether or not it has a worktree; what the run began with while there is none, and
         empty for a run of which nothing is kept."""
-        ...
 
     async def close(self, run: str, thread: str) -> None:
         """Take a thread's worktree away with all that lies in it; its commits stay. Nothing is done where none is."""
-        ...
 
     async def adopt(self, run: str, thread: str, origin: str, tip: str) -> None:
         """Let a run begin with what another one began with, and its thread at `tip`; empty is the very beginning.
 
         It is done before the run's first `snapshot`, which then is that of the other one. Asked again, nothing is done.
         """
-        ...
 
     async def tree(self, commit: str) -> str:
         """The hash of what is in a commit."""
-        ...
 
     async def put_back(self, tip: str, base: str, paths: Sequence[str]) -> str:
         """A commit that is `tip`, but for these files: they are as `base` has them, or gone where it has none."""
-        ...
 
     async def kept(self) -> Sequence[Kept]:
         """What is kept of each run."""
-        ...
 
     async def forget(self, run: str, *, discard: bool = False) -> Kept | Clashes:
         """Delete all that is kept of a run: nothing of it can be undone any more, nor can anybody go on with it.
 
         One with work that nobody has only with `discard`; one that still has a worktree is a *state* fault.
         """
-        ...
 
     async def diff(self, base: str, tip: str, *, limit: int = UNIFIED) -> Diff:
         """What changed from one commit to another."""
-        ...
 
     async def patch(self, base: str, tip: str) -> bytes:
         """The same, whole and byte for byte, as `git apply` takes it."""
-        ...
 
     async def apply(self, run: str, base: str, tip: str) -> Applied | Clashes:
         """Bring what changed from `base` to `tip` to the person's tree: all of it or nothing.
@@ -343,15 +321,12 @@ class Workspace(Protocol):
         the way. Their index stays as it is. Asked again, nothing is done; it is, if they have gone back before it. A
         *state* fault where it is on a branch that is not checked out, or a merge, rebase … is in progress.
         """
-        ...
 
     async def applied(self, run: str) -> Sequence[Applied]:
         """What was applied of a run, the first first."""
-        ...
 
     async def hooks(self, base: str, tip: str) -> Sequence[str]:
         """Files that changed from `base` to `tip` and that set up hooks: those run as the person, in no sandbox."""
-        ...
 
     async def commit(self, applied: str, message: str, *, hooks: bool = True) -> Committed:
         """Make what was applied one commit in the person's name: their hooks run, but for one without `hooks`.
@@ -359,16 +334,13 @@ class Workspace(Protocol):
         It has the work and nothing else: what is staged in other files stays staged. When a hook says no, it is a
         *hook* fault, and the files stay applied. Asked again, it is found again.
         """
-        ...
 
     async def expect(self, *, branch: str = "") -> None:
         """Nothing but the fault that a commit, or a new branch of this name, would be refused with now."""
-        ...
 
     async def branch(self, name: str, base: str, tip: str, message: str) -> Branched | Clashes:
         """A new branch with the work on it, beginning at the person's HEAD, or where it does not fit there at the
         commit that the run began with; their tree stays as it is. If it fits on neither, files are in the way."""
-        ...
 
     async def undo(self, applied: str, *, revert: bool = False) -> Undone | Clashes | Buried:
         """Make the tree what it was before, byte for byte; refused where a person edited since.
@@ -376,8 +348,41 @@ class Workspace(Protocol):
         A commit that is still the newest is taken back; with `revert`, one on top is made instead. A *state* fault
         where it is on a branch that is not checked out.
         """
-        ...
 
     async def blame(self, path: str, line: int) -> Blamed | None:
         """Who wrote a line of a file as it lies there; None where nobody has it."""
-        ...
+
+
+@record
+class Standing:
+    """A worktree and what is in it. `unapplied` are the first lines of commits that nobody has yet, `dirty` files that
+    are in no commit, `left_out` what can be in none: that is nowhere else. `orphan` says why nobody can have made use
+    of it any more; then the files are all there is."""
+
+    name: str
+    root: str
+    folder: str
+    run: str = ""
+    thread: str = ""
+    base: str = ""
+    tip: str = ""
+    unapplied: tuple[str, ...] = ()
+    dirty: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    orphan: str = ""
+
+    @property
+    def precious(self) -> bool:
+        """Whether something is lost when it goes."""
+        return bool(self.unapplied or self.dirty or self.left_out)
+
+
+class Worktrees(Protocol):
+    """All worktrees of one person on this machine."""
+
+    async def list(self) -> Sequence[Standing]:
+        """Those there are, and what is in each."""
+
+    async def clean(self, name: str, *, discard: bool = False) -> Standing | Clashes:
+        """Take one away. One with work in it only with `discard`, and its commits stay in the repository; what is
+        `left_out` goes for good."""

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
+import os
 import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
@@ -17,7 +19,7 @@ from types import MappingProxyType
 from typing import Final, Literal
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-from msgspec import convert
+from msgspec import Struct, convert, json
 
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, record
@@ -231,3 +233,44 @@ def is_local(base_url: str) -> bool:
         return ipaddress.ip_address(parts.hostname).is_loopback
     except ValueError:
         return parts.hostname == "localhost"
+
+
+LONGEST_LIST: Final = 1_000_000
+"""Bytes of a list of models; whatever answers with more is something else."""
+
+
+async def local_servers(timeout: float = 0.3, *, environ: Mapping[str, str] = os.environ) -> Sequence[Server]:
+    """The local providers that answer in time, with the models that they have."""
+    import aiohttp
+
+    async def body_of(response: aiohttp.ClientResponse) -> bytes:
+        body = bytearray()
+        async for piece in response.content.iter_any():
+            body += piece
+            if len(body) > LONGEST_LIST:
+                return b""
+        return bytes(body)
+
+    async def ask(session: aiohttp.ClientSession, provider: Provider) -> Server | None:
+        try:
+            base_url = address(provider, environ)
+            async with session.get(f"{base_url}/models", allow_redirects=False) as response:
+                listed = json.decode(await body_of(response), type=_Models).data or []
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError, WorldFault):
+            # Nothing there, something else there, or an address that is none: all the same, no model server.
+            return None
+        return Server(provider=provider, base_url=base_url, models=tuple(sorted(model.id for model in listed)))
+
+    local = [provider for provider in providers().values() if provider.local]
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=timeout)) as session:
+        asked = await asyncio.gather(*(ask(session, provider) for provider in local))
+    return tuple(server for server in asked if server is not None)
+
+
+class _Model(Struct):
+    id: str
+
+
+class _Models(Struct):
+    data: list[_Model] | None
+    """Ollama without a model says null."""

@@ -8,7 +8,7 @@ import logging
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -78,7 +78,8 @@ class Redaction:
 
     def pieces(self, pieces: Sequence[str]) -> list[str]:
         """The same for a text in pieces, which keeps its cuts: a key may come in several of them."""
-        masked, starts = list(pieces), _starts(pieces)
+        masked = list(pieces)
+        starts = [0, *accumulate(map(len, pieces))]
         for found in reversed(list(self._found.finditer("".join(pieces)))):
             first = True
             for number in range(len(pieces)):
@@ -87,14 +88,6 @@ class Redaction:
                     masked[number] = masked[number][:low] + MASK * first + masked[number][high:]
                     first = False
         return masked
-
-
-def _starts(pieces: Iterable[str]) -> list[int]:
-    starts, at = [], 0
-    for piece in pieces:
-        starts.append(at)
-        at += len(piece)
-    return starts
 
 
 Clean: TypeAlias = Callable[[str], str]
@@ -185,7 +178,11 @@ def nearest(wanted: Data, recorded: Sequence[Data]) -> str:
         other = shown(request)
         ends = "\n".join(lines)[-WIDTH:], "\n".join(other)[-WIDTH:]
         letters = difflib.SequenceMatcher(None, *ends, autojunk=False).quick_ratio()
-        return -abs(_length(request) - _length(wanted)), len(set(lines) & set(other)), letters
+        return (
+            -abs(len(_list(request.get("messages"))) - len(_list(wanted.get("messages")))),
+            len(set(lines) & set(other)),
+            letters,
+        )
 
     if not recorded:
         return ""
@@ -193,10 +190,6 @@ def nearest(wanted: Data, recorded: Sequence[Data]) -> str:
     diff = difflib.unified_diff(best[-LINES:], lines[-LINES:], "recorded", "asked", lineterm="", n=CONTEXT)
     short = (line if len(line) <= WIDTH else f"{line[:WIDTH]} … ({len(line)} characters)" for line in diff)
     return "\n".join(islice(short, SHOWN))
-
-
-def _length(request: Data) -> int:
-    return len(_list(request.get("messages")))
 
 
 def shown(request: Data) -> list[str]:
@@ -368,15 +361,10 @@ class Cassette:
         """Why there is no tape for this request, with the difference to the nearest one that is unused."""
         times = Counter(tape.key for tape in self._tapes)[key]
         left = self.unused()
+        why = "has no answer to this request. Record it again, or undo the change."
         if times:
-            why = f"The recording {self.path.name!r} has this request {times} ×, and it is asked once more."
+            why = f"has this request {times} ×, and it is asked once more."
         elif not left:
-            why = (
-                f"The recording {self.path.name!r} is exhausted: each of its {len(self._tapes)} answers has been given."
-            )
-        else:
-            why = (
-                f"The recording {self.path.name!r} has no answer to this request. Record it again, or undo the change."
-            )
-        near = nearest(decode(form, type=dict[str, object]), [one.request for one in left])
-        return Failed(kind="request", why=why, said=near)
+            why = f"is exhausted: each of its {len(self._tapes)} answers has been given."
+        near = nearest(decode(form, type=dict[str, object]), [tape.request for tape in left])
+        return Failed(kind="request", why=f"The recording {self.path.name!r} {why}", said=near)

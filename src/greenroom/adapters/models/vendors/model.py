@@ -60,7 +60,6 @@ from greenroom.core.ports.model import (
     ModelRequest,
     ReasoningDelta,
     TextDelta,
-    ToolCall,
     Usage,
 )
 
@@ -173,18 +172,15 @@ class Reading:
 
     def rest(self) -> Iterator[ModelEvent]:
         """What can only be told at the end: whole calls, and what goes back unchanged."""
-        yield from self._whole_calls()
-        kept = keepsake(self._provider, self._whole)
-        if kept is not None:
-            yield kept
-
-    def _whole_calls(self) -> Iterator[ToolCall]:
         calls = Calls(self._provider)
         for index, part in enumerate(self._whole.parts):
             if isinstance(part, ToolCallPart):
                 function = {"name": part.tool_name, "arguments": part.args}
                 calls.take({"index": index, "id": part.tool_call_id, "function": function})
         yield from calls.whole()
+        kept = keepsake(self._provider, self._whole)
+        if kept is not None:
+            yield kept
 
     def finished(self, by: str) -> Finished:
         """How it ended."""
@@ -337,8 +333,7 @@ class VendorFaults:
 
     def unmade(self, error: UserError) -> Failed:
         """The SDK has not what it needs to ask at all."""
-        said = "there is no key" if "API_KEY" in error.message else shortened(error.message)
-        return self._faults.fault("auth", said)
+        return self.fault("auth", "there is no key" if "API_KEY" in error.message else shortened(error.message))
 
     def raised(self, error: Exception) -> Failed:
         """Whatever asking raised."""
@@ -476,7 +471,11 @@ class VendorModel:
         )
 
     def _ended(self, reading: Reading, faults: VendorFaults) -> Iterator[ModelEvent]:
-        usage, failed = reading.usage, _failed(reading, faults)
+        usage, failed = reading.usage, None
+        if not reading.said:
+            failed = faults.fault("cut_off", "its end never came")
+        elif reading.broken:
+            failed = faults.fault("malformed", reading.said)
         if failed is None:
             yield from reading.rest()
         if usage is not None:
@@ -486,12 +485,3 @@ class VendorModel:
     async def close(self) -> None:
         """Let the connections go, also those of the vendor's other models."""
         await self._vendor.close()
-
-
-def _failed(reading: Reading, faults: VendorFaults) -> Failed | None:
-    """What is wrong with an answer that nobody has complained about."""
-    if not reading.said:
-        return faults.fault("cut_off", "its end never came")
-    if reading.broken:
-        return faults.fault("malformed", reading.said)
-    return None

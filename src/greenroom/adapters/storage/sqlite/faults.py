@@ -50,6 +50,11 @@ def concerns_all(error: Exception) -> bool:
     return isinstance(error, sqlite3.DatabaseError) and type(error) in {sqlite3.DatabaseError, sqlite3.OperationalError}
 
 
+def missing(stream: str) -> StoreFault:
+    """What to say about a name that no stream has."""
+    return StoreFault(f"There is no stream {stream!r}. `greenroom tasks` lists what there is.")
+
+
 def translate(error: sqlite3.Error, path: Path) -> WorldFault:
     """An error before the commit: nothing of the transaction is in the store."""
     primary = code(error)

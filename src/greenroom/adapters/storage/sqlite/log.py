@@ -14,15 +14,11 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from greenroom.adapters.storage.database import Frozen
-from greenroom.adapters.storage.sqlite import changes, queries
-from greenroom.adapters.storage.sqlite.append import Appender
-from greenroom.adapters.storage.sqlite.blobs import BlobFiles
-from greenroom.adapters.storage.sqlite.commit import Committer
+from greenroom.adapters.storage.sqlite import statements
 from greenroom.adapters.storage.sqlite.faults import translated
-from greenroom.adapters.storage.sqlite.lease import Leases
+from greenroom.adapters.storage.sqlite.files import BlobFiles, Leases
 from greenroom.adapters.storage.sqlite.opening import Access, Opening
-from greenroom.adapters.storage.sqlite.tickets import Answer, Mode, Work
-from greenroom.adapters.storage.sqlite.writer import Writer
+from greenroom.adapters.storage.sqlite.writer import Answer, Appender, Committer, Mode, Work, Writer
 from greenroom.adapters.storage.watch import Watch, inbox_of
 from greenroom.core.base.errors import StoreFault, WorldFault
 from greenroom.core.ports.log import (
@@ -86,14 +82,10 @@ class Readers:
             return query(db)
         finally:
             self._busy.discard(db)
-            self._keep(db)
-
-    def _keep(self, db: sqlite3.Connection) -> None:
-        """For the next question; but through a frozen one nothing new is ever seen."""
-        if isinstance(db, Frozen):
-            db.close()
-        else:
-            self._free.append(db)
+            if isinstance(db, Frozen):  # nothing new is ever seen through it
+                db.close()
+            else:
+                self._free.append(db)
 
     def _refuse_if_closed(self) -> None:
         if self._closed:
@@ -133,7 +125,7 @@ class Upkeep:
         before = await self._readers.run(self._size)
         limit = int((self._clock() - ANSWERED_AGE) * 1000)
         await self._writer().change(partial(drop_answered, before=limit))
-        for number in await self._readers.ask(queries.forgotten):
+        for number in await self._readers.ask(statements.forgotten):
             await self.sweep(number)
         freed = await self._collect_blobs()
         free = await self._writer().change(free_pages, mode="bare")
@@ -144,14 +136,14 @@ class Upkeep:
 
     async def sweep(self, number: int) -> None:
         """Delete all rows of a forgotten stream."""
-        while not await self._writer().change(partial(changes.sweep, number=number)):
+        while not await self._writer().change(partial(statements.sweep, number=number)):
             pass
 
     async def check(self) -> Sequence[str]:
         """What is wrong with the tables and the blobs."""
-        found = list(await self._readers.ask(queries.damage))
+        found = list(await self._readers.ask(statements.damage))
         after = ""
-        while page := await self._readers.ask(partial(queries.named, after=after)):
+        while page := await self._readers.ask(partial(statements.named, after=after)):
             found += await self._readers.run(partial(self._damaged, page))
             after = page[-1]
         return found
@@ -165,7 +157,7 @@ class Upkeep:
 
     def _remove_unnamed(self, db: sqlite3.Connection, digests: Sequence[str], before: float) -> Answer[int]:
         # In a write transaction: no append names one of them between the question and the deletion.
-        return sum(self._blobs.remove(digest, before) for digest in queries.unnamed(db, digests)), None
+        return sum(self._blobs.remove(digest, before) for digest in statements.unnamed(db, digests)), None
 
     def _damaged(self, digests: Sequence[str]) -> Sequence[str]:
         found = []
@@ -177,8 +169,7 @@ class Upkeep:
         return found
 
     def _size(self) -> int:
-        files = (self._path, self._path.with_name(f"{self._path.name}-wal"))
-        return sum(file.stat().st_size for file in files if file.exists())
+        return sum(file.stat().st_size for file in files_of(self._path) if file.exists())
 
 
 def drop_answered(db: sqlite3.Connection, before: int) -> Answer[None]:
@@ -265,12 +256,12 @@ class Poller:
             self._db = self._connect()
         if isinstance(self._db, Frozen):
             self.close_connection()
-            return tuple(stamp for file in beside(self._path) for stamp in stamps(file))
+            return tuple(stamp for file in files_of(self._path) for stamp in stamps(file))
         return (int(self._db.execute("PRAGMA data_version").fetchone()[0]),)
 
 
-def beside(path: Path) -> tuple[Path, Path]:
-    """The files in which a commit shows."""
+def files_of(path: Path) -> tuple[Path, Path]:
+    """The files in which a commit shows: the database and its WAL."""
     return path, path.with_name(f"{path.name}-wal")
 
 
@@ -287,7 +278,7 @@ T = TypeVar("T")
 
 
 class SqliteLog:
-    """`Log` and `Blobs` on SQLite. Made by `open`; belongs to the event loop that opened it."""
+    """`Log` and `Blobs` on SQLite, as those ports say. Made by `open`; belongs to the event loop that opened it."""
 
     def __init__(
         self,
@@ -347,7 +338,7 @@ class SqliteLog:
     @property
     def _writing(self) -> Writer:
         if self._writer is None:
-            raise StoreFault(f"{self.path} was opened for looking only. Open it for changes.")
+            raise StoreFault(f"{self.path} was opened for looking only. Open it for statements.")
         return self._writer
 
     @property
@@ -358,35 +349,28 @@ class SqliteLog:
     # ------------------------------------------------------------------------------------------- streams
 
     async def create(self, stream: str, at: int) -> bool:
-        """Make an empty stream; False when it exists already."""
-        return await self._writing.change(partial(changes.create, stream=stream, at=at))
+        return await self._writing.change(partial(statements.create, stream=stream, at=at))
 
     async def streams(self) -> Sequence[StreamInfo]:
-        """All streams, oldest first."""
-        return await self._readers.ask(partial(queries.streams, leases=self._leases))
+        return await self._readers.ask(partial(statements.streams, leases=self._leases))
 
     async def forget(self, stream: str) -> None:
-        """Delete a stream with everything beside it."""
-        forget = changes.Forget(self._leases, stream)
+        forget = statements.Forget(self._leases, stream)
         number = await self._writing.change(forget, stream=stream, undo=forget.undo)
         await self._upkeep.sweep(number)
 
     async def append(self, batch: Append) -> int:
-        """Write the batch and return the new version."""
         return await self._writing.append(batch)
 
     async def head(self, stream: str) -> Head:
-        """Where the stream stands."""
-        return await self._readers.ask(partial(queries.head, stream=stream))
+        return await self._readers.ask(partial(statements.head, stream=stream))
 
     async def read(self, stream: str, after: int = 0, upto: int | None = None) -> AsyncIterator[Sequence[StoredEvent]]:
-        """The events with after < version <= upto, in order, in pages."""
         while page := await self._page(stream, after, upto):
             after = page[-1].version
             yield page
 
     async def tail(self, stream: str, after: int = 0) -> AsyncIterator[Sequence[StoredEvent]]:
-        """Like `read`, then the new ones as they are committed, by whichever process."""
         with self._poller.listen(stream) as changed:
             while True:
                 changed.clear()
@@ -397,53 +381,43 @@ class SqliteLog:
                 await changed.wait()
 
     async def _page(self, stream: str, after: int, upto: int | None) -> Sequence[StoredEvent]:
-        return await self._readers.ask(partial(queries.page, stream=stream, after=after, upto=upto))
+        return await self._readers.ask(partial(statements.page, stream=stream, after=after, upto=upto))
 
     # ------------------------------------------------------------------------------ snapshots and archive
 
     async def save_snapshot(self, stream: str, snapshot: Snapshot) -> None:
-        """Keep this snapshot instead of all older ones of the stream."""
-        await self._writing.change(partial(changes.save_snapshot, stream=stream, snapshot=snapshot))
+        await self._writing.change(partial(statements.save_snapshot, stream=stream, snapshot=snapshot))
 
     async def load_snapshot(self, stream: str, fingerprint: str, upto: int | None = None) -> Snapshot | None:
-        """The newest snapshot made by these reducers, not newer than `upto`."""
-        return await self._readers.ask(
-            partial(queries.load_snapshot, stream=stream, fingerprint=fingerprint, upto=upto)
-        )
+        query = partial(statements.load_snapshot, stream=stream, fingerprint=fingerprint, upto=upto)
+        return await self._readers.ask(query)
 
     async def archived(
         self, stream: str, kind: str, *, owner: str | None = None, after: int = 0, limit: int = 1000
     ) -> Sequence[ArchiveRow]:
-        """Archive rows of a kind (of one owner), by version."""
-        return await self._readers.ask(
-            partial(queries.archived, stream=stream, kind=kind, owner=owner, after=after, limit=limit)
-        )
+        query = partial(statements.archived, stream=stream, kind=kind, owner=owner, after=after, limit=limit)
+        return await self._readers.ask(query)
 
     async def chain(self, stream: str, version: int, limit: int = 1000) -> Sequence[StoredEvent]:
-        """The event at `version` and those that `previous` leads back to, oldest first."""
-        return await self._readers.ask(partial(queries.chain, stream=stream, version=version, limit=limit))
+        return await self._readers.ask(partial(statements.chain, stream=stream, version=version, limit=limit))
 
     async def pick(self, stream: str, versions: Sequence[int]) -> Sequence[StoredEvent]:
-        """The events at these versions, by version."""
-        return await self._readers.ask(partial(queries.pick, stream=stream, versions=versions))
+        return await self._readers.ask(partial(statements.pick, stream=stream, versions=versions))
 
     async def newest(self, stream: str, type_: str, field: str, value: str) -> StoredEvent | None:
-        """The newest event of this type whose data have this text in this field."""
-        return await self._readers.ask(partial(queries.newest, stream=stream, type_=type_, field=field, value=value))
+        return await self._readers.ask(partial(statements.newest, stream=stream, type_=type_, field=field, value=value))
 
     async def find(self, stream: str, kind: str, key: str) -> ArchiveRow | None:
-        """One archive row."""
-        return await self._readers.ask(partial(queries.find, stream=stream, kind=kind, key=key))
+        return await self._readers.ask(partial(statements.find, stream=stream, kind=kind, key=key))
 
     async def rebuild_archive(self, stream: str, rows: AsyncIterator[Sequence[ArchiveRow]]) -> int:
-        """Replace the stream's archive by these rows, at once; returns how many."""
         token = next(self._tokens)
         try:
             async for some in rows:
-                await self._writing.change(partial(changes.stage, token=token, rows=some), mode="bare")
-            return await self._writing.change(partial(changes.unstage, token=token, stream=stream))
+                await self._writing.change(partial(statements.stage, token=token, rows=some), mode="bare")
+            return await self._writing.change(partial(statements.unstage, token=token, stream=stream))
         except BaseException:
-            self._leave(partial(changes.discard, token=token), mode="bare")
+            self._leave(partial(statements.discard, token=token), mode="bare")
             raise
 
     def _leave(self, work: Work[None], *, mode: Mode = "transaction") -> None:
@@ -454,32 +428,26 @@ class SqliteLog:
     # -------------------------------------------------------------------------------------------- inbox
 
     async def put(self, stream: str, row: InboxRow) -> bool:
-        """Put an intent into the inbox; False when this intent id was there before."""
-        return await self._writing.change(partial(changes.put, stream=stream, row=row), stream=inbox_of(stream))
+        return await self._writing.change(partial(statements.put, stream=stream, row=row), stream=inbox_of(stream))
 
     async def waiting(self, stream: str) -> Sequence[InboxRow]:
-        """The inbox rows that nobody took yet, oldest first."""
-        rows, _ = await self._readers.ask(partial(queries.waiting, stream=stream))
-        return rows
+        return (await self._readers.ask(partial(statements.waiting, stream=stream)))[0]
 
     async def arrivals(self, stream: str) -> AsyncIterator[Sequence[InboxRow]]:
-        """The rows not yet taken, now and whenever there are new ones; each row once."""
         last = 0
         with self._poller.listen(inbox_of(stream)) as changed:
             while True:
                 changed.clear()
-                rows, last = await self._readers.ask(partial(queries.waiting, stream=stream, after=last))
+                rows, last = await self._readers.ask(partial(statements.waiting, stream=stream, after=last))
                 if rows:
                     yield rows
                 self._poller.ensure()
                 await changed.wait()
 
     async def outcome(self, stream: str, intent_id: str) -> bytes | None:
-        """The answer to an intent, once the owner took it."""
-        return await self._readers.ask(partial(queries.outcome, stream=stream, intent_id=intent_id))
+        return await self._readers.ask(partial(statements.outcome, stream=stream, intent_id=intent_id))
 
     async def answer(self, stream: str, intent_id: str) -> bytes:
-        """The answer to an intent, as soon as the owner took it."""
         with self._poller.listen(stream) as changed:
             while True:
                 changed.clear()
@@ -492,8 +460,7 @@ class SqliteLog:
     # -------------------------------------------------------------------------------------------- lease
 
     async def acquire(self, stream: str, owner: str, *, force: bool = False) -> Lease | Held:
-        """Become the owner, or hear who is."""
-        acquire = changes.Acquire(self._leases, stream, owner, force=force)
+        acquire = statements.Acquire(self._leases, stream, owner, force=force)
         answer = self._writing.change(acquire, undo=acquire.undo)
         try:
             return await asyncio.shield(answer)
@@ -505,39 +472,32 @@ class SqliteLog:
         """Whoever wanted the lease went away before it had it."""
         lease = None if answer.cancelled() or answer.exception() else answer.result()
         if isinstance(lease, Lease):
-            self._leave(partial(changes.release, leases=self._leases, lease=lease))
+            self._leave(partial(statements.release, leases=self._leases, lease=lease))
 
     async def release(self, lease: Lease) -> None:
-        """Stop being the owner; harmless when the lease is stale."""
-        await self._writing.change(partial(changes.release, leases=self._leases, lease=lease))
+        await self._writing.change(partial(statements.release, leases=self._leases, lease=lease))
 
     async def holder(self, stream: str) -> Held | None:
-        """The live owner, if any."""
-        return await self._readers.ask(partial(queries.holder, leases=self._leases, stream=stream))
+        return await self._readers.ask(partial(statements.holder, leases=self._leases, stream=stream))
 
     # -------------------------------------------------------------------------------------------- blobs
 
     async def put_blob(self, data: bytes) -> str:
-        """Keep the bytes; returns their SHA-256 in hex."""
         _ = self._writing  # refused where one only looks
         return await self._readers.run(partial(self._blobs.put, data))
 
     async def get_blob(self, digest: str) -> bytes:
-        """The bytes, checked against the digest."""
         return await self._readers.run(partial(self._blobs.get, digest))
 
     # ------------------------------------------------------------------------------------------- upkeep
 
     async def check(self) -> Sequence[str]:
-        """What is wrong with the store, one sentence each; writers go on meanwhile."""
         return await self._upkeep.check()
 
     async def collect(self) -> int:
-        """Drop what nothing refers to any more; returns the bytes freed."""
         return await self._upkeep.collect()
 
     async def close(self) -> None:
-        """Write what waits, then let everything go: threads, files, leases."""
         await self._poller.close()
         if self._writer is not None:
             await self._writer.close()

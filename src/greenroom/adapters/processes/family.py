@@ -1,6 +1,6 @@
 """The processes below this one: how they stay findable, are listed, and are ended until none is left.
 
-And the system calls of Linux that Python does not know, by number: they have the same one on every machine.
+And functions of the C library that Python does not have. The supervisor's modules use the standard library only.
 """
 
 from __future__ import annotations
@@ -16,77 +16,35 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-OPEN_TREE: Final = 428
-MOVE_MOUNT: Final = 429
-MOUNT_SETATTR: Final = 442
-LANDLOCK_CREATE: Final = 444
-LANDLOCK_ADD: Final = 445
-LANDLOCK_RESTRICT: Final = 446
-
-NEW_MOUNTS: Final = 0x0002_0000
-NEW_USERS: Final = 0x1000_0000
-NEW_NETWORK: Final = 0x4000_0000
-
-NO_NEW_PRIVILEGES: Final = 38
-SET_SECCOMP: Final = 22
-SECCOMP_FILTER: Final = 2
-
-Argument = int | bytes | ctypes.Structure | ctypes.Array[ctypes.c_char] | None
+LIBC: Final = ctypes.CDLL(None, use_errno=True)
+Argument = int | bytes | ctypes.Structure
 
 
-def system_call(number: int, *arguments: Argument) -> int:
-    """Make it; `OSError` when the kernel says no."""
-    return _checked(int(_libc().syscall(ctypes.c_long(number), *map(_passed, arguments))))
-
-
-def unshare(flags: int) -> None:
-    """Leave namespaces that are shared with others."""
-    _checked(int(_libc().unshare(ctypes.c_int(flags))))
-
-
-def enter(descriptor: int, kind: int) -> None:
-    """Go into a namespace."""
-    _checked(int(_libc().setns(ctypes.c_int(descriptor), ctypes.c_int(kind))))
-
-
-def mount(source: str, target: str, kind: str, flags: int, options: str) -> None:
-    """Mount something."""
-    words = [word.encode() for word in (source, target, kind)]
-    _checked(int(_libc().mount(*words, ctypes.c_ulong(flags), options.encode())))
-
-
-def process_control(option: int, *arguments: Argument) -> None:
-    """`prctl`, all five arguments of it."""
-    filled = (*arguments, *(0,) * (4 - len(arguments)))
-    _checked(int(_libc().prctl(ctypes.c_int(option), *map(_passed, filled))))
-
-
-def set_capabilities(header: ctypes.Structure, data: ctypes.Structure) -> None:
-    """`capset`."""
-    _checked(int(_libc().capset(ctypes.byref(header), ctypes.byref(data))))
-
-
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
-
-
-def _passed(argument: Argument) -> object:
-    if isinstance(argument, ctypes.Structure):
-        return ctypes.byref(argument)
-    return ctypes.c_long(argument) if isinstance(argument, int) else argument
-
-
-def _checked(result: int) -> int:
+def call(name: str, *arguments: Argument) -> int:
+    """Call this function of the C library; `OSError` when it says no."""
+    result = int(getattr(LIBC, name)(*map(_c_value, arguments)))
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
     return result
 
 
+def _c_value(argument: Argument) -> object:
+    if isinstance(argument, ctypes.Structure):
+        return ctypes.byref(argument)
+    return ctypes.c_long(argument) if isinstance(argument, int) else argument
+
+
+def process_control(option: int, *arguments: Argument) -> None:
+    """`prctl`, all five arguments of it."""
+    call("prctl", option, *arguments, *(0,) * (4 - len(arguments)))
+
+
 PROC: Final = Path("/proc")
 SET_DEATH_SIGNAL: Final = 1
 SET_CHILD_SUBREAPER: Final = 36
 
+TERMINAL: Final = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 LOOK: Final = 0.002
 """Seconds between two looks at processes that were killed, when no news of them comes."""
 
@@ -98,8 +56,9 @@ def prctl(option: int, value: int) -> bool:
     """Ask Linux for something; False where that is not possible."""
     if not sys.platform.startswith("linux"):
         return False
-    with suppress(OSError, AttributeError):
-        return int(ctypes.CDLL(None).prctl(option, value, 0, 0, 0)) == 0
+    with suppress(OSError):
+        process_control(option, value)
+        return True
     return False
 
 
@@ -130,7 +89,13 @@ def wait(news: int, seconds: float | None, *others: int) -> tuple[bytes, list[in
     if news in ready:
         with suppress(BlockingIOError):
             heard = os.read(news, 4096)
-    return heard, [one for one in others if one in ready]
+    return heard, [number for number in others if number in ready]
+
+
+def ignore_terminal() -> None:
+    """What is meant for Greenroom (Ctrl-C, a terminal that closes) is nothing to this process."""
+    for number in TERMINAL:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def send(pid: int, number: int) -> None:
@@ -169,8 +134,9 @@ class Family:
     def children(self, pid: int | None = None) -> list[int]:
         """The children of a process. It may miss some while others end: whoever must find all looks again."""
         pid = self._me if pid is None else pid
-        if not self._listed:
-            return _children_by_scan(pid)
+        if not self._listed:  # not every kernel lists children: look through the table of all processes
+            every = PROC.iterdir() if PROC.is_dir() else ()
+            return [int(entry.name) for entry in every if entry.name.isdigit() and _parent(entry) == pid]
         found: list[int] = []
         with suppress(OSError):
             for thread in Path(f"/proc/{pid}/task").iterdir():
@@ -180,9 +146,9 @@ class Family:
 
     def below(self, *roots: int) -> list[int]:
         """All processes below these (or below us), parents first."""
-        found = [one for root in roots or (self._me,) for one in self.children(root)]
-        for one in found:
-            found += [new for new in self.children(one) if new not in found]
+        found = [child for root in roots or (self._me,) for child in self.children(root)]
+        for pid in found:
+            found += [child for child in self.children(pid) if child not in found]
         return found
 
     def end(self, group: int, news: int, grace: float) -> bool:
@@ -240,12 +206,6 @@ def _is_there(group: int) -> bool:
         os.killpg(group, 0)
         return True
     return False
-
-
-def _children_by_scan(pid: int) -> list[int]:
-    """From the table of all processes: not every kernel lists children."""
-    every = PROC.iterdir() if PROC.is_dir() else ()
-    return [int(entry.name) for entry in every if entry.name.isdigit() and _parent(entry) == pid]
 
 
 def _parent(entry: Path) -> int:

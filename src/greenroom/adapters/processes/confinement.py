@@ -22,27 +22,23 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypedDict
 
-from greenroom.adapters.processes.warden.processes import (
-    LANDLOCK_ADD,
-    LANDLOCK_CREATE,
-    LANDLOCK_RESTRICT,
-    MOUNT_SETATTR,
-    MOVE_MOUNT,
-    NEW_MOUNTS,
-    NEW_NETWORK,
-    NEW_USERS,
-    NO_NEW_PRIVILEGES,
-    OPEN_TREE,
-    SECCOMP_FILTER,
-    SET_SECCOMP,
-    die_with_parent,
-    enter,
-    mount,
-    process_control,
-    set_capabilities,
-    system_call,
-    unshare,
-)
+from greenroom.adapters.processes.family import call, die_with_parent, process_control
+
+# Numbers of system calls, the same on every machine, and of what they are told.
+OPEN_TREE: Final = 428
+MOVE_MOUNT: Final = 429
+MOUNT_SETATTR: Final = 442
+LANDLOCK_CREATE: Final = 444
+LANDLOCK_ADD: Final = 445
+LANDLOCK_RESTRICT: Final = 446
+
+NEW_MOUNTS: Final = 0x0002_0000
+NEW_USERS: Final = 0x1000_0000
+NEW_NETWORK: Final = 0x4000_0000
+
+NO_NEW_PRIVILEGES: Final = 38
+SET_SECCOMP: Final = 22
+SECCOMP_FILTER: Final = 2
 
 PIECE: Final = 65_536
 WAITING: Final = 64
@@ -118,8 +114,8 @@ def _open_port(inside: int, port: int, ready: socket.socket) -> None:
     """Go in, open the port, hand it out. Root may go anywhere; others first become whoever the network belongs to."""
     network = os.open(f"/proc/{inside}/ns/net", os.O_RDONLY)
     if os.geteuid() != 0:
-        enter(fcntl.ioctl(network, OWNING_USERS), NEW_USERS)
-    enter(network, NEW_NETWORK)
+        call("setns", fcntl.ioctl(network, OWNING_USERS), NEW_USERS)
+    call("setns", network, NEW_NETWORK)
     with socket.create_server(("127.0.0.1", port), backlog=WAITING) as server:
         socket.send_fds(ready, [b"."], [server.fileno()])
 
@@ -181,31 +177,31 @@ def put_up(stage: str, staged: Sequence[Placed], uid: int) -> None:
 
     The kernel takes all of it down with the last process that has this view.
     """
-    unshare(NEW_MOUNTS)
-    mount("none", "/", "", PRIVATE, "")
-    users = _root_and(uid) if any(one["owned"] for one in staged) else -1
-    trees = [_tree(one, users) for one in staged]
-    mount("tmpfs", stage, "tmpfs", 0, "mode=755,size=1m")
-    for one, tree in zip(staged, trees, strict=True):
-        place = Path(stage, one["place"])
+    call("unshare", NEW_MOUNTS)
+    call("mount", b"none", b"/", b"", PRIVATE, b"")
+    users = _root_and(uid) if any(placed["owned"] for placed in staged) else -1
+    trees = [_open_tree(placed, users) for placed in staged]
+    call("mount", b"tmpfs", os.fsencode(stage), b"tmpfs", 0, b"mode=755,size=1m")
+    for placed, tree in zip(staged, trees, strict=True):
+        place = Path(stage, placed["place"])
         place.parent.mkdir(parents=True, exist_ok=True)
         if Path(f"/proc/self/fd/{tree}").is_dir():
             place.mkdir()
         else:
             place.touch()
-        system_call(MOVE_MOUNT, tree, b"", HERE, os.fsencode(place), FROM_DESCRIPTOR)
+        call("syscall", MOVE_MOUNT, tree, b"", HERE, os.fsencode(place), FROM_DESCRIPTOR)
         os.close(tree)
     if users >= 0:
         os.close(users)
 
 
-def _tree(one: Placed, users: int) -> int:
-    flags = CLONED if one["owned"] else CLONED | RECURSIVE
-    tree = system_call(OPEN_TREE, HERE, os.fsencode(one["source"]), flags)
-    if one["owned"]:
+def _open_tree(placed: Placed, users: int) -> int:
+    flags = CLONED if placed["owned"] else CLONED | RECURSIVE
+    tree = call("syscall", OPEN_TREE, HERE, os.fsencode(placed["source"]), flags)
+    if placed["owned"]:
         # What belongs to root on the disk belongs to another one in this view, and the other way round.
         change = _Attributes(MAPPED, 0, 0, users)
-        system_call(MOUNT_SETATTR, tree, b"", OF_DESCRIPTOR, change, ctypes.sizeof(change))
+        call("syscall", MOUNT_SETATTR, tree, b"", OF_DESCRIPTOR, change, ctypes.sizeof(change))
     return tree
 
 
@@ -215,7 +211,7 @@ def _root_and(uid: int) -> int:
     child = os.fork()
     if child == 0:
         try:
-            unshare(NEW_USERS)
+            call("unshare", NEW_USERS)
             os.write(ready[1], b".")
             os.close(done[1])
             os.read(done[0], 1)
@@ -266,7 +262,7 @@ def restrict(rules: Rules) -> None:
     known = _Ruleset(rules["files"], rules["network"], rules["scopes"])
     # A kernel that is older than a field takes the structure without it, as long as it would be empty.
     size = 24 if rules["scopes"] else 16 if rules["network"] else 8
-    ruleset = system_call(LANDLOCK_CREATE, known, size, 0)
+    ruleset = call("syscall", LANDLOCK_CREATE, known, size, 0)
     for path, rights in rules["rules"]:
         try:
             place = os.open(path, os.O_PATH | os.O_CLOEXEC)
@@ -274,9 +270,9 @@ def restrict(rules: Rules) -> None:
             continue
         folder = stat.S_ISDIR(os.fstat(place).st_mode)
         beneath = _Beneath(rights if folder else rights & OF_FILES, place)
-        system_call(LANDLOCK_ADD, ruleset, PATH_BENEATH, beneath, 0)
+        call("syscall", LANDLOCK_ADD, ruleset, PATH_BENEATH, beneath, 0)
         os.close(place)
-    system_call(LANDLOCK_RESTRICT, ruleset, 0)
+    call("syscall", LANDLOCK_RESTRICT, ruleset, 0)
     os.close(ruleset)
 
 
@@ -298,7 +294,7 @@ FIRST_TO_GO: Final = "1000"
 
 
 class Walls(TypedDict):
-    """What the house asks for, as JSON can say it; see `Enclosed` in `core/ports/sandbox.py`."""
+    """What Greenroom asks for, as JSON can say it; see `Enclosed` in `core/ports/sandbox.py`."""
 
     uid: int | None
     gid: int | None
@@ -399,7 +395,7 @@ def _drop_capabilities() -> None:
             process_control(DROP_FROM_BOUNDING, number)
         process_control(SET_SECURE_BITS, NO_ROOT_AND_LOCKED)
     process_control(AMBIENT, CLEAR_ALL)
-    set_capabilities(_Header(CAPABILITY_VERSION, 0), _Capabilities())
+    call("capset", _Header(CAPABILITY_VERSION, 0), _Capabilities())
 
 
 def install_filter(program: bytes) -> None:

@@ -19,11 +19,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.processes.warden.enclosure import install_filter
-from greenroom.adapters.processes.warden.processes import (
-    NO_NEW_PRIVILEGES,
+from greenroom.adapters.processes.confinement import NO_NEW_PRIVILEGES, install_filter
+from greenroom.adapters.processes.family import (
+    TERMINAL,
     Family,
     die_with_parent,
+    ignore_terminal,
     news_of,
     process_control,
     wait,
@@ -37,7 +38,6 @@ BROWSER_GRACE: Final = 0.5
 PARENT_LOOK: Final = 1.0
 """Seconds between two looks whether our parent lives, where no signal tells."""
 
-MEANT_FOR_OTHERS: Final = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 BROWSER_PIPES: Final = (3, 4)
 """Over which playwright talks to Chromium. Who keeps them open keeps their end from being noticed."""
 
@@ -53,7 +53,7 @@ OTHER_NUMBERS: Final = 0x4000_0000
 def serve(variables: str, words: Sequence[str]) -> int:
     """Keep an MCP server for as long as our parent lives; its exit code. It has the pipes that we were given, and of
     our environment only these variables."""
-    _ignore_others()
+    ignore_terminal()
     for name in os.environ.keys() - set(variables.split()):
         del os.environ[name]
     die_with_parent(signal.SIGTERM)
@@ -66,7 +66,7 @@ def serve(variables: str, words: Sequence[str]) -> int:
 def browse(folder: str, uid: int, gid: int, words: Sequence[str]) -> int:
     """Keep Chromium, as another user if we are root. We are two: playwright kills the group of what it has started, and
     must not hit who clears up."""
-    _ignore_others()
+    ignore_terminal()
     pid = os.fork()
     if not pid:
         os.setsid()
@@ -121,7 +121,7 @@ def _start(words: Sequence[str], prepare: Callable[[], None]) -> int:
     try:
         os.setsid()
         signal.set_wakeup_fd(-1)
-        for number in (*MEANT_FOR_OTHERS, signal.SIGCHLD, signal.SIGTERM, signal.SIGPIPE):
+        for number in (*TERMINAL, signal.SIGCHLD, signal.SIGTERM, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
         prepare()
         die_with_parent(signal.SIGKILL)  # last: becoming another user forgets it
@@ -134,11 +134,6 @@ def _start(words: Sequence[str], prepare: Callable[[], None]) -> int:
 
 def nothing() -> None:
     """There is nothing to prepare."""
-
-
-def _ignore_others() -> None:
-    for number in MEANT_FOR_OTHERS:
-        signal.signal(number, signal.SIG_IGN)
 
 
 def _let_go_of_input() -> None:

@@ -1,6 +1,7 @@
-"""A guard: one process per command. It starts the command, ends it in time and sees all of it dead.
+"""The supervisor of commands: a small program of ours beside Greenroom, which ends all commands when Greenroom ends.
 
-The warden forks one for each pair of a control socket and an output pipe that it is handed.
+For each command it forks a guard, which starts it, ends it in time and sees all of it dead. Both use the standard
+library only.
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Mapping
-from typing import Final, Literal, NamedTuple, NotRequired, TypedDict
+from collections.abc import Callable, Mapping
+from typing import Final, Literal, NotRequired, TypedDict
 
-from greenroom.adapters.processes.warden.enclosure import BridgeBuilder, Walls, enclose, prepare
-from greenroom.adapters.processes.warden.processes import Family, die_with_parent, news_of, send, wait
+from greenroom.adapters.processes.confinement import BridgeBuilder, Walls, enclose, prepare
+from greenroom.adapters.processes.family import TERMINAL, Family, die_with_parent, ignore_terminal, news_of, send, wait
 
 GO: Final = b"g"
 STOP: Final = b"s"
 CHANGED: Final = (
     *(signal.SIGPIPE, signal.SIGXFSZ),  # by Python
-    *(signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGCHLD),  # by us
+    *(*TERMINAL, signal.SIGTERM, signal.SIGCHLD),  # by us
 )
 """Signals that mean something else here than a command expects."""
 
@@ -34,7 +35,7 @@ SIGNALS: Final = 128
 
 
 class Asked(TypedDict):
-    """What the house asks for, in one line of JSON."""
+    """What Greenroom asks for, in one line of JSON."""
 
     words: list[str]
     folder: str
@@ -45,7 +46,7 @@ class Asked(TypedDict):
 
 
 class Ready(TypedDict):
-    """What the house is told first: the command's process and its guard's, and whether none below can be missed."""
+    """What Greenroom is told first: the command's process and its guard's, and whether none below can be missed."""
 
     pid: int
     guard: int
@@ -53,7 +54,7 @@ class Ready(TypedDict):
 
 
 class Told(TypedDict):
-    """What the house is told in the end, in one line of JSON. `dead` says whether all are."""
+    """What Greenroom is told in the end, in one line of JSON. `dead` says whether all are."""
 
     how: Literal["exited", "signalled", "timed_out", "cancelled"]
     code: int
@@ -87,14 +88,13 @@ class Guard:
         outer = bool(self._family.spared)
         strays = 0 if alone or outer or cause is not None else len(self._family.below())
         hasty = not self._began or (outer and cause is None)
-        dead = alone or self._end(pid, 0.0 if hasty else asked["grace"])
+        # What has done nothing yet needs no time to tidy up.
+        dead = alone or (
+            self._family.kill(pid, self._news) if hasty else self._family.end(pid, self._news, asked["grace"])
+        )
         code = self._code(pid)
         how = cause or ("exited" if code >= 0 else "signalled")
         self._say(Told(how=how, code=code, seconds=seconds, strays=strays, dead=dead))
-
-    def _end(self, pid: int, grace: float) -> bool:
-        """What has done nothing yet needs no time to tidy up."""
-        return self._family.end(pid, self._news, grace) if grace else self._family.kill(pid, self._news)
 
     def _code(self, pid: int) -> int:
         """How it ended: its exit code, or the signal below zero; also where walls around it only tell a code."""
@@ -106,7 +106,7 @@ class Guard:
         return SIGNALS - code if by_signal and code > SIGNALS else code
 
     def _asked(self) -> Asked | None:
-        """What the house wants; None when it is gone, or already wants no more."""
+        """What Greenroom wants; None when it is gone, or already wants no more."""
         line = b""
         while b"\n" not in line:
             piece = self._control.recv(65_536)
@@ -120,30 +120,31 @@ class Guard:
         try:
             self._control.sendall(json.dumps(what).encode() + b"\n")
         except OSError:
-            return  # the house is gone; what there is to do is done all the same
+            return  # Greenroom is gone; what there is to do is done all the same
 
     def _stand_ready(self, asked: Asked) -> tuple[int, int]:
         """The command's process, waiting at its gate, and the gate."""
+        walls = asked.get("walls")
         waits, gate = os.pipe()
-        self._verdict, verdict = os.pipe() if _tells(asked) else (None, -1)
-        bridge = _bridge(asked)
+        self._verdict, verdict = os.pipe() if walls and walls["verdict"] is not None else (None, -1)
+        bridge = BridgeBuilder(walls["bridge"]) if walls and walls["bridge"] is not None else None
         me = os.getpid()
         pid = os.fork()
         if pid == 0:
             os.close(gate)
             self._control.close()
-            _become(asked, self._output, waits, me, Ends(verdict, bridge))
+            _become(asked, self._output, waits, me, lambda: _confine(walls, verdict, bridge))
         os.close(waits)
         if self._verdict is not None:
             os.close(verdict)
-        self._family.spared = pid if asked.get("walls", {}).get("outer") else 0
+        self._family.spared = pid if walls and walls["outer"] else 0
         os.close(self._output)  # or its end would never be heard
         if bridge is not None:
             bridge.begin()
         return pid, gate
 
     def _heard(self) -> bytes:
-        """A word of the house; none when it is gone."""
+        """A word of Greenroom; none when it is gone."""
         try:
             return self._control.recv(1)
         except OSError:
@@ -168,46 +169,25 @@ class Guard:
                 os.close(gate)
 
 
-def _tells(asked: Asked) -> bool:
-    return asked.get("walls", {}).get("verdict") is not None
-
-
-def _bridge(asked: Asked) -> BridgeBuilder | None:
-    wanted = asked["walls"]["bridge"] if "walls" in asked else None
-    return BridgeBuilder(wanted) if wanted is not None else None
-
-
-class Ends(NamedTuple):
-    """What walls need of the guard: where they tell how it ended, and how to get out."""
-
-    verdict: int
-    bridge: BridgeBuilder | None
-
-
-def _become(asked: Asked, output: int, waits: int, guard: int, ends: Ends) -> None:
+def _become(asked: Asked, output: int, waits: int, guard: int, confine: Callable[[], None]) -> None:
     """Become the command, once its gate is opened. This runs in a process of its own and never returns."""
     try:
         os.setsid()
         die_with_parent(signal.SIGKILL)
-        wrong = _prepared(asked)
+        wrong = ""
+        try:
+            if "walls" in asked:
+                prepare(asked["walls"])
+        except (OSError, ValueError) as error:
+            wrong = f"no walls could be put up around it ({error})"
         if os.getppid() == guard and os.read(waits, 1) == GO:
             _surround(output)
             if not wrong:
-                wrong = _execute(asked, ends)
+                wrong = _execute(asked, confine)
             sys.stderr.write(f"{asked['words'][0]} could not be run: {wrong}\n")
             sys.stderr.flush()
     finally:
         os._exit(NOT_RUN)
-
-
-def _prepared(asked: Asked) -> str:
-    """What can be done before it may go, and takes time; returns why it could not be."""
-    try:
-        if "walls" in asked:
-            prepare(asked["walls"])
-    except (OSError, ValueError) as error:
-        return f"no walls could be put up around it ({error})"
-    return ""
 
 
 def _surround(output: int) -> None:
@@ -221,57 +201,55 @@ def _surround(output: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core has all that was in memory
 
 
-def _execute(asked: Asked, ends: Ends) -> str:
+def _execute(asked: Asked, confine: Callable[[], None]) -> str:
     """Become it, or say why not."""
     try:
-        if (walls := asked.get("walls")) is not None:
-            if walls["verdict"] is not None:
-                os.dup2(ends.verdict, walls["verdict"])
-                os.set_inheritable(walls["verdict"], True)
-            if ends.bridge is not None:
-                ends.bridge.hand_over()
-            enclose(walls)
+        confine()
         os.chdir(asked["folder"])
         os.execvpe(asked["words"][0], asked["words"], asked["env"])  # the words were checked by whoever asked
     except (OSError, ValueError) as error:
         return str(error)
 
 
-def guard(control: int, output: int, warden: int) -> None:
-    """What a guard's process does, from its fork to its end."""
-    os.setsid()
-    die_with_parent(signal.SIGTERM)
-    if os.getppid() == warden:
-        Guard(socket.socket(fileno=control), output).run()
+def _confine(walls: Walls | None, verdict: int, bridge: BridgeBuilder | None) -> None:
+    """Put the walls up, with what they need of the guard: where they tell how it ended, and how to get out."""
+    if walls is None:
+        return
+    if walls["verdict"] is not None:
+        os.dup2(verdict, walls["verdict"])
+        os.set_inheritable(walls["verdict"], True)
+    if bridge is not None:
+        bridge.hand_over()
+    enclose(walls)
 
 
 HANDED: Final = 2
 LEAVING: Final = 2.0
-"""Seconds that the guards have to end their commands when the house is gone."""
+"""Seconds that the guards have to end their commands when Greenroom is gone."""
 
 
-class Warden:
+class Supervisor:
     """Its children are guards; whoever else becomes one has lost its guard, and is ended."""
 
-    def __init__(self, house: socket.socket) -> None:
-        self._house = house
+    def __init__(self, greenroom: socket.socket) -> None:
+        self._greenroom = greenroom
         self._news = news_of(signal.SIGCHLD, signal.SIGTERM)
         self._family = Family()
         self._guards: set[int] = set()
 
     def run(self) -> None:
-        """Until the house is gone, or says that it is enough."""
+        """Until Greenroom is gone, or says that it is enough."""
         while True:
-            heard, ready = wait(self._news, None, self._house.fileno())
+            heard, ready = wait(self._news, None, self._greenroom.fileno())
             self._bury()
             if signal.SIGTERM in heard or (ready and not self._take()):
                 break
-        self._house.close()
+        self._greenroom.close()
         self._leave()
 
     def _take(self) -> bool:
-        """Fork a guard for what is handed to us; False when the house has nothing more to say."""
-        word, handed, _, _ = socket.recv_fds(self._house, 1, HANDED)
+        """Fork a guard for what is handed to us; False when Greenroom has nothing more to say."""
+        word, handed, _, _ = socket.recv_fds(self._greenroom, 1, HANDED)
         if not word:
             return False
         if len(handed) == HANDED:
@@ -291,8 +269,11 @@ class Warden:
         try:
             signal.set_wakeup_fd(-1)
             os.close(self._news)
-            self._house.close()
-            guard(control, output, me)
+            self._greenroom.close()
+            os.setsid()
+            die_with_parent(signal.SIGTERM)
+            if os.getppid() == me:
+                Guard(socket.socket(fileno=control), output).run()
         finally:
             os._exit(0)
 
@@ -302,14 +283,14 @@ class Warden:
         self._family.ends.clear()
         if not self._family.contained:
             return
-        strays = [one for one in self._family.children() if one not in self._guards]
-        for one in (*strays, *(self._family.below(*strays) if strays else ())):
-            send(one, signal.SIGKILL)
+        strays = [pid for pid in self._family.children() if pid not in self._guards]
+        for pid in (*strays, *(self._family.below(*strays) if strays else ())):
+            send(pid, signal.SIGKILL)
 
     def _leave(self) -> None:
-        """The guards hear for themselves that the house is gone; told again, they need not wait for it."""
-        for one in self._guards:
-            send(one, signal.SIGTERM)
+        """The guards hear for themselves that Greenroom is gone; told again, they need not wait for it."""
+        for pid in self._guards:
+            send(pid, signal.SIGTERM)
         deadline = time.monotonic() + LEAVING
         while not self._family.bury() and time.monotonic() < deadline:
             wait(self._news, deadline - time.monotonic())
@@ -317,8 +298,7 @@ class Warden:
 
 
 def main(number: int) -> None:
-    """The program. What is meant for the house (Ctrl-C, a terminal that closes) is nothing to it."""
-    for meant_for_others in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
-        signal.signal(meant_for_others, signal.SIG_IGN)
+    """The program; `number` is its socket to Greenroom."""
+    ignore_terminal()
     die_with_parent(signal.SIGTERM)
-    Warden(socket.socket(fileno=number)).run()
+    Supervisor(socket.socket(fileno=number)).run()

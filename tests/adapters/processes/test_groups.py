@@ -6,18 +6,15 @@ import asyncio
 import sys
 from pathlib import Path
 
-import pytest
-
-from greenroom.adapters.workers import processes
-from greenroom.core.base.errors import WorldFault
+from greenroom.adapters.processes.plain import birth_of, end_group, end_left_over, is_alive, mark_group
 from greenroom.core.base.ids import TaskId
 from greenroom.core.base.records import evolve
 from greenroom.core.rules.intents import CancelTask, PauseTeam
 from greenroom.core.state.step import Step, Terms
 from greenroom.core.state.world import World
 from greenroom.testing.harness import harness
-from greenroom.testing.tools import RunCommand
 from tests.app.team import call, finishes, says, spec, stage
+from tests.run_command import RunCommand, let_go, start
 
 FAMILY = (
     "import os, sys, time\n"
@@ -43,55 +40,42 @@ async def is_up(tmp_path: Path) -> None:
 
 
 async def test_a_group_is_ended_with_its_children(tmp_path: Path) -> None:
-    process = await processes.start(family(tmp_path))
-    processes.let_go(process)
+    process = await start(family(tmp_path))
+    let_go(process)
     await is_up(tmp_path)
-    assert processes.alive(process.pid)
-    await processes.end(process.pid)
-    assert not processes.alive(process.pid)
+    assert is_alive(process.pid)
+    await end_group(process.pid)
+    assert not is_alive(process.pid)
     await process.wait()
 
 
 async def test_a_later_life_ends_what_an_earlier_one_left(tmp_path: Path) -> None:
-    process = await processes.start(family(tmp_path))
-    processes.let_go(process)
+    process = await start(family(tmp_path))
+    let_go(process)
     await is_up(tmp_path)
-    assert await processes.end_left_over([processes.mark(process.pid)]) == 1
-    assert not processes.alive(process.pid)
+    assert await end_left_over([mark_group(process.pid)]) == 1
+    assert not is_alive(process.pid)
     await process.wait()
 
 
 async def test_a_process_id_that_was_used_again_is_left_alone(tmp_path: Path) -> None:
-    process = await processes.start(family(tmp_path))
-    processes.let_go(process)
+    process = await start(family(tmp_path))
+    let_go(process)
     await is_up(tmp_path)
-    stranger = evolve(processes.mark(process.pid), before="another boot:1")
-    assert await processes.end_left_over([stranger]) == 0
-    assert processes.alive(process.pid)
-    await processes.end(process.pid)
+    stranger = evolve(mark_group(process.pid), before="another boot:1")
+    assert await end_left_over([stranger]) == 0
+    assert is_alive(process.pid)
+    await end_group(process.pid)
     await process.wait()
 
 
 async def test_nothing_is_done_about_a_process_that_is_gone() -> None:
-    process = await processes.start([sys.executable, "-c", ""])
-    mark = processes.mark(process.pid)
-    processes.let_go(process)
+    process = await start([sys.executable, "-c", ""])
+    mark = mark_group(process.pid)
+    let_go(process)
     await process.communicate()
-    assert await processes.end_left_over([mark]) == 0
-    assert processes.born(process.pid) == ""
-
-
-async def test_a_command_does_nothing_before_it_is_let_go_and_ends_when_its_gate_closes(tmp_path: Path) -> None:
-    process = await processes.start(["/usr/bin/touch", str(tmp_path / "done")])
-    assert process.stdin is not None
-    process.stdin.close()
-    await process.wait()
-    assert not (tmp_path / "done").exists()
-
-
-async def test_a_program_that_is_not_there_is_a_clear_fault() -> None:
-    with pytest.raises(WorldFault, match="'no-such-program' could not be started"):
-        await processes.start(["no-such-program"])
+    assert await end_left_over([mark]) == 0
+    assert birth_of(process.pid) == ""
 
 
 async def test_cancelling_a_task_kills_its_command_and_sees_it_dead(tmp_path: Path) -> None:
@@ -103,7 +87,7 @@ async def test_cancelling_a_task_kills_its_command_and_sees_it_dead(tmp_path: Pa
         group = int(running[0].prepared[0].key)
         await house.runtime.ask(house.team, CancelTask(task_id=TaskId("t1")))
         assert (await house.runtime.wait(house.team, TaskId("t1"))).word == "cancelled"
-        assert not processes.alive(group)
+        assert not is_alive(group)
         work.cancel()
 
 
@@ -140,6 +124,6 @@ async def test_a_fork_leaves_the_processes_of_the_first_team_alone(tmp_path: Pat
         (running,) = [one for one in (await house.world()).steps.values() if one.state == "running"]
         fork = await house.runtime.fork(house.team)
         await house.runtime.ask(fork, PauseTeam())
-        assert processes.alive(int(running.prepared[0].key))
+        assert is_alive(int(running.prepared[0].key))
         assert (await house.runtime.world(fork)).steps[running.step_id].prepared == ()
         work.cancel()
