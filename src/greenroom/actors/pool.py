@@ -199,13 +199,14 @@ class Crew:
         """Whether any actor is doing something."""
         return bool(self._actors)
 
-    async def close(self) -> None:
-        """End all effects, see them dead, hand in that they were interrupted."""
+    async def close(self, *, wait: bool = True) -> None:
+        """End all effects, see them dead, hand in that they were interrupted. `wait`: something is being written."""
         self._closing = True
         for step in tuple(self._effects):
             self._end(step)
-        with suppress(WorldFault):
-            await self._submit.submit(by=SYSTEM)  # what is being written now may begin something: let it be seen
+        if wait:
+            with suppress(WorldFault):
+                await self._submit.submit(by=SYSTEM)  # what is being written now may begin something: let it be seen
         for _ in range(PATIENCE):
             if not self._actors:
                 return

@@ -16,17 +16,16 @@ from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.adapters.storage.sqlite.opening import Access
 from greenroom.app.clock import SystemClock, new_team_id
 from greenroom.app.host import Host
-from greenroom.app.kit import KitMaker, find_kit
+from greenroom.app.kit import Kit, KitMaker, find_kit
 from greenroom.app.settings import home_folder
 from greenroom.app.task_status import Standing, standing
 from greenroom.core.base.amounts import UNLIMITED, Limits
 from greenroom.core.base.clock import Clock
 from greenroom.core.base.errors import Refused, Rejected, RunsElsewhere, WorldFault
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
-from greenroom.core.base.records import evolve, record
+from greenroom.core.base.records import record
 from greenroom.core.ports.codec import checked_intent, decode_archived, decode_event, decode_outcome, encode_intent
 from greenroom.core.ports.log import Held, InboxRow, Lease, Store
-from greenroom.core.rules.decide import decide
 from greenroom.core.rules.draft import DOOR
 from greenroom.core.rules.intents import AddAgent, CreateTeam, ForkTeam, Intent
 from greenroom.core.state.archive import ArchivedRecord, ArchiveKind
@@ -34,7 +33,7 @@ from greenroom.core.state.events import Event
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.task import Task
 from greenroom.core.state.team import Origin
-from greenroom.core.state.world import NOWHERE, World
+from greenroom.core.state.world import World
 from greenroom.core.sync.replay import all_steps, fork_log, rebuild_archive, replay
 
 ORPHANED_AFTER: Final = 0.5
@@ -102,40 +101,41 @@ class Runtime:
         waiting_timeout: int | None = None,
         begin: Iterable[Intent] = (),
         named: TeamId | None = None,
+        work_with: Kit | None = None,
+        opened: Callable[[Host], None] | None = None,
     ) -> TeamId:
         """Make a team with its first agents and what it is to begin with, all at once or not at all.
 
-        It is owned here but does not work yet. `waiting_timeout` (ms) is how long an agent waits for another one.
-        `named` is the id that it is to have: `RunsElsewhere` while another process makes or runs that one, `Refused`
-        when it is there.
+        It is owned here and does not work yet, unless there is something to `work_with`: then its first steps start in
+        the commit that makes it. `opened` is called with its host before that. `waiting_timeout` (ms) is how long an
+        agent waits for another one. `named` is the id that it is to have: `RunsElsewhere` while another process makes
+        or runs that one, `Refused` when it is there.
         """
-        founding = CreateTeam(
-            team_id=new_team_id(),
-            name=name,
-            kit=kit,
-            workspace=workspace,
-            limits=limits,
-            waiting_timeout=waiting_timeout,
-        )
         members = [AddAgent(agent_id=agent, spec=spec) for agent, spec in agents]
-        _, *rest = wanted = _checked(founding, *members, *begin)
-        _rehearse(wanted, self._clock.now())
         team = await self._new_stream() if named is None else await self._stream_of(named)
         try:
-            await self._begin(team, evolve(founding, team_id=team), *rest)
+            founding = CreateTeam(
+                team_id=team,
+                name=name,
+                kit=kit,
+                workspace=workspace,
+                limits=limits,
+                waiting_timeout=waiting_timeout,
+            )
+            intents = _checked(founding, *members, *begin)
+            async with self._alone(team):
+                host = await self._own(team, is_new=named is None)
+            if host.world.team.team_id:  # made by another process since we looked
+                raise _is_there(team)
+            if opened is not None:
+                opened(host)
+            _accept(await host.found(*intents, kit=work_with))
         except BaseException:
             await self.stop(team)
             if named is None:  # one that was named may be another's by now; what is empty is the next one's to fill
                 await self.log.forget(team)
             raise
         return team
-
-    async def _begin(self, team: TeamId, *intents: Intent) -> None:
-        async with self._alone(team):
-            host = await self._own(team)
-        if host.world.team.team_id:  # made by another process since we looked
-            raise _is_there(team)
-        await _accepted(host, *intents)
 
     async def _stream_of(self, team: TeamId) -> TeamId:
         await self.log.create(team, self._clock.now())
@@ -269,21 +269,21 @@ class Runtime:
         """Held by whoever becomes or ceases to be the team's owner here: one at a time."""
         return self._doors.setdefault(team, asyncio.Lock())
 
-    async def _own(self, team: TeamId, *, force: bool = False) -> Host:
+    async def _own(self, team: TeamId, *, force: bool = False, is_new: bool = False) -> Host:
         lease = await self.log.acquire(team, self._owner, force=force)
         if isinstance(lease, Held):
             raise RunsElsewhere(
                 f"Team {team!r} runs already, in {lease.owner}. Watch it with `greenroom events {team} --follow`, "
                 "or end that process first."
             )
-        host = await self._opened(lease)
+        host = await self._opened(lease, is_new=is_new)
         self._hosts[team] = host
         return host
 
-    async def _opened(self, lease: Lease) -> Host:
+    async def _opened(self, lease: Lease, *, is_new: bool = False) -> Host:
         """The team's host; where none comes about, the lease is given back."""
         try:
-            return await Host.open(self.log, lease, clock=self._clock)
+            return await Host.open(self.log, lease, clock=self._clock, is_new=is_new)
         except BaseException:
             await self.log.release(lease)
             raise
@@ -343,16 +343,6 @@ def _is_there(team: TeamId) -> Refused:
     return Refused(Rejected(code="team_exists", why=f"There is a team {team!r} already."))
 
 
-def _rehearse(intents: Sequence[Intent], now: int) -> None:
-    """Refuse what a new team cannot begin with before anything of it is made."""
-    world = NOWHERE
-    for intent in intents:
-        decided = decide(world, intent, by=DOOR, now=now)
-        if isinstance(decided, Rejected):
-            raise Refused(decided)
-        world = decided.world
-
-
 def _checked(*intents: Intent) -> Sequence[Intent]:
     """The intents as the log would have them, whichever way they go there; `Refused` at the first that cannot be."""
     wanted = list[Intent]()
@@ -364,6 +354,10 @@ def _checked(*intents: Intent) -> Sequence[Intent]:
 
 
 async def _accepted(host: Host, *intents: Intent) -> None:
-    for refused in await host.submit(*intents, by=DOOR):
+    _accept(await host.submit(*intents, by=DOOR))
+
+
+def _accept(verdicts: Iterable[Rejected | None]) -> None:
+    for refused in verdicts:
         if refused is not None:
             raise Refused(refused)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import time
@@ -106,7 +105,6 @@ class MemoryLog:
 
     async def append(self, batch: Append) -> int:
         """Write the batch and return the new version: first every check, then every change."""
-        await asyncio.sleep(0)  # a store takes time: let others run, as they will with a real one
         stream = self._stream(batch.stream)
         self._fence(stream, batch)
         self._check(stream, batch)
