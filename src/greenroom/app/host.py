@@ -151,10 +151,9 @@ class Host:
         if self._crew is not None:
             return
         await self.submit(_declared(kit), by=SYSTEM)
-        self._equip(kit)
+        crew = self._equip(kit)
         await self._begin()
-        if self._crew is not None:
-            self._crew.wake(self.world.agents)
+        crew.wake(self.world.agents)
 
     async def found(self, *intents: Intent, kit: Kit | None = None) -> Sequence[Rejected | None]:
         """Begin an empty team with these, all or none; with a `kit` its agents work from the same commit on."""
@@ -166,12 +165,14 @@ class Host:
             await self._begin()
         return verdicts
 
-    def _equip(self, kit: Kit) -> None:
+    def _equip(self, kit: Kit) -> Crew:
         self._closing = kit.closing or _nothing
         windows = Windows(self._load_window, self._blobs)
-        self._crew = Crew(self.sync, self.look, kit.abilities, windows, self._blobs, self.sync.bus.show)
-        self.sync.foresee = self._crew.foresee
+        crew = Crew(self.sync, self.look, kit.abilities, windows, self._blobs, self.sync.bus.show)
+        self.sync.foresee = crew.foresee
         self._timers = Timekeeper(self, self.look, self._clock)
+        self._crew = crew
+        return crew
 
     async def _begin(self) -> None:
         """Look after timers, stages, the lease and the inbox from now on."""

@@ -9,7 +9,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 from weakref import WeakValueDictionary
 
 from greenroom.adapters.storage.sqlite import SqliteLog
@@ -18,7 +18,7 @@ from greenroom.app.clock import SystemClock, new_team_id
 from greenroom.app.host import Host
 from greenroom.app.kit import Kit, KitMaker, find_kit
 from greenroom.app.settings import home_folder
-from greenroom.app.task_status import Standing, standing
+from greenroom.app.task_status import Standing, ended, standing
 from greenroom.core.base.amounts import UNLIMITED, Limits
 from greenroom.core.base.clock import Clock
 from greenroom.core.base.errors import Refused, Rejected, RunsElsewhere, WorldFault
@@ -34,6 +34,7 @@ from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.task import Task
 from greenroom.core.state.team import Origin
 from greenroom.core.state.world import World
+from greenroom.core.sync.bus import Commit
 from greenroom.core.sync.replay import all_steps, fork_log, rebuild_archive, replay
 
 ORPHANED_AFTER: Final = 0.5
@@ -50,6 +51,57 @@ class Told:
 
     version: int
     event: Event
+
+
+class Waiting:
+    """Looks at a task of a host whenever something happens there; `over` is how it stands once that stays so."""
+
+    def __init__(self, host: Host, task: TaskId) -> None:
+        self._host = host
+        self._task = task
+        self._pause = 0.0
+        self._later: asyncio.TimerHandle | None = None
+        self.over: asyncio.Future[Standing] = asyncio.get_running_loop().create_future()
+
+    def __enter__(self) -> Self:
+        self._stops = (self._host.listen(self._follow), self._host.listen_trouble(lambda _: self._look()))
+        self._look()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for stop in self._stops:
+            stop()
+        if self._later is not None:
+            self._later.cancel()
+
+    def _follow(self, commit: Commit) -> None:
+        if self._task in commit.world.tasks:
+            self._look()
+            return
+        for row in commit.archived:
+            if isinstance(row.record, Task) and row.record.task_id == self._task and not self.over.done():
+                self.over.set_result(ended(row.record))
+
+    def _look(self) -> None:
+        """Look now, or a little later if the last look was a moment ago: in a large team each takes its time."""
+        if self.over.done():
+            return
+        if self._host.sync.stopped is not None:
+            self.over.set_exception(self._host.sync.stopped)
+            return
+        begun = time.perf_counter()
+        if begun >= self._pause:
+            found = standing(self._host.world, self._task)
+            if found is not None and found.settled:
+                self.over.set_result(found)
+            now = time.perf_counter()
+            self._pause = now + LOOK_PAUSE * (now - begun)
+        elif self._later is None:
+            self._later = asyncio.get_running_loop().call_later(self._pause - begun, self._look_later)
+
+    def _look_later(self) -> None:
+        self._later = None
+        self._look()
 
 
 class Runtime:
@@ -219,8 +271,7 @@ class Runtime:
         record_ = decode_archived(row) if row else None
         if not isinstance(record_, Task):
             raise Refused(Rejected(code="unknown_task", why=f"Team {team!r} has no task {task!r}."))
-        word = record_.state if record_.state in ("finished", "failed", "cancelled") else "failed"
-        return Standing(word=word, why=record_.summary)
+        return ended(record_)
 
     async def wait(self, team: TeamId, task: TaskId) -> Standing:
         """Wait until a task that runs here is over, or stands still for want of something from outside."""
@@ -229,23 +280,10 @@ class Runtime:
             raise Refused(
                 Rejected(code="not_run_here", why=f"Team {team!r} does not run here.", hint="Start it first.")
             )
-        changed = asyncio.Event()
-        stop = host.listen(lambda _: changed.set())
-        calm = host.listen_trouble(lambda _: changed.set())
-        try:
-            while True:
-                if host.sync.stopped is not None:
-                    raise host.sync.stopped
-                changed.clear()
-                begun = time.perf_counter()
-                found = await self.stands(team, task)
-                if found.settled:
-                    return found
-                await asyncio.sleep(LOOK_PAUSE * (time.perf_counter() - begun))
-                await changed.wait()
-        finally:
-            stop()
-            calm()
+        if task not in host.world.tasks:
+            return await self.stands(team, task)
+        with Waiting(host, task) as waiting:
+            return await waiting.over
 
     async def fork(self, team: TeamId, at: int | None = None) -> TeamId:
         """A new team that begins as this one was when the commit at or before `at` ended; this one is not touched."""

@@ -50,10 +50,10 @@ EARLY: Final = 1_000
 
 
 class Hearing:
-    """Who listens hears all, in order, however slowly they take it."""
+    """Who listens hears all, in order, however slowly they take it. `early` pieces are kept until somebody listens."""
 
-    def __init__(self) -> None:
-        self._early: deque[Piece] = deque(maxlen=EARLY)
+    def __init__(self, early: int | None) -> None:
+        self._early: deque[Piece] = deque(maxlen=early)
         self._listening: list[asyncio.Queue[Piece | None]] = []
 
     def forget(self) -> None:
@@ -121,24 +121,30 @@ class Hearing:
 
 
 class Following:
-    """What a run and a conversation have in common."""
+    """What a run and a conversation have in common. With 0 `early` pieces nobody will listen; None keeps all."""
 
-    def __init__(self, runtime: Runtime, events: EventBus, deciding: Deciding, *, unattended: bool) -> None:
+    def __init__(
+        self, runtime: Runtime, events: EventBus, deciding: Deciding, *, unattended: bool, early: int | None
+    ) -> None:
         self.runtime = runtime
         self.events = events
-        self.hearing = Hearing()
+        self.hearing = Hearing(early)
         self.deciding = deciding
         self._unattended = unattended
+        self._is_heard = early != 0
         self._stops: list[Callable[[], None]] = []
 
+    def attach(self, host: Host) -> None:
+        """Follow what happens in a team from now on."""
+        self._stops = [host.listen(self.events.follow)]
+        if self._is_heard:
+            self._stops += (host.listen(self.hearing.follow), host.watch(self.hearing.watch))
+        if self.deciding.is_asked:
+            self._stops.append(host.listen(self.deciding.follow))
+
     async def begin(self, host: Host) -> None:
-        """Follow a team that has just been started."""
-        self._stops = [
-            host.listen(self.hearing.follow),
-            host.listen(self.deciding.follow),
-            host.listen(self.events.follow),
-            host.watch(self.hearing.watch),
-        ]
+        """Follow a team that has just been started again."""
+        self.attach(host)
         if self._unattended:
             await answer_pending(host)
         self.deciding.look(host.world)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from greenroom.abilities.skills.talk.transcript import Transcripts
 from greenroom.abilities.skills.talking import talking
 from greenroom.abilities.tools.read_output import FindStep, ReadOutput
 from greenroom.app.conversation.kits import Hands as AnyHands
@@ -31,7 +33,7 @@ from greenroom.app.toolset.sandbox import Walls
 from greenroom.app.toolset.toolbox import ALWAYS, Equipment, Toolbox, together
 from greenroom.app.toolset.toolset import Hands, toolbox_of
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.base.ids import AgentId
+from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import Abilities, Executor
 from greenroom.core.ports.model import Model, Models, ToolSpec
@@ -72,15 +74,27 @@ class Voices:
         return ToldModel(model, self._events, self._addons.__contains__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """What a run works with and who takes part. `rules` is the state of the person's rules that it was made with."""
+
+    kit: Kit
+    cast: Cast
+    forget: Callable[[TeamId], None]
+    rules: object = None
+
+
 def kit_of(
     agents: dict[str, Blueprint[Any]],
     models: Models,
     events: EventBus,
     hands: HandsOf,
+    transcripts: Transcripts,
     *,
     solo: bool,
     context: object = None,
     filter_above: int = 0,
+    approvals_expire: int | None = None,
 ) -> Kit:
     """What a run (`solo`: its answer ends it) or a conversation works with; `context` is what its tools are given."""
     tools: dict[str, Tool[..., Any]] = {}
@@ -90,9 +104,15 @@ def kit_of(
                 raise WorldFault(f"Two tools are called {each.name!r}. Give one of them another name.")
     voices = Voices(agents, models, events)
     mine = hands([one.given(context) for one in tools.values()], voices)
-    skills = talking(voices, mine.specs, solo=solo, reader=Checked(agents), filter_above=filter_above)
+    skills = talking(
+        voices, mine.specs, solo=solo, reader=Checked(agents), filter_above=filter_above, transcripts=transcripts
+    )
     every = (*skills, *mine.executors)
-    return Kit(abilities=Abilities(ToldExecutor(one, events) for one in every), closing=mine.close)
+    return Kit(
+        abilities=Abilities(ToldExecutor(one, events) for one in every),
+        closing=mine.close,
+        approvals_expire=approvals_expire,
+    )
 
 
 class Checked(TextReader):
@@ -125,6 +145,12 @@ class Workplace:
         self._rules = tuple(map(str, parse_all(several(rules, "rules", of="a house"))))
         self._house: Sequence[ToolExecutor] = tuple(toolbox_of(self.root)) if self.root is not None else (ReadOutput(),)
         self._unmet: tuple[str, ...] | None = None
+        self._persons = persons_rules()
+
+    @property
+    def rules(self) -> object:
+        """The state of the file in which the person says what agents may do: another one when it was changed."""
+        return self._persons.state()
 
     async def meet(self, agents: Iterable[Blueprint[Any]]) -> None:
         """Before a run, once: see what MCP servers have that nobody has looked at, if anybody may want it."""
@@ -195,14 +221,16 @@ class Workplace:
         find: FindStep,
         settings: Settings,
         *,
-        confirmed: Confirmed,
+        confirmed: Confirmed | None,
         secrets: Sequence[str],
         models: Models,
     ) -> AnyHands:
         """All tools of a run, under the policy and the settings that hold here; `secrets` are left out of what they
         say. What leads a browser is one of the models."""
         walls = Walls(self.root, settings.sandbox, web=settings.web) if self.root is not None else None
-        policy = Confirming(self._policy(own, walls), confirmed)
+        policy = self._policy(own, walls)
+        if confirmed is not None:
+            policy = Confirming(policy, confirmed)
         if self.root is None:
             tools: tuple[ToolExecutor, ...] = (*own, ReadOutput(find))
             return _Own(tools, policy, Redaction(secrets), unattended=settings.non_interactive)
@@ -223,13 +251,13 @@ class Workplace:
     def keep(self, grant: str) -> None:
         """What the person agrees to for good, in their own file. Without a workspace it holds for the run only."""
         for rule in grant.splitlines() if self.root is not None else ():
-            persons_rules().add(rule, self.root)
+            self._persons.add(rule, self.root)
 
     def _policy(self, own: Sequence[Tool[..., Any]], walls: Walls | None) -> Policy:
         root, project = self.root or Path("/"), project_rules(self.root) if self.root is not None else ()
         names = [one.name for one in own]
         walled = walls.hold if walls is not None else None
-        return policy_for(root, persons_rules().of(root), project, own=self._rules, brought=names, walled=walled)
+        return policy_for(root, self._persons.of(root), project, own=self._rules, brought=names, walled=walled)
 
 
 def _others(brought: Equipment, own: Sequence[Tool[..., Any]]) -> Equipment:
@@ -261,9 +289,11 @@ def _folder(workspace: str | Path) -> Path:
     raise WorldFault(f"{str(path)!r} cannot be a workspace: it is no folder. Make it first, or name another one.")
 
 
-def confirmed_of(agents: Mapping[str, Blueprint[Any]], *, house: bool) -> Confirmed:
-    """Whose calls are confirmed: an agent's own word counts, else the house's."""
+def confirmed_of(agents: Mapping[str, Blueprint[Any]], *, house: bool) -> Confirmed | None:
+    """Whose calls are confirmed: an agent's own word counts, else the house's. None when nobody's are."""
     said = {AgentId(name): one.confirms for name, one in agents.items()}
+    if not house and not any(said.values()):
+        return None
 
     def confirmed(agent: AgentId) -> bool:
         own = said.get(agent)
