@@ -154,7 +154,7 @@ class Greenroom:
         context: object = None,
     ) -> Result[T]:
         """Give an agent something to do and wait for the result."""
-        async with self._started(agent, text, resume, approve, context, early=0) as run:
+        async with self._started(agent, text, resume, approve, context, 0) as run:
             return await run.result()
 
     async def stream(
@@ -167,7 +167,7 @@ class Greenroom:
         context: object = None,
     ) -> AsyncIterator[Heard[T]]:
         """The same, told as it happens; the result comes last."""
-        async with self._started(agent, text, resume, approve, context, early=None) as run:
+        async with self._started(agent, text, resume, approve, context, None) as run:
             async for heard in run.heard():
                 yield heard
 
@@ -181,7 +181,7 @@ class Greenroom:
         context: object = None,
     ) -> AbstractAsyncContextManager[Run[T]]:
         """A run that has begun, to be told more or ended for good. Leaving it stops it; `resume` goes on with it."""
-        return self._started(agent, text, resume, approve, context, early=EARLY)
+        return self._started(agent, text, resume, approve, context, EARLY)
 
     @asynccontextmanager
     async def _started(
