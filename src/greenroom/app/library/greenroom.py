@@ -191,7 +191,6 @@ class Greenroom:
         resume: str,
         approve: Approve | None,
         context: object,
-        *,
         early: int | None,
     ) -> AsyncIterator[Run[T]]:
         if bool(text.strip()) == bool(resume):
