@@ -208,9 +208,9 @@ class Synchroniser:
         self._now = max(self._now, self._clock.now())
         batch = _Batch(world=self.world)
         for request in requests:
-            mark = batch.mark()
+            mark = batch.mark() if request.whole else None
             self._decide(batch, request)
-            if request.whole and (request.bug is not None or request.verdicts[-1] is not None):
+            if mark is not None and (request.bug is not None or request.verdicts[-1] is not None):
                 batch.rewind(mark)
         if batch.events:
             self._foreseen(batch)

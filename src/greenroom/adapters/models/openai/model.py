@@ -6,7 +6,7 @@ import asyncio
 import io
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple, Self, cast
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -18,7 +18,7 @@ from greenroom.adapters.models.openai.faults import Faults
 from greenroom.adapters.models.openai.request import Encoding, words_of
 from greenroom.adapters.models.openai.response import Complaint, Reading, TooMuch
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.model import Failed, Listening, ModelCard, ModelEvent, ModelRequest, Usage
+from greenroom.core.ports.model import Failed, ModelCard, ModelEvent, ModelRequest, Usage
 
 CONNECT: Final = 15.0
 """Seconds for a connection to be made."""
@@ -65,7 +65,7 @@ class Endpoint:
                 connector=aiohttp.TCPConnector(
                     limit=self._connections, limit_per_host=0, keepalive_timeout=KEEP, ttl_dns_cache=300
                 ),
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT, sock_read=self.idle),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT),
                 headers=self._headers,
                 trust_env=not self.local,
                 auto_decompress=True,
@@ -88,8 +88,9 @@ class Endpoint:
 
     async def models(self) -> list[str]:
         """The models that the endpoint says it has."""
+        limit = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT, sock_read=self.idle)
         async with self.session().get(
-            below(self.base_url, "models"), headers=self._authorization(), allow_redirects=False
+            below(self.base_url, "models"), headers=self._authorization(), allow_redirects=False, timeout=limit
         ) as response:
             body: object = await response.json(content_type=None)
         items = body.get("data") if isinstance(body, dict) else body
@@ -274,6 +275,43 @@ BYTES_PER_TOKEN: Final = 6
 """Where fewer tokens were counted than this makes of a request, it is worth looking whether all of it was read."""
 
 
+class Deadline:
+    """Ends what is done in it with `TimeoutError` when it takes longer than `longest`, and with `ServerTimeoutError`
+    when nothing is `heard` for `idle` seconds. One timer for a whole answer: aiohttp's own is set anew by each piece.
+    """
+
+    def __init__(self, longest: float, idle: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.current_task()
+        self._idle = idle
+        self._heard = self._loop.time()
+        self._end = self._heard + longest
+        self._error: Exception | None = None
+        self._timer = self._loop.call_later(min(longest, idle), self._look)
+
+    def heard(self) -> None:
+        """Something has come."""
+        self._heard = self._loop.time()
+
+    def _look(self) -> None:
+        now, silent = self._loop.time(), self._heard + self._idle
+        if now < min(self._end, silent):
+            self._timer = self._loop.call_at(min(self._end, silent), self._look)
+        elif self._task is not None:
+            self._error = aiohttp.ServerTimeoutError() if silent <= self._end else TimeoutError()
+            self._task.cancel()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, _: object, error: BaseException | None, __: object) -> None:
+        self._timer.cancel()
+        if self._error is not None and self._task is not None:
+            others = self._task.uncancel()
+            if isinstance(error, asyncio.CancelledError) and not others:
+                raise self._error from error
+
+
 def unpriced(_: int, __: int) -> int | None:
     """Nobody knows."""
     return None
@@ -306,25 +344,21 @@ class OpenAICompatible:
         faults = Faults(self.name, endpoint.address, endpoint.secrets(), idle=endpoint.idle, longest=self._longest)
         reading = Reading(endpoint.provider, request.max_output * CHARS_PER_TOKEN + 4096)
         try:
-            async with Listening(self._asked(request, reading, faults)) as events:
-                async for event in events:
+            sent = self._encoding.body(request)
+            async with Deadline(self._longest, endpoint.idle) as deadline, endpoint.post(sent) as response:
+                body = Body(reading, faults, response.status, response.headers)
+                async for piece in response.content.iter_any():
+                    deadline.heard()
+                    for event in body.feed(piece):
+                        yield event
+                    if body.over:
+                        break
+                for event in body.end():
                     yield event
+            for event in () if body.failed else self._ended(request, reading, faults, len(sent)):
+                yield event
         except (Complaint, TooMuch, aiohttp.ClientError, OSError, ValueError, RecursionError) as error:
             yield _fault(error, faults, local=endpoint.local)
-
-    async def _asked(self, request: ModelRequest, reading: Reading, faults: Faults) -> AsyncIterator[ModelEvent]:
-        sent = self._encoding.body(request)
-        async with asyncio.timeout(self._longest), self._endpoint.post(sent) as response:
-            body = Body(reading, faults, response.status, response.headers)
-            async for piece in response.content.iter_any():
-                for event in body.feed(piece):
-                    yield event
-                if body.over:
-                    break
-            for event in body.end():
-                yield event
-        for event in () if body.failed else self._ended(request, reading, faults, len(sent)):
-            yield event
 
     async def close(self) -> None:
         """Let the connections of its endpoint go."""
