@@ -71,6 +71,9 @@ SNAPSHOT_EVERY: Final = 20_000
 LEASE_LOOK: Final = 2.0
 """Seconds between two looks whether the team is still ours, while something runs here."""
 
+INBOX_AFTER: Final = 0.1
+"""Seconds until a team that was just made looks into its inbox: nothing can be in it yet, and most runs are short."""
+
 SNAPSHOT_AT_CLOSE: Final = 1_000
 """Events since the last snapshot that make one worth its while when the team is closed."""
 
@@ -88,7 +91,7 @@ class Host:
         self._tasks: set[asyncio.Task[None]] = set()
         self._timers: Timekeeper | None = None
         self._has_timers = False
-        self._lease_look: asyncio.TimerHandle | None = None
+        self._later: list[asyncio.TimerHandle] = []
         self._moved: set[TaskId] = set()
         self._is_scheduling = False
         self._snapshot_at = snapshot_at
@@ -162,7 +165,7 @@ class Host:
         self._equip(kit)
         verdicts = await self.sync.submit_whole(*intents, _declared(kit), by=DOOR)
         if verdicts[-1] is None:
-            await self._begin()
+            await self._begin(inbox_after=INBOX_AFTER)
         return verdicts
 
     def _equip(self, kit: Kit) -> Crew:
@@ -174,14 +177,17 @@ class Host:
         self._crew = crew
         return crew
 
-    async def _begin(self) -> None:
+    async def _begin(self, inbox_after: float = 0.0) -> None:
         """Look after timers, stages, the lease and the inbox from now on."""
         if self._timers is not None:
             await self._timers.fire_due()  # what was due while nobody was here has happened before anybody looks
         self._keep_time()
         self._schedule(self.world.tasks)
-        self._lease_look = asyncio.get_running_loop().call_later(LEASE_LOOK, self._look_after_lease)
-        self._spawn(self._inbox(), "inbox")
+        loop = asyncio.get_running_loop()
+        self._later = [
+            loop.call_later(LEASE_LOOK, self._look_after_lease),
+            loop.call_later(inbox_after, lambda: self._spawn(self._inbox(), "inbox")),
+        ]
 
     async def close(self) -> None:
         """Stop: effects are ended and seen dead, everything asked for is written, the lease is given back."""
@@ -197,8 +203,8 @@ class Host:
         if self.sync.bus.trouble is not None:
             why = "What was not yet written is lost with this process"
             logging.getLogger(__name__).warning("%s: %s", why, self.sync.bus.trouble)
-        if self._lease_look is not None:
-            self._lease_look.cancel()
+        for timer in self._later:
+            timer.cancel()
         tasks = tuple(self._tasks)
         for task in tasks:
             task.cancel()
@@ -285,7 +291,7 @@ class Host:
         """Another process may take the team over while nothing is written here: what runs must end all the same."""
         if self._crew is not None and self._crew.busy:
             self._spawn(self._check_lease(), "lease")
-        self._lease_look = asyncio.get_running_loop().call_later(LEASE_LOOK, self._look_after_lease)
+        self._later[0] = asyncio.get_running_loop().call_later(LEASE_LOOK, self._look_after_lease)
 
     async def _check_lease(self) -> None:
         newer = await self._newer_owner()

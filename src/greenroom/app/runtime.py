@@ -164,7 +164,8 @@ class Runtime:
         or runs that one, `Refused` when it is there.
         """
         members = [AddAgent(agent_id=agent, spec=spec) for agent, spec in agents]
-        team = await self._new_stream() if named is None else await self._stream_of(named)
+        host = await self._new_host() if named is None else await self._empty_host(named)
+        team = TeamId(host.lease.stream)
         try:
             founding = CreateTeam(
                 team_id=team,
@@ -175,10 +176,6 @@ class Runtime:
                 waiting_timeout=waiting_timeout,
             )
             intents = _checked(founding, *members, *begin)
-            async with self._alone(team):
-                host = await self._own(team, is_new=named is None)
-            if host.world.team.team_id:  # made by another process since we looked
-                raise _is_there(team)
             if opened is not None:
                 opened(host)
             _accept(await host.found(*intents, kit=work_with))
@@ -189,11 +186,27 @@ class Runtime:
             raise
         return team
 
-    async def _stream_of(self, team: TeamId) -> TeamId:
+    async def _new_host(self) -> Host:
+        """The host of a stream that nobody had before."""
+        while True:
+            lease = await self.log.acquire(new_team_id(), self._owner, made_at=self._clock.now())
+            if isinstance(lease, Lease):
+                if lease.epoch == 1:
+                    host = self._hosts[TeamId(lease.stream)] = await self._opened(lease, is_new=True)
+                    return host
+                await self.log.release(lease)
+
+    async def _empty_host(self, team: TeamId) -> Host:
+        """The host of a team that is to have this name; `Refused` when there is one."""
         await self.log.create(team, self._clock.now())
         if (await self.log.head(team)).version:
             raise _is_there(team)
-        return team
+        async with self._alone(team):
+            host = await self._own(team)
+        if host.world.team.team_id:  # made by another process since we looked
+            await self.stop(team)
+            raise _is_there(team)
+        return host
 
     async def _new_stream(self) -> TeamId:
         team = new_team_id()
@@ -307,14 +320,14 @@ class Runtime:
         """Held by whoever becomes or ceases to be the team's owner here: one at a time."""
         return self._doors.setdefault(team, asyncio.Lock())
 
-    async def _own(self, team: TeamId, *, force: bool = False, is_new: bool = False) -> Host:
+    async def _own(self, team: TeamId, *, force: bool = False) -> Host:
         lease = await self.log.acquire(team, self._owner, force=force)
         if isinstance(lease, Held):
             raise RunsElsewhere(
                 f"Team {team!r} runs already, in {lease.owner}. Watch it with `greenroom events {team} --follow`, "
                 "or end that process first."
             )
-        host = await self._opened(lease, is_new=is_new)
+        host = await self._opened(lease)
         self._hosts[team] = host
         return host
 

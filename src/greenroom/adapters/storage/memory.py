@@ -262,8 +262,12 @@ class MemoryLog:
 
     # -------------------------------------------------------------------------------------------- lease
 
-    async def acquire(self, stream: str, owner: str, *, force: bool = False) -> Lease | Held:
+    async def acquire(
+        self, stream: str, owner: str, *, force: bool = False, made_at: int | None = None
+    ) -> Lease | Held:
         """Become the owner, or hear who is."""
+        if made_at is not None:
+            await self.create(stream, made_at)
         found = self._stream(stream)
         if found.holder is not None and not force:
             return Held(stream=stream, owner=found.owner, epoch=found.epoch)

@@ -126,6 +126,7 @@ class Greenroom:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         runtime, self._runtime = self._runtime, None
+        self._forget_ready()
         try:
             if runtime is not None:
                 await runtime.close()

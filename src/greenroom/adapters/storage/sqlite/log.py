@@ -254,8 +254,9 @@ class Poller:
             while self._watch.busy:
                 now = await self._readers.run(self._version)
                 if now != seen:
+                    # Of what others append those who look at an inbox want to know nothing.
+                    self._watch.wake_all(inboxes=seen is None or now[1:] != seen[1:])
                     seen = now
-                    self._watch.wake_all()
                 await asyncio.sleep(self._every)
         except WorldFault:
             self._watch.wake_all()  # each listener looks for itself and hears of it
@@ -266,7 +267,8 @@ class Poller:
         if isinstance(self._db, Frozen):
             self.close_connection()
             return tuple(stamp for file in beside(self._path) for stamp in stamps(file))
-        return (int(self._db.execute("PRAGMA data_version").fetchone()[0]),)
+        (version,) = self._db.execute("PRAGMA data_version").fetchone()
+        return (int(version), *(self._db.execute("SELECT max(seq) FROM inbox").fetchone()))
 
 
 def beside(path: Path) -> tuple[Path, Path]:
@@ -491,9 +493,11 @@ class SqliteLog:
 
     # -------------------------------------------------------------------------------------------- lease
 
-    async def acquire(self, stream: str, owner: str, *, force: bool = False) -> Lease | Held:
+    async def acquire(
+        self, stream: str, owner: str, *, force: bool = False, made_at: int | None = None
+    ) -> Lease | Held:
         """Become the owner, or hear who is."""
-        acquire = changes.Acquire(self._leases, stream, owner, force=force)
+        acquire = changes.Acquire(self._leases, stream, owner, force=force, made_at=made_at)
         answer = self._writing.change(acquire, undo=acquire.undo)
         try:
             return await asyncio.shield(answer)
