@@ -207,6 +207,8 @@ class Crew:
         if wait:
             with suppress(WorldFault):
                 await self._submit.submit(by=SYSTEM)  # what is being written now may begin something: let it be seen
+        if self._actors:
+            await asyncio.sleep(0)  # one that has just handed in its last step needs no more
         for _ in range(PATIENCE):
             if not self._actors:
                 return

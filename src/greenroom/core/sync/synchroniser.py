@@ -174,7 +174,7 @@ class Synchroniser:
             raise StaleOwner(f"Team {self._lease.stream!r} is closed here.")
         self._waiting.append(request)
         if self._writer is None:
-            self._writer = asyncio.create_task(self._write(), name="writer")
+            self._writer = asyncio.create_task(self._write())
         # A caller that is cancelled while it waits only stops listening: the request will be decided all the same.
         return request.answer
 

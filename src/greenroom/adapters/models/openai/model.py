@@ -341,7 +341,7 @@ class OpenAICompatible:
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Ask, and read the answer as it comes."""
         endpoint = self._endpoint
-        faults = Faults(self.name, endpoint.address, endpoint.secrets(), idle=endpoint.idle, longest=self._longest)
+        faults = Faults(self.name, endpoint.address, endpoint.secrets, idle=endpoint.idle, longest=self._longest)
         reading = Reading(endpoint.provider, request.max_output * CHARS_PER_TOKEN + 4096)
         try:
             sent = self._encoding.body(request)
