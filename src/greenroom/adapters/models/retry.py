@@ -57,14 +57,16 @@ class Passed:
         self.failed: Failed | None = None
         self.costs = False
 
-    def takes(self, event: ModelEvent) -> bool:
-        """Note what has come; False for a fault, which ends the answer."""
-        if isinstance(event, Failed):
-            self.failed = event
-            self.costs = self.costs or not event.free
-            return False
-        self.costs = self.costs or isinstance(event, _CONTENT)
-        return True
+    async def on(self, stream: AsyncIterator[ModelEvent]) -> AsyncIterator[ModelEvent]:
+        """All of it but the fault."""
+        async with Listening(stream) as events:
+            async for event in events:
+                if isinstance(event, Failed):
+                    self.failed = event
+                    self.costs = self.costs or not event.free
+                    return
+                self.costs = self.costs or isinstance(event, _CONTENT)
+                yield event
 
 
 MINUTE: Final = 60.0
@@ -204,10 +206,8 @@ class Retrying(Around):
         while True:
             attempt += 1
             passed = Passed()
-            async with self._gate, Listening(self._model.stream(request)) as events:
+            async with self._gate, Listening(passed.on(self._model.stream(request))) as events:
                 async for event in events:
-                    if not passed.takes(event):
-                        break
                     yield event
             failed = passed.failed
             if failed is None:
@@ -282,10 +282,8 @@ class Group:
         line = self._line()
         for place, model in enumerate(line, start=1):
             passed = Passed()
-            async with Listening(model.stream(request)) as events:
+            async with Listening(passed.on(model.stream(request))) as events:
                 async for event in events:
-                    if not passed.takes(event):
-                        break
                     yield event
             failed = passed.failed
             if failed is None:

@@ -18,7 +18,7 @@ from greenroom.adapters.models.openai.faults import Faults
 from greenroom.adapters.models.openai.request import Encoding, words_of
 from greenroom.adapters.models.openai.response import Complaint, Reading, TooMuch
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.model import Failed, ModelCard, ModelEvent, ModelRequest, Usage
+from greenroom.core.ports.model import Failed, Listening, ModelCard, ModelEvent, ModelRequest, Usage
 
 CONNECT: Final = 15.0
 """Seconds for a connection to be made."""
@@ -344,21 +344,26 @@ class OpenAICompatible:
         faults = Faults(self.name, endpoint.address, endpoint.secrets, idle=endpoint.idle, longest=self._longest)
         reading = Reading(endpoint.provider, request.max_output * CHARS_PER_TOKEN + 4096)
         try:
-            sent = self._encoding.body(request)
-            async with Deadline(self._longest, endpoint.idle) as deadline, endpoint.post(sent) as response:
-                body = Body(reading, faults, response.status, response.headers)
-                async for piece in response.content.iter_any():
-                    deadline.heard()
-                    for event in body.feed(piece):
-                        yield event
-                    if body.over:
-                        break
-                for event in body.end():
+            async with Listening(self._asked(request, reading, faults)) as events:
+                async for event in events:
                     yield event
-            for event in () if body.failed else self._ended(request, reading, faults, len(sent)):
-                yield event
         except (Complaint, TooMuch, aiohttp.ClientError, OSError, ValueError, RecursionError) as error:
             yield _fault(error, faults, local=endpoint.local)
+
+    async def _asked(self, request: ModelRequest, reading: Reading, faults: Faults) -> AsyncIterator[ModelEvent]:
+        sent = self._encoding.body(request)
+        async with Deadline(self._longest, self._endpoint.idle) as deadline, self._endpoint.post(sent) as response:
+            body = Body(reading, faults, response.status, response.headers)
+            async for piece in response.content.iter_any():
+                deadline.heard()
+                for event in body.feed(piece):
+                    yield event
+                if body.over:
+                    break
+            for event in body.end():
+                yield event
+        for event in () if body.failed else self._ended(request, reading, faults, len(sent)):
+            yield event
 
     async def close(self) -> None:
         """Let the connections of its endpoint go."""
