@@ -20,7 +20,7 @@ from greenroom.core.state.step import Step
 from greenroom.testing.scripted import ScriptedModel
 
 if TYPE_CHECKING:
-    from greenroom.app.agents import Agents
+    from greenroom.app.agents.finding import Agents
     from greenroom.app.model_registry import Provisions
     from greenroom.app.runtime import Runtime
 
@@ -75,7 +75,7 @@ class Resources:
 
     def agents(self) -> Agents:
         """The agents that may be used there: not those that it brings and the person has not agreed to."""
-        from greenroom.app.agents import find_agents
+        from greenroom.app.agents.finding import find_agents
         from greenroom.app.trust import agreed
 
         return agreed(find_agents(self.folder), self.root, own_ledger().trusted(self.root))

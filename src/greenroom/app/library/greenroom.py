@@ -33,7 +33,7 @@ from greenroom.app.library.results import (
     telling_of,
 )
 from greenroom.app.library.run import EARLY, Following, Run, Talk
-from greenroom.app.library.workplace import HandsOf, Ready, Workplace, confirmed_of, everybody, kit_of
+from greenroom.app.library.workplace import HandsOf, HouseTerms, Ready, Workplace, confirmed_of, everybody, kit_of
 from greenroom.app.lookup import LAST
 from greenroom.app.model_registry import Provisions
 from greenroom.app.runtime import Runtime
@@ -99,7 +99,7 @@ class Greenroom:
             "non_interactive": non_interactive,
         }
         self._provisions.give({name: value for name, value in flags.items() if value is not None})
-        self._place = Workplace(workspace, rules)
+        self._place = _place(workspace, rules)
         self._confirm = confirm_callback
         self.events = EventBus()
         self._filter_above = filter_tools_above
@@ -305,16 +305,14 @@ class Greenroom:
 
     def _hands(self, agents: Mapping[str, Blueprint[Any]]) -> HandsOf:
         """Makes the tools of a run, under what is set about asking."""
-        settings, runtime = self._provisions.loaded.settings, self.runtime
-        confirmed = confirmed_of(agents, house=settings.execute_tool_confirm)
-        return lambda own, models: self._place.hands(
-            own,
-            partial(ended_step, runtime),
-            settings,
-            confirmed=confirmed,
+        settings = self._provisions.loaded.settings
+        terms = HouseTerms(
+            find=partial(ended_step, self.runtime),
+            settings=settings,
+            confirmed=confirmed_of(agents, house=settings.execute_tool_confirm),
             secrets=self._provisions.keys(),
-            models=models,
         )
+        return lambda own, models: self._place.hands(own, models, terms)
 
     def _following(self, approve: Approve | None, early: int | None = EARLY) -> Following:
         unattended = self._provisions.loaded.settings.non_interactive
@@ -352,3 +350,11 @@ class Greenroom:
 def _here() -> Path:
     """Where a program keeps its runs: the folder that is named for all, else one in the current folder."""
     return Path(os.environ.get(VARIABLE) or FOLDER)
+
+
+def _place(workspace: str | Path | None, rules: Sequence[str]) -> Workplace:
+    if workspace is None:
+        return Workplace(rules)
+    from greenroom.app.library.folder import FolderWorkplace
+
+    return FolderWorkplace(workspace, rules)
