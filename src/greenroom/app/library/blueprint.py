@@ -84,7 +84,7 @@ def _groups(given: Sequence[object]) -> tuple[Group, ...]:
 
 
 class Blueprint(Generic[T]):
-    """A description that can be used again and again; nothing runs. See `Agent`."""
+    """A description that can be used again and again, and is not changed; nothing runs. See `Agent`."""
 
     def __init__(
         self,

@@ -263,21 +263,30 @@ class Talk(Generic[T]):
     async def say(self, text: str) -> Result[T]:
         """Say something and wait for the answer; raises by whom to blame if there is none."""
         with telling_of(lambda: self.id):
-            await self._begun(self._said(text))
-            return await self._over()
+            async with self._turn:
+                await self._said(text)
+                return await self._answer()
 
     async def stream(self, text: str) -> AsyncIterator[Heard[T]]:
         """The same, told as it happens; the answer comes last. Who listens no more has not stopped it: `interrupt`."""
         with telling_of(lambda: self.id):
-            await self._begun(self._said(text))
+            await self._turn.acquire()
+            try:
+                await self._said(text)
+            except BaseException:
+                self._turn.release()
+                raise
             async for heard in self._following.heard(self._over()):
                 yield heard
 
     async def go_on(self) -> Result[T]:
         """Let it go on with what was interrupted or cut off, and wait for the answer."""
         with telling_of(lambda: self.id):
-            await self._begun(self._gone_on())
-            return await self._over()
+            async with self._turn:
+                self._must_exist()
+                await self._chat.go_on()
+                await self._opened()
+                return await self._answer()
 
     async def interrupt(self) -> None:
         """Stop the answer that is being given: whoever waits for it is told so. What was said of it stays."""
@@ -305,30 +314,12 @@ class Talk(Generic[T]):
         self._chat.close()
         await self._following.end(self._chat.team)
 
-    async def _begun(self, turn: Coroutine[Any, Any, None]) -> None:
-        """Begin a turn when all before it are over."""
-        try:
-            await self._turn.acquire()
-        except BaseException:
-            turn.close()
-            raise
-        try:
-            await turn
-        except BaseException:
-            self._turn.release()
-            raise
-
     async def _over(self) -> Result[T]:
         """The answer ends the turn, whether or not somebody still listens to it."""
         try:
             return await self._answer()
         finally:
             self._turn.release()
-
-    async def _gone_on(self) -> None:
-        self._must_exist()
-        await self._chat.go_on()
-        await self._opened()
 
     async def _said(self, text: str) -> None:
         if not text.strip():

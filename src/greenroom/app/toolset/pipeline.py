@@ -141,9 +141,10 @@ class ToolPipeline:
             also = f"A yes also lets it run on this machine: {ruled.why}" if runs else ""
             more = (also, found.why if found else "")
             return evolve(own, digest=digest, question="\n".join(filter(None, (own.question, *more))))
-        asked = with_what(targets, given) if ruling.verdict == "ask" else ""
-        question = f"{wish(step)} {ruling.why}".strip() + asked
-        question += of_command(step, targets, question) if ruling.verdict == "ask" else ""
+        question = ""
+        if ruling.verdict == "ask":
+            question = f"{wish(step)} {ruling.why}".strip() + with_what(targets, given)
+            question += of_command(step, targets, question)
         return evolve(
             own,
             verdict=ruling.verdict,

@@ -283,6 +283,7 @@ class Deadline:
     def __init__(self, longest: float, idle: float) -> None:
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
+        self._cancelling = self._task.cancelling() if self._task is not None else 0
         self._idle = idle
         self._heard = self._loop.time()
         self._end = self._heard + longest
@@ -307,8 +308,8 @@ class Deadline:
     async def __aexit__(self, _: object, error: BaseException | None, __: object) -> None:
         self._timer.cancel()
         if self._error is not None and self._task is not None:
-            others = self._task.uncancel()
-            if isinstance(error, asyncio.CancelledError) and not others:
+            ours = self._task.uncancel() <= self._cancelling
+            if ours and isinstance(error, asyncio.CancelledError):
                 raise self._error from error
 
 
