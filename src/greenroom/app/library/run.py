@@ -12,7 +12,7 @@ from msgspec import json
 from greenroom.app.conversation.chat import SPOKEN, Chat, Exchange, last_error
 from greenroom.app.conversation.send import tell
 from greenroom.app.conversation.start import FIRST
-from greenroom.app.host import Host
+from greenroom.app.host import Host, watch_steps
 from greenroom.app.library.approval import Deciding
 from greenroom.app.library.blueprint import Blueprint
 from greenroom.app.library.events import BEFORE_HISTORY_CLEAR, INTERRUPT_TRIGGERED, EventBus
@@ -40,8 +40,7 @@ from greenroom.core.base.ids import TEAM_BUDGET, TeamId
 from greenroom.core.ports.executor import Live
 from greenroom.core.ports.model import ReasoningDelta, Retried, TextDelta
 from greenroom.core.rules.intents import CancelTask, ResumeTask
-from greenroom.core.state.step import Step, StepEnded, StepStarted
-from greenroom.core.sync.bus import Commit
+from greenroom.core.state.step import Step
 
 Piece: TypeAlias = Said | Thought | Called | Returned | Again
 
@@ -88,30 +87,20 @@ class Hearing:
             case _:
                 pass
 
-    def follow(self, commit: Commit) -> None:
-        ended = {row.record.step_id: row.record for row in commit.archived if isinstance(row.record, Step)}
-        for event in commit.events:
-            if isinstance(event, StepStarted) and event.step_id in commit.world.steps:
-                self._began(commit.world.steps[event.step_id])
-            elif isinstance(event, StepEnded) and event.step_id in ended:
-                self._ended(ended[event.step_id])
-
-    def _began(self, step: Step) -> None:
+    def began(self, step: Step) -> None:
+        """A step has begun."""
         if step.work.type == "tool":
             given = dict(step.work.instruction_content or {})
             name, call = step.work.executor, step.work.call_id or ""
             self._tell(Called(agent=step.agent_id, tool=name, arguments=given, call_id=call))
 
-    def _ended(self, step: Step) -> None:
+    def ended(self, step: Step) -> None:
+        """A step is over."""
         if step.work.type == "tool":
-            came = Returned(
-                agent=step.agent_id,
-                tool=step.work.executor,
-                output=step.error or str((step.result or {}).get("output", "")),
-                failed=step.state != "finished",
-                call_id=step.work.call_id or "",
-            )
-            self._tell(came)
+            output, failed = str((step.result or {}).get("output", "")), step.state != "finished"
+            name, call = step.work.executor, step.work.call_id or ""
+            told = Returned(agent=step.agent_id, tool=name, output=step.error or output, failed=failed, call_id=call)
+            self._tell(told)
 
     def _tell(self, piece: Piece) -> None:
         for news in self._listening:
@@ -138,7 +127,8 @@ class Following:
         """Follow what happens in a team from now on."""
         self._stops = [host.listen(self.events.follow)]
         if self._is_heard:
-            self._stops += (host.listen(self.hearing.follow), host.watch(self.hearing.watch))
+            heard = self.hearing
+            self._stops += (watch_steps(host, heard.began, heard.ended), host.watch(heard.watch))
         if self.deciding.is_asked:
             self._stops.append(host.listen(self.deciding.follow))
 
