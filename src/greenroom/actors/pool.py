@@ -341,7 +341,10 @@ class Crew:
         if me is None:
             return _released(step, "stopped")
         self._effects[step.step_id] = me
-        bench = StepBench(_own_copy(step), self._look, self._submit, self._windows, self._blobs, self._show)
+        own, given = step, step.work.instruction_content
+        if given is not None:  # its executor may do with it what it likes: the world's own does not change
+            own = evolve(step, work=evolve(step.work, instruction_content=normal(given)))
+        bench = StepBench(own, self._look, self._submit, self._windows, self._blobs, self._show)
         try:
             return await self._kept(step, sound(await executor.run(bench)))
         except asyncio.CancelledError:
@@ -409,12 +412,6 @@ def _finish(step: Step, outcome: Outcome) -> FinishStep:
         blobs=outcome.blobs,
         origins=outcome.origins,
     )
-
-
-def _own_copy(step: Step) -> Step:
-    """The step with an instruction that its executor may do with what it likes: the world's own does not change."""
-    given = step.work.instruction_content
-    return step if given is None else evolve(step, work=evolve(step.work, instruction_content=normal(given)))
 
 
 def _released(step: Step, why: str) -> ReleaseStep:

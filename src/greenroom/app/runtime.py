@@ -21,7 +21,7 @@ from greenroom.app.settings import home_folder
 from greenroom.app.task_status import Standing, ended, standing
 from greenroom.core.base.amounts import UNLIMITED, Limits
 from greenroom.core.base.clock import Clock
-from greenroom.core.base.errors import Refused, Rejected, RunsElsewhere, WorldFault
+from greenroom.core.base.errors import Refused, Rejected, RunsElsewhere
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.base.records import record
 from greenroom.core.ports.codec import checked_intent, decode_archived, decode_event, decode_outcome, encode_intent
@@ -188,12 +188,16 @@ class Runtime:
 
     async def _new_host(self) -> Host:
         """The host of a stream that nobody had before."""
+        lease = await self._new_lease()
+        host = self._hosts[TeamId(lease.stream)] = await self._opened(lease, is_new=True)
+        return host
+
+    async def _new_lease(self) -> Lease:
         while True:
             lease = await self.log.acquire(new_team_id(), self._owner, made_at=self._clock.now())
             if isinstance(lease, Lease):
                 if lease.epoch == 1:
-                    host = self._hosts[TeamId(lease.stream)] = await self._opened(lease, is_new=True)
-                    return host
+                    return lease
                 await self.log.release(lease)
 
     async def _empty_host(self, team: TeamId) -> Host:
@@ -207,12 +211,6 @@ class Runtime:
             await self.stop(team)
             raise _is_there(team)
         return host
-
-    async def _new_stream(self) -> TeamId:
-        team = new_team_id()
-        while not await self.log.create(team, self._clock.now()):
-            team = new_team_id()
-        return team
 
     async def start(self, team: TeamId, *, take_over: bool = False) -> Host:
         """Own the team and let its agents work. `take_over` fences an owner that hangs."""
@@ -301,10 +299,8 @@ class Runtime:
     async def fork(self, team: TeamId, at: int | None = None) -> TeamId:
         """A new team that begins as this one was when the commit at or before `at` ended; this one is not touched."""
         head = (await self.log.head(team)).version if at is None else await self._there(team, at)
-        new = await self._new_stream()
-        lease = await self.log.acquire(new, self._owner)
-        if isinstance(lease, Held):
-            raise WorldFault(f"The new team {new!r} is owned by {lease.owner} already.")
+        lease = await self._new_lease()
+        new = TeamId(lease.stream)
         fork = ForkTeam(team_id=new, origin=Origin(team_id=team, version=head))
         try:
             await fork_log(self.log, team, lease, fork, at=at, now=self._clock.now())
