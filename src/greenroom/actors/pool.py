@@ -44,6 +44,10 @@ from greenroom.core.state.thread import absorbed
 from greenroom.core.state.world import World
 
 
+def _nothing_left() -> None:
+    """What stays of an attempt that has said nothing about it."""
+
+
 @dataclass(slots=True, eq=False)
 class StepBench:
     """One per attempt."""
@@ -54,7 +58,7 @@ class StepBench:
     windows: Windows
     blobs: Blobs
     watch: Callable[[Step, Live], None]
-    left: Callable[[], Outcome | None] = field(default=lambda: None, init=False)
+    left: Callable[[], Outcome | None] = field(default=_nothing_left, init=False)
 
     @property
     def world(self) -> World:
@@ -364,6 +368,7 @@ class Crew:
             return _failed(step, _broke(step, error))
         finally:
             self._effects.pop(step.step_id, None)
+            bench.left = _nothing_left
 
     async def _left(self, bench: StepBench) -> Outcome | ReleaseStep:
         """What stays of an attempt that somebody cancelled; of one that only stops nothing does, it is made again."""

@@ -25,7 +25,7 @@ from greenroom.core.state.step import Step, StepStarted
 from greenroom.core.state.world import NOWHERE, World
 from greenroom.core.sync.bus import Commit, Listener, LiveListener, TroubleListener
 from greenroom.core.sync.replay import Replayed, ended_steps, replay, snapshot_of
-from greenroom.core.sync.synchroniser import Synchroniser
+from greenroom.core.sync.synchroniser import Synchroniser, foresee_nothing
 
 SHORTEST: Final = 0.05
 LONGEST: Final = 2.0
@@ -192,12 +192,20 @@ class Host:
     async def close(self) -> None:
         """Stop: effects are ended and seen dead, everything asked for is written, the lease is given back."""
         async with AsyncExitStack() as last:  # from the bottom up, whatever fails before
+            last.callback(self._let_go)
             last.push_async_callback(self._closing)
             last.push_async_callback(self._log.release, self.lease)
             last.push_async_callback(self.sync.close)
             last.push_async_callback(self._end_tasks)
             if self._crew is not None:
                 await self._crew.close(wait=not self.sync.is_idle)
+
+    def _let_go(self) -> None:
+        """Refer to nothing that refers to this: all that a team held is free at once, without the garbage collector."""
+        self.sync.bus.close()
+        self.sync.foresee = foresee_nothing
+        self._crew = self._timers = None
+        self._later = []
 
     async def _end_tasks(self) -> None:
         if self.sync.bus.trouble is not None:

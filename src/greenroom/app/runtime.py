@@ -61,6 +61,7 @@ class Waiting:
         self._task = task
         self._pause = 0.0
         self._later: asyncio.TimerHandle | None = None
+        self._stops: Sequence[Callable[[], None]] = ()
         self.over: asyncio.Future[Standing] = asyncio.get_running_loop().create_future()
 
     def __enter__(self) -> Self:
@@ -71,6 +72,7 @@ class Waiting:
     def __exit__(self, *_: object) -> None:
         for stop in self._stops:
             stop()
+        self._stops = ()
         if self._later is not None:
             self._later.cancel()
 

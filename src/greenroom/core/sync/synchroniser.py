@@ -38,7 +38,8 @@ Foresee = Callable[[World, Sequence[Event]], Iterable[tuple[Intent, str]]]
 """What is sure to be asked for next, and by whom: decided in the same commit, which saves one."""
 
 
-def _nothing(_: World, __: Sequence[Event]) -> Iterable[tuple[Intent, str]]:
+def foresee_nothing(_: World, __: Sequence[Event]) -> Iterable[tuple[Intent, str]]:
+    """Each intent waits until it is asked for."""
     return ()
 
 
@@ -115,7 +116,7 @@ class Synchroniser:
         self._told: object = None
         self._waiting: list[_Request] = []
         self._is_open = False
-        self.foresee: Foresee = _nothing
+        self.foresee: Foresee = foresee_nothing
         self.stopped: WorldFault | None = None
         self._writer: asyncio.Task[None] | None = None
 
