@@ -8,20 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import aiohttp
-from msgspec import json
-
+from bench._floor import PROMPT, SCHEMA, converse, import_seconds, late_round, open_session, written_bytes
 from greenroom.abilities.skills.converse import Converse
 from greenroom.adapters.models.openai.model import Endpoint, OpenAICompatible
 from greenroom.adapters.models.pricing import FREE
@@ -34,7 +28,6 @@ from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
-from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Abilities, Bench, Outcome
 from greenroom.core.ports.log import Store
 from greenroom.core.ports.model import Model, ToolSpec
@@ -63,14 +56,8 @@ LATENCY: Final = 0.5
 MANY: Final = 1000
 RUNS: Final = 200
 ROUNDS: Final = 200
-SCHEMA: Final = {
-    "type": "object",
-    "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
-    "required": ["a", "b"],
-}
 ADD: Final = ToolSpec(name="add", description="Add two numbers.", parameters=SCHEMA)
 SPEC: Final = AgentSpec(name="adder", role="calculator", tools=("add",))
-PROMPT: Final = "What is 1 + 1? Use the tool."
 LIMITS: Final = Limits(money=10**12, tokens=10**12)
 
 
@@ -149,54 +136,7 @@ async def house(url: str, log: Store, agents: Sequence[AgentId]) -> AsyncIterato
         await endpoint.close()
 
 
-# ---------------------------------------------------------------------------------------------- the floor
-
-TOOL: Final = {"type": "function", "function": {"name": "add", "description": "Add.", "parameters": SCHEMA}}
-
-
-async def _bare_call(session: aiohttp.ClientSession, url: str, messages: list[Data]) -> dict[str, Any]:
-    """One streamed call, as somebody would write it who has no house."""
-    body = json.encode({"model": "fake", "messages": messages, "tools": [TOOL], "stream": True, "max_tokens": 4096})
-    headers = {"Content-Type": "application/json"}
-    async with session.post(f"{url}/chat/completions", data=body, headers=headers) as response:
-        chunks = [json.decode(line[6:]) async for line in response.content if line.startswith(b"data: {")]
-    deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
-    calls = [call for delta in deltas for call in delta.get("tool_calls") or ()]
-    if not calls:
-        return {"role": "assistant", "content": "".join(delta.get("content") or "" for delta in deltas)}
-    function = {"name": "add", "arguments": "".join(one["function"].get("arguments", "") for one in calls)}
-    return {"role": "assistant", "tool_calls": [{"id": calls[0]["id"], "type": "function", "function": function}]}
-
-
-async def _bare_run(session: aiohttp.ClientSession, url: str, marks: list[float] | None = None) -> None:
-    messages: list[Data] = [{"role": "system", "content": "You add."}, {"role": "user", "content": PROMPT}]
-    while True:
-        said = await _bare_call(session, url, messages)
-        if marks is not None:
-            marks.append(time.process_time())
-        messages.append(said)
-        if "tool_calls" not in said:
-            return
-        call = said["tool_calls"][0]
-        numbers = json.decode(call["function"]["arguments"])
-        messages.append({"role": "tool", "tool_call_id": call["id"], "content": str(sum(numbers.values()))})
-
-
-@asynccontextmanager
-async def _bare() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
-        yield session
-
-
 # ---------------------------------------------------------------------------------------------- measuring
-
-
-def _wrote() -> int:
-    """Bytes that this process has written to files; 0 where nobody counts them."""
-    counted = Path("/proc/self/io")
-    if not counted.exists():
-        return 0
-    return int(counted.read_text(encoding="ascii").split("wchar: ")[1].split()[0])
 
 
 async def _one(url: str, log: Store) -> tuple[float, float]:
@@ -206,10 +146,10 @@ async def _one(url: str, log: Store) -> tuple[float, float]:
         for _ in range(20):
             await home.run(agent)
         gc.collect()
-        cpu, wrote = time.process_time(), _wrote()
+        cpu, wrote = time.process_time(), written_bytes()
         for _ in range(RUNS):
             await home.run(agent)
-        return (time.process_time() - cpu) / RUNS * 1000, (_wrote() - wrote) / RUNS
+        return (time.process_time() - cpu) / RUNS * 1000, (written_bytes() - wrote) / RUNS
 
 
 async def _many(url: str, log: Store) -> tuple[float, float]:
@@ -227,28 +167,26 @@ async def _rounds(url: str, log: Store) -> tuple[float, float, float]:
     agent = AgentId("adder")
     async with house(url, log, [agent]) as home:
         gc.collect()
-        wall, wrote = time.perf_counter(), _wrote()
+        wall, wrote = time.perf_counter(), written_bytes()
         await home.run(agent)
-        wall, wrote = time.perf_counter() - wall, _wrote() - wrote
-        gaps = [(b - a) * 1000 for a, b in pairwise(home.ended)]
-        return statistics.median(gaps[ROUNDS - 20 : ROUNDS - 1]), wall, float(wrote)
+        wall, wrote = time.perf_counter() - wall, written_bytes() - wrote
+        return late_round(home.ended, ROUNDS), wall, float(wrote)
 
 
 async def _floor(figures: dict[str, float], fast: str, slow: str, long: str) -> None:
-    async with _bare() as session:
+    async with open_session() as session:
         for _ in range(20):
-            await _bare_run(session, fast)
+            await converse(session, fast)
         cpu = time.process_time()
         for _ in range(RUNS):
-            await _bare_run(session, fast)
+            await converse(session, fast)
         figures["floor_one_agent_cpu_ms"] = (time.process_time() - cpu) / RUNS * 1000
         marks: list[float] = []
-        await _bare_run(session, long, marks)
-        gaps = [(b - a) * 1000 for a, b in pairwise(marks)]
-        figures["floor_round_190_cpu_ms"] = statistics.median(gaps[ROUNDS - 20 : ROUNDS - 1])
-    async with _bare() as session:
+        await converse(session, long, marks)
+        figures["floor_round_190_cpu_ms"] = late_round(marks, ROUNDS)
+    async with open_session() as session:
         wall, cpu = time.perf_counter(), time.process_time()
-        await asyncio.gather(*(_bare_run(session, slow) for _ in range(MANY)))
+        await asyncio.gather(*(converse(session, slow) for _ in range(MANY)))
         figures["floor_agents_1000_s"] = time.perf_counter() - wall
         figures["floor_cpu_ms_per_agent"] = (time.process_time() - cpu) / MANY * 1000
 
@@ -266,18 +204,6 @@ async def _new_agents() -> float:
     took = (time.process_time() - cpu) / len(made) * 1e6
     await runtime.close()
     return took
-
-
-def _import() -> float:
-    """Seconds until `import greenroom` is done, in a new process, without what Python takes itself."""
-
-    def took(code: str) -> float:
-        begin = time.perf_counter()
-        subprocess.run([sys.executable, "-c", code], check=True)
-        return time.perf_counter() - begin
-
-    bare = min(took("pass") for _ in range(5))
-    return min(took("import greenroom; greenroom.Runtime") for _ in range(5)) - bare
 
 
 async def run() -> dict[str, float]:
@@ -302,5 +228,5 @@ async def run() -> dict[str, float]:
         late, total, wrote = await _rounds(long, await SqliteLog.open(folder / "long"))
         figures["round_190_cpu_ms"], figures["rounds_200_s"], figures["rounds_200_bytes"] = late, total, wrote
     figures["new_agent_us"] = await _new_agents()
-    figures["import_s"] = _import()
+    figures["import_s"] = import_seconds("import greenroom; greenroom.Runtime")
     return figures

@@ -167,7 +167,7 @@ async def test_a_team_that_cannot_be_closed_well_keeps_nothing_else_open(tmp_pat
 async def test_a_team_whose_crew_cannot_be_closed_is_given_back_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def broken(_: object) -> None:
+    async def broken(_: object, *, wait: bool) -> None:
         raise WorldFault("the crew broke")
 
     async with idle("sqlite", tmp_path) as (runtime, team):

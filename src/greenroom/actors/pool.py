@@ -43,6 +43,10 @@ from greenroom.core.state.thread import absorbed
 from greenroom.core.state.world import World
 
 
+def _nothing_left() -> None:
+    """What stays of an attempt that has said nothing about it."""
+
+
 @dataclass(slots=True, eq=False)
 class StepBench:
     """One per attempt."""
@@ -53,7 +57,7 @@ class StepBench:
     windows: Windows
     blobs: Blobs
     watch: Callable[[Step, Live], None]
-    left: Callable[[], Outcome | None] = field(default=lambda: None, init=False)
+    left: Callable[[], Outcome | None] = field(default=_nothing_left, init=False)
 
     @property
     def world(self) -> World:
@@ -198,13 +202,16 @@ class Crew:
         """Whether any actor is doing something."""
         return bool(self._actors)
 
-    async def close(self) -> None:
-        """End all effects, see them dead, hand in that they were interrupted."""
+    async def close(self, *, wait: bool = True) -> None:
+        """End all effects, see them dead, hand in that they were interrupted. `wait`: something is being written."""
         self._closing = True
         for step in tuple(self._effects):
             self._end(step)
-        with suppress(WorldFault):
-            await self._submit.submit(by=SYSTEM)  # what is being written now may begin something: let it be seen
+        if wait:
+            with suppress(WorldFault):
+                await self._submit.submit(by=SYSTEM)  # what is being written now may begin something: let it be seen
+        if self._actors:
+            await asyncio.sleep(0)  # one that has just handed in its last step needs no more
         for _ in range(PATIENCE):
             if not self._actors:
                 return
@@ -337,7 +344,10 @@ class Crew:
         if me is None:
             return _released(step, "stopped")
         self._effects[step.step_id] = me
-        bench = StepBench(_own_copy(step), self._look, self._submit, self._windows, self._blobs, self._show)
+        own, given = step, step.work.instruction_content
+        if given is not None:  # its executor may do with it what it likes: the world's own does not change
+            own = evolve(step, work=evolve(step.work, instruction_content=normal(given)))
+        bench = StepBench(own, self._look, self._submit, self._windows, self._blobs, self._show)
         try:
             return await self._kept(step, sound(await executor.run(bench)))
         except asyncio.CancelledError:
@@ -357,6 +367,7 @@ class Crew:
             return _failed(step, _broke(step, error))
         finally:
             self._effects.pop(step.step_id, None)
+            bench.left = _nothing_left
 
     async def _left(self, bench: StepBench) -> Outcome | ReleaseStep:
         """What stays of an attempt that somebody cancelled; of one that only stops nothing does, it is made again."""
@@ -405,12 +416,6 @@ def _finish(step: Step, outcome: Outcome) -> FinishStep:
         blobs=outcome.blobs,
         origins=outcome.origins,
     )
-
-
-def _own_copy(step: Step) -> Step:
-    """The step with an instruction that its executor may do with what it likes: the world's own does not change."""
-    given = step.work.instruction_content
-    return step if given is None else evolve(step, work=evolve(step.work, instruction_content=normal(given)))
 
 
 def _released(step: Step, why: str) -> ReleaseStep:

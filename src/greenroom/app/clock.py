@@ -25,12 +25,15 @@ class SystemClock:
 
 def new_team_id() -> TeamId:
     """Eight random signs, of which a person types three or four."""
-    return TeamId("".join(secrets.choice(ALPHABET) for _ in range(SIGNS)))
+    return _in_signs(secrets.randbelow(len(ALPHABET) ** SIGNS))
 
 
 def team_id_for(*parts: str) -> TeamId:
     """Eight signs that are the same for the same parts, in whichever process."""
-    number = int.from_bytes(hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).digest())
+    return _in_signs(int.from_bytes(hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).digest()))
+
+
+def _in_signs(number: int) -> TeamId:
     signs = list[str]()
     for _ in range(SIGNS):
         number, rest = divmod(number, len(ALPHABET))

@@ -22,7 +22,7 @@ from greenroom.core.ports.sandbox import HOLDING, Tier
 from greenroom.core.state.step import Step
 
 if TYPE_CHECKING:
-    from greenroom.app.agents import Agents
+    from greenroom.app.agents.finding import Agents
     from greenroom.app.model_registry import Provisions
     from greenroom.app.runtime import Runtime
     from greenroom.app.settings.schema import Settings
@@ -145,7 +145,7 @@ class AppContext:
 
     def agents(self) -> Agents:
         """The agents that may be used there: not those that the project brings and the person has not agreed to."""
-        from greenroom.app.agents import find_agents
+        from greenroom.app.agents.finding import find_agents
 
         return agreed(find_agents(self.folder), self.root, own_ledger().trusted(self.root))
 

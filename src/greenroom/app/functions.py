@@ -274,9 +274,9 @@ class Tool(Generic[P, R]):
 
     def terms(self, world: World, step: Step) -> Terms:
         """Its effect, and a person's word where one is wanted."""
-        given = as_text(dict(step.work.instruction_content or {}))
         if not self.ask:
             return Terms(effect=self.effect)
+        given = as_text(dict(step.work.instruction_content or {}))
         question = f"{step.agent_id} wants to call {self.name} with {given}"
         return Terms(effect=self.effect, verdict="ask", question=question, digest=given)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack
 from typing import Final
 
@@ -22,10 +22,10 @@ from greenroom.core.ports.log import Blobs, InboxRow, Lease, Store
 from greenroom.core.rules.draft import DOOR, SYSTEM
 from greenroom.core.rules.intents import Declare, Intent, Recover
 from greenroom.core.state.step import Step, StepStarted
-from greenroom.core.state.world import World
+from greenroom.core.state.world import NOWHERE, World
 from greenroom.core.sync.bus import Commit, Listener, LiveListener, TroubleListener
-from greenroom.core.sync.replay import ended_steps, replay, snapshot_of
-from greenroom.core.sync.synchroniser import Synchroniser
+from greenroom.core.sync.replay import Replayed, ended_steps, replay, snapshot_of
+from greenroom.core.sync.synchroniser import Synchroniser, foresee_nothing
 
 SHORTEST: Final = 0.05
 LONGEST: Final = 2.0
@@ -71,6 +71,9 @@ SNAPSHOT_EVERY: Final = 20_000
 LEASE_LOOK: Final = 2.0
 """Seconds between two looks whether the team is still ours, while something runs here."""
 
+INBOX_AFTER: Final = 0.1
+"""Seconds until a team that was just made looks into its inbox: nothing can be in it yet, and most runs are short."""
+
 SNAPSHOT_AT_CLOSE: Final = 1_000
 """Events since the last snapshot that make one worth its while when the team is closed."""
 
@@ -85,17 +88,23 @@ class Host:
         self._blobs: Blobs = PatientBlobs(log, sync.bus.worry)
         self._clock = clock
         self._crew: Crew | None = None
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._timers: Timekeeper | None = None
+        self._has_timers = False
+        self._later: list[asyncio.TimerHandle] = []
         self._moved: set[TaskId] = set()
-        self._move = asyncio.Event()
+        self._is_scheduling = False
         self._snapshot_at = snapshot_at
         self._snapshot: asyncio.Task[None] | None = None
         self._closing: Closing = _nothing
 
     @classmethod
-    async def open(cls, log: Store, lease: Lease, *, clock: Clock) -> Host:
-        """Read the team back, become its writer, and settle what ran when the last owner ended."""
-        found = await replay(log, lease.stream)
+    async def open(cls, log: Store, lease: Lease, *, clock: Clock, is_new: bool = False) -> Host:
+        """Read the team back, become its writer, and settle what ran when the last owner ended.
+
+        `is_new` says that the stream was made by this very process, so that there is nothing to read.
+        """
+        found = Replayed(world=NOWHERE, version=0, tail=0) if is_new else await replay(log, lease.stream)
         sync = Synchroniser(log, lease, found.world, found.version, clock=clock)
         host = cls(log, lease, sync, clock, found.version - found.tail)
         sync.start()
@@ -144,61 +153,95 @@ class Host:
         """Let the agents work with this kit, until `close`; asking again changes nothing."""
         if self._crew is not None:
             return
-        declare = Declare(
-            blueprints=kit.blueprints,
-            abilities=kit.abilities.described(),
-            approvals_expire=kit.approvals_expire,
-        )
-        await self.submit(declare, by=SYSTEM)
+        await self.submit(_declared(kit), by=SYSTEM)
+        crew = self._equip(kit)
+        await self._begin()
+        crew.wake(self.world.agents)
+
+    async def found(self, *intents: Intent, kit: Kit | None = None) -> Sequence[Rejected | None]:
+        """Begin an empty team with these, all or none; with a `kit` its agents work from the same commit on."""
+        if kit is None:
+            return await self.sync.submit_whole(*intents, by=DOOR)
+        self._equip(kit)
+        verdicts = await self.sync.submit_whole(*intents, _declared(kit), by=DOOR)
+        if verdicts[-1] is None:
+            await self._begin(inbox_after=INBOX_AFTER)
+        return verdicts
+
+    def _equip(self, kit: Kit) -> Crew:
         self._closing = kit.closing or _nothing
         windows = Windows(self._load_window, self._blobs)
-        self._crew = Crew(self.sync, self.look, kit.abilities, windows, self._blobs, self.sync.bus.show)
-        self.sync.foresee = self._crew.foresee
-        timers = Timekeeper(self, self.look, self._clock)
-        self.listen(lambda commit: timers.follow(commit.events))
-        await timers.fire_due()  # what was due while nobody was here has happened before anybody looks
-        self._moved = set(self.world.tasks)
-        self._move.set()
-        self._spawn(self._schedule(), "schedule")
-        self._spawn(timers.run(), "timers")
-        self._spawn(self._watch_lease(self._crew), "lease")
-        self._spawn(self._inbox(), "inbox")
-        self._crew.wake(self.world.agents)
+        crew = Crew(self.sync, self.look, kit.abilities, windows, self._blobs, self.sync.bus.show)
+        self.sync.foresee = crew.foresee
+        self._timers = Timekeeper(self, self.look, self._clock)
+        self._crew = crew
+        return crew
+
+    async def _begin(self, inbox_after: float = 0.0) -> None:
+        """Look after timers, stages, the lease and the inbox from now on."""
+        if self._timers is not None:
+            await self._timers.fire_due()  # what was due while nobody was here has happened before anybody looks
+        self._keep_time()
+        self._schedule(self.world.tasks)
+        loop = asyncio.get_running_loop()
+        self._later = [
+            loop.call_later(LEASE_LOOK, self._look_after_lease),
+            loop.call_later(inbox_after, lambda: self._spawn(self._inbox(), "inbox")),
+        ]
 
     async def close(self) -> None:
         """Stop: effects are ended and seen dead, everything asked for is written, the lease is given back."""
         async with AsyncExitStack() as last:  # from the bottom up, whatever fails before
+            last.callback(self._let_go)
             last.push_async_callback(self._closing)
             last.push_async_callback(self._log.release, self.lease)
             last.push_async_callback(self.sync.close)
             last.push_async_callback(self._end_tasks)
             if self._crew is not None:
-                await self._crew.close()
+                await self._crew.close(wait=not self.sync.is_idle)
+
+    def _let_go(self) -> None:
+        """Refer to nothing that refers to this: all that a team held is free at once, without the garbage collector."""
+        self.sync.bus.close()
+        self.sync.foresee = foresee_nothing
+        self._crew = self._timers = None
+        self._later = []
 
     async def _end_tasks(self) -> None:
         if self.sync.bus.trouble is not None:
             why = "What was not yet written is lost with this process"
             logging.getLogger(__name__).warning("%s: %s", why, self.sync.bus.trouble)
-        for task in self._tasks:
+        for timer in self._later:
+            timer.cancel()
+        tasks = tuple(self._tasks)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         if self._snapshot is not None:
             await asyncio.gather(self._snapshot, return_exceptions=True)
         if self.sync.version - self._snapshot_at >= SNAPSHOT_AT_CLOSE:
             await self._save(self.world, self.sync.version)
 
     def _spawn(self, work: Coroutine[None, None, None], name: str) -> None:
-        task = asyncio.create_task(work, name=f"{name} {self.lease.stream}")
-        task.add_done_callback(_heard)
-        self._tasks.append(task)
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """A task of the host that ends with an error says so. A log that is no longer ours ends them all."""
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            known, name = isinstance(error, WorldFault), f"{task.get_name()} {self.lease.stream}"
+            level = logging.WARNING if known else logging.ERROR
+            logging.getLogger(__name__).log(level, "%s ended: %s", name, error, exc_info=not known)
 
     def _follow(self, commit: Commit) -> None:
-        if self._crew is not None:
+        if self._crew is not None and self._timers is not None:
             self._crew.follow(commit.events, commit.archived)
-        moved = changed(commit.world, commit.events)
-        if moved:
-            self._moved |= moved
-            self._move.set()
+            self._timers.follow(commit.events)
+            self._keep_time()
+            self._schedule(changed(commit.world, commit.events))
         if commit.version - self._snapshot_at >= SNAPSHOT_EVERY and self._snapshot is None:
             self._snapshot_at = commit.version
             self._snapshot = asyncio.create_task(self._save(commit.world, commit.version))
@@ -218,18 +261,31 @@ class Host:
         finally:
             self._snapshot = None
 
-    async def _schedule(self) -> None:
+    def _keep_time(self) -> None:
+        """See that somebody waits for the nearest deadline, if there is one."""
+        if self._timers and not self._has_timers:
+            self._has_timers = True
+            self._spawn(self._timers.run(), "timers")
+
+    def _schedule(self, moved: Iterable[TaskId]) -> None:
         """The reaction that moves tasks on."""
-        while True:
-            await self._move.wait()
-            self._move.clear()
-            moved, self._moved = self._moved, set()
-            intents = schedule(self.world, moved)
-            if intents:
+        if self._is_scheduling:
+            self._moved.update(moved)
+        elif intents := schedule(self.world, moved):
+            self._is_scheduling = True
+            self._spawn(self._move_on(set(moved), intents), "schedule")
+
+    async def _move_on(self, moved: set[TaskId], intents: list[Intent]) -> None:
+        try:
+            while intents:
                 try:
                     await self.submit(*intents, by=SYSTEM)
                 except Bug:
                     await self._schedule_singly(moved)
+                moved, self._moved = self._moved, set()
+                intents = schedule(self.world, moved)
+        finally:
+            self._is_scheduling = False
 
     async def _schedule_singly(self, moved: set[TaskId]) -> None:
         """One of the intents cannot be done: those after it were not tried, and must not suffer for it."""
@@ -239,14 +295,17 @@ class Host:
             except Bug as error:
                 logging.getLogger(__name__).warning("An intent of the schedule: %s", error)
 
-    async def _watch_lease(self, crew: Crew) -> None:
-        """Somebody may take the team over while nothing is written here: what runs must end all the same."""
-        while True:
-            await asyncio.sleep(LEASE_LOOK)
-            newer = await self._newer_owner() if crew.busy else None
-            if newer is not None:
-                # Only the log's refusal is final, so it is asked for one: to write that another one owns the team.
-                await self.submit(newer, by=SYSTEM)
+    def _look_after_lease(self) -> None:
+        """Another process may take the team over while nothing is written here: what runs must end all the same."""
+        if self._crew is not None and self._crew.busy:
+            self._spawn(self._check_lease(), "lease")
+        self._later[0] = asyncio.get_running_loop().call_later(LEASE_LOOK, self._look_after_lease)
+
+    async def _check_lease(self) -> None:
+        newer = await self._newer_owner()
+        if newer is not None:
+            # Only the log's refusal is final, so it is asked for one: to write that another one owns the team.
+            await self.submit(newer, by=SYSTEM)
 
     async def _newer_owner(self) -> Recover | None:
         try:
@@ -278,14 +337,13 @@ async def _nothing() -> None:
     """A kit that has nothing to close."""
 
 
-def _heard(task: asyncio.Task[None]) -> None:
-    """A task of the house that ends by itself has something to say. A log that is no longer ours ends them all."""
-    error = None if task.cancelled() else task.exception()
-    if error is not None:
-        known = isinstance(error, WorldFault)
-        logging.getLogger(__name__).log(
-            logging.WARNING if known else logging.ERROR, "%s ended: %s", task.get_name(), error, exc_info=not known
-        )
+def _declared(kit: Kit) -> Declare:
+    """What the house has, as the team is told."""
+    return Declare(
+        blueprints=kit.blueprints,
+        abilities=kit.abilities.described(),
+        approvals_expire=kit.approvals_expire,
+    )
 
 
 def watch_steps(host: Host, began: Callable[[Step], None], ended: Callable[[Step], None]) -> Callable[[], None]:

@@ -322,6 +322,7 @@ class Provisions:
         self._loaded: Loaded | None = None
         self._flags: Mapping[str, object] = {}
         self._servers: Sequence[Server] = ()
+        self._has_looked = False
         self._supply: Supply | None = None
         self._recorder: Recorder | None = None
         self._replay: Playing | None = None
@@ -383,7 +384,10 @@ class Provisions:
             return ()  # settings that cannot be read have given nobody a key either
 
     async def look_around(self) -> None:
-        """See which models there are on this machine, if nothing else says which model to ask."""
+        """See once which models there are on this machine, if nothing else says which model to ask."""
+        if self._has_looked:
+            return
+        self._has_looked = True
         known = self._replay or self.loaded.settings.model or found(self._environ) or saved_keys()
         if not known:
             self._servers = await local_servers(environ=self._environ)

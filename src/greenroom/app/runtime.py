@@ -9,24 +9,23 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 from weakref import WeakValueDictionary
 
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.adapters.storage.sqlite.opening import Access
 from greenroom.app.clock import SystemClock, new_team_id
 from greenroom.app.host import Host
-from greenroom.app.kit import KitMaker, find_kit
+from greenroom.app.kit import Kit, KitMaker, find_kit
 from greenroom.app.settings import home_folder
-from greenroom.app.task_status import Standing, standing
+from greenroom.app.task_status import Standing, ended, standing
 from greenroom.core.base.amounts import UNLIMITED, Limits
 from greenroom.core.base.clock import Clock
-from greenroom.core.base.errors import Refused, Rejected, RunsElsewhere, WorldFault
+from greenroom.core.base.errors import Refused, Rejected, RunsElsewhere
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
-from greenroom.core.base.records import evolve, record
+from greenroom.core.base.records import record
 from greenroom.core.ports.codec import checked_intent, decode_archived, decode_event, decode_outcome, encode_intent
 from greenroom.core.ports.log import Held, InboxRow, Lease, Store
-from greenroom.core.rules.decide import decide
 from greenroom.core.rules.draft import DOOR
 from greenroom.core.rules.intents import AddAgent, CreateTeam, ForkTeam, Intent
 from greenroom.core.state.archive import ArchivedRecord, ArchiveKind
@@ -34,7 +33,8 @@ from greenroom.core.state.events import Event
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.task import Task
 from greenroom.core.state.team import Origin
-from greenroom.core.state.world import NOWHERE, World
+from greenroom.core.state.world import World
+from greenroom.core.sync.bus import Commit
 from greenroom.core.sync.replay import all_steps, fork_log, rebuild_archive, replay
 
 ORPHANED_AFTER: Final = 0.5
@@ -51,6 +51,59 @@ class Told:
 
     version: int
     event: Event
+
+
+class Waiting:
+    """Looks at a task of a host whenever something happens there; `over` is how it stands once that stays so."""
+
+    def __init__(self, host: Host, task: TaskId) -> None:
+        self._host = host
+        self._task = task
+        self._pause = 0.0
+        self._later: asyncio.TimerHandle | None = None
+        self._stops: Sequence[Callable[[], None]] = ()
+        self.over: asyncio.Future[Standing] = asyncio.get_running_loop().create_future()
+
+    def __enter__(self) -> Self:
+        self._stops = (self._host.listen(self._follow), self._host.listen_trouble(lambda _: self._look()))
+        self._look()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for stop in self._stops:
+            stop()
+        self._stops = ()
+        if self._later is not None:
+            self._later.cancel()
+
+    def _follow(self, commit: Commit) -> None:
+        if self._task in commit.world.tasks:
+            self._look()
+            return
+        for row in commit.archived:
+            if isinstance(row.record, Task) and row.record.task_id == self._task and not self.over.done():
+                self.over.set_result(ended(row.record))
+
+    def _look(self) -> None:
+        """Look now, or a little later if the last look was a moment ago: in a large team each takes its time."""
+        if self.over.done():
+            return
+        if self._host.sync.stopped is not None:
+            self.over.set_exception(self._host.sync.stopped)
+            return
+        begun = time.perf_counter()
+        if begun >= self._pause:
+            found = standing(self._host.world, self._task)
+            if found is not None and found.settled:
+                self.over.set_result(found)
+            now = time.perf_counter()
+            self._pause = now + LOOK_PAUSE * (now - begun)
+        elif self._later is None:
+            self._later = asyncio.get_running_loop().call_later(self._pause - begun, self._look_later)
+
+    def _look_later(self) -> None:
+        self._later = None
+        self._look()
 
 
 class Runtime:
@@ -102,27 +155,32 @@ class Runtime:
         waiting_timeout: int | None = None,
         begin: Iterable[Intent] = (),
         named: TeamId | None = None,
+        work_with: Kit | None = None,
+        opened: Callable[[Host], None] | None = None,
     ) -> TeamId:
         """Make a team with its first agents and what it is to begin with, all at once or not at all.
 
-        It is owned here but does not work yet. `waiting_timeout` (ms) is how long an agent waits for another one.
-        `named` is the id that it is to have: `RunsElsewhere` while another process makes or runs that one, `Refused`
-        when it is there.
+        It is owned here and does not work yet, unless there is something to `work_with`: then its first steps start in
+        the commit that makes it. `opened` is called with its host before that. `waiting_timeout` (ms) is how long an
+        agent waits for another one. `named` is the id that it is to have: `RunsElsewhere` while another process makes
+        or runs that one, `Refused` when it is there.
         """
-        founding = CreateTeam(
-            team_id=new_team_id(),
-            name=name,
-            kit=kit,
-            workspace=workspace,
-            limits=limits,
-            waiting_timeout=waiting_timeout,
-        )
         members = [AddAgent(agent_id=agent, spec=spec) for agent, spec in agents]
-        _, *rest = wanted = _checked(founding, *members, *begin)
-        _rehearse(wanted, self._clock.now())
-        team = await self._new_stream() if named is None else await self._stream_of(named)
+        host = await self._new_host() if named is None else await self._empty_host(named)
+        team = TeamId(host.lease.stream)
         try:
-            await self._begin(team, evolve(founding, team_id=team), *rest)
+            founding = CreateTeam(
+                team_id=team,
+                name=name,
+                kit=kit,
+                workspace=workspace,
+                limits=limits,
+                waiting_timeout=waiting_timeout,
+            )
+            intents = _checked(founding, *members, *begin)
+            if opened is not None:
+                opened(host)
+            _accept(await host.found(*intents, kit=work_with))
         except BaseException:
             await self.stop(team)
             if named is None:  # one that was named may be another's by now; what is empty is the next one's to fill
@@ -130,24 +188,31 @@ class Runtime:
             raise
         return team
 
-    async def _begin(self, team: TeamId, *intents: Intent) -> None:
-        async with self._alone(team):
-            host = await self._own(team)
-        if host.world.team.team_id:  # made by another process since we looked
-            raise _is_there(team)
-        await _accepted(host, *intents)
+    async def _new_host(self) -> Host:
+        """The host of a stream that nobody had before."""
+        lease = await self._new_lease()
+        host = self._hosts[TeamId(lease.stream)] = await self._opened(lease, is_new=True)
+        return host
 
-    async def _stream_of(self, team: TeamId) -> TeamId:
+    async def _new_lease(self) -> Lease:
+        while True:
+            lease = await self.log.acquire(new_team_id(), self._owner, made_at=self._clock.now())
+            if isinstance(lease, Lease):
+                if lease.epoch == 1:
+                    return lease
+                await self.log.release(lease)
+
+    async def _empty_host(self, team: TeamId) -> Host:
+        """The host of a team that is to have this name; `Refused` when there is one."""
         await self.log.create(team, self._clock.now())
         if (await self.log.head(team)).version:
             raise _is_there(team)
-        return team
-
-    async def _new_stream(self) -> TeamId:
-        team = new_team_id()
-        while not await self.log.create(team, self._clock.now()):
-            team = new_team_id()
-        return team
+        async with self._alone(team):
+            host = await self._own(team)
+        if host.world.team.team_id:  # made by another process since we looked
+            await self.stop(team)
+            raise _is_there(team)
+        return host
 
     async def start(self, team: TeamId, *, take_over: bool = False) -> Host:
         """Own the team and let its agents work. `take_over` fences an owner that hangs."""
@@ -219,8 +284,7 @@ class Runtime:
         record_ = decode_archived(row) if row else None
         if not isinstance(record_, Task):
             raise Refused(Rejected(code="unknown_task", why=f"Team {team!r} has no task {task!r}."))
-        word = record_.state if record_.state in ("finished", "failed", "cancelled") else "failed"
-        return Standing(word=word, why=record_.summary)
+        return ended(record_)
 
     async def wait(self, team: TeamId, task: TaskId) -> Standing:
         """Wait until a task that runs here is over, or stands still for want of something from outside."""
@@ -229,31 +293,16 @@ class Runtime:
             raise Refused(
                 Rejected(code="not_run_here", why=f"Team {team!r} does not run here.", hint="Start it first.")
             )
-        changed = asyncio.Event()
-        stop = host.listen(lambda _: changed.set())
-        calm = host.listen_trouble(lambda _: changed.set())
-        try:
-            while True:
-                if host.sync.stopped is not None:
-                    raise host.sync.stopped
-                changed.clear()
-                begun = time.perf_counter()
-                found = await self.stands(team, task)
-                if found.settled:
-                    return found
-                await asyncio.sleep(LOOK_PAUSE * (time.perf_counter() - begun))
-                await changed.wait()
-        finally:
-            stop()
-            calm()
+        if task not in host.world.tasks:
+            return await self.stands(team, task)
+        with Waiting(host, task) as waiting:
+            return await waiting.over
 
     async def fork(self, team: TeamId, at: int | None = None) -> TeamId:
         """A new team that begins as this one was when the commit at or before `at` ended; this one is not touched."""
         head = (await self.log.head(team)).version if at is None else await self._there(team, at)
-        new = await self._new_stream()
-        lease = await self.log.acquire(new, self._owner)
-        if isinstance(lease, Held):
-            raise WorldFault(f"The new team {new!r} is owned by {lease.owner} already.")
+        lease = await self._new_lease()
+        new = TeamId(lease.stream)
         fork = ForkTeam(team_id=new, origin=Origin(team_id=team, version=head))
         try:
             await fork_log(self.log, team, lease, fork, at=at, now=self._clock.now())
@@ -280,10 +329,10 @@ class Runtime:
         self._hosts[team] = host
         return host
 
-    async def _opened(self, lease: Lease) -> Host:
+    async def _opened(self, lease: Lease, *, is_new: bool = False) -> Host:
         """The team's host; where none comes about, the lease is given back."""
         try:
-            return await Host.open(self.log, lease, clock=self._clock)
+            return await Host.open(self.log, lease, clock=self._clock, is_new=is_new)
         except BaseException:
             await self.log.release(lease)
             raise
@@ -343,16 +392,6 @@ def _is_there(team: TeamId) -> Refused:
     return Refused(Rejected(code="team_exists", why=f"There is a team {team!r} already."))
 
 
-def _rehearse(intents: Sequence[Intent], now: int) -> None:
-    """Refuse what a new team cannot begin with before anything of it is made."""
-    world = NOWHERE
-    for intent in intents:
-        decided = decide(world, intent, by=DOOR, now=now)
-        if isinstance(decided, Rejected):
-            raise Refused(decided)
-        world = decided.world
-
-
 def _checked(*intents: Intent) -> Sequence[Intent]:
     """The intents as the log would have them, whichever way they go there; `Refused` at the first that cannot be."""
     wanted = list[Intent]()
@@ -364,6 +403,10 @@ def _checked(*intents: Intent) -> Sequence[Intent]:
 
 
 async def _accepted(host: Host, *intents: Intent) -> None:
-    for refused in await host.submit(*intents, by=DOOR):
+    _accept(await host.submit(*intents, by=DOOR))
+
+
+def _accept(verdicts: Iterable[Rejected | None]) -> None:
+    for refused in verdicts:
         if refused is not None:
             raise Refused(refused)

@@ -56,6 +56,11 @@ def standing(world: World, task_id: TaskId) -> Standing | None:
     return Standing(word="idle", why="nobody has anything to do")
 
 
+def ended(task: Task) -> Standing:
+    """How a task that is over stands."""
+    return Standing(word=task.state if task.state in ("finished", "cancelled") else "failed", why=task.summary)
+
+
 def pause_word(why: str) -> Word:
     """What a pause for this reason is called."""
     return _PAUSES.get(why.partition(":")[0], "paused")

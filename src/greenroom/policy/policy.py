@@ -50,6 +50,7 @@ class RulesPolicy:
 
     def __init__(self, rules: Iterable[Placed], ground: Ground) -> None:
         self._rules = tuple(rules)
+        self._book = Rulebook(self._rules)
         self._ground = ground
 
     def decide(
@@ -63,7 +64,8 @@ class RulesPolicy:
         """Whether the agent may make this call: the strictest answer about all that it touches."""
         bound = [Placed(layer="project", rule=rule) for rule in parse_all(limits)]
         rules = (*self._rules, *_granted(grants), *bound)
-        judged = list(self._judged(Rulebook(rules), card, targets))
+        book = self._book if len(rules) == len(self._rules) else Rulebook(rules)
+        judged = list(self._judged(book, card, targets))
         worst = together(judged)
         proposal = self._proposal(judged, card, targets, rules) if worst.level == "ask" else ""
         lines = [one.value for one in targets if one.kind == "command"] if worst.level == "ask" else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from greenroom.app.agents import Agents, find_agents
+from greenroom.app.agents.finding import Agents, find_agents
 from greenroom.core.state.spec import AgentSpec
 
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from greenroom.app.agents import find_agents, load_agent
-from greenroom.app.agents.finding import MOST, places
+from greenroom.app.agents.finding import MOST, find_agents, load_agent, places
 from greenroom.app.agents.front_matter import LONGEST
 from greenroom.core.base.errors import Refused, WorldFault
 from tests.app.agents.folders import Folders, written

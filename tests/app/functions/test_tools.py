@@ -175,3 +175,11 @@ async def test_a_tool_can_have_the_model_try_again_in_its_own_words() -> None:
     async with Greenroom(memory=True) as house:
         result = await house.run(Agent("ann", tools=[pick], model=Played(play)), "Pick.")
     assert result.output == "Pick a number up to 3."
+
+
+async def test_a_thread_is_used_again_and_two_functions_at_once_have_two() -> None:
+    first = (await threads.aside(threading.get_ident)).result()
+    assert (await threads.aside(threading.get_ident)).result() == first
+    both = threading.Barrier(2)
+    met = [threads.aside(lambda: (both.wait(10), threading.get_ident())[1]) for _ in range(2)]
+    assert len({(await one).result() for one in met}) == 2

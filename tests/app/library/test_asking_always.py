@@ -187,3 +187,14 @@ async def test_what_a_person_has_agreed_to_before_they_left_is_done(work: Path, 
     async with Greenroom(home, workspace=work, non_interactive=True) as house:
         await house.run(agent, resume="last")
     assert (work / "a").exists()
+
+
+async def test_what_the_person_forbids_meanwhile_holds_from_the_next_run_on(tmp_path: Path) -> None:
+    rules = tmp_path / "config" / "greenroom" / "permissions"
+    rules.parent.mkdir(parents=True)
+    agent = Agent("ann", tools=[pay], model=reporting(calls("pay"), says("done"), calls("pay", "c2")))
+    async with Greenroom(memory=True) as house:
+        assert (await house.run(agent, "Go.")).output == "done"
+        rules.write_text("deny tool pay\n")
+        rules.chmod(0o600)
+        assert "paid" not in (await house.run(agent, "Go.")).output

@@ -439,3 +439,13 @@ async def test_all_that_people_see_and_say_is_replaced_without_a_change_to_the_a
     done = ["busy: execute_script", "called: execute_script", "returned: execute_script", "said: Made."]
     assert sorted(kind.shown) == sorted(asked + done)
     assert "busy: execute_script" not in strict.shown
+
+
+async def test_a_run_starts_in_the_commit_that_makes_it() -> None:
+    agent = Agent("ann", model=Played(lambda _: says("Hello.")))
+    async with Greenroom(memory=True) as house:
+        run = (await house.run(agent, "Say hello.")).run
+        stored = [event async for page in house.runtime.log.read(run) for event in page]
+    ends = [event.version for event in stored if event.ends]
+    first = [event.type for event in stored[: ends[0]]]
+    assert (first[0], first[-1], len(ends)) == ("TeamCreated", "StepStarted", 2)

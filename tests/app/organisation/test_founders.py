@@ -198,12 +198,14 @@ class Between(MemoryLog):
 
     work: Callable[[], Awaitable[object]] | None = None
 
-    async def acquire(self, stream: str, owner: str, *, force: bool = False) -> Lease | Held:
+    async def acquire(
+        self, stream: str, owner: str, *, force: bool = False, made_at: int | None = None
+    ) -> Lease | Held:
         """Let it happen, once."""
         work, self.work = self.work, None
         if work is not None:
             await work()
-        return await super().acquire(stream, owner, force=force)
+        return await super().acquire(stream, owner, force=force, made_at=made_at)
 
 
 async def test_what_another_process_has_founded_since_we_looked_is_left_as_it_is() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greenroom.app.agents import find_agents
+from greenroom.app.agents.finding import find_agents
 from greenroom.app.trust import (
     KEPT,
     LONGEST,

@@ -111,6 +111,18 @@ async def test_each_intent_is_decided_on_the_fold_of_the_ones_before_it() -> Non
         assert [verdict.code if verdict else None for verdict in verdicts] == [None, "agent_exists", None]
 
 
+async def test_of_what_is_asked_for_as_a_whole_all_happens_or_nothing() -> None:
+    log = TroubledLog()
+    async with writing(log) as sync:
+        whole = sync.submit_whole(agent("ann"), agent("ann"), agent("bob"), by=BY)
+        other = sync.submit(agent("cy"), by=BY)
+        verdicts = await whole
+        assert [verdict.code if verdict else None for verdict in verdicts] == [None, "agent_exists"]
+        assert (await other, list(sync.world.agents)) == ([None], ["cy"]), "others in the same commit are not hurt"
+        assert await sync.submit_whole(agent("ann"), agent("bob"), by=BY) == [None, None]
+        assert sync.version == len(log._stream(TEAM).events)
+
+
 async def test_nobody_sees_what_is_not_committed() -> None:
     log = TroubledLog()
     async with writing(log) as sync:

@@ -145,21 +145,30 @@ class BadSchema(ValueError):
 
 
 def faults(schema: Data, arguments: Data) -> list[str]:
-    """What does not fit, one sentence each; `BadSchema` if nobody can tell."""
+    """What does not fit, one sentence each; `BadSchema` for a schema that is not valid itself."""
+    return checker(schema)(arguments)
+
+
+def checker(schema: Data) -> Callable[[Data], list[str]]:
+    """What `faults` does, for a schema that is used again and again."""
     from jsonschema_rs import ValidationError, validator_for
 
     try:
         validator = validator_for(dict(schema), offline=True)
     except (TypeError, ValueError) as error:
         raise BadSchema(brief(str(error))) from None
-    given = dict(arguments)
-    try:
-        # All faults are found before the first one is told: of a long list that would be a million.
-        if written(given) > LONG:
-            validator.validate(given)
-    except ValidationError as error:
-        return [_fault(error)]
-    return [_fault(error) for error in islice(validator.iter_errors(given), MOST_FAULTS)]
+
+    def check(arguments: Data) -> list[str]:
+        given = dict(arguments)
+        try:
+            # All faults are found before the first one is told: of a long list that would be a million.
+            if written(given) > LONG:
+                validator.validate(given)
+        except ValidationError as error:
+            return [_fault(error)]
+        return [_fault(error) for error in islice(validator.iter_errors(given), MOST_FAULTS)]
+
+    return check
 
 
 def _fault(error: ValidationError) -> str:

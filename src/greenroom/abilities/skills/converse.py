@@ -65,13 +65,14 @@ class Converse:
         reader: Reader | None = None,
         project: str = "",
         filter_above: int = 0,
+        transcripts: Transcripts | None = None,
     ) -> None:
         self._models = models
         self._reader = reader
         self._filter_above = filter_above
         self._known = frozenset(tool.name for tool in tools).difference(ALWAYS)
         self.cast = Cast(tools, reader, solo=solo, project=project)
-        self.transcripts = Transcripts()
+        self.transcripts = transcripts or Transcripts()
 
     def terms(self, world: World, step: Step) -> Terms:
         """What the request and the longest answer cost at most."""

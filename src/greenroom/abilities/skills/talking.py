@@ -98,8 +98,17 @@ def talking(
     reader: Reader | None = None,
     project: str = "",
     filter_above: int = 0,
+    transcripts: Transcripts | None = None,
 ) -> tuple[Executor, ...]:
     """`converse`, and what follows from it in a long talk and at its end. See `Converse` for what is given."""
-    converse = Converse(models, tools, solo=solo, reader=reader, project=project, filter_above=filter_above)
+    converse = Converse(
+        models,
+        tools,
+        solo=solo,
+        reader=reader,
+        project=project,
+        filter_above=filter_above,
+        transcripts=transcripts,
+    )
     summarize = Summarize(models, converse.cast, converse.transcripts)
     return (converse, Compact(models), summarize, FilterTools(models, tools, filter_above), CallAgent())

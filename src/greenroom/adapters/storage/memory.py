@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import time
@@ -106,7 +105,6 @@ class MemoryLog:
 
     async def append(self, batch: Append) -> int:
         """Write the batch and return the new version: first every check, then every change."""
-        await asyncio.sleep(0)  # a store takes time: let others run, as they will with a real one
         stream = self._stream(batch.stream)
         self._fence(stream, batch)
         self._check(stream, batch)
@@ -264,8 +262,12 @@ class MemoryLog:
 
     # -------------------------------------------------------------------------------------------- lease
 
-    async def acquire(self, stream: str, owner: str, *, force: bool = False) -> Lease | Held:
+    async def acquire(
+        self, stream: str, owner: str, *, force: bool = False, made_at: int | None = None
+    ) -> Lease | Held:
         """Become the owner, or hear who is."""
+        if made_at is not None:
+            await self.create(stream, made_at)
         found = self._stream(stream)
         if found.holder is not None and not force:
             return Held(stream=stream, owner=found.owner, epoch=found.epoch)

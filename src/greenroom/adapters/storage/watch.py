@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+INBOX = "inbox of "
+
 
 def inbox_of(stream: str) -> str:
     """What those listen to who wait for intents: appends of their own are not news to them."""
-    return f"inbox of {stream}"
+    return f"{INBOX}{stream}"
 
 
 class Watch:
@@ -40,8 +42,8 @@ class Watch:
         for event in self._listeners.get(stream, ()):
             event.set()
 
-    def wake_all(self) -> None:
-        """Something changed, nobody knows where."""
-        for listeners in self._listeners.values():
-            for event in listeners:
+    def wake_all(self, *, inboxes: bool = True) -> None:
+        """Something changed, nobody knows where; in the inboxes or not."""
+        for stream, listeners in self._listeners.items():
+            for event in listeners if inboxes or not stream.startswith(INBOX) else ():
                 event.set()

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from greenroom.app.conversation.names import CHAT
+from greenroom.app.host import Host
+from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, TaskId, TeamId, task_id
@@ -99,14 +101,23 @@ async def found_alone(
     typed: str = "",
     limits: Limits,
     wanted: Wanted = NOTHING_SAID,
+    work_with: Kit | None = None,
+    opened: Callable[[Host], None] | None = None,
 ) -> TeamId:
-    """A team whose answer ends its only task; it does not work yet. `typed` is what a person wrote of the question."""
+    """A team whose answer ends its only task. `typed` is what a person wrote of the question. See `Runtime.create`."""
     shown = typed or question
     task = task_of(shown, cast)
     works, origins = (turn(question, typed, wanted),), brought(question, typed)
     first = QueueSteps(agent_id=cast.first, works=works, task_id=FIRST, origins=origins)
     return await runtime.create(
-        kit, cast.members, kit=kit, workspace=cast.workspace, limits=limits, begin=(task, first)
+        kit,
+        cast.members,
+        kit=kit,
+        workspace=cast.workspace,
+        limits=limits,
+        begin=(task, first),
+        work_with=work_with,
+        opened=opened,
     )
 
 

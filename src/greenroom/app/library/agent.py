@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from greenroom.app.agents.finding import load_agent, read_agent
 from greenroom.app.conversation.chat import Exchange
 from greenroom.app.library.approval import Approve
 from greenroom.app.library.blueprint import Blueprint, Tools
@@ -82,6 +81,8 @@ class SyncTalk(Generic[T]):
 
 def bring_along(agent: Blueprint[Any]) -> None:
     """Give an agent those that it calls and was not given, and them theirs. They share the tools that they name."""
+    from greenroom.app.agents.finding import load_agent
+
     known = {one.name: one for one in (agent, *agent.agents)}
     todo = [agent]
     for one in todo:
@@ -122,6 +123,8 @@ class Agent(Blueprint[T]):
         agents: Sequence[Blueprint[Any]] = (),
     ) -> Agent[T]:
         """The agent of a file: a path, or a name that `greenroom agents list` knows. The agents it calls come along."""
+        from greenroom.app.agents.finding import load_agent, read_agent
+
         path = Path(source)
         named = isinstance(source, str) and path.suffix != ".md" and path.name == source
         spec = load_agent(Path.cwd(), str(source)) if named else read_agent(path)

@@ -90,6 +90,11 @@ class Deciding:
         self._failed = asyncio.Event()
         self._decided = 0
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether there is anybody to ask."""
+        return self._approve is not None
+
     def follow(self, commit: Commit) -> None:
         self.look(commit.world)
 
@@ -108,6 +113,8 @@ class Deciding:
 
     async def until(self, over: Coroutine[Any, Any, S]) -> S:
         """Wait for this, unless whoever decides fails before it is over."""
+        if self._approve is None:
+            return await over
         waiting, failing = asyncio.ensure_future(over), asyncio.ensure_future(self._failed.wait())
         try:
             await asyncio.wait({waiting, failing}, return_when=asyncio.FIRST_COMPLETED)
@@ -131,6 +138,8 @@ class Deciding:
     async def close(self) -> None:
         """Ask no more; what was not decided waits for somebody else."""
         self._approve = None
+        if not self._asking and not self._writing:
+            return
         for asking in self._asking.values():
             asking.cancel()
         await asyncio.gather(*self._asking.values(), *self._writing, return_exceptions=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, cast, get_args
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, TypeAlias, cast, get_args
 
 from greenroom.abilities.tools.tool import DEFAULT
 from greenroom.app.agents import specs as values
@@ -16,7 +17,7 @@ from greenroom.app.settings.values import Reader, Unfit
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.model import Model
-from greenroom.core.state.spec import AgentSpec, Group, Turn
+from greenroom.core.state.spec import AgentSpec, Group
 
 Tools: TypeAlias = Sequence[str | Tool[..., Any] | Callable[..., Any]]
 
@@ -82,7 +83,7 @@ def _groups(given: Sequence[object]) -> tuple[Group, ...]:
 
 
 class Blueprint(Generic[T]):
-    """A description that can be used again and again; nothing runs. See `Agent`."""
+    """A description that can be used again and again, and is not changed; nothing runs. See `Agent`."""
 
     def __init__(
         self,
@@ -111,18 +112,35 @@ class Blueprint(Generic[T]):
         self.confirms = execute_tool_confirm
         _fits(values.temperature, 0.0 if temperature is None else temperature, "temperature")
         self.shape: Shape | None = shape_of(output_type) if output_type is not None else None
-        base = self.gear.on(spec or AgentSpec(name=name))
+        self._base = spec
+        self._said = _Said(prompt, description, _turn(rounds, repairs), temperature)
+
+    @cached_property
+    def spec(self) -> AgentSpec:
+        """The agent as a team knows it."""
+        base, said = self.gear.on(self._base or AgentSpec(name=self.name)), self._said
         made = evolve(
             base,
-            name=name,
-            prompt=prompt or base.prompt,
-            description=description or base.description,
+            name=self.name,
+            prompt=said.prompt or base.prompt,
+            description=said.description or base.description,
             calls=tuple(dict.fromkeys((*base.calls, *(one.name for one in self.agents)))),
             answer=self.shape.schema if self.shape is not None else base.answer,
-            turn=_turn(base.turn, rounds, repairs),
-            llm_config=_config(base.llm_config, model if isinstance(model, str) else own(name), temperature),
+            turn=evolve(base.turn, **said.turn),
+            llm_config=_config(
+                base.llm_config, self.model if isinstance(self.model, str) else own(self.name), said.temperature
+            ),
         )
-        self.spec = versioned(made)
+        return versioned(made)
+
+
+class _Said(NamedTuple):
+    """What a program says of an agent, over what its file does."""
+
+    prompt: str
+    description: str
+    turn: Mapping[str, int]
+    temperature: float | None
 
 
 def own(agent: str) -> str:
@@ -130,12 +148,12 @@ def own(agent: str) -> str:
     return f"of agent {agent}"
 
 
-def _turn(base: Turn, rounds: int, repairs: int | None) -> Turn:
-    """The turn of the spec, with what is said anew."""
+def _turn(rounds: int, repairs: int | None) -> dict[str, int]:
+    """What is said anew of the agent's turns."""
     _fits(values.whole(0, MANY), rounds, "rounds")
     _fits(values.whole(0, 10), 0 if repairs is None else repairs, "repairs")
-    again = base.repairs if repairs is None else repairs
-    return evolve(base, rounds=rounds or base.rounds, repairs=again)
+    said = {"rounds": rounds} if rounds else {}
+    return said if repairs is None else {**said, "repairs": repairs}
 
 
 def _checked(name: str) -> str:

@@ -28,7 +28,7 @@ from greenroom.core.ports.model import (
 )
 from greenroom.core.rules.intents import MoveWindow
 from greenroom.core.state.step import StepType
-from greenroom.core.state.task import TaskEnded
+from greenroom.core.state.task import TaskEnded, TaskStarted
 from greenroom.core.state.thread import WindowMoved
 from greenroom.core.sync.bus import Commit
 
@@ -92,10 +92,14 @@ class EventBus:
                 logging.getLogger(__name__).exception("A callback of %s failed", event)
 
     def follow(self, commit: Commit) -> None:
-        """Tell of what has just become true: a task is over, a conversation begins anew."""
+        """Tell of what has just become true: a task begins or is over, a conversation begins anew."""
+        if self.silent:
+            return
         run = commit.world.team.team_id
         for event in commit.events:
-            if isinstance(event, TaskEnded):
+            if isinstance(event, TaskStarted):
+                self.emit(TASK_STARTED, run=run, task=event.task_id)
+            elif isinstance(event, TaskEnded):
                 self.emit(TASK_COMPLETED, run=run, task=event.task_id, state=event.state, summary=event.summary)
             elif isinstance(event, WindowMoved):
                 self.emit(AFTER_HISTORY_CLEAR, run=run, thread=event.thread_id)

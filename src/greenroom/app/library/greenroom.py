@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
+from weakref import WeakKeyDictionary
 
+from greenroom.abilities.skills.talk.transcript import Transcripts
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.conversation.chat import Chat
-from greenroom.app.conversation.start import FIRST, Cast, found_alone
+from greenroom.app.conversation.start import FIRST, found_alone
 from greenroom.app.kit import Kit
 from greenroom.app.library.approval import Approve, Confirm, Deciding, by_confirming
 from greenroom.app.library.blueprint import Blueprint
@@ -30,8 +32,8 @@ from greenroom.app.library.results import (
     refuse,
     telling_of,
 )
-from greenroom.app.library.run import Following, Run, Talk
-from greenroom.app.library.workplace import HandsOf, Workplace, confirmed_of, everybody, kit_of
+from greenroom.app.library.run import EARLY, Following, Run, Talk
+from greenroom.app.library.workplace import HandsOf, HouseTerms, Ready, Workplace, confirmed_of, everybody, kit_of
 from greenroom.app.lookup import LAST
 from greenroom.app.model_registry import Provisions
 from greenroom.app.runtime import Runtime
@@ -40,7 +42,6 @@ from greenroom.app.toolset.by_hand import ended_step
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId, TeamId
-from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import Models, ToolSpec
 from greenroom.core.state.team import Team
 
@@ -98,15 +99,17 @@ class Greenroom:
             "non_interactive": non_interactive,
         }
         self._provisions.give({name: value for name, value in flags.items() if value is not None})
-        self._place = Workplace(workspace, rules)
+        self._place = _place(workspace, rules)
         self._confirm = confirm_callback
         self.events = EventBus()
         self._filter_above = filter_tools_above
         self._runtime: Runtime | None = None
         self._kits: dict[TeamId, Kit] = {}
+        self._forget_ready()
 
     async def __aenter__(self) -> Self:
         kits = {RUN: self._kit, TALK: self._kit}
+        self._forget_ready()
         if self.home is None:
             self._runtime = Runtime(MemoryLog(), kits=kits)
         else:
@@ -115,10 +118,15 @@ class Greenroom:
                 tell_git(self.home)
         return self
 
+    def _forget_ready(self) -> None:
+        """What agents work with refers to the runtime, which is another one each time that the house is opened."""
+        self._made_ready = {solo: WeakKeyDictionary[Blueprint[Any], Ready]() for solo in (True, False)}
+
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         runtime, self._runtime = self._runtime, None
+        self._forget_ready()
         try:
             if runtime is not None:
                 await runtime.close()
@@ -147,7 +155,7 @@ class Greenroom:
         context: object = None,
     ) -> Result[T]:
         """Give an agent something to do and wait for the result."""
-        async with self.start(agent, text, resume=resume, approve=approve, context=context) as run:
+        async with self._started(agent, text, resume, approve, context, 0) as run:
             return await run.result()
 
     async def stream(
@@ -160,12 +168,11 @@ class Greenroom:
         context: object = None,
     ) -> AsyncIterator[Heard[T]]:
         """The same, told as it happens; the result comes last."""
-        async with self.start(agent, text, resume=resume, approve=approve, context=context) as run:
+        async with self._started(agent, text, resume, approve, context, None) as run:
             async for heard in run.heard():
                 yield heard
 
-    @asynccontextmanager
-    async def start(
+    def start(
         self,
         agent: Blueprint[T],
         text: str = "",
@@ -173,21 +180,47 @@ class Greenroom:
         resume: str = "",
         approve: Approve | None = None,
         context: object = None,
-    ) -> AsyncIterator[Run[T]]:
+    ) -> AbstractAsyncContextManager[Run[T]]:
         """A run that has begun, to be told more or ended for good. Leaving it stops it; `resume` goes on with it."""
+        return self._started(agent, text, resume, approve, context, EARLY)
+
+    @asynccontextmanager
+    async def _started(
+        self,
+        agent: Blueprint[T],
+        text: str,
+        resume: str,
+        approve: Approve | None,
+        context: object,
+        early: int | None,
+    ) -> AsyncIterator[Run[T]]:
         if bool(text.strip()) == bool(resume):
             raise WorldFault("Give either a text, which is not empty, or `resume`, a run to go on with.")
-        kit, cast = await self._ready(agent, solo=True, context=context)
-        team = await self._known(agent, resume, RUN) if resume else await self._found(cast, text)
-        run = Run(agent, team, self._following(approve))
-        self._kits[team] = kit
+        ready = await self._ready(agent, solo=True, context=context)
+        following = self._following(approve, early)
+        if resume:
+            team = await self._known(agent, resume, RUN)
+        else:
+            team = await found_alone(
+                self.runtime,
+                RUN,
+                ready.cast,
+                text,
+                limits=self._limits(),
+                work_with=ready.kit,
+                opened=following.attach,
+            )
+        run = Run(agent, team, following)
+        self._kits[team] = ready.kit
         with telling_of(lambda: team):
             try:
-                await run.begin()
+                if resume:
+                    await run.begin()
                 yield run
             finally:
                 await run.close()
                 self._kits.pop(team, None)
+                ready.forget(team)
 
     async def resume(
         self, agent: Blueprint[T], run: str, *, approve: Approve | None = None, context: object = None
@@ -205,15 +238,15 @@ class Greenroom:
         context: object = None,
     ) -> AsyncIterator[Talk[T]]:
         """A conversation with an agent, which stays open: `async with house.chat(agent) as talk: await talk.say(…)`."""
-        kit, cast = await self._ready(agent, solo=False, context=context)
+        ready = await self._ready(agent, solo=False, context=context)
         chat = Chat(self.runtime, agent=AgentId(agent.name))
         if resume:
             chat.team = await self._known(agent, resume, TALK)
-            self._kits[chat.team] = kit
+            self._kits[chat.team] = ready.kit
 
         async def found(text: str) -> None:
-            team = await chat.found(cast, text, limits=self._limits(), kit=TALK)
-            self._kits[team] = kit
+            team = await chat.found(ready.cast, text, limits=self._limits(), kit=TALK)
+            self._kits[team] = ready.kit
             self.events.emit(TASK_STARTED, run=team, task=FIRST)
 
         talk = Talk(agent, chat, self._following(approve), found)
@@ -223,6 +256,7 @@ class Greenroom:
             await talk.close()
             if chat.team is not None:
                 self._kits.pop(chat.team, None)
+                ready.forget(chat.team)
 
     async def runs(self, agent: Blueprint[T] | None = None, *, most: int = SHOWN) -> list[RunInfo]:
         """The runs and conversations that are kept here, of this agent or of all, newest first."""
@@ -241,42 +275,50 @@ class Greenroom:
         """What an agent's model is told of its tools here."""
         return self._place.specs(agent)
 
-    async def _ready(self, agent: Blueprint[T], *, solo: bool, context: object) -> tuple[Kit, Cast]:
-        """What the agent works with, and who takes part; what is wrong with that is said before anything is begun."""
+    async def _ready(self, agent: Blueprint[T], *, solo: bool, context: object) -> Ready:
+        """What the agent works with, and who takes part; what is wrong with that is said before anything is begun.
+
+        Without a workspace and a context it is the same for all its runs, until the person changes their rules.
+        """
+        rules, known = self._place.rules, self._made_ready[solo].get(agent)
+        if known is not None and context is None and known.rules == rules:
+            return known
         if self._given is None:
             await self._provisions.look_around()
-        agents = everybody(agent)
+        agents, transcripts = everybody(agent), Transcripts()
         await self._place.meet(agents.values())
-        above = self._filter_above
         kit = kit_of(
-            agents, self.models, self.events, self._hands(agents), solo=solo, context=context, filter_above=above
+            agents,
+            self.models,
+            self.events,
+            self._hands(agents),
+            transcripts,
+            solo=solo,
+            context=context,
+            filter_above=self._filter_above,
+            approvals_expire=self._provisions.loaded.settings.patience,
         )
-        kit = evolve(kit, approvals_expire=self._provisions.loaded.settings.patience)
-        return kit, self._place.cast(agents)
+        ready = Ready(kit=kit, cast=self._place.cast(agents), forget=transcripts.forget, rules=rules)
+        if self._place.root is None and context is None:
+            self._made_ready[solo][agent] = ready
+        return ready
 
     def _hands(self, agents: Mapping[str, Blueprint[Any]]) -> HandsOf:
         """Makes the tools of a run, under what is set about asking."""
-        settings, runtime = self._provisions.loaded.settings, self.runtime
-        confirmed = confirmed_of(agents, house=settings.execute_tool_confirm)
-        return lambda own, models: self._place.hands(
-            own,
-            partial(ended_step, runtime),
-            settings,
-            confirmed=confirmed,
+        settings = self._provisions.loaded.settings
+        terms = HouseTerms(
+            find=partial(ended_step, self.runtime),
+            settings=settings,
+            confirmed=confirmed_of(agents, house=settings.execute_tool_confirm),
             secrets=self._provisions.keys(),
-            models=models,
         )
+        return lambda own, models: self._place.hands(own, models, terms)
 
-    def _following(self, approve: Approve | None) -> Following:
+    def _following(self, approve: Approve | None, early: int | None = EARLY) -> Following:
         unattended = self._provisions.loaded.settings.non_interactive
         asked = approve or (by_confirming(self._confirm) if self._confirm is not None else None)
         deciding = Deciding(self.runtime, None if unattended else asked, self._place.keep)
-        return Following(self.runtime, self.events, deciding, unattended=unattended)
-
-    async def _found(self, cast: Cast, text: str) -> TeamId:
-        team = await found_alone(self.runtime, RUN, cast, text, limits=self._limits())
-        self.events.emit(TASK_STARTED, run=team, task=FIRST)
-        return team
+        return Following(self.runtime, self.events, deciding, unattended=unattended, early=early)
 
     async def _known(self, agent: Blueprint[T], name: str, kit: str) -> TeamId:
         """What is to go on, if it can."""
@@ -308,3 +350,11 @@ class Greenroom:
 def _here() -> Path:
     """Where a program keeps its runs: the folder that is named for all, else one in the current folder."""
     return Path(os.environ.get(VARIABLE) or FOLDER)
+
+
+def _place(workspace: str | Path | None, rules: Sequence[str]) -> Workplace:
+    if workspace is None:
+        return Workplace(rules)
+    from greenroom.app.library.folder import FolderWorkplace
+
+    return FolderWorkplace(workspace, rules)

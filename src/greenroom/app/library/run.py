@@ -12,7 +12,7 @@ from msgspec import json
 from greenroom.app.conversation.chat import SPOKEN, Chat, Exchange, last_error
 from greenroom.app.conversation.send import tell
 from greenroom.app.conversation.start import FIRST
-from greenroom.app.host import Host
+from greenroom.app.host import Host, watch_steps
 from greenroom.app.library.approval import Deciding
 from greenroom.app.library.blueprint import Blueprint
 from greenroom.app.library.events import BEFORE_HISTORY_CLEAR, INTERRUPT_TRIGGERED, EventBus
@@ -40,8 +40,7 @@ from greenroom.core.base.ids import TEAM_BUDGET, TeamId
 from greenroom.core.ports.executor import Live
 from greenroom.core.ports.model import ReasoningDelta, Retried, TextDelta
 from greenroom.core.rules.intents import CancelTask, ResumeTask
-from greenroom.core.state.step import Step, StepEnded, StepStarted
-from greenroom.core.sync.bus import Commit
+from greenroom.core.state.step import Step
 
 Piece: TypeAlias = Said | Thought | Called | Returned | Again
 
@@ -50,10 +49,10 @@ EARLY: Final = 1_000
 
 
 class Hearing:
-    """Who listens hears all, in order, however slowly they take it."""
+    """Who listens hears all, in order, however slowly they take it. `early` pieces are kept until somebody listens."""
 
-    def __init__(self) -> None:
-        self._early: deque[Piece] = deque(maxlen=EARLY)
+    def __init__(self, early: int | None) -> None:
+        self._early: deque[Piece] = deque(maxlen=early)
         self._listening: list[asyncio.Queue[Piece | None]] = []
 
     def forget(self) -> None:
@@ -88,30 +87,20 @@ class Hearing:
             case _:
                 pass
 
-    def follow(self, commit: Commit) -> None:
-        ended = {row.record.step_id: row.record for row in commit.archived if isinstance(row.record, Step)}
-        for event in commit.events:
-            if isinstance(event, StepStarted) and event.step_id in commit.world.steps:
-                self._began(commit.world.steps[event.step_id])
-            elif isinstance(event, StepEnded) and event.step_id in ended:
-                self._ended(ended[event.step_id])
-
-    def _began(self, step: Step) -> None:
+    def began(self, step: Step) -> None:
+        """A step has begun."""
         if step.work.type == "tool":
             given = dict(step.work.instruction_content or {})
             name, call = step.work.executor, step.work.call_id or ""
             self._tell(Called(agent=step.agent_id, tool=name, arguments=given, call_id=call))
 
-    def _ended(self, step: Step) -> None:
+    def ended(self, step: Step) -> None:
+        """A step is over."""
         if step.work.type == "tool":
-            came = Returned(
-                agent=step.agent_id,
-                tool=step.work.executor,
-                output=step.error or str((step.result or {}).get("output", "")),
-                failed=step.state != "finished",
-                call_id=step.work.call_id or "",
-            )
-            self._tell(came)
+            output, failed = str((step.result or {}).get("output", "")), step.state != "finished"
+            name, call = step.work.executor, step.work.call_id or ""
+            told = Returned(agent=step.agent_id, tool=name, output=step.error or output, failed=failed, call_id=call)
+            self._tell(told)
 
     def _tell(self, piece: Piece) -> None:
         for news in self._listening:
@@ -121,24 +110,31 @@ class Hearing:
 
 
 class Following:
-    """What a run and a conversation have in common."""
+    """What a run and a conversation have in common. With 0 `early` pieces nobody will listen; None keeps all."""
 
-    def __init__(self, runtime: Runtime, events: EventBus, deciding: Deciding, *, unattended: bool) -> None:
+    def __init__(
+        self, runtime: Runtime, events: EventBus, deciding: Deciding, *, unattended: bool, early: int | None
+    ) -> None:
         self.runtime = runtime
         self.events = events
-        self.hearing = Hearing()
+        self.hearing = Hearing(early)
         self.deciding = deciding
         self._unattended = unattended
+        self._is_heard = early != 0
         self._stops: list[Callable[[], None]] = []
 
+    def attach(self, host: Host) -> None:
+        """Follow what happens in a team from now on."""
+        self._stops = [host.listen(self.events.follow)]
+        if self._is_heard:
+            heard = self.hearing
+            self._stops += (watch_steps(host, heard.began, heard.ended), host.watch(heard.watch))
+        if self.deciding.is_asked:
+            self._stops.append(host.listen(self.deciding.follow))
+
     async def begin(self, host: Host) -> None:
-        """Follow a team that has just been started."""
-        self._stops = [
-            host.listen(self.hearing.follow),
-            host.listen(self.deciding.follow),
-            host.listen(self.events.follow),
-            host.watch(self.hearing.watch),
-        ]
+        """Follow a team that has just been started again."""
+        self.attach(host)
         if self._unattended:
             await answer_pending(host)
         self.deciding.look(host.world)
@@ -257,21 +253,30 @@ class Talk(Generic[T]):
     async def say(self, text: str) -> Result[T]:
         """Say something and wait for the answer; raises by whom to blame if there is none."""
         with telling_of(lambda: self.id):
-            await self._begun(self._said(text))
-            return await self._over()
+            async with self._turn:
+                await self._said(text)
+                return await self._answer()
 
     async def stream(self, text: str) -> AsyncIterator[Heard[T]]:
         """The same, told as it happens; the answer comes last. Who listens no more has not stopped it: `interrupt`."""
         with telling_of(lambda: self.id):
-            await self._begun(self._said(text))
+            await self._turn.acquire()
+            try:
+                await self._said(text)
+            except BaseException:
+                self._turn.release()
+                raise
             async for heard in self._following.heard(self._over()):
                 yield heard
 
     async def go_on(self) -> Result[T]:
         """Let it go on with what was interrupted or cut off, and wait for the answer."""
         with telling_of(lambda: self.id):
-            await self._begun(self._gone_on())
-            return await self._over()
+            async with self._turn:
+                self._must_exist()
+                await self._chat.go_on()
+                await self._opened()
+                return await self._answer()
 
     async def interrupt(self) -> None:
         """Stop the answer that is being given: whoever waits for it is told so. What was said of it stays."""
@@ -299,30 +304,12 @@ class Talk(Generic[T]):
         self._chat.close()
         await self._following.end(self._chat.team)
 
-    async def _begun(self, turn: Coroutine[Any, Any, None]) -> None:
-        """Begin a turn when all before it are over."""
-        try:
-            await self._turn.acquire()
-        except BaseException:
-            turn.close()
-            raise
-        try:
-            await turn
-        except BaseException:
-            self._turn.release()
-            raise
-
     async def _over(self) -> Result[T]:
         """The answer ends the turn, whether or not somebody still listens to it."""
         try:
             return await self._answer()
         finally:
             self._turn.release()
-
-    async def _gone_on(self) -> None:
-        self._must_exist()
-        await self._chat.go_on()
-        await self._opened()
 
     async def _said(self, text: str) -> None:
         if not text.strip():

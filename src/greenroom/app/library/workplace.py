@@ -1,4 +1,4 @@
-"""What the agents of a program work with: the folder, its tools and rules, who takes part, and their models.
+"""What the agents of a program work with: its tools and rules, who takes part, and their models.
 
 Functions of the program are called in the same way, also where there is no folder: their arguments are checked, their
 time is limited, of a long result the ends are read. They are asked about only if they or a rule want it.
@@ -6,13 +6,12 @@ time is limited, of a long result the ends are read. They are asked about only i
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from greenroom.abilities.skills.talk.transcript import Transcripts
 from greenroom.abilities.skills.talking import talking
 from greenroom.abilities.tools.read_output import FindStep, ReadOutput
 from greenroom.abilities.tools.tool import ALWAYS
@@ -24,16 +23,13 @@ from greenroom.app.library.blueprint import Blueprint, own, several
 from greenroom.app.library.events import EventBus, ToldExecutor, ToldModel
 from greenroom.app.reading import TextReader
 from greenroom.app.settings.schema import Settings, meant
-from greenroom.app.toolset.custom import files_in, meet_servers, servers_in
 from greenroom.app.toolset.pipeline import ToolPipeline
-from greenroom.app.toolset.policy import Confirmed, Confirming, persons_rules, policy_for, project_rules
+from greenroom.app.toolset.policy import Confirmed, Confirming, persons_rules, policy_for
 from greenroom.app.toolset.redaction import Redaction
-from greenroom.app.toolset.sandbox import Walls
-from greenroom.app.toolset.toolbox import Equipment, Toolbox, together
-from greenroom.app.toolset.toolset import Hands, toolbox_of
+from greenroom.app.toolset.toolbox import Equipment, Toolbox
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.base.ids import AgentId
-from greenroom.core.base.records import Data, evolve
+from greenroom.core.base.ids import AgentId, TeamId
+from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Abilities, Executor
 from greenroom.core.ports.model import Model, Models, ToolSpec
 from greenroom.core.ports.tool import Policy, ToolExecutor
@@ -73,15 +69,27 @@ class Voices:
         return ToldModel(model, self._events, self._addons.__contains__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """What a run works with and who takes part. `rules` is the state of the person's rules that it was made with."""
+
+    kit: Kit
+    cast: Cast
+    forget: Callable[[TeamId], None]
+    rules: object = None
+
+
 def kit_of(
     agents: dict[str, Blueprint[Any]],
     models: Models,
     events: EventBus,
     hands: HandsOf,
+    transcripts: Transcripts,
     *,
     solo: bool,
     context: object = None,
     filter_above: int = 0,
+    approvals_expire: int | None = None,
 ) -> Kit:
     """What a run (`solo`: its answer ends it) or a conversation works with; `context` is what its tools are given."""
     tools: dict[str, Tool[..., Any]] = {}
@@ -91,9 +99,15 @@ def kit_of(
                 raise WorldFault(f"Two tools are called {each.name!r}. Give one of them another name.")
     voices = Voices(agents, models, events)
     mine = hands([one.given(context) for one in tools.values()], voices)
-    skills = talking(voices, mine.specs, solo=solo, reader=Checked(agents), filter_above=filter_above)
+    skills = talking(
+        voices, mine.specs, solo=solo, reader=Checked(agents), filter_above=filter_above, transcripts=transcripts
+    )
     every = (*skills, *mine.executors)
-    return Kit(abilities=Abilities(ToldExecutor(one, events) for one in every), closing=mine.close)
+    return Kit(
+        abilities=Abilities(ToldExecutor(one, events) for one in every),
+        closing=mine.close,
+        approvals_expire=approvals_expire,
+    )
 
 
 class Checked(TextReader):
@@ -119,42 +133,40 @@ OPEN: Final = 'Open it with one: `Greenroom(workspace=".")`.'
 
 
 class Workplace:
-    """A folder, or none; `rules` are the program's, and count as those of the person who runs it."""
+    """Where the functions of a program are all the tools there are; `FolderWorkplace` has those of the house, too.
 
-    def __init__(self, workspace: str | Path | None, rules: Sequence[str] = ()) -> None:
-        self.root = None if workspace is None else _folder(workspace)
+    `rules` are the program's, and count as those of the person who runs it.
+    """
+
+    root: Path | None = None
+    house: Sequence[ToolExecutor] = (ReadOutput(),)
+
+    def __init__(self, rules: Sequence[str] = ()) -> None:
         self._rules = tuple(map(str, parse_all(several(rules, "rules", of="a house"))))
-        self._house: Sequence[ToolExecutor] = tuple(toolbox_of(self.root)) if self.root is not None else (ReadOutput(),)
-        self._unmet: tuple[str, ...] | None = None
+        self._persons = persons_rules()
 
-    async def meet(self, agents: Iterable[Blueprint[Any]]) -> None:
-        """Before a run, once: see what MCP servers have that nobody has looked at, if anybody may want it."""
-        wanted = any(one.gear.named or "mcp" in one.spec.groups for one in agents)
-        if self.root is not None and wanted and self._unmet is None:
-            self._unmet = await meet_servers(self.root)
-            for one in self.notes:
-                logging.getLogger(__name__).warning("%s", one)
+    @property
+    def rules(self) -> object:
+        """The state of the file in which the person says what agents may do: another one when it was changed."""
+        return self._persons.state()
+
+    @property
+    def brought(self) -> Equipment:
+        """What files, packages and servers give."""
+        return Equipment()
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What files, packages and servers would bring that is not used, and what to do about it."""
-        brought = self._brought
-        return (*brought.notes, *brought.unagreed, *(self._unmet or ()))
+        """What they would bring that is not used, and what to do about it."""
+        return ()
 
-    @cached_property
-    def _files(self) -> Equipment:
-        """What files and packages give: run once for a house."""
-        return Equipment() if self.root is None else files_in(self.root)
-
-    @property
-    def _brought(self) -> Equipment:
-        """That, and the tools of MCP servers, which are made anew for each run and end with it."""
-        return Equipment() if self.root is None else together((self._files, servers_in(self.root)))
+    async def meet(self, agents: Iterable[Blueprint[Any]]) -> None:
+        """Before a run: see what servers have. Here there are none."""
 
     def cast(self, agents: Mapping[str, Blueprint[Any]]) -> Cast:
         """The agents of a run as the team knows them; the first one has the task."""
         members = tuple((AgentId(name), self.equipped(one)) for name, one in agents.items())
-        house = {tool.name for tool in (*self._house, *self._brought.tools)}.difference(ALWAYS)
+        house = {tool.name for tool in (*self.house, *self.brought.tools)}.difference(ALWAYS)
         works_here = self.root is not None and any(house.intersection(spec.tools) for _, spec in members)
         return Cast(members=members, workspace=str(self.root) if works_here else "")
 
@@ -166,7 +178,7 @@ class Workplace:
 
     def equipped(self, agent: Blueprint[Any]) -> AgentSpec:
         """The agent with its tools by name; `WorldFault` for one that the house does not have."""
-        gear, names = agent.gear, {tool.name for tool in self._house}
+        gear, names = agent.gear, {tool.name for tool in self.house}
         if self.root is None and gear.of_house:
             said = ", ".join((*gear.named, *gear.groups))
             raise WorldFault(f"{agent.name!r} has tools of the house ({said}), which has no workspace. {OPEN}")
@@ -183,68 +195,55 @@ class Workplace:
 
     def _every(self, own: Sequence[Tool[..., Any]]) -> list[ToolExecutor]:
         """All tools that an agent with these of its own can have. Of two with one name, what the program says stays."""
-        return [*own, *self._house, *_others(self._brought, own).tools]
+        names = {one.name for one in own}
+        return [*own, *self.house, *(tool for tool in self.brought.tools if tool.name not in names)]
 
     def specs(self, agent: Blueprint[Any]) -> Sequence[ToolSpec]:
         """What a model is told of the tools of an agent."""
         names = self.equipped(agent).tools
         return [tool.card.spec for tool in self._every(agent.gear.own) if tool.name in names]
 
-    def hands(
+    def hands(self, own: Sequence[Tool[..., Any]], models: Models, terms: HouseTerms) -> AnyHands:
+        """All tools of a run, under the policy and the settings that hold here. What leads a browser is one of the
+        models."""
+        policy = terms.confirmed_by(self.policy(Path("/"), own))
+        return _Own((*own, ReadOutput(terms.find)), policy, terms)
+
+    def policy(
         self,
+        root: Path,
         own: Sequence[Tool[..., Any]],
-        find: FindStep,
-        settings: Settings,
-        *,
-        confirmed: Confirmed,
-        secrets: Sequence[str],
-        models: Models,
-    ) -> AnyHands:
-        """All tools of a run, under the policy and the settings that hold here; `secrets` are left out of what they
-        say. What leads a browser is one of the models."""
-        walls = Walls(self.root, settings.sandbox, web=settings.web) if self.root is not None else None
-        policy = Confirming(self._policy(own, walls), confirmed)
-        if self.root is None:
-            tools: tuple[ToolExecutor, ...] = (*own, ReadOutput(find))
-            return _Own(tools, policy, Redaction(secrets), unattended=settings.non_interactive)
-        more = together((Equipment(tools=tuple(own)), _others(self._brought, own)))
-        return Hands(
-            self.root,
-            policy,
-            find=find,
-            equipment=more,
-            unattended=settings.non_interactive,
-            secrets=secrets,
-            web=settings.web,
-            browser=settings.browser,
-            models=models,
-            walls=walls,
-        )
+        project: Sequence[str] = (),
+        walled: Callable[[], bool] | None = None,
+    ) -> Policy:
+        """What agents with these functions may do below a folder."""
+        names = [one.name for one in own]
+        return policy_for(root, self._persons.of(root), project, own=self._rules, brought=names, walled=walled)
 
     def keep(self, grant: str) -> None:
-        """What the person agrees to for good, in their own file. Without a workspace it holds for the run only."""
-        for rule in grant.splitlines() if self.root is not None else ():
-            persons_rules().add(rule, self.root)
-
-    def _policy(self, own: Sequence[Tool[..., Any]], walls: Walls | None) -> Policy:
-        root, project = self.root or Path("/"), project_rules(self.root) if self.root is not None else ()
-        names = [one.name for one in own]
-        walled = walls.hold if walls is not None else None
-        return policy_for(root, persons_rules().of(root), project, own=self._rules, brought=names, walled=walled)
+        """What the person agrees to for good. Without a workspace it holds for the run only."""
 
 
-def _others(brought: Equipment, own: Sequence[Tool[..., Any]]) -> Equipment:
-    """What is brought, without what a program has a function of that name for."""
-    names = {one.name for one in own}
-    return evolve(brought, tools=tuple(one for one in brought.tools if one.name not in names))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HouseTerms:
+    """Under what tools are called: settings, whose calls are `confirmed`, and `secrets` that are left out of what they
+    say. `find` reads the whole of a long result."""
+
+    find: FindStep
+    settings: Settings
+    confirmed: Confirmed | None
+    secrets: Sequence[str]
+
+    def confirmed_by(self, policy: Policy) -> Policy:
+        """The policy, with a question before each call that is to be confirmed."""
+        return policy if self.confirmed is None else Confirming(policy, self.confirmed)
 
 
 class _Own:
     """The functions of a program alone."""
 
-    def __init__(
-        self, tools: Sequence[ToolExecutor], policy: Policy, redaction: Redaction, *, unattended: bool
-    ) -> None:
+    def __init__(self, tools: Sequence[ToolExecutor], policy: Policy, terms: HouseTerms) -> None:
+        redaction, unattended = Redaction(terms.secrets), terms.settings.non_interactive
         self.specs: Sequence[ToolSpec] = [tool.card.spec for tool in tools]
         self.executors: Sequence[Executor] = [
             ToolPipeline(tool, policy, redaction=redaction, unattended=unattended) for tool in tools
@@ -254,17 +253,11 @@ class _Own:
         """Nothing runs that does not end with its step."""
 
 
-def _folder(workspace: str | Path) -> Path:
-    path = Path(workspace)
-    with suppress(OSError, ValueError):
-        if path.is_dir():
-            return path.resolve()
-    raise WorldFault(f"{str(path)!r} cannot be a workspace: it is no folder. Make it first, or name another one.")
-
-
-def confirmed_of(agents: Mapping[str, Blueprint[Any]], *, house: bool) -> Confirmed:
-    """Whose calls are confirmed: an agent's own word counts, else the house's."""
+def confirmed_of(agents: Mapping[str, Blueprint[Any]], *, house: bool) -> Confirmed | None:
+    """Whose calls are confirmed: an agent's own word counts, else the house's. None when nobody's are."""
     said = {AgentId(name): one.confirms for name, one in agents.items()}
+    if not house and not any(said.values()):
+        return None
 
     def confirmed(agent: AgentId) -> bool:
         own = said.get(agent)

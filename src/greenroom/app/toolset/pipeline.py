@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from greenroom.abilities.protocols.calls import BadSchema, faults
+from greenroom.abilities.protocols.calls import BadSchema, checker
 from greenroom.abilities.tools.commands import NAME as COMMAND
 from greenroom.abilities.tools.read_output import presented
 from greenroom.app.host import Host
@@ -119,6 +119,7 @@ class ToolPipeline:
         self._redaction = redaction
         self._reach = reach
         self._unattended = unattended
+        self._check: Callable[[Data], list[str]] | None = None
 
     def terms(self, world: World, step: Step) -> Terms:
         """What the tool says of itself, and what the policy says of this very call."""
@@ -140,9 +141,10 @@ class ToolPipeline:
             also = f"A yes also lets it run on this machine: {ruled.why}" if runs else ""
             more = (also, found.why if found else "")
             return evolve(own, digest=digest, question="\n".join(filter(None, (own.question, *more))))
-        asked = with_what(targets, given) if ruling.verdict == "ask" else ""
-        question = f"{wish(step)} {ruling.why}".strip() + asked
-        question += of_command(step, targets, question) if ruling.verdict == "ask" else ""
+        question = ""
+        if ruling.verdict == "ask":
+            question = f"{wish(step)} {ruling.why}".strip() + with_what(targets, given)
+            question += of_command(step, targets, question)
         return evolve(
             own,
             verdict=ruling.verdict,
@@ -159,7 +161,8 @@ class ToolPipeline:
         if self._unattended and terms is not None and terms.words and terms.rule == DECIDE:
             return Outcome(result={"output": DECIDE, "by": "default"})
         given = bench.step.work.instruction_content or {}
-        wrong = self._misfit(given)
+        # What has a digest was looked at when its terms were, and has not changed since.
+        wrong = "" if terms is not None and terms.digest else self._misfit(given)
         try:
             outcome = _failed(wrong) if wrong else await self._called(self._redaction.bench(bench))
         except Exception as error:
@@ -192,12 +195,14 @@ class ToolPipeline:
             telling.cancel()
 
     async def _called(self, bench: Bench) -> Outcome:
-        limit = self.card.seconds or None
+        limit = self.card.seconds
         try:
+            if not limit:
+                return await self._tool.run(bench)
             async with asyncio.timeout(limit):
                 return await self._tool.run(bench)
         except TimeoutError as late:
-            if limit is None:
+            if not limit:
                 raise
             left = "and cannot be stopped: it may go on, and nobody waits for it any more."
             how = left if was_left(late) else "and was stopped."
@@ -211,7 +216,9 @@ class ToolPipeline:
     def _misfit(self, given: Data) -> str:
         """Why it cannot be called with this; empty when it can."""
         try:
-            wrong = faults(self.card.spec.parameters, given)
+            if self._check is None:
+                self._check = checker(self.card.spec.parameters)
+            wrong = self._check(given)
         except BadSchema as error:
             return f"{self.name} cannot be called: its own schema is none ({error}). Tell the person."
         if wrong:

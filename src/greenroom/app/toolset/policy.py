@@ -55,6 +55,14 @@ class RulesFile:
         self.path = path
         self._own = own
 
+    def state(self) -> tuple[int, ...]:
+        """Another one after every change of the file; empty where there is none."""
+        try:
+            found = self.path.stat()
+        except OSError:
+            return ()
+        return found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode
+
     def of(self, workspace: Path) -> tuple[str, ...]:
         """The rules that hold in a workspace."""
         rules = self.listed()

@@ -22,7 +22,7 @@ from greenroom.core.state.step import SIDE_EFFECTS
 from greenroom.core.state.world import World
 
 if TYPE_CHECKING:
-    from greenroom.app.agents import Agents
+    from greenroom.app.agents.finding import Agents
 
 SERVERS: Final = "mcp__"  # how the names of tools begin that MCP servers have
 WRITING: Final = frozenset({"edit", "command"})

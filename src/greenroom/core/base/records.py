@@ -30,7 +30,7 @@ encode: Final = Encoder(enc_hook=as_dict).encode
 """A record, or what strangers gave us, as JSON."""
 
 
-class Record(Struct, frozen=True, omit_defaults=True):
+class Record(Struct, frozen=True, omit_defaults=True, gc=False):
     """What all records are. Fields that have their default take no room when they are written."""
 
 

@@ -213,10 +213,13 @@ class Log(Protocol):
         """Wait for the answer to an intent."""
         ...
 
-    async def acquire(self, stream: str, owner: str, *, force: bool = False) -> Lease | Held:
+    async def acquire(
+        self, stream: str, owner: str, *, force: bool = False, made_at: int | None = None
+    ) -> Lease | Held:
         """Become the owner, or hear who is: whoever owns it and lives keeps it, even from a second try of its own.
 
-        With `force` it is taken all the same: the next append with the older lease is refused.
+        With `force` it is taken all the same: the next append with the older lease is refused. With `made_at` the
+        stream is made first if it is not there: its first lease has epoch 1.
         """
         ...
 

@@ -53,6 +53,11 @@ class Bus:
         self._watching.append(listener)
         return lambda: self._watching.remove(listener) if listener in self._watching else None
 
+    def close(self) -> None:
+        """Tell nobody any more."""
+        for listeners in (self._listeners, self._worried, self._watching):
+            listeners.clear()
+
     def show(self, step: Step, event: Live) -> None:
         """Show a piece of a reply, or of what a tool prints, to those who watch. One that raises harms nobody else."""
         for listener in tuple(self._watching):

@@ -38,7 +38,8 @@ Foresee = Callable[[World, Sequence[Event]], Iterable[tuple[Intent, str]]]
 """What is sure to be asked for next, and by whom: decided in the same commit, which saves one."""
 
 
-def _nothing(_: World, __: Sequence[Event]) -> Iterable[tuple[Intent, str]]:
+def foresee_nothing(_: World, __: Sequence[Event]) -> Iterable[tuple[Intent, str]]:
+    """Each intent waits until it is asked for."""
     return ()
 
 
@@ -48,6 +49,7 @@ class _Request:
     by: str
     answer: asyncio.Future[Verdicts]
     inbox_id: str | None = None
+    whole: bool = False
     verdicts: Verdicts = field(default_factory=list)
     bug: Exception | None = None
 
@@ -73,6 +75,15 @@ class _Batch:
         self.events += decided.events
         self.encoded += encoded
         self.world = decided.world
+
+    def mark(self) -> tuple[World, int, int, int]:
+        """Where it stands now, for `rewind`."""
+        return self.world, len(self.events), len(self.archived), len(self.rows)
+
+    def rewind(self, mark: tuple[World, int, int, int]) -> None:
+        """Forget what was added since."""
+        self.world, events, archived, rows = mark
+        del self.events[events:], self.encoded[events:], self.archived[archived:], self.rows[rows:]
 
 
 class Synchroniser:
@@ -104,24 +115,28 @@ class Synchroniser:
         self._batches = 0
         self._told: object = None
         self._waiting: list[_Request] = []
-        self._wake = asyncio.Event()
-        self.foresee: Foresee = _nothing
+        self._is_open = False
+        self.foresee: Foresee = foresee_nothing
         self.stopped: WorldFault | None = None
         self._writer: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to write."""
-        self._writer = asyncio.create_task(self._write(), name=f"writer {self._lease.stream}")
+        """Take requests from now on."""
+        self._is_open = True
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is being written, and nothing waits to be."""
+        return not self._waiting
 
     async def close(self) -> None:
         """Finish what was asked for, then stop."""
-        writer, self._writer = self._writer, None
-        if writer is None:
-            return
+        self._is_open = False
         while self._waiting and self.stopped is None and self.bus.trouble is None:
             await self._settled([request.answer for request in self._waiting])
-        writer.cancel()
-        await asyncio.gather(writer, return_exceptions=True)
+        if self._writer is not None:
+            self._writer.cancel()
+            await asyncio.gather(self._writer, return_exceptions=True)
         self._refuse(self._waiting, StaleOwner(f"Team {self._lease.stream!r} is closed here."))
 
     async def _settled(self, answers: Sequence[asyncio.Future[Verdicts]]) -> None:
@@ -141,6 +156,10 @@ class Synchroniser:
         """Ask for changes; see the port."""
         return self._ask(_Request(intents, by, asyncio.get_running_loop().create_future()))
 
+    def submit_whole(self, *intents: Intent, by: str) -> Awaitable[Sequence[Rejected | None]]:
+        """Ask for all of these or none: after the first refusal nothing more is decided, and nothing happens."""
+        return self._ask(_Request(intents, by, asyncio.get_running_loop().create_future(), whole=True))
+
     async def take(self, inbox_id: str, intent: Intent | Rejected, by: str) -> Rejected | None:
         """Decide an intent from the inbox: its events, its answer and its taking are one transaction."""
         intents = () if isinstance(intent, Rejected) else (intent,)
@@ -152,28 +171,26 @@ class Synchroniser:
     def _ask(self, request: _Request) -> Awaitable[Verdicts]:
         if self.stopped is not None:
             raise self.stopped
-        if self._writer is None:
+        if not self._is_open:
             raise StaleOwner(f"Team {self._lease.stream!r} is closed here.")
         self._waiting.append(request)
-        self._wake.set()
+        if self._writer is None:
+            self._writer = asyncio.create_task(self._write())
         # A caller that is cancelled while it waits only stops listening: the request will be decided all the same.
         return request.answer
 
     async def _write(self) -> None:
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
+        """Write until nothing waits. Requests that come in the same turn of the loop share a commit."""
+        try:
             while self._waiting:
-                requests = self._waiting[:MAX_BATCH]
-                try:
-                    await self._commit(requests)
-                except WorldFault as error:
-                    self._stop(error)
-                    return
-                except Exception as error:
-                    logging.getLogger(__name__).exception("The writer of %s broke", self._lease.stream)
-                    self._stop(WorldFault(f"The writer of team {self._lease.stream!r} broke: {error!r}"))
-                    return
+                await self._commit(self._waiting[:MAX_BATCH])
+        except WorldFault as error:
+            self._stop(error)
+        except Exception as error:
+            logging.getLogger(__name__).exception("The writer of %s broke", self._lease.stream)
+            self._stop(WorldFault(f"The writer of team {self._lease.stream!r} broke: {error!r}"))
+        finally:
+            self._writer = None
 
     def _stop(self, why: WorldFault) -> None:
         """Write nothing more, and see that everybody hears of it."""
@@ -192,7 +209,10 @@ class Synchroniser:
         self._now = max(self._now, self._clock.now())
         batch = _Batch(world=self.world)
         for request in requests:
+            mark = batch.mark() if request.whole else None
             self._decide(batch, request)
+            if mark is not None and (request.bug is not None or request.verdicts[-1] is not None):
+                batch.rewind(mark)
         if batch.events:
             self._foreseen(batch)
         if batch.events or batch.taken:
@@ -225,6 +245,8 @@ class Synchroniser:
                 request.bug = Bug(f"{type(intent).__name__} could not be done: {error!r}")
                 break
             request.verdicts.append(decided if isinstance(decided, Rejected) else None)
+            if request.whole and isinstance(decided, Rejected):
+                break
         if request.inbox_id is not None:
             refused = request.verdicts[0] if request.verdicts else Rejected(code="bug", why=str(request.bug))
             batch.taken.append(TakenIntent(intent_id=request.inbox_id, outcome=encode_outcome(refused)))

@@ -157,8 +157,7 @@ class AppendsConformance(StoreCase):
         task = asyncio.create_task(log.append(batch(lease, 0, 3)))
         await asyncio.sleep(0)
         task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await asyncio.wait([task])  # a store that takes no time was done before
         await log.put(STREAM, intent("barrier"))  # whatever was on its way has arrived
         version = (await log.head(STREAM)).version
         assert version in {0, 3}

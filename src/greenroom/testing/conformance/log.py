@@ -124,6 +124,14 @@ class InboxConformance(StoreCase):
 class LeaseConformance(StoreCase):
     """One owner at a time."""
 
+    async def test_a_new_stream_is_made_and_owned_at_once(self, log: Store) -> None:
+        """Whoever finds one there does not get its first lease."""
+        first = Lease(stream="new", owner="me", epoch=1)
+        assert await log.acquire("new", "me", made_at=5) == first
+        assert ("new", 5) in [(one.stream, one.created_at) for one in await log.streams()]
+        await log.release(first)
+        assert await log.acquire("new", "me", made_at=6) == Lease(stream="new", owner="me", epoch=2)
+
     async def test_a_free_stream_is_acquired(self, log: Store) -> None:
         assert await log.holder(STREAM) is None
         assert await log.acquire(STREAM, "me") == Lease(stream=STREAM, owner="me", epoch=1)

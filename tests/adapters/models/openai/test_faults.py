@@ -133,7 +133,9 @@ async def test_the_provider_is_heard_in_its_own_words(name: str, words: str) -> 
 
 
 async def test_a_key_that_a_provider_repeats_is_not_shown() -> None:
-    failed = Faults("fake:m", "http://x", ["sk-very-secret"]).complained({"error": {"message": "bad: sk-very-secret"}})
+    failed = Faults("fake:m", "http://x", lambda: ["sk-very-secret"]).complained(
+        {"error": {"message": "bad: sk-very-secret"}}
+    )
     assert "sk-very-secret" not in failed.why + failed.said
 
 
@@ -231,9 +233,9 @@ def test_waiting_is_told_apart_from_paying(status: int, error: dict[str, object]
 
 def test_a_secret_is_taken_out_before_the_words_are_cut() -> None:
     secret = "sk-very-secret"
-    failed = Faults("fake:m", "http://x", [secret]).complained({"error": {"message": "x" * 390 + " " + secret}})
+    failed = Faults("fake:m", "http://x", lambda: [secret]).complained({"error": {"message": "x" * 390 + " " + secret}})
     assert "sk-very" not in failed.why
-    assert "sk-very" not in Faults("f", "http://x", [secret]).answered(500, {}, f"no {secret}".encode()).why
+    assert "sk-very" not in Faults("f", "http://x", lambda: [secret]).answered(500, {}, f"no {secret}".encode()).why
 
 
 DEEP = b"[" * 30_000

@@ -86,7 +86,7 @@ class Cast:
         self._reader = reader
         self._solo = solo
         self._project = project
-        self._kept: OrderedDict[tuple[int, _Place], Role] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str, _Place], Role] = OrderedDict()
 
     def role(self, world: World, step: Step, card: ModelCard, chosen: frozenset[str] | None = None) -> Role:
         """Who speaks in this step, with a model of this `card`. Of its tools it has the `chosen` ones, if any are."""
@@ -102,9 +102,10 @@ class Cast:
             chosen=chosen,
             others=tuple(_other(world, name) for name in _reachable(spec, step, task)),
         )
-        found = self._kept.get((id(spec), place))
-        if found is None or found.source is not spec:
-            found = self._kept[(id(spec), place)] = self._made(spec, place)
+        key = (spec.name, spec.version, place)
+        found = self._kept.get(key)
+        if found is None or (found.source is not spec and found.source != spec):
+            found = self._kept[key] = self._made(spec, place)
             if len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
         return found

@@ -60,8 +60,8 @@ class Circles:
     @property
     def found(self) -> Circle | None:
         """What it does again and again; None when it gets on."""
-        calls = list(self._calls)
-        if len(calls) >= SAME and len(set(calls[-SAME:])) == 1:
+        calls = list(self._calls) if len(self._calls) >= SAME else []
+        if calls and len(set(calls[-SAME:])) == 1:
             return "same_call"
         if self._fails_the_same:
             return "same_failure"

@@ -155,26 +155,30 @@ class Transcript:
 
 
 class Transcripts:
-    """The transcripts of all threads. A cache: everything in it can be read again."""
+    """The transcripts of all threads by team. A cache: everything in it can be read again."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[TeamId, ThreadId], Transcript] = OrderedDict()
+        self._kept: dict[TeamId, OrderedDict[ThreadId, Transcript]] = {}
 
     def of(
-        self, team: TeamId, name: ThreadId, history: Sequence[Step], *, native: bool = True, language: str = ""
+        self, team: TeamId, thread: ThreadId, history: Sequence[Step], *, native: bool = True, language: str = ""
     ) -> Transcript:
         """The thread's transcript, up to now. A skill may serve several teams, whose threads are called alike."""
-        thread = (team, name)
-        found = self._kept.get(thread)
+        kept = self._kept.setdefault(team, OrderedDict())
+        found = kept.get(thread)
         alike = found is not None and (found.native, found.language) == (native, language)
         if found is None or not alike or not found.fits(history):
-            found = self._kept[thread] = Transcript(native=native, language=language)
-            if len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
+            found = kept[thread] = Transcript(native=native, language=language)
+            if len(kept) > KEPT:
+                kept.popitem(last=False)
         else:
-            self._kept.move_to_end(thread)
+            kept.move_to_end(thread)
         found.follow(history)
         return found
+
+    def forget(self, team: TeamId) -> None:
+        """The team is closed here."""
+        self._kept.pop(team, None)
 
 
 def told(step: Step, *, native: bool = True, language: str = "") -> list[ChatMessage]:

@@ -227,18 +227,25 @@ class Faults:
     """Makes faults for one endpoint. None of its `secrets` ever appears in one."""
 
     def __init__(
-        self, who: str, url: str, secrets: Iterable[str] = (), *, idle: float = 0.0, longest: float = 0.0
+        self,
+        who: str,
+        url: str,
+        secrets: Callable[[], Iterable[str]] = tuple,
+        *,
+        idle: float = 0.0,
+        longest: float = 0.0,
     ) -> None:
         self._who = who
         self._url = url
-        self._secrets = [one for one in secrets if len(one) >= SHORTEST_SECRET]
+        self._secrets = secrets
         self._idle = idle
         self._longest = longest
 
     def masked(self, text: str) -> str:
         """The text without our secrets: some providers repeat what they were sent."""
-        for secret in self._secrets:
-            text = text.replace(secret, "****")
+        for secret in self._secrets():
+            if len(secret) >= SHORTEST_SECRET:
+                text = text.replace(secret, "****")
         return text
 
     def fault(

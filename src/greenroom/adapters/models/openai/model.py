@@ -6,7 +6,7 @@ import asyncio
 import io
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple, Self, cast
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -65,7 +65,7 @@ class Endpoint:
                 connector=aiohttp.TCPConnector(
                     limit=self._connections, limit_per_host=0, keepalive_timeout=KEEP, ttl_dns_cache=300
                 ),
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT, sock_read=self.idle),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT),
                 headers=self._headers,
                 trust_env=not self.local,
                 auto_decompress=True,
@@ -88,8 +88,9 @@ class Endpoint:
 
     async def models(self) -> list[str]:
         """The models that the endpoint says it has."""
+        limit = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT, sock_read=self.idle)
         async with self.session().get(
-            below(self.base_url, "models"), headers=self._authorization(), allow_redirects=False
+            below(self.base_url, "models"), headers=self._authorization(), allow_redirects=False, timeout=limit
         ) as response:
             body: object = await response.json(content_type=None)
         items = body.get("data") if isinstance(body, dict) else body
@@ -274,6 +275,44 @@ BYTES_PER_TOKEN: Final = 6
 """Where fewer tokens were counted than this makes of a request, it is worth looking whether all of it was read."""
 
 
+class Deadline:
+    """Ends what is done in it with `TimeoutError` when it takes longer than `longest`, and with `ServerTimeoutError`
+    when nothing is `heard` for `idle` seconds. One timer for a whole answer: aiohttp's own is set anew by each piece.
+    """
+
+    def __init__(self, longest: float, idle: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.current_task()
+        self._cancelling = self._task.cancelling() if self._task is not None else 0
+        self._idle = idle
+        self._heard = self._loop.time()
+        self._end = self._heard + longest
+        self._error: Exception | None = None
+        self._timer = self._loop.call_later(min(longest, idle), self._look)
+
+    def heard(self) -> None:
+        """Something has come."""
+        self._heard = self._loop.time()
+
+    def _look(self) -> None:
+        now, silent = self._loop.time(), self._heard + self._idle
+        if now < min(self._end, silent):
+            self._timer = self._loop.call_at(min(self._end, silent), self._look)
+        elif self._task is not None:
+            self._error = aiohttp.ServerTimeoutError() if silent <= self._end else TimeoutError()
+            self._task.cancel()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, _: object, error: BaseException | None, __: object) -> None:
+        self._timer.cancel()
+        if self._error is not None and self._task is not None:
+            ours = self._task.uncancel() <= self._cancelling
+            if ours and isinstance(error, asyncio.CancelledError):
+                raise self._error from error
+
+
 def unpriced(_: int, __: int) -> int | None:
     """Nobody knows."""
     return None
@@ -303,7 +342,7 @@ class OpenAICompatible:
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Ask, and read the answer as it comes."""
         endpoint = self._endpoint
-        faults = Faults(self.name, endpoint.address, endpoint.secrets(), idle=endpoint.idle, longest=self._longest)
+        faults = Faults(self.name, endpoint.address, endpoint.secrets, idle=endpoint.idle, longest=self._longest)
         reading = Reading(endpoint.provider, request.max_output * CHARS_PER_TOKEN + 4096)
         try:
             async with Listening(self._asked(request, reading, faults)) as events:
@@ -314,9 +353,10 @@ class OpenAICompatible:
 
     async def _asked(self, request: ModelRequest, reading: Reading, faults: Faults) -> AsyncIterator[ModelEvent]:
         sent = self._encoding.body(request)
-        async with asyncio.timeout(self._longest), self._endpoint.post(sent) as response:
+        async with Deadline(self._longest, self._endpoint.idle) as deadline, self._endpoint.post(sent) as response:
             body = Body(reading, faults, response.status, response.headers)
             async for piece in response.content.iter_any():
+                deadline.heard()
                 for event in body.feed(piece):
                     yield event
                 if body.over:

@@ -310,6 +310,7 @@ def _overlap(text: str, tag: str) -> int:
 
 
 REASONING: Final = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
+THOUGHTS: Final = frozenset((*REASONING, "reasoning_details"))
 """The names under which thoughts come; whoever sends several says the same thing under each."""
 
 MOST_CALLS: Final = 128
@@ -419,7 +420,8 @@ class Reading:
             self.begun = True
 
     def _message(self, message: Mapping[str, object]) -> Iterator[ModelEvent]:
-        yield from self._reasoning(message)
+        if not THOUGHTS.isdisjoint(message):
+            yield from self._reasoning(message)
         content = message.get("content")
         if isinstance(content, str):
             yield from self._content(content)

@@ -325,7 +325,7 @@ class VendorFaults:
     def __init__(self, name: str, vendor: Vendor, secret: str, *, longest: float) -> None:
         self._name = name
         self._vendor = vendor
-        self._faults = Faults(name, vendor.address, (secret,), idle=vendor.idle, longest=longest)
+        self._faults = Faults(name, vendor.address, lambda: (secret,), idle=vendor.idle, longest=longest)
 
     def fault(self, kind: FaultKind, said: str = "") -> Failed:
         """A fault of this kind, in one sentence."""

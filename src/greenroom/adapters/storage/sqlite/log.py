@@ -245,8 +245,9 @@ class Poller:
             while self._watch.busy:
                 now = await self._readers.run(self._version)
                 if now != seen:
+                    # Of what others append those who look at an inbox want to know nothing.
+                    self._watch.wake_all(inboxes=seen is None or now[1:] != seen[1:])
                     seen = now
-                    self._watch.wake_all()
                 await asyncio.sleep(self._every)
         except WorldFault:
             self._watch.wake_all()  # each listener looks for itself and hears of it
@@ -257,7 +258,8 @@ class Poller:
         if isinstance(self._db, Frozen):
             self.close_connection()
             return tuple(stamp for file in files_of(self._path) for stamp in stamps(file))
-        return (int(self._db.execute("PRAGMA data_version").fetchone()[0]),)
+        (version,) = self._db.execute("PRAGMA data_version").fetchone()
+        return (int(version), *(self._db.execute("SELECT max(seq) FROM inbox").fetchone()))
 
 
 def files_of(path: Path) -> tuple[Path, Path]:
@@ -459,8 +461,10 @@ class SqliteLog:
 
     # -------------------------------------------------------------------------------------------- lease
 
-    async def acquire(self, stream: str, owner: str, *, force: bool = False) -> Lease | Held:
-        acquire = statements.Acquire(self._leases, stream, owner, force=force)
+    async def acquire(
+        self, stream: str, owner: str, *, force: bool = False, made_at: int | None = None
+    ) -> Lease | Held:
+        acquire = statements.Acquire(self._leases, stream, owner, force=force, made_at=made_at)
         answer = self._writing.change(acquire, undo=acquire.undo)
         try:
             return await asyncio.shield(answer)

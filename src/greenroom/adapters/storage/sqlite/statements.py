@@ -89,13 +89,16 @@ class Locking:
 class Acquire(Locking):
     """Lock the stream and raise its epoch: both inside one transaction, so that two who want it come one by one."""
 
-    def __init__(self, leases: Leases, stream: str, owner: str, *, force: bool) -> None:
+    def __init__(self, leases: Leases, stream: str, owner: str, *, force: bool, made_at: int | None = None) -> None:
         super().__init__(leases, stream)
         self._owner = owner
         self._force = force
+        self._made_at = made_at
 
     def __call__(self, db: sqlite3.Connection) -> Answer[Lease | Held]:
         """Become the owner, or say who is."""
+        if self._made_at is not None:
+            create(db, self.stream, self._made_at)
         number = stream_id(db, self.stream)
         epoch, before = db.execute("SELECT epoch, owner FROM streams WHERE id = ?", (number,)).fetchone()
         held = self.leases.mine(self.stream)  # also by this very owner: two of its tasks may want it

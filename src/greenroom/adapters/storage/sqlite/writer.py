@@ -416,7 +416,7 @@ Job = Appending | Task[object]
 
 GROUP: Final = 1024
 
-LULL: Final = 0.002
+LULL: Final = 0.01
 """Seconds without work after which the writer tidies up."""
 
 TIDY_EVERY: Final = 0.01

@@ -1,0 +1,92 @@
+"""What the benchmarks of models and of the library share: the same requests in bare aiohttp, and what is read off."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import aiohttp
+from msgspec import json
+
+from greenroom.core.base.records import Data
+
+PROMPT: Final = "What is 1 + 1? Use the tool."
+SCHEMA: Final = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+    "required": ["a", "b"],
+}
+TOOL: Final = {"type": "function", "function": {"name": "add", "description": "Add.", "parameters": SCHEMA}}
+SYSTEM: Final[Data] = {"role": "system", "content": "You add."}
+
+
+@asynccontextmanager
+async def open_session() -> AsyncIterator[aiohttp.ClientSession]:
+    """A client without a limit of connections."""
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+        yield session
+
+
+async def call(
+    session: aiohttp.ClientSession, url: str, messages: Sequence[Data], tools: bool = True
+) -> dict[str, Any]:
+    """One streamed model call; returns the assistant's message."""
+    told = {"tools": [TOOL]} if tools else {}
+    body = json.encode({"model": "fake", "messages": messages, **told, "stream": True, "max_tokens": 4096})
+    headers = {"Content-Type": "application/json"}
+    async with session.post(f"{url}/chat/completions", data=body, headers=headers) as response:
+        chunks = [json.decode(line[6:]) async for line in response.content if line.startswith(b"data: {")]
+    deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
+    calls = [call for delta in deltas for call in delta.get("tool_calls") or ()]
+    if not calls:
+        return {"role": "assistant", "content": "".join(delta.get("content") or "" for delta in deltas)}
+    function = {"name": "add", "arguments": "".join(each["function"].get("arguments", "") for each in calls)}
+    return {"role": "assistant", "tool_calls": [{"id": calls[0]["id"], "type": "function", "function": function}]}
+
+
+async def converse(session: aiohttp.ClientSession, url: str, marks: list[float] | None = None) -> None:
+    """Ask, add what the model wants added, and ask again until it answers; `marks` gets the CPU time of each round."""
+    messages: list[Data] = [SYSTEM, {"role": "user", "content": PROMPT}]
+    while True:
+        said = await call(session, url, messages)
+        if marks is not None:
+            marks.append(time.process_time())
+        messages.append(said)
+        if "tool_calls" not in said:
+            return
+        asked = said["tool_calls"][0]
+        numbers = json.decode(asked["function"]["arguments"])
+        messages.append({"role": "tool", "tool_call_id": asked["id"], "content": str(sum(numbers.values()))})
+
+
+def late_round(marks: Sequence[float], rounds: int) -> float:
+    """Milliseconds of a round near the end of a conversation, from the CPU times at which its rounds ended."""
+    gaps = [(after - before) * 1000 for before, after in pairwise(marks)]
+    return median(gaps[rounds - 20 : rounds - 1])
+
+
+def written_bytes() -> int:
+    """Bytes that this process has written to files; 0 where the system does not count them."""
+    counted = Path("/proc/self/io")
+    if not counted.exists():
+        return 0
+    return int(counted.read_text(encoding="ascii").split("wchar: ")[1].split()[0])
+
+
+def import_seconds(code: str) -> float:
+    """Seconds that `code` takes in a new process, without what Python takes itself."""
+
+    def measure(code: str) -> float:
+        begin = time.perf_counter()
+        subprocess.run([sys.executable, "-c", code], check=True)
+        return time.perf_counter() - begin
+
+    bare = min(measure("pass") for _ in range(5))
+    return min(measure(code) for _ in range(5)) - bare
