@@ -21,13 +21,13 @@ from greenroom.app.runtime import Runtime
 from greenroom.app.settings.schema import Caps
 from greenroom.cli.context import Invocation, Stop
 from greenroom.cli.exit_codes import Exit
+from greenroom.cli.interactive import chat as conversing
+from greenroom.cli.interactive.chat import Conversation
 from greenroom.cli.render.output import Console, Output
 from greenroom.cli.render.progress import Progress
 from greenroom.cli.resources import Resources
-from greenroom.cli.runs import chat as conversing
-from greenroom.cli.runs.chat import Conversation
-from greenroom.cli.runs.start import Begun
 from greenroom.cli.setup import Setup
+from greenroom.cli.start import RunPlan
 from greenroom.core.ports.executor import Abilities, Bench, Outcome
 from greenroom.core.ports.model import ToolCall, ToolSpec
 from greenroom.core.state.spec import AgentSpec
@@ -69,7 +69,7 @@ class Held:
     def with_(self, person: Person) -> Conversation:
         """The conversation with this person."""
         who = cast(AgentSpec(name="assistant", tools=("look",)))
-        begun = Begun(cast=who, caps=Caps(cost=None), language="", replayed=False)
+        begun = RunPlan(cast=who, caps=Caps(cost=None), language="", replayed=False)
         chat = Chat(self.cli.runtime, agent=who.first)
         return Conversation(self.cli, chat, person, (builtin, shell), begun)
 

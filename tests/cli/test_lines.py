@@ -4,7 +4,7 @@ import asyncio
 import os
 
 from greenroom.app.conversation.people import Woken, Written
-from greenroom.cli.render.lines import PlainLines
+from greenroom.cli.interactive.lines import PlainLines
 
 
 async def test_news_between_two_lines_of_a_text_take_nothing_away_from_it() -> None:

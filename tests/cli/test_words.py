@@ -6,7 +6,7 @@ import pytest
 from greenroom.app.runtime import Told
 from greenroom.cli.errors import line
 from greenroom.cli.render.output import event_fields
-from greenroom.cli.render.team import Teller
+from greenroom.cli.render.team import TeamHistory
 from greenroom.cli.render.words import say
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.ids import AgentId, ArtifactId, BudgetId, MemoryId, StepId, TaskId, TeamId, ThreadId, TimerId
@@ -25,8 +25,8 @@ from greenroom.core.state.world import NOWHERE
 
 
 def test_a_run_is_told_in_sentences(story: list[Told]) -> None:
-    teller = Teller()
-    told = [teller.tell(one) for one in story]
+    history = TeamHistory()
+    told = [history.add(one) for one in story]
     sentences = [f"{one.said.who} {one.said.mark} {one.said.text}" for one in told if one.said.story]
     for sentence in (
         "maya  joins as lead",
@@ -44,31 +44,31 @@ def test_a_run_is_told_in_sentences(story: list[Told]) -> None:
 
 
 def test_every_event_of_a_run_can_be_told(story: list[Told]) -> None:
-    teller = Teller()
+    history = TeamHistory()
     for one in story:
-        line_ = teller.tell(one)
+        line_ = history.add(one)
         assert line_.type == type(one.event).__name__
         assert line_.said.text or line_.said.plain
-    assert teller.version == story[-1].version
-    assert teller.messages == 5
+    assert history.version == story[-1].version
+    assert history.messages_sent == 5
 
 
 def test_what_agents_spent_adds_up(story: list[Told]) -> None:
-    teller = Teller()
+    history = TeamHistory()
     for one in story:
-        teller.tell(one)
-    assert teller.spent[AgentId("ben")].tokens == 400
-    assert teller.total().tokens == sum(one.tokens for one in teller.spent.values()) == 1050
-    assert not teller.at_most
+        history.add(one)
+    assert history.spent[AgentId("ben")].tokens == 400
+    assert history.total().tokens == sum(one.tokens for one in history.spent.values()) == 1050
+    assert not history.at_most
 
 
 def test_what_an_interrupted_call_had_reserved_is_an_upper_bound() -> None:
-    teller = Teller()
+    history = TeamHistory()
     for number, spent in enumerate((Amounts(steps=1), Amounts(tokens=500))):
         cut = StepInterrupted(at=1, step_id=StepId("ann#1"), attempt=number + 1, why="killed", spent=spent)
-        teller._count(cut)
-        assert teller.at_most == bool(spent.tokens)
-    assert teller.total().tokens == 500
+        history._count(cut)
+        assert history.at_most == bool(spent.tokens)
+    assert history.total().tokens == 500
 
 
 AT = 1

@@ -3,7 +3,7 @@
 import pytest
 
 from greenroom.app.runtime import Told
-from greenroom.cli.render.team import Teller
+from greenroom.cli.render.team import TeamHistory
 from greenroom.cli.render.words import STOPPED, Way, reason, say, still
 from greenroom.core.base.ids import AgentId, BudgetId, StepId, TaskId, TimerId
 from greenroom.core.state.agent import AgentRemoved
@@ -17,8 +17,8 @@ from greenroom.core.state.world import NOWHERE
 
 
 def test_a_run_is_told_in_chinese_sentences(story: list[Told]) -> None:
-    english, chinese = Teller(), Teller(language="zh")
-    pairs = [(english.tell(one).said, chinese.tell(one).said) for one in story]
+    english, chinese = TeamHistory(), TeamHistory(language="zh")
+    pairs = [(english.add(one).said, chinese.add(one).said) for one in story]
     assert all((one.who, one.mark, one.story) == (other.who, other.mark, other.story) for one, other in pairs)
     sentences = [f"{one.who} {one.mark} {one.text}" for _, one in pairs if one.story]
     for sentence in (

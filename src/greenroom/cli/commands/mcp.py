@@ -31,8 +31,8 @@ from greenroom.app.settings.schema import Settings
 from greenroom.app.trust import own_ledger
 from greenroom.cli.context import Invocation, command, refused
 from greenroom.cli.exit_codes import Exit
+from greenroom.cli.interactive.questions import confirm
 from greenroom.cli.render.output import Column, Fitted, harmless, row
-from greenroom.cli.render.questions import confirm
 from greenroom.cli.render.words import shorten
 from greenroom.core.base.errors import WorldFault
 

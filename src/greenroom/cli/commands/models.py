@@ -16,7 +16,7 @@ from greenroom.cli.exit_codes import Exit
 from greenroom.cli.options import RunOptions
 from greenroom.cli.render.output import Column, Fitted, row
 from greenroom.cli.render.team import MILLION, dollars
-from greenroom.cli.runs.start import bounds, refuse_unpriced
+from greenroom.cli.start import describe_caps, refuse_unpriced
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.model import Model, Usage
 
@@ -171,7 +171,7 @@ async def eval_live(
     refuse_unpriced(provisions.named(name), caps)
     cli.out.begin(model=name)
     cli.out.expect("verdicts")
-    cli.progress.note(f"{name} · {len(tasks)} tasks · {bounds(caps)}", style="dim")
+    cli.progress.note(f"{name} · {len(tasks)} tasks · {describe_caps(caps)}", style="dim")
     verdicts: list[Verdict] = []
     async for verdict in play(provisions, name, caps.limits, tasks):
         verdicts.append(verdict)

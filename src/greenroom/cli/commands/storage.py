@@ -18,9 +18,9 @@ from greenroom.app.jobs.verdict import one_line
 from greenroom.app.lookup import find, has_store
 from greenroom.cli.context import Invocation, command, refused
 from greenroom.cli.exit_codes import Exit
+from greenroom.cli.interactive.questions import confirm
 from greenroom.cli.options import DoNotAsk, Id
 from greenroom.cli.render.output import Column, Fitted, row
-from greenroom.cli.render.questions import confirm
 from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.workspace import Clashes, WorkspaceFault
 from greenroom.core.ports.worktrees import Standing

@@ -16,8 +16,8 @@ from greenroom.app.toolset.by_hand import called_by_hand, found_by_hand
 from greenroom.cli.context import Invocation, command, invoke, refused
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.options import STDIN, from_stdin
+from greenroom.cli.render.conversation import RunView
 from greenroom.cli.render.output import Column, Fitted, harmless, row
-from greenroom.cli.render.talk import Talk
 from greenroom.cli.render.words import shorten
 from greenroom.cli.toolset import toolbox_of
 from greenroom.core.base.records import Data
@@ -100,16 +100,16 @@ async def _call(cli: Invocation, name: str, given: Sequence[str], whole: str) ->
     arguments = _object(whole) if whole else dict(_argument(name, known, text) for text in given)
     team = await found_by_hand(cli.runtime, root, name, arguments)
     cli.out.begin(team=team, tool=name)
-    talk = Talk(cli.setup, cli.out)
+    view = RunView(cli.setup, cli.out)
     host = await cli.runtime.start(team)
-    host.listen_trouble(talk.trouble)
-    host.watch(talk.piece)
-    watch_steps(host, talk.began, lambda _: None)
+    host.listen_trouble(view.trouble)
+    host.watch(view.piece)
+    watch_steps(host, view.began, lambda _: None)
     try:
         step = await called_by_hand(cli.runtime, team)
     finally:
-        talk.end()
-    return _result(replace(cli, progress=talk), step)
+        view.end()
+    return _result(replace(cli, progress=view), step)
 
 
 def _result(cli: Invocation, step: Step) -> Exit:

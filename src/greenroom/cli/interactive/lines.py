@@ -14,8 +14,8 @@ from typing import Final, TextIO
 
 from greenroom.app.conversation.people import Gone, Nobody, Person, Read, Stopped, Woken, Written
 from greenroom.app.conversation.typed import unfinished
+from greenroom.cli.interactive.questions import forget_typed, yes_or_no
 from greenroom.cli.render.output import Output
-from greenroom.cli.render.questions import forget_typed, yes_or_no
 from greenroom.core.base.errors import Refused, Rejected
 from greenroom.core.base.text import seen
 
@@ -148,7 +148,7 @@ def typist(out: Output, aids: Aids, first: str = "") -> Iterator[Person]:
         elif os.environ.get("TERM") == "dumb":
             yield PlainLines(terminal.fileno(), attended=True)
         else:
-            from greenroom.cli.render.editor import Prompt
+            from greenroom.cli.interactive.editor import Prompt
 
             yield Prompt(terminal, _screen(open_, out), aids.words, aids.before, aids.commands)
 
