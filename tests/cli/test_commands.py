@@ -214,7 +214,7 @@ def test_the_doctor_finds_nothing_wrong(greenroom: Type, home: Path) -> None:
 
 
 def test_the_doctor_misses_git_and_room(greenroom: Type, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = "greenroom.cli.commands.doctor"
+    module = "greenroom.cli.commands.home"
     monkeypatch.setattr(f"{module}.shutil.which", lambda _: None)
     monkeypatch.setattr(f"{module}.LITTLE", 10**18)
     told = greenroom("doctor")

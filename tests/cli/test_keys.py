@@ -2,7 +2,7 @@
 
 import pytest
 
-from greenroom.cli.interactive.questions import LONGEST, TypedLine, in_words
+from greenroom.cli.render.questions import LONGEST, TypedLine, in_words
 
 
 @pytest.mark.parametrize(

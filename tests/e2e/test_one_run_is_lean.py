@@ -5,63 +5,68 @@ The run is a real one, in one fresh process, with the fake provider beside it. R
 
 import inspect
 import json
+import os
 import subprocess
 import sys
 import threading
 from collections import Counter
 from pathlib import Path
 from types import FrameType
+from typing import TypedDict, cast
 
 import pytest
 
 import greenroom
+from greenroom.cli.app import run
 from tests.e2e.jobs import PERSON, founded
 from tests.e2e.provider import provider, reached
 from tests.e2e.terminal import PATIENCE, environment
 from tests.fake_openai import Answer
 
 OURS = str(Path(greenroom.__file__).parent)
-MOST_FILES = 400
-MOST_FOLDS = 100
-MOST_GITS = 100
+FOLD = f"{OURS}/core/state/fold/__init__.py"
+MOST_FILES = 176
+"""The goal is 160. The rest is in app and adapters: all tools and sandbox tiers are made before one is used."""
+
+MOST_FOLDS = 6
+"""The goal is 3: rehearsal, commit, the follower. Three more: `place.begun`, `kit._hands` and `delivery.run` in
+`app/jobs` each read all ended steps of the team from its log, though the host that runs here has seen them end."""
+
+MOST_GITS = 16
+"""The goal is 12. All of them are started by `adapters/git` for the snapshot, the worktree and the verdict."""
 
 
-@pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """The figures of one run."""
+class Figures(TypedDict):
+    """What was counted: files by name, folds by event, and the command lines of git."""
+
+    files: list[str]
+    folds: dict[str, int]
+    gits: list[str]
+
+
+@pytest.fixture(scope="module", name="figures")
+def _figures(tmp_path_factory: pytest.TempPathFactory) -> Figures:
     folder = tmp_path_factory.mktemp("lean")
     repo = founded(folder / "repo")
-    around = {"GREENROOM_SANDBOX": "auto", **PERSON}
+    words = [sys.executable, "-m", "tests.e2e.test_one_run_is_lean", str(repo)]
     with provider(Answer(text="It exports rows.")) as fake:
-        words = [sys.executable, "-m", "tests.e2e.test_one_run_is_lean", str(repo)]
-        done = subprocess.run(
-            words,
-            env=environment(folder / "home", **around, **reached(fake)),
-            cwd=Path(__file__).parents[2],
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
+        around = environment(folder / "home", GREENROOM_SANDBOX="auto", **PERSON, **reached(fake))
+        done = subprocess.run(words, env=around, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert isinstance(found, dict)
-    return found
+    return cast("Figures", json.loads(done.stdout.splitlines()[-1]))
 
 
-def test_few_files_run_before_the_model_is_asked(measured: dict[str, list[str]]) -> None:
-    files = measured["files"]
-    assert len(files) <= MOST_FILES, "\n".join(files)
+def test_few_files_run_before_the_model_is_asked(figures: Figures) -> None:
+    assert len(figures["files"]) <= MOST_FILES, "\n".join(figures["files"])
 
 
-def test_an_event_is_folded_a_few_times(measured: dict[str, dict[str, int]]) -> None:
-    folds = measured["folds"]
-    assert max(folds.values()) <= MOST_FOLDS, folds
+def test_an_event_is_folded_a_few_times(figures: Figures) -> None:
+    assert figures["folds"]["TaskEnded"] == 2, "when it is committed, and when it is followed: nothing reads it again"
+    assert max(figures["folds"].values()) <= MOST_FOLDS, figures["folds"]
 
 
-def test_git_is_started_a_few_times(measured: dict[str, list[str]]) -> None:
-    gits = measured["gits"]
-    assert len(gits) <= MOST_GITS, "\n".join(gits)
+def test_git_is_started_a_few_times(figures: Figures) -> None:
+    assert len(figures["gits"]) <= MOST_GITS, "\n".join(figures["gits"])
 
 
 class Measure:
@@ -70,7 +75,6 @@ class Measure:
     def __init__(self) -> None:
         self.files: set[str] = set()
         self.folds: Counter[str] = Counter()
-        self.callers: Counter[str] = Counter()
         self.gits: list[str] = []
         self.asked = False
 
@@ -79,47 +83,36 @@ class Measure:
         code = frame.f_code
         if what != "call" or not code.co_filename.startswith(OURS) or not code.co_flags & inspect.CO_OPTIMIZED:
             return
-        if not self.asked:
-            self.files.add(code.co_filename.removeprefix(OURS))
-        if code.co_name == "fold" and code.co_filename.endswith("core/state/fold/__init__.py"):
+        name = code.co_filename.removeprefix(OURS)
+        if not self.asked and name not in self.files and not is_importing(frame):
+            self.files.add(name)
+        if code.co_filename == FOLD and code.co_name == "fold":
             event = frame.f_locals["event"]
-            self.folds[f"{type(event).__name__} {getattr(event, 'step_id', '')}"] += 1
-            caller, names = frame.f_back, list[str]()
-            while caller is not None and len(names) < 6:
-                if caller.f_code.co_filename.startswith(OURS):
-                    names.append(f"{caller.f_code.co_filename.removeprefix(OURS)}:{caller.f_code.co_name}")
-                caller = caller.f_back
-            self.callers[" < ".join(names)] += 1
+            self.folds[f"{type(event).__name__} {getattr(event, 'step_id', '')}".strip()] += 1
 
     def audit(self, event: str, given: tuple[object, ...]) -> None:
-        """One process that is started, or one connection to the provider."""
+        """A process that is started, or the connection to the provider."""
         if event == "subprocess.Popen" and isinstance(given[1], list | tuple) and str(given[1][0]).endswith("git"):
             self.gits.append(" ".join(map(str, given[1])))
-        elif event == "socket.connect":
-            self.asked = True
+        self.asked |= event == "socket.connect"
 
 
-def _measure(repo: str) -> None:
-    import importlib
-    import os
-    import pkgutil
+def is_importing(frame: FrameType | None) -> bool:
+    """Whether a module of ours is just loaded: what runs for that is no work for the request."""
+    while frame is not None:
+        if frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(OURS):
+            return True
+        frame = frame.f_back
+    return False
 
-    from greenroom.cli.app import run
 
-    for module in pkgutil.walk_packages(greenroom.__path__, "greenroom."):
-        if not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
-    os.chdir(repo)
+if __name__ == "__main__":
+    os.chdir(sys.argv[1])
     measure = Measure()
     sys.addaudithook(measure.audit)
     threading.setprofile(measure.profile)
     sys.setprofile(measure.profile)
-    code = run(["run", "what does export do?", "--question"])
+    ended = run(["run", "what does export do?", "--question"])
     sys.setprofile(None)
-    found = {"files": sorted(measure.files), "folds": measure.folds, "gits": measure.gits, "callers": measure.callers}
-    print(json.dumps(found))
-    sys.exit(code)
-
-
-if __name__ == "__main__":
-    _measure(sys.argv[1])
+    sys.stdout.write(json.dumps({"files": sorted(measure.files), "folds": measure.folds, "gits": measure.gits}) + "\n")
+    sys.exit(ended)

@@ -18,9 +18,9 @@ from greenroom.app.toolset.toolbox import Toolbox
 from greenroom.app.trust import Brought, Standing, brought_by, own_ledger
 from greenroom.app.workspace import current_folder
 from greenroom.cli.context import Invocation, command
-from greenroom.cli.interactive.questions import confirm
 from greenroom.cli.options import Request, RunOptions
 from greenroom.cli.render.output import harmless
+from greenroom.cli.render.questions import confirm
 from greenroom.cli.toolset import toolbox_of
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TEAM_BUDGET

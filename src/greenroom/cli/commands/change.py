@@ -20,9 +20,9 @@ from greenroom.app.lookup import LAST, Found, find
 from greenroom.cli.context import Invocation, command, refused
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.approvals import is_plan, pending_approvals, quote_question, words_to_type
-from greenroom.cli.interactive.questions import confirm
 from greenroom.cli.options import DoNotAsk, Id
 from greenroom.cli.render.output import harmless
+from greenroom.cli.render.questions import confirm
 from greenroom.cli.render.words import shorten
 from greenroom.core.base.errors import Refused
 from greenroom.core.base.ids import StepId, TeamId

@@ -18,7 +18,6 @@ from greenroom.cli.context import Invocation, command, invoke
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.chat import Conversation
 from greenroom.cli.interactive.lines import Aids, typist
-from greenroom.cli.interactive.questions import PROMPT
 from greenroom.cli.options import (
     DEFAULTS,
     AgentName,
@@ -29,6 +28,7 @@ from greenroom.cli.options import (
     piped,
     typed,
 )
+from greenroom.cli.render.questions import PROMPT
 from greenroom.cli.render.words import shorten
 from greenroom.cli.start import RunPlan, ask_trust, new_limits, plan_run
 from greenroom.core.base.errors import StoreFault, WorldFault

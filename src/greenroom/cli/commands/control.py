@@ -36,6 +36,7 @@ from greenroom.cli.interactive.approvals import (
     words_to_type,
 )
 from greenroom.cli.interactive.follow import follow_attended
+from greenroom.cli.interactive.report import report_ending
 from greenroom.cli.options import (
     DEFAULTS,
     AtOnce,
@@ -52,7 +53,6 @@ from greenroom.cli.options import (
 )
 from greenroom.cli.render.conversation import RunView
 from greenroom.cli.render.output import Column, Fitted, harmless, row
-from greenroom.cli.render.report import report_ending
 from greenroom.cli.render.words import shorten, step_words
 from greenroom.cli.start import ask_trust, new_limits
 from greenroom.core.base.errors import StoreFault, WorldFault

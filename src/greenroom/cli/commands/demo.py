@@ -28,9 +28,9 @@ from greenroom.app.toolset.sandbox import KNOWN, Wish, tier_in
 from greenroom.cli.context import Invocation, invoke, refused
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.follow import follow
+from greenroom.cli.interactive.report import report_ending
 from greenroom.cli.options import Record, Replay, RunOptions
 from greenroom.cli.render.output import harmless
-from greenroom.cli.render.report import report_ending
 from greenroom.cli.render.team import TeamHistory
 from greenroom.cli.resources import PACE, WATCHABLE, demo_pace
 from greenroom.core.base.errors import GreenroomError, WorldFault

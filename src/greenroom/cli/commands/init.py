@@ -30,10 +30,10 @@ from greenroom.app.settings.layers import load, looked_at, rows
 from greenroom.app.settings.schema import Settings
 from greenroom.cli.context import Invocation, refused
 from greenroom.cli.exit_codes import Exit
-from greenroom.cli.interactive.questions import Gone, ask, ask_secret, choose
 from greenroom.cli.process import answering
 from greenroom.cli.render.output import Column, Fitted, Output, row
 from greenroom.cli.render.progress import Progress, progress_for
+from greenroom.cli.render.questions import Gone, ask, ask_secret, choose
 from greenroom.cli.setup import setup_of
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record

@@ -27,7 +27,7 @@ from greenroom.cli.commands.change import diff, discard, say_recovered
 from greenroom.cli.context import Invocation, command, invoke, refused
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.follow import Ending, Hearing, follow_attended
-from greenroom.cli.interactive.questions import Gone, ask_line
+from greenroom.cli.interactive.report import report_ending, summarise
 from greenroom.cli.options import (
     DEFAULTS,
     AgentName,
@@ -45,7 +45,7 @@ from greenroom.cli.options import (
 from greenroom.cli.render.conversation import RunView
 from greenroom.cli.render.output import Output, harmless
 from greenroom.cli.render.progress import Progress
-from greenroom.cli.render.report import report_ending, summarise
+from greenroom.cli.render.questions import Gone, ask_line
 from greenroom.cli.start import RunPlan, plan_run
 from greenroom.cli.toolset import is_sandboxed, may_run_checks, sandbox_tier
 from greenroom.core.base.errors import GreenroomError

@@ -13,8 +13,8 @@ from greenroom.app.toolset.policy import persons_rules, written
 from greenroom.app.trust import own_ledger, troubles_in
 from greenroom.cli.context import Invocation, command
 from greenroom.cli.exit_codes import Exit
-from greenroom.cli.interactive.questions import confirm
 from greenroom.cli.render.output import Column, Fitted, harmless, row
+from greenroom.cli.render.questions import confirm
 from greenroom.cli.start import Item, list_items, render_items
 
 QUESTION: Final = "Agree to them, as they are now? [y] yes  [n] no: "

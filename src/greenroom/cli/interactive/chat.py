@@ -23,10 +23,10 @@ from greenroom.cli.errors import explain
 from greenroom.cli.exit_codes import Exit, of_standings
 from greenroom.cli.interactive.approvals import NO_ANSWER, keep_rule, parse_answer, render_question
 from greenroom.cli.interactive.follow import tell, telling
-from greenroom.cli.interactive.questions import PROMPT, QUICK, unechoed
+from greenroom.cli.interactive.report import turn_cost, turn_fields, turn_trouble
 from greenroom.cli.render.conversation import RunView
 from greenroom.cli.render.progress import Held
-from greenroom.cli.render.report import turn_cost, turn_fields, turn_trouble
+from greenroom.cli.render.questions import PROMPT, QUICK, unechoed
 from greenroom.cli.render.team import MILLION, TeamHistory, dollars, read_history, seconds
 from greenroom.cli.render.words import shorten
 from greenroom.cli.start import RunPlan, describe_caps, refuse_unpriced

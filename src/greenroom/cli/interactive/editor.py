@@ -19,7 +19,7 @@ from prompt_toolkit.styles import Style
 
 from greenroom.app.conversation.people import Gone, Read, Stopped, Woken, Written
 from greenroom.app.conversation.typed import COMMANDS, unfinished
-from greenroom.cli.interactive.questions import forget_typed, yes_or_no
+from greenroom.cli.render.questions import forget_typed, yes_or_no
 from greenroom.core.base.text import seen
 
 CONTINUED = "· "

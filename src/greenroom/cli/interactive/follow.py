@@ -26,9 +26,9 @@ from greenroom.cli.interactive.approvals import (
     pending_approvals,
     render_question,
 )
-from greenroom.cli.interactive.questions import Gone, TypedLine, ask_line, unechoed
 from greenroom.cli.render.conversation import RunView
 from greenroom.cli.render.progress import Progress
+from greenroom.cli.render.questions import Gone, TypedLine, ask_line, unechoed
 from greenroom.cli.render.team import TeamHistory, read_history
 from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.ids import TaskId, TeamId

@@ -25,9 +25,9 @@ from greenroom.cli.errors import Json, Unheard, explain, fields
 from greenroom.cli.exit_codes import Exit, of_error
 from greenroom.cli.interactive.approvals import keep_rule, parse_answer
 from greenroom.cli.interactive.organisation import Listener, resume_intents, way_on
-from greenroom.cli.interactive.questions import PROMPT, QUICK
 from greenroom.cli.render import inbox as display
 from greenroom.cli.render.output import harmless
+from greenroom.cli.render.questions import PROMPT, QUICK
 from greenroom.cli.render.team import open_tasks, waits_lines
 from greenroom.cli.render.words import end_word, still, word
 from greenroom.cli.toolset import toolbox_of
