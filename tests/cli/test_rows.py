@@ -21,6 +21,13 @@ def drawn(what: RenderableType, width: int = 120) -> str:
     return out.getvalue()
 
 
+def told_until(story: list[Told], version: int) -> TeamHistory:
+    history = TeamHistory()
+    for told in story[:version]:
+        history.add(told)
+    return history
+
+
 def test_the_rows_can_be_drawn_at_any_version(story: list[Told]) -> None:
     history = TeamHistory()
     seen = ""
@@ -63,9 +70,7 @@ def test_what_runs_counts_as_working_time_only_until_then(story: list[Told]) -> 
 
 
 def test_a_paused_team_says_so_in_its_rows(story: list[Told]) -> None:
-    history = TeamHistory()
-    for one in story[:16]:
-        history.add(one)
+    history = told_until(story, 16)
     ben = history.world.agents[AgentId("ben")]
     assert doing(history.world, ben) == ("next: thinks", "ben#1", "queued")
     paused = evolve(history.world, team=evolve(history.world.team, paused="by a person"))
@@ -73,9 +78,7 @@ def test_a_paused_team_says_so_in_its_rows(story: list[Told]) -> None:
 
 
 def test_a_crowd_is_cut_to_those_who_work(story: list[Told]) -> None:
-    history = TeamHistory()
-    for one in story[:16]:
-        history.add(one)
+    history = told_until(story, 16)
     for number in range(100):
         name = AgentId(f"a{number:03}")
         idle = Agent(agent_id=name, spec=AgentSpec(name=name))
@@ -86,9 +89,7 @@ def test_a_crowd_is_cut_to_those_who_work(story: list[Told]) -> None:
 
 
 def test_a_narrow_terminal_sees_who_does_what(story: list[Told]) -> None:
-    history = TeamHistory()
-    for one in story[:60]:
-        history.add(one)
+    history = told_until(story, 60)
     for width in (30, 45, 55, 65, 75, 90):
         lines = drawn(agents_table(history), width).splitlines()
         assert all(len(line) <= width for line in lines)

@@ -1,16 +1,18 @@
-"""An organisation through its doors: founded, run, watched, stopped, killed and gone on with."""
+"""An organisation through its commands: founded, run, watched, stopped, killed, gone on with, waited for."""
 
 import json
 import signal
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from tests.e2e.organised import GUIDE, TEA, Company, new
+from tests.e2e.organised import GUIDE, TEA, Company, Line, new, step
 from tests.e2e.provider import provider, reached
-from tests.e2e.terminal import greenroom
+from tests.e2e.terminal import Ended, greenroom
 from tests.e2e.typing import CTRL_C, Typing
+from tests.fake_openai import Answer
 
 
 @pytest.mark.req("MAS-38")
@@ -220,3 +222,132 @@ def test_every_state_is_shown_field_by_field_when_its_work_is_over(tmp_path: Pat
         {"sender_id": "ann", "content": "A tea guide.", "need_reply": True, **fields},
         {"sender_id": "manager", "content": GUIDE, "need_reply": False, **fields},
     ]
+
+
+Script = Mapping[tuple[str, str], Sequence[Line]]
+
+NONSENSE: Script = {("manager", "planning"): ["no plan at all"]}
+"""What the manager says can never be read."""
+
+SILENT: Script = {
+    ("manager", "planning"): [[step("think")]],
+    ("manager", "think"): ["Hm."],
+    ("manager", "reflection"): [[]],
+}
+"""The manager thinks about it, and that is all."""
+
+FAILED: Script = {
+    **TEA,
+    ("manager", "task_manager"): [
+        TEA["manager", "task_manager"][0],
+        {"action": "finish_task", "task_id": "t2", "state": "failed", "summary": "There is no tea."},
+    ],
+}
+"""The manager ends the task without success."""
+
+LEFT: Script = {**TEA, ("manager", "planning"): [TEA["manager", "planning"][0], []]}
+"""The manager begins a task, and does nothing more when its stage is over."""
+
+
+def asked(folder: Path, script: Script, *words: str, language: str = "en") -> Ended:
+    with provider(Company(script)) as server:
+        more = reached(server)
+        new(folder / "home", folder, "--person", "ann", "--language", language, **more)
+        say = ("talk", "--say", "A tea guide, please.", "--wait", *words)
+        return greenroom(folder / "home", *say, cwd=str(folder), **more)
+
+
+@pytest.mark.parametrize(
+    ("script", "language", "reason"),
+    [
+        (NONSENSE, "en", "manager could not do it: "),
+        (SILENT, "en", "manager has nothing more to do, and has not answered."),
+        (FAILED, "en", "Task t2 (Tea guide) is over: failed."),
+        (LEFT, "zh", "任务t2（Tea guide）尚未结束，但没有人在处理。"),
+    ],
+)
+def test_what_was_asked_for_and_not_done_is_no_success(
+    tmp_path: Path, script: Script, language: str, reason: str
+) -> None:
+    ended = asked(tmp_path, script, language=language)
+    assert ended.code == 1, ended.err
+    assert reason in ended.err
+
+
+def test_an_organisation_that_runs_into_its_limit_ends_with_that_code(tmp_path: Path) -> None:
+    home, here = tmp_path / "home", str(tmp_path)
+    with provider(Company(TEA)) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", **more)
+        assert greenroom(home, "talk", "--say", "A tea guide, please.", cwd=here, **more).code == 0
+        with Typing(home, "team", "start", "--max-tokens", "10", cwd=here, **more) as first:
+            first.until(
+                "tea does not work: its tokens do not suffice for the next step (10 left). "
+                "Give it more: greenroom team start tea --max-tokens"
+            )
+            assert first.ends() == 5
+
+
+def test_a_stop_while_a_model_is_asked_ends_it_with_success(tmp_path: Path) -> None:
+    home, here = tmp_path / "home", str(tmp_path)
+    with provider(Answer(text="one two three four five six seven eight nine ten " * 20, pace=0.2)) as server:
+        more = reached(server)
+        new(home, tmp_path, "--person", "ann", **more)
+        assert greenroom(home, "talk", "--say", "A tea guide, please.", cwd=here, **more).code == 0
+        with Typing(home, "team", "start", cwd=here, **more) as first:
+            server.wait_for(in_flight=1)
+            assert greenroom(home, "team", "stop", cwd=here, **more).code == 0
+            first.until("Stopped: stopped by a person.")
+            assert first.ends() == 0
+        shown = greenroom(home, "team", "status", "--output-format", "json", cwd=here, **more).json
+    assert (shown["stands"], shown["owner"]) == ("paused", None), shown
+
+
+LONG = Answer(text="one two three four five six seven eight nine ten " * 20, pace=0.2)
+
+
+@pytest.fixture(name="more")
+def _more(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """An organisation in which wu has written a guide."""
+    with provider(Company(TEA)) as server:
+        more = reached(server)
+        new(tmp_path / "home", tmp_path, "--person", "ann", "--person", "ben", **more)
+        assert typed(tmp_path, "talk", "--as", "ann", "--say", "A guide.", "--wait", **more).code == 0
+        yield more
+
+
+def typed(folder: Path, *words: str, **more: str) -> Ended:
+    return greenroom(folder / "home", *words, cwd=str(folder), **more)
+
+
+def test_an_agent_that_has_nothing_open_goes_for_good(tmp_path: Path, more: dict[str, str]) -> None:
+    ended = typed(tmp_path, "team", "dismiss", "wu", **more)
+    assert (ended.code, ended.out) == (0, "wu has left tea.\n")
+    status = typed(tmp_path, "team", "status", "--output-format", "json", **more)
+    assert status.json["agents"] == {"ann": "idle", "ben": "idle", "manager": "idle"}
+    again = typed(tmp_path, "team", "dismiss", "wu", "tea", **more)
+    assert (again.code, "There is no agent 'wu'. There are: ann, ben, manager." in again.err) == (2, True)
+
+
+def test_who_is_at_work_or_has_a_part_stays_and_it_is_said_what_to_do_first(tmp_path: Path) -> None:
+    company = Company(TEA)
+
+    def serve(body: dict[str, object], number: int) -> Answer:
+        told = company(body, number)
+        return LONG if company.asked[-1][0] == "wu" else told
+
+    with provider(serve) as server:
+        more = reached(server)
+        new(tmp_path / "home", tmp_path, "--person", "ann", **more)
+        said = typed(tmp_path, "talk", "--say", "A guide.", "--output-format", "json", **more)
+        with Typing(tmp_path / "home", "team", "start", cwd=str(tmp_path), **more) as first:
+            first.until("wu       a writer")
+            server.wait_for(in_flight=1)
+            busy = typed(tmp_path, "team", "dismiss", "wu", **more)
+            assert (busy.code, "'wu' runs step" in busy.err) == (2, True), busy.err
+            assert typed(tmp_path, "team", "stop", **more).code == 0
+            assert first.ends() == 0
+        allotted = typed(tmp_path, "team", "dismiss", "wu", **more)
+        assert (allotted.code, "'wu' has open subtasks." in allotted.err) == (2, True)
+        assert typed(tmp_path, "cancel", f"{said.json['team']}/t2", **more).code == 0
+        assert typed(tmp_path, "team", "dismiss", "wu", **more).code == 0

@@ -31,6 +31,7 @@ TOOLS: Final = (
     Column(name="from", style="dim"),
 )
 LINE: Final = 100
+EXAMPLE: Final = 'Write an object: --json \'{"file": "a.py"}\'.'
 EFFECTS: Final[Mapping[Effect, str]] = {
     "pure": "changes nothing outside the run",
     "keyed": "is found again after a crash",
@@ -133,27 +134,19 @@ def _object(text: str) -> Data:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise refused(
-            "bad_arguments", f"--json is no JSON: {error}.", 'Write an object: --json \'{"file": "a.py"}\'.'
-        ) from None
+        raise refused("bad_arguments", f"--json is no JSON: {error}.", EXAMPLE) from None
     if not isinstance(found, dict):
-        raise refused("bad_arguments", "--json is no object.", 'Write one: --json \'{"file": "a.py"}\'.')
+        raise refused("bad_arguments", "--json is no object.", EXAMPLE)
     return found
 
 
 def _argument(tool: str, known: Mapping[str, object], given: str) -> tuple[str, object]:
     name, sign, text = given.partition("=")
-    if given.lstrip().startswith("{"):
-        raise refused(
-            "bad_arguments",
-            f"{given!r} names no parameter of {tool}.",
-            f"An object goes behind --json: --json '{given}'.",
-        )
-    if not sign or name not in known:
-        there = ", ".join(known) or "none"
-        raise refused(
-            "bad_arguments", f"{given!r} names no parameter of {tool}.", f"Write NAME=VALUE. There are: {there}."
-        )
+    if given.lstrip().startswith("{") or not sign or name not in known:
+        hint = f"Write NAME=VALUE. There are: {', '.join(known) or 'none'}."
+        if given.lstrip().startswith("{"):
+            hint = f"An object goes behind --json: --json '{given}'."
+        raise refused("bad_arguments", f"{given!r} names no parameter of {tool}.", hint)
     shape = known[name]
     if isinstance(shape, Mapping) and shape.get("type") == "string":
         return name, text
