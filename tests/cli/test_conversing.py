@@ -164,10 +164,9 @@ async def test_nobody_there_leaves_a_question_open_and_says_how_to_answer(
     assert "greenroom answer " in capsys.readouterr().err
 
 
-class Pressing:
-    """Somebody who says something once and then only presses Ctrl-C."""
+class Pressing(Callables):
+    """A person who says something once and then only presses Ctrl-C."""
 
-    attended = True
     chooses = True
 
     def __init__(self, *reads: Read) -> None:
@@ -177,16 +176,6 @@ class Pressing:
     async def write(self, tip: str, woken: asyncio.Event, *, print_on_empty: bool = False) -> Read:
         self.asked += 1
         return next(self._reads)
-
-    async def replies(self, tip: str) -> str | None:
-        """Nothing."""
-        return None
-
-    async def agrees(self, tip: str, *, default: bool) -> bool:
-        return default
-
-    def stop(self) -> None:
-        """Nothing waits."""
 
 
 async def pressed(talk: Held, person: Person, times: int) -> Exit:

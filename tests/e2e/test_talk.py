@@ -6,39 +6,31 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.organised import GUIDE, TEA, Company, Line, new, step, writes
-from tests.e2e.provider import KEY, provider, reached, settings
-from tests.e2e.terminal import GREENROOM, PATIENCE, Ended, environment, greenroom
-from tests.e2e.typing import CTRL_D, Typing
+from tests.e2e.organised import GUIDE, TEA, Company, Line, Office, office, step, writes
+from tests.e2e.provider import KEY, settings
+from tests.e2e.terminal import GREENROOM, PATIENCE, Ended, environment
+from tests.e2e.typing import CTRL_D
 from tests.sampling import first
-
-
-def talk(home: Path, folder: Path, *words: str, stdin: str | None = None, **more: str) -> Ended:
-    return greenroom(home, "talk", *words, stdin=stdin, cwd=str(folder), **more)
 
 
 @pytest.mark.req("MAS-38", "MAS-252")
 def test_at_a_terminal_it_runs_as_long_as_somebody_is_there_and_tells_what_comes(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    with provider(Company(TEA)) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
-        with Typing(home, "talk", cwd=str(tmp_path), **more) as ann:
-            ann.until("you are ann · it works as long as you are here")
-            ann.until("Nothing waits for you.")
-            ann.says("A tea guide, please.")
-            ann.until("→ manager")
-            ann.until(f"Task t2 is over: finished. {GUIDE}")
-            ann.says("/wat")
-            ann.until("There is no command /wat.")
-            ann.says("/who")
-            ann.until("wu  a writer · has nothing to do")
-            ann.says("/history manager")
-            ann.until("ann: A tea guide, please.")
-            ann.until("›")
-            ann.press(CTRL_D)
-            ann.until("Come back with: greenroom talk tea")
-            assert ann.ends() == 0
+    with office(tmp_path, Company(TEA), "ann") as tea, tea.sits("talk") as ann:
+        ann.until("you are ann · it works as long as you are here")
+        ann.until("Nothing waits for you.")
+        ann.says("A tea guide, please.")
+        ann.until("→ manager")
+        ann.until(f"Task t2 is over: finished. {GUIDE}")
+        ann.says("/wat")
+        ann.until("There is no command /wat.")
+        ann.says("/who")
+        ann.until("wu  a writer · has nothing to do")
+        ann.says("/history manager")
+        ann.until("ann: A tea guide, please.")
+        ann.until("›")
+        ann.press(CTRL_D)
+        ann.until("Come back with: greenroom talk tea")
+        assert ann.ends() == 0
 
 
 STAGE: dict[tuple[str, str], list[Line]] = {
@@ -63,22 +55,17 @@ STAGE: dict[tuple[str, str], list[Line]] = {
 
 @pytest.mark.req("MAS-244", "MAS-248", "MAS-235")
 def test_a_person_has_a_duty_uses_a_tool_for_it_and_reports(tmp_path: Path) -> None:
-    home = tmp_path / "home"
     (tmp_path / "tea.txt").write_text("sencha\n")
-    with provider(Company(STAGE)) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
-        asked = talk(home, tmp_path, "--say", "Let us taste.", "--wait", **more)
+    with office(tmp_path, Company(STAGE), "ann") as tea:
+        asked = tea.types("talk", "--say", "Let us taste.", "--wait")
         assert asked.code == 6
         assert "1  manager · your part of t2.s1" in asked.out
         lines = '/tool read_code in t2.s1 {"file": "tea.txt"}\n/done 1 It is mild.\n'
-        done = talk(home, tmp_path, "--wait", stdin=lines, **more)
+        done = tea.types("talk", "--wait", stdin=lines)
         assert done.code == 0, done.err
         assert "sencha" in done.out
         assert "Task t2 is over: finished. It is mild." in done.out
-        shown = greenroom(
-            home, "team", "status", "--type", "step", "--output-format", "json", cwd=str(tmp_path), **more
-        )
+        shown = tea.types("team", "status", "--type", "step", "--output-format", "json")
     states = shown.json["states"]
     assert isinstance(states, dict)
     mine = [one for one in states.values() if one["agent_id"] == "ann"]
@@ -115,18 +102,15 @@ APPROVED: dict[tuple[str, str], list[Line]] = {
 
 
 def test_a_step_that_needs_a_yes_waits_for_any_of_the_people(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    with provider(Company(APPROVED)) as server:
-        more = reached(server)
-        settings(home, "execute_tool_confirm = true\n")
-        new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
-        asked = talk(home, tmp_path, "--as", "ben", "--say", "Make made.txt.", "--wait", **more)
+    settings(tmp_path / "home", "execute_tool_confirm = true\n")
+    with office(tmp_path, Company(APPROVED), "ann", "ben") as tea:
+        asked = tea.types("talk", "--as", "ben", "--say", "Make made.txt.", "--wait")
         assert asked.code == 6, asked.err
         assert "/yes 1 or /no 1 WHY" in asked.out
-        wrong = talk(home, tmp_path, "--as", "ben", stdin="/answer 1 perhaps\n", **more)
+        wrong = tea.types("talk", "--as", "ben", stdin="/answer 1 perhaps\n")
         assert wrong.code == 2
         assert "none of the answers" in wrong.err
-        agreed = talk(home, tmp_path, "--as", "ben", "--wait", stdin="/yes\n", **more)
+        agreed = tea.types("talk", "--as", "ben", "--wait", stdin="/yes\n")
         assert agreed.code == 0, agreed.err
         assert "Task t2 is over: finished. It is there." in agreed.out
     assert (tmp_path / "made.txt").read_text() == "tea\n"
@@ -144,40 +128,33 @@ def test_a_step_that_needs_a_yes_waits_for_any_of_the_people(tmp_path: Path) -> 
     ],
 )
 def test_what_cannot_be_done_gets_a_sentence_and_a_code(tmp_path: Path, line: str, said: str) -> None:
-    home = tmp_path / "home"
-    with provider(Company({})) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
-        ended = talk(home, tmp_path, stdin=f"{line}\n", **more)
-        heard = talk(home, tmp_path, stdin="/history manager\n", **more)
+    with office(tmp_path, Company({}), "ann") as tea:
+        ended = tea.types("talk", stdin=f"{line}\n")
+        heard = tea.types("talk", stdin="/history manager\n")
     assert ended.code == 2
     assert said in " ".join(ended.err.split())
     assert "Nothing was said between you and manager yet." in heard.err, "it was sent to nobody"
 
 
 def test_a_room_takes_over_from_one_that_is_killed_and_says_when_all_is_over(tmp_path: Path) -> None:
-    home, here = tmp_path / "home", str(tmp_path)
-    with provider(Company(TEA)) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
-        with Typing(home, "talk", "--as", "ann", cwd=here, **more) as ann:
-            ann.until("it works as long as you are here")
-            with Typing(home, "talk", "--as", "ben", cwd=here, columns="60", **more) as ben:
-                ben.until("it works in another terminal")
-                ann.says("/tell ben: Tea?")
-                ben.until("Tea?")
-                ann.send(signal.SIGKILL)
-                ann.process.wait(30)
-                ben.says("A tea guide, please.")
-                ben.until("Task t2 is over: finished.")
-                teams = greenroom(home, "team", "list", "--output-format", "json", cwd=here, **more).json["teams"]
-                assert isinstance(teams, list)
-                assert greenroom(home, "cancel", teams[0]["team"], cwd=here, **more).code == 0
-                ben.says("And now?")
-                ben.until("tea is over. `greenroom show")
-                ben.until("›")
-                ben.press(CTRL_D)
-                assert ben.ends() == 0
+    with office(tmp_path, Company(TEA), "ann", "ben") as tea, tea.sits("talk", "--as", "ann") as ann:
+        ann.until("it works as long as you are here")
+        with tea.sits("talk", "--as", "ben", columns="60") as ben:
+            ben.until("it works in another terminal")
+            ann.says("/tell ben: Tea?")
+            ben.until("Tea?")
+            ann.send(signal.SIGKILL)
+            ann.process.wait(30)
+            ben.says("A tea guide, please.")
+            ben.until("Task t2 is over: finished.")
+            teams = tea.types("team", "list", "--output-format", "json").json["teams"]
+            assert isinstance(teams, list)
+            assert tea.types("cancel", teams[0]["team"]).code == 0
+            ben.says("And now?")
+            ben.until("tea is over. `greenroom show")
+            ben.until("›")
+            ben.press(CTRL_D)
+            assert ben.ends() == 0
 
 
 ASKING: dict[tuple[str, str], list[Line]] = {
@@ -189,12 +166,12 @@ ASKING: dict[tuple[str, str], list[Line]] = {
 """The manager asks back, and shows a key."""
 
 
-def from_shell(home: Path, folder: Path, line: str, **more: str) -> Ended:
+def from_shell(tea: Office, line: str) -> Ended:
     """As a shell does it that turns streams around."""
     done = subprocess.run(
         ["/bin/sh", "-c", f'exec "$@" {line}', "sh", *GREENROOM, "talk"],
-        env=environment(home, **more),
-        cwd=folder,
+        env=environment(tea.home, **tea.more),
+        cwd=tea.folder,
         capture_output=True,
         text=True,
         timeout=PATIENCE,
@@ -205,17 +182,14 @@ def from_shell(home: Path, folder: Path, line: str, **more: str) -> Ended:
 
 @pytest.mark.parametrize("form", first("text", "json", "stream-json"))
 def test_a_key_that_somebody_was_sent_is_shown_nowhere(tmp_path: Path, form: str) -> None:
-    home = tmp_path / "home"
-    with provider(Company(ASKING)) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
+    with office(tmp_path, Company(ASKING), "ann") as tea:
         told = [
-            talk(home, tmp_path, "--say", "Tea.", "--wait", "--output-format", form, **more),
-            talk(home, tmp_path, "--inbox", "--output-format", form, **more),
-            talk(home, tmp_path, "--output-format", form, stdin="/inbox\n/history manager\n/notices\n", **more),
-            talk(home, tmp_path, "--say", f"/to {KEY}: x", "--output-format", form, **more),
+            tea.types("talk", "--say", "Tea.", "--wait", "--output-format", form),
+            tea.types("talk", "--inbox", "--output-format", form),
+            tea.types("talk", "--output-format", form, stdin="/inbox\n/history manager\n/notices\n"),
+            tea.types("talk", "--say", f"/to {KEY}: x", "--output-format", form),
         ]
-        with Typing(home, "talk", cwd=str(tmp_path), columns="60", **more) as ann:
+        with tea.sits("talk", columns="60") as ann:
             ann.until("Is [secret] yours?")
             ann.until("›")
             seen = ann.seen
@@ -226,14 +200,11 @@ def test_a_key_that_somebody_was_sent_is_shown_nowhere(tmp_path: Path, form: str
 
 @pytest.mark.parametrize("form", ["json", "stream-json"])
 def test_whatever_is_shown_to_people_is_told_to_programs(tmp_path: Path, form: str) -> None:
-    home = tmp_path / "home"
     (tmp_path / "tea.txt").write_text("sencha\n")
-    with provider(Company(TEA)) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
+    with office(tmp_path, Company(TEA), "ann", "ben") as tea:
         lines = "/who\n/tasks\n/help\n/tell ben: Tea!\n/history ben\n/notices\n/inbox\n"
         lines += '/tool read_code {"file": "tea.txt"}\n/wat\n'
-        ended = talk(home, tmp_path, "--as", "ann", "--output-format", form, stdin=lines, **more)
+        ended = tea.types("talk", "--as", "ann", "--output-format", form, stdin=lines)
     found = ended.lines[-1]
     if form == "stream-json":
         kinds = {"agent": "agents", "task": "tasks", "command": "commands", "said": "history", "done": "done"}
@@ -279,12 +250,10 @@ def _all(found: dict[str, object], name: str) -> list[dict[str, object]]:
 def test_at_a_line_that_cannot_be_read_it_ends_and_those_before_it_are_done(
     tmp_path: Path, bad: bytes, said: str
 ) -> None:
-    home, file = tmp_path / "home", tmp_path / "lines"
+    file = tmp_path / "lines"
     file.write_bytes(b"\n".join((b"/tell ben: One.", bad, b"/tell ben: Two.")))
-    with provider(Company({})) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", "--person", "ben", **more)
-        ended = from_shell(home, tmp_path, f"--as ann < {file}", **more)
-        heard = talk(home, tmp_path, "--as", "ben", "--say", "/history ann", **more).out
+    with office(tmp_path, Company({}), "ann", "ben") as tea:
+        ended = from_shell(tea, f"--as ann < {file}")
+        heard = tea.types("talk", "--as", "ben", "--say", "/history ann").out
     assert (ended.code, said in ended.err) == (2, True), ended.err
     assert [line.partition("ann: ")[2] for line in heard.splitlines()] == ["One."]

@@ -2,56 +2,48 @@
 
 import json
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from tests.e2e.organised import GUIDE, TEA, Company, Line, new, step
-from tests.e2e.provider import provider, reached
+from tests.e2e.organised import GUIDE, TEA, Company, Line, new, office, step
 from tests.e2e.terminal import Ended, greenroom
-from tests.e2e.typing import CTRL_C, Typing
+from tests.e2e.typing import CTRL_C
 from tests.fake_openai import Answer
 
 
 @pytest.mark.req("MAS-38")
 def test_one_terminal_runs_it_with_a_picture_and_another_one_talks_to_it(tmp_path: Path) -> None:
-    home, here = tmp_path / "home", str(tmp_path)
-    with provider(Company(TEA)) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
-        with Typing(home, "team", "start", cwd=here, **more) as first:
-            first.until("Ctrl-C stops it")
-            first.until("manager")
-            again = greenroom(home, "team", "start", "tea", cwd=here, **more)
-            assert again.code == 3
-            assert "works already, in" in again.err
-            assert "greenroom talk tea" in again.err
-            said = greenroom(home, "talk", "--say", "A tea guide, please.", "--wait", cwd=here, **more)
-            assert (said.code, said.out) == (0, f"◆ Task t2 is over: finished. {GUIDE}\n")
-            first.until("wu")
-            first.until("task t2 finished")
-            first.press(CTRL_C)
-            first.until("Stopped. Go on with: greenroom team start tea")
-            assert first.ends() == 130
-    listed = greenroom(home, "team", "list", cwd=here)
+    with office(tmp_path, Company(TEA), "ann") as tea, tea.sits("team", "start") as first:
+        first.until("Ctrl-C stops it")
+        first.until("manager")
+        again = tea.types("team", "start", "tea")
+        assert again.code == 3
+        assert "works already, in" in again.err
+        assert "greenroom talk tea" in again.err
+        said = tea.types("talk", "--say", "A tea guide, please.", "--wait")
+        assert (said.code, said.out) == (0, f"◆ Task t2 is over: finished. {GUIDE}\n")
+        first.until("wu")
+        first.until("task t2 finished")
+        first.press(CTRL_C)
+        first.until("Stopped. Go on with: greenroom team start tea")
+        assert first.ends() == 130
+    listed = tea.types("team", "list")
     assert "nobody runs it" in listed.out
 
 
 def test_a_kill_loses_nothing_and_the_next_start_goes_on(tmp_path: Path) -> None:
-    home, here = tmp_path / "home", str(tmp_path)
     script = Company(TEA)
-    with provider(script) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
-        assert greenroom(home, "talk", "--say", "A tea guide, please.", cwd=here, **more).code == 0
-        with Typing(home, "team", "start", cwd=here, **more) as first:
+    with office(tmp_path, script, "ann") as tea:
+        assert tea.types("talk", "--say", "A tea guide, please.").code == 0
+        with tea.sits("team", "start") as first:
             first.until("wu")
             first.send(signal.SIGKILL)
             first.process.wait(30)
-        ended = greenroom(home, "talk", "--wait", cwd=here, stdin="/inbox\n", **more)
-        pool = greenroom(home, "talk", "--inbox", "--output-format", "json", cwd=here, **more)
+        ended = tea.types("talk", "--wait", stdin="/inbox\n")
+        pool = tea.types("talk", "--inbox", "--output-format", "json")
     assert ended.code == 0, ended.err
     found = pool.json["conversation_pool"]
     assert isinstance(found, dict)
@@ -60,21 +52,18 @@ def test_a_kill_loses_nothing_and_the_next_start_goes_on(tmp_path: Path) -> None
 
 @pytest.mark.req("MAS-264", "MAS-260")
 def test_all_four_types_of_states_come_as_json_and_show_no_key(tmp_path: Path) -> None:
-    home, here = tmp_path / "home", str(tmp_path)
-    with provider(Company(TEA)) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
-        leak = f"My key is {more['OPENAI_API_KEY']}."
-        assert greenroom(home, "talk", "--say", leak, cwd=here, **more).code == 0
+    with office(tmp_path, Company(TEA), "ann") as tea:
+        leak = f"My key is {tea.more['OPENAI_API_KEY']}."
+        assert tea.types("talk", "--say", leak).code == 0
         found = {}
         for kind in ("task", "stage", "agent", "step"):
-            ended = greenroom(home, "team", "status", "--type", kind, "--output-format", "json", cwd=here, **more)
+            ended = tea.types("team", "status", "--type", kind, "--output-format", "json")
             assert ended.code == 0
-            assert more["OPENAI_API_KEY"] not in ended.out
+            assert tea.more["OPENAI_API_KEY"] not in ended.out
             found[kind] = ended.json["states"]
-        text = greenroom(home, "team", "status", "--type", "agent", cwd=here, **more)
-        told = greenroom(home, "tell", "last", "Hello.", cwd=here, **more)
-        resumed = greenroom(home, "resume", "last", cwd=here, **more)
+        text = tea.types("team", "status", "--type", "agent")
+        told = tea.types("tell", "last", "Hello.")
+        resumed = tea.types("resume", "last")
     assert {name: list(one) for name, one in found.items() if isinstance(one, dict)} == {
         "task": ["t1"],
         "stage": [],
@@ -193,14 +182,11 @@ def without(state: dict[str, object], *names: str) -> dict[str, object]:
 @pytest.mark.req("MAS-51", "MAS-52", "MAS-53", "MAS-54", "MAS-55", "MAS-56", "MAS-57", "MAS-58", "MAS-60", "MAS-61")
 @pytest.mark.req("MAS-62", "MAS-72", "MAS-79", "MAS-80", "MAS-81", "MAS-82", "MAS-234", "MAS-236", "MAS-264")
 def test_every_state_is_shown_field_by_field_when_its_work_is_over(tmp_path: Path) -> None:
-    home, here = tmp_path / "home", str(tmp_path)
-    with provider(Company(TEA)) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
-        assert greenroom(home, "talk", "--say", "A tea guide.", "--wait", cwd=here, **more).code == 0
+    with office(tmp_path, Company(TEA), "ann") as tea:
+        assert tea.types("talk", "--say", "A tea guide.", "--wait").code == 0
         words, states = ("team", "status", "--output-format", "json", "--type"), {}
         for kind in ("task", "stage", "agent", "step"):
-            states[kind] = greenroom(home, *words, kind, cwd=here, **more).json["states"]
+            states[kind] = tea.types(*words, kind).json["states"]
     tasks, stages, agents, steps = (cast("dict[str, dict[str, object]]", found) for found in states.values())
     assert without(tasks["t2"], "shared_message_pool") == TASK
     noted = cast("list[dict[str, object]]", tasks["t2"]["shared_message_pool"])
@@ -250,11 +236,8 @@ LEFT: Script = {**TEA, ("manager", "planning"): [TEA["manager", "planning"][0], 
 
 
 def asked(folder: Path, script: Script, *words: str, language: str = "en") -> Ended:
-    with provider(Company(script)) as server:
-        more = reached(server)
-        new(folder / "home", folder, "--person", "ann", "--language", language, **more)
-        say = ("talk", "--say", "A tea guide, please.", "--wait", *words)
-        return greenroom(folder / "home", *say, cwd=str(folder), **more)
+    with office(folder, Company(script), "ann", language=language) as tea:
+        return tea.types("talk", "--say", "A tea guide, please.", "--wait", *words)
 
 
 @pytest.mark.parametrize(
@@ -275,12 +258,9 @@ def test_what_was_asked_for_and_not_done_is_no_success(
 
 
 def test_an_organisation_that_runs_into_its_limit_ends_with_that_code(tmp_path: Path) -> None:
-    home, here = tmp_path / "home", str(tmp_path)
-    with provider(Company(TEA)) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
-        assert greenroom(home, "talk", "--say", "A tea guide, please.", cwd=here, **more).code == 0
-        with Typing(home, "team", "start", "--max-tokens", "10", cwd=here, **more) as first:
+    with office(tmp_path, Company(TEA), "ann") as tea:
+        assert tea.types("talk", "--say", "A tea guide, please.").code == 0
+        with tea.sits("team", "start", "--max-tokens", "10") as first:
             first.until(
                 "tea does not work: its tokens do not suffice for the next step (10 left). "
                 "Give it more: greenroom team start tea --max-tokens"
@@ -289,43 +269,30 @@ def test_an_organisation_that_runs_into_its_limit_ends_with_that_code(tmp_path: 
 
 
 def test_a_stop_while_a_model_is_asked_ends_it_with_success(tmp_path: Path) -> None:
-    home, here = tmp_path / "home", str(tmp_path)
-    with provider(Answer(text="one two three four five six seven eight nine ten " * 20, pace=0.2)) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
-        assert greenroom(home, "talk", "--say", "A tea guide, please.", cwd=here, **more).code == 0
-        with Typing(home, "team", "start", cwd=here, **more) as first:
-            server.wait_for(in_flight=1)
-            assert greenroom(home, "team", "stop", cwd=here, **more).code == 0
+    with office(
+        tmp_path, Answer(text="one two three four five six seven eight nine ten " * 20, pace=0.2), "ann"
+    ) as tea:
+        assert tea.types("talk", "--say", "A tea guide, please.").code == 0
+        with tea.sits("team", "start") as first:
+            tea.server.wait_for(in_flight=1)
+            assert tea.types("team", "stop").code == 0
             first.until("Stopped: stopped by a person.")
             assert first.ends() == 0
-        shown = greenroom(home, "team", "status", "--output-format", "json", cwd=here, **more).json
+        shown = tea.types("team", "status", "--output-format", "json").json
     assert (shown["stands"], shown["owner"]) == ("paused", None), shown
 
 
 LONG = Answer(text="one two three four five six seven eight nine ten " * 20, pace=0.2)
 
 
-@pytest.fixture(name="more")
-def _more(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """An organisation in which wu has written a guide."""
-    with provider(Company(TEA)) as server:
-        more = reached(server)
-        new(tmp_path / "home", tmp_path, "--person", "ann", "--person", "ben", **more)
-        assert typed(tmp_path, "talk", "--as", "ann", "--say", "A guide.", "--wait", **more).code == 0
-        yield more
-
-
-def typed(folder: Path, *words: str, **more: str) -> Ended:
-    return greenroom(folder / "home", *words, cwd=str(folder), **more)
-
-
-def test_an_agent_that_has_nothing_open_goes_for_good(tmp_path: Path, more: dict[str, str]) -> None:
-    ended = typed(tmp_path, "team", "dismiss", "wu", **more)
+def test_an_agent_that_has_nothing_open_goes_for_good(tmp_path: Path) -> None:
+    with office(tmp_path, Company(TEA), "ann", "ben") as tea:
+        assert tea.types("talk", "--as", "ann", "--say", "A guide.", "--wait").code == 0
+    ended = tea.types("team", "dismiss", "wu")
     assert (ended.code, ended.out) == (0, "wu has left tea.\n")
-    status = typed(tmp_path, "team", "status", "--output-format", "json", **more)
+    status = tea.types("team", "status", "--output-format", "json")
     assert status.json["agents"] == {"ann": "idle", "ben": "idle", "manager": "idle"}
-    again = typed(tmp_path, "team", "dismiss", "wu", "tea", **more)
+    again = tea.types("team", "dismiss", "wu", "tea")
     assert (again.code, "There is no agent 'wu'. There are: ann, ben, manager." in again.err) == (2, True)
 
 
@@ -336,18 +303,16 @@ def test_who_is_at_work_or_has_a_part_stays_and_it_is_said_what_to_do_first(tmp_
         told = company(body, number)
         return LONG if company.asked[-1][0] == "wu" else told
 
-    with provider(serve) as server:
-        more = reached(server)
-        new(tmp_path / "home", tmp_path, "--person", "ann", **more)
-        said = typed(tmp_path, "talk", "--say", "A guide.", "--output-format", "json", **more)
-        with Typing(tmp_path / "home", "team", "start", cwd=str(tmp_path), **more) as first:
+    with office(tmp_path, serve, "ann") as tea:
+        said = tea.types("talk", "--say", "A guide.", "--output-format", "json")
+        with tea.sits("team", "start") as first:
             first.until("wu       a writer")
-            server.wait_for(in_flight=1)
-            busy = typed(tmp_path, "team", "dismiss", "wu", **more)
+            tea.server.wait_for(in_flight=1)
+            busy = tea.types("team", "dismiss", "wu")
             assert (busy.code, "'wu' runs step" in busy.err) == (2, True), busy.err
-            assert typed(tmp_path, "team", "stop", **more).code == 0
+            assert tea.types("team", "stop").code == 0
             assert first.ends() == 0
-        allotted = typed(tmp_path, "team", "dismiss", "wu", **more)
+        allotted = tea.types("team", "dismiss", "wu")
         assert (allotted.code, "'wu' has open subtasks." in allotted.err) == (2, True)
-        assert typed(tmp_path, "cancel", f"{said.json['team']}/t2", **more).code == 0
-        assert typed(tmp_path, "team", "dismiss", "wu", **more).code == 0
+        assert tea.types("cancel", f"{said.json['team']}/t2").code == 0
+        assert tea.types("team", "dismiss", "wu").code == 0
