@@ -8,10 +8,12 @@ from typing import Final, cast
 
 import pytest
 
+from greenroom.app.jobs.place import Outcome
 from greenroom.app.lookup import Found
 from greenroom.app.task_status import Standing
 from greenroom.cli.commands import change
 from greenroom.cli.context import Invocation
+from greenroom.core.base.errors import Refused
 from greenroom.core.base.ids import TeamId
 from tests.adapters.git.person import Person
 from tests.adapters.git.shapes import plain
@@ -47,8 +49,8 @@ async def test_of_a_run_that_is_not_over_it_is_said_how_it_goes_on() -> None:
     assert await change._unended(of_a_job(), R1) == paused
     assert await change._unended(of_a_job(over=True), R1) == ""
     came = SimpleNamespace(tip="t", snapshot=SimpleNamespace(commit="t"))
-    with pytest.raises(change.Refused, match=r"r1 has changed nothing yet: it is paused \(the money is spent\)"):
-        await change._refuse_nothing(of_a_job(), Found(team=R1), cast("change.Outcome", came))
+    with pytest.raises(Refused, match=r"r1 has changed nothing yet: it is paused \(the money is spent\)"):
+        await change._refuse_nothing(of_a_job(), Found(team=R1), cast("Outcome", came))
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from functools import cache
 from multiprocessing import reduction
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
+from typing import Protocol
 
 import coverage
 
@@ -56,6 +57,14 @@ class Order:
     terminal: bool = False
 
 
+class Duplicate(Protocol):
+    """What `multiprocessing` sends in the place of a number."""
+
+    def detach(self) -> int:
+        """The number in the process that gets it."""
+        ...
+
+
 class Descriptor:
     """A file that is open here; to the new process it is the number that the file has there."""
 
@@ -66,7 +75,7 @@ class Descriptor:
         return _detach, (reduction.DupFd(self._number),)
 
 
-def _detach(duplicate: reduction.DupFd) -> int:
+def _detach(duplicate: Duplicate) -> int:
     return duplicate.detach()
 
 
