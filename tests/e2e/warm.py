@@ -1,39 +1,42 @@
-"""Processes of the command that begin warm: a fork server has loaded it all, and each call is a fork of that one.
+"""Processes of the command that begin warm: one has loaded it all, and each call is a fork of that one.
 
 It is a process of its own like any other, with its own environment, folder and streams; only the half second in which
 Python loads the command is spared. How it begins from nothing is tested where its start is measured and in every line
-of a shell.
+of a shell. Run as a program, this file is the one that is forked.
 """
 
 from __future__ import annotations
 
 import atexit
 import fcntl
+import gc
+import importlib
+import inspect
 import io
-import multiprocessing
+import json
 import os
 import pkgutil
 import random
 import signal
+import socket
 import subprocess
 import sys
 import termios
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from multiprocessing import reduction
-from multiprocessing.context import ForkServerContext
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Protocol
 
 import coverage
 
 import greenroom
-from greenroom.cli.main import main
 
+ROOT = Path(__file__).parents[2]
+DOOR = "greenroom"
 BESIDE = (
     *("pydantic.plugin._loader", "pydantic.types", "pydantic.type_adapter"),
     *("genai_prices", "genai_prices.data", "genai_prices.validation", "genai_prices.decompose"),
@@ -46,6 +49,9 @@ BESIDE = (
 SELDOM = {"__main__", "browser", "testing", "vendors"}
 """What of ours is not worth it."""
 
+LARGEST = 1 << 18
+"""Bytes of an order."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
@@ -57,37 +63,7 @@ class Order:
     terminal: bool = False
 
 
-class Duplicate(Protocol):
-    """What `multiprocessing` sends in the place of a number."""
-
-    def detach(self) -> int:
-        """The number in the process that gets it."""
-        ...
-
-
-class Descriptor:
-    """A file that is open here; to the new process it is the number that the file has there."""
-
-    def __init__(self, number: int) -> None:
-        self._number = number
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _detach, (reduction.DupFd(self._number),)
-
-
-def _detach(duplicate: Duplicate) -> int:
-    return duplicate.detach()
-
-
-@cache
-def _server() -> ForkServerContext:
-    """Started with the first process, once for all tests of this one, and ended by its end."""
-    context = multiprocessing.get_context("forkserver")
-    ours = (module.name for module in pkgutil.walk_packages(greenroom.__path__, "greenroom."))
-    context.set_forkserver_preload(
-        ["pytest", __name__, *BESIDE, *(name for name in ours if not SELDOM & {*name.split(".")})]
-    )
-    return context
+# ------------------------------------------------------------------------------------------------------- the caller
 
 
 class Forked:
@@ -95,30 +71,36 @@ class Forked:
 
     def __init__(self, order: Order, streams: tuple[int, int, int]) -> None:
         self._words = list(order.words)
+        self._code: int | None = None
+        self._told = threading.Event()
+        back, reply = os.pipe()
         here = os.open(order.folder or ".", os.O_RDONLY)  # by its number: it may have no name any more
-        numbers = [Descriptor(number) for number in (*streams, here)]
-        self._process = _server().Process(target=_become, args=(order, numbers), daemon=True)
-        self._process.start()
+        known = {"words": order.words, "environment": order.environment, "terminal": order.terminal}
+        socket.send_fds(_server(), [json.dumps(known).encode()], [*streams, here, reply])
         os.close(here)
-        self.pid = self._process.pid or 0
-        self._lock = threading.Lock()
+        os.close(reply)
+        self._back = os.fdopen(back, encoding="ascii")
+        self.pid = int(self._back.readline())
+        threading.Thread(target=self._hear, daemon=True).start()
+
+    def _hear(self) -> None:
+        with self._back:
+            self._code = int(self._back.read())
+        self._told.set()
 
     def poll(self) -> int | None:
         """Its code, if it has ended."""
-        with self._lock:
-            return self._process.exitcode
+        return self._code
 
     def wait(self, timeout: float | None = None) -> int:
         """Its code, when it has ended."""
-        self._process.join(timeout)
-        code = self.poll()
-        if code is None:
+        if not self._told.wait(timeout) or self._code is None:
             raise subprocess.TimeoutExpired(self._words, timeout or 0)
-        return code
+        return self._code
 
     def send_signal(self, number: signal.Signals) -> None:
         """Nothing is sent to one that has ended."""
-        if self.poll() is None:
+        if self._code is None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
@@ -142,10 +124,10 @@ class Process:
         self._words = list(order.words)
         self._process = Forked(order, ends)
         self.pid, self.send = self._process.pid, self._process.send_signal
-        for number in ends:
-            os.close(number)
+        for one in ends:
+            os.close(one)
         self._said = {out: b"", err: b""}
-        self._threads = [threading.Thread(target=self._read, args=(number,), daemon=True) for number in self._said]
+        self._threads = [threading.Thread(target=self._read, args=(one,), daemon=True) for one in self._said]
         if feed is not None:
             self._threads.append(threading.Thread(target=_feed, args=(feed, (stdin or "").encode()), daemon=True))
         for thread in self._threads:
@@ -172,16 +154,81 @@ class Process:
 
 
 def _feed(number: int, data: bytes) -> None:
-    with suppress(BrokenPipeError), os.fdopen(number, "wb") as stream:  # it may not want to hear it all
-        stream.write(data)
+    try:
+        with os.fdopen(number, "wb") as stream:
+            stream.write(data)
+    except BrokenPipeError:
+        return  # it did not want to hear it all
 
 
-# ------------------------------------------------------------------------------------------------- in the new process
+@cache
+def _server() -> socket.socket:
+    """Started once for all tests of this process, and ended by its end."""
+    mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+    words = [sys.executable, "-m", "tests.e2e.warm", str(its.fileno())]
+    process = subprocess.Popen(words, pass_fds=[its.fileno()], env=clean, cwd=ROOT)
+    its.close()
+    atexit.register(process.wait)
+    atexit.register(mine.close)
+    return mine
 
 
-def _become(order: Order, numbers: list[int]) -> None:
-    """Be like a process that has just been started with the command; then run it."""
-    *three, here = numbers
+# ---------------------------------------------------------------------------------------------- the one that is forked
+
+
+def _load() -> Callable[[], None]:
+    """The command, with all that it ever loads by name; and what is made now is nobody's garbage."""
+    ours = (one.name for one in pkgutil.walk_packages(greenroom.__path__, "greenroom."))
+    for name in (*BESIDE, *ours):
+        if not SELDOM.intersection(name.split(".")):
+            importlib.import_module(name)
+    inspect.stack()  # it keeps in mind which files all modules are from, and measuring begins with it
+    gc.collect()
+    gc.freeze()
+    (entry,) = entry_points(group="console_scripts", name=DOOR)
+    main: Callable[[], None] = entry.load()
+    return main
+
+
+def _orders(asked: socket.socket) -> tuple[Order, list[int]]:
+    """Wait for orders and fork for each; comes back in the process that is to do it."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        data, numbers, _, _ = socket.recv_fds(asked, LARGEST, 5)
+        if not data:
+            os._exit(0)  # whoever asked has ended
+        if os.fork() == 0:
+            asked.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            *streams, reply = numbers
+            _report_end_of_the_next(reply)
+            return Order(**json.loads(data)), streams
+        for one in numbers:
+            os.close(one)
+
+
+def _report_end_of_the_next(reply: int) -> None:
+    """Fork once more: this process only waits, and says which the other one is and how it has ended.
+
+    Comes back in that one.
+    """
+    child = os.fork()
+    if child == 0:
+        os.close(reply)
+        return
+    os.write(reply, f"{child}\n".encode())
+    os.closerange(3, reply)
+    for one in (0, 1, 2):
+        os.close(one)
+    _, status = os.waitpid(child, 0)
+    os.write(reply, str(os.waitstatus_to_exitcode(status)).encode())
+    os._exit(0)
+
+
+def _become(order: Order, streams: list[int]) -> None:
+    """Like a process that has just been started."""
+    *three, here = streams
     for number, behind in enumerate(three):
         os.dup2(behind, number)
         os.close(behind)
@@ -194,20 +241,13 @@ def _become(order: Order, numbers: list[int]) -> None:
     os.environ.update(order.environment)
     time.tzset()
     random.seed()
-    sys.argv = ["greenroom", *order.words]
+    sys.argv = [DOOR, *order.words]
     with suppress(FileNotFoundError):
         sys.path[0] = str(Path.cwd())
     for name, stream in zip(("stdin", "stdout", "stderr"), _standard(), strict=True):
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)  # nobody closes it by forgetting it
-    measuring = coverage.process_startup(force=True)  # where its environment asks for it
-    try:
-        main()
-    finally:
-        atexit._run_exitfuncs()
-        if measuring is not None:
-            measuring.stop()
-            measuring.save()
+    coverage.process_startup(force=True)  # where its environment asks for it
 
 
 def _standard() -> tuple[io.TextIOWrapper, ...]:
@@ -218,3 +258,35 @@ def _standard() -> tuple[io.TextIOWrapper, ...]:
         io.TextIOWrapper(io.BufferedWriter(out), encoding="utf-8", line_buffering=out.isatty()),
         io.TextIOWrapper(io.BufferedWriter(err), encoding="utf-8", errors="backslashreplace", line_buffering=True),
     )
+
+
+class Leaving:
+    """The end: Python would take apart all that was loaded, which takes three times as long as most commands do.
+
+    Called after all that the command wants to be done at its end, because it is the first that is registered.
+    """
+
+    code = 1
+
+    def __call__(self) -> None:
+        """Gone, with what Python does at last."""
+        try:
+            sys.stdout.flush()
+        except (OSError, ValueError):
+            self.code = 120
+        os._exit(self.code)
+
+
+def _do(main: Callable[[], None], leaving: Leaving) -> None:
+    try:
+        main()
+    except SystemExit as end:
+        leaving.code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        raise
+
+
+if __name__ == "__main__":
+    atexit.register(last := Leaving())
+    command = _load()
+    _become(*_orders(socket.socket(fileno=int(sys.argv[1]))))
+    _do(command, last)
