@@ -1,13 +1,16 @@
 """`greenroom agents` and `greenroom prompt` in this process; the real processes are in tests/e2e."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from greenroom.app.agents.specs import OURS
 from tests.app.trust.yes import agree
 from tests.cli.conftest import Type
 
+PAGE = Path(__file__).parents[2] / "docs" / "howto-agents.md"
 BAD = "---\ntemprature: 1\n---\nx"
 CLAUDES = "---\nname: docs\ndescription: Writes docs.\ntools: Read, mcp__x\ncolor: red\n---\nYou write docs."
 LEAD = """\
@@ -148,10 +151,6 @@ def test_an_agent_is_told_things_in_the_language_of_the_settings(
     assert "你是 lead" in greenroom("prompt", "show", "lead").out.replace("你是lead", "你是 lead")
 
 
-def test_a_folder_that_is_gone_is_said(greenroom: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
-    told = greenroom("agents", "list")
-    assert (told.code, told.err) == (3, "Error: The current folder is gone. Go to another one.\n")
+def test_every_key_is_on_the_page() -> None:
+    (table,) = re.findall(r"^\| key .*?\n\n", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert {part for key in OURS for part in key.split(".")} | {"design"} <= set(re.findall(r"`(\w+)`", table))

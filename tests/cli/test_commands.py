@@ -56,7 +56,7 @@ def test_an_id_is_never_cut(greenroom: Type, monkeypatch: pytest.MonkeyPatch, co
         assert all(len(line) <= columns for line in lines)
 
 
-def test_show_tells_what_there_is_to_know(greenroom: Type) -> None:
+def test_show_tells_what_there_is_to_know_and_programs_get_records_and_rows(greenroom: Type) -> None:
     greenroom("demo", "--team", "-q")
     told = greenroom("show", "last").out
     for words in (
@@ -70,9 +70,6 @@ def test_show_tells_what_there_is_to_know(greenroom: Type) -> None:
         "on the board: 2",
     ):
         assert words in told
-
-
-def test_show_in_json_holds_records_and_rows(greenroom: Type) -> None:
     greenroom("demo", "--team", "--ask", "-q")
     shown = greenroom("show", "last/t1", "--output-format", "json").json
     assert (shown["status"], shown["messages"], shown["owner"]) == ("ok", 5, None)
@@ -138,16 +135,12 @@ def test_a_fork_goes_its_own_way(greenroom: Type, home: Path) -> None:
     assert greenroom("events", old).out == before
 
 
-def test_what_is_over_cannot_be_resumed(greenroom: Type) -> None:
+def test_what_is_over_cannot_be_resumed_and_what_is_paused_can(greenroom: Type) -> None:
     greenroom("demo", "--team", "-q")
     ended = greenroom("resume", "last")
     assert ended.code == 0
     assert "Nothing is left to do" in ended.out
     assert "greenroom fork" in ended.err
-
-
-def test_a_paused_team_goes_on_when_it_is_resumed(greenroom: Type) -> None:
-    greenroom("demo", "--team", "-q")
     new = greenroom("fork", "last", "--at", "60").out.strip()
     assert greenroom("pause", new, "--now").code == 0
     assert "paused: paused by a person" in greenroom("show", new).out
@@ -213,21 +206,15 @@ def test_the_doctor_finds_nothing_wrong(greenroom: Type, home: Path) -> None:
     assert {one["state"] for one in findings} <= {"ok", "warn"}
 
 
-def test_the_doctor_misses_git_and_room(greenroom: Type, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = "greenroom.cli.commands.doctor"
+def test_the_doctor_misses_git_and_room_and_a_newer_sqlite(greenroom: Type, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = "greenroom.cli.commands.home"
     monkeypatch.setattr(f"{module}.shutil.which", lambda _: None)
     monkeypatch.setattr(f"{module}.LITTLE", 10**18)
     told = greenroom("doctor")
-    assert told.code == 0
-    assert "Install git" in told.out
-    assert "Make room" in told.out
-
-
-def test_the_doctor_wants_a_newer_sqlite(greenroom: Type, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (told.code, "Install git" in told.out, "Make room" in told.out) == (0, True, True)
     monkeypatch.setattr("sqlite3.sqlite_version_info", (3, 30, 0))
     told = greenroom("doctor")
-    assert told.code == 3
-    assert "Use a Python with SQLite 3.35 or newer." in told.out
+    assert (told.code, "Use a Python with SQLite 3.35 or newer." in told.out) == (3, True)
 
 
 def test_a_hint_names_the_home_that_was_given(greenroom: Type, tmp_path: Path) -> None:
@@ -235,7 +222,9 @@ def test_a_hint_names_the_home_that_was_given(greenroom: Type, tmp_path: Path) -
     assert told.err.splitlines()[-1] == f"Try next: greenroom --home '{tmp_path}/my home' show last"
 
 
-def test_a_damaged_snapshot_stops_nobody_and_the_doctor_says_so(greenroom: Type, home: Path) -> None:
+def test_a_damaged_snapshot_stops_nothing_and_the_doctor_finds_it_and_a_damaged_event(
+    greenroom: Type, home: Path
+) -> None:
     greenroom("demo", "--team", "-q")
     team = first_team(greenroom)
     with closing(sqlite3.connect(home / "greenroom.db")) as db:
@@ -248,10 +237,6 @@ def test_a_damaged_snapshot_stops_nobody_and_the_doctor_says_so(greenroom: Type,
     assert told.code == 0
     assert f"Team '{team}': The snapshot cannot be read" in told.out
     assert "Nothing is lost" in told.out
-
-
-def test_the_doctor_finds_an_event_that_cannot_be_read(greenroom: Type, home: Path) -> None:
-    greenroom("demo", "--team", "-q")
     with closing(sqlite3.connect(home / "greenroom.db")) as db:
         db.execute("UPDATE events SET data = 'rotten' WHERE id & 1023 = 5")
         db.commit()

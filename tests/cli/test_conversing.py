@@ -21,12 +21,12 @@ from greenroom.app.runtime import Runtime
 from greenroom.app.settings.schema import Caps
 from greenroom.cli.context import Invocation, Stop
 from greenroom.cli.exit_codes import Exit
+from greenroom.cli.interactive import chat as conversing
+from greenroom.cli.interactive.chat import Conversation
 from greenroom.cli.render.output import Console, Output
 from greenroom.cli.render.progress import Progress
-from greenroom.cli.runs import chat as conversing
-from greenroom.cli.runs.chat import Conversation
-from greenroom.cli.runs.start import Begun
 from greenroom.cli.setup import Setup
+from greenroom.cli.start import RunPlan
 from greenroom.core.ports.executor import Abilities, Bench, Outcome
 from greenroom.core.ports.model import ToolCall, ToolSpec
 from greenroom.core.state.spec import AgentSpec
@@ -68,7 +68,7 @@ class Held:
     def with_(self, person: Person) -> Conversation:
         """The conversation with this person."""
         who = cast(AgentSpec(name="assistant", tools=("look",)))
-        begun = Begun(cast=who, caps=Caps(cost=None), language="", replayed=False)
+        begun = RunPlan(cast=who, caps=Caps(cost=None), language="", replayed=False)
         chat = Chat(self.cli.runtime, agent=who.first)
         return Conversation(self.cli, chat, person, (builtin, shell), begun)
 
@@ -163,10 +163,9 @@ async def test_nobody_there_leaves_a_question_open_and_says_how_to_answer(
     assert "greenroom answer " in capsys.readouterr().err
 
 
-class Pressing:
-    """Somebody who says something once and then only presses Ctrl-C."""
+class Pressing(Callables):
+    """A person who says something once and then only presses Ctrl-C."""
 
-    attended = True
     chooses = True
 
     def __init__(self, *reads: Read) -> None:
@@ -176,16 +175,6 @@ class Pressing:
     async def write(self, tip: str, woken: asyncio.Event, *, print_on_empty: bool = False) -> Read:
         self.asked += 1
         return next(self._reads)
-
-    async def replies(self, tip: str) -> str | None:
-        """Nothing."""
-        return None
-
-    async def agrees(self, tip: str, *, default: bool) -> bool:
-        return default
-
-    def stop(self) -> None:
-        """Nothing waits."""
 
 
 async def pressed(talk: Held, person: Person, times: int) -> Exit:

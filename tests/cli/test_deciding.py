@@ -2,7 +2,7 @@
 
 import pytest
 
-from greenroom.cli.runs.follow import answered, question
+from greenroom.cli.interactive.approvals import parse_answer, render_question
 from greenroom.core.base.ids import AgentId, ApprovalId, StepId, TaskId
 from greenroom.core.state.approval import Approval
 
@@ -24,7 +24,7 @@ def one(text: str, *, words: bool) -> Approval:
 
 
 def asked(text: str, *, words: bool) -> list[str]:
-    return question(one(text, words=words)).splitlines()
+    return render_question(one(text, words=words)).splitlines()
 
 
 def test_no_agent_can_make_its_words_look_like_a_question_of_the_house() -> None:
@@ -44,11 +44,13 @@ def test_what_the_house_asks_stands_as_it_is() -> None:
     [("y", "y"), ("e call the switch as_json", "call the switch as_json"), ("edit: less", "less"), ("no", "no")],
 )
 def test_what_is_said_to_a_plan_reaches_the_agent_word_for_word(line: str, said: str) -> None:
-    answer = answered(one("Plan:\n1. x", words=True), line, plan=True)
+    answer = parse_answer(one("Plan:\n1. x", words=True), line, plan=True)
     assert answer is not None
     assert answer.reason == said
 
 
 def test_an_edit_without_words_is_no_answer_to_a_plan() -> None:
-    assert answered(one("Plan:\n1. x", words=True), "e", plan=True) is None
-    assert question(one("Plan:\n1. x", words=True), plan=True).splitlines()[-1].startswith("[y] yes  [e WHAT] edit")
+    assert parse_answer(one("Plan:\n1. x", words=True), "e", plan=True) is None
+    assert (
+        render_question(one("Plan:\n1. x", words=True), plan=True).splitlines()[-1].startswith("[y] yes  [e WHAT] edit")
+    )

@@ -4,7 +4,7 @@ import pytest
 from immutables import Map
 
 from greenroom.app.organisation.words import BASE
-from greenroom.cli.runs.organisation import Failures
+from greenroom.cli.interactive.organisation import Failures
 from greenroom.core.base.ids import AgentId, StepId, SubtaskId, TaskId, ThreadId
 from greenroom.core.base.records import evolve
 from greenroom.core.state.events import Event
@@ -44,7 +44,7 @@ def world(*, work: Work = PLANS, thread: Thread = THREAD, task: Task = TASK) -> 
 def heard(*events: Event, on: World) -> tuple[str, ...]:
     failures = Failures("en")
     for one in events:
-        failures.hear(on, one)
+        failures.add(on, one)
     return failures.all()
 
 

@@ -24,13 +24,13 @@ from greenroom.app.task_status import Standing
 from greenroom.cli.commands import chat
 from greenroom.cli.context import Invocation, Stop
 from greenroom.cli.exit_codes import Exit
-from greenroom.cli.render import editor, lines
+from greenroom.cli.interactive import editor, lines
+from greenroom.cli.interactive import organisation as listening
+from greenroom.cli.interactive.inbox import Inbox
+from greenroom.cli.interactive.organisation import Listener, running, wait_result
 from greenroom.cli.render.output import Console, Output
 from greenroom.cli.render.progress import Progress
 from greenroom.cli.render.words import Way
-from greenroom.cli.runs import organisation as listener
-from greenroom.cli.runs.organisation import Ear, fate_of, running
-from greenroom.cli.runs.room import Room
 from greenroom.cli.setup import Setup
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import evolve
@@ -58,18 +58,18 @@ async def test_it_waits_only_for_people() -> None:
         await house.runtime.ask(house.team, AddParticipants(task_id=BASE, agents=(WU,)), asked)
         await house.writes(BEN, "Tea?", need_reply=True)
         way = Way(name="tea", start="start", keys={})
-        fate = fate_of(await house.world(), Standing(word="waiting", why=""), (), "en", way)
+        fate = wait_result(await house.world(), Standing(word="waiting", why=""), (), "en", way)
         assert fate.reasons == ("It waits for answers of: ann (1), ben (1).",)
 
 
 async def test_nothing_that_is_typed_is_done_for_who_was_let_go(tmp_path: Path) -> None:
     async with office() as house:
-        ear = Ear(door_of(house.runtime, tmp_path), house.ben)
+        ear = Listener(door_of(house.runtime, tmp_path), house.ben)
         await ear.open()
-        room = Room(door_of(house.runtime, tmp_path), house.ben, ear, Nobody())
+        room = Inbox(door_of(house.runtime, tmp_path), house.ben, ear, Nobody())
         await house.runtime.ask(house.team, RemoveAgent(agent_id=BEN))
         assert await room.do(Looks(what="notices")) == Exit.USAGE, "it was not heard yet"
-        await ear.caught_up()
+        await ear.catch_up()
         for line in ("/who", "/tell ann: Hi"):
             assert await room.do(line) == Exit.USAGE
         assert [one.split(".")[0] for one in room.wrong] == ["You have left tea"] * 3
@@ -81,7 +81,7 @@ async def test_tasks_that_are_stuck_are_named_in_the_order_in_which_they_were_ma
         tea = AddTask(name="Tea", intention="Tea.", manager=MANAGER, group=(WU,), driver="manager")
         await house.runtime.ask(house.team, *[tea] * 10)
         way = Way(name="tea", start="start", keys={})
-        fate = fate_of(await house.world(), Standing(word="idle", why=""), (), "en", way)
+        fate = wait_result(await house.world(), Standing(word="idle", why=""), (), "en", way)
         assert [one.split()[1] for one in fate.reasons] == [f"t{number}" for number in range(2, 12)]
 
 
@@ -108,12 +108,12 @@ async def test_a_room_in_which_nothing_happens_replays_nothing(tmp_path: Path, m
         replayed.append(team)
         return await world(runtime, team, at)
 
-    monkeypatch.setattr(listener, "LOOK", 0.01)
+    monkeypatch.setattr(listening, "LOOK", 0.01)
     try:
         team = await found(there, founders())
         await there.start(team)
         cli = door_of(here, tmp_path)
-        ear = Ear(cli, HumanAgent(here, team, ANN))
+        ear = Listener(cli, HumanAgent(here, team, ANN))
         await ear.open()
         monkeypatch.setattr(Runtime, "world", counted)
         async with running(cli, ear):

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from greenroom.app.organisation.inbox import Letter
-from greenroom.cli.render.organisation import Hanging, letter_text, said_text
+from greenroom.cli.render.inbox import Hanging, letter_text, message_text
 from greenroom.core.base.ids import AgentId, ApprovalId, MessageId, StageId, StepId, SubtaskId, TaskId, WaitingId
 from greenroom.core.base.records import evolve
 from greenroom.core.state.approval import Approval
@@ -60,7 +60,7 @@ def test_a_question_of_somebody_who_waits_says_so() -> None:
 
 
 def test_what_is_said_in_a_group_names_it_and_nothing_steers_the_terminal() -> None:
-    text = said_text(NOWHERE, message("\x1b[2Jhello", group="us"), "en", ANN).plain
+    text = message_text(NOWHERE, message("\x1b[2Jhello", group="us"), "en", ANN).plain
     assert text == "#us eva\n    [2Jhello"
 
 
@@ -95,7 +95,7 @@ FAKE = "Done.\n\n4  ben · wants a yes or a no\n    yes 4 or no 4 WHY"
 
 def test_what_a_summary_says_never_begins_a_line_like_the_house_does() -> None:
     data = {"instruction": "finish_task", "task_id": "t2", "state": "finished"}
-    text = said_text(NOWHERE, message(FAKE, kind="instruction", data=data), "en", ANN).plain
+    text = message_text(NOWHERE, message(FAKE, kind="instruction", data=data), "en", ANN).plain
     first, *rest = text.split("\n")
     assert first == "◆ Task t2 is over: finished. Done."
     assert rest == ["    ", "    4  ben · wants a yes or a no", "        yes 4 or no 4 WHY"]
@@ -103,7 +103,7 @@ def test_what_a_summary_says_never_begins_a_line_like_the_house_does() -> None:
 
 def test_every_notice_of_the_house_has_its_sign() -> None:
     asked = message("Green?", need_reply=True, waiting=(WaitingId("eva>1:ann"),))
-    lines = said_text(NOWHERE, asked, "en", ANN).plain.splitlines()
+    lines = message_text(NOWHERE, asked, "en", ANN).plain.splitlines()
     assert [line[:2] for line in lines] == ["◆ ", "◆ "]
 
 

@@ -5,7 +5,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 from greenroom.app.runtime import Told
-from greenroom.cli.render.team import MOST, Teller, agents_table, doing, picture
+from greenroom.cli.render.team import MOST, TeamHistory, agents_table, doing, picture
 from greenroom.core.base.ids import AgentId, StepId
 from greenroom.core.base.records import evolve
 from greenroom.core.state.agent import Agent
@@ -21,12 +21,19 @@ def drawn(what: RenderableType, width: int = 120) -> str:
     return out.getvalue()
 
 
+def told_until(story: list[Told], version: int) -> TeamHistory:
+    history = TeamHistory()
+    for told in story[:version]:
+        history.add(told)
+    return history
+
+
 def test_the_rows_can_be_drawn_at_any_version(story: list[Told]) -> None:
-    teller = Teller()
+    history = TeamHistory()
     seen = ""
     for one in story:
-        teller.tell(one)
-        seen += drawn(picture(teller))
+        history.add(one)
+        seen += drawn(picture(history))
     for words in (
         "waits for maya",
         "answers ben",
@@ -43,19 +50,19 @@ def test_the_rows_can_be_drawn_at_any_version(story: list[Told]) -> None:
 
 
 def test_what_runs_counts_as_working_time_only_until_then(story: list[Told]) -> None:
-    teller = Teller()
+    history = TeamHistory()
     for one in story:
-        teller.tell(one)
+        history.add(one)
         if isinstance(one.event, EffectPrepared):
             break
-    running = next(agent for agent in teller.world.agents.values() if agent.running)
-    assert doing(teller.world, running)[2] == "working"
-    began = teller.world.steps[StepId(str(running.running))].started_at
+    running = next(agent for agent in history.world.agents.values() if agent.running)
+    assert doing(history.world, running)[2] == "working"
+    began = history.world.steps[StepId(str(running.running))].started_at
     assert began is not None
 
     def worked(until: int) -> list[float]:
-        teller.at = until
-        return [float(one) for one in re.findall(r"(\d+\.\d)s$", drawn(agents_table(teller)), re.MULTILINE)]
+        history.at = until
+        return [float(one) for one in re.findall(r"(\d+\.\d)s$", drawn(agents_table(history)), re.MULTILINE)]
 
     more = [after - before for before, after in zip(worked(began), worked(began + 5000), strict=True)]
     assert max(more) == pytest.approx(5.0, abs=0.11)
@@ -63,34 +70,28 @@ def test_what_runs_counts_as_working_time_only_until_then(story: list[Told]) -> 
 
 
 def test_a_paused_team_says_so_in_its_rows(story: list[Told]) -> None:
-    teller = Teller()
-    for one in story[:16]:
-        teller.tell(one)
-    ben = teller.world.agents[AgentId("ben")]
-    assert doing(teller.world, ben) == ("next: thinks", "ben#1", "queued")
-    paused = evolve(teller.world, team=evolve(teller.world.team, paused="by a person"))
+    history = told_until(story, 16)
+    ben = history.world.agents[AgentId("ben")]
+    assert doing(history.world, ben) == ("next: thinks", "ben#1", "queued")
+    paused = evolve(history.world, team=evolve(history.world.team, paused="by a person"))
     assert doing(paused, ben)[2] == "paused"
 
 
 def test_a_crowd_is_cut_to_those_who_work(story: list[Told]) -> None:
-    teller = Teller()
-    for one in story[:16]:
-        teller.tell(one)
+    history = told_until(story, 16)
     for number in range(100):
         name = AgentId(f"a{number:03}")
         idle = Agent(agent_id=name, spec=AgentSpec(name=name))
-        teller.world = evolve(teller.world, agents=teller.world.agents.set(name, idle))
-    seen = drawn(agents_table(teller))
+        history.world = evolve(history.world, agents=history.world.agents.set(name, idle))
+    seen = drawn(agents_table(history))
     assert "ben" in seen
     assert f"and {104 - MOST} more" in seen
 
 
 def test_a_narrow_terminal_sees_who_does_what(story: list[Told]) -> None:
-    teller = Teller()
-    for one in story[:60]:
-        teller.tell(one)
+    history = told_until(story, 60)
     for width in (30, 45, 55, 65, 75, 90):
-        lines = drawn(agents_table(teller), width).splitlines()
+        lines = drawn(agents_table(history), width).splitlines()
         assert all(len(line) <= width for line in lines)
         assert [line.split()[0] for line in lines] == ["agent", "ben", "iris", "maya", "you"]
         assert "state" in lines[0]

@@ -12,10 +12,9 @@ import pytest
 import yaml
 
 from tests.docs.test_howto import ROOT, blocks
-from tests.e2e.jobs import done, git
+from tests.e2e.jobs import Workshop, done, git, turns
 from tests.e2e.provider import KEY, provider, reached
 from tests.e2e.terminal import PATIENCE, environment
-from tests.e2e.workshop import Workshop, turns
 from tests.tiers import has_bubblewrap
 
 PAGE = ROOT / "docs" / "howto" / "ci.md"

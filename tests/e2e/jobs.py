@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from tests.app.trust.yes import agree
 from tests.e2e.provider import PRICED, Beside, provider, reached, settings
 from tests.e2e.terminal import PATIENCE, Ended, greenroom
 from tests.e2e.typing import Typing
 from tests.fake_openai import Answer, Call
+from tests.fake_openai.scripts import Script
 
 EXPORT = "import csv\n\n\ndef export(rows, out):\n    csv.writer(out).writerows(rows)\n"
 TESTS = """import io
@@ -172,6 +174,51 @@ class Desk:
         """At a terminal, where the model has a price; there may be more in their settings."""
         settings(self.home, f"{PRICED}{also}")
         return Typing(self.home, *words, columns=columns, cwd=str(self.repo), **{**self.own, **reached(fake), **more})
+
+
+CHECK = "import sys\n\nsys.exit(0 if 'good' in open('app.txt').read() else 1)\n"
+SETTINGS = '[checks.quick]\nrun = "python3 check.py"\n'
+"""In the person's own file: nobody has to confirm it."""
+
+
+def turns(word: str, number: int = 1) -> Answer:
+    """A reply that makes what is good something else."""
+    return call("patch", number, file="app.txt", edits=[{"search": "good", "replace": word}])
+
+
+class Workshop:
+    """`home` is the person's, `repo` what they work in."""
+
+    def __init__(self, folder: Path, own: str = SETTINGS, **files: str) -> None:
+        self.home, self.repo = folder / "home", folder / "repo"
+        settings(self.home, own)
+        for name, text in {"app.txt": "good\n", "check.py": CHECK, **files}.items():
+            self.puts(name, text)
+        committed(self.repo)
+
+    def puts(self, name: str, text: str) -> None:
+        """Write a file there."""
+        path = self.repo / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def reads(self, name: str = "app.txt") -> str:
+        """What a file of theirs holds."""
+        return (self.repo / name).read_text()
+
+    def trusts(self) -> None:
+        """Agree to what the repository brings."""
+        agree(self.home / "config", self.repo)
+
+    def types(self, *words: str, stdin: str | None = None, **more: str) -> Ended:
+        """A command, typed there; nobody is at a terminal."""
+        around = {"GREENROOM_SANDBOX": "auto", **PERSON, **more}
+        return greenroom(self.home, *words, stdin=stdin, cwd=str(self.repo), **around)
+
+    def runs(self, replies: Script, *words: str, stdin: str | None = None, **more: str) -> Ended:
+        """A job with these replies."""
+        with provider(replies) as fake:
+            return self.types("run", *words, stdin=stdin, **reached(fake), **more)
 
 
 def hook(repo: Path, name: str, script: str) -> None:

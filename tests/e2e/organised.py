@@ -3,12 +3,16 @@
 import json
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from greenroom.abilities.skills.planned.skills import TWELVE
+from tests.e2e.provider import Beside, provider, reached
 from tests.e2e.terminal import Ended, greenroom
+from tests.e2e.typing import Typing
 from tests.fake_openai import Answer
+from tests.fake_openai.scripts import Script
 
 TAGS = {one.name: one.tag for one in TWELVE}
 WHO = re.compile(r"^- agent_id\s*[:：]\s*(\S+)", re.MULTILINE)
@@ -87,6 +91,31 @@ TEA: Mapping[tuple[str, str], Sequence[Line]] = {
     ("wu", "summary"): [{"completion_summary": GUIDE, "state": "finished"}],
 }
 """Somebody asks for a guide; the manager makes a writer and a task, the writer writes, the manager ends it."""
+
+
+class Office:
+    """An organisation called tea in a folder, and the people who type there; `server` is what its models are."""
+
+    def __init__(self, folder: Path, server: Beside) -> None:
+        self.home, self.folder, self.server, self.more = folder / "home", folder, server, reached(server)
+
+    def types(self, *words: str, stdin: str | None = None) -> Ended:
+        """A command, to its end."""
+        return greenroom(self.home, *words, stdin=stdin, cwd=str(self.folder), **self.more)
+
+    def sits(self, *words: str, columns: str = "100") -> Typing:
+        """A command at a terminal."""
+        return Typing(self.home, *words, columns=columns, cwd=str(self.folder), **self.more)
+
+
+@contextmanager
+def office(folder: Path, script: Script, *people: str, language: str = "en") -> Iterator[Office]:
+    """An organisation of these people, whose agents say what the script says."""
+    words = [word for name in people for word in ("--person", name)]
+    with provider(script) as server:
+        there = Office(folder, server)
+        new(there.home, folder, *words, "--language", language, **there.more)
+        yield there
 
 
 def new(home: Path, folder: Path, *words: str, **more: str) -> Ended:

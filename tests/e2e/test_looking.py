@@ -62,4 +62,5 @@ def test_a_current_folder_that_is_gone_is_said(tmp_path: Path, monkeypatch: pyte
     ended = greenroom(tmp_path, "--home", "below", "tasks", cwd=".")
     assert ended.code == 3
     assert "Error: The current folder is gone, so nobody knows where 'below' is." in ended.err
+    assert "Error: The current folder is gone. Go to another one." in greenroom(tmp_path, "agents", "list", cwd=".").err
     assert greenroom(tmp_path, "tasks").code == 0

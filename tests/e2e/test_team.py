@@ -1,55 +1,49 @@
-"""An organisation through its doors: founded, run, watched, stopped, killed and gone on with."""
+"""An organisation through its commands: founded, run, watched, stopped, killed, gone on with, waited for."""
 
 import json
 import signal
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from tests.e2e.organised import GUIDE, TEA, Company, new
-from tests.e2e.provider import provider, reached
-from tests.e2e.terminal import greenroom
-from tests.e2e.typing import CTRL_C, Typing
+from tests.e2e.organised import GUIDE, TEA, Company, Line, new, office, step
+from tests.e2e.terminal import Ended, greenroom
+from tests.e2e.typing import CTRL_C
+from tests.fake_openai import Answer
 
 
 @pytest.mark.req("MAS-38")
 def test_one_terminal_runs_it_with_a_picture_and_another_one_talks_to_it(tmp_path: Path) -> None:
-    home, here = tmp_path / "home", str(tmp_path)
-    with provider(Company(TEA)) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
-        with Typing(home, "team", "start", cwd=here, **more) as first:
-            first.until("Ctrl-C stops it")
-            first.until("manager")
-            again = greenroom(home, "team", "start", "tea", cwd=here, **more)
-            assert again.code == 3
-            assert "works already, in" in again.err
-            assert "greenroom talk tea" in again.err
-            said = greenroom(home, "talk", "--say", "A tea guide, please.", "--wait", cwd=here, **more)
-            assert (said.code, said.out) == (0, f"◆ Task t2 is over: finished. {GUIDE}\n")
-            first.until("wu")
-            first.until("task t2 finished")
-            first.press(CTRL_C)
-            first.until("Stopped. Go on with: greenroom team start tea")
-            assert first.ends() == 130
-    listed = greenroom(home, "team", "list", cwd=here)
+    with office(tmp_path, Company(TEA), "ann") as tea, tea.sits("team", "start") as first:
+        first.until("Ctrl-C stops it")
+        first.until("manager")
+        again = tea.types("team", "start", "tea")
+        assert again.code == 3
+        assert "works already, in" in again.err
+        assert "greenroom talk tea" in again.err
+        said = tea.types("talk", "--say", "A tea guide, please.", "--wait")
+        assert (said.code, said.out) == (0, f"◆ Task t2 is over: finished. {GUIDE}\n")
+        first.until("wu")
+        first.until("task t2 finished")
+        first.press(CTRL_C)
+        first.until("Stopped. Go on with: greenroom team start tea")
+        assert first.ends() == 130
+    listed = tea.types("team", "list")
     assert "nobody runs it" in listed.out
 
 
 def test_a_kill_loses_nothing_and_the_next_start_goes_on(tmp_path: Path) -> None:
-    home, here = tmp_path / "home", str(tmp_path)
     script = Company(TEA)
-    with provider(script) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
-        assert greenroom(home, "talk", "--say", "A tea guide, please.", cwd=here, **more).code == 0
-        with Typing(home, "team", "start", cwd=here, **more) as first:
+    with office(tmp_path, script, "ann") as tea:
+        assert tea.types("talk", "--say", "A tea guide, please.").code == 0
+        with tea.sits("team", "start") as first:
             first.until("wu")
             first.send(signal.SIGKILL)
             first.process.wait(30)
-        ended = greenroom(home, "talk", "--wait", cwd=here, stdin="/inbox\n", **more)
-        pool = greenroom(home, "talk", "--inbox", "--output-format", "json", cwd=here, **more)
+        ended = tea.types("talk", "--wait", stdin="/inbox\n")
+        pool = tea.types("talk", "--inbox", "--output-format", "json")
     assert ended.code == 0, ended.err
     found = pool.json["conversation_pool"]
     assert isinstance(found, dict)
@@ -58,21 +52,18 @@ def test_a_kill_loses_nothing_and_the_next_start_goes_on(tmp_path: Path) -> None
 
 @pytest.mark.req("MAS-264", "MAS-260")
 def test_all_four_types_of_states_come_as_json_and_show_no_key(tmp_path: Path) -> None:
-    home, here = tmp_path / "home", str(tmp_path)
-    with provider(Company(TEA)) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
-        leak = f"My key is {more['OPENAI_API_KEY']}."
-        assert greenroom(home, "talk", "--say", leak, cwd=here, **more).code == 0
+    with office(tmp_path, Company(TEA), "ann") as tea:
+        leak = f"My key is {tea.more['OPENAI_API_KEY']}."
+        assert tea.types("talk", "--say", leak).code == 0
         found = {}
         for kind in ("task", "stage", "agent", "step"):
-            ended = greenroom(home, "team", "status", "--type", kind, "--output-format", "json", cwd=here, **more)
+            ended = tea.types("team", "status", "--type", kind, "--output-format", "json")
             assert ended.code == 0
-            assert more["OPENAI_API_KEY"] not in ended.out
+            assert tea.more["OPENAI_API_KEY"] not in ended.out
             found[kind] = ended.json["states"]
-        text = greenroom(home, "team", "status", "--type", "agent", cwd=here, **more)
-        told = greenroom(home, "tell", "last", "Hello.", cwd=here, **more)
-        resumed = greenroom(home, "resume", "last", cwd=here, **more)
+        text = tea.types("team", "status", "--type", "agent")
+        told = tea.types("tell", "last", "Hello.")
+        resumed = tea.types("resume", "last")
     assert {name: list(one) for name, one in found.items() if isinstance(one, dict)} == {
         "task": ["t1"],
         "stage": [],
@@ -191,14 +182,11 @@ def without(state: dict[str, object], *names: str) -> dict[str, object]:
 @pytest.mark.req("MAS-51", "MAS-52", "MAS-53", "MAS-54", "MAS-55", "MAS-56", "MAS-57", "MAS-58", "MAS-60", "MAS-61")
 @pytest.mark.req("MAS-62", "MAS-72", "MAS-79", "MAS-80", "MAS-81", "MAS-82", "MAS-234", "MAS-236", "MAS-264")
 def test_every_state_is_shown_field_by_field_when_its_work_is_over(tmp_path: Path) -> None:
-    home, here = tmp_path / "home", str(tmp_path)
-    with provider(Company(TEA)) as server:
-        more = reached(server)
-        new(home, tmp_path, "--person", "ann", **more)
-        assert greenroom(home, "talk", "--say", "A tea guide.", "--wait", cwd=here, **more).code == 0
+    with office(tmp_path, Company(TEA), "ann") as tea:
+        assert tea.types("talk", "--say", "A tea guide.", "--wait").code == 0
         words, states = ("team", "status", "--output-format", "json", "--type"), {}
         for kind in ("task", "stage", "agent", "step"):
-            states[kind] = greenroom(home, *words, kind, cwd=here, **more).json["states"]
+            states[kind] = tea.types(*words, kind).json["states"]
     tasks, stages, agents, steps = (cast("dict[str, dict[str, object]]", found) for found in states.values())
     assert without(tasks["t2"], "shared_message_pool") == TASK
     noted = cast("list[dict[str, object]]", tasks["t2"]["shared_message_pool"])
@@ -220,3 +208,111 @@ def test_every_state_is_shown_field_by_field_when_its_work_is_over(tmp_path: Pat
         {"sender_id": "ann", "content": "A tea guide.", "need_reply": True, **fields},
         {"sender_id": "manager", "content": GUIDE, "need_reply": False, **fields},
     ]
+
+
+Script = Mapping[tuple[str, str], Sequence[Line]]
+
+NONSENSE: Script = {("manager", "planning"): ["no plan at all"]}
+"""What the manager says can never be read."""
+
+SILENT: Script = {
+    ("manager", "planning"): [[step("think")]],
+    ("manager", "think"): ["Hm."],
+    ("manager", "reflection"): [[]],
+}
+"""The manager thinks about it, and that is all."""
+
+FAILED: Script = {
+    **TEA,
+    ("manager", "task_manager"): [
+        TEA["manager", "task_manager"][0],
+        {"action": "finish_task", "task_id": "t2", "state": "failed", "summary": "There is no tea."},
+    ],
+}
+"""The manager ends the task without success."""
+
+LEFT: Script = {**TEA, ("manager", "planning"): [TEA["manager", "planning"][0], []]}
+"""The manager begins a task, and does nothing more when its stage is over."""
+
+
+def asked(folder: Path, script: Script, *words: str, language: str = "en") -> Ended:
+    with office(folder, Company(script), "ann", language=language) as tea:
+        return tea.types("talk", "--say", "A tea guide, please.", "--wait", *words)
+
+
+@pytest.mark.parametrize(
+    ("script", "language", "reason"),
+    [
+        (NONSENSE, "en", "manager could not do it: "),
+        (SILENT, "en", "manager has nothing more to do, and has not answered."),
+        (FAILED, "en", "Task t2 (Tea guide) is over: failed."),
+        (LEFT, "zh", "任务t2（Tea guide）尚未结束，但没有人在处理。"),
+    ],
+)
+def test_what_was_asked_for_and_not_done_is_no_success(
+    tmp_path: Path, script: Script, language: str, reason: str
+) -> None:
+    ended = asked(tmp_path, script, language=language)
+    assert ended.code == 1, ended.err
+    assert reason in ended.err
+
+
+def test_an_organisation_that_runs_into_its_limit_ends_with_that_code(tmp_path: Path) -> None:
+    with office(tmp_path, Company(TEA), "ann") as tea:
+        assert tea.types("talk", "--say", "A tea guide, please.").code == 0
+        with tea.sits("team", "start", "--max-tokens", "10") as first:
+            first.until(
+                "tea does not work: its tokens do not suffice for the next step (10 left). "
+                "Give it more: greenroom team start tea --max-tokens"
+            )
+            assert first.ends() == 5
+
+
+def test_a_stop_while_a_model_is_asked_ends_it_with_success(tmp_path: Path) -> None:
+    with office(
+        tmp_path, Answer(text="one two three four five six seven eight nine ten " * 20, pace=0.2), "ann"
+    ) as tea:
+        assert tea.types("talk", "--say", "A tea guide, please.").code == 0
+        with tea.sits("team", "start") as first:
+            tea.server.wait_for(in_flight=1)
+            assert tea.types("team", "stop").code == 0
+            first.until("Stopped: stopped by a person.")
+            assert first.ends() == 0
+        shown = tea.types("team", "status", "--output-format", "json").json
+    assert (shown["stands"], shown["owner"]) == ("paused", None), shown
+
+
+LONG = Answer(text="one two three four five six seven eight nine ten " * 20, pace=0.2)
+
+
+def test_an_agent_that_has_nothing_open_goes_for_good(tmp_path: Path) -> None:
+    with office(tmp_path, Company(TEA), "ann", "ben") as tea:
+        assert tea.types("talk", "--as", "ann", "--say", "A guide.", "--wait").code == 0
+    ended = tea.types("team", "dismiss", "wu")
+    assert (ended.code, ended.out) == (0, "wu has left tea.\n")
+    status = tea.types("team", "status", "--output-format", "json")
+    assert status.json["agents"] == {"ann": "idle", "ben": "idle", "manager": "idle"}
+    again = tea.types("team", "dismiss", "wu", "tea")
+    assert (again.code, "There is no agent 'wu'. There are: ann, ben, manager." in again.err) == (2, True)
+
+
+def test_who_is_at_work_or_has_a_part_stays_and_it_is_said_what_to_do_first(tmp_path: Path) -> None:
+    company = Company(TEA)
+
+    def serve(body: dict[str, object], number: int) -> Answer:
+        told = company(body, number)
+        return LONG if company.asked[-1][0] == "wu" else told
+
+    with office(tmp_path, serve, "ann") as tea:
+        said = tea.types("talk", "--say", "A guide.", "--output-format", "json")
+        with tea.sits("team", "start") as first:
+            first.until("wu       a writer")
+            tea.server.wait_for(in_flight=1)
+            busy = tea.types("team", "dismiss", "wu")
+            assert (busy.code, "'wu' runs step" in busy.err) == (2, True), busy.err
+            assert tea.types("team", "stop").code == 0
+            assert first.ends() == 0
+        allotted = tea.types("team", "dismiss", "wu")
+        assert (allotted.code, "'wu' has open subtasks." in allotted.err) == (2, True)
+        assert tea.types("cancel", f"{said.json['team']}/t2").code == 0
+        assert tea.types("team", "dismiss", "wu").code == 0

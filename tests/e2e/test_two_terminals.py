@@ -42,7 +42,7 @@ def test_pause_now_stops_at_once_and_resume_goes_on_here(tmp_path: Path) -> None
 
 
 def test_a_second_owner_is_refused_and_the_first_one_does_not_notice(tmp_path: Path) -> None:
-    with Running(tmp_path, "demo", "--team", "--pace", "0.5") as first:
+    with Running(tmp_path, "demo", "--team", "--pace", "0.2") as first:
         first.until("takes 'draft'")
         second = greenroom(tmp_path, "resume", "last")
         assert second.code == 3

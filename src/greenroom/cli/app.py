@@ -9,6 +9,7 @@ import gc
 import importlib
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
@@ -16,19 +17,19 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Final, cast, get_type_hints
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer import BadParameter
+from typer._click import Context, HelpFormatter  # typer 0.29 carries its own copy of click
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
 from greenroom.cli.errors import Unheard, fields, format_of, report, told, usage
 from greenroom.cli.exit_codes import Exit
-from greenroom.cli.parsing import WIDEST, FittingContext, LenientCommand, RuleCommand, lenient
 from greenroom.cli.process import hush
 from greenroom.cli.setup import Access, Setup, setup_of, shared
 from greenroom.core.base.errors import GreenroomError, WorldFault
 
 if TYPE_CHECKING:
-    # typer 0.29 carries its own copy of click and shows its classes nowhere else.
-    from typer._click import Command, Context, HelpFormatter, Parameter
+    from typer._click import Command, Parameter
     from typer._click.shell_completion import CompletionItem
 
 HELP: Final = """A team of AI agents that you can trust with real work.
@@ -41,7 +42,7 @@ EPILOG: Final = (
 WINDOWS: Final = (
     "Greenroom runs on Linux and macOS. On Windows use WSL2: run `wsl --install`, then install Greenroom inside it."
 )
-SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": WIDEST}
+SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 PACKAGE: Final = "greenroom.cli"
 
 # ---------------------------------------------------------------------------------------------------------- the table
@@ -81,30 +82,30 @@ ENTRIES: Final = (
     Entry("begin", "ask", "run", "make", "Ask a model; the answer comes on stdout."),
     Entry("begin", "run", "run", "make", "Give an agent something to do; its answer comes on stdout."),
     Entry("begin", "chat", "chat", "make", "Talk with an agent; go on with it later."),
-    Entry("begin", "doctor", "doctor", "none", "Check this machine and the log, and say what to do."),
+    Entry("begin", "doctor", "home", "none", "Check this machine and the log, and say what to do."),
     Entry("organise", "team new", "team", "look", "Write the file of a new organisation."),
     Entry("organise", "team start", "team", "make", "Let an organisation work, until Ctrl-C."),
     Entry("organise", "team status", "team", "look", "How it stands; --type has all its states."),
     Entry("organise", "team list", "team", "look", "The organisations here, and who runs them."),
     Entry("organise", "team dismiss", "team", "change", "Let somebody go, for good."),
     Entry("organise", "team stop", "team", "change", "Stop one, also in another terminal."),
-    Entry("organise", "talk", "talk", "make", "Your inbox in an organisation: read, answer, ask."),
+    Entry("organise", "talk", "team", "make", "Your inbox in an organisation: read, answer, ask."),
     Entry("take over", "diff", "change", "look", "What a job changed, as a patch.", by_id=True),
     Entry("take over", "apply", "change", "look", "Bring what a job changed to your files, as one commit.", by_id=True),
     Entry("take over", "branch", "change", "look", "Put what a job changed on a new branch.", by_id=True),
     Entry("take over", "discard", "change", "look", "Drop the copy in which a job was done.", by_id=True),
     Entry("take over", "undo", "change", "look", "Take back what was applied, byte for byte.", by_id=True),
-    Entry("take over", "rewind", "resume", "change", "Go back to a step with files and talk, and go on.", by_id=True),
+    Entry("take over", "rewind", "control", "change", "Go back to a step with files and talk, and go on.", by_id=True),
     Entry("take over", "blame", "change", "look", "Which step wrote a line, why, and what proves it."),
-    Entry("take over", "workspaces list", "storage", "none", "The copies in which jobs are done."),
-    Entry("take over", "workspaces clean", "storage", "look", "Take copies away that hold no work."),
+    Entry("take over", "workspaces list", "home", "none", "The copies in which jobs are done."),
+    Entry("take over", "workspaces clean", "home", "look", "Take copies away that hold no work."),
     Entry("look", "tasks", "tasks", "look", "List what was and is being worked on."),
     Entry("look", "show", "tasks", "look", "Show a team: tasks, agents, messages, costs.", by_id=True),
     Entry("look", "events", "tasks", "look", "Print what happened; --follow to watch it happen.", by_id=True),
     Entry("look", "replay", "tasks", "look", "Tell the story again, or what was true at any version.", by_id=True),
     Entry("look", "cost", "tasks", "look", "What runs, agents or models have cost.", by_id=True),
     Entry("steer", "pause", "control", "change", "Start nothing new.", by_id=True),
-    Entry("steer", "resume", "resume", "change", "Go on; a team that nobody runs is run here.", by_id=True),
+    Entry("steer", "resume", "control", "change", "Go on; a team that nobody runs is run here.", by_id=True),
     Entry("steer", "tell", "control", "change", "Say something to whoever works on it.", by_id=True),
     Entry("steer", "cancel", "control", "change", "End the work; what runs is stopped.", by_id=True),
     Entry("steer", "answer", "control", "change", "Say yes or no to a step that waits for you.", by_id=True),
@@ -132,10 +133,103 @@ ENTRIES: Final = (
     Entry("set up", "agents show", "agents", "none", "All that is known of an agent."),
     Entry("set up", "agents new", "agents", "none", "Write a file for a new agent."),
     Entry("set up", "prompt show", "agents", "none", "The exact request that an agent makes first."),
-    Entry("keep", "du", "storage", "look", "How much room the teams take."),
-    Entry("keep", "gc", "storage", "change", "Give back the room that nothing needs."),
-    Entry("keep", "forget", "storage", "change", "Delete a team and all that was logged of it.", by_id=True),
+    Entry("keep", "du", "home", "look", "How much room the teams take."),
+    Entry("keep", "gc", "home", "change", "Give back the room that nothing needs."),
+    Entry("keep", "forget", "home", "change", "Delete a team and all that was logged of it.", by_id=True),
 )
+
+
+# ------------------------------------------------------------------------------------- what typer does not do by itself
+
+EXITS: Final = "Exit codes:"
+"""How a line begins that lists codes and what they mean, with semicolons between them, to the end of a help text."""
+
+TYPED: Final = re.compile(r" <(?:str|list\[str\])>$")
+"""What typer adds to a name that is a text, or several words."""
+
+
+class FittingFormatter(HelpFormatter):
+    """Names without types of Python, and exit codes as a list."""
+
+    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        """Names beside what they mean; a name that leaves no room for that has a line of its own."""
+        named = [(TYPED.sub(" TEXT" if name.startswith("-") else "", name), told) for name, told in rows]
+        super().write_dl(named, col_max, col_spacing)
+
+    def write_text(self, text: str) -> None:
+        """Paragraphs, and exit codes as a list."""
+        told, found, codes = text.partition(f"\n{EXITS} ")
+        super().write_text(told)
+        if found:
+            self.write_paragraph()
+            super().write_text(EXITS)
+            with self.indentation():
+                every = " ".join(codes.rstrip(".").split()).split("; ")
+                self.write_dl([(code, meaning) for code, _, meaning in (one.partition(" ") for one in every)])
+
+
+class FittingContext(Context):
+    """What a command is run in, whose help fits."""
+
+    formatter_class = FittingFormatter
+
+
+class LenientOption(TyperOption):
+    """An option; what it calls is called."""
+
+    def process_value(self, ctx: Context, value: object) -> object:
+        if not ctx.resilient_parsing and not _is_fine(self, value):
+            return super().process_value(ctx, value)
+        return self.callback(ctx, self, value) if self.callback is not None else value
+
+
+class LenientArgument(TyperArgument):
+    """An argument."""
+
+    def process_value(self, ctx: Context, value: object) -> object:
+        return value if ctx.resilient_parsing or _is_fine(self, value) else super().process_value(ctx, value)
+
+
+def _is_fine(param: TyperOption | TyperArgument, value: object) -> bool:
+    """Whether it is as it is to be: a text that was typed, or nothing where nothing is wanted."""
+    if param.multiple or param.nargs != 1:
+        return False
+    if value is None:
+        return not param.required
+    return param.type_descriptor.annotation is str and isinstance(value, str)
+
+
+class LenientCommand(TyperCommand):
+    """A command all of whose parameters are lenient."""
+
+    context_class = FittingContext
+
+    def get_params(self, ctx: Context) -> list[Parameter]:
+        return lenient(super().get_params(ctx))
+
+
+def lenient(params: list[Parameter]) -> list[Parameter]:
+    """The same parameters, made lenient: typer does not let us name their classes."""
+    for param in params:
+        if isinstance(param, TyperOption):
+            param.__class__ = LenientOption
+        elif isinstance(param, TyperArgument):
+            param.__class__ = LenientArgument
+    return params
+
+
+class RuleCommand(LenientCommand):
+    """An option of ours behind the first word of a rule may be meant as one of its words: without it the rule would
+    allow more. So it has to be quoted."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """The same, with a refusal."""
+        rest, words = super().parse_args(ctx, [*args]), ctx.params.get("rule") or [""]
+        behind = args[args.index(words[0]) :] if words[0] in args and "--" not in args else []
+        eaten = next((word for word in behind if word in ("-q", "--quiet", "-v", "--verbose", "--home")), "")
+        if eaten:
+            raise BadParameter(f"{eaten} would not be a part of the rule. Quote the whole rule.", ctx)
+        return rest
 
 
 # --------------------------------------------------------------------------------------------------------- the loader

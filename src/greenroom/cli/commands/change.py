@@ -19,11 +19,11 @@ from greenroom.app.runs.report import JobReport, report_of
 from greenroom.app.runs.workspaces import Outcome, drop, nowhere, of_run, outcome, workspace
 from greenroom.cli.context import Invocation, command, refused
 from greenroom.cli.exit_codes import Exit
+from greenroom.cli.interactive.approvals import is_plan, pending_approvals, quote_question, words_to_type
 from greenroom.cli.options import DoNotAsk, Id
 from greenroom.cli.render.output import harmless
 from greenroom.cli.render.questions import confirm
 from greenroom.cli.render.words import shorten
-from greenroom.cli.runs.follow import asked_by, is_plan, to_type, waiting
 from greenroom.core.base.errors import Refused
 from greenroom.core.base.ids import StepId, TeamId
 from greenroom.core.base.records import Data
@@ -150,9 +150,9 @@ async def _unended(cli: Invocation, team: TeamId) -> str:
     world = await cli.runtime.world(team)
     if not world.tasks:
         return ""
-    if asked := waiting(world):
-        approval, (said, other) = asked[0], to_type(world, asked[0])
-        question = shorten(harmless(approval.question if is_plan(world, approval) else asked_by(approval)), ASKED)
+    if asked := pending_approvals(world):
+        approval, (said, other) = asked[0], words_to_type(world, asked[0])
+        question = shorten(harmless(approval.question if is_plan(world, approval) else quote_question(approval)), ASKED)
         how = ", ".join(filter(None, (f"Answer with: {command(cli, 'answer', team, said)}", other)))
         return f"it waits for your answer to “{question}”. {how}."
     holder = await cli.runtime.log.holder(team)

@@ -15,6 +15,8 @@ from greenroom.app.conversation.start import FIRST
 from greenroom.app.conversation.typed import COMMANDS, Handler, Nobody, Person, builtin, file_context, offered, shell
 from greenroom.cli.context import Invocation, command, invoke
 from greenroom.cli.exit_codes import Exit
+from greenroom.cli.interactive.chat import Conversation
+from greenroom.cli.interactive.lines import Aids, typist
 from greenroom.cli.options import (
     DEFAULTS,
     AgentName,
@@ -25,11 +27,9 @@ from greenroom.cli.options import (
     piped,
     typed,
 )
-from greenroom.cli.render.lines import Aids, typist
+from greenroom.cli.render.questions import PROMPT
 from greenroom.cli.render.words import shorten
-from greenroom.cli.runs.chat import Conversation
-from greenroom.cli.runs.follow import PROMPT
-from greenroom.cli.runs.start import Begun, begin, new_limits, see_what_is_brought
+from greenroom.cli.start import RunPlan, ask_trust, new_limits, plan_run
 from greenroom.core.base.errors import StoreFault, WorldFault
 from greenroom.core.base.ids import TeamId
 from greenroom.core.state.world import World
@@ -66,14 +66,14 @@ def chat(
         with typist(cli.out, _aids(cli), first.text) as person:
             if team is not None:
                 return await _again(cli, team, person, options, first, model=model.strip())
-            begun = await begin(cli, options, agent=agent.strip(), model=model.strip())
-            return await _new(cli, begun, person, first, resume=resume.strip())
+            plan = await plan_run(cli, options, agent=agent.strip(), model=model.strip())
+            return await _new(cli, plan, person, first, resume=resume.strip())
 
     return invoke(context, work)
 
 
 async def reopen(cli: Invocation, team: TeamId, options: RunOptions) -> Exit:
-    """Go on with a chat that was to be resumed; where no person can type, only with what was begun."""
+    """Go on with a chat that was to be resumed; where no person can type, only with what was plan."""
     if sys.stdin.isatty():
         with typist(cli.out, _aids(cli)) as person:
             return await _again(cli, team, person, options, go_on=True)
@@ -85,12 +85,12 @@ async def reopen(cli: Invocation, team: TeamId, options: RunOptions) -> Exit:
     return cli.out.result("waiting", Exit.WAITING, team=team, hint=told)
 
 
-async def _new(cli: Invocation, begun: Begun, person: Person, first: Request, *, resume: str) -> Exit:
-    talk = Conversation(cli, Chat(cli.runtime, agent=begun.cast.first), person, _handlers(cli), begun)
+async def _new(cli: Invocation, plan: RunPlan, person: Person, first: Request, *, resume: str) -> Exit:
+    talk = Conversation(cli, Chat(cli.runtime, agent=plan.cast.first), person, _handlers(cli), plan)
     if resume:
         talk.note("There is no chat to go on with. This is a new one.", style="dim")
-    talk.note(begun.line + (" · /help" if person.attended else ""), style="dim")
-    for note in begun.notes:
+    talk.note(plan.line + (" · /help" if person.attended else ""), style="dim")
+    for note in plan.notes:
         talk.note(note, style="dim")
     return await talk.hold(first.text, first.context)
 
@@ -111,7 +111,7 @@ async def _again(
         told = command(cli, "tell", team, "TEXT")
         raise WorldFault(f"The chat {team!r} is open already, in {holder.owner}. Say something there with `{told}`.")
     if world.team.workspace:
-        see_what_is_brought(cli, Path(world.team.workspace))
+        ask_trust(cli, Path(world.team.workspace))
     cli.means.use_recording(options.record, options.replay)
     limits = new_limits(cli, world, options)
     if model:
@@ -131,9 +131,9 @@ async def _remind(talk: Conversation, past: Chat, world: World, *, enter: bool) 
     said = await past.exchanges()
     turns = f"{len(said)} turn{'s' if len(said) != 1 else ''} so far"
     talk.note(f"{past.team} · {past.agent} · {models_of(world)[0]} · {turns} · /help", style="dim")
-    for one in said[-1:]:
-        talk.note(f"{PROMPT}{shorten(one.asked, SHOWN)}", style="dim")
-        talk.note(shorten(one.answer or f"({one.error or 'not answered'})", SHOWN), style="dim")
+    for last in said[-1:]:
+        talk.note(f"{PROMPT}{shorten(last.asked, SHOWN)}", style="dim")
+        talk.note(shorten(last.answer or f"({last.error or 'not answered'})", SHOWN), style="dim")
     for step in world.steps_of(past.agent):
         if typed_in(step):
             talk.note(f"{PROMPT}{shorten(typed_in(step), SHOWN)}", style="dim")

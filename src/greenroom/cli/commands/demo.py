@@ -27,10 +27,11 @@ from greenroom.app.settings.schema import SandboxSettings
 from greenroom.app.toolset.sandbox import KNOWN, Wish, tier_in
 from greenroom.cli.context import Invocation, invoke, refused
 from greenroom.cli.exit_codes import Exit
+from greenroom.cli.interactive.follow import follow
+from greenroom.cli.interactive.report import report_ending
 from greenroom.cli.options import Record, Replay, RunOptions
 from greenroom.cli.render.output import harmless
-from greenroom.cli.runs.follow import follow
-from greenroom.cli.runs.result import close
+from greenroom.cli.render.team import TeamHistory
 from greenroom.core.base.errors import GreenroomError, WorldFault
 from greenroom.core.base.records import evolve
 from greenroom.core.state.team import OwnerChanged
@@ -327,9 +328,9 @@ async def play_team(cli: Invocation, options: RunOptions, *, ask: bool) -> Exit:
     agents, kit = ((*AGENTS, PERSON), ASKING_KIT) if ask else (AGENTS, KIT)
     team = await cli.runtime.create("demo", agents, kit=kit, begin=(TASK,))
     cli.out.begin(team=team, scripted=True)
-    ending = await follow(cli, team, new=True)
-    missed = [failure for failure in ending.teller.failures if MISSING_CUE in failure]
-    return close(cli, team, evolve(ending, fault=missed[0]) if missed else ending, name="last")
+    ending = await follow(cli, team, TeamHistory())
+    missed = [failure for failure in ending.history.failures if MISSING_CUE in failure]
+    return report_ending(cli, team, evolve(ending, fault=missed[0]) if missed else ending, name="last")
 
 
 async def play_job(cli: Invocation, chosen: Path | None) -> Exit:

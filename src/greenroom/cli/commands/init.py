@@ -40,21 +40,6 @@ from greenroom.core.base.records import record
 
 
 @record
-class Wish:
-    """What to set up, as far as it was said. `key` came on stdin; `user` is for all projects."""
-
-    provider: str
-    model: str
-    key: str
-    user: bool
-    yes: bool
-
-    @property
-    def may_ask(self) -> bool:
-        return not self.yes and sys.stdin.isatty()
-
-
-@record
 class Plan:
     """What is to be written. An empty `key` is none; with `keep` the settings that are there stay."""
 
@@ -84,23 +69,22 @@ def init(
         raise typer.BadParameter("No key came on stdin. Pipe it in, for instance from your password manager.")
     if key_stdin and not (provider or model):
         raise typer.BadParameter("Whose key is it? Say it with --provider.")
-    wish = Wish(provider=provider.strip(), model=model.strip(), key=key, user=user, yes=yes or key_stdin)
-    setup = setup_of(context)
+    yes, setup = yes or key_stdin, setup_of(context)
     progress = progress_for(setup)
     with answering() as stream, Output(setup.output_format, stream) as out:
         try:
-            plan = _plan(wish, progress)
+            plan = _plan(progress, provider.strip(), model.strip(), key, user=user, yes=yes)
         except Gone:
             progress.note("\nNothing was written.", style="bold")
             return out.result("stopped", Exit.INTERRUPTED)
         return _write(plan, progress, out, user=user)
 
 
-def _plan(wish: Wish, progress: Progress) -> Plan:
+def _plan(progress: Progress, provider: str, model: str, key: str, *, user: bool, yes: bool) -> Plan:
     """All that is to be known before anything is written. A person is asked only at a terminal."""
-    settings = load({}, os.environ, Path.cwd()).settings
-    named = whose(settings, wish.provider, wish.model)
-    if not named and not wish.may_ask and not wish.yes:
+    settings, may_ask = load({}, os.environ, Path.cwd()).settings, not yes and sys.stdin.isatty()
+    named = whose(settings, provider, model)
+    if not named and not may_ask and not yes:
         why = "`greenroom init` asks questions, and stdin is no terminal."
         raise refused("no_terminal", why, "Say --yes to take what it finds, or name a --provider or a --model.")
     found = asyncio.run(candidates(os.environ))
@@ -109,12 +93,12 @@ def _plan(wish: Wish, progress: Progress) -> Plan:
         progress.note(f"  ✓ {candidate.provider}: {candidate.why}", style="green")
     if not found:
         progress.note("  none found. Ollama and LM Studio run models here, without a key.", style="yellow")
-    chosen = _provider(named, found, may_ask=wish.may_ask)
-    key = wish.key or _key(settings, chosen.provider, may_ask=wish.may_ask)
-    choice = _models(settings, chosen, wish)
-    path = config_file(os.environ, Path.cwd(), user=wish.user)
+    chosen = _provider(named, found, may_ask=may_ask)
+    key = key or _key(settings, chosen.provider, may_ask=may_ask)
+    choice = _models(settings, chosen, model, may_ask=may_ask)
+    path = config_file(os.environ, Path.cwd(), user=user)
     question = f"{path} is there already. Replace it? yes or no"
-    keep = path.exists() and not (wish.may_ask and ask(question, "no").lower() in ("y", "yes"))
+    keep = path.exists() and not (may_ask and ask(question, "no").lower() in ("y", "yes"))
     return Plan(provider=chosen.provider, key=key, choice=choice, path=path, keep=keep)
 
 
@@ -147,14 +131,14 @@ def _key(settings: Settings, name: str, *, may_ask: bool) -> str:
     return ask_secret(f"The key for {name} (it is not shown)")
 
 
-def _models(settings: Settings, chosen: Candidate, wish: Wish) -> Choice:
+def _models(settings: Settings, chosen: Candidate, model: str, *, may_ask: bool) -> Choice:
     name = chosen.provider
-    given = in_full(settings, name, wish.model) if wish.model else ""
+    given = in_full(settings, name, model) if model else ""
     strong = given or (chosen.models[0] if chosen.models else "")
     # What a server of one's own has besides is none of our business, if one of its models was named.
     second = chosen.models[1:2] if needs_key(name) or not given else ()
     fast = second[0] if second else strong
-    if wish.may_ask and not given:
+    if may_ask and not given:
         strong = in_full(settings, name, ask("Strong model", strong))
         fast = in_full(settings, name, ask("Fast model", fast or strong))
     if not strong:

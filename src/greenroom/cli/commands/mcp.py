@@ -6,8 +6,6 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
 import typer
@@ -18,7 +16,6 @@ from greenroom.app.settings.schema import Settings
 from greenroom.app.toolset.mcp import (
     Found,
     Known,
-    Listings,
     OwnFile,
     Seen,
     Servers,
@@ -36,6 +33,7 @@ from greenroom.cli.render.output import Column, Fitted, harmless, row
 from greenroom.cli.render.questions import confirm
 from greenroom.cli.render.words import shorten
 from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import Data
 
 SERVERS: Final = (
     Column(name="server"),
@@ -50,36 +48,29 @@ ServerName: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="Its 
 Several: TypeAlias = list[str] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Workspace:
-    """The workspace in which this was typed, a person's settings, and what they have seen of servers."""
-
-    root: Path
-    settings: Settings
-    listings: Listings
-
-    @property
-    def servers(self) -> Servers:
-        return servers_in(self.root, self.settings)
-
-    def trusts(self, found: Found) -> bool:
-        """Whether the person has agreed to its being started here."""
-        return found.own or own_ledger().trusted(self.root)(found.brought)
-
-    async def look(self, found: Found, known: Known | None = None) -> Seen:
-        """Start it, see what it has, end it."""
-        return await look(found, surroundings(found, self.root, os.environ, self.settings), known)
+def _settings(cli: Invocation) -> Settings:
+    return cli.means.provisions.loaded.settings
 
 
-def _here(cli: Invocation) -> Workspace:
-    return Workspace(cli.means.root, cli.means.provisions.loaded.settings, own_listings())
+def _servers(cli: Invocation) -> Servers:
+    return servers_in(cli.means.root, _settings(cli))
+
+
+def _is_trusted(cli: Invocation, found: Found) -> bool:
+    """Whether the person has agreed to its being started here."""
+    return found.own or own_ledger().trusted(cli.means.root)(found.brought)
+
+
+async def _look(cli: Invocation, found: Found, known: Known | None = None) -> Seen:
+    """Start it, see what it has, end it."""
+    cli.progress.note(f"Starting {harmless(found.server.name)} …", style="dim")
+    return await look(found, surroundings(found, cli.means.root, os.environ, _settings(cli)), known)
 
 
 async def mcp_list(cli: Invocation) -> Exit:
     """List the MCP servers here: your own, and those that the project brings in .mcp.json. None is started."""
-    here = _here(cli)
-    servers = here.servers
-    listed = [_fields(here, found) for found in servers.found]
+    servers = _servers(cli)
+    listed = [_fields(cli, found) for found in servers.found]
     cli.out.listing("server", listed)
     if listed:
         keys = ("name", "whose", "state", "what")
@@ -93,10 +84,10 @@ async def mcp_list(cli: Invocation) -> Exit:
     return cli.out.result("ok", Exit.DONE, faults=list(servers.faults))
 
 
-def _fields(here: Workspace, found: Found) -> dict[str, object]:
-    known = here.listings.of(found)
+def _fields(cli: Invocation, found: Found) -> Data:
+    known = own_listings().of(found)
     state = _counted(len(known.offered)) if known is not None else "not looked at"
-    if not here.trusts(found):
+    if not _is_trusted(cli, found):
         state = "not agreed to"
     if not found.server.enabled:
         state = "switched off"
@@ -125,15 +116,14 @@ async def mcp_check(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Agree to tools that have changed.")] = False,
 ) -> Exit:
     """Start MCP servers; say what they have, and what differs from what you agreed to. Exit code 1 if one is wrong."""
-    here, name = _here(cli), name.strip()
-    servers = here.servers
+    servers, name = _servers(cli), name.strip()
     chosen = [servers.named(name)] if name else [found for found in servers.found if found.server.enabled]
     cli.out.expect("servers")
     faults = () if name else servers.faults
     _note_faults(cli, faults)
     right = not faults
     for found in chosen:
-        checked = await _check(cli, here, found, yes=yes)
+        checked = await _check(cli, found, yes=yes)
         cli.out.item("server", checked)
         right = right and bool(checked["agreed"])
     if not chosen:
@@ -141,15 +131,14 @@ async def mcp_check(
     return cli.out.result("ok" if right else "failed", Exit.DONE if right else Exit.FAILED, faults=list(faults))
 
 
-async def _check(cli: Invocation, here: Workspace, found: Found, *, yes: bool) -> dict[str, object]:
+async def _check(cli: Invocation, found: Found, *, yes: bool) -> Data:
     """Start a server and say how it is; returns the same for programs. `agreed` says that its tools are used now."""
     name = found.server.name
-    if not here.trusts(found):
+    if not _is_trusted(cli, found):
         return _failed(cli, name, f"The project brings {name!r}; it is not started before you agree: greenroom trust")
-    known = here.listings.latest(found)
-    cli.progress.note(f"Starting {harmless(name)} …", style="dim")
+    known = own_listings().latest(found)
     try:
-        seen = await here.look(found, known)
+        seen = await _look(cli, found, known)
     except WorldFault as fault:
         return _failed(cli, name, str(fault))
     _show_checked(cli, name, seen, first=known is None)
@@ -157,7 +146,7 @@ async def _check(cli: Invocation, here: Workspace, found: Found, *, yes: bool) -
     may_ask = cli.out.text and sys.stdin.isatty()
     agreed = not differs or yes or (may_ask and confirm("Agree to this? [y/N] "))
     if agreed:
-        here.listings.keep(found, seen.catalogue.listed)
+        own_listings().keep(found, seen.catalogue.listed)
     if differs:
         again = command(cli, "mcp", "check", shlex.quote(name), "--yes")
         cli.progress.note("Agreed." if agreed else f"What differs is not used. Agree to it: {again}", style="yellow")
@@ -165,7 +154,7 @@ async def _check(cli: Invocation, here: Workspace, found: Found, *, yes: bool) -
     return {"name": name, "works": True, "agreed": agreed, **_seen_fields(seen), "changes": changes}
 
 
-def _failed(cli: Invocation, name: str, fault: str) -> dict[str, object]:
+def _failed(cli: Invocation, name: str, fault: str) -> Data:
     cli.out.show(Text(f"✗ {harmless(name)}", style="red"), f"  {harmless(fault)}")
     return {"name": name, "works": False, "agreed": False, "fault": fault}
 
@@ -189,7 +178,7 @@ def _show_checked(cli: Invocation, name: str, seen: Seen, *, first: bool) -> Non
         _note_left_out(cli, seen)
 
 
-def _seen_fields(seen: Seen) -> dict[str, object]:
+def _seen_fields(seen: Seen) -> Data:
     """What a server has, for programs."""
     offered, left_out = seen.catalogue.offered.values(), seen.catalogue.left_out
     return {
@@ -263,26 +252,24 @@ async def mcp_add(
 
 async def _add(cli: Invocation, wanted: Wanted, *, force: bool) -> Exit:
     """Refuse all that can be refused; then look at the server; then write it down."""
-    here, name = _here(cli), wanted.name
-    found, file = wanted.found(), OwnFile(user_file(os.environ))
-    if name in here.settings.mcp:
+    found, file, name = wanted.found(), OwnFile(user_file(os.environ)), wanted.name
+    if name in _settings(cli).mcp:
         hint = f"Remove it first: {command(cli, 'mcp', 'remove', name)}"
         raise refused("exists", f"You have an MCP server {name!r} already.", hint)
     file.check(name, wanted.table)
     cli.out.begin(name=name)
-    cli.progress.note(f"Starting {name} …", style="dim")
     seen: Seen | None = None
     try:
-        seen = await here.look(found)
+        seen = await _look(cli, found)
     except WorldFault as fault:
         if not force:
             raise WorldFault(f"{fault} {NOT_ADDED}") from None
         cli.progress.note(str(fault), style="red")
     file.add(name, wanted.table)
     if seen is not None:
-        here.listings.keep(found, seen.catalogue.listed)
+        own_listings().keep(found, seen.catalogue.listed)
     cli.out.show(f"Added: {name} (in {file.path})")
-    if any(each.server.name == name for each in here.servers.found if not each.own):
+    if any(each.server.name == name for each in _servers(cli).found if not each.own):
         cli.progress.note("The project has one of the same name, which is not used any more: yours is.", style="yellow")
     if seen is None:
         check = command(cli, "mcp", "check", shlex.quote(name))
@@ -295,14 +282,14 @@ async def _add(cli: Invocation, wanted: Wanted, *, force: bool) -> Exit:
 
 async def mcp_remove(cli: Invocation, name: ServerName) -> Exit:
     """Take one of your own MCP servers out of your settings."""
-    here, name = _here(cli), name.strip()
-    found = here.servers.named(name)
+    name = name.strip()
+    found = _servers(cli).named(name)
     if not found.own:
         hint = 'Take it out of .mcp.json, or switch it off there with "disabled": true.'
         raise refused("not_yours", f"The project brings the MCP server {name!r}.", hint)
     file = OwnFile(user_file(os.environ))
     file.remove(name)
-    here.listings.forget(found)
+    own_listings().forget(found)
     cli.out.begin(name=name)
     cli.out.show(f"Removed: {name} (from {file.path})")
     return cli.out.result("removed", Exit.DONE, file=str(file.path))

@@ -16,8 +16,9 @@ from greenroom.cli.context import Invocation, command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.options import RunOptions
 from greenroom.cli.render.output import Column, Fitted, row
-from greenroom.cli.runs.start import bounds, refuse_unpriced
+from greenroom.cli.start import describe_caps, refuse_unpriced
 from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import Data
 from greenroom.core.ports.model import Model, Usage
 
 MANY: Final = 20  # models of one provider that are listed when it was not asked for by name
@@ -47,8 +48,8 @@ async def models_list(
         raise WorldFault(NO_MODEL)
     cli.out.expect("models")
     cells: list[list[Text]] = []
-    for one in sources:
-        found = await shelf(provisions.supply, one)
+    for source in sources:
+        found = await shelf(provisions.supply, source)
         for offer in _shown(cli, found, every=bool(provider.strip())):
             price = f"{_rate(offer.input)} / {_rate(offer.output)}" if offer.input is not None else "unknown"
             tools, key = "yes" if offer.tools else "no", offer.key or "none needed"
@@ -77,15 +78,10 @@ def _rate(amount: int | None) -> str:
     return "?" if amount is None else f"{amount / MILLION:.2f}"
 
 
-def _fields(one: Offer) -> dict[str, object]:
-    return {
-        "name": one.name,
-        "window": one.window,
-        "tools": one.tools,
-        "input_price": None if one.input is None else one.input / MILLION,
-        "output_price": None if one.output is None else one.output / MILLION,
-        "key": one.key,
-    }
+def _fields(offer: Offer) -> Data:
+    prices = {"input_price": offer.input, "output_price": offer.output}
+    dollars_ = {name: None if amount is None else amount / MILLION for name, amount in prices.items()}
+    return {"name": offer.name, "window": offer.window, "tools": offer.tools, **dollars_, "key": offer.key}
 
 
 async def models_check(
@@ -118,31 +114,31 @@ async def _checked(cli: Invocation, model: Model) -> bool:
     cost = "its price is unknown" if most is None else f"at most {dollars(most)}" if most else "free of charge"
     cli.progress.note(f"{model.name}: three tiny calls, {cost}.", style="bold")
     found: list[Trial] = []
-    async for one in trials(model):
-        found.append(one)
-        cli.out.item("trial", {"model": model.name, **_result(one)})
-    cli.out.show(Fitted(TRIALS, [_trial(one) for one in found]))
-    for fault in dict.fromkeys(one.fault for one in found if one.fault):
+    async for trial in trials(model):
+        found.append(trial)
+        cli.out.item("trial", {"model": model.name, **_result(trial)})
+    cli.out.show(Fitted(TRIALS, [_trial_row(trial) for trial in found]))
+    for fault in dict.fromkeys(trial.fault for trial in found if trial.fault):
         cli.out.show(Text(f"  {fault}", style="red"))
     return not found[0].fault
 
 
-def _trial(one: Trial) -> list[Text]:
-    works = Text("no", style="red") if one.fault else Text("yes", style="green")
-    first, whole = f"{one.first:.2f} s" if one.first else "", f"{one.whole:.2f} s"
-    used = one.usage or Usage()
-    tokens = f"{used.input + used.output:,}" if one.usage is not None else "not told"
-    return row(WAYS[one.way], works, first, whole, tokens, "unknown" if used.money is None else dollars(used.money))
+def _trial_row(trial: Trial) -> list[Text]:
+    works = Text("no", style="red") if trial.fault else Text("yes", style="green")
+    first, whole = f"{trial.first:.2f} s" if trial.first else "", f"{trial.whole:.2f} s"
+    used = trial.usage or Usage()
+    tokens = f"{used.input + used.output:,}" if trial.usage is not None else "not told"
+    return row(WAYS[trial.way], works, first, whole, tokens, "unknown" if used.money is None else dollars(used.money))
 
 
-def _result(one: Trial) -> dict[str, object]:
-    used = one.usage
+def _result(trial: Trial) -> Data:
+    used = trial.usage
     return {
-        "call": one.way,
-        "works": not one.fault,
-        "fault": one.fault,
-        "first": round(one.first, 3),
-        "seconds": round(one.whole, 3),
+        "call": trial.way,
+        "works": not trial.fault,
+        "fault": trial.fault,
+        "first": round(trial.first, 3),
+        "seconds": round(trial.whole, 3),
         "tokens": None if used is None else used.input + used.output,
         "cost": None if used is None or used.money is None else used.money / MILLION,
     }
@@ -171,7 +167,7 @@ async def eval_live(
     refuse_unpriced(provisions.named(name), caps)
     cli.out.begin(model=name)
     cli.out.expect("verdicts")
-    cli.progress.note(f"{name} · {len(tasks)} tasks · {bounds(caps)}", style="dim")
+    cli.progress.note(f"{name} · {len(tasks)} tasks · {describe_caps(caps)}", style="dim")
     verdicts: list[Verdict] = []
     async for verdict in play(provisions, name, caps.limits, tasks):
         verdicts.append(verdict)
@@ -197,14 +193,7 @@ def _line(verdict: Verdict) -> Text:
     return line
 
 
-def _verdict_fields(verdict: Verdict) -> dict[str, object]:
-    return {
-        "task": verdict.task,
-        "about": verdict.about,
-        "passed": verdict.passed,
-        "missed": list(verdict.missed),
-        "error": verdict.error,
-        "seconds": round(verdict.seconds, 3),
-        "cost": verdict.money / MILLION,
-        "tokens": verdict.tokens,
-    }
+def _verdict_fields(verdict: Verdict) -> Data:
+    kept = {name: getattr(verdict, name) for name in ("task", "about", "passed", "error", "tokens")}
+    spent = {"seconds": round(verdict.seconds, 3), "cost": verdict.money / MILLION}
+    return {**kept, "missed": list(verdict.missed), **spent}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Annotated, Final, Literal, TypeAlias, cast
+from typing import Annotated, Final, Literal, cast
 
 import msgspec
 import typer
@@ -17,15 +17,15 @@ from greenroom.app.messages.findings import sentence
 from greenroom.app.task_status import standing
 from greenroom.cli.context import Invocation, command, refused
 from greenroom.cli.exit_codes import Exit
+from greenroom.cli.interactive.follow import unverified_code
 from greenroom.cli.options import Id, complete_id
 from greenroom.cli.render.output import Column, Fitted, event_fields, row
-from greenroom.cli.render.portrait import Portrait, fields, portray, rendered
-from greenroom.cli.render.progress import told_text
-from greenroom.cli.render.team import Teller, seconds
+from greenroom.cli.render.progress import event_text
+from greenroom.cli.render.team import TeamHistory, portrait, read_history, seconds, team_fields
 from greenroom.cli.render.words import shorten
-from greenroom.cli.runs.follow import unverified_code
 from greenroom.core.base.errors import StoreFault
 from greenroom.core.base.ids import TeamId
+from greenroom.core.base.records import Data
 from greenroom.core.ports.log import StreamInfo
 from greenroom.runs.verdict import Finding, Verdict, as_kept, verdict_in
 
@@ -47,10 +47,6 @@ STYLES: Final = {
 }
 
 
-Row: TypeAlias = dict[str, object]
-"""One task in the list, as programs read it. `state` is how it stands, in a word."""
-
-
 async def tasks(
     cli: Invocation, *, every: Annotated[bool, typer.Option("--all", help="All teams, not only the newest.")] = False
 ) -> None:
@@ -68,8 +64,8 @@ async def tasks(
         cli.progress.note(f"{len(infos) - len(shown)} older teams: {command(cli, 'tasks', '--all')}")
 
 
-async def _rows(cli: Invocation, info: StreamInfo) -> list[Row]:
-    """The tasks of a team, newest first; one row for a team that has none, or that cannot be read."""
+async def _rows(cli: Invocation, info: StreamInfo) -> list[Data]:
+    """The tasks of a team for programs, newest first; one row for a team that has none, or that cannot be read."""
     team = TeamId(info.stream)
     alone = {"team": team, "task": "", "name": "", "created_at": info.created_at, "owner": info.owner}
     try:
@@ -90,14 +86,16 @@ async def _rows(cli: Invocation, info: StreamInfo) -> list[Row]:
     ]
 
 
-def _cells(each: Row, short: Mapping[TeamId, str]) -> list[Text]:
+def _cells(each: Data, short: Mapping[TeamId, str]) -> list[Text]:
     team, task, state = TeamId(str(each["team"])), str(each["task"]), str(each["state"])
-    label = Text(short[team], style="bold cyan").append(team[len(short[team]) :], style="not bold dim")
-    label.append(f"/{task}" if task else "", style="not bold dim")
-    told = Text(state, style=STYLES.get(state, "yellow"))
-    return row(
-        label, shorten(str(each["name"]), 48), told, ago(cast("int", each["created_at"])), str(each["owner"] or "")
-    )
+    label = team_label(team, short[team]).append(f"/{task}" if task else "", style="not bold dim")
+    told, begun = Text(state, style=STYLES.get(state, "yellow")), ago(cast("int", each["created_at"]))
+    return row(label, shorten(str(each["name"]), 48), told, begun, str(each["owner"] or ""))
+
+
+def team_label(team: TeamId, short: str) -> Text:
+    """A team's id, of which the part is bold that is enough to type."""
+    return Text(short, style="bold cyan").append(team[len(short) :], style="not bold dim")
 
 
 def ago(millis: int) -> str:
@@ -124,38 +122,35 @@ def _span(seconds: int) -> str:
 async def show(cli: Invocation, name: Id) -> Exit:
     """Show a team (or one task of it): tasks, agents, messages, costs."""
     found = await find(cli.runtime, name)
-    portrait = await portray(cli.runtime, found.team)
+    history = await read_history(cli.runtime, found.team)
     holder = await cli.runtime.log.holder(found.team)
     owner = holder.owner if holder else None
     cli.out.begin(team=found.team)
-    how = f"version {portrait.teller.version} · " + (f"runs in {owner}" if owner else "nobody runs it")
-    cli.out.show(*rendered(portrait, how, found.task))
-    verdict = await _verdict(cli, portrait)
+    how = f"version {history.version} · " + (f"runs in {owner}" if owner else "nobody runs it")
+    cli.out.show(*portrait(history, how, found.task))
+    verdict = _verdict(history)
     if verdict is not None:
         reasons = (sentence(reason, cli.means.language) for reason in (*verdict.reasons, *verdict.notes))
         cli.out.show("", f"verdict: {verdict.state}", *(f"  {reason}" for reason in reasons))
-    if portrait.teller.world.tasks and owner is None:
+    if history.world.tasks and owner is None:
         cli.progress.note(f"\nGo on with: {command(cli, 'resume', found.team)}")
     else:
         cli.progress.note(f"\nThe whole story: {command(cli, 'replay', name)}")
-    if portrait.steps:
+    if history.steps:
         cli.progress.note(f"Its steps, to go back to one: {command(cli, 'rewind', found.team)}")
     kept = {"verdict": as_kept(verdict)} if verdict is not None else {}
-    return cli.out.result("ok", Exit.DONE, **fields(portrait, owner, found.task), **kept)
+    return cli.out.result("ok", Exit.DONE, **team_fields(history, owner, found.task), **kept)
 
 
-async def _verdict(cli: Invocation, portrait: Portrait) -> Verdict | None:
+def _verdict(history: TeamHistory) -> Verdict | None:
     """What the checks said of a run's change; None for a team that makes none."""
-    team = portrait.teller.world.team
-    if team.kit == JOB:
-        return verdict_in(await cli.means.steps(team.team_id))
-    code = await unverified_code(cli, team.team_id, portrait.teller)
+    if history.world.team.kit == JOB:
+        return verdict_in(history.steps)
+    code = unverified_code(history)
     return Verdict(state="unverified", reasons=(msgspec.convert({"code": code}, Finding),)) if code else None
 
 
 # ---------------------------------------------------------------------------------------------------------------- cost
-
-By = Literal["run", "agent", "model"]
 
 
 async def cost(
@@ -167,7 +162,10 @@ async def cost(
         ),
     ] = "",
     *,
-    by: Annotated[By, typer.Option("--by", metavar="run|agent|model", help="What each row is about.")] = "run",
+    by: Annotated[
+        Literal["run", "agent", "model"],
+        typer.Option("--by", metavar="run|agent|model", help="What each row is about."),
+    ] = "run",
 ) -> Exit:
     """Say what one team, or all of them, have cost: money, tokens, steps."""
     every_team = [TeamId(info.stream) for info in reversed(await cli.runtime.log.streams()) if info.head.version]
@@ -197,14 +195,13 @@ async def _account(cli: Invocation, team: TeamId) -> Account | None:
     try:
         async for told in cli.runtime.events(team):
             found.take(told.event)
-    except StoreFault as error:
-        # One log that cannot be read does not hide the others.
+    except StoreFault as error:  # one log that cannot be read does not hide the others
         cli.progress.note(str(error), style="red")
         return None
     return found
 
 
-def _fields(each: Sum) -> dict[str, object]:
+def _fields(each: Sum) -> Data:
     """For programs. A cost of which a part is unknown is the part that is known."""
     return {
         "cost": each.spent.money / MILLION if each.unpriced < each.calls or not each.calls else None,
@@ -237,7 +234,7 @@ def _calls(count: int, kind: str = "") -> str:
     return f"1 {kind}call" if count == 1 else f"{count:,} {kind}calls"
 
 
-# ------------------------------------------------------------------------------------------------------- events, replay
+# ------------------------------------------------------------------------------------------------------ events, replay
 
 ONLY_A_VIEW: Final = "A view of the log: nothing is run again and no model is asked."
 
@@ -252,26 +249,28 @@ async def events(
     after: Annotated[int, typer.Option("--after", min=0, metavar="N", help="Only what came after version N.")] = 0,
 ) -> Exit:
     """Print what happened in a team, one line per event."""
-    found = await find(cli.runtime, name)
-    team, head = found.team, (await cli.runtime.log.head(found.team)).version
-    cli.out.begin(team=team, head=head)
+    found, head = await _found(cli, name)
+    cli.out.begin(team=found.team, head=head)
     cli.out.expect("events")
-    teller = Teller()
-    follow = follow and await _goes_on(cli, team)
+    history, follow = TeamHistory(keeps=False), follow and await _goes_on(cli, found.team)
     _note_whole(cli, found)
-    async for told in cli.runtime.events(team, follow=follow):
-        line = teller.tell(told)
+    async for told in cli.runtime.events(found.team, follow=follow):
+        line = history.add(told)
         if told.version > after and cli.out.text:
             clock = time.strftime("%H:%M:%S", time.localtime(line.at / 1000))
-            text = Text(f"{line.version:>6}  {clock}.{line.at % 1000:03}  ", style="dim")
-            text.append(f"{line.type:<18} ", style="not dim" if line.said.story else "")
-            cli.out.show(told_text(text, teller, line, line.said.text, dim=not line.said.story))
+            before = f"{line.version:>6}  {clock}.{line.at % 1000:03}  "
+            cli.out.show(event_text(before, history, line, typed=True))
         elif told.version > after:
-            event = event_fields(team, told)
-            cli.out.item(str(event["type"]), event, many="events")
-        if follow and told.version >= head and not teller.world.tasks:
+            cli.out.item(line.type, event_fields(found.team, told), many="events")
+        if follow and told.version >= head and not history.world.tasks:
             break
-    return cli.out.result("ok", Exit.DONE, team=team, version=teller.version)
+    return cli.out.result("ok", Exit.DONE, team=found.team, version=history.version)
+
+
+async def _found(cli: Invocation, name: str) -> tuple[Found, int]:
+    """The team that is meant, and its newest version."""
+    found = await find(cli.runtime, name)
+    return found, (await cli.runtime.log.head(found.team)).version
 
 
 async def _goes_on(cli: Invocation, team: TeamId) -> bool:
@@ -295,30 +294,25 @@ async def replay(
     at: Annotated[int | None, typer.Option("--at", min=1, metavar="N", help="Show what was true at version N.")] = None,
 ) -> Exit:
     """Tell a run again as a story, or show what was true at one version of it."""
-    found = await find(cli.runtime, name)
-    head = (await cli.runtime.log.head(found.team)).version
+    found, head = await _found(cli, name)
     if at is not None and at > head:
         raise refused("no_such_version", f"Team {found.team!r} has versions 1 to {head}, not {at}.")
     cli.out.begin(team=found.team, at=at or head)
     cli.progress.note(ONLY_A_VIEW, style="dim")
-    if at is None:
-        _note_whole(cli, found)
-        return await _story(cli, found.team)
-    portrait = await portray(cli.runtime, found.team, at)
-    cli.out.show(*rendered(portrait, f"as it was at version {at} of {head}", found.task))
-    cli.progress.note(f"\nBranch off from here: {command(cli, 'fork', found.team, '--at', str(at))}")
-    return cli.out.result("ok", Exit.DONE, **fields(portrait, None, found.task))
-
-
-async def _story(cli: Invocation, team: TeamId) -> Exit:
-    teller = Teller()
-    async for told in cli.runtime.events(team):
-        line = teller.tell(told)
-        cli.out.stream(team, told)
+    if at is not None:
+        history = await read_history(cli.runtime, found.team, at)
+        cli.out.show(*portrait(history, f"as it was at version {at} of {head}", found.task))
+        cli.progress.note(f"\nBranch off from here: {command(cli, 'fork', found.team, '--at', str(at))}")
+        return cli.out.result("ok", Exit.DONE, **team_fields(history, None, found.task))
+    _note_whole(cli, found)
+    history = TeamHistory(keeps=False)
+    async for told in cli.runtime.events(found.team):
+        line = history.add(told)
+        cli.out.stream(found.team, told)
         if line.said.story or cli.setup.verbose:
-            when = Text(f"{line.version:>5}  {'+' + seconds(line.at - teller.began_at):>7}  ", style="dim")
-            cli.out.show(told_text(when, teller, line))
-    total = teller.total()
-    cli.progress.note(f"\nWhat was true at any version: {command(cli, 'replay', team, '--at', 'VERSION')}")
-    counts = {"steps": total.steps, "tokens": total.tokens, "messages": teller.messages}
-    return cli.out.result("ok", Exit.DONE, team=team, version=teller.version, **counts)
+            before = f"{line.version:>5}  {'+' + seconds(line.at - history.began_at):>7}  "
+            cli.out.show(event_text(before, history, line))
+    cli.progress.note(f"\nWhat was true at any version: {command(cli, 'replay', found.team, '--at', 'VERSION')}")
+    spent = history.total()
+    counts = {"steps": spent.steps, "tokens": spent.tokens, "messages": history.messages_sent}
+    return cli.out.result("ok", Exit.DONE, team=found.team, version=history.version, **counts)

@@ -16,8 +16,8 @@ from greenroom.app.toolset.custom import equipment_in
 from greenroom.cli.context import Invocation, command, invoke, refused
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.options import STDIN, from_stdin
+from greenroom.cli.render.conversation import RunView
 from greenroom.cli.render.output import Column, Fitted, harmless, row
-from greenroom.cli.render.talk import Talk
 from greenroom.cli.render.words import shorten
 from greenroom.core.base.records import Data
 from greenroom.core.ports.tool import ToolCard
@@ -30,6 +30,7 @@ TOOLS: Final = (
     Column(name="from", style="dim"),
 )
 LINE: Final = 100
+EXAMPLE: Final = 'Write an object: --json \'{"file": "a.py"}\'.'
 EFFECTS: Final[Mapping[Effect, str]] = {
     "pure": "changes nothing outside the run",
     "keyed": "is found again after a crash",
@@ -99,16 +100,16 @@ async def _call(cli: Invocation, name: str, given: Sequence[str], whole: str) ->
     arguments = _object(whole) if whole else dict(_argument(name, known, text) for text in given)
     team = await found_by_hand(cli.runtime, root, name, arguments)
     cli.out.begin(team=team, tool=name)
-    talk = Talk(cli.setup, cli.out)
+    view = RunView(cli.setup, cli.out)
     host = await cli.runtime.start(team)
-    host.listen_trouble(talk.trouble)
-    host.watch(talk.piece)
-    watch_steps(host, talk.began, lambda _: None)
+    host.listen_trouble(view.trouble)
+    host.watch(view.piece)
+    watch_steps(host, view.began, lambda _: None)
     try:
         step = await called_by_hand(cli.runtime, team)
     finally:
-        talk.end()
-    return _result(replace(cli, progress=talk), step)
+        view.end()
+    return _result(replace(cli, progress=view), step)
 
 
 def _result(cli: Invocation, step: Step) -> Exit:
@@ -132,27 +133,19 @@ def _object(text: str) -> Data:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise refused(
-            "bad_arguments", f"--json is no JSON: {error}.", 'Write an object: --json \'{"file": "a.py"}\'.'
-        ) from None
+        raise refused("bad_arguments", f"--json is no JSON: {error}.", EXAMPLE) from None
     if not isinstance(found, dict):
-        raise refused("bad_arguments", "--json is no object.", 'Write one: --json \'{"file": "a.py"}\'.')
+        raise refused("bad_arguments", "--json is no object.", EXAMPLE)
     return found
 
 
 def _argument(tool: str, known: Mapping[str, object], given: str) -> tuple[str, object]:
     name, sign, text = given.partition("=")
-    if given.lstrip().startswith("{"):
-        raise refused(
-            "bad_arguments",
-            f"{given!r} names no parameter of {tool}.",
-            f"An object goes behind --json: --json '{given}'.",
-        )
-    if not sign or name not in known:
-        there = ", ".join(known) or "none"
-        raise refused(
-            "bad_arguments", f"{given!r} names no parameter of {tool}.", f"Write NAME=VALUE. There are: {there}."
-        )
+    if given.lstrip().startswith("{") or not sign or name not in known:
+        hint = f"Write NAME=VALUE. There are: {', '.join(known) or 'none'}."
+        if given.lstrip().startswith("{"):
+            hint = f"An object goes behind --json: --json '{given}'."
+        raise refused("bad_arguments", f"{given!r} names no parameter of {tool}.", hint)
     shape = known[name]
     if isinstance(shape, Mapping) and shape.get("type") == "string":
         return name, text

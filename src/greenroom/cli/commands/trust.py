@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
@@ -14,7 +15,7 @@ from greenroom.cli.context import Invocation, command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.render.output import Column, Fitted, harmless, row
 from greenroom.cli.render.questions import confirm
-from greenroom.cli.runs.trust import Item, at_terminal, items, lines, open_ones
+from greenroom.cli.start import Item, list_items, render_items
 
 QUESTION: Final = "Agree to them, as they are now? [y] yes  [n] no: "
 
@@ -36,10 +37,10 @@ async def trust(
     cli.out.begin(workspace=str(root))
     if revoke:
         return _revoke(cli, root)
-    left = open_ones(_list(cli, root))
+    left = [item.brought for item in _list(cli, root) if item.standing != "agreed"]
     if only_list or not left:
         return cli.out.result("ok", Exit.DONE, open=len(left))
-    if not yes and not (cli.out.text and at_terminal()):
+    if not yes and not (cli.out.text and sys.stdin.isatty() and sys.stderr.isatty()):
         cli.progress.note(f"Nobody is here to be asked. To agree to them: {command(cli, 'trust', '--yes')}")
         return cli.out.result("waiting", Exit.WAITING, open=len(left))
     if not yes and not confirm(QUESTION):
@@ -51,13 +52,11 @@ async def trust(
 
 
 def _list(cli: Invocation, root: Path) -> list[Item]:
-    found = items(root, own_ledger(), brought_checks(root))
-    cli.out.expect("items")
-    for item in found:
-        thing = item.brought
-        told = {"kind": thing.kind, "name": thing.name, "standing": item.standing, "shown": thing.shown}
-        cli.out.item("item", {**told, "digest": thing.digest})
-    cli.out.show(*lines(found))
+    found = list_items(root, brought_checks(root))
+    fields = ("kind", "name", "shown", "digest")
+    told = ({"standing": item.standing, **{name: getattr(item.brought, name) for name in fields}} for item in found)
+    cli.out.listing("item", told)
+    cli.out.show(*render_items(found))
     for trouble in troubles_in(root):
         cli.progress.note(harmless(f"! {trouble}"), style="yellow")
     if not found:

@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Final, ParamSpec
 
 from rich.console import RenderableType
@@ -15,7 +15,7 @@ from rich.live import Live as LiveArea
 from rich.text import Text
 
 from greenroom.cli.render.output import Console
-from greenroom.cli.render.team import Line, Teller, colour, picture
+from greenroom.cli.render.team import Line, TeamHistory, colour, is_organisation, picture
 from greenroom.cli.setup import Setup
 from greenroom.core.ports.executor import Live
 from greenroom.core.ports.model import Failed, Retried
@@ -57,6 +57,8 @@ class Moving:
 
 P = ParamSpec("P")
 MARKS: Final = {"✓": "green", "✗": "red", "?": "yellow", "!": "yellow", "→": "cyan", "◆": "bold blue", "✎": "magenta"}
+UNTOLD: Final = ("NotePosted", "OwnerChanged")
+"""Events of an organisation that are no story: what agents note for each other, and which process runs it."""
 
 
 class Progress:
@@ -66,10 +68,10 @@ class Progress:
         self._console = console
         self._trouble: str | None = None
 
-    def begin(self, teller: Teller) -> None:
-        """Something runs from now on; `teller` knows how it stands."""
+    def begin(self, history: TeamHistory) -> None:
+        """Something runs from now on; `history` knows how it stands."""
 
-    def line(self, teller: Teller, line: Line) -> None:
+    def line(self, history: TeamHistory, line: Line) -> None:
         """One more event."""
 
     def piece(self, step: Step, event: Live) -> None:
@@ -97,16 +99,17 @@ class Progress:
 
 
 class Lines(Progress):
-    """A line per event of the story, but for the types that are `untold`; with `everything` a line per event."""
+    """A line per event of the story; with `everything` a line per event."""
 
-    def __init__(self, console: Console, *, everything: bool = False, untold: Collection[str] = ()) -> None:
+    def __init__(self, console: Console, *, everything: bool = False) -> None:
         super().__init__(console)
         self._everything = everything
-        self._untold = untold
 
-    def line(self, teller: Teller, line: Line) -> None:
-        if self._everything or (line.said.story and line.type not in self._untold):
-            text, cut = told(teller, line), self._console.is_terminal
+    def line(self, history: TeamHistory, line: Line) -> None:
+        untold = line.type in UNTOLD and is_organisation(history.world)
+        if self._everything or (line.said.story and not untold):
+            when = time.strftime("%H:%M:%S  ", time.localtime(line.at / 1000))
+            text, cut = event_text(when, history, line), self._console.is_terminal
             self._console.print(text, no_wrap=cut or None, overflow="ellipsis" if cut else None, soft_wrap=not cut)
 
     def piece(self, step: Step, event: Live) -> None:
@@ -127,22 +130,14 @@ class Lines(Progress):
 
 
 class Rows(Lines):
-    """Lines above, and below them a live picture, such as a row per agent, that goes when the run ends."""
+    """Lines above, and below them a live picture with a row per agent, that goes when the run ends."""
 
-    def __init__(
-        self,
-        console: Console,
-        *,
-        everything: bool = False,
-        untold: Collection[str] = (),
-        picture: Callable[[Teller, str | None], RenderableType] = picture,
-    ) -> None:
-        super().__init__(console, everything=everything, untold=untold)
+    def __init__(self, console: Console, *, everything: bool = False) -> None:
+        super().__init__(console, everything=everything)
         self._moving = Moving(self._console)
-        self._picture = picture
 
-    def begin(self, teller: Teller) -> None:
-        self._moving.begin(lambda: self._picture(teller, self._trouble))
+    def begin(self, history: TeamHistory) -> None:
+        self._moving.begin(lambda: picture(history, self._trouble))
 
     def end(self) -> None:
         self._moving.end()
@@ -154,22 +149,20 @@ def retried(event: Retried) -> str:
     return f"{event.failed.why.rstrip('.')}; {when}"
 
 
-def told(teller: Teller, line: Line) -> Text:
-    """One event as a line: when, who, what."""
-    return told_text(Text(time.strftime("%H:%M:%S  ", time.localtime(line.at / 1000)), style="dim"), teller, line)
-
-
-def told_text(when: Text, teller: Teller, line: Line, text: str | None = None, *, dim: bool | None = None) -> Text:
-    """One event behind `when` it was: who, and what in words; one without words of its own is named by its type."""
-    said = line.said
-    when.append(f"{said.who:<6} ", style=f"not dim {colour(teller.world, said.who)}".strip())
-    when.append(f"{said.mark or ' '} ", style=f"not dim {MARKS.get(said.mark, '')}".strip())
-    what = text if text is not None else f"{line.type} {said.text}" if said.plain else said.text
-    return when.append(what, style="" if (said.plain if dim is None else dim) else "not dim")
+def event_text(before: str, history: TeamHistory, line: Line, *, typed: bool = False) -> Text:
+    """An event as a line: when it was (`before`), its agent, and what, in words. Its type is named with `typed`, or
+    where it has no words of its own; what is no part of the story is then dim."""
+    said, text = line.said, Text(before, style="dim")
+    if typed:
+        text.append(f"{line.type:<18} ", style="not dim" if said.story else "")
+    text.append(f"{said.who:<6} ", style=f"not dim {colour(history.world, said.who)}".strip())
+    text.append(f"{said.mark or ' '} ", style=f"not dim {MARKS.get(said.mark, '')}".strip())
+    what = f"{line.type} {said.text}" if said.plain and not typed else said.text
+    return text.append(what, style="" if (not said.story if typed else said.plain) else "not dim")
 
 
 class LogLines(logging.Handler):
-    """What the house logs, among the progress; a traceback only with `-v`."""
+    """What Greenroom logs, among the progress; a traceback only with `-v`."""
 
     def __init__(self, console: Console, *, tracebacks: bool) -> None:
         super().__init__()

@@ -22,6 +22,8 @@ from rich.cells import cell_len
 
 from greenroom.core.base.text import seen
 
+PROMPT: Final = "› "
+QUICK: Final = 2.0  # seconds in which a second Ctrl-C leaves
 LOCAL: Final = 3  # where the attributes of a terminal have what is about lines and echoing
 ENTER: Final = frozenset("\r\n")
 RUBOUT: Final = frozenset("\x7f\b")

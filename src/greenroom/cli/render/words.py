@@ -161,18 +161,13 @@ def _paused(_: World, event: teams.TeamPaused | tasks.TaskPaused, language: str)
     return Told(known={"why": reason(event.why, language) if language == CHINESE else event.why}, mark="!")
 
 
-def _changed(_: World, event: agents.AgentChanged, __: str) -> Told:
-    model = str((event.spec.llm_config or {}).get("model", ""))
-    return Told(event.agent_id, {"model": model}, phrase="AgentChangedModel" if model else "")
-
-
 def _ended_work(_: World, event: tasks.TaskEnded | stages.StageEnded, language: str) -> Told:
     return Told(known={"state": end_word(event.state, language)}, mark=ENDS[event.state])
 
 
 def _stage_started(world: World, event: stages.StageStarted, language: str) -> Told:
     stage = world.stages[event.stage_id]
-    parts = _comma(language).join(subtask.name for subtask in stage.subtasks)
+    parts = _sign("comma", language).join(subtask.name for subtask in stage.subtasks)
     return Told(known={"stage": stage, "parts": parts}, mark="◆")
 
 
@@ -184,7 +179,7 @@ def _assigned(world: World, event: stages.SubtaskAssigned | stages.SubtaskHanded
 def _subtask_ended(world: World, event: stages.SubtaskEnded, language: str) -> Told:
     subtask = world.stages[event.stage_id].subtask(event.subtask_id)
     who, name = (subtask.agent, subtask.name) if subtask else ("", event.subtask_id)
-    summary = f"{_colon(language)}{shorten(event.summary)}" if event.summary else ""
+    summary = f"{_sign('colon', language)}{shorten(event.summary)}" if event.summary else ""
     known = {"state": end_word(event.state, language), "name": name, "summary": summary}
     return Told(who, known, ENDS[event.state])
 
@@ -201,16 +196,6 @@ def _blocked(world: World, event: steps.StepBlocked, language: str) -> Told:
     return Told(step.agent_id, {"step": step_words(step, language)}, "?", event.approval is None, phrase)
 
 
-def _prepared(world: World, event: steps.EffectPrepared, _: str) -> Told:
-    keys = ", ".join(f"{effect.kind} {effect.key}" for effect in event.prepared)
-    return Told(world.steps[event.step_id].agent_id, {"keys": keys}, story=False)
-
-
-def _interrupted(world: World, event: steps.StepInterrupted, language: str) -> Told:
-    step = world.steps[event.step_id]
-    return Told(step.agent_id, {"step": step_words(step, language)}, "!")
-
-
 def _ended(world: World, event: steps.StepEnded, language: str) -> Told:
     step, done = world.steps[event.step_id], event.state == "finished"
     if done and step.work.type == "skill":
@@ -218,7 +203,7 @@ def _ended(world: World, event: steps.StepEnded, language: str) -> Told:
         phrase = "Thought" if text else "ThoughtNothing"
         return Told(step.agent_id, {"text": shorten(text)}, story=False, phrase=phrase)
     result = event.error or str((event.result or {}).get("output", ""))
-    told = f"{_colon(language)}{shorten(result)}" if event.error else f" → {shorten(result)}" if result else ""
+    told = f"{_sign('colon', language)}{shorten(result)}" if event.error else f" → {shorten(result)}" if result else ""
     known = {"state": end_word(event.state, language), "step": step_words(step, language), "told": told}
     mark: Mark = "" if done else ENDS[event.state]
     return Told(step.agent_id, known, mark, event.error != "not run", "" if done else "StepEndedBadly")
@@ -229,7 +214,7 @@ def _sent(_: World, event: messages.MessageSent, language: str) -> Told:
     # A question for a yes has its own line, the end of a task too, and a question to the team itself is no mail.
     repeated = message.data is not None and ("approval_id" in message.data or message.kind == "instruction")
     story = not repeated and message.receiver != (message.sender_id,)
-    known = {"receivers": _comma(language).join(message.receiver), "text": shorten(message.message)}
+    known = {"receivers": _sign("comma", language).join(message.receiver), "text": shorten(message.message)}
     return Told(message.sender_id, known, "→", story, "MessageSentWaiting" if message.waiting else "")
 
 
@@ -239,22 +224,12 @@ def _released(world: World, event: messages.WaitReleased, language: str) -> Told
     return Told(wait.waiter, {"on": wait.on, "why": why}, story=event.why != "reply")
 
 
-def _answered(world: World, event: approvals.ApprovalAnswered, language: str) -> Told:
-    who = world.approvals[event.approval_id].agent_id
-    return Told(who, {"answer": end_word(event.answer, language)}, "◆")
+def _model(event: agents.AgentChanged) -> str:
+    return str((event.spec.llm_config or {}).get("model", ""))
 
 
-def _fired(world: World, event: timers.TimerFired, _: str) -> Told:
-    timer = world.timers.get(event.timer_id)
-    return Told(timer.agent_id if timer else "")
-
-
-def _comma(language: str) -> str:
-    return WORDS.table("signs", language)["comma"]
-
-
-def _colon(language: str) -> str:
-    return WORDS.table("signs", language)["colon"]
+def _sign(name: str, language: str) -> str:
+    return WORDS.table("signs", language)[name]
 
 
 _EVENTS: Final[Mapping[type, Callable[[World, Any, str], Told]]] = {
@@ -266,7 +241,9 @@ _EVENTS: Final[Mapping[type, Callable[[World, Any, str], Told]]] = {
     tasks.TaskPaused: _paused,
     tasks.TaskResumed: lambda _, __, ___: Told(mark="◆"),
     agents.AgentAdded: lambda _, event, __: Told(event.agent_id, {"role": event.spec.role or event.spec.kind}),
-    agents.AgentChanged: _changed,
+    agents.AgentChanged: lambda _, event, __: Told(
+        event.agent_id, {"model": _model(event)}, phrase="AgentChangedModel" if _model(event) else ""
+    ),
     agents.AgentRemoved: lambda _, event, __: Told(event.agent_id),
     tasks.TaskCreated: lambda _, __, ___: Told(mark="◆"),
     tasks.TaskEnded: _ended_work,
@@ -278,8 +255,14 @@ _EVENTS: Final[Mapping[type, Callable[[World, Any, str], Told]]] = {
     steps.StepQueued: lambda _, event, __: Told(event.agent_id, story=False),
     steps.StepStarted: _started,
     steps.StepBlocked: _blocked,
-    steps.EffectPrepared: _prepared,
-    steps.StepInterrupted: _interrupted,
+    steps.EffectPrepared: lambda _, event, __: Told(
+        agent_of(event.step_id),
+        {"keys": ", ".join(f"{effect.kind} {effect.key}" for effect in event.prepared)},
+        story=False,
+    ),
+    steps.StepInterrupted: lambda world, event, language: Told(
+        agent_of(event.step_id), {"step": step_words(world.steps[event.step_id], language)}, "!"
+    ),
     steps.StepEnded: _ended,
     messages.MessageSent: _sent,
     messages.WaitReleased: _released,
@@ -292,7 +275,11 @@ _EVENTS: Final[Mapping[type, Callable[[World, Any, str], Told]]] = {
     knowledge.MemoriesCleared: lambda _, event, __: Told("", {"ids": ", ".join(event.memory_ids)}, story=False),
     threads.Noticed: lambda _, event, __: Told(agent_of(event.step_id), {"text": shorten(event.text)}, "!"),
     approvals.ApprovalRequested: lambda _, event, __: Told(event.agent_id, {"text": shorten(event.question)}, "?"),
-    approvals.ApprovalAnswered: _answered,
+    approvals.ApprovalAnswered: lambda world, event, language: Told(
+        world.approvals[event.approval_id].agent_id, {"answer": end_word(event.answer, language)}, "◆"
+    ),
     budgets.LimitReached: lambda _, event, __: Told(agent_of(event.step_id) if event.step_id else "", mark="!"),
-    timers.TimerFired: _fired,
+    timers.TimerFired: lambda world, event, _: Told(
+        world.timers[event.timer_id].agent_id if event.timer_id in world.timers else ""
+    ),
 }

@@ -1,8 +1,8 @@
-"""How a run ended: one line about it, the answer on stdout, and as the last line the command to type next."""
+"""How a run or a turn ended: one line about it, the answer on stdout, and as the last line the command to type next."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 
@@ -11,28 +11,30 @@ from greenroom.app.conversation.names import ASK, JOB, RUN
 from greenroom.app.cost import MILLION, dollars
 from greenroom.cli.context import Invocation, command
 from greenroom.cli.exit_codes import Exit
+from greenroom.cli.interactive.approvals import pending_approvals, words_to_type
 from greenroom.cli.render.team import seconds
 from greenroom.cli.render.words import shorten
-from greenroom.cli.runs.follow import Ending, to_type, waiting
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data
 from greenroom.testing.demo import ANSWER, ASKING_KIT, KIT, folder
 
-MORE = {"money": "--max-cost USD", "tokens": "--max-tokens N", "millis": "--max-time TIME"}
+if TYPE_CHECKING:
+    from greenroom.cli.interactive.follow import Ending
+
+MORE: Final = {"money": "--max-cost USD", "tokens": "--max-tokens N", "millis": "--max-time TIME"}
 """How to allow more of what a limit is about."""
 
-WORDS = {"money": "money", "tokens": "tokens", "millis": "working time", "steps": "steps", "hops": "messages"}
-WHY = 600  # characters
-WHY_UNVERIFIED = {
+WORDS: Final = {"money": "money", "tokens": "tokens", "millis": "working time", "steps": "steps", "hops": "messages"}
+WHY: Final = 600  # characters
+WHY_UNVERIFIED: Final = {
     "in_place": "It worked in your own files (--in-place), where no checks run.",
     "nothing_changed": "No file was changed. If you want an answer only, use --question.",
 }
+SUMMARY: Final = "Agent's summary, not verified:"
+STYLES: Final = {Exit.DONE: ("✓", "bold green"), Exit.FAILED: ("✗", "bold red"), Exit.UNVERIFIED: ("?", "bold yellow")}
 
-SUMMARY = "Agent's summary, not verified:"
-STYLES = {Exit.DONE: ("✓", "bold green"), Exit.FAILED: ("✗", "bold red"), Exit.UNVERIFIED: ("?", "bold yellow")}
 
-
-def close(
+def report_ending(
     cli: Invocation,
     team: TeamId,
     ending: Ending,
@@ -45,38 +47,37 @@ def close(
     """Say how it ended; `name` is what the team is called in the next command, `spoken` what was printed already.
     Programs hear `more`. `headed`: the line about it stands there."""
     _say(cli, ending, headed=headed)
-    text = answer(cli, team, ending)
+    history, text = ending.history, _answer(cli, team, ending)
     if text and text.strip() != spoken.strip():
         if cli.out.live:  # an empty line around the answer, for those who see both on one screen
             cli.progress.note("")
-        if ending.teller.world.team.kit == JOB and ending.teller.total().tokens:
+        if history.world.team.kit == JOB and history.total().tokens:
             cli.progress.note(SUMMARY, style="dim")
         cli.out.write(f"{text.rstrip()}\n")
         if cli.out.live:
             cli.progress.note("")
-    leftover = cli.means.unused_recording()
-    if leftover:
+    if leftover := cli.means.unused_recording():
         cli.progress.note(leftover, style="yellow")
-    cli.progress.note(hint(cli, name or team, ending))
+    cli.progress.note(_hint(cli, name or team, ending))
     return cli.out.result(
         ending.status,
         ending.code,
         team=team,
-        version=ending.teller.version,
+        version=history.version,
         answer=text,
         tasks=[{"task": task, "state": standing.word, "why": standing.why} for task, standing in ending.standings],
-        steps=ending.teller.steps,
-        tokens=ending.teller.total().tokens,
-        cost=ending.teller.total().money / MILLION,
-        messages=ending.teller.messages,
+        steps=history.steps_ended,
+        tokens=history.total().tokens,
+        cost=history.total().money / MILLION,
+        messages=history.messages_sent,
         **_judged(ending),
         **(more or {}),
     )
 
 
 def _judged(ending: Ending) -> Data:
-    """What programs hear of a run in the person's own files: nobody has judged it, so it is an answer at most."""
-    if ending.teller.world.team.kit != RUN:
+    """What programs hear of a run in the person's own files: nothing has judged it, so it is an answer at most."""
+    if ending.history.world.team.kit != RUN:
         return {}
     why: Data = {}
     if ending.unverified:
@@ -90,7 +91,7 @@ def _say(cli: Invocation, ending: Ending, *, headed: bool) -> None:
     sign, style = STYLES.get(ending.code, ("!", "bold yellow"))
     cli.progress.note("")
     if not headed:
-        cli.progress.note(f"{sign} {ending.status}: {summary(ending)}", style=style)
+        cli.progress.note(f"{sign} {ending.status}: {summarise(ending)}", style=style)
     if ending.fault:
         cli.progress.note(f"  {ending.fault}")
     if ending.unverified and not headed:
@@ -99,25 +100,18 @@ def _say(cli: Invocation, ending: Ending, *, headed: bool) -> None:
         if cli.setup.quiet:
             _complain(cli, ending, f"{ending.status}: {ending.why}")
         return
-    bad = [one for one in ending.standings if ending.fault or one[1].word != "finished"]
+    bad = [found for found in ending.standings if ending.fault or found[1].word != "finished"]
     for task, standing in bad if ending.code != Exit.DONE else ():
-        _complain(cli, ending, f"{task} {standing.word}: {shorten(because(standing.word, standing.why), WHY)}")
+        _complain(cli, ending, f"{task} {standing.word}: {shorten(_because(standing.word, standing.why), WHY)}")
 
 
-def because(word: str, reason: str) -> str:
+def _because(word: str, reason: str) -> str:
     """Why it stands so, without the word that says how."""
     why = reason.removeprefix(f"{word}: ")
     budget, _, limit = why.partition(" ")
-    if word == "limit" and limit in WORDS:
-        return (
-            f"the next step may need more {WORDS[limit]} than the limit of {budget!r} leaves. Nothing was sent for it."
-        )
-    return why
-
-
-def more_of(why: str) -> str:
-    """How to allow more of what a limit is about; empty when no option does."""
-    return "--max-cost none" if "no price" in why else MORE.get(why.rpartition(" ")[2], "")
+    if word != "limit" or limit not in WORDS:
+        return why
+    return f"the next step may need more {WORDS[limit]} than the limit of {budget!r} leaves. Nothing was sent for it."
 
 
 def _complain(cli: Invocation, ending: Ending, text: str) -> None:
@@ -128,44 +122,47 @@ def _complain(cli: Invocation, ending: Ending, text: str) -> None:
         cli.progress.note(f"  {text}")
 
 
-def summary(ending: Ending) -> str:
+def summarise(ending: Ending) -> str:
     """The whole run in a few figures."""
-    total = ending.teller.total()
-    most = "at most " if ending.teller.at_most else ""
+    history, total, kit = ending.history, ending.history.total(), ending.history.world.team.kit
     money = f", {dollars(total.money)}" if total.money else ""
-    work = f"{most}{total.tokens:,} tokens{money}, {seconds(total.millis)} of work"
-    if ending.teller.world.team.kit == ASK:
+    work = f"{'at most ' if history.at_most else ''}{total.tokens:,} tokens{money}, {seconds(total.millis)} of work"
+    if kit == ASK:
         return work
-    steps, messages = ending.teller.steps, ending.teller.messages
-    if ending.teller.world.team.kit in (RUN, JOB) and not messages:
+    steps, messages = history.steps_ended, history.messages_sent
+    if kit in (RUN, JOB) and not messages:
         return f"{steps} step{'s' if steps != 1 else ''}, {work}"
     return f"{steps} steps, {messages} messages, {work}"
 
 
-def answer(cli: Invocation, team: TeamId, ending: Ending) -> str:
+def _answer(cli: Invocation, team: TeamId, ending: Ending) -> str:
     """What was asked for: the demo's guide, else what the tasks say of themselves."""
-    if ending.fault and ending.teller.world.team.kit != JOB:
+    kit, guide = ending.history.world.team.kit, folder(cli.home, team) / ANSWER
+    if ending.fault and kit != JOB:
         return ""
-    guide = folder(cli.home, team) / ANSWER
-    if ending.code == Exit.DONE and ending.teller.world.team.kit in (KIT, ASKING_KIT) and guide.exists():
+    if ending.code == Exit.DONE and kit in (KIT, ASKING_KIT) and guide.exists():
         return guide.read_text("utf-8")
     told = ("finished", "failed") if ending.why else ("finished",)
     return "\n".join(standing.why for _, standing in ending.standings if standing.word in told)
 
 
-def hint(cli: Invocation, team: str, ending: Ending) -> str:
+def _hint(cli: Invocation, team: str, ending: Ending) -> str:
     """What to type next."""
     match ending.code:
         case Exit.DONE:
             return f"Try next: {command(cli, 'show', team)}"
         case Exit.WAITING if ending.status == "waiting":
-            world = ending.teller.world
-            asked = waiting(world)
-            said, other = to_type(world, asked[0]) if asked else ("yes", "or no")
+            world = ending.history.world
+            asked = pending_approvals(world)
+            said, other = words_to_type(world, asked[0]) if asked else ("yes", "or no")
             return f"Your turn: {command(cli, 'answer', team, said)}" + (f"   ({other})" if other else "")
         case Exit.LIMIT:
-            more = [found for _, one in ending.standings if (found := more_of(one.why))]
-            return f"{'Allow more' if more else 'Go on with'}: {command(cli, 'resume', team, *dict.fromkeys(more))}"
+            flags = (
+                "--max-cost none" if "no price" in found.why else MORE.get(found.why.rpartition(" ")[2], "")
+                for _, found in ending.standings
+            )
+            more = dict.fromkeys(filter(None, flags))
+            return f"{'Allow more' if more else 'Go on with'}: {command(cli, 'resume', team, *more)}"
         case Exit.PROVIDER:
             return f"When that is mended, go on with: {command(cli, 'resume', team)}"
         case Exit.WAITING:
@@ -173,6 +170,8 @@ def hint(cli: Invocation, team: str, ending: Ending) -> str:
         case _:
             return f"See why: {command(cli, 'show', team)}"
 
+
+# ------------------------------------------------------------------------------------------------------ turns of a chat
 
 HINTS: Final = {
     "provider": "Enter tries again; /model NAME asks another model.",
@@ -182,23 +181,24 @@ HINTS: Final = {
 }
 
 
-def trouble(turn: Turn, *, attended: bool, answer: str) -> str:
+def turn_trouble(turn: Turn, *, attended: bool, answer: str) -> str:
     """Why there is no answer, and what to do now; `answer` is the command for what a person is asked."""
-    why = f"{turn.word}: {because(turn.word, turn.why)}"
+    why = f"{turn.word}: {_because(turn.word, turn.why)}"
     if turn.last:
         return why
     hint = HINTS.get(turn.word, "") if attended else answer if turn.word == "waiting" else ""
     return f"{why} {hint}".strip()
 
 
-def cost(turn: Turn) -> str:
-    """What it cost; of a call that was cut off nobody knows more than what was reserved for it."""
+def turn_cost(turn: Turn) -> str:
+    """What it cost; of a call that was cut off only what was reserved for it is known."""
     most = "at most " if turn.word == "interrupted" else ""
     money = f" · {dollars(turn.spent.money)}" if turn.spent.money else ""
     return f"{most}{turn.spent.tokens:,} tokens{money} · {seconds(turn.spent.millis)}"
 
 
-def fields(turn: Turn, answer: str) -> dict[str, object]:
+def turn_fields(turn: Turn, answer: str) -> dict[str, object]:
+    """A turn for programs."""
     why = {"why": turn.why} if turn.why and turn.why != answer else {}
     spent = {"tokens": turn.spent.tokens, "cost": turn.spent.money / MILLION}
     return {"status": turn.word, "answer": answer, **why, **spent}

@@ -13,17 +13,8 @@ from greenroom.app.conversation.start import Cast, model_of
 from greenroom.app.cost import dollars
 from greenroom.app.host import Host
 from greenroom.app.messages import phrase
-from greenroom.app.organisation.charter import (
-    Charter,
-    charters,
-    find_charter,
-    misfits,
-    no_charter,
-    path_of,
-    read_charter,
-)
+from greenroom.app.organisation.charter import charters, find_charter, misfits, no_charter, path_of, read_charter
 from greenroom.app.organisation.founders import (
-    Founders,
     all_staff,
     elsewhere,
     found,
@@ -39,12 +30,12 @@ from greenroom.app.runtime import Told
 from greenroom.app.task_status import Standing, standing
 from greenroom.cli.context import Invocation, command, refused
 from greenroom.cli.exit_codes import Exit, of_standings
+from greenroom.cli.interactive.follow import GRACE
 from greenroom.cli.options import RunOptions
 from greenroom.cli.render.output import harmless
-from greenroom.cli.render.team import Teller
+from greenroom.cli.render.team import TeamHistory
 from greenroom.cli.render.words import Way, end_word, reason, still, team_word, word
-from greenroom.cli.runs.follow import GRACE
-from greenroom.cli.runs.start import meet_servers, refuse_unpriced, see_what_is_brought
+from greenroom.cli.start import ask_trust, meet_servers, refuse_unpriced
 from greenroom.core.base.amounts import UNLIMITED
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, StepId, TeamId, agent_of
@@ -64,8 +55,8 @@ KEYS: Final = {"money": "cost", "tokens": "tokens", "millis": "time"}
 
 
 @record
-class Meant:
-    """An organisation: whether its charter lies in this workspace, and its team, if it was founded.
+class Organisation:
+    """Whether its charter lies in this workspace, and its team, if it was founded.
 
     The charter is not read yet: one with a mistake can still be looked at and stopped.
     """
@@ -80,7 +71,7 @@ class Meant:
         return self.name if self.chartered or self.team is None else self.team
 
 
-async def meant(cli: Invocation, name: str) -> Meant:
+async def find_organisation(cli: Invocation, name: str) -> Organisation:
     """Which organisation is meant: the only one, or by name or id; `Refused` says which there are."""
     root, language = cli.means.root, cli.means.language
     known = charters(root)
@@ -91,40 +82,49 @@ async def meant(cli: Invocation, name: str) -> Meant:
         raise refused("which_team", why)
     name = name or known[0]
     if name in known:
-        return Meant(name=name, chartered=True, team=await founded(cli.runtime, root, name))
+        return Organisation(name=name, chartered=True, team=await founded(cli.runtime, root, name))
     team = await found_by_id(cli.runtime, name)
     if team is None:
         raise no_charter(root, name, language)
     its = (await cli.runtime.world(team)).team
-    return Meant(name=its.name, chartered=Path(its.workspace) == root and its.name in known, team=team)
+    return Organisation(name=its.name, chartered=Path(its.workspace) == root and its.name in known, team=team)
 
 
-async def there(cli: Invocation, name: str) -> tuple[Meant, TeamId]:
+async def find_founded(cli: Invocation, name: str) -> tuple[Organisation, TeamId]:
     """One that was founded already."""
-    one = await meant(cli, name)
+    one = await find_organisation(cli, name)
     if one.team is None:
-        why = phrase("charter", "not_begun", cli.means.language, name=one.name)
-        raise refused("not_founded", why)
+        raise refused("not_founded", phrase("charter", "not_begun", cli.means.language, name=one.name))
     return one, one.team
 
 
-async def brought_up(cli: Invocation, one: Meant, options: RunOptions) -> TeamId:
+async def bring_up(cli: Invocation, one: Organisation, options: RunOptions) -> TeamId:
     """The organisation, founded if it was not, as its charter says, with models that can be asked."""
     cli.means.use_recording(options.record, options.replay)
-    await cli.means.provisions.look_around()
+    provisions, root, language = cli.means.provisions, cli.means.root, cli.means.language
+    await provisions.look_around()
     if one.team is not None and not one.chartered:
         world = await cli.runtime.world(one.team)
         _refuse_models(cli, world.agents[world.tasks[BASE].manager].spec)
         return one.team
-    charter = find_charter(cli.means.root, one.name, cli.means.language)
-    see_what_is_brought(cli, charter.path.parent.parent.parent)
-    founders = await _founders(cli, charter)
+    charter = find_charter(root, one.name, language)
+    charter = evolve(charter, language=charter.language or language)
+    ask_trust(cli, charter.path.parent.parent.parent)
+    agents = cli.means.agents()
+    for trouble in agents.troubles:
+        cli.progress.note(trouble.text, style="yellow")
+    staff, caps = all_staff(charter.language, agents.specs), provisions.loaded.settings.limits
+    await meet_servers(cli, Cast(members=tuple((AgentId(name), spec) for name, spec in staff.items())))
+    tools = cli.means.toolbox(root)
+    founders = founders_of(charter, staff, tools, settled=provisions.settled, caps=caps)
+    for misfit in misfits(charter, staff, tools, charter.language):
+        cli.progress.note(harmless(misfit), style="yellow")
     _refuse_models(cli, *founders.managers)
     if one.team is None:
         await _name_others(cli, one.name, founders.language)
         return await found(cli.runtime, founders)
-    for trouble in await renew(cli.runtime, one.team, founders, str(charter.path)):
-        cli.progress.note(harmless(trouble), style="yellow")
+    for change in await renew(cli.runtime, one.team, founders, str(charter.path)):
+        cli.progress.note(harmless(change), style="yellow")
     return one.team
 
 
@@ -142,21 +142,7 @@ def _refuse_models(cli: Invocation, *specs: AgentSpec) -> None:
         refuse_unpriced(cli.means.named(model_of(spec)), cli.means.provisions.loaded.settings.limits)
 
 
-async def _founders(cli: Invocation, charter: Charter) -> Founders:
-    provisions, agents = cli.means.provisions, cli.means.agents()
-    charter = evolve(charter, language=charter.language or cli.means.language)
-    for trouble in agents.troubles:
-        cli.progress.note(trouble.text, style="yellow")
-    staff = all_staff(charter.language, agents.specs)
-    await meet_servers(cli, Cast(members=tuple((AgentId(name), spec) for name, spec in staff.items())))
-    tools, caps = cli.means.toolbox(), provisions.loaded.settings.limits
-    founders = founders_of(charter, staff, tools, settled=provisions.settled, caps=caps)
-    for fault in misfits(charter, staff, tools, charter.language):
-        cli.progress.note(harmless(fault), style="yellow")
-    return founders
-
-
-def mistakes(cli: Invocation, name: str) -> str:
+def find_mistakes(cli: Invocation, name: str) -> str:
     """What is wrong with a charter of this workspace, a line for each mistake; nothing when all of it can be used."""
     root, agents = cli.means.root, cli.means.agents()
     try:
@@ -164,10 +150,10 @@ def mistakes(cli: Invocation, name: str) -> str:
     except WorldFault as fault:
         return str(fault)
     language = charter.language or cli.means.language
-    found = misfits(charter, all_staff(language, agents.specs), cli.means.toolbox(), language)
+    wrong = misfits(charter, all_staff(language, agents.specs), cli.means.toolbox(root), language)
     why = (trouble.text for trouble in agents.troubles if trouble.name in (*charter.managers, *charter.blueprints))
     model = bad_model(cli, charter.model, language)
-    return "\n".join((*found, *why, *((f"{charter.path}: {model}",) if model else ())))
+    return "\n".join((*wrong, *why, *((f"{charter.path}: {model}",) if model else ())))
 
 
 def bad_model(cli: Invocation, name: str, language: str) -> str:
@@ -176,7 +162,7 @@ def bad_model(cli: Invocation, name: str, language: str) -> str:
     return phrase("charter", "no_model", language, name=name, why=why) if why else ""
 
 
-def held_up(world: World) -> list[ResumeTeam | ResumeTask | SetLimits]:
+def resume_intents(world: World) -> list[ResumeTeam | ResumeTask | SetLimits]:
     """What lets go on all that stands still in it."""
     team = [ResumeTeam()] if world.team.paused is not None else []
     tasks = [ResumeTask(task_id=task.task_id) for task in world.tasks.values() if task.paused is not None]
@@ -213,15 +199,15 @@ SUMS_UP: Final = "compact"
 
 
 class Failures:
-    """Hears every event, and keeps a sentence for each failure. A worker's failure is its manager's to deal with; a
-    manager's stays."""
+    """Keeps a sentence for each failure that stays. A worker's failure is its manager's to deal with; a manager's own
+    stays, unless the same work is done once more."""
 
     def __init__(self, language: str) -> None:
         self._language = language
         self._steps: dict[StepId, tuple[str, str]] = {}
         self._tasks: list[str] = []
 
-    def hear(self, world: World, event: Event) -> None:
+    def add(self, world: World, event: Event) -> None:
         """One event, on the world as it was before it."""
         match event:
             case StepEnded(state="failed", step_id=name) if _is_managers(world, step := world.steps[name]):
@@ -243,7 +229,7 @@ class Failures:
 
 
 def _is_managers(world: World, step: Step) -> bool:
-    """Whether it is a manager's own work: no agent is above it who would hear of a failure and do something."""
+    """Whether it is a manager's own work: no agent is above it that would hear of a failure and do something."""
     thread = world.threads.get(step.thread_id)
     if thread is None or thread.subtask_id is not None or thread.call is not None:
         return False
@@ -253,7 +239,7 @@ def _is_managers(world: World, step: Step) -> bool:
 
 
 @record
-class Fate:
+class WaitResult:
     """How waiting ended: a status in a word, its exit code, and a sentence for all that is not as it should be."""
 
     status: str
@@ -261,15 +247,15 @@ class Fate:
     reasons: tuple[str, ...] = ()
 
 
-def fate_of(world: World, stands: Standing, failures: tuple[str, ...], language: str, way: Way) -> Fate:
+def wait_result(world: World, stands: Standing, failures: tuple[str, ...], language: str, way: Way) -> WaitResult:
     """The worst of how it stands and what went wrong. `way` is what lets it go on."""
     lost = (*failures, *(_stuck(world, language) if stands.word == "idle" else ()))
     if lost:
-        return Fate(status="failed", code=Exit.FAILED, reasons=lost)
+        return WaitResult(status="failed", code=Exit.FAILED, reasons=lost)
     if stands.word == "idle":
-        return Fate(status="idle", code=Exit.DONE)
-    code = of_standings([stands.word])
-    return Fate(status=stands.word, code=code, reasons=(_still(world, stands, language, way),))
+        return WaitResult(status="idle", code=Exit.DONE)
+    why = _why_still(world, stands, language, way)
+    return WaitResult(status=stands.word, code=of_standings([stands.word]), reasons=(why,))
 
 
 def _stuck(world: World, language: str) -> Iterator[str]:
@@ -280,7 +266,7 @@ def _stuck(world: World, language: str) -> Iterator[str]:
             yield word("stuck", language, task=task.task_id, name=task.name, manager=task.manager)
 
 
-def _still(world: World, stands: Standing, language: str, way: Way) -> str:
+def _why_still(world: World, stands: Standing, language: str, way: Way) -> str:
     if world.team.paused is not None and stands.word == "paused":
         why = reason(world.team.paused, language)
         return word("stopped_why", language, name=world.team.name, why=why, command=way.start)
@@ -292,13 +278,13 @@ def _still(world: World, stands: Standing, language: str, way: Way) -> str:
     return word("waits_for", language, people=people) if people else stands.why
 
 
-class Ear:
-    """Follows the log. What came for the person is kept until it is taken; `woken` says that there is some, or that
-    they were dismissed. `language` is theirs."""
+class Listener:
+    """Follows the log for a person. What came for them is kept until it is taken; `woken` says that there is some, or
+    that they were dismissed. `language` is theirs."""
 
     def __init__(self, cli: Invocation, human: HumanAgent) -> None:
         self._cli = cli
-        self._teller = Teller()
+        self._history = TeamHistory(keeps=False)
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._news: list[Message] = []
@@ -306,13 +292,13 @@ class Ear:
         self.me: AgentId = human.me
         self.team: TeamId = human.team
         self.language = ""
-        self._failures = Failures("")
+        self.failures = Failures("")
         self.woken = asyncio.Event()
 
     @property
     def world(self) -> World:
         """What is true as far as it was heard."""
-        return self._teller.world
+        return self._history.world
 
     @property
     def gone(self) -> bool:
@@ -322,9 +308,10 @@ class Ear:
     async def open(self) -> None:
         """Know what was, and listen from now on."""
         head = (await self._cli.runtime.log.head(self.team)).version
-        self._teller = Teller(world=await self._cli.runtime.world(self.team, head), version=head)
+        world = await self._cli.runtime.world(self.team, head)
+        self._history = TeamHistory(world=world, version=head, keeps=False)
         self.language = self.world.agents[self.me].spec.language
-        self._failures = Failures(self.language)
+        self.failures = Failures(self.language)
         self._task = asyncio.create_task(self._follow())
 
     async def close(self) -> None:
@@ -333,12 +320,12 @@ class Ear:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _follow(self) -> None:
-        async for told in self._cli.runtime.events(self.team, after=self._teller.version, follow=True):
+        async for told in self._cli.runtime.events(self.team, after=self._history.version, follow=True):
             self._hear(told)
 
     def _hear(self, told: Told) -> None:
-        self._failures.hear(self.world, told.event)
-        self._teller.tell(told)
+        self.failures.add(self.world, told.event)
+        self._history.add(told)
         self._cli.out.stream(self.team, told)
         self._changed.set()
         match told.event:
@@ -355,10 +342,10 @@ class Ear:
             case _:
                 pass
 
-    async def caught_up(self) -> None:
+    async def catch_up(self) -> None:
         """Wait until all that is in the log by now was heard."""
         head = (await self._cli.runtime.log.head(self.team)).version
-        while self._teller.version < head:
+        while self._history.version < head:
             await self._next()
 
     async def _next(self) -> None:
@@ -370,7 +357,7 @@ class Ear:
             async with asyncio.timeout(LOOK):
                 await self._changed.wait()
 
-    def taken(self) -> Iterator[tuple[Message, Letter | None]]:
+    def take_news(self) -> Iterator[tuple[Message, Letter | None]]:
         """What came since it was last taken; with its letter, where it still waits for an answer."""
         self.woken.clear()
         news, self._news = self._news, []
@@ -378,42 +365,39 @@ class Ear:
         for message in news:
             yield message, letters.get(message.message_id)
 
-    def stops(self) -> tuple[str, ...]:
+    def take_pauses(self) -> tuple[str, ...]:
         """Why it came to stand still since this was last asked."""
-        found, self._pauses = tuple(dict.fromkeys(self._pauses)), []
-        return found
-
-    def failures(self) -> tuple[str, ...]:
-        """What went wrong for good since it was opened."""
-        return self._failures.all()
+        pauses, self._pauses = tuple(dict.fromkeys(self._pauses)), []
+        return pauses
 
     def owed(self) -> tuple[Letter, ...]:
+        """What the person owes an answer to."""
         return owed(self.world, self.me)
 
-    async def rested(self) -> Standing:
+    async def wait_for_rest(self) -> Standing:
         """Wait until nothing more happens by itself."""
         while True:
-            await self.caught_up()
-            version, stands = self._teller.version, at_rest(self.world)
+            await self.catch_up()
+            version, stands = self._history.version, at_rest(self.world)
             if not stands.settled:
                 await self._next()
                 continue
             await asyncio.sleep(GRACE)
-            await self.caught_up()
-            if self._teller.version == version:
+            await self.catch_up()
+            if self._history.version == version:
                 return stands
 
 
 @asynccontextmanager
-async def running(cli: Invocation, ear: Ear) -> AsyncIterator[bool]:
+async def running(cli: Invocation, listener: Listener) -> AsyncIterator[bool]:
     """Run the organisation here while it runs nowhere else; whether it does so now. One that is stopped rests."""
-    first = await _look(cli, ear, None)
+    first = await _look(cli, listener, None)
 
     async def keep(host: Host | None) -> None:
         while True:
             await asyncio.sleep(LOOK)
             try:
-                host = await _look(cli, ear, host)
+                host = await _look(cli, listener, host)
             except WorldFault as fault:
                 cli.progress.trouble(str(fault))
 
@@ -423,13 +407,13 @@ async def running(cli: Invocation, ear: Ear) -> AsyncIterator[bool]:
     finally:
         keeping.cancel()
         await asyncio.gather(keeping, return_exceptions=True)
-        await cli.runtime.stop(ear.team)
+        await cli.runtime.stop(listener.team)
 
 
-async def _look(cli: Invocation, ear: Ear, host: Host | None) -> Host | None:
+async def _look(cli: Invocation, listener: Listener, host: Host | None) -> Host | None:
     """Start it where no process runs it, and stop it where it rests; returns its host here."""
-    await ear.caught_up()
-    world, runtime, team = ear.world, cli.runtime, ear.team
+    await listener.catch_up()
+    world, runtime, team = listener.world, cli.runtime, listener.team
     rests = world.team.paused is not None or BASE not in world.tasks
     if host is not None and (rests or host.sync.stopped is not None):
         await runtime.stop(team)

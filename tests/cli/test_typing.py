@@ -1,7 +1,12 @@
-"""What is typed while a job goes on, key by key."""
+"""What a person types while a job goes on, key by key, and lines of stdin."""
+
+import asyncio
+import os
 
 import pytest
 
+from greenroom.app.conversation.typed import Woken, Written
+from greenroom.cli.interactive.lines import PlainLines
 from greenroom.cli.render.questions import LONGEST, TypedLine, in_words
 
 
@@ -42,3 +47,15 @@ def test_a_question_is_broken_between_words_and_what_is_quoted_is_not(monkeypatc
         "  | quoted words of an agent, as long as they are",
         "[n] no: ",
     ]
+
+
+async def test_news_between_two_lines_of_a_text_take_nothing_away_from_it() -> None:
+    reading, writing = os.pipe()
+    lines, news = PlainLines(reading), asyncio.Event()
+    news.set()
+    os.write(writing, b'"""\nDo NOT delete the files.\n')
+    assert {await lines.write("› ", news) for _ in range(1000)} == {Woken()}
+    news.clear()
+    os.write(writing, b'Delete the caches.\n"""\n')
+    os.close(writing)
+    assert await lines.write("› ", news) == Written(text='"""\nDo NOT delete the files.\nDelete the caches.\n"""')

@@ -1,4 +1,4 @@
-"""An organisation as people and programs read it: the picture of it, and a person's room as text and as JSON fields."""
+"""A person's inbox in an organisation, as text and as JSON fields."""
 
 from __future__ import annotations
 
@@ -6,119 +6,24 @@ from collections.abc import Iterator
 from typing import Final
 
 from rich.console import Console as RichConsole
-from rich.console import ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from greenroom.app.cost import dollars
-from greenroom.app.organisation.inbox import Letter, approval_of, kind_of, notices, subtask_of
-from greenroom.app.organisation.people import oldest_first
+from greenroom.app.organisation.inbox import Letter, approval_of, notices, subtask_of
 from greenroom.app.organisation.words import commands
 from greenroom.cli.errors import Json
-from greenroom.cli.render.output import Column, Console, harmless
-from greenroom.cli.render.progress import Lines, Progress, Rows
-from greenroom.cli.render.team import Teller, agents_table, colour, doing, stage_line
-from greenroom.cli.render.words import CATALOGUE, reason, shorten, word
-from greenroom.core.base.ids import TEAM_BUDGET, AgentId
-from greenroom.core.state.agent import Agent
+from greenroom.cli.render.output import harmless
+from greenroom.cli.render.team import agent_fields, colour, doing, waited_for
+from greenroom.cli.render.words import word
+from greenroom.core.base.ids import AgentId
 from greenroom.core.state.message import Message
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task
 from greenroom.core.state.world import World, ordered
 
-UNTOLD: Final = ("NotePosted", "OwnerChanged")
-TITLE: Final = 60  # characters of a task's name
 INDENT: Final = "    "
 """It stands before what others wrote, so that no agent can write a line that looks like one of ours."""
-
-
-# -------------------------------------------------------------------------------------------------------- its picture
-
-
-def language_of(world: World) -> str:
-    """The language in which its people are spoken to."""
-    return next((agent.spec.language for agent in ordered(world.agents) if agent.spec.kind == "human"), "en")
-
-
-def head(world: World) -> Text:
-    """The organisation in one line."""
-    language, budget = language_of(world), world.budgets[TEAM_BUDGET]
-    spent, most = dollars(budget.spent.money), budget.limits.money
-    money = spent if most is None else CATALOGUE.phrase("picture", "of", language, spent=spent, most=dollars(most))
-    busy = sum(1 for agent in world.agents.values() if agent.running is not None)
-    known = {"name": world.team.name, "tasks": max(len(world.tasks) - 1, 0), "busy": busy, "money": money}
-    return Text(harmless(CATALOGUE.phrase("picture", "head", language, **known)), style="bold")
-
-
-def tasks_lines(world: World) -> Iterator[Text]:
-    """Every open task with its open stages; a pause is said where it is."""
-    if world.team.paused is not None:
-        yield _paused("", world.team.paused, language_of(world))
-    for task in oldest_first(world.tasks):
-        line = Text(f"{task.task_id} ", style="dim").append(harmless(shorten(task.name, TITLE)), style="not dim bold")
-        yield line.append(f"  {', '.join(task.group)}", style="not bold dim")
-        if task.paused is not None:
-            yield _paused("   ", task.paused, language_of(world))
-        for stage in task.stages:
-            yield Text("   ").append_text(stage_line(world.stages[stage]))
-
-
-def _paused(indent: str, why: str, language: str) -> Text:
-    told = CATALOGUE.phrase("picture", "paused", language, why=reason(why, language))
-    return Text(harmless(f"{indent}{told}"), style="yellow")
-
-
-def waits_lines(world: World) -> Iterator[Text]:
-    """Who waits for whom, and which people owe an answer."""
-    language = language_of(world)
-    for agent in ordered(world.agents):
-        if whom := waited_for(world, agent):
-            known = {"who": agent.agent_id, "whom": ", ".join(whom)}
-            yield Text(CATALOGUE.phrase("picture", "waits", language, **known), style="yellow")
-    for agent in ordered(world.agents):
-        count = sum(1 for mail in world.mail.values() if agent.agent_id in mail.receiver)
-        if agent.spec.kind == "human" and count:
-            owes = {"who": agent.agent_id, "count": count, "name": world.team.name}
-            yield Text(CATALOGUE.phrase("picture", "owes", language, **owes), style="bold yellow")
-
-
-def waited_for(world: World, agent: Agent) -> tuple[str, ...]:
-    """Those that an agent waits for."""
-    found = [world.waits[wait].on for wait in agent.step_lock if wait in world.waits]
-    asked = (mail for mail in ordered(world.mail) if mail.sender_id == agent.agent_id and kind_of(mail) == "approval")
-    return tuple(dict.fromkeys((*found, *(person for mail in asked for person in mail.receiver))))
-
-
-def picture(teller: Teller, trouble: str | None = None, *, moving: bool = True) -> RenderableType:
-    world = teller.world
-    parts: list[RenderableType] = [*((Text(""),) if moving else ()), head(world), *tasks_lines(world)]
-    if trouble:
-        parts.append(Text(trouble, style="bold red"))
-    return Group(*parts, Text(""), agents_table(teller, moving=moving), *waits_lines(world))
-
-
-def pictured(progress: Progress, *, everything: bool) -> Progress:
-    """What fits where this one fits: a picture where it can move, lines where lines are wanted, else the same. What
-    agents note on their board for each other is not told."""
-    console = Console(stderr=True, highlight=False)
-    if isinstance(progress, Rows):
-        return Rows(console, everything=everything, untold=UNTOLD, picture=picture)
-    return Lines(console, everything=everything, untold=UNTOLD) if isinstance(progress, Lines) else progress
-
-
-def columns(language: str) -> tuple[Column, ...]:
-    """Those of a list of organisations."""
-    heads = CATALOGUE.table("columns", language)
-    return (
-        Column(name=heads["name"]),
-        Column(name=heads["id"], style="dim"),
-        Column(name=heads["stands"], gives=True),
-        Column(name=heads["people"], needs=60),
-        Column(name=heads["where"], style="dim", gives=True, needs=80),
-    )
-
-
-# ----------------------------------------------------------------------------------------------------- a room as text
 
 
 class Hanging:
@@ -137,7 +42,7 @@ class Hanging:
 
 
 def letter_text(world: World, letter: Letter, language: str) -> Text:
-    """A letter: its number, who wrote it, what is asked, and how to answer it."""
+    """A letter: its number, its sender, what is asked, and how to answer it."""
     message = letter.message
     text = Text(f"{letter.number}", style="bold yellow").append("  ")
     text.append(message.sender_id, style=f"not bold {colour(world, message.sender_id)}".strip())
@@ -146,7 +51,7 @@ def letter_text(world: World, letter: Letter, language: str) -> Text:
     waits = word("waits", language) if letter.waiting is not None else ""
     text.append(f" · {word(kind, language, stage=stage)}{waits}\n", style="not bold dim")
     text.append(_indented(_asked(world, letter, language)), style="not bold default")
-    return text.append(f"\n    {how(world, letter, language)}", style="not bold dim")
+    return text.append(f"\n    {how_to_answer(world, letter, language)}", style="not bold dim")
 
 
 def _asked(world: World, letter: Letter, language: str) -> str:
@@ -161,7 +66,7 @@ def _asked(world: World, letter: Letter, language: str) -> str:
     return word("briefing", language, **known) + said.removeprefix(logged) if said.startswith(logged) else said
 
 
-def how(world: World, letter: Letter, language: str) -> str:
+def how_to_answer(world: World, letter: Letter, language: str) -> str:
     """How a letter is answered; where a yes may be one to a rule, also that."""
     asked = world.approvals.get(approval_of(letter.message)) if letter.kind == "approval" else None
     kind = "question" if asked is not None and asked.words else "duty" if letter.kind == "stage" else letter.kind
@@ -172,11 +77,11 @@ def how(world: World, letter: Letter, language: str) -> str:
     return f"{told}; {word('how_always', language, number=letter.number, rules=rules)}"
 
 
-def said_text(world: World, message: Message, language: str, me: AgentId) -> Text:
-    """A message that wants no answer: who wrote it, where, what; our own words where it only tells."""
+def message_text(world: World, message: Message, language: str, me: AgentId) -> Text:
+    """A message that wants no answer: its sender, where, what; our own words where it only tells."""
     told = notices(message, me, language)
     if told:
-        each = (Text("◆ ", style="bold blue").append(hung(notice), style="not bold default") for notice in told)
+        each = (Text("◆ ", style="bold blue").append(hang(notice), style="not bold default") for notice in told)
         return Text("\n").join(each)
     text = Text(f"#{message.group} " if message.group else "", style="dim")
     text.append(message.sender_id, style=f"not dim bold {colour(world, message.sender_id)}".strip())
@@ -187,12 +92,12 @@ def _indented(text: str) -> str:
     return "\n".join(f"{INDENT}{line}" for line in harmless(text).splitlines()) or INDENT
 
 
-def hung(text: str) -> str:
+def hang(text: str) -> str:
     """Our own words with something of others in them: ours have the first line, and no other begins like it."""
     return f"\n{INDENT}".join(harmless(text).splitlines())
 
 
-def who_lines(world: World, me: AgentId, language: str) -> Iterator[Text]:
+def agent_lines(world: World, me: AgentId, language: str) -> Iterator[Text]:
     """All agents: what they are, and what they do now."""
     for agent in ordered(world.agents):
         what, _, state = doing(world, agent, language)
@@ -208,13 +113,12 @@ def help_parts(language: str, manager: str) -> list[RenderableType]:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True, style="bold")
     grid.add_column(style="dim")
-    for name, told in commands(language).items():
-        takes, _, about = told.rpartition("  ")
-        grid.add_row(f"  /{name} {takes}", about)
+    for command in command_fields(language):
+        grid.add_row(f"  /{command['command']} {command['takes']}", str(command["about"]))
     return [Text(word("plain", language, manager=manager)), grid, Text(word("literal", language))]
 
 
-# ---------------------------------------------------------------------------------------------- a room as JSON fields
+# ------------------------------------------------------------------------------------------------------- JSON fields
 
 
 def message_fields(message: Message, number: int | None) -> Json:
@@ -244,17 +148,9 @@ def letter_fields(letter: Letter) -> Json:
 def agents_fields(world: World, me: AgentId, language: str) -> Iterator[Json]:
     """All agents: what they are, what they do, and whom they wait for."""
     for agent in ordered(world.agents):
-        what, step, state = doing(world, agent, language)
-        yield {
-            "agent": agent.agent_id,
-            "role": agent.spec.role,
-            "kind": agent.spec.kind,
-            "you": agent.agent_id == me,
-            "state": state,
-            "doing": what,
-            "step": step or None,
-            "waits_for": list(waited_for(world, agent)),
-        }
+        fields = agent_fields(world, agent, language)
+        more = {"kind": agent.spec.kind, "you": agent.agent_id == me, "waits_for": list(waited_for(world, agent))}
+        yield {**fields, **more, "step": fields["step"] or None}
 
 
 def task_fields(world: World, task: Task) -> Json:
@@ -283,20 +179,14 @@ def task_fields(world: World, task: Task) -> Json:
     }
 
 
-def call_fields(call: Step, stage: str | None) -> Json:
+def call_fields(call: Step, stage: str | None) -> dict[str, object]:
     """A tool that was used by hand, and what came of it."""
-    result = dict(call.result or {})
-    return {
-        "tool": call.work.executor,
-        "stage": stage,
-        "state": call.state,
-        "output": str(result.get("output", "")),
-        "error": call.error,
-        "result": result,
-    }
+    result, work = dict(call.result or {}), call.work.executor
+    output = str(result.get("output", ""))
+    return {"tool": work, "stage": stage, "state": call.state, "output": output, "error": call.error, "result": result}
 
 
-def commands_fields(language: str) -> Iterator[Json]:
+def command_fields(language: str) -> Iterator[Json]:
     """What can be typed."""
     for name, told in commands(language).items():
         takes, _, about = told.rpartition("  ")

@@ -1,17 +1,26 @@
-"""Starting a run: which agent, with which model, under which limits. All that can be refused is refused here."""
+"""What a run needs before it begins: agents, models, tools, limits, and trust in what the workspace brings."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rich.text import Text
 
 from greenroom.app.conversation.start import ASSISTANT, Cast, cast_of
 from greenroom.app.conversation.typed import Attached, message
 from greenroom.app.runs.kit import coder
 from greenroom.app.settings.schema import Caps
+from greenroom.app.toolset.custom import meet_servers as meet
+from greenroom.app.toolset.mcp import brought_servers
 from greenroom.app.toolset.toolbox import Toolbox
-from greenroom.cli.context import Invocation
-from greenroom.cli.options import RunOptions
+from greenroom.app.trust import Brought, Standing, brought_by, own_ledger
+from greenroom.app.workspace import current_folder
+from greenroom.cli.context import Invocation, command
+from greenroom.cli.options import Request, RunOptions
+from greenroom.cli.render.output import harmless
+from greenroom.cli.render.questions import confirm
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TEAM_BUDGET
 from greenroom.core.base.records import evolve, record
@@ -32,8 +41,8 @@ FEW: Final = 5  # tools that are named in a sentence
 
 
 @record
-class Begun:
-    """Who takes part, and what they may spend. `writers` can change files: by a tool that edits, or by commands.
+class RunPlan:
+    """Which agents take part, and what they may spend. `writers` can change files, by edits or by commands.
     `notes` say which agents cannot be called, and why; `outside` which tools act outside the copy."""
 
     cast: Cast
@@ -48,18 +57,23 @@ class Begun:
     def line(self) -> str:
         named = "" if self.cast.first == ASSISTANT.name else f"{self.cast.first} · "
         tape = " · from a recording" if self.replayed else ""
-        return f"{named}{self.cast.models[0]} · {bounds(self.caps)}{tape}"
+        return f"{named}{self.cast.models[0]} · {describe_caps(self.caps)}{tape}"
+
+    def message(self, request: Request) -> str:
+        """What is said, with what was piped in before it."""
+        attached = (Attached(text=request.context),) if request.context else ()
+        return message(request.text, attached, language=self.language)
 
 
-async def begin(
+async def plan_run(
     cli: Invocation, options: RunOptions, *, agent: str = "", model: str = "", tools: bool = True, job: bool = False
-) -> Begun:
+) -> RunPlan:
     """See that all models can be asked and are within the limits; none is asked yet. An empty name is the normal one:
     for a `job` a coder, else the assistant."""
     options.apply(cli.means)
     provisions = cli.means.provisions
     if agent or tools:
-        see_what_is_brought(cli, cli.means.root)
+        ask_trust(cli, cli.means.root)
     agents = cli.means.agents() if agent else None
     usual = coder(cli.means.language) if job else ASSISTANT
     spec = agents.get(agent).spec if agents is not None else usual
@@ -75,7 +89,7 @@ async def begin(
     writing = {tool.name for tool in box or () if tool.card.group in WRITING}
     for name in cast.models:
         refuse_unpriced(provisions.named(name), settings.limits)
-    return Begun(
+    return RunPlan(
         cast=cast,
         caps=settings.limits,
         language=settings.language,
@@ -93,20 +107,11 @@ def _absent(name: str, agents: Agents | None) -> str:
     return f"{name!r} cannot be called. {why}" if why else f"Nobody is called {name!r}, so it cannot be called."
 
 
-def see_what_is_brought(cli: Invocation, root: Path) -> None:
-    """Ask about what the workspace brings and the person has not agreed to; without a person, say what is left out."""
-    from greenroom.cli.runs.trust import settle
-
-    settle(cli, root)
-
-
 async def meet_servers(cli: Invocation, cast: Cast) -> None:
     """See what new MCP servers have, if an agent is to use their tools."""
     specs = [spec for _, spec in cast.members]
     named = any(name.startswith(SERVERS) for spec in specs for name in spec.tools)
     if named or any("mcp" in spec.groups or spec.name == ASSISTANT.name for spec in specs):
-        from greenroom.app.toolset.custom import meet_servers as meet
-
         for trouble in await meet(cli.means.root):
             cli.progress.note(trouble, style="yellow")
 
@@ -115,7 +120,6 @@ async def _toolbox(cli: Invocation, cast: Cast) -> Toolbox | None:
     """The tools of the workspace in which this was typed; None when no agent wants any."""
     if not any(spec.tools or spec.groups or spec.name == ASSISTANT.name for _, spec in cast.members):
         return None
-
     await meet_servers(cli, cast)
     return cli.means.toolbox()
 
@@ -129,11 +133,6 @@ def _outside(cast: Cast, tools: Toolbox) -> str:
     return f"Not in the copy, but where they always act: {', '.join(names[:FEW])}{more}." if names else ""
 
 
-def with_context(text: str, context: str, language: str) -> str:
-    """What is said, with what was piped in before it."""
-    return message(text, (Attached(text=context),) if context else (), language=language)
-
-
 def refuse_unpriced(model: Model, caps: Caps) -> None:
     """A cap on money means nothing for a model whose price is unknown."""
     if caps.cost is not None and model.price(1, 1) is None:
@@ -144,7 +143,7 @@ def refuse_unpriced(model: Model, caps: Caps) -> None:
         )
 
 
-def bounds(caps: Caps) -> str:
+def describe_caps(caps: Caps) -> str:
     """What it may spend, in words."""
     each = [
         f"${caps.cost:g}" if caps.cost is not None else "",
@@ -164,3 +163,62 @@ def new_limits(cli: Invocation, world: World, options: RunOptions) -> list[SetLi
     new, old = cli.means.provisions.loaded.settings.limits.limits, world.budgets[TEAM_BUDGET].limits
     changes = {name: getattr(new, name) for name, value in typed.items() if value is not None}
     return [SetLimits(budget_id=TEAM_BUDGET, limits=evolve(old, **changes))]
+
+
+# -------------------------------------------------------------------------------------------- what a workspace brings
+
+STYLES: Final = {"agreed": "green", "changed": "yellow", "new": "yellow"}
+QUESTION: Final = "[y] trust them  [n] go on without: "
+
+
+class Item(NamedTuple):
+    """Something that a workspace brings, and whether the person has agreed to it as it is now."""
+
+    brought: Brought
+    standing: Standing
+
+
+def list_items(root: Path, more: Sequence[Brought] = ()) -> list[Item]:
+    """All that a workspace brings, and `more` that it would have run. Notes count from the current folder up."""
+    folder = current_folder()
+    here = folder if folder.is_relative_to(root) else root
+    every = brought_by(root, (*brought_servers(root), *more), folder=here)
+    if not every:
+        return []
+    stands = own_ledger().standing(root)
+    return [Item(thing, stands(thing)) for thing in every]
+
+
+def render_items(items: Sequence[Item]) -> Iterator[Text]:
+    """A line for each: never cut, for what is not read cannot be agreed to."""
+    width = min(max((len(item.brought.name) for item in items), default=0), 24)
+    for thing, standing in items:
+        name, shown = (harmless(text.replace("\n", " ↵ ")) for text in (thing.name, thing.shown))
+        text = Text(f"{standing:8}", style=STYLES[standing])
+        yield text.append(f"{thing.kind:9} {name:{width}}  ", style="default").append(shown, style="dim")
+
+
+def ask_trust(cli: Invocation, root: Path) -> None:
+    """Before a run: ask about what is not agreed to. A no holds for this run; without a person it is only said."""
+    found = [item for item in list_items(root) if item.standing != "agreed"]
+    if not found:
+        return
+    if not cli.attended:
+        for text in _left_out(found):
+            cli.progress.note(f"! {text}: {command(cli, 'trust')}", style="yellow")
+        return
+    cli.progress.note("This workspace brings what could act in your name, and you have not agreed to it:")
+    for line in render_items(found):
+        cli.progress.note(line.plain)
+    if confirm(QUESTION):
+        own_ledger().agree(root, [item.brought for item in found])
+
+
+def _left_out(found: Sequence[Item]) -> Iterator[str]:
+    notes = [item.brought.name for item in found if item.brought.kind == "notes"]
+    if count := len(found) - len(notes):
+        what, verb, them = ("1 thing", "is", "it") if count == 1 else (f"{count} things", "are", "them")
+        yield f"{what} that this workspace brings {verb} left out, since nobody has agreed to {them}"
+    if notes:
+        verb = "is" if len(notes) == 1 else "are"
+        yield f"{' and '.join(notes)} {verb} taken as data and not as instructions, since nobody has agreed to that yet"

@@ -1,27 +1,39 @@
-"""`greenroom du`, `gc`, `forget`, `workspaces`: the room that teams take, the copies of jobs, and giving it back."""
+"""`greenroom doctor`, `du`, `gc`, `forget`, `workspaces`: whether this machine and its home are in order, and what
+takes room there."""
 
 from __future__ import annotations
 
+import os
+import platform
 import shutil
+import sqlite3
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal, NamedTuple
 
 import typer
 from rich.text import Text
 
+from greenroom.app.checkup import damage, spoilt_snapshots
+from greenroom.app.context import AppContext
 from greenroom.app.conversation.names import JOB
 from greenroom.app.lookup import find, has_store
 from greenroom.app.messages.findings import one_line
 from greenroom.app.runs import workspaces
 from greenroom.app.runs.workspaces import Trace, copies, in_no_commit, nowhere, traces, uncopied, wipe
+from greenroom.app.runtime import Runtime
+from greenroom.app.settings.home import worktrees_folder
+from greenroom.app.toolset.sandbox import strongest, tier_in
 from greenroom.cli.context import Invocation, command, refused
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.options import DoNotAsk, Id
 from greenroom.cli.render.output import Column, Fitted, row
 from greenroom.cli.render.questions import confirm
+from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.ids import TeamId
+from greenroom.core.ports.codec import SCHEMA
 from greenroom.core.ports.workspace import Clashes, Standing, WorkspaceFault
 from greenroom.core.state.team import Team
 from greenroom.testing.demo import folder
@@ -119,8 +131,8 @@ TAKE = "`greenroom apply RUN` takes it over, `greenroom workspaces clean RUN --r
 async def workspaces_list(cli: Invocation) -> Exit:
     """List the copies in which jobs were done, and what is in each."""
     every = await copies().list()
-    for one in every:
-        cli.out.show(f"{one.name}  run {one.run or '?'} of {one.root or '?'}: {told(one)}")
+    for copy in every:
+        cli.out.show(f"{copy.name}  run {copy.run or '?'} of {copy.root or '?'}: {_contents(copy)}")
     left, said = await _kept_here(cli.means.root, every)
     if not every:
         said = f"{NO_COPIES}. {said}" if said else f"{NO_COPIES}, and nothing is kept here that is not applied."
@@ -181,7 +193,7 @@ async def _why_not(cli: Invocation, one: Standing, *, discard: bool) -> str:
     done = await copies().clean(one.name, discard=discard)
     if isinstance(done, Clashes):
         how = ONLY_COPY if one.orphan else f"{ITS_COMMITS}, {NOT_ALL}" if one.left_out else ITS_COMMITS
-        return f"{told(one)}. {how}"
+        return f"{_contents(one)}. {how}"
     lost = [*map(one_line, one.dirty if one.orphan else ()), *nowhere(one)]
     if lost:
         cli.out.show(f"{one.name} is gone, and with it the only copy of {_some(lost)}.")
@@ -216,11 +228,12 @@ def _commits(one: Trace) -> str:
     return _some([f"not applied: {text}" for text in one.kept.unapplied])
 
 
-def told(one: Standing) -> str:
-    if one.orphan:
-        files = _some([*map(one_line, one.dirty)])
-        return one.orphan.rstrip(".") + (f". Files in it: {files}" if files else "")
-    work = [*(f"not applied: {text}" for text in one.unapplied), *in_no_commit(one)]
+def _contents(copy: Standing) -> str:
+    """What is in a copy that is nowhere else."""
+    if copy.orphan:
+        files = _some([*map(one_line, copy.dirty)])
+        return copy.orphan.rstrip(".") + (f". Files in it: {files}" if files else "")
+    work = [*(f"not applied: {text}" for text in copy.unapplied), *in_no_commit(copy)]
     return _some(work) or "nothing that is not applied"
 
 
@@ -232,3 +245,120 @@ def _some(work: list[str]) -> str:
 def _data(one: Standing) -> dict[str, object]:
     told = {name: getattr(one, name) for name in ("name", "run", "root", "folder", "unapplied", "dirty", "orphan")}
     return {**told, "left_out": [{"path": each.path, "why": each.why} for each in one.left_out]}
+
+
+# --------------------------------------------------------------------------------------------------------------- doctor
+
+SIGNS: Final = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "bad": ("✗", "red")}
+WALLS: Final = {
+    "bubblewrap": "bubblewrap, a filter of system calls, limits",
+    "landlock": "Landlock (weaker than bubblewrap), a filter of system calls, limits",
+    "seatbelt": "sandbox-exec, which we have not verified: every command asks",
+    "none": "none: every command asks",
+}
+TODO: Final = "On Linux install bubblewrap; docs/howto-sandbox.md says what else can be missing."
+NOT_USED: Final = "Nothing is lost: the team is read from its log, and makes a new snapshot when it runs."
+COPY: Final = "Copy {home} before anything else, then restore it from a backup or forget the damaged team."
+LITTLE: Final = 200_000_000  # bytes of free space below which a warning is due
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at; `todo` says what to do about it."""
+
+    what: str
+    state: Literal["ok", "warn", "bad"]
+    found: str
+    todo: str = ""
+
+
+async def doctor(
+    cli: Invocation,
+    *,
+    accept_loss: Annotated[
+        bool, typer.Option("--accept-loss", help="Go on with a log that has lost commits (a file was cut or restored).")
+    ] = False,
+) -> Exit:
+    """Check this machine and the log; exit code 3 when something is broken."""
+    stored = await _store(cli.home, accept_loss=accept_loss)
+    python = f"Python {platform.python_version()} on {platform.system()}"
+    sqlite = Finding("sqlite", "ok", f"SQLite {sqlite3.sqlite_version}")
+    if sqlite3.sqlite_version_info < (3, 35):
+        sqlite = sqlite._replace(state="bad", todo="Use a Python with SQLite 3.35 or newer.")
+    git = Finding("git", "warn", "not on the PATH", "Install git: teams that edit code need it.")
+    if where := shutil.which("git"):
+        git = Finding("git", "ok", where)
+    machine = [Finding("python", "ok", python), sqlite, git, _sandbox(cli.means), _home(cli.home)]
+    findings = [*machine, *stored, *_settings(cli.means)]
+    for each in findings:
+        sign, style = SIGNS[each.state]
+        cli.out.show(Text(f"{sign} ", style=style).append(f"{each.what:<9} {each.found}", style="default"))
+        if each.todo:
+            cli.out.show(Text(f"            {each.todo}", style="bold"))
+        cli.out.item("finding", each._asdict())
+    broken = any(each.state == "bad" for each in findings)
+    return cli.out.result("broken" if broken else "ok", Exit.CONFIG if broken else Exit.DONE)
+
+
+def _sandbox(means: AppContext) -> Finding:
+    """What commands of a run from this folder get, and why nothing better."""
+    settings = None
+    with suppress(GreenroomError):
+        settings = means.provisions.loaded.settings.sandbox
+    chosen = tier_in(worktrees_folder(), settings, at=Path.cwd())
+    why = "; ".join(chosen.why)
+    found = WALLS[chosen.tier] + (f" ({why})" if why else "")
+    lacks_one = chosen.tier == "none" and strongest(settings.walls if settings else "auto").tier == "none"
+    return Finding("sandbox", "ok" if chosen.tier == "bubblewrap" else "warn", found, TODO if lacks_one else "")
+
+
+def _home(home: Path) -> Finding:
+    place = next((folder for folder in (home, *home.parents) if folder.exists()), home)
+    try:
+        free = shutil.disk_usage(place).free
+    except OSError as error:
+        return Finding("home", "bad", f"{home}: {error.strerror}", "Choose another with --home.")
+    found = f"{home}, {size(free)} free"
+    if not os.access(place, os.W_OK):
+        todo = "Teams in it can be looked at, not run. Make it writable, or choose another with --home."
+        return Finding("home", "warn", f"{found}, read-only", todo)
+    if free < LITTLE:
+        return Finding("home", "warn", found, "Make room: a full disk stops every team.")
+    return Finding("home", "ok", found)
+
+
+def _settings(means: AppContext) -> list[Finding]:
+    """Whether the settings can be read, and which model would be asked. No model is asked for it."""
+    provisions = means.provisions
+    try:
+        loaded = provisions.loaded
+    except GreenroomError as error:
+        return [Finding("settings", "bad", str(error), "Teams can still be looked at.")]
+    count = len(loaded.origins)
+    settings = Finding("settings", "ok", f"{count} set by you" if count else "none set: the defaults hold")
+    try:
+        name = provisions.settled("")
+        provisions.named(name)
+    except GreenroomError as error:
+        return [settings, Finding("model", "warn", str(error))]
+    return [settings, Finding("model", "ok", name)]
+
+
+async def _store(home: Path, *, accept_loss: bool) -> list[Finding]:
+    """The database: whether it opens, is sound, and who works in it."""
+    try:
+        runtime = await Runtime.open(home, access="change" if accept_loss else "look", accept_loss=accept_loss)
+    except GreenroomError as error:
+        return [Finding("database", "bad", str(error), "Nothing in it was changed.")]
+    copy = COPY.format(home=home)
+    try:
+        wrong = [Finding("database", "bad", text, copy) for text in await damage(runtime.log)]
+        spoilt = [Finding("snapshot", "warn", text, NOT_USED) for text in await spoilt_snapshots(runtime.log)]
+        teams = await runtime.log.streams()
+    except GreenroomError as error:
+        return [Finding("database", "bad", str(error), copy)]
+    finally:
+        await runtime.close()
+    running = [f"{info.stream} in {info.owner}" for info in teams if info.owner]
+    told = f"{len(teams)} teams, {len(running)} running" + (f": {', '.join(running)}" if running else "")
+    found = f"sound, schema {SCHEMA}" if has_store(home) else "none yet: the first team that runs makes it"
+    return [*(wrong or [Finding("database", "ok", found)]), *spoilt, Finding("teams", "ok", told)]

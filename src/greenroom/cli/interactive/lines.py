@@ -1,4 +1,4 @@
-"""Who types: a person at a terminal, or the lines of a pipe, of a file, or of a terminal that can draw no prompt."""
+"""A person who types: at a prompt, or lines of a pipe, of a file, or of a terminal that can draw no prompt."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ class PlainLines:
         try:
             await asyncio.wait((self._pending, *others), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for one in others:
-                one.cancel()
+            for other in others:
+                other.cancel()
         if self._pending.done():
             line, self._pending = self._pending.result(), None
             self._count += 1
@@ -147,7 +147,7 @@ def typist(out: Output, aids: Aids, first: str = "") -> Iterator[Person]:
         elif os.environ.get("TERM") == "dumb":
             yield PlainLines(terminal.fileno(), attended=True)
         else:
-            from greenroom.cli.render.editor import Prompt
+            from greenroom.cli.interactive.editor import Prompt
 
             yield Prompt(terminal, _screen(open_, out), aids.words, aids.before, aids.commands)
 
@@ -166,5 +166,5 @@ def _terminal(open_: ExitStack, out: Output, first: str) -> TextIO | None:
 
 def _screen(open_: ExitStack, out: Output) -> TextIO:
     """Where the prompt is shown: not among the answers, if that can be."""
-    shown = next((one for one in (sys.stderr, out.file) if one.isatty()), None)
+    shown = next((stream for stream in (sys.stderr, out.file) if stream.isatty()), None)
     return shown or open_.enter_context(TERMINAL.open("w", encoding="utf-8"))

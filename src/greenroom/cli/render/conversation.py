@@ -1,4 +1,4 @@
-"""A conversation and a job as they come: a sign of life on stderr, the agent's words on stdout, calls in between."""
+"""A run as it comes: a sign of life on stderr, the agent's words on stdout, and its calls in between."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from greenroom.app.messages.findings import sentence
 from greenroom.cli.errors import Unheard
 from greenroom.cli.render.output import Console, Output, harmless
 from greenroom.cli.render.progress import Lines, Moving, retried
-from greenroom.cli.render.team import SPINNER, Line, Teller, seconds
+from greenroom.cli.render.team import SPINNER, Line, TeamHistory, seconds
 from greenroom.cli.render.words import shorten, step_words
 from greenroom.cli.setup import Setup
-from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Live, ToolPrinted
 from greenroom.core.ports.model import ReasoningDelta, Retried, TextDelta
 from greenroom.core.state.step import Step
@@ -33,7 +32,7 @@ WITH: Final = {
     "rewrite": "writes",
     "execute_script": "runs",
 }
-"""What is done, to what it is given first."""
+"""What a tool does, to what it is given first."""
 
 ALONE: Final = {
     BASELINE: "runs the checks before any change",
@@ -45,25 +44,44 @@ ALONE: Final = {
     "command_output": "looks at what a command prints",
     "stop_command": "stops a command",
     "read_output": "reads a long output",
+    "converse": "thinks",
+    "compact": "sums up what was said",
+    "summarize": "writes the report",
 }
-SHOWN: Final = 44
+CIRCLES: Final = {
+    "same_call": "the same call again and again",
+    "same_failure": "the same failure again and again",
+    "in_turn": "two calls in turn",
+    "no_change": "no file changed, and nothing new was found",
+}
+"""What an agent does again and again, as its turn has kept it."""
+
+SPEAKS: Final = ("converse", "summarize")
+FILTER: Final = "filter_tools"
+THINKING: Final = "thinks"
+HINT: Final = "type to tell it something · Ctrl-C pauses"
+SHOWN: Final = 44  # characters of a path or a command
+OUTPUT: Final = 100  # characters of what came of a call
+TOLD: Final = 300  # characters of what was said to an agent from elsewhere
 MOST: Final = 6  # reasons of a verdict that are shown
+LEAST: Final = 24  # columns for what is done now; where there is no room for it beside the figures, these go
 
 
 def deed(step: Step) -> str:
-    """What it does, as in `writes export.py`."""
+    """What a step does, as in `writes export.py`."""
     name = step.work.executor
-    if step.work.type != "tool" or name in ALONE:
-        return ALONE.get(name, "thinks" if name == "converse" else step_words(step))
+    if name in ALONE:
+        return ALONE[name] if step.work.type == "tool" or step.answers is None else f"{step.agent_id} works"
     texts = [value for value in (step.work.instruction_content or {}).values() if isinstance(value, str)]
-    if name not in WITH or not texts:
-        return step_words(step)
-    return f"{WITH[name]} {shorten(harmless(texts[0]), SHOWN)}"
+    return f"{WITH[name]} {shorten(harmless(texts[0]), SHOWN)}" if name in WITH and texts else step_words(step)
 
 
-def judged(verdict: Data) -> Sequence[str]:
-    """A verdict, a line each. An answer has no receipts."""
-    found = from_kept(verdict)
+def verdict_lines(step: Step) -> Sequence[str]:
+    """The verdict that a step has found about a change, a line each; empty for all other steps."""
+    held = (step.result or {}).get(VERDICT)
+    if step.work.executor not in (DELIVER, CONFIRM) or not isinstance(held, Mapping):
+        return ()
+    found = from_kept(dict(held))
     if found.verified:
         return ("✓ verified",) if found.receipts else ("No file was changed, so nothing was checked.",)
     reasons = [sentence(reason) for reason in found.reasons]
@@ -72,34 +90,23 @@ def judged(verdict: Data) -> Sequence[str]:
     return (f"{sign} {found.state}:", *(f"  {reason}" for reason in reasons[:MOST]), *more)
 
 
-def verdict_in(step: Step) -> Data | None:
-    """What a step has found about the work; None if it was not about that."""
-    held = (step.result or {}).get(VERDICT)
-    return dict(held) if step.work.executor in (DELIVER, CONFIRM) and isinstance(held, Mapping) else None
+class RunView(Lines):
+    """Shows one run. What was `spoken` on stdout of the last answer is not to be printed there once more.
 
-
-SPEAKS: Final = ("converse", "summarize")
-FILTER: Final = "filter_tools"
-THINKING: Final = "thinking"
-DOING: Final = {"compact": "summing up what was said", "summarize": "writing the report"}
-OUTPUT: Final = 100  # characters of what came of a call
-TOLD: Final = 300  # characters of what was said to an agent from elsewhere
-
-
-class Talk(Lines):
-    """Says what is worth it in a talk: not that somebody thinks, but that they are asked again, and what they say.
-
-    What was `spoken` on stdout of the last answer is not to be printed there once more. `own` is what was typed here:
-    whatever else is said to the agent comes from elsewhere, and is shown.
+    `own` is what was typed here: all else that is said to the agent comes from elsewhere, and is shown. `typed` is what
+    a person has typed so far; with `hears` it is said that they can.
     """
 
     def __init__(self, setup: Setup, out: Output) -> None:
         super().__init__(Console(stderr=True, highlight=False), everything=setup.verbose)
-        self.own = ""
+        self.own = self.typed = ""
+        self.hears = False
         self._silent = setup.quiet or setup.output_format == "stream-json"
         self._verbose = setup.verbose
         self._out = out
         self._moving = Moving(self._console)
+        self._history = TeamHistory()
+        self._heard = set[str]()
         self._since = 0.0
         self._doing = ""
         self._said: list[str] = []
@@ -111,46 +118,73 @@ class Talk(Lines):
         """What stands on stdout of the answer that counts."""
         return "".join(self._said)
 
-    def begin(self, teller: Teller) -> None:
-        """From now on somebody waits for an answer."""
+    def begin(self, history: TeamHistory) -> None:
+        """From now on a person waits for an answer."""
+        self._history = history
         self._said.clear()
         self._wait("")
 
-    def line(self, teller: Teller, line: Line) -> None:
+    def end(self) -> None:
+        self._moving.end()
+        self._fresh_line()
+
+    def line(self, history: TeamHistory, line: Line) -> None:
         """Events are only for those who want them all."""
         if self._verbose:
             self._fresh_line()
-            super().line(teller, line)
+            super().line(history, line)
 
     def note(self, text: str, *, style: str = "") -> None:
         if not self._silent:
             self._fresh_line()
             super().note(text, style=style)
 
+    def hear(self, text: str, when: str) -> None:
+        """A person has said this here, and it will be read then."""
+        self._heard.add(text)
+        self.note(f"› {harmless(shorten(text, TOLD))}")
+        self.note(f"  noted: {when}", style="dim")
+
+    # -------------------------------------------------------------------------------------------------------- steps
+
     def began(self, step: Step) -> None:
-        """What goes on now. Whoever speaks begins on a line of their own."""
+        """What goes on now. An agent that speaks begins on a new line; of what was said here, that it is read."""
+        told = typed_in(step)
+        if told in self._heard and step.attempt == 1:
+            self.own = told
+            self.note(f"· {step.agent_id} reads: {harmless(shorten(told, OUTPUT))}", style="dim")
         if _speaks(step):
             self._fresh_line()
             self._said.clear()
-            told = typed_in(step)
             if step.ordinal > 1 and step.attempt == 1 and told not in ("", self.own):
                 self.note(f"› {shorten(told, TOLD)}", style="dim")
         if step.terms is not None and step.terms.verdict == "notify" and step.attempt == 1:
             self.note(harmless(f"! {step.agent_id}: {step_words(step)} ({step.terms.rule})"), style="yellow")
-        self._wait(self._doing_now(step))
+        self._wait(deed(step))
 
     def ended(self, step: Step) -> None:
-        """A call, with the first line of what came of it; which of many tools an agent has for its task."""
-        if step.work.executor == FILTER and step.result is not None:
-            chosen, total = step.result.get("chosen"), step.result.get("total")
+        """What came of it: of the checks how they stand, of a call the first line, of a filter how many tools stay."""
+        result = step.result or {}
+        output = step.error or str(result.get("output", ""))
+        if lines := verdict_lines(step):
+            self.note(lines[0], style="green" if len(lines) == 1 else "yellow")
+            for line in lines[1:]:
+                self.note(harmless(line), style="yellow")
+        elif step.work.executor == BASELINE and step.state == "finished":
+            self.note(f"Baseline: {harmless(output.removeprefix('Before any change: '))}")
+        elif step.work.executor == FILTER and step.result is not None:
+            chosen, total = result.get("chosen"), result.get("total")
             count = len(chosen) if isinstance(chosen, list | tuple) else 0
             told = f"{count} relevant {'tool' if count == 1 else 'tools'} selected, of {total}."
             self.note(f"· {told if count else f'No tools were selected: all {total} stay.'}", style="dim")
-        if step.work.type == "tool" and step.error != "not run":
-            output = step.error or str((step.result or {}).get("output", ""))
+        elif step.work.type == "tool" and step.error != "not run":
             first = next((line for line in output.splitlines() if line.strip()), "done")
             sign = "·" if step.state == "finished" else "✗"
-            self.note(f"{sign} {self._words(step)} → {shorten(harmless(first), OUTPUT)}", style="dim")
+            self.note(f"{sign} {deed(step)} → {shorten(harmless(first), OUTPUT)}", style="dim")
+        if circle := CIRCLES.get(str(result.get("circles", ""))):
+            self.note(f"! {step.agent_id} gets nowhere: {circle}. It was told so.", style="yellow")
+
+    # ------------------------------------------------------------------------------------------------------- pieces
 
     def piece(self, step: Step, event: Live) -> None:
         """What the model says, thinks, why it is asked again, or what a tool prints."""
@@ -161,7 +195,7 @@ class Talk(Lines):
                 self._tell(step, event)
             self._show(step, event)
         except (BrokenPipeError, Unheard):
-            self._deaf = True  # whoever read it has gone; whoever tells the next event says so
+            self._deaf = True  # the reader has gone; the next event that is told says so
 
     def _show(self, step: Step, event: Live) -> None:
         match event:
@@ -190,27 +224,23 @@ class Talk(Lines):
         if self._verbose:
             self._moving.end()
             self._console.print(Text(harmless(text.rstrip("\n")), style="dim"), soft_wrap=True)
-        last = next((line for line in reversed(text.splitlines()) if line.strip()), "")
-        if last:
-            self._doing = f"{self._words(step)} │ {shorten(harmless(last), OUTPUT)}"
+        if last := next((line for line in reversed(text.splitlines()) if line.strip()), ""):
+            self._doing = f"{deed(step)} │ {shorten(harmless(last), OUTPUT)}"
 
     def _tell(self, step: Step, event: Live) -> None:
         """The same for programs: no fact of the log, so it has no version."""
+        name = step.step_id
         match event:
             case TextDelta(text=text):
-                self._out.item("delta", {"step_id": step.step_id, "text": text})
+                self._out.item("delta", {"step_id": name, "text": text})
             case ReasoningDelta(text=text):
-                self._out.item("delta", {"step_id": step.step_id, "reasoning": text})
+                self._out.item("delta", {"step_id": name, "reasoning": text})
             case ToolPrinted(text=text):
-                self._out.item("output", {"step_id": step.step_id, "text": text})
+                self._out.item("output", {"step_id": name, "text": text})
             case Retried():
-                self._out.item("retried", {"step_id": step.step_id, "wait": event.wait, "why": event.failed.why})
+                self._out.item("retried", {"step_id": name, "wait": event.wait, "why": event.failed.why})
             case _:
                 pass
-
-    def end(self) -> None:
-        self._moving.end()
-        self._fresh_line()
 
     def _speak(self, text: str) -> None:
         self._moving.end()
@@ -230,6 +260,8 @@ class Talk(Lines):
             else:
                 self._console.print()
 
+    # -------------------------------------------------------------------------------------------------- sign of life
+
     def _wait(self, doing: str) -> None:
         """Show that something goes on, where that can be seen."""
         self._doing, self._since = doing, time.monotonic()
@@ -237,90 +269,6 @@ class Talk(Lines):
             return
         self._fresh_line()
         self._moving.begin(self._sign)
-
-    def _words(self, step: Step) -> str:
-        return step_words(step)
-
-    def _doing_now(self, step: Step) -> str:
-        if step.work.type == "tool":
-            return self._words(step)
-        if step.answers is not None:
-            return f"{step.agent_id} works"
-        return DOING.get(step.work.executor, "")
-
-    def _sign(self) -> RenderableType:
-        gone = time.monotonic() - self._since
-        what = f"{self._doing} … " if self._doing else ""
-        sign = f"{SPINNER[int(time.monotonic() * 10) % len(SPINNER)]} {what}{gone:.0f} s"
-        return Text(sign, style="dim", no_wrap=True, overflow="ellipsis")
-
-
-def _speaks(step: Step) -> bool:
-    """Whether its words are for the person: not what one agent tells another, nor what is summed up for itself."""
-    return step.work.executor in SPEAKS and step.answers is None
-
-
-HINT: Final = "type to tell it something · Ctrl-C pauses"
-LEAST: Final = 24  # columns for what is done now; where there is no room for it beside the figures, these go
-CIRCLES: Final = {
-    "same_call": "the same call again and again",
-    "same_failure": "the same failure again and again",
-    "in_turn": "two calls in turn",
-    "no_change": "no file changed, and nothing new was found",
-}
-"""What an agent does again and again, as its turn has kept it."""
-
-
-class Work(Talk):
-    """A talk about work. `typed` is what somebody has typed so far; with `hears` it is said that they can."""
-
-    def __init__(self, setup: Setup, out: Output) -> None:
-        super().__init__(setup, out)
-        self.typed = ""
-        self.hears = False
-        self._teller = Teller()
-        self._heard = set[str]()
-
-    def begin(self, teller: Teller) -> None:
-        self._teller = teller
-        super().begin(teller)
-
-    def facts(self, *parts: str) -> None:
-        self.note(" · ".join(parts), style="dim")
-
-    def hear(self, text: str, when: str) -> None:
-        """Somebody has said this here, and it will be read then."""
-        self._heard.add(text)
-        self.note(f"› {harmless(shorten(text, TOLD))}")
-        self.note(f"  noted: {when}", style="dim")
-
-    def began(self, step: Step) -> None:
-        """What goes on now. Of what was said here, that it is read."""
-        told = typed_in(step)
-        if told in self._heard and step.attempt == 1:
-            self.own = told
-            self.note(f"· {step.agent_id} reads: {harmless(shorten(told, OUTPUT))}", style="dim")
-        super().began(step)
-
-    def ended(self, step: Step) -> None:
-        """What came of a call; of the checks, how they stand."""
-        verdict = verdict_in(step)
-        if verdict is not None:
-            first, *rest = judged(verdict)
-            self.note(first, style="green" if not rest else "yellow")
-            for line in rest:
-                self.note(harmless(line), style="yellow")
-        elif step.work.executor == BASELINE and step.state == "finished":
-            output = str((step.result or {}).get("output", "")).removeprefix("Before any change: ")
-            self.note(f"Baseline: {harmless(output)}")
-        else:
-            super().ended(step)
-        circle = CIRCLES.get(str((step.result or {}).get("circles", "")), "")
-        if circle:
-            self.note(f"! {step.agent_id} gets nowhere: {circle}. It was told so.", style="yellow")
-
-    def _words(self, step: Step) -> str:
-        return deed(step)
 
     def _sign(self) -> RenderableType:
         row = Text(self._row(), style="dim", no_wrap=True, overflow="ellipsis")
@@ -331,15 +279,18 @@ class Work(Talk):
 
     def _row(self) -> str:
         """What is done now, and behind it what it has taken so far: waiting for a person is no work."""
-        gone = time.monotonic() - self._since
-        total = self._teller.total()
-        most = "≤ " if self._teller.at_most else ""
-        took = [f"{most}{total.tokens:,} tokens", dollars(total.money) if total.money else ""]
-        took.append(f"{seconds(total.millis + int(gone * 1000))} of work")
-        right = " · ".join(one for one in took if one)
-        left = f"{SPINNER[int(time.monotonic() * 10) % len(SPINNER)]} {self._doing or 'thinks'}"
+        gone, total = time.monotonic() - self._since, self._history.total()
+        took = [f"{'≤ ' if self._history.at_most else ''}{total.tokens:,} tokens"]
+        took += [dollars(total.money)] if total.money else []
+        right = " · ".join((*took, f"{seconds(total.millis + int(gone * 1000))} of work"))
+        left = f"{SPINNER[int(time.monotonic() * 10) % len(SPINNER)]} {self._doing or THINKING}"
         room = self._console.width - cell_len(right) - cell_len(since := f" … {gone:.0f} s") - 3
         if room < LEAST:
             return f"{left}{since}"
         short = left if cell_len(left) <= room else set_cell_size(left, room)
         return f"{short}{since}{' ' * (room - cell_len(short))}  {right}"
+
+
+def _speaks(step: Step) -> bool:
+    """Whether its words are for the person: not what one agent tells another, nor what is summed up for itself."""
+    return step.work.executor in SPEAKS and step.answers is None

@@ -21,27 +21,29 @@ from greenroom.app.toolset.by_hand import called_by_hand, found_by_hand
 from greenroom.cli.context import Invocation, refused
 from greenroom.cli.errors import Json, Unheard, explain, fields
 from greenroom.cli.exit_codes import Exit, of_error
-from greenroom.cli.render import organisation as display
+from greenroom.cli.interactive.approvals import keep_rule, parse_answer
+from greenroom.cli.interactive.organisation import Listener, resume_intents, way_on
+from greenroom.cli.render import inbox as display
 from greenroom.cli.render.output import harmless
+from greenroom.cli.render.questions import PROMPT, QUICK
+from greenroom.cli.render.team import open_tasks, waits_lines
 from greenroom.cli.render.words import end_word, still, word
-from greenroom.cli.runs.follow import PROMPT, QUICK, answered, kept
-from greenroom.cli.runs.organisation import Ear, held_up, way_on
 from greenroom.core.base.errors import Refused, StaleOwner, StoreFault, WorldFault
 from greenroom.core.base.ids import AgentId, GroupId, StageId
 from greenroom.core.rules.messages import VERBS
 from greenroom.core.state.world import World
 
 
-class Room:
+class Inbox:
     """A person who reads and types. Without a terminal, each line is done, and what comes is told.
 
     `heard` is how much came from others than people, `asked` that the manager was asked for something, `looked` that
     the last line only looked, `wrong` what was tried in vain.
     """
 
-    def __init__(self, cli: Invocation, human: HumanAgent, ear: Ear, person: Person) -> None:
+    def __init__(self, cli: Invocation, human: HumanAgent, listener: Listener, person: Person) -> None:
         self._cli = cli
-        self._ear = ear
+        self._listener = listener
         self._person = person
         self._pressed = -QUICK
         self._fate = self._worst = Exit.DONE
@@ -62,7 +64,7 @@ class Room:
         return self._worst
 
     async def _next(self) -> None:
-        match await self._person.write(PROMPT, self._ear.woken):
+        match await self._person.write(PROMPT, self._listener.woken):
             case Written(text=text):
                 await self.do(joined(text))
             case Woken():
@@ -77,23 +79,23 @@ class Room:
 
     def _sent_away(self) -> bool:
         """Whether they were dismissed: nothing can be done here then."""
-        if self._ear.gone:
+        if self._listener.gone:
             self._over = True
-            self._failed(sent_away(self._ear.world.team.name, self._ear.language))
-        return self._ear.gone
+            self._failed(sent_away(self._listener.world.team.name, self._listener.language))
+        return self._listener.gone
 
     async def do(self, line: str | entry.Typed) -> Exit:
         """A line, or what it means. What cannot be done is said in a sentence, and the room stays open."""
         if (isinstance(line, str) and not line.strip()) or self._sent_away():
             return self._fate
         try:
-            typed = entry.parse_line(line, self._ear.language) if isinstance(line, str) else line
+            typed = entry.parse_line(line, self._listener.language) if isinstance(line, str) else line
             if isinstance(typed, entry.Leaves):
                 self._over = True
                 return self._fate
-            if BASE not in self._ear.world.tasks:
-                known = {"name": self._ear.world.team.name, "team": self._ear.team}
-                raise refused("team_over", word("over", self._ear.language, **known))
+            if BASE not in self._listener.world.tasks:
+                known = {"name": self._listener.world.team.name, "team": self._listener.team}
+                raise refused("team_over", word("over", self._listener.language, **known))
             self._ends(await self._act(typed))
             await self._after(typed)
         except (StaleOwner, StoreFault, Unheard):
@@ -105,13 +107,13 @@ class Room:
     async def _after(self, typed: entry.Typed) -> None:
         """Forget which reasons were told: a new one is said again, but that it is stopped once. Text that is sent to an
         organisation that is stopped would wait in vain."""
-        rests = word("rests", self._ear.language)
+        rests = word("rests", self._listener.language)
         self.asked |= isinstance(typed, entry.Plain)
         self.looked = isinstance(typed, entry.Looks)
         if not self.looked:
             self._told.intersection_update(() if isinstance(typed, entry.Resumes) else (rests,))
-        await self._ear.caught_up()
-        if self._ear.world.team.paused is not None and self._person.attended and not self.looked:
+        await self._listener.catch_up()
+        if self._listener.world.team.paused is not None and self._person.attended and not self.looked:
             self.tell_reasons((rests,))
 
     def _ends(self, code: Exit) -> None:
@@ -127,28 +129,28 @@ class Room:
 
     def tell_news(self) -> None:
         """Everything that came since."""
-        world, language = self._ear.world, self._ear.language
-        for message, letter in self._ear.taken():
+        world, language = self._listener.world, self._listener.language
+        for message, letter in self._listener.take_news():
             self.heard += not is_person(world, message.sender_id)
             if letter is not None:
                 self.show(display.letter_text(world, letter, language))
             else:
-                self.show(display.said_text(world, message, language, self._ear.me))
+                self.show(display.message_text(world, message, language, self._listener.me))
             self._cli.out.item("message", display.message_fields(message, letter.number if letter else None))
-        self.tell_reasons(still(why, language, way_on(self._cli, world)) for why in self._ear.stops())
+        self.tell_reasons(still(why, language, way_on(self._cli, world)) for why in self._listener.take_pauses())
 
     def tell_reasons(self, reasons: Iterable[str]) -> None:
         """Why it does not go on, each once."""
         for why in reasons:
             if why not in self._told:
-                self.say(display.hung(why), "yellow")
+                self.say(display.hang(why), "yellow")
             self._told.add(why)
 
     async def settled(self) -> Standing:
         """Tell what comes until nothing more happens by itself; returns how it stands then."""
-        resting = asyncio.create_task(self._ear.rested())
+        resting = asyncio.create_task(self._listener.wait_for_rest())
         while not resting.done():
-            woken = asyncio.create_task(self._ear.woken.wait())
+            woken = asyncio.create_task(self._listener.woken.wait())
             await asyncio.wait((resting, woken), return_when=asyncio.FIRST_COMPLETED)
             woken.cancel()
             self.tell_news()
@@ -158,11 +160,11 @@ class Room:
 
     @property
     def _world(self) -> World:
-        return self._ear.world
+        return self._listener.world
 
     def note(self, name: str, /, **known: object) -> None:
         """Say a phrase beside what is shown."""
-        self.say(word(name, self._ear.language, **known), "dim")
+        self.say(word(name, self._listener.language, **known), "dim")
 
     def say(self, text: str, style: str) -> None:
         """The same for other words. What is secret is hidden; a command to be copied is not broken."""
@@ -209,7 +211,7 @@ class Room:
         self._cli.out.item("done", {"what": name, **known}, many="done")
 
     def _refusal(self, code: str, name: str, /, *, hint: str = "", **known: object) -> Refused:
-        return refused(code, word(name, self._ear.language, **known), hint)
+        return refused(code, word(name, self._listener.language, **known), hint)
 
     # ---------------------------------------------------------------------------------------------------- answering
 
@@ -225,7 +227,11 @@ class Room:
     def _asked_by_manager(self) -> Letter | None:
         """What the manager wants to know, if it is one thing."""
         manager = self._world.tasks[BASE].manager
-        mine = (one for one in self._ear.owed() if one.message.sender_id == manager and one.kind == "question")
+        mine = (
+            letter
+            for letter in self._listener.owed()
+            if (letter.message.sender_id, letter.kind) == (manager, "question")
+        )
         asked = [letter for letter in mine if VERBS.isdisjoint(letter.message.data or ())]
         return asked[0] if len(asked) == 1 else None
 
@@ -241,7 +247,7 @@ class Room:
 
     async def _decide(self, typed: entry.Decision) -> None:
         """A yes to a step; where no step waits for one, it is what the manager has asked."""
-        waiting = [letter for letter in self._ear.owed() if letter.kind == "approval"]
+        waiting = [letter for letter in self._listener.owed() if letter.kind == "approval"]
         question = self._asked_by_manager()
         if typed.number is None and question is not None and not waiting:
             await self._reply(question, typed.words)
@@ -250,14 +256,14 @@ class Room:
             numbers = ", ".join(str(letter.number) for letter in waiting)
             raise self._refusal("which_letter", "one_question" if waiting else "no_question", numbers=numbers)
         letter = waiting[0] if typed.number is None else await self._human.letter(typed.number)
-        how = display.how(self._world, letter, self._ear.language)
+        how = display.how_to_answer(self._world, letter, self._listener.language)
         approval = self._world.approvals.get(approval_of(letter.message)) if letter.kind == "approval" else None
         if approval is None:
             raise self._refusal("no_approval", "no_question", hint=how)
-        answer = answered(approval, typed.words)
+        answer = parse_answer(approval, typed.words)
         if answer is None:
             raise self._refusal("no_answer", "no_answer", how=how)
-        note = kept(self._world, approval, answer)
+        note = keep_rule(self._world, approval, answer)
         await self._human.decide(letter, answer)
         if note:
             self.say(note, "dim")
@@ -267,7 +273,7 @@ class Room:
 
     async def _write(self, typed: entry.Address | entry.InGroup | entry.NewGroup) -> None:
         """What is written to an agent that waits for an answer is that answer, and it is said."""
-        owed = {letter.number for letter in self._ear.owed()}
+        owed = {letter.number for letter in self._listener.owed()}
         match typed:
             case entry.Address():
                 await self._address(typed)
@@ -278,8 +284,8 @@ class Room:
             case entry.NewGroup(group=group, people=people):
                 await self._human.form(GroupId(group), *map(AgentId, people))
                 self._done("formed", group=group)
-        await self._ear.caught_up()
-        for number in sorted(owed - {letter.number for letter in self._ear.owed()}):
+        await self._listener.catch_up()
+        for number in sorted(owed - {letter.number for letter in self._listener.owed()}):
             self._done("reported", number=number)
 
     async def _address(self, typed: entry.Address) -> None:
@@ -308,7 +314,7 @@ class Room:
         if output:
             self._cli.out.write(harmless(output if output.endswith("\n") else f"{output}\n"))
         if call.state != "finished":
-            self.wrong.append(f"{end_word(call.state, self._ear.language)}: {call.error}")
+            self.wrong.append(f"{end_word(call.state, self._listener.language)}: {call.error}")
             self.say(self.wrong[-1], "red")
         self._cli.out.item("tool_call", told)
         await self._human.used(call, stage=stage)
@@ -316,7 +322,7 @@ class Room:
         return Exit.DONE if call.state == "finished" else Exit.FAILED
 
     async def _resume(self) -> None:
-        wanted, limited = held_up(self._world), at_rest(self._world).word == "limit"
+        wanted, limited = resume_intents(self._world), at_rest(self._world).word == "limit"
         await self._cli.runtime.ask(self._human.team, *wanted)
         if wanted:
             self._done("resumed_within" if limited else "resumed")
@@ -326,26 +332,28 @@ class Room:
     # ------------------------------------------------------------------------------------------------------ looking
 
     async def _look(self, typed: entry.Looks) -> None:
-        world, me, language = self._world, self._human.me, self._ear.language
+        world, me, language = self._world, self._human.me, self._listener.language
         match typed.what:
             case "inbox":
                 self.show_inbox()
             case "notices":
                 notices = (await self._human.pool()).global_messages
-                lines = [Text(display.hung(notice)) for notice in notices]
+                lines = [Text(display.hang(notice)) for notice in notices]
                 self._view("notice", lines, ({"text": notice} for notice in notices))
                 if not notices:
                     self.note("no_notices")
             case "tasks":
                 fields = (display.task_fields(world, task) for task in world.tasks.values())
-                self._view("task", (*display.tasks_lines(world), *display.waits_lines(world)), fields)
+                self._view("task", (*open_tasks(world, language=language), *waits_lines(world, language)), fields)
             case "who":
-                self._view("agent", display.who_lines(world, me, language), display.agents_fields(world, me, language))
+                self._view(
+                    "agent", display.agent_lines(world, me, language), display.agents_fields(world, me, language)
+                )
             case "history":
                 await self._history(typed.about)
             case "help":
                 self._cli.out.show(*display.help_parts(language, world.tasks[BASE].manager))
-                self._view("command", (), display.commands_fields(language))
+                self._view("command", (), display.command_fields(language))
             case _:
                 assert_never(typed.what)
 
@@ -356,7 +364,7 @@ class Room:
 
     def show_inbox(self) -> None:
         """What waits for them, the oldest first."""
-        owed, language = self._ear.owed(), self._ear.language
+        owed, language = self._listener.owed(), self._listener.language
         if owed:
             self._cli.out.show(Text(word("some", language, count=len(owed)), style="bold"))
         else:
@@ -365,11 +373,11 @@ class Room:
         self._view("letter", lines, map(display.letter_fields, owed))
 
     async def _history(self, other: str) -> None:
-        world, language = self._world, self._ear.language
+        world, language = self._world, self._listener.language
         said = (await self._human.pool()).conversation_privates.get(other, ())
         if not said and other not in (*world.agents, *world.retired):
             raise nobody(other, world.agents, language)
-        lines = (Text(display.hung(f"{line.timestamp}  {line.sender_id}: {line.content}")) for line in said)
+        lines = (Text(display.hang(f"{line.timestamp}  {line.sender_id}: {line.content}")) for line in said)
         self._view(
             "said",
             lines,

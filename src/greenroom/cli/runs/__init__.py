@@ -1,1 +1,0 @@
-"""Doing what was ordered: one invocation, a team that runs here, how it ends."""
