@@ -10,7 +10,7 @@ from greenroom.app.agents.specs import OURS
 from tests.app.trust.yes import agree
 from tests.cli.conftest import Type
 
-PAGE = Path(__file__).parents[2] / "docs" / "howto-agents.md"
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "agents.md"
 BAD = "---\ntemprature: 1\n---\nx"
 CLAUDES = "---\nname: docs\ndescription: Writes docs.\ntools: Read, mcp__x\ncolor: red\n---\nYou write docs."
 LEAD = """\

@@ -44,6 +44,8 @@ async def diff(repository: Repository, base: str, tip: str, *, limit: int = UNIF
 
 
 async def _diff(repository: Repository, pair: tuple[str, str], limit: int) -> Diff:
+    if pair[0] == pair[1]:
+        return Diff(changes=(), text="", cut=False)
     words = (*QUIET, "--raw", "--numstat", *(("-p",) if limit else ()), "-z", "-M", "--no-abbrev")
     facts, _, text = (await repository.plain.ask("diff-tree", *words, *pair)).partition(b"\0\0")
     said = split(facts)

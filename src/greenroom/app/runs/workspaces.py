@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
+from weakref import WeakKeyDictionary
 
 from greenroom.adapters.git.repository import locate
 from greenroom.adapters.git.workspace import GitWorkspace, is_known
@@ -59,8 +60,19 @@ ALWAYS_OUT: Final = frozenset({"node_modules", ".venv", "venv", "__pycache__", "
 THREAD: Final = "main"
 
 
+_open: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Path, GitWorkspace]]] = WeakKeyDictionary()
+"""The workspaces that this event loop has opened: a repository is opened once, not once per question."""
+
+
 async def workspace(root: Path) -> GitWorkspace:
     """The person's files, wherever a repository of theirs begins."""
+    known = _open.setdefault(asyncio.get_running_loop(), {})
+    if root not in known:
+        known[root] = await _find(root)
+    return known[root]
+
+
+async def _find(root: Path) -> GitWorkspace:
     try:  # whose keys are known: the person's hooks, which git runs, do not get them
         providers = tuple(load({}, os.environ, root).settings.providers.values())
     except WorldFault:
