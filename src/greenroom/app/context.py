@@ -20,6 +20,7 @@ from greenroom.core.base.ids import StepId, TeamId
 from greenroom.core.ports.model import Model, Models
 from greenroom.core.ports.sandbox import HOLDING, Tier
 from greenroom.core.state.step import Step
+from greenroom.core.sync.replay import StepHistory
 
 if TYPE_CHECKING:
     from greenroom.app.agents.finding import Agents
@@ -45,6 +46,7 @@ class AppContext:
         self._models: Provisions | None = None
         self._flags: dict[str, object] = {}
         self._runtime: Runtime | None = None
+        self._histories: dict[TeamId, StepHistory] = {}
         self.says_yes = False
 
     @property
@@ -208,9 +210,9 @@ class AppContext:
 
     async def steps(self, team: TeamId) -> Sequence[Step]:
         """All steps of a team that have ended, oldest first."""
-        if self._runtime is None:
-            return []
-        return [row async for row in self._runtime.archive(team, "step") if isinstance(row, Step)]
+        if team not in self._histories:
+            self._histories[team] = StepHistory(self.runtime.log, team)
+        return await self._histories[team].read()
 
     async def blob(self, digest: str) -> bytes:
         """The content of a large result."""

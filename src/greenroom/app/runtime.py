@@ -35,7 +35,7 @@ from greenroom.core.state.task import Task
 from greenroom.core.state.team import Origin
 from greenroom.core.state.world import World
 from greenroom.core.sync.bus import Commit
-from greenroom.core.sync.replay import all_steps, fork_log, rebuild_archive, replay
+from greenroom.core.sync.replay import StepHistory, fork_log, rebuild_archive, replay
 
 ORPHANED_AFTER: Final = 0.5
 """Seconds without an answer after which we look whether the owner still lives."""
@@ -255,7 +255,7 @@ class Runtime:
     async def archive(self, team: TeamId, kind: ArchiveKind) -> AsyncIterator[ArchivedRecord]:
         """What has left the world (ended tasks, stages and steps; messages; notes), oldest first."""
         if kind == "step":
-            async for step in all_steps(self.log, team):
+            for step in await StepHistory(self.log, team).read():
                 yield step
             return
         after = 0

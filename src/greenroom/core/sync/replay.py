@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 
@@ -122,15 +123,31 @@ async def ended_step(log: Log, stream: str, name: StepId) -> Step | None:
     return next((remembered(one, end, stored.version) for one in begins if isinstance(one, StepQueued)), None)
 
 
-async def all_steps(log: Log, stream: str) -> AsyncIterator[Step]:
-    """Every ended step of a team, in the order in which they ended. It reads the whole log."""
-    world = NOWHERE
-    async for page in log.read(stream):
-        for stored in page:
-            event = decode_event(stored)
-            if isinstance(event, StepEnded):
-                yield ended(world.steps[event.step_id], event, stored.version)
-            world = fold(world, event)
+class StepHistory:
+    """All ended steps of a team, oldest first. An event is folded once, however often they are read."""
+
+    def __init__(self, log: Log, stream: str) -> None:
+        self._log = log
+        self._stream = stream
+        self._world = NOWHERE
+        self._version = 0
+        self._steps: list[Step] = []
+        self._reading = asyncio.Lock()
+
+    async def read(self) -> Sequence[Step]:
+        """All steps that have ended by now."""
+        async with self._reading:
+            async for page in self._log.read(self._stream, self._version):
+                for stored in page:
+                    self._take(stored)
+        return tuple(self._steps)
+
+    def _take(self, stored: StoredEvent) -> None:
+        event = decode_event(stored)
+        if isinstance(event, StepEnded):
+            self._steps.append(ended(self._world.steps[event.step_id], event, stored.version))
+        self._world = fold(self._world, event)
+        self._version = stored.version
 
 
 async def rebuild_archive(log: Log, stream: str) -> int:
