@@ -1,7 +1,7 @@
 """The sandbox of Landlock, where namespaces are forbidden: files by a list, no network, the same filter of calls.
 
 It sees no changed modes and dates, hides no processes, and cannot keep a command from git's settings; those are put
-back after it. What else it cannot do is said in docs/howto-sandbox.md.
+back after it. What else it cannot do is said in docs/howto/sandbox.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 bubblewrap mounts them read-only. Landlock cannot: there they are remembered before the first command and put back after
 the last one, in a record that all processes share that run commands in one workspace. One that is killed cannot put
 anything back: the next one does, because it finds the record. Repositories that a command makes itself are not looked
-at (docs/howto-sandbox.md, known limits).
+at (docs/howto/sandbox.md, known limits).
 """
 
 from __future__ import annotations

@@ -285,7 +285,7 @@ description: {description}   # others read this when they choose whom to ask
 MODEL: Final = (
     "# model: strong                    # strong, fast, a group of yours or provider:model; left out, the normal one"
 )
-TOOLS: Final = "# tools: [read_file]               # the only tools that it may use"
+TOOLS: Final = "# tools: [read_code]               # the only tools that it may use"
 DESCRIPTION: Final = "What it is for, in one line."
 PROMPT: Final = """\
 Here you write what the agent is told of its work: what it is to do, how it is to do it, what a good result looks like.

@@ -256,7 +256,7 @@ WALLS: Final = {
     "seatbelt": "sandbox-exec, which we have not verified: every command asks",
     "none": "none: every command asks",
 }
-TODO: Final = "On Linux install bubblewrap; docs/howto-sandbox.md says what else can be missing."
+INSTALL: Final = "On Linux install bubblewrap; docs/howto/sandbox.md says what else can be missing."
 NOT_USED: Final = "Nothing is lost: the team is read from its log, and makes a new snapshot when it runs."
 COPY: Final = "Copy {home} before anything else, then restore it from a backup or forget the damaged team."
 LITTLE: Final = 200_000_000  # bytes of free space below which a warning is due
@@ -308,7 +308,7 @@ def _sandbox(means: AppContext) -> Finding:
     why = "; ".join(chosen.why)
     found = WALLS[chosen.tier] + (f" ({why})" if why else "")
     lacks_one = chosen.tier == "none" and strongest(settings.walls if settings else "auto").tier == "none"
-    return Finding("sandbox", "ok" if chosen.tier == "bubblewrap" else "warn", found, TODO if lacks_one else "")
+    return Finding("sandbox", "ok" if chosen.tier == "bubblewrap" else "warn", found, INSTALL if lacks_one else "")
 
 
 def _home(home: Path) -> Finding:
