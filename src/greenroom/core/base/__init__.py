@@ -1,1 +1,1 @@
-"""Words that every other room uses: ids, amounts, records, errors, the clock."""
+"""Types that all other modules use: ids, amounts, records, errors, the clock."""

@@ -1,4 +1,4 @@
-"""What work costs, in whole numbers, so that sums are exact."""
+"""Costs of work, in whole numbers, so that sums are exact."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from greenroom.core.base.records import record
 
 @record
 class Amounts:
-    """Something spent or reserved. Money is in millionths of a dollar, time in milliseconds of work."""
+    """Amounts spent or reserved. Money is in millionths of a dollar, time in milliseconds of work."""
 
     money: int = 0
     tokens: int = 0
@@ -19,13 +19,13 @@ class Amounts:
 
     @property
     def lowest(self) -> int:
-        """The smallest of them: below nothing is no cost."""
+        """The smallest amount. A valid cost has none below zero."""
         if self is NOTHING:
             return 0
         return min(self.money, self.tokens, self.steps, self.millis, self.hops)
 
     def plus(self, other: Amounts) -> Amounts:
-        """The sum; free when one side is nothing."""
+        """Return the sum. Adding `NOTHING` makes no new object."""
         if other is NOTHING:
             return self
         if self is NOTHING:
@@ -39,7 +39,7 @@ class Amounts:
         )
 
     def minus(self, other: Amounts) -> Amounts:
-        """The difference."""
+        """Return the difference."""
         if other is NOTHING:
             return self
         return Amounts(
@@ -56,7 +56,7 @@ NOTHING: Final = Amounts()
 
 @record
 class Limits:
-    """How much may be spent; None is no limit. `depth` is how far tasks may be nested."""
+    """How much may be spent; None means unlimited. `depth` is how deeply tasks may be nested."""
 
     money: int | None = None
     tokens: int | None = None
@@ -66,13 +66,13 @@ class Limits:
     depth: int | None = None
 
     @property
-    def sensible(self) -> bool:
-        """Whether none of them is below nothing."""
+    def is_valid(self) -> bool:
+        """Whether no limit is negative."""
         known = (self.money, self.tokens, self.steps, self.millis, self.hops, self.depth)
         return all(limit is None or limit >= 0 for limit in known)
 
     def exceeded_by(self, total: Amounts) -> str | None:
-        """The name of the first limit that `total` would break."""
+        """Return the name of the first limit that `total` would exceed, or None."""
         if self.money is not None and total.money > self.money:
             return "money"
         if self.tokens is not None and total.tokens > self.tokens:

@@ -1,4 +1,4 @@
-"""The time as a value that comes in: whole milliseconds since 1970."""
+"""The clock port. Time is whole milliseconds since 1970."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ Millis = NewType("Millis", int)
 
 
 class Clock(Protocol):
-    """Where `now` comes from. Rules never ask it: they are told."""
+    """The source of the current time. Rules never read it: they get the time as an argument."""
 
     def now(self) -> Millis:
-        """Milliseconds since 1970."""
+        """Return the current time in milliseconds since 1970."""
         ...

@@ -1,17 +1,17 @@
-"""What can go wrong, by who is to blame.
+"""The error tree, ordered by blame.
 
-Rejected            a rule said no: a value, never raised inside the house
+Rejection           a rule refused the request: a value, never raised in the core
 GreenroomError
-├── Refused         the same "no", raised at a door
-├── ModelFault      the model's reply cannot be used: tell it, let it try again
+├── RefusedError    a `Rejection`, raised to the caller
+├── ModelFault      the model's reply cannot be used: report it to the model, which tries again
 ├── WorldFault      tool, network, disk: retry or report
-│   ├── ProviderFault   no model answers: somebody has to do something, or it is asked again later
+│   ├── ProviderFault   the model's provider does not answer: a person must act, or retry later
 │   ├── StoreFault      the store cannot be used: damaged, foreign, too new, read-only
-│   ├── StoreFull       the disk is full: nothing is lost while the process lives
-│   ├── CommitUnknown   the commit may or may not have happened: compare the head
-│   ├── StaleOwner      somebody else owns this team now
-│   └── RunsElsewhere   somebody else runs the team that was to run here
-└── Bug             ours: crash
+│   ├── StoreFull       the disk is full: nothing is lost while the process runs
+│   ├── CommitUnknown   a commit may or may not have happened: compare the stream head
+│   ├── StaleOwner      another owner has taken over this team
+│   └── RunsElsewhere   another live process runs this team
+└── Bug             a mistake in Greenroom: crash
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from greenroom.core.base.records import record
 
 
 @record
-class Rejected:
-    """A rule said no. `code` is for programs, `why` says what and which, `hint` what to do now."""
+class Rejection:
+    """A rule refused a request. `code` is for programs, `why` names the problem, `hint` says what to do next."""
 
     code: str
     why: str
@@ -33,9 +33,10 @@ class Rejected:
 
 
 class GreenroomError(Exception):
-    """Everything Greenroom raises on purpose. `spent` is what it cost; None when nobody knows, which is not nothing.
+    """Base class of every error that Greenroom raises on purpose.
 
-    `run` is the id of the run or the conversation that it ended, if it ended one.
+    `spent` is the cost of the failed work; None means unknown, not zero. `run` is the run or conversation that it
+    ended.
     """
 
     run: str = ""
@@ -45,16 +46,16 @@ class GreenroomError(Exception):
         self.spent = spent
 
 
-class Refused(GreenroomError):
-    """A refusal that reached a door."""
+class RefusedError(GreenroomError):
+    """A `Rejection`, raised to a caller of the library, the CLI or the HTTP API."""
 
-    def __init__(self, rejected: Rejected) -> None:
-        super().__init__(str(rejected))
-        self.rejected = rejected
+    def __init__(self, rejection: Rejection) -> None:
+        super().__init__(str(rejection))
+        self.rejection = rejection
 
 
 class ModelFault(GreenroomError):
-    """The model's reply cannot be used. A tool raises it to have the model try again: it reads the text."""
+    """The model's reply cannot be used. A tool raises it to make the model try again; the model reads the text."""
 
 
 class WorldFault(GreenroomError):
@@ -62,7 +63,7 @@ class WorldFault(GreenroomError):
 
 
 class ProviderFault(WorldFault):
-    """A model's provider does not answer. `again` says that asking once more may help, and costs anew."""
+    """A model's provider does not answer. `again` means that a retry may help, at extra cost."""
 
     def __init__(self, *args: object, again: bool = False, spent: Amounts | None = None) -> None:
         super().__init__(*args, spent=spent)
@@ -70,11 +71,11 @@ class ProviderFault(WorldFault):
 
 
 class StoreFault(WorldFault):
-    """The store cannot be used as it is; its data is left untouched."""
+    """The store cannot be used in its current state. Its data is left untouched."""
 
 
 class StoreFull(WorldFault):
-    """There is no room to write."""
+    """The disk has no space left to write."""
 
 
 class CommitUnknown(WorldFault):
@@ -82,18 +83,18 @@ class CommitUnknown(WorldFault):
 
 
 class StaleOwner(WorldFault):
-    """Another owner holds this team's lease: nothing more may be written here."""
+    """Another owner holds this team's lease. Nothing more may be written here."""
 
 
 class RunsElsewhere(WorldFault):
-    """Another process, alive, owns the team that was to be owned here."""
+    """Another live process owns the team."""
 
 
 class Bug(GreenroomError):
-    """A mistake of ours."""
+    """A mistake in Greenroom itself."""
 
 
 def how_to_install(extra: str, beside: str = "") -> str:
-    """The command that installs an optional part of Greenroom, and a package `beside` it."""
+    """Return the commands that install an optional extra, and with it the package `beside`."""
     tool, pip = (f" --with {beside}", f" {beside}") if beside else ("", "")
     return f"`./go uv tool install '.[{extra}]'{tool}` in a clone of Greenroom, or `pip install '.[{extra}]'{pip}`"

@@ -1,6 +1,6 @@
-"""Hosts: one reader of their names for all who decide about one or dial it.
+"""Host names: one parser for every module that checks or dials a host.
 
-A name that two programs could read in two ways is none: that is how filters are passed.
+The parser refuses ambiguous names. A name that two programs read differently could bypass a filter.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import Final, TypeAlias
 
 from greenroom.core.base.records import record
 
-USUAL: Final = frozenset({0, 80, 443})
-"""Ports that nobody has to name; 0 is none given."""
+USUAL_PORTS: Final = frozenset({0, 80, 443})
+"""Ports that a rule need not name. 0 means that no port was given."""
 
 _LABEL: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _PORT: Final = re.compile(r"[1-9][0-9]{0,4}")
 _NUMBER: Final = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)")
-_LONGEST: Final = 253
+_MAX_NAME_CHARS: Final = 253
 
 
 @record
 class Host:
-    """A host, or with `*.` all below a domain; `*` is every host. The port is 0 when none is given."""
+    """A host. `*.domain` means every host below the domain, `*` every host. Port 0 means that none was given."""
 
     name: str
     port: int = 0
@@ -33,75 +33,75 @@ class Host:
         return f"{name}:{self.port}" if self.port else name
 
 
-Closed: TypeAlias = Callable[[Host], str]
-"""Why nobody may go to a host, whatever opens it; nothing where that is not so."""
+HostBlocker: TypeAlias = Callable[[Host], str]
+"""Returns why a host is blocked regardless of any rule that allows it, or an empty string."""
 
 
-def nothing_closed(_: Host) -> str:
-    """No rule closes anything."""
+def block_no_host(_: Host) -> str:
+    """Block nothing."""
     return ""
 
 
 class BadHost(ValueError):
-    """Why this is no host."""
+    """The text is not a valid host. The message completes the sentence "HOST …"."""
 
 
-def host(value: str, *, pattern: bool = False) -> Host:
-    """Read `name`, `name:port` or `[v6]:port`; `BadHost` for all that is not exactly that."""
+def parse_host(value: str, *, pattern: bool = False) -> Host:
+    """Parse `name`, `name:port` or `[v6]:port`. Raise `BadHost` for anything else."""
     if not value.isascii():
-        raise BadHost("has letters outside of ASCII; write the form that begins with xn--")
+        raise BadHost("contains non-ASCII letters; write its xn-- form")
     lowered = value.lower()
     if lowered.startswith("["):
         name, bracket, rest = lowered[1:].partition("]")
         if not bracket or (rest and not rest.startswith(":")):
-            raise BadHost("is no address")
-        return Host(name=_address(name), port=_port(rest[1:]) if rest else 0)
+            raise BadHost("is not a valid address")
+        return Host(name=_parse_ipv6(name), port=_parse_port(rest[1:]) if rest else 0)
     name, colon, port = lowered.partition(":")
-    number = _port(port) if colon else 0
+    number = _parse_port(port) if colon else 0
     if pattern and name == "*":
         return Host(name=name, port=number)
     if pattern and name.startswith("*."):
         if "." not in name[2:]:
-            raise BadHost("is every host below a whole top-level domain; name the domain")
-        return Host(name=f"*.{_name(name[2:])}", port=number)
-    return Host(name=_name(name), port=number)
+            raise BadHost("covers a whole top-level domain; name a domain below it")
+        return Host(name=f"*.{_parse_name(name[2:])}", port=number)
+    return Host(name=_parse_name(name), port=number)
 
 
-def _port(text: str) -> int:
+def _parse_port(text: str) -> int:
     if _PORT.fullmatch(text) is None or int(text) > 0xFFFF:
-        raise BadHost(f"has {text!r} where a port should stand")
+        raise BadHost(f"has {text!r} in place of a port number")
     return int(text)
 
 
-def _address(text: str) -> str:
+def _parse_ipv6(text: str) -> str:
     if "%" in text:
-        raise BadHost("names a network interface; leave out what follows the %")
+        raise BadHost("names a network interface; remove the % and what follows")
     try:
         return str(IPv6Address(text))
     except ValueError as error:
-        raise BadHost("is no IPv6 address") from error
+        raise BadHost("is not a valid IPv6 address") from error
 
 
-def _name(text: str) -> str:
+def _parse_name(text: str) -> str:
     labels = text.split(".")
-    if len(text) > _LONGEST or not all(_LABEL.fullmatch(label) for label in labels):
-        raise BadHost("is no plain host name; only letters, digits, hyphens and single dots stand in one")
+    if len(text) > _MAX_NAME_CHARS or not all(_LABEL.fullmatch(label) for label in labels):
+        raise BadHost("is not a valid host name; use letters, digits, hyphens and single dots only")
     if _NUMBER.fullmatch(labels[-1]):
         try:
             return str(IPv4Address(text))
         except ValueError as error:
-            raise BadHost("is an address in an unusual form; write four numbers") from error
+            raise BadHost("is an IPv4 address in an unusual form; write four decimal numbers") from error
     return text
 
 
-def loosens(pattern: Host, asked: Host) -> bool:
-    """Whether a rule that loosens is meant for this host: to the letter, and on the usual ports unless it names one."""
-    ports = {pattern.port} if pattern.port else USUAL
-    return asked.port in ports and within(pattern.name, asked.name)
+def allows_host(pattern: Host, asked: Host) -> bool:
+    """Return whether an allowing rule applies to the host: same name, and a usual port unless the rule names one."""
+    ports = {pattern.port} if pattern.port else USUAL_PORTS
+    return asked.port in ports and matches_host_pattern(pattern.name, asked.name)
 
 
-def within(pattern: str, name: str) -> bool:
-    """Whether a name is meant by a pattern: the same, or below `*.domain`; `*` means all."""
+def matches_host_pattern(pattern: str, name: str) -> bool:
+    """Return whether a pattern covers a name: equal, below `*.domain`, or `*`."""
     if pattern == "*":
         return True
     return name.endswith(pattern[1:]) if pattern.startswith("*.") else name == pattern

@@ -1,7 +1,7 @@
-"""How a record is made (frozen, keyword-only) and how the next version of one is made from it.
+"""Records: frozen, keyword-only values, and how to copy one with changes.
 
-A step makes some twenty small records, so their price is the kernel's price: they are msgspec structs, made, copied and
-written by C code (docs/decisions/0006).
+A step makes about twenty small records, so their speed is the kernel's speed. They are msgspec structs, which C code
+makes, copies and encodes (docs/decisions/0006).
 """
 
 from __future__ import annotations
@@ -16,47 +16,47 @@ from msgspec.json import Encoder
 T = TypeVar("T")
 
 Data: TypeAlias = Mapping[str, object]
-"""Plain JSON-shaped data: what a model, a tool or a person gave us, kept as it came."""
+"""JSON-shaped data from a model, a tool or a person, kept unchanged."""
 
 
 def as_dict(value: object) -> object:
-    """Strangers' results hold other mappings than dictionaries too."""
+    """Convert a mapping that is not a `dict` for the encoder. Raise `TypeError` for other types."""
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{type(value).__name__} is nothing that can be written down")
+    raise TypeError(f"{type(value).__name__} cannot be encoded as JSON")
 
 
 encode: Final = Encoder(enc_hook=as_dict).encode
-"""A record, or what strangers gave us, as JSON."""
+"""Encode a record or external data as JSON."""
 
 
 class Record(Struct, frozen=True, omit_defaults=True, gc=False):
-    """What all records are. Fields that have their default take no room when they are written."""
+    """Base class of all records. Encoding omits fields that have their default."""
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def record(cls: type[T]) -> type[T]:
-    """Make `cls` a frozen, keyword-only record: every noun, event and intent is one."""
+    """Make `cls` a frozen, keyword-only record. Nouns, events and intents are records."""
     body = {name: value for name, value in vars(cls).items() if not isinstance(value, GetSetDescriptorType)}
     made = new_class(cls.__name__, (Record,), {"kw_only": True}, lambda namespace: namespace.update(body))
     return cast("type[T]", made)
 
 
-def written(data: Data) -> int:
-    """How many bytes it takes when it is written."""
+def count_bytes(data: Data) -> int:
+    """Return the encoded size in bytes."""
     return len(encode(data))
 
 
-def whole(record: object) -> dict[str, object]:
-    """All fields by name, also those that have their default."""
+def to_full_dict(record: object) -> dict[str, object]:
+    """Return all fields by name, including those that have their default."""
     return structs.asdict(cast("Struct", record))
 
 
 class _Evolve(Protocol):
     def __call__(self, old: T, /, **changes: object) -> T:
-        """The same record with some fields changed; TypeError for a field that is not there."""
+        """Return a copy with some fields changed. Raise `TypeError` for an unknown field."""
         ...
 
 
 evolve: Final = cast("_Evolve", structs.replace)
-"""`evolve(record, field=value)`: the same record with some fields changed."""
+"""`evolve(record, field=value)` returns a copy with some fields changed."""

@@ -1,1 +1,1 @@
-"""What the house asks of the world outside, as protocols; and the codec at the rim. No third-party type crosses."""
+"""Protocols for everything outside the core, and the codec at its border. No third-party type crosses them."""

@@ -1,6 +1,6 @@
-"""A browser that is led through pages: what can be asked of it and what is seen. No third-party type crosses this port.
+"""A browser: the actions that an agent performs and the pages that it reads. No third-party type crosses this port.
 
-What is seen is a stranger's word: data to whoever reads it, never an instruction.
+Page content is untrusted: it is data to its reader, never an instruction.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from greenroom.core.base.records import record
 
 
 class BrowserFault(WorldFault):
-    """There is no browser, or it is gone. The sentence says what to do."""
+    """There is no browser, or it has ended. The message says what to do."""
 
 
-# ---------------------------------------------------------------------------------------------- what is asked
+# ---------------------------------------------------------------------------------------------- actions
 
 
 @record
-class Open:
-    """Go to an address, as `core.ports.web` writes it."""
+class OpenPage:
+    """Open an address, in the form of `core.ports.web`."""
 
     url: str
 
 
 @record
 class Click:
-    """Click what is marked so in what was seen last."""
+    """Click the element with this mark in the last page view."""
 
     ref: str
 
 
 @record
-class Type:
-    """Fill in a field, in the place of what stands there; with `submit` press Enter then."""
+class TypeText:
+    """Replace the content of a field; with `submit`, press Enter afterwards."""
 
     ref: str
     text: str
@@ -45,25 +45,25 @@ class Type:
 
 @record
 class Scroll:
-    """Move the page by most of a screen."""
+    """Scroll the page by most of a screen."""
 
     down: bool = True
 
 
 @record
-class Back:
-    """To the page before; what was opened in a tab of its own is closed."""
+class GoBack:
+    """Go back to the previous page. A page that opened in its own tab is closed."""
 
 
-Move: TypeAlias = Open | Click | Type | Scroll | Back
+TabAction: TypeAlias = OpenPage | Click | TypeText | Scroll | GoBack
 
 
-# ---------------------------------------------------------------------------------------------- what is seen
+# ---------------------------------------------------------------------------------------------- results
 
 
 @record
-class Sight:
-    """A page as somebody hears it who cannot see: its roles, names and texts, with a mark for what can be used."""
+class PageView:
+    """A page as a screen reader presents it: roles, names and texts, with a mark for each usable element."""
 
     url: str
     title: str
@@ -73,35 +73,35 @@ class Sight:
 class Tab(Protocol):
     """A browser with one tab in front."""
 
-    async def do(self, move: Move) -> None:
-        """Do it, and wait until the page is quiet. `ModelFault` says why it cannot be done, `BrowserFault` that there
-        is no browser any more."""
+    async def perform(self, action: TabAction) -> None:
+        """Perform an action and wait until the page is quiet. Raise `ModelFault` if it cannot be done, `BrowserFault`
+        if the browser has ended."""
 
-    async def look(self) -> Sight:
-        """What is there now."""
+    async def read_page(self) -> PageView:
+        """Return the current page."""
 
-    async def shot(self) -> bytes:
-        """A picture of it (JPEG); nothing where none can be made."""
-
-    @property
-    def visited(self) -> Sequence[str]:
-        """The addresses of all pages that were shown, each once, in their order."""
+    async def take_screenshot(self) -> bytes:
+        """Return a screenshot (JPEG), or empty bytes if none can be taken."""
 
     @property
-    def refused(self) -> Mapping[str, str]:
-        """The hosts that pages asked for and that were not reached, with the reason."""
+    def visited_urls(self) -> Sequence[str]:
+        """The addresses of all pages shown, each once, in order."""
+
+    @property
+    def refused_hosts(self) -> Mapping[str, str]:
+        """The hosts that pages requested but could not reach, with the reason."""
 
 
 class Browser(Protocol):
-    """Something that opens a browser. It is closed, and all of it dead, when the block ends, however it ends."""
+    """Opens browsers. When the block ends, the browser and all its processes have ended too."""
 
-    def opened(self, hosts: Sequence[str]) -> AbstractAsyncContextManager[Tab]:
-        """A new one, of which nothing is kept, that reaches these hosts: names, `*.domain`, or `*` for the web."""
+    def open_tab(self, hosts: Sequence[str]) -> AbstractAsyncContextManager[Tab]:
+        """Open a browser without stored data that reaches these hosts: names, `*.domain`, or `*` for the web."""
 
 
 @record
-class Gate:
-    """The one way out: a proxy at a port of this machine, for those who have its token. `refused` grows with use."""
+class EgressEndpoint:
+    """An egress proxy on a local port, for clients that have its token. `refused` grows with use."""
 
     port: int
     user: str
@@ -109,15 +109,15 @@ class Gate:
     refused: Mapping[str, str]
 
 
-class Gates(Protocol):
-    """Something that opens a way out to some hosts, for as long as a block lasts."""
+class EgressOpener(Protocol):
+    """Opens an egress proxy to some hosts for the duration of a block."""
 
-    def __call__(self, hosts: Sequence[str], /) -> AbstractAsyncContextManager[Gate]:
-        """Open it."""
+    def __call__(self, hosts: Sequence[str], /) -> AbstractAsyncContextManager[EgressEndpoint]:
+        """Open the proxy."""
 
 
-class Album(Protocol):
-    """Where pictures are kept for people."""
+class ScreenshotStore(Protocol):
+    """Stores screenshots for people."""
 
-    async def keep(self, errand: str, number: int, picture: bytes) -> str:
-        """Keep one of an errand; the folder in which all of its pictures are, or nothing when it cannot be kept."""
+    async def save(self, task: str, number: int, image: bytes) -> str:
+        """Save a screenshot of a task. Return the folder of its screenshots, or an empty string on failure."""

@@ -1,6 +1,6 @@
-"""Checks: commands of a project that say whether work holds, what they said, and what of it is new. Nothing runs here.
+"""Checks: commands of a project that verify work, their results, and the comparison with a baseline. Nothing runs here.
 
-Whoever runs checks is a `Checker`; whoever lets an agent call one knows only this.
+A `Checker` runs checks. The tools that let an agent run them depend only on this module.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from typing import Final, Literal, Protocol
 import msgspec
 
 from greenroom.core.base.records import Data, encode, record
-from greenroom.core.ports.executor import Live
-from greenroom.core.state.step import Prepared
+from greenroom.core.ports.executor import LiveEvent
+from greenroom.core.state.step import PreparedEffect
 
 CheckKind = Literal["test", "types", "lint", "build"]
-Word = Literal["passed", "failed", "skipped"]
-Ending = Literal["passed", "failed", "could_not_run"]
+TestStatus = Literal["passed", "failed", "skipped"]
+CheckEnd = Literal["passed", "failed", "could_not_run"]
 
-AS_A_WHOLE: Final = "the check as a whole"
-"""What fails when a check fails and names nothing that does."""
+WHOLE_CHECK: Final = "the check as a whole"
+"""The name of the failure when a check fails without naming a test."""
 
-REPORT: Final = "report"
-"""Where a step's result has the report of the checks that it ran."""
+REPORT_KEY: Final = "report"
+"""The key of the check report in a step's result."""
 
-NAMED: Final = 20
-"""Names of tests that one entry of a report holds of each sort; `Compared.count` knows how many there are. More would
-not fit into a step's result: hundreds fail already where a linter was never obeyed."""
+MAX_NAMES_PER_LIST: Final = 20
+"""Maximum test names per list of a report entry; `CheckComparison.count` returns the full number. More would not fit
+into a step's result: a linter that was never obeyed reports hundreds."""
 
-LONGEST_NAME: Final = 200
+MAX_NAME_CHARS: Final = 200
 
 
 @record
 class Check:
-    """`line` is a command line for a shell, run in `folder` as seen from the workspace's root; `why` is a sentence that
-    says which file wants it. `means` is what the line stands for there: a script, a recipe. `own` ones are a person's.
-    """
+    """A check. `line` is a shell command line, run in `folder` relative to the workspace root. `why` is a sentence that
+    names the file which defines it. `means` is what the line stands for there: a script, a recipe. `own` marks a
+    check that a person configured."""
 
     name: str
     line: str
@@ -49,21 +49,21 @@ class Check:
 
     @property
     def digest(self) -> str:
-        """The name of what would be run: it changes when any of that does."""
+        """A hash of what would run. It changes when any part changes."""
         return hashlib.sha256(encode([self.line, self.folder, self.means])).hexdigest()
 
 
 @record
-class Ran:
-    """One check that was run, whole. `tests` are by their ids, or findings of a linter by their text.
+class CheckRun:
+    """A complete run of one check. `tests` are keyed by test id, or by text for a linter's findings.
 
-    `passed` and `skipped` count also what was not named. `steady` says that the check itself left the tree alone,
-    `exact` that the tests are by a report which the runner made of them, and not read from what it printed.
+    `passed` and `skipped` also count tests that are not named. `steady` means that the check did not change the tree.
+    `exact` means that the tests come from the runner's report, not from its printed output.
     """
 
     check: str
     digest: str
-    outcome: Ending
+    outcome: CheckEnd
     kind: CheckKind = "test"
     reason: str = ""
     exit: int | None = None
@@ -71,24 +71,23 @@ class Ran:
     tree: str = ""
     steady: bool = True
     exact: bool = False
-    tests: Mapping[str, Word] = msgspec.field(default_factory=dict)
+    tests: Mapping[str, TestStatus] = msgspec.field(default_factory=dict)
     passed: int = 0
     skipped: int = 0
     output: str = ""
 
     @property
     def failing(self) -> frozenset[str]:
-        """What failed, by id."""
+        """The ids of the failed tests."""
         return frozenset(name for name, word in self.tests.items() if word == "failed")
 
 
 @record
-class Compared:
-    """A run beside the one on the base. `new` fails now and did not before; `old` failed already; `mended` does so no
-    more; `flaky` failed and then passed, with nothing changed. `gone` is not there any more, `skipped` is not run any
-    more; `relieved` are those of both that used to fail. `fewer` tests are counted than before. `counts` has the
-    length of each list that was cut.
-    """
+class CheckComparison:
+    """A check run compared with the baseline. `new` fails now and did not before; `old` failed before too; `mended` no
+    longer fails. `flaky` failed and then passed without a change. `gone` no longer exists, `skipped` no longer runs;
+    `relieved` are those of both that used to fail. `fewer` is by how much the number of tests decreased. `counts`
+    holds the full length of each truncated list."""
 
     new: tuple[str, ...] = ()
     old: tuple[str, ...] = ()
@@ -101,22 +100,22 @@ class Compared:
     counts: Mapping[str, int] = msgspec.field(default_factory=dict)
 
     def count(self, sort: str) -> int:
-        """How many tests of this sort (the name of a list here) there are."""
+        """Return the full number of tests in a list of this record, by the list's name."""
         names: tuple[str, ...] = getattr(self, sort)
         return self.counts.get(sort, len(names))
 
 
 @record
-class Checked:
-    """One check in a report: small enough for the log. `tests` and `output` name blobs; `failing` counts.
+class CheckResult:
+    """One check in a report, small enough for the log. `tests` and `output` are blob digests; `failing` is a count.
 
-    Without a base (`compared` is None) whatever fails is new. `excerpt` is the part of the output that tells why.
+    Without a baseline (`compared` is None) every failure is new. `excerpt` is the part of the output that explains it.
     """
 
     check: str
     kind: CheckKind
     digest: str
-    outcome: Ending
+    outcome: CheckEnd
     reason: str = ""
     exit: int | None = None
     seconds: float = 0.0
@@ -128,73 +127,73 @@ class Checked:
     tests: str = ""
     output: str = ""
     excerpt: str = ""
-    compared: Compared | None = None
+    compared: CheckComparison | None = None
 
     @property
-    def clean(self) -> bool:
-        """Whether it ran, nothing fails that did not before, and it changed nothing itself."""
+    def is_clean(self) -> bool:
+        """Whether the check ran, has no new failures, and did not change the tree."""
         if self.outcome == "could_not_run" or not self.steady:
             return False
         return not self.compared.new if self.compared is not None else self.outcome == "passed"
 
 
 @record
-class Report:
-    """One run of some checks on one tree. `base` says that it is what later ones are compared with, `fresh` that it
-    was on a copy in which nobody has worked; `left` says in sentences which checks were not run, and why."""
+class CheckReport:
+    """A run of checks on one tree. `base` marks a baseline, `fresh` a run in a fresh worktree. `left` says in sentences
+    which checks were not run, and why."""
 
     tree: str
-    checks: tuple[Checked, ...] = ()
+    checks: tuple[CheckResult, ...] = ()
     left: tuple[str, ...] = ()
     base: bool = False
     fresh: bool = False
 
     @property
     def blobs(self) -> tuple[str, ...]:
-        """All blobs that it names."""
-        every = (name for one in self.checks for name in (one.tests, one.output) if name)
-        return tuple(dict.fromkeys(every))
+        """The digests of all blobs that the report names."""
+        digests = (name for check in self.checks for name in (check.tests, check.output) if name)
+        return tuple(dict.fromkeys(digests))
 
 
-def as_data(report: Report) -> Data:
-    """A report as a step's result holds it, under `REPORT`."""
+def report_to_data(report: CheckReport) -> Data:
+    """Convert a report for a step's result, under `REPORT_KEY`."""
     return msgspec.json.decode(encode(report), type=dict[str, object])
 
 
-def from_data(held: object) -> Report | None:
-    """The report that a step's result holds; None where there is none that can be read."""
-    if not isinstance(held, Mapping):
+def report_from_data(value: object) -> CheckReport | None:
+    """Return the report in a step's result, or None if there is none or it cannot be read."""
+    if not isinstance(value, Mapping):
         return None
     try:
-        return msgspec.convert(dict(held), Report)
+        return msgspec.convert(dict(value), CheckReport)
     except msgspec.ValidationError:
         return None
 
 
-class Witness(Protocol):
-    """Who keeps what a check leaves; a step's bench is one."""
+class CheckObserver(Protocol):
+    """Records what a check run produces. A step context is one."""
 
-    async def prepare(self, *prepared: Prepared) -> None:
-        """Make a process known before it goes."""
+    async def prepare(self, *prepared: PreparedEffect) -> None:
+        """Record a process before it starts."""
         ...
 
     async def keep(self, data: bytes) -> str:
-        """Keep something large; returns its digest."""
+        """Store a blob and return its digest."""
         ...
 
-    def show(self, event: Live) -> None:
-        """Let those see it who watch."""
+    def show(self, event: LiveEvent) -> None:
+        """Send an event to live listeners."""
         ...
 
 
 class Checker(Protocol):
-    """Something that runs the checks of one workspace."""
+    """Runs the checks of one workspace."""
 
     @property
     def checks(self) -> Sequence[Check]:
-        """Those that it runs, the most useful first."""
+        """The checks it runs, the most useful first."""
         ...
 
-    async def run(self, only: Sequence[str], witness: Witness) -> Report:
-        """Run those with these names, or all, and say what is new since the base. A check that fails is no fault."""
+    async def run(self, only: Sequence[str], observer: CheckObserver) -> CheckReport:
+        """Run the named checks, or all, and compare with the baseline. A failing check is a result, not an error."""
         ...

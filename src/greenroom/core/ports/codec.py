@@ -1,7 +1,7 @@
-"""Records ↔ JSON at the rim: events, intents, archive rows, snapshots. What is written here can be read back here.
+"""Records ↔ JSON at the border of the core: events, intents, archive rows, snapshots.
 
-Old logs always load: fields are only added, with a default, and a default of a stored record never changes. The golden
-logs in the tests hold us to it.
+Old logs always load: fields are only added, with a default, and the default of a stored field never changes. The golden
+logs in the tests enforce this.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from msgspec import MsgspecError, Raw, to_builtins
 from msgspec.json import Decoder
 
 from greenroom.core.base.amounts import UNLIMITED
-from greenroom.core.base.errors import Rejected, StoreFault
+from greenroom.core.base.errors import Rejection, StoreFault
 from greenroom.core.base.records import Data, as_dict, encode, evolve, record
 from greenroom.core.ports.log import ArchiveRow, NewEvent, StoredEvent
 from greenroom.core.rules.intents import (
@@ -35,71 +35,71 @@ from greenroom.core.rules.intents import (
     ReleaseStep,
     StartStep,
 )
-from greenroom.core.state.agent import Ability, Agent
+from greenroom.core.state.agent import AgentState, Capability
 from greenroom.core.state.approval import Approval, Grant
-from greenroom.core.state.archive import Archived, ArchivedRecord
+from greenroom.core.state.archive import ArchivedRecord, ArchiveEntry
 from greenroom.core.state.budget import Budget
 from greenroom.core.state.events import EVENT_TYPES, Event
-from greenroom.core.state.knowledge import Artifact, Memory, Note, Value
-from greenroom.core.state.message import Group, Message, Wait
+from greenroom.core.state.knowledge import Artifact, BoardValue, Memory, Note
+from greenroom.core.state.message import ConversationGroup, Message, Wait
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task
 from greenroom.core.state.team import Team
+from greenroom.core.state.team_state import EMPTY_STATE, TeamState, artifact_key, value_key
 from greenroom.core.state.thread import Thread
 from greenroom.core.state.timer import Timer
-from greenroom.core.state.world import NOWHERE, World, artifact_key, value_key
 
 T = TypeVar("T")
 
-SCHEMA: Final = 1
-"""The version of everything that lies in a log. A store with a higher one is refused."""
+SCHEMA_VERSION: Final = 1
+"""The version of the log's format. A store with a higher version is refused."""
 
 
 _decoder: Final = cast("Callable[[object], Decoder[Any]]", cache(Decoder))
-"""By class: expensive to make, cheap to use."""
+"""Return the cached decoder of a class. Decoders are expensive to make and cheap to use."""
 
 
 def _decode(cls: type[T], data: bytes) -> T:
-    """A record of this class, every field of it checked."""
+    """Decode a record and check every field."""
     return cast("T", _decoder(cls).decode(data))
 
 
-def _place(what: str, error: Exception) -> str:
-    """Where it is wrong and how, in the order in which a person reads."""
+def _describe_error(what: str, error: Exception) -> str:
+    """Return where the data is wrong, then how."""
     why, _, where = str(error).partition(" - at `$")
     return f"{what}{where.rstrip('`')}: {why}"
 
 
-def plain(record: object) -> dict[str, object]:
-    """A record as JSON shows it: what has its default is left out."""
+def to_json_dict(record: object) -> dict[str, object]:
+    """Convert a record to a JSON dict, without fields that have their default."""
     return cast("dict[str, object]", to_builtins(record, enc_hook=as_dict))
 
 
-def odd(record: object) -> str | None:
-    """Where a record does not hold what its class says; None when all of it could be written and read back."""
+def find_type_error(record: object) -> str | None:
+    """Return where a record violates its class's types, or None if it can be encoded and decoded."""
     try:
         _decoder(type(record)).decode(encode(record))
     except MsgspecError as error:
-        return _place(type(record).__name__, error)
+        return _describe_error(type(record).__name__, error)
     except (ValueError, TypeError, RecursionError) as error:
         return str(error)
     return None
 
 
-def normal(data: Data) -> Data:
-    """The data as the log will have it, and nobody else's: what is read back later is what was there at once."""
-    return read_back(encode(data))
+def normalise_data(data: Data) -> Data:
+    """Return a private copy of the data exactly as the log will return it."""
+    return decode_data(encode(data))
 
 
-def read_back(written: bytes) -> Data:
-    """Data that was written down."""
-    return _decode(dict[str, object], written)
+def decode_data(encoded: bytes) -> Data:
+    """Decode JSON data."""
+    return _decode(dict[str, object], encoded)
 
 
 def encode_event(event: Event) -> NewEvent:
-    """The event as it goes into the log. It is read back at once: types are not enforced when a record is made."""
+    """Encode an event for the log. Decode it once to check it: creating a record does not check types."""
     cls = type(event)
     data = encode(event)
     _decoder(cls).decode(data)
@@ -107,7 +107,7 @@ def encode_event(event: Event) -> NewEvent:
 
 
 def decode_event(stored: StoredEvent) -> Event:
-    """The event as it was."""
+    """Decode an event. Raise `StoreFault` if it is unknown or damaged."""
     cls = EVENT_TYPES.get(stored.type)
     if cls is None:
         raise StoreFault(
@@ -132,13 +132,13 @@ ARCHIVE_TYPES: Final[dict[str, type[ArchivedRecord]]] = {
 }
 
 
-def encode_archived(row: Archived, version: int) -> ArchiveRow:
-    """The archive row as it goes beside the log."""
+def encode_archived(row: ArchiveEntry, version: int) -> ArchiveRow:
+    """Encode an archive row."""
     return ArchiveRow(row.kind, row.key, row.owner, version, encode(row.record))
 
 
 def decode_archived(row: ArchiveRow) -> ArchivedRecord:
-    """The record as it left the world."""
+    """Decode an archived record. Raise `StoreFault` if it is damaged."""
     try:
         return _decode(ARCHIVE_TYPES[row.kind], row.data)
     except (MsgspecError, UnicodeDecodeError) as error:
@@ -149,25 +149,25 @@ def decode_archived(row: ArchiveRow) -> ArchivedRecord:
 
 
 @cache
-def fingerprint() -> str:
-    """A hash of the state's source files: a snapshot made by other reducers is rebuilt, never trusted."""
+def compute_fingerprint() -> str:
+    """Return a hash of the state's source files. A snapshot made by other reducers is rebuilt, never trusted."""
     core = Path(__file__).parent.parent
     files = sorted(path for room in ("base", "state") for path in (core / room).rglob("*.py"))
     source = b"".join(path.read_bytes() for path in files)
-    return hashlib.sha256(b"%d:" % SCHEMA + source).hexdigest()[:16]
+    return hashlib.sha256(b"%d:" % SCHEMA_VERSION + source).hexdigest()[:16]
 
 
 _TABLES: Final[dict[str, tuple[type[object], Callable[[Any], str]]]] = {
     "blueprints": (AgentSpec, attrgetter("name")),
-    "abilities": (Ability, attrgetter("name")),
-    "agents": (Agent, attrgetter("agent_id")),
+    "abilities": (Capability, attrgetter("name")),
+    "agents": (AgentState, attrgetter("agent_id")),
     "tasks": (Task, attrgetter("task_id")),
     "stages": (Stage, attrgetter("stage_id")),
     "threads": (Thread, attrgetter("thread_id")),
     "steps": (Step, attrgetter("step_id")),
     "waits": (Wait, attrgetter("waiting_id")),
     "mail": (Message, attrgetter("message_id")),
-    "values": (Value, lambda row: value_key(row.task_id, row.key)),
+    "values": (BoardValue, lambda row: value_key(row.task_id, row.key)),
     "budgets": (Budget, attrgetter("budget_id")),
     "approvals": (Approval, attrgetter("approval_id")),
     "grants": (Grant, attrgetter("rule")),
@@ -175,28 +175,28 @@ _TABLES: Final[dict[str, tuple[type[object], Callable[[Any], str]]]] = {
     "memories": (Memory, attrgetter("memory_id")),
     "artifacts": (Artifact, lambda row: artifact_key(row.task_id, row.artifact_id)),
     "releases": (Grant, attrgetter("rule")),
-    "groups": (Group, attrgetter("group_id")),
+    "groups": (ConversationGroup, attrgetter("group_id")),
     "notes": (Note, attrgetter("note_id")),
 }
-"""The maps of the world: of what each is made, and by what its rows are found."""
+"""The maps of the team state: the class of their rows, and the function that returns a row's key."""
 
 
-def encode_world(world: World) -> bytes:
-    """The whole world: one line per table. Grows with open work, never with history."""
+def encode_state(world: TeamState) -> bytes:
+    """Encode the whole team state, one line per table. Its size depends on open work, not on history."""
     maps = (dict(world.retired), dict(world.hungry), dict(world.letters))
     lines = [b"%d %d" % (world.version, world.at), *map(encode, (world.team, *maps))]
     return b"\n".join([*lines, *(encode(list(getattr(world, name).values())) for name in _TABLES)])
 
 
-def decode_world(data: bytes) -> World:
-    """The world as it was; `StoreFault` when that cannot be read."""
+def decode_state(data: bytes) -> TeamState:
+    """Decode a team state. Raise `StoreFault` if it cannot be read."""
     try:
-        return _world(data)
+        return _decode_tables(data)
     except (MsgspecError, ValueError) as error:
         raise StoreFault(f"The snapshot cannot be read: {error}.") from error
 
 
-def _world(data: bytes) -> World:
+def _decode_tables(data: bytes) -> TeamState:
     newest, team, retired, hungry, letters, *tables = data.split(b"\n")
     version, at = newest.split()
     fields: dict[str, object] = {
@@ -209,49 +209,49 @@ def _world(data: bytes) -> World:
     }
     for (name, (cls, key)), line in zip(_TABLES.items(), tables, strict=True):
         rows = cast("list[object]", _decoder(GenericAlias(list, (cls,))).decode(line))
-        fields[name] = Map({key(row): _kept(row) for row in rows})
-    return evolve(NOWHERE, **fields)
+        fields[name] = Map({key(row): _restore_unlimited(row) for row in rows})
+    return evolve(EMPTY_STATE, **fields)
 
 
-def _kept(row: object) -> object:
-    """A budget without limits has the one UNLIMITED, also after a restart."""
+def _restore_unlimited(row: object) -> object:
+    """Reuse the `UNLIMITED` object for a budget without limits, also after a restart."""
     if isinstance(row, Budget) and row.limits == UNLIMITED:
         return evolve(row, limits=UNLIMITED)
     return row
 
 
 def encode_intent(intent: Intent) -> bytes:
-    """An intent as it lies in the inbox."""
+    """Encode an intent for the inbox."""
     return b'{"intent":"%s","data":%s}' % (type(intent).__name__.encode(), encode(intent))
 
 
-def decode_intent(data: bytes) -> Intent | Rejected:
-    """The intent that somebody asked for, or why it cannot be read. The inbox is untrusted."""
+def decode_intent(data: bytes) -> Intent | Rejection:
+    """Decode an intent from the inbox, or return why it is rejected. The inbox is untrusted."""
     try:
         envelope = _decode(_Envelope, data)
         cls = INTENT_TYPES.get(envelope.intent)
         if cls is None or cls in _OWNERS_ONLY:
-            return Rejected(code="unknown_intent", why=f"There is no intent {envelope.intent!r} for an inbox.")
+            return Rejection(code="unknown_intent", why=f"There is no intent {envelope.intent!r} for an inbox.")
         return _decode(cls, bytes(envelope.data))
     except (MsgspecError, UnicodeDecodeError) as error:
-        return Rejected(code="bad_intent", why=f"{_place('the intent', error)}.")
+        return Rejection(code="bad_intent", why=f"{_describe_error('the intent', error)}.")
 
 
-def checked_intent(intent: Intent) -> Intent | Rejected:
-    """The intent as the log would have it, or why it cannot be one: types are not enforced when a record is made."""
+def validate_intent(intent: Intent) -> Intent | Rejection:
+    """Return the intent as the log would hold it, or why it is rejected. Creating a record does not check types."""
     name = type(intent).__name__
     if type(intent) not in INTENT_TYPES.values():
-        return Rejected(code="unknown_intent", why=f"{name} is no intent.", hint=f"Known: {', '.join(INTENT_TYPES)}.")
+        return Rejection(code="unknown_intent", why=f"{name} is unknown.", hint=f"Known: {', '.join(INTENT_TYPES)}.")
     if type(intent) in _ACTORS_ONLY:
-        why = f"{name} is for the house's own actors."
-        return Rejected(code="owners_only", why=why, hint="Ask for what it is to do.")
+        why = f"{name} is reserved for Greenroom's own actors."
+        return Rejection(code="owners_only", why=why, hint="Submit an intent for the result that you want.")
     try:
         return _decode(type(intent), encode(intent))
     except MsgspecError as error:
-        return Rejected(code="bad_intent", why=f"{_place(name, error)}.")
+        return Rejection(code="bad_intent", why=f"{_describe_error(name, error)}.")
     except (ValueError, TypeError, RecursionError) as error:
         why = str(error).replace("\n", " ")[:300]
-        return Rejected(code="bad_intent", why=f"{name} cannot be written down: {why}.")
+        return Rejection(code="bad_intent", why=f"{name} cannot be encoded: {why}.")
 
 
 @record
@@ -262,14 +262,14 @@ class _Envelope:
 
 _ACTORS_ONLY: Final = frozenset({Recover, Declare, StartStep, PrepareEffect, FinishStep, ReleaseStep, FireTimer})
 _OWNERS_ONLY: Final = _ACTORS_ONLY | {CreateTeam, ForkTeam}
-"""What only the owner asks for: no other process may put it into the inbox."""
+"""Intents that only the owner may submit: another process may not put them into the inbox."""
 
 
-def encode_outcome(refused: Rejected | None) -> bytes:
-    """What the sender of an inbox intent reads: accepted, or why not."""
+def encode_outcome(refused: Rejection | None) -> bytes:
+    """Encode the answer to an inbox intent: accepted, or the rejection."""
     return b"null" if refused is None else encode(refused)
 
 
-def decode_outcome(data: bytes) -> Rejected | None:
-    """The owner's answer to an inbox intent."""
-    return None if data == b"null" else _decode(Rejected, data)
+def decode_outcome(data: bytes) -> Rejection | None:
+    """Decode the owner's answer to an inbox intent."""
+    return None if data == b"null" else _decode(Rejection, data)

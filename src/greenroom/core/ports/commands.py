@@ -1,7 +1,7 @@
-"""Commands: one run, an asynchronous stream of what it prints and how it ends. No third-party type crosses this port.
+"""Commands: one run is a stream of output and an end. No third-party type crosses this port.
 
-A plain implementation runs them as they are, a sandboxed one behind walls; whoever runs one does not see which. A
-command in the background is the same stream, read by somebody who does not wait for its end.
+A plain implementation runs commands directly, a sandboxed one confines them; callers do not see the difference. A
+background command is the same stream, read by a task that does not wait for its end.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from greenroom.core.base.records import record
-from greenroom.core.state.step import Prepared
+from greenroom.core.state.step import PreparedEffect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """`words` are a program and its arguments; `folder` is seen from the workspace's root, and inside it.
+    """A command. `words` are a program and its arguments; `folder` is relative to the workspace root, and inside it.
 
-    `seconds` is how long it may take. `env` comes on top of what every command gets; names that would change which
-    program runs are refused. `hosts` were allowed for this one: it reaches them while it runs, also where something
-    keeps others from the network.
+    `seconds` is the time limit. `env` adds to the environment of every command; names that change which program runs
+    are refused. `hosts` are allowed hosts for this command only, even if the sandbox has no other network.
     """
 
     words: tuple[str, ...]
@@ -31,20 +30,20 @@ class Command:
 
 
 @record
-class Begun:
-    """It stands ready and has done nothing yet: it goes when the next event is asked for.
+class CommandStarted:
+    """The command is ready and has done nothing yet. It starts when the next event is requested.
 
-    `mark` is what is to be written down before, so that a later life finds its processes; None where it cannot.
+    `mark` is recorded before the start, so that a later process can find its processes; None if that is impossible.
     """
 
-    mark: Prepared | None = None
+    mark: PreparedEffect | None = None
 
 
 @record
-class Printed:
-    """A piece of its output, stdout and stderr in the order they came.
+class CommandPrinted:
+    """A piece of output, stdout and stderr in order of arrival.
 
-    `missing` bytes that came with it are lost, because nobody listened in time.
+    `missing` is the number of bytes lost because they were not read in time.
     """
 
     text: str
@@ -52,13 +51,12 @@ class Printed:
 
 
 @record
-class Ended:
-    """It is over, and every process that it began is dead.
+class CommandEnded:
+    """The command has ended, and so has every process that it started.
 
-    *exited* has a `code`, *signalled* a `signal`; *cancelled* means that it was stopped from outside. After *lost*
-    nobody knows how far it came: whoever looked after it was killed. `strays` are processes that it had left running.
-    `contained` says that all its processes could be found; if not, only those of its process group are known to be
-    dead.
+    *exited* has a `code`, *signalled* a `signal`; *cancelled* means that it was stopped from outside. After *lost* its
+    progress is unknown, because its supervisor was killed. `strays` counts the processes it left running. `contained`
+    means that all its processes could be found; otherwise only its process group is known to have ended.
     """
 
     how: Literal["exited", "signalled", "timed_out", "cancelled", "lost"]
@@ -69,17 +67,17 @@ class Ended:
     contained: bool = True
 
 
-CommandEvent = Begun | Printed | Ended
+CommandEvent = CommandStarted | CommandPrinted | CommandEnded
 
 
-class Commands(Protocol):
-    """Something that runs commands in a workspace."""
+class CommandRunner(Protocol):
+    """Runs commands in a workspace."""
 
     def run(self, command: Command) -> AsyncGenerator[CommandEvent, None]:
-        """First `Begun`, then what it prints, last `Ended`; `WorldFault` where it cannot even begin.
+        """Yield `CommandStarted`, then the output, then `CommandEnded`. Raise `WorldFault` if the command cannot start.
 
-        When the stream is closed or its reader cancelled, everything is ended and seen dead before that returns.
+        When the stream is closed or its reader cancelled, all processes are ended before that returns.
         """
 
     def close(self) -> None:
-        """End whatever still runs, and see it dead; nothing can be run any more."""
+        """End all running commands. None can be run afterwards."""

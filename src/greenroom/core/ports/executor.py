@@ -1,4 +1,4 @@
-"""Skills and tools: what runs inside a step. Both read a bench and return an outcome; neither changes the state."""
+"""Skills and tools: what runs in a step. Both read a step context and return an outcome; neither changes the state."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ from typing import Literal, Protocol, TypeAlias
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, record
-from greenroom.core.ports.codec import odd
+from greenroom.core.ports.codec import find_type_error
 from greenroom.core.ports.model import ModelEvent
 from greenroom.core.rules.intents import Consequence
-from greenroom.core.state.agent import Ability, Agent
-from greenroom.core.state.step import Prepared, Step, StepType, Terms
-from greenroom.core.state.world import World
+from greenroom.core.state.agent import AgentState, Capability
+from greenroom.core.state.step import PreparedEffect, Step, StepTerms, StepType
+from greenroom.core.state.team_state import TeamState
 
 
 @record
 class Outcome:
-    """What an attempt came to: its result, what it cost, and what it asks for.
+    """The outcome of an attempt: its result, its cost, and the intents it submits.
 
-    *cancelled* is what the actor makes of one that somebody has cancelled; no executor says it of itself. `origins` are
-    labels of what it has read, beside those that its terms have named.
+    Only the actor sets *cancelled*, never an executor. `origins` labels what it has read, beyond what its terms named.
     """
 
     state: Literal["finished", "failed", "uncertain", "cancelled"] = "finished"
@@ -35,74 +34,74 @@ class Outcome:
 
 @record
 class ToolPrinted:
-    """Whole lines that a tool prints while it runs."""
+    """Complete lines that a tool prints while it runs."""
 
     text: str
 
 
-Live: TypeAlias = ModelEvent | ToolPrinted
-"""What those see who watch a step; nothing of it is kept."""
+LiveEvent: TypeAlias = ModelEvent | ToolPrinted
+"""What live listeners of a step receive. It is not stored."""
 
 
-class Bench(Protocol):
-    """What an executor sees while it runs: a read-only world and its own step."""
+class StepContext(Protocol):
+    """What an executor sees while it runs: a read-only team state and its own step."""
 
     @property
-    def world(self) -> World:
-        """The newest committed world."""
+    def world(self) -> TeamState:
+        """The newest committed team state."""
         ...
 
     @property
     def step(self) -> Step:
-        """The running step, with the attempt that this is."""
+        """The running step, with this attempt's number."""
         ...
 
     @property
-    def agent(self) -> Agent:
-        """Whose step it is."""
+    def agent(self) -> AgentState:
+        """The agent that runs the step."""
         ...
 
     @property
     def key(self) -> str:
-        """A name for this step that no other step of any team has: for idempotency keys and commit trailers."""
+        """A name for this step that is unique over all teams, for idempotency keys and commit trailers."""
         ...
 
-    async def prepare(self, *prepared: Prepared) -> None:
-        """Make known what is about to be done outside; returns when that is durable."""
+    async def prepare(self, *prepared: PreparedEffect) -> None:
+        """Record external effects before they happen. Return when the record is durable."""
         ...
 
     async def blob(self, digest: str) -> bytes:
-        """A large result of an earlier step, whole: its `blob` names it."""
+        """Return a large result of an earlier step, whole, by the digest in its `blob`."""
         ...
 
     async def keep(self, data: bytes) -> str:
-        """Keep something large beside the log; returns its digest, which the outcome has to name in its `blobs`."""
+        """Store a blob beside the log and return its digest. The outcome must list it in `blobs`."""
         ...
 
-    def show(self, event: Live) -> None:
-        """Let those see it who watch, as it comes; nothing of it is kept."""
+    def show(self, event: LiveEvent) -> None:
+        """Send an event to live listeners. It is not stored."""
         ...
 
-    def leave(self, left: Callable[[], Outcome | None]) -> None:
-        """Say what stays of this attempt if somebody cancels it: `left` is asked only then. It has no consequences."""
+    def set_partial_outcome(self, partial_outcome: Callable[[], Outcome | None]) -> None:
+        """Set the function that returns the partial outcome of a cancelled attempt. It has no consequences."""
         ...
 
     async def history(self) -> Sequence[Step]:
-        """The ended steps of this thread's window, oldest first."""
+        """Return the ended steps in this thread's window, oldest first."""
         ...
 
 
 class Executor(Protocol):
-    """A skill (needs the model) or a tool (touches the world)."""
+    """A skill (uses the model) or a tool (acts outside the team)."""
 
     @property
     def type(self) -> StepType:
-        """Which of the two."""
+        """Skill or tool."""
         ...
 
     @property
     def name(self) -> str:
-        """What a step calls it by."""
+        """The name by which steps refer to it."""
         ...
 
     @property
@@ -110,32 +109,37 @@ class Executor(Protocol):
         """When to use it, in a sentence."""
         ...
 
-    def terms(self, world: World, step: Step) -> Terms:
-        """Under what it would run this step: effect class, cost, permission. Quick and without effects."""
+    def terms(self, world: TeamState, step: Step) -> StepTerms:
+        """Return the terms for this step: effect class, cost, permission. Fast and without side effects."""
         ...
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Do it. Cancelled, it ends everything it began before it lets the cancellation pass."""
+    async def run(self, context: StepContext) -> Outcome:
+        """Run the step. On cancellation, end everything it started before propagating the cancellation."""
         ...
 
 
-class Abilities:
+class Capabilities:
     """All executors by type and name: MAS's router."""
 
     def __init__(self, executors: Iterable[Executor] = ()) -> None:
-        self._table: dict[tuple[StepType, str], Executor] = {(one.type, one.name): one for one in executors}
+        self._table: dict[tuple[StepType, str], Executor] = {
+            (executor.type, executor.name): executor for executor in executors
+        }
 
     def get(self, type_: StepType, name: str) -> Executor | None:
-        """The executor of a step."""
+        """Return the executor of a step, or None."""
         return self._table.get((type_, name))
 
-    def described(self) -> tuple[Ability, ...]:
-        """What the house can do, for prompts and questions."""
-        return tuple(Ability(name=one.name, type=one.type, description=one.description) for one in self._table.values())
+    def describe(self) -> tuple[Capability, ...]:
+        """Describe all skills and tools, for prompts and queries."""
+        return tuple(
+            Capability(name=executor.name, type=executor.type, description=executor.description)
+            for executor in self._table.values()
+        )
 
 
-def sound(outcome: object) -> Outcome:
-    """What an executor returned, if it is an outcome; executors are written by strangers."""
+def check_outcome(outcome: object) -> Outcome:
+    """Return an executor's outcome if it is valid, else raise `WorldFault`. Executors are third-party code."""
     if not isinstance(outcome, Outcome):
         raise WorldFault(f"It returned {type(outcome).__name__}, not an Outcome.")
     if outcome.state not in ("finished", "failed", "uncertain"):
@@ -144,21 +148,21 @@ def sound(outcome: object) -> Outcome:
     spent: object = outcome.spent
     error: object = outcome.error
     if not isinstance(intents, tuple) or not isinstance(spent, Amounts) or not isinstance(error, str):
-        raise WorldFault("It returned intents that are no tuple, a cost that is none, or an error that is no text.")
+        raise WorldFault("It returned intents that are not a tuple, an invalid cost, or an error that is not text.")
     origins: object = outcome.origins
-    if not isinstance(origins, tuple) or not all(isinstance(one, str) for one in origins):
-        raise WorldFault("It returned origins that are no tuple of labels.")
-    if spent is not NOTHING and (misfit := odd(spent)):
-        raise WorldFault(f"It returned a cost that is none. {misfit}.")
+    if not isinstance(origins, tuple) or not all(isinstance(label, str) for label in origins):
+        raise WorldFault("It returned origins that are not a tuple of labels.")
+    if spent is not NOTHING and (problem := find_type_error(spent)):
+        raise WorldFault(f"It returned an invalid cost. {problem}.")
     return outcome
 
 
-def fair(terms: object) -> Terms:
-    """What an executor wants to run under, if it can be."""
-    if not isinstance(terms, Terms):
-        raise WorldFault(f"It wants to run under {terms!r}, which are no terms.")
-    if misfit := odd(terms):
-        raise WorldFault(f"It wants to run under terms that are none. {misfit}.")
+def check_terms(terms: object) -> StepTerms:
+    """Return an executor's terms if they are valid, else raise `WorldFault`."""
+    if not isinstance(terms, StepTerms):
+        raise WorldFault(f"It wants to run under {terms!r}, which are not terms.")
+    if problem := find_type_error(terms):
+        raise WorldFault(f"It wants to run under invalid terms. {problem}.")
     if terms.needs.lowest < 0:
-        raise WorldFault(f"It wants to run at a cost below nothing: {terms.needs}.")
+        raise WorldFault(f"It wants to run at a negative cost: {terms.needs}.")
     return terms

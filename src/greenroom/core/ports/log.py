@@ -1,7 +1,7 @@
-"""The durable log: streams of events, one per team, with snapshots, archive, inbox and lease beside them.
+"""The durable log: one event stream per team, with snapshots, archive, inbox and lease.
 
-An append is one transaction: events, the archive rows they make, the inbox rows they took. What is acknowledged is on
-disk. Nobody but the owner appends: everybody else puts intents into the inbox.
+An append is one transaction: events, their archive rows, and the inbox rows that it takes. Acknowledged data is on
+disk. Only the owner appends; all others put intents into the inbox.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from greenroom.core.base.records import record
 
 
 class StoredEvent(NamedTuple):
-    """An encoded event as it lies in the log. Versions count from 1 without holes; `ends` marks a commit's last one."""
+    """An encoded event in the log. Versions count from 1 without gaps; `ends` marks the last event of a commit."""
 
     version: int
     at: int
@@ -23,7 +23,7 @@ class StoredEvent(NamedTuple):
 
 
 class NewEvent(NamedTuple):
-    """An encoded event on its way into the log. `ends` is for copies: the last one of an append ends it anyway."""
+    """An encoded event to append. `ends` is for copies: the last event of an append always ends a commit."""
 
     at: int
     type: str
@@ -32,7 +32,7 @@ class NewEvent(NamedTuple):
 
 
 class ArchiveRow(NamedTuple):
-    """An encoded record that left the world. `version` is that of the event that moved it: no two rows share one."""
+    """An encoded record that left the team state. `version` is that of the event that moved it, and unique."""
 
     kind: str
     key: str
@@ -43,16 +43,16 @@ class ArchiveRow(NamedTuple):
 
 @record
 class TakenIntent:
-    """An inbox row that this append takes, with the answer its sender will read."""
+    """An inbox row that this append takes, with the answer for its sender."""
 
     intent_id: str
     outcome: bytes
 
 
 @record
-class Append:
-    """One batch for one stream: all of it or nothing. `questions` is how many wait for a person after it; None when
-    that is as it was before."""
+class EventBatch:
+    """A batch for one stream, appended whole or not at all. `questions` is how many approval requests wait for a person
+    afterwards; None if unchanged."""
 
     stream: str
     expected_version: int
@@ -66,8 +66,8 @@ class Append:
 
 
 @record
-class Head:
-    """Where a stream stands: its version, and who wrote the newest batch."""
+class StreamHead:
+    """The newest version of a stream, and the batch that wrote it."""
 
     version: int
     epoch: int
@@ -76,14 +76,14 @@ class Head:
 
 @record
 class StreamInfo:
-    """A stream as `tasks` and `du` list it. `owner` is the live owner, if any; sizes are in bytes.
+    """A stream, as `runs` and `du` list it. `owner` is the live owner, if any; sizes are in bytes.
 
-    `questions` is how many wait for a person there; None when nobody has counted them.
+    `questions` is how many approval requests wait for a person; None if unknown.
     """
 
     stream: str
     created_at: int
-    head: Head
+    head: StreamHead
     owner: str | None
     event_bytes: int
     archive_bytes: int
@@ -93,7 +93,7 @@ class StreamInfo:
 
 @record
 class InboxRow:
-    """An intent that somebody else asks the owner for."""
+    """An intent that another process submits to the owner."""
 
     intent_id: str
     by: str
@@ -103,7 +103,7 @@ class InboxRow:
 
 @record
 class Lease:
-    """The right to append to a stream until somebody gets a higher epoch."""
+    """The right to append to a stream, until an owner with a higher epoch takes over."""
 
     stream: str
     owner: str
@@ -111,8 +111,8 @@ class Lease:
 
 
 @record
-class Held:
-    """Somebody else, alive, owns the stream."""
+class LeaseHolder:
+    """The live owner of a stream."""
 
     stream: str
     owner: str
@@ -120,8 +120,8 @@ class Held:
 
 
 @record
-class Snapshot:
-    """An encoded world at a version. `fingerprint` names the reducers that made it."""
+class StateSnapshot:
+    """An encoded team state at a version. `fingerprint` identifies the reducers that made it."""
 
     version: int
     fingerprint: str
@@ -129,84 +129,84 @@ class Snapshot:
 
 
 class Log(Protocol):
-    """The one durable truth. Every method may raise `StoreFault`; writers also `StoreFull` or `CommitUnknown`."""
+    """The durable log. Every method may raise `StoreFault`; writing ones also `StoreFull` or `CommitUnknown`."""
 
     async def create(self, stream: str, at: int) -> bool:
-        """Make an empty stream; False when it exists already."""
+        """Create an empty stream. Return False if it exists."""
         ...
 
     async def streams(self) -> Sequence[StreamInfo]:
-        """All streams, oldest first."""
+        """List all streams, oldest first."""
         ...
 
     async def forget(self, stream: str) -> None:
-        """Delete a stream with everything beside it. Refused with `StaleOwner` while somebody else owns it."""
+        """Delete a stream and everything that belongs to it. Raise `StaleOwner` while another process owns it."""
         ...
 
-    async def append(self, batch: Append) -> int:
-        """Write the batch and return the new version; raises `StaleOwner` when epoch or version are not current."""
+    async def append(self, batch: EventBatch) -> int:
+        """Append a batch and return the new version. Raise `StaleOwner` if epoch or version are not current."""
         ...
 
-    async def head(self, stream: str) -> Head:
-        """Where the stream stands; version 0 when it is empty. `StoreFault` when there is no such stream."""
+    async def head(self, stream: str) -> StreamHead:
+        """Return the stream's head, version 0 if it is empty. Raise `StoreFault` if the stream does not exist."""
         ...
 
     def read(self, stream: str, after: int = 0, upto: int | None = None) -> AsyncIterator[Sequence[StoredEvent]]:
-        """The events with after < version <= upto, in order, in pages."""
+        """Yield the events with after < version <= upto, in order, in pages."""
         ...
 
     def tail(self, stream: str, after: int = 0) -> AsyncIterator[Sequence[StoredEvent]]:
-        """Like `read`, then the new ones as they are committed, by whichever process; never ends by itself."""
+        """Yield events like `read`, then new ones as any process commits them. Never ends by itself."""
         ...
 
-    async def save_snapshot(self, stream: str, snapshot: Snapshot) -> None:
-        """Keep this snapshot instead of all older ones of the stream."""
+    async def save_snapshot(self, stream: str, snapshot: StateSnapshot) -> None:
+        """Save a snapshot and drop all older ones of the stream."""
         ...
 
-    async def load_snapshot(self, stream: str, fingerprint: str, upto: int | None = None) -> Snapshot | None:
-        """The newest snapshot made by these reducers, not newer than `upto`."""
+    async def load_snapshot(self, stream: str, fingerprint: str, upto: int | None = None) -> StateSnapshot | None:
+        """Return the newest snapshot made by these reducers, not newer than `upto`, or None."""
         ...
 
-    async def archived(
+    async def read_archive(
         self, stream: str, kind: str, *, owner: str | None = None, after: int = 0, limit: int = 1000
     ) -> Sequence[ArchiveRow]:
-        """Archive rows of a kind (of one owner), by version."""
+        """Return archive rows of a kind, optionally of one owner, by version."""
         ...
 
     async def chain(self, stream: str, version: int, limit: int = 1000) -> Sequence[StoredEvent]:
-        """The event at `version` and those that the field `previous` of their data leads back to, oldest first."""
+        """Return the event at `version` and those that the field `previous` leads back to, oldest first."""
         ...
 
     async def pick(self, stream: str, versions: Sequence[int]) -> Sequence[StoredEvent]:
-        """The events at these versions, by version."""
+        """Return the events at these versions, by version."""
         ...
 
     async def newest(self, stream: str, type_: str, field: str, value: str) -> StoredEvent | None:
-        """The newest event of this type whose data have this text in this field. The store looks, from the end on."""
+        """Return the newest event of this type with this text in a field, or None. The store searches from the end."""
         ...
 
     async def find(self, stream: str, kind: str, key: str) -> ArchiveRow | None:
-        """One archive row."""
+        """Return one archive row, or None."""
         ...
 
     async def rebuild_archive(self, stream: str, rows: AsyncIterator[Sequence[ArchiveRow]]) -> int:
-        """Replace the stream's archive by these rows, at once; returns how many."""
+        """Replace the stream's archive by these rows in one transaction. Return their number."""
         ...
 
     async def put(self, stream: str, row: InboxRow) -> bool:
-        """Put an intent into the inbox; False when this intent id was there before."""
+        """Put an intent into the inbox. Return False if its id is already there."""
         ...
 
     async def waiting(self, stream: str) -> Sequence[InboxRow]:
-        """The inbox rows that nobody took yet, oldest first."""
+        """Return the inbox rows not taken yet, oldest first."""
         ...
 
     def arrivals(self, stream: str) -> AsyncIterator[Sequence[InboxRow]]:
-        """The rows not yet taken, now and whenever there are new ones; never ends by itself."""
+        """Yield the inbox rows not taken yet, now and when new ones arrive. Never ends by itself."""
         ...
 
     async def outcome(self, stream: str, intent_id: str) -> bytes | None:
-        """The answer to an intent, once the owner took it."""
+        """Return the answer to an intent if the owner has taken it, or None."""
         ...
 
     async def answer(self, stream: str, intent_id: str) -> bytes:
@@ -215,46 +215,46 @@ class Log(Protocol):
 
     async def acquire(
         self, stream: str, owner: str, *, force: bool = False, made_at: int | None = None
-    ) -> Lease | Held:
-        """Become the owner, or hear who is: whoever owns it and lives keeps it, even from a second try of its own.
+    ) -> Lease | LeaseHolder:
+        """Become the owner, or return the current one. A live owner keeps the stream, even against its own second try.
 
-        With `force` it is taken all the same: the next append with the older lease is refused. With `made_at` the
-        stream is made first if it is not there: its first lease has epoch 1.
+        With `force` the lease is taken anyway: the next append with the older lease is refused. With `made_at` a
+        missing stream is created first; its first lease has epoch 1.
         """
         ...
 
     async def release(self, lease: Lease) -> None:
-        """Stop being the owner; harmless when the lease is stale."""
+        """Give up the lease. Has no effect if it is stale."""
         ...
 
-    async def holder(self, stream: str) -> Held | None:
-        """The live owner, if any."""
+    async def holder(self, stream: str) -> LeaseHolder | None:
+        """Return the live owner, or None."""
         ...
 
     async def check(self) -> Sequence[str]:
-        """What is wrong with the store, one sentence each; nothing when all is well."""
+        """Return what is wrong with the store, one sentence each; empty if nothing is."""
         ...
 
     async def collect(self) -> int:
-        """Drop what nothing refers to any more (blobs, answered inbox rows); returns the bytes freed."""
+        """Delete unreferenced blobs and answered inbox rows. Return the bytes freed."""
         ...
 
     async def close(self) -> None:
-        """Let everything go; acknowledged work is on disk already."""
+        """Close the log. Acknowledged data is already on disk."""
         ...
 
 
 class Blobs(Protocol):
-    """Large payloads by content: durable before the event that names them."""
+    """Large payloads, addressed by content. A blob is durable before the event that names it."""
 
     async def put_blob(self, data: bytes) -> str:
-        """Keep the bytes; returns their SHA-256 in hex."""
+        """Store bytes and return their SHA-256 in hex."""
         ...
 
     async def get_blob(self, digest: str) -> bytes:
-        """The bytes; `StoreFault` when they are missing or not what the digest says."""
+        """Return the bytes. Raise `StoreFault` if they are missing or do not match the digest."""
         ...
 
 
 class Store(Log, Blobs, Protocol):
-    """Both in one place."""
+    """A log and its blobs."""

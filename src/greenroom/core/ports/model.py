@@ -1,6 +1,6 @@
-"""A language model: one request, an asynchronous stream of events. No third-party type crosses this port.
+"""A language model: one request, one asynchronous stream of events. No third-party type crosses this port.
 
-A stream ends with exactly one of `Finished` and `Failed`; nothing that a provider does makes it raise.
+A stream ends with exactly one `Finished` or `Failed`. Provider errors never make it raise.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.ids import AgentId, StepId, ThreadId
 from greenroom.core.base.records import Data, encode, record
 
-# ---------------------------------------------------------------------------------------------- what is asked
+# ---------------------------------------------------------------------------------------------- the request
 
 
 @record
 class Purpose:
-    """Who asks, in which skill and step: scripts match on this, providers never see it.
+    """The agent, skill and step of a request. Scripted models match on it; providers never see it.
 
-    `answering` says that somebody waits for the answer; other turns of the thread are counted by `turn`.
+    `answering` means that another agent waits for the answer; `turn` counts the thread's other turns.
     """
 
     agent: AgentId
@@ -35,7 +35,7 @@ class Purpose:
 
 @record
 class Opaque:
-    """Part of an answer that only its provider understands (a thinking signature): given back to it, to nobody else."""
+    """Part of an answer that only its provider understands (a thinking signature). It returns to that provider only."""
 
     provider: str
     data: Data
@@ -43,9 +43,9 @@ class Opaque:
 
 @record
 class ToolCall:
-    """A whole native tool call. `unread` is what came where its arguments should be, if that is no JSON object.
+    """A complete native tool call. `unread` holds arguments that are not a JSON object.
 
-    `extra` is what its provider added, and goes back with it.
+    `extra` is what its provider added; it goes back with the call.
     """
 
     call_id: str
@@ -57,7 +57,7 @@ class ToolCall:
 
 @record
 class Media:
-    """An image or a file inside a message, already fetched: adapters never follow an address."""
+    """An image or file inside a message, already fetched: adapters never follow an address."""
 
     media_type: str
     data: bytes
@@ -66,9 +66,9 @@ class Media:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatMessage:
-    """One message of a conversation. A tool's result names the call it answers.
+    """One message of a conversation. A tool result names the call that it answers.
 
-    Not a record, because it carries what `encoded` keeps: its bytes on a wire are made once and serve every request.
+    Not a record, because it caches its encoded bytes: they are made once per wire format and reused by every request.
     """
 
     role: Literal["system", "user", "assistant", "tool"]
@@ -78,42 +78,42 @@ class ChatMessage:
     reasoning: str = ""
     opaque: tuple[Opaque, ...] = ()
     media: tuple[Media, ...] = ()
-    _kept: dict[str, bytes] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _encoded_by_wire: dict[str, bytes] = field(default_factory=dict, init=False, compare=False, repr=False)
 
-    def encoded(self, wire: str, encode: Callable[[ChatMessage], bytes]) -> bytes:
-        """Its bytes on this wire."""
-        found = self._kept.get(wire)
-        if found is None:
-            found = self._kept[wire] = encode(self)
-        return found
+    def encode_for(self, wire: str, encode: Callable[[ChatMessage], bytes]) -> bytes:
+        """Return the bytes in this wire format."""
+        data = self._encoded_by_wire.get(wire)
+        if data is None:
+            data = self._encoded_by_wire[wire] = encode(self)
+        return data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """A tool as a model is told of it; its bytes on a wire are made once. `pure` is not told: it changes nothing."""
+    """A tool as described to a model. Its encoded bytes are cached. `pure` is not sent: the tool changes nothing."""
 
     name: str
     description: str
     parameters: Data = field(default_factory=lambda: {"type": "object", "properties": {}})
     pure: bool = False
-    _kept: dict[str, bytes] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _encoded_by_wire: dict[str, bytes] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
     def size(self) -> int:
-        """About how many bytes a request spends on it, never too few."""
-        return len(self.encoded("size", lambda tool: encode((tool.name, tool.description, tool.parameters)))) + 100
+        """An upper estimate of the bytes it adds to a request."""
+        return len(self.encode_for("size", lambda tool: encode((tool.name, tool.description, tool.parameters)))) + 100
 
-    def encoded(self, wire: str, encode: Callable[[ToolSpec], bytes]) -> bytes:
-        """Its bytes on this wire."""
-        found = self._kept.get(wire)
-        if found is None:
-            found = self._kept[wire] = encode(self)
-        return found
+    def encode_for(self, wire: str, encode: Callable[[ToolSpec], bytes]) -> bytes:
+        """Return the bytes in this wire format."""
+        data = self._encoded_by_wire.get(wire)
+        if data is None:
+            data = self._encoded_by_wire[wire] = encode(self)
+        return data
 
 
 @record
 class ModelRequest:
-    """All that a model is asked with. What is None is left to the provider."""
+    """A request to a model. None leaves a value to the provider."""
 
     purpose: Purpose
     messages: tuple[ChatMessage, ...]
@@ -127,28 +127,28 @@ class ModelRequest:
     streaming: bool = True
 
 
-# ---------------------------------------------------------------------------------------------- what comes back
+# ---------------------------------------------------------------------------------------------- the answer
 
 
 @record
-class TextDelta:
+class ModelTextDelta:
     """A piece of the answer."""
 
     text: str
 
 
 @record
-class ReasoningDelta:
-    """A piece of what the model thought before it answered."""
+class ModelReasoningDelta:
+    """A piece of the model's reasoning before its answer."""
 
     text: str
 
 
 @record
 class Usage:
-    """Tokens as the provider counts them: `cached` and `written` to its cache are of `input`, `thought` is of `output`.
+    """Tokens as the provider counts them: `cached` and `written` are part of `input`, `thought` is part of `output`.
 
-    `money` is in millionths of a dollar; None when nobody knows.
+    `money` is in millionths of a dollar; None if unknown.
     """
 
     input: int = 0
@@ -159,8 +159,8 @@ class Usage:
     money: int | None = None
 
     @property
-    def spent(self) -> Amounts:
-        """What it takes from a budget."""
+    def amounts(self) -> Amounts:
+        """The amounts to charge to a budget."""
         return Amounts(tokens=self.input + self.output, money=self.money or 0)
 
 
@@ -169,9 +169,9 @@ FinishReason = Literal["stop", "calls", "length", "filter"]
 
 @record
 class Finished:
-    """The answer is complete, or (`length`) as long as it may be. `said` is the provider's word for it.
+    """The answer is complete, or (`length`) reached its maximum length. `said` is the provider's own reason.
 
-    `model` is what the provider calls the model, `by` what we call it: in a group nobody knows before who answers.
+    `model` is the provider's name for the model, `by` is ours: in a group it is not known before who answers.
     """
 
     reason: FinishReason = "stop"
@@ -182,27 +182,27 @@ class Finished:
 
 
 FaultKind = Literal[
-    "auth",  # no key, a wrong key, a key that may not
-    "credit",  # nothing left to pay with
-    "address",  # nothing that speaks this language is there
-    "model",  # no such model
+    "auth",  # no key, a wrong key, or a key without the right
+    "credit",  # the credit is used up
+    "address",  # no server with this API is there
+    "model",  # the model does not exist
     "request",  # the request is not understood
-    "too_long",  # the conversation does not fit
-    "filter",  # the provider will not answer this
-    "tls",  # whoever answers cannot be trusted
+    "too_long",  # the conversation does not fit into the window
+    "filter",  # the provider refuses to answer
+    "tls",  # the server's certificate cannot be trusted
     "rate",  # too many requests
     "overloaded",
-    "server",  # its own mistake
-    "network",  # not reached, or lost
+    "server",  # the provider's own error
+    "network",  # no connection, or it was lost
     "timeout",
-    "malformed",  # an answer that cannot be read
-    "cut_off",  # an answer without its end
-    "too_large",  # more than was asked for
-    "truncated",  # it has not read the whole request
+    "malformed",  # the answer cannot be parsed
+    "cut_off",  # the answer has no end
+    "too_large",  # the answer exceeds its maximum size
+    "truncated",  # the model did not read the whole request
 ]
-Verdict = Literal["retry", "stop", "ask"]
+FaultAction = Literal["retry", "stop", "ask"]
 
-VERDICTS: Final[Mapping[FaultKind, Verdict]] = {
+FAULT_ACTIONS: Final[Mapping[FaultKind, FaultAction]] = {
     "auth": "ask",
     "credit": "ask",
     "address": "ask",
@@ -221,20 +221,20 @@ VERDICTS: Final[Mapping[FaultKind, Verdict]] = {
     "too_large": "stop",
     "truncated": "ask",
 }
-"""Whether asking again may help, is of no use, or waits for something that only a person can do."""
+"""Whether a retry may help, is useless, or needs a person to act first."""
 
 
-FREE: Final = frozenset(
+FREE_FAULT_KINDS: Final = frozenset(
     {"auth", "credit", "address", "model", "request", "too_long", "tls", "rate", "overloaded", "server"}
 )
-"""What no provider charges for."""
+"""Faults that providers do not charge for."""
 
 
 @record
 class Failed:
-    """There is no answer. `why` is one sentence for people; `said` are the provider's own words.
+    """There is no answer. `why` is a sentence for people; `said` is the provider's own text.
 
-    `again` says that whoever asked may ask again, with money for it: this time may have cost something.
+    `again` means that the caller may retry, with budget for it: this request may have cost something.
     """
 
     kind: FaultKind
@@ -245,34 +245,34 @@ class Failed:
     again: bool = False
 
     @property
-    def free(self) -> bool:
-        """Whether it has cost nothing: there was no answer, not even the beginning of one."""
-        return self.kind in FREE
+    def is_free(self) -> bool:
+        """Whether the request cost nothing, because not even part of an answer came."""
+        return self.kind in FREE_FAULT_KINDS
 
     @property
-    def verdict(self) -> Verdict:
-        """What to do now."""
-        return VERDICTS[self.kind]
+    def action(self) -> FaultAction:
+        """What to do next."""
+        return FAULT_ACTIONS[self.kind]
 
 
 @record
 class Retried:
-    """It is asked again after `wait` seconds: what came before is void."""
+    """The request is repeated after `wait` seconds. Earlier events of the stream are void."""
 
     attempt: int
     wait: float
     failed: Failed
 
 
-ModelEvent = TextDelta | ReasoningDelta | ToolCall | Opaque | Usage | Finished | Failed | Retried
+ModelEvent = ModelTextDelta | ModelReasoningDelta | ToolCall | Opaque | Usage | Finished | Failed | Retried
 
 
-# ---------------------------------------------------------------------------------------------- who answers
+# ---------------------------------------------------------------------------------------------- the models
 
 
 @record
 class ModelCard:
-    """What is known of a model: its window and longest answer in tokens, and what its endpoint takes."""
+    """Facts about a model: its window and maximum output in tokens, and what its endpoint supports."""
 
     family: str = ""
     window: int = 32_768
@@ -289,7 +289,7 @@ class ModelCard:
 
 
 class Model(Protocol):
-    """Something that answers."""
+    """A language model."""
 
     @property
     def name(self) -> str:
@@ -298,20 +298,20 @@ class Model(Protocol):
 
     @property
     def card(self) -> ModelCard:
-        """What is known of it."""
+        """The facts about the model."""
         ...
 
     def price(self, read: int, written: int) -> int | None:
-        """What so many tokens read and written cost at most, in millionths of a dollar; None when nobody knows."""
+        """Return the maximum price of so many tokens read and written, in millionths of a dollar; None if unknown."""
         ...
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """Ask, and read the answer as it comes."""
+        """Send a request and yield the answer as it arrives."""
         ...
 
 
-class Listening:
-    """A stream that is ended when nobody listens any more: what is left of an answer is not waited for."""
+class ClosingStream:
+    """Closes a stream when its block ends, without waiting for the rest of an answer."""
 
     __slots__ = ("_stream",)
 
@@ -330,6 +330,6 @@ class Listening:
 class Models(Protocol):
     """All models that a team may use, by role or name."""
 
-    def named(self, name: str) -> Model:
-        """The model of this name, role or group; the normal one for no name. `WorldFault` says what is missing."""
+    def get_model(self, name: str) -> Model:
+        """Return the model of this name, role or group; the default one for no name. Raise `WorldFault` if missing."""
         ...

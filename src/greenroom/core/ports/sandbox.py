@@ -1,7 +1,7 @@
-"""Walls around commands: what is to be done to a process before it becomes a command, as data. Nothing is done here.
+"""The sandbox: how to confine a process before it becomes a command, as data. Nothing is done here.
 
-Whoever puts up walls says what they are made of (`Enclosed`); whoever runs commands applies it in the process itself,
-after the fork and before the exec. So neither knows the other, and no program stands in between that could be missing.
+A `Sandbox` describes the confinement (`SandboxedCommand`). The command runner applies it in the process itself, after
+the fork and before the exec. So neither depends on the other, and no helper program is needed in between.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
 Tier = Literal["bubblewrap", "landlock", "seatbelt", "none"]
-"""What confines a command: namespaces made by bubblewrap; Landlock where those are forbidden; both with a filter of
-system calls. *seatbelt* is what macOS has; *none* is no sandbox."""
+"""What confines a command. *bubblewrap* uses namespaces; *landlock* works where those are forbidden; both filter system
+calls. *seatbelt* is for macOS; *none* means no sandbox."""
 
-HOLDING: Final[frozenset[Tier]] = frozenset({"bubblewrap", "landlock"})
-"""Tiers in which a command runs unasked: it cannot hurt."""
+CONFINING_TIERS: Final[frozenset[Tier]] = frozenset({"bubblewrap", "landlock"})
+"""Tiers in which a command runs without approval, because it is confined."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What one command may use. At memory, processes and time of the processor somebody looks four times a second.
+class CommandLimits:
+    """Limits of one command. Memory, processes and CPU time are measured four times a second.
 
-    `temporary` is what may lie in memory as files, in one place. `quota` is for all that lies in the workspace,
-    `entries` for the number of files and folders in it.
+    `temporary` limits files in memory, per place. `quota` limits the bytes in the workspace, `entries` its files and
+    folders.
     """
 
     memory: int = 4 * 1024**3
@@ -37,12 +37,12 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """Something of elsewhere that a command finds `at` a place: seen from the workspace, or from the top of all.
+class SandboxMount:
+    """An outside file or folder that a command sees `at` a path, relative to the workspace or absolute.
 
-    With a `layer` (a folder, made if missing) a command may write there, and what it writes is kept in the layer and
-    never in the source; a sandbox that can mount nothing shows a link that can be read. `hidden` files, named from the
-    source, are empty.
+    With a `layer` (a folder, made if missing) a command may write there: its changes go to the layer, never to the
+    source. A sandbox that cannot mount shows a readable link instead. `hidden` files, relative to the source, appear
+    empty.
     """
 
     source: str
@@ -53,11 +53,11 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Staged:
-    """A folder or file that is put where somebody without rights on the way to it can reach it, in a view of its own.
+class StagedPath:
+    """A folder or file placed where a user without rights on its parent folders can reach it, in a private view.
 
-    With `owned` what belongs to root belongs to the one who becomes the command, in that view only: what it makes
-    there is root's again outside.
+    With `owned`, root's files belong to the command's user in that view only: files that it makes there are root's
+    outside.
     """
 
     source: str
@@ -66,10 +66,10 @@ class Staged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ruleset:
-    """What Landlock is told: everything in `files` and `network` is forbidden but what the `rules` (path, rights) let.
+class LandlockRuleset:
+    """A Landlock ruleset: rights in `files` and `network` are denied except those that `rules` (path, rights) grant.
 
-    `scopes` are what it may not reach outside: abstract sockets, signals.
+    `scopes` are outside resources that it may not reach: abstract sockets, signals.
     """
 
     files: int
@@ -79,10 +79,11 @@ class Ruleset:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bridge:
-    """A way out of walls without a network: what connects to `port` inside comes out at the unix socket `socket`.
+class EgressBridge:
+    """A connection out of a sandbox without network: `port` inside leads to the unix socket `socket`.
 
-    `told` and `gate` are the numbers at which the outermost program says who is inside, and waits for us.
+    `told` and `gate` are file descriptors: on the first the outermost program names its process, on the second it
+    waits.
     """
 
     port: int
@@ -92,14 +93,15 @@ class Bridge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Enclosed:
-    """A command behind walls. In this order: it gets `rlimits`, `staged` folders, `contents` as files
-    with these numbers, becomes `uid` and `gid` (root without capabilities), gets `landlock` and the filter `seccomp`,
-    and is the program `words`.
+class SandboxedCommand:
+    """A confined command.
 
-    `tasks` are the processes that there may be on top of all that run now. An outermost program that is not the
-    command itself (`outer`) is not told to end when the rest is; where it has a `verdict`, something is written to that
-    number if the command died of a signal, of which such a program makes an exit code above 128. `token` is its name.
+    The process first gets `rlimits`, the `staged` folders, and `contents` as files with these descriptors. It becomes
+    `uid` and `gid` (root without capabilities), gets `landlock` and the filter `seccomp`, and executes `words`.
+
+    `tasks` is how many processes may exist beyond those that run now. An outermost program that is not the command
+    itself (`outer`) does not get the signal to end. A write to its `verdict` descriptor means that a signal killed the
+    command: the program itself reports only an exit code above 128. `token` identifies the command.
     """
 
     words: tuple[str, ...]
@@ -111,54 +113,55 @@ class Enclosed:
     rlimits: Mapping[str, int] = field(default_factory=dict)
     tasks: int | None = None
     stage: str = ""
-    staged: tuple[Staged, ...] = ()
+    staged: tuple[StagedPath, ...] = ()
     contents: Mapping[int, bytes] = field(default_factory=dict)
-    landlock: Ruleset | None = None
+    landlock: LandlockRuleset | None = None
     seccomp: bytes = b""
     outer: bool = False
     verdict: int | None = None
-    bridge: Bridge | None = None
+    bridge: EgressBridge | None = None
 
 
-class Wall(Protocol):
-    """Walls around the commands of one workspace."""
+class Sandbox(Protocol):
+    """Confines the commands of one workspace."""
 
     @property
     def tier(self) -> Tier:
-        """How strong it is."""
+        """The tier of the sandbox."""
 
-    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], door: str = "") -> Enclosed:
-        """This command behind walls, once; `WorldFault` where they cannot be put up. Nothing runs yet.
+    def confine(
+        self, words: tuple[str, ...], folder: str, env: Mapping[str, str], egress_socket: str = ""
+    ) -> SandboxedCommand:
+        """Return the confined command, for one run. Raise `WorldFault` if it cannot be confined. Nothing runs yet.
 
-        With a `door` (a unix socket) there is a way out, and it is the only one; not all walls can have one.
+        With an egress socket (a unix socket) the command reaches the network through it only. Not all tiers support it.
         """
 
-    def overrun(self, enclosed: Enclosed, guard: int) -> str:
-        """Why this command has to end: it, or the workspace, is over a limit that no kernel knows. Else empty.
+    def find_exceeded_limit(self, command: SandboxedCommand, supervisor_pid: int) -> str:
+        """Return why the command has to end: it or the workspace exceeds a limit that no kernel enforces. Else empty.
 
-        All its processes are below `guard`. Cheap: it is asked often.
+        All its processes are below the supervisor. Cheap: it is called often.
         """
 
-    def tidy(self, enclosed: Enclosed) -> None:
-        """Take down what was put up for it. All of it is dead by then."""
+    def clean_up(self, command: SandboxedCommand) -> None:
+        """Remove what was set up for the command, after all its processes have ended."""
 
     def close(self) -> None:
-        """No more walls are needed."""
+        """Release the sandbox."""
 
 
-class Outlet(Protocol):
-    """Who lets commands out of their walls, each to its own hosts. A command is known by its guard, the process that
-    looks after it and nothing else."""
+class EgressGateway(Protocol):
+    """Gives commands network access, each to its own hosts. A command is identified by its supervisor process."""
 
-    async def door(self, hosts: tuple[str, ...]) -> str:
-        """Where a command gets out that was allowed these hosts; empty where it does not. `WorldFault` for a host that
-        is none."""
+    async def get_socket(self, hosts: tuple[str, ...]) -> str:
+        """Return the socket for a command with these allowed hosts; empty if it gets none. Raise `WorldFault` for an
+        invalid host."""
 
-    def let(self, guard: int, hosts: tuple[str, ...]) -> None:
-        """From now on this command reaches these hosts, on top of what all may reach."""
+    def allow_hosts(self, supervisor_pid: int, hosts: tuple[str, ...]) -> None:
+        """Allow this command these hosts, in addition to those that all commands may reach."""
 
-    def remarks(self, guard: int, printed: str) -> str:
-        """What to add to the output of a command that has ended; `printed` is the end of it."""
+    def describe_refusals(self, supervisor_pid: int, printed: str) -> str:
+        """Return what to append to the output of an ended command; `printed` is the end of that output."""
 
-    def end(self, guard: int) -> None:
-        """It is dead: whatever it was let is over."""
+    def revoke_hosts(self, supervisor_pid: int) -> None:
+        """Revoke the hosts of an ended command."""

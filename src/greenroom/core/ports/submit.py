@@ -1,20 +1,20 @@
-"""How a change is asked for. Only actors, workers and app hold one: everybody else returns intents."""
+"""How to request changes. Only actors, workers and app submit intents; all others return them."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from typing import Protocol
 
-from greenroom.core.base.errors import Rejected
+from greenroom.core.base.errors import Rejection
 from greenroom.core.rules.intents import Intent
 
 
-class Submit(Protocol):
-    """The way in to the one writer."""
+class IntentSubmitter(Protocol):
+    """Submits intents to the only writer."""
 
-    def submit(self, *intents: Intent, by: str) -> Awaitable[Sequence[Rejected | None]]:
-        """Ask for these, in this order, in one commit: None for each that happened, a refusal for each that did not.
+    def submit(self, *intents: Intent, by: str) -> Awaitable[Sequence[Rejection | None]]:
+        """Submit intents in this order, in one commit. Return None for each accepted intent, else its rejection.
 
-        It is asked for at once; the answer comes after the commit is durable. Not waiting for it changes nothing.
+        They are queued immediately; the answer comes when the commit is durable. Not awaiting it changes nothing.
         """
         ...

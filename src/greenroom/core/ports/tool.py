@@ -1,4 +1,4 @@
-"""Tools: what the house knows of one beside what a model is told of it. A tool is an executor that has a card."""
+"""Tools: the facts about a tool beyond its description for the model. A tool is an executor with a card."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import Data, record
 from greenroom.core.ports.executor import Executor
 from greenroom.core.ports.model import ToolSpec
-from greenroom.core.state.spec import Group
+from greenroom.core.state.spec import ToolGroup
 from greenroom.core.state.step import Effect
 
-SHOWN: Final = 30_000
-"""Bytes of a result that an agent reads; of a longer one the beginning and the end, and a handle to the rest."""
+MAX_RESULT_BYTES: Final = 30_000
+"""Maximum bytes of a result that an agent reads. A longer one shows its beginning, its end and a handle to the rest."""
 
 
-WHOLE: Final = "whole"
-"""Where a result has its text when `output` is a part of it only. Of a large result the log keeps that as a blob."""
+WHOLE_KEY: Final = "whole"
+"""The key of the full text in a result whose `output` is only a part. The log stores a large one as a blob."""
 
 BUILT_IN: Final = "built-in"
-"""Where the house's own tools come from."""
+"""The source of Greenroom's own tools."""
 
 
 @record
 class Target:
-    """What a call would touch. A `path` is seen from the workspace's root, a `host` may have a port, a `command` is a
-    whole command line; `tool` is a call of which nothing is known but its name."""
+    """What a call would touch. A `path` is relative to the workspace root, a `host` may have a port, a `command` is a
+    whole command line. `tool` is a call of which only the name is known."""
 
     kind: Literal["path", "command", "host", "tool"]
     value: str
@@ -36,17 +36,17 @@ class Target:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolCard:
-    """`spec` is what a model is told. `seconds` is how long a call may take (0: as long as it likes), `shown` how many
-    bytes of its result are read at once; `source` says where it comes from. With `alias_of` it is that tool by another
-    name: who names it has it, who names its group has the other one. `ends_own` says of a tool of the house that it
-    does no more than end what agents of the team have begun, which needs nobody's yes. After a `long_tail` one an agent
-    that plans decides each time whether to go on with it."""
+    """The facts about a tool. `spec` is its description for the model, `source` where the tool comes from. `seconds` is
+    the time limit of a call (0: none). `shown` is how many bytes of its result are read at once. With `alias_of` it
+    is another name of that tool: agents get it by name, and the original by group. `ends_own` marks a built-in tool
+    that only ends what agents of the team started, which needs no approval. After a `long_tail` tool, a planning
+    agent decides each time whether to continue with it."""
 
     spec: ToolSpec
-    group: Group
+    group: ToolGroup
     effect: Effect = "effectful"
     seconds: int = 0
-    shown: int = SHOWN
+    shown: int = MAX_RESULT_BYTES
     source: str = BUILT_IN
     alias_of: str = ""
     ends_own: bool = False
@@ -54,24 +54,24 @@ class ToolCard:
 
 
 class ToolExecutor(Executor, Protocol):
-    """A tool. What it returns has its text under `output`; what it cannot do is a `failed` outcome that says why."""
+    """A tool. Its result has its text under `output`; a failure is a `failed` outcome that says why."""
 
     @property
     def card(self) -> ToolCard:
-        """What the house knows of it."""
+        """The facts about the tool."""
         ...
 
     def targets(self, arguments: Data) -> tuple[Target, ...]:
-        """What a call with these arguments would touch; they are the model's, and may be nonsense."""
+        """Return what a call with these arguments would touch. They come from the model and may be invalid."""
         ...
 
 
 @record
-class Ruling:
-    """What is decided. `rule` is the rule that decided it, `why` a sentence for the person or the agent that reads it.
+class PolicyDecision:
+    """The policy's decision. `rule` is the deciding rule, `why` a sentence for the person or agent that reads it.
 
-    *notify* is done and told; *ask* needs a person. `grant` is the narrowest useful rule that would have allowed it:
-    what "always" proposes.
+    *notify* runs the call and reports it; *ask* needs a person. `grant` is the narrowest useful rule that would allow a
+    call: it is what "always" proposes.
     """
 
     verdict: Literal["allow", "notify", "ask", "deny"]
@@ -81,8 +81,8 @@ class Ruling:
 
 
 class Policy(Protocol):
-    """One for a team. `grants` are the rules that a person has agreed to for this run, `limits` those that bind this
-    agent: they only tighten."""
+    """The policy of a team. `grants` are rules that a person granted for this run; `limits` bind this agent and only
+    tighten."""
 
     def decide(
         self,
@@ -91,6 +91,6 @@ class Policy(Protocol):
         targets: tuple[Target, ...],
         grants: Collection[str] = (),
         limits: Collection[str] = (),
-    ) -> Ruling:
-        """Whether the agent may make this call. Quick, without effects, and the same for the same question."""
+    ) -> PolicyDecision:
+        """Return whether the agent may make this call. Fast, deterministic and without side effects."""
         ...

@@ -1,6 +1,6 @@
-"""The web: pages that are fetched, and a search. No third-party type crosses this port.
+"""The web: fetching pages and searching. No third-party type crosses this port.
 
-Whatever comes from there is a stranger's word: data to whoever reads it, never an instruction.
+Web content is untrusted: it is data to its reader, never an instruction.
 """
 
 from __future__ import annotations
@@ -11,37 +11,37 @@ from typing import Final, Literal, Protocol
 from urllib.parse import quote
 
 from greenroom.core.base.errors import ModelFault, WorldFault
-from greenroom.core.base.hosts import BadHost, Host, host
+from greenroom.core.base.hosts import BadHost, Host, parse_host
 from greenroom.core.base.records import evolve, record
 
 Scheme = Literal["http", "https"]
 WebReason = Literal[
-    "barred",  # an address that nobody is led to
-    "offline",  # it has no address, or nobody answers there
+    "barred",  # an address that is never fetched
+    "offline",  # the host has no address, or does not answer
     "slow",
     "too_large",
     "kind",  # not text: an image, an archive …
-    "status",  # it answered with an error
+    "status",  # the server answered with an error
     "redirects",
-    "broken",  # what it sent cannot be read
-    "setup",  # something has to be installed or set first
+    "broken",  # the response cannot be decoded
+    "setup",  # something has to be installed or configured first
 ]
 
-PORTS: Final[dict[Scheme, int]] = {"http": 80, "https": 443}
-LONGEST: Final = 4096
-"""Characters of an address."""
+DEFAULT_PORTS: Final[dict[Scheme, int]] = {"http": 80, "https": 443}
+MAX_URL_CHARS: Final = 4096
+"""Maximum characters of an address."""
 
 _URL: Final = re.compile(r"(?P<scheme>https?)://(?P<place>[^/?#]*)(?P<target>[^#]*)(?:#.*)?", re.IGNORECASE | re.DOTALL)
 _SCHEME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
-_AS_IT_IS: Final = "%/?:@!$&'()*+,;=~-._[]|"
+_SAFE_CHARACTERS: Final = "%/?:@!$&'()*+,;=~-._[]|"
 
 
 class BadAddress(ModelFault):
-    """What is wrong with an address."""
+    """The address is invalid. The message says why."""
 
 
 class WebFault(WorldFault):
-    """Something that the web would not give. `reason` is for programs, the sentence for who reads it."""
+    """A page or search result cannot be fetched. `reason` is for programs, the message for its reader."""
 
     def __init__(self, reason: WebReason, why: str) -> None:
         super().__init__(why)
@@ -49,8 +49,8 @@ class WebFault(WorldFault):
 
 
 @record
-class Address:
-    """Where a page is. `host` always has a port; `target` is the path with the query, as it is sent."""
+class WebAddress:
+    """The address of a page. `host` always has a port; `target` is the path with the query, as sent."""
 
     scheme: Scheme
     host: Host
@@ -58,73 +58,72 @@ class Address:
 
     @property
     def url(self) -> str:
-        """As people write it."""
-        usual = self.host.port == PORTS[self.scheme]
-        place = evolve(self.host, port=0) if usual else self.host
-        return f"{self.scheme}://{place}{self.target}"
+        """The address as people write it, without a default port."""
+        usual = self.host.port == DEFAULT_PORTS[self.scheme]
+        host = evolve(self.host, port=0) if usual else self.host
+        return f"{self.scheme}://{host}{self.target}"
 
 
-def address(url: str) -> Address:
-    """The address that is meant, read once: what is decided about is dialled. `BadAddress` says what is wrong."""
-    told = url.strip()
-    if len(told) > LONGEST:
-        raise BadAddress(f"{told[:100]!r}… is no address: it is longer than {LONGEST} characters.")
-    if any(one < " " or one == "\x7f" for one in told):
-        raise BadAddress(f"{told[:200]!r} is no address: it has control characters in it.")
-    parts = _URL.fullmatch(told)
+def parse_address(url: str) -> WebAddress:
+    """Parse an address once, so that the checked address is the dialled one. Raise `BadAddress` if it is invalid."""
+    text = url.strip()
+    if len(text) > MAX_URL_CHARS:
+        raise BadAddress(f"{text[:100]!r}… is not an address: it is longer than {MAX_URL_CHARS} characters.")
+    if any(character < " " or character == "\x7f" for character in text):
+        raise BadAddress(f"{text[:200]!r} is not an address: it has control characters in it.")
+    parts = _URL.fullmatch(text)
     if parts is None:
         raise BadAddress(
-            f"{told[:200]!r} is no address. Only http:// and https:// are fetched: https://example.org/page."
+            f"{text[:200]!r} is not an address. Only http:// and https:// are fetched: https://example.org/page."
         )
     scheme: Scheme = "https" if parts["scheme"].lower() == "https" else "http"
-    place = _host(parts["place"])
-    target = quote(parts["target"], safe=_AS_IT_IS)
-    return Address(
+    host = _parse_host(parts["place"])
+    target = quote(parts["target"], safe=_SAFE_CHARACTERS)
+    return WebAddress(
         scheme=scheme,
-        host=place if place.port else evolve(place, port=PORTS[scheme]),
+        host=host if host.port else evolve(host, port=DEFAULT_PORTS[scheme]),
         target=target if target.startswith("/") else f"/{target}",
     )
 
 
-def led_to(here: Address, location: str) -> Address:
-    """Where a redirect leads, seen from here; it is checked like every other address."""
-    told = location.strip()
-    if _SCHEME.match(told):
-        return address(told)
-    if told.startswith("//"):
-        return address(f"{here.scheme}:{told}")
+def resolve_redirect(here: WebAddress, location: str) -> WebAddress:
+    """Return the target of a redirect, checked like every other address."""
+    target = location.strip()
+    if _SCHEME.match(target):
+        return parse_address(target)
+    if target.startswith("//"):
+        return parse_address(f"{here.scheme}:{target}")
     origin, path = evolve(here, target="").url, here.target.partition("?")[0]
-    if told.startswith("/"):
-        return address(origin + told)
-    if told.startswith("?"):
-        return address(f"{origin}{path}{told}")
-    return address(f"{origin}{path.rpartition('/')[0]}/{told}")
+    if target.startswith("/"):
+        return parse_address(origin + target)
+    if target.startswith("?"):
+        return parse_address(f"{origin}{path}{target}")
+    return parse_address(f"{origin}{path.rpartition('/')[0]}/{target}")
 
 
-def _host(place: str) -> Host:
-    if "@" in place:
+def _parse_host(text: str) -> Host:
+    if "@" in text:
         raise BadAddress("The address has a user's name or a password in it. Leave out what stands before the @.")
     try:
-        return host(place if place.isascii() else _ascii(place))
+        return parse_host(text if text.isascii() else _encode_idna(text))
     except BadHost as why:
-        raise BadAddress(f"The host {place[:200]!r} {why}.") from None
+        raise BadAddress(f"The host {text[:200]!r} {why}.") from None
 
 
-def _ascii(place: str) -> str:
-    """The one name that an international one stands for, as browsers have it."""
+def _encode_idna(text: str) -> str:
+    """Return the ASCII form of an international host name, as browsers do."""
     import idna
 
-    name, colon, port = place.rpartition(":") if place[-1:].isdigit() and ":" in place else (place, "", "")
+    name, colon, port = text.rpartition(":") if text[-1:].isdigit() and ":" in text else (text, "", "")
     try:
         return f"{idna.encode(name, uts46=True, std3_rules=True).decode()}{colon}{port}"
     except idna.IDNAError:
-        raise BadHost("is no name that a host can have") from None
+        raise BadHost("is not a valid host name") from None
 
 
 @record
-class Page:
-    """What is at an address, as text; `url` is where it was found in the end. `note` says what is less than it could
-    be."""
+class WebPage:
+    """A fetched page as text. `url` is its address after redirects. `note` says what is missing."""
 
     url: str
     text: str
@@ -135,35 +134,35 @@ class Page:
 
 
 @record
-class Moved:
-    """It is on another host: somebody has to decide about that one first."""
+class Redirect:
+    """A redirect to another host, which needs a policy decision first."""
 
     url: str
     to: str
 
 
-class Pages(Protocol):
-    """Something that fetches pages. What cannot be had is a `WebFault`."""
+class PageFetcher(Protocol):
+    """Fetches pages. A failure raises `WebFault`."""
 
-    async def fetch(self, wanted: Address) -> Page | Moved:
-        """The page. Redirects are followed as long as they stay on the host, and checked each."""
+    async def fetch(self, wanted: WebAddress) -> WebPage | Redirect:
+        """Fetch a page. Redirects on the same host are followed; each is checked."""
 
 
 @record
-class Found:
-    """A page that a search has found."""
+class SearchHit:
+    """A page that a search found."""
 
     title: str
     url: str
     snippet: str = ""
 
 
-class Search(Protocol):
-    """Something that searches the web. What cannot be done is a `WebFault` that says what to do."""
+class SearchEngine(Protocol):
+    """Searches the web. A failure raises `WebFault`, which says what to do."""
 
     @property
     def host(self) -> str:
-        """Whom it asks, with the port; empty when it is not set up."""
+        """The host it queries, with the port; empty if it is not set up."""
 
-    async def find(self, query: str, count: int) -> Sequence[Found]:
-        """The best pages for this, `count` at most."""
+    async def find(self, query: str, count: int) -> Sequence[SearchHit]:
+        """Return the best pages for a query, at most `count`."""

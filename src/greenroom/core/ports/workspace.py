@@ -1,8 +1,8 @@
-"""Workspaces: a person's tree, the copies of it in which agents work, and how work comes back. Nothing is done here.
+"""Workspaces: a person's tree, the worktrees in which agents work, and how changes come back. Nothing is done here.
 
-A person's files stay as they are while agents work: a snapshot says what there was, a worktree is a copy of it, every
-step in there is a commit, and only `apply` brings what was changed to the person's tree, all of it or nothing.
-Commits are named by their hash. Paths have slashes and are seen from the `root`.
+A person's files stay unchanged while agents work. A snapshot records the tree, a worktree is a copy, and each step in
+it is a commit. Only `apply` brings the change to the person's tree, all or nothing. Commits are named by hash. Paths
+use slashes and are relative to the `root`.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ from typing import Final, Literal, Protocol
 
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
-from greenroom.core.ports.sandbox import Shown
+from greenroom.core.ports.sandbox import SandboxMount
 
 WorkspaceReason = Literal[
-    "git",  # there is none, it is too old, or it says something that we do not understand
-    "repository",  # it is broken, or not there any more
-    "locked",  # somebody else's git is at work
+    "git",  # git is missing, too old, or prints something unexpected
+    "repository",  # the repository is broken or gone
+    "locked",  # another git process holds the lock
     "disk",  # full, read-only, gone
-    "name",  # no such branch, worktree, commit …
-    "state",  # not now: a merge is going on, the work was undone …
-    "hook",  # a person's hook said no
+    "name",  # the branch, worktree or commit does not exist
+    "state",  # not possible now: a merge is in progress, the change was undone …
+    "hook",  # a person's hook refused
     "too_large",
     "slow",
 ]
 
-SCRATCH: Final = "scratch"
-"""The thread of a worktree in which nobody works: nothing that is left in it is anybody's."""
+SCRATCH_THREAD: Final = "scratch"
+"""The thread of a worktree in which no agent works. Files left in it are worthless."""
 
-UNIFIED: Final = 4 * 1024 * 1024
-"""Bytes of a diff that are told; who needs more asks for fewer files."""
+MAX_DIFF_BYTES: Final = 4 * 1024 * 1024
+"""Maximum bytes of a diff that are shown. Request fewer files to see more."""
 
 
 class WorkspaceFault(WorldFault):
-    """What cannot be done with a workspace; nothing is half done. `reason` is for programs, the sentence for people."""
+    """A workspace operation failed and left nothing half done. `reason` is for programs, the message for people."""
 
     def __init__(self, reason: WorkspaceReason, why: str) -> None:
         super().__init__(why)
@@ -42,12 +42,12 @@ class WorkspaceFault(WorldFault):
 
 
 @record
-class LeftOut:
-    """Something that is in the tree and not in the snapshot or commit, which is never silent.
+class SkippedPath:
+    """A path in the tree that a snapshot or commit leaves out. It is always reported.
 
-    *other* is a pipe, a socket or a device, *repository* one in the tree that is not ours, *submodule* such a one that
-    is known here by its commit, or what lies in it, *secret* one that git does not know and whose name says that it may
-    hold one, *environment* a virtual environment or node_modules that git does not ignore.
+    *other* is a pipe, socket or device. *repository* is a foreign repository in the tree. *submodule* is a repository
+    that git knows here by its commit, or a path in it. *secret* is an untracked file whose name suggests a secret.
+    *environment* is a virtual environment or node_modules that git does not ignore.
     """
 
     path: str
@@ -56,11 +56,11 @@ class LeftOut:
 
 
 @record
-class Snapshot:
-    """What a person's tree was: `commit` has it, on top of `head` (empty where there is no commit yet).
+class TreeSnapshot:
+    """A snapshot of a person's tree: `commit` holds it, on top of `head` (empty if there is no commit yet).
 
-    `within` is the workspace's path in the repository, empty for all of it. Files of a merge that is going on
-    (`conflicted`) are in it as they lie on the disk.
+    `within` is the workspace's path in the repository, empty for all of it. Files of a merge in progress (`conflicted`)
+    are in it as they are on disk.
     """
 
     commit: str
@@ -68,29 +68,29 @@ class Snapshot:
     head: str = ""
     within: str = ""
     conflicted: tuple[str, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[SkippedPath, ...] = ()
 
 
-LentKind = Literal["ignored", "packages", "submodule", "repository"]
+SharedFolderKind = Literal["ignored", "packages", "submodule", "repository"]
 
 
 @record
-class Lent:
-    """A folder of the person's tree that no snapshot has and work needs: it is to be shown at `path`.
+class SharedFolder:
+    """A folder of the person's tree that snapshots leave out but work needs. Worktrees show it at `path`.
 
-    *ignored* ones are ignored by git, or an environment; *submodule* and *repository* are the files of one. `hidden`
-    are files in it, seen from it, whose names say that they may hold secrets.
+    *ignored* folders are ignored by git, or an environment; *submodule* and *repository* are the files of a repository.
+    `hidden` are files in it, by relative path, whose names suggest secrets.
     """
 
     path: str
     source: str
-    kind: LentKind
+    kind: SharedFolderKind
     hidden: tuple[str, ...] = ()
 
 
 @record
-class Mark:
-    """Who did what a commit has in it, and under which `key` it is found again."""
+class CommitInfo:
+    """The author of a step commit: run, task, agent and step. `key` finds the commit again."""
 
     run: str
     key: str
@@ -101,27 +101,27 @@ class Mark:
 
 
 @record
-class Recorded:
-    """One step's changes, as a commit; that is empty where there were none. `tree` is what is there now, `left_out`
-    what can be in no commit."""
+class StepCommit:
+    """The commit of a step's changes; empty if there were none. `tree` is the current content, `left_out` what no
+    commit holds."""
 
     commit: str
     tree: str
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[SkippedPath, ...] = ()
 
 
 @record
-class Looked:
-    """What lies in a worktree: the hash of what a commit of it has, and what can be in none."""
+class WorktreeContents:
+    """The content of a worktree: the tree hash that a commit would have, and what no commit holds."""
 
     tree: str
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[SkippedPath, ...] = ()
 
 
 @record
-class Change:
-    """What happened to one file; lines are not counted in a *binary* one. `before` is the name it had. One that is a
-    link now leads to `target`, wherever that is."""
+class PathChange:
+    """The change of one file. Lines are not counted for a *binary* file. `before` is the old name. If the file is a
+    link now, `target` is where it leads."""
 
     path: str
     kind: Literal["added", "changed", "deleted", "renamed", "mode", "submodule"]
@@ -134,33 +134,33 @@ class Change:
 
 @record
 class Diff:
-    """The difference of two commits: file by file, and as unified text, of which *cut* says that there is more."""
+    """The difference of two commits: per file, and as unified text. *cut* means that the text is truncated."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[PathChange, ...]
     text: str
     cut: bool = False
 
 
 @record
-class Clash:
-    """A file that is in the way, and why."""
+class Conflict:
+    """A conflicting file, and why it conflicts."""
 
     path: str
     why: str
 
 
 @record
-class Clashes:
-    """It was not done, and nothing was changed: these files are in the way."""
+class Conflicts:
+    """The operation changed nothing because these files conflict."""
 
-    clashes: tuple[Clash, ...]
+    clashes: tuple[Conflict, ...]
 
 
 @record
-class Applied:
-    """Work that was brought to the person's tree. `id` names it for `commit` and `undo`; `merged` are files that the
-    person had changed too. `paths` is empty where everything was there already. With `fresh` this very call has brought
-    it, and nobody before."""
+class AppliedChange:
+    """A change that was applied to the person's tree. `id` names it for `commit` and `undo`. `merged` are files that
+    the person had changed too. `paths` is empty if everything was already there. `fresh` means that this call
+    applied it, not an earlier one."""
 
     id: str
     run: str
@@ -174,24 +174,24 @@ class Applied:
 
 
 @record
-class Committed:
-    """A commit in the person's name. With `fresh` this very call has made it."""
+class CommitResult:
+    """A commit in the person's name. `fresh` means that this call made it."""
 
     commit: str
     fresh: bool = False
 
 
 @record
-class Branched:
-    """A branch with the work on it."""
+class BranchResult:
+    """A branch that holds the change."""
 
     name: str
     commit: str
 
 
 @record
-class Undone:
-    """The tree is what it was. `commit` is the one that was taken back, `revert` one that was made on top instead."""
+class UndoResult:
+    """The tree is restored. `commit` is the removed commit, `revert` the commit made on top instead."""
 
     paths: tuple[str, ...]
     commit: str = ""
@@ -199,28 +199,27 @@ class Undone:
 
 
 @record
-class Buried:
-    """Nothing was undone: others came after the commit, below it or into it, or have it already. It can be undone by
-    one on top of it."""
+class UndoBlocked:
+    """Nothing was undone: the commit has successors, was changed, or was shared. A revert commit on top can undo it."""
 
     commit: str
     why: str
 
 
 @record
-class Blamed:
-    """Who wrote a line: the commit that has it, and of which step it was, if one of ours wrote it."""
+class BlameLine:
+    """The origin of a line: the commit that holds it and, if Greenroom wrote it, the step."""
 
     commit: str
     text: str
-    step: Mark | None = None
+    step: CommitInfo | None = None
     recorded: str = ""
 
 
 @record
-class Kept:
-    """What a repository keeps of a run, whether or not there is a worktree of it. `unapplied` are the first lines of
-    commits that nobody has yet, `applied` names what can still be undone."""
+class RetainedRun:
+    """What a repository keeps of a run, with or without a worktree. `unapplied` are the subjects of commits that were
+    not applied; `applied` names what can still be undone."""
 
     run: str
     base: str = ""
@@ -229,135 +228,133 @@ class Kept:
 
 
 class Worktree(Protocol):
-    """A copy of a person's tree, in which one thread writes."""
+    """A copy of a person's tree in which one thread writes."""
 
     @property
     def folder(self) -> str:
-        """Where it lies: the whole of it, whatever part of the repository the workspace is."""
+        """The folder of the whole worktree, even if the workspace is a part of the repository."""
 
     @property
     def base(self) -> str:
-        """The commit that it began as."""
+        """The commit that it started from."""
 
-    async def view(self) -> tuple[Shown, ...]:
-        """What commands in it are to see of git: a repository of their own. Nothing where there is none to see."""
+    async def make_view(self) -> tuple[SandboxMount, ...]:
+        """Return the mounts that show commands their own git repository; empty if there is none."""
 
     async def tip(self) -> str:
-        """Its newest commit; the base while there is none."""
+        """Return the newest commit, or the base if there is none."""
 
     async def tree(self) -> str:
-        """The hash of what is there now. Cheap where little has changed."""
+        """Return the tree hash of the current content. Cheap if little changed."""
 
-    async def look(self) -> Looked:
-        """The same, with what is there and has no part in it."""
+    async def inspect(self) -> WorktreeContents:
+        """Return the tree hash and the paths that it leaves out."""
 
-    async def commit(self, mark: Mark) -> Recorded:
-        """Make all that changed a commit; none is made if nothing did. Asked again with the same key, it is found
-        again."""
+    async def commit(self, info: CommitInfo) -> StepCommit:
+        """Commit all changes, if there are any. A repeated call with the same key returns the existing commit."""
 
 
 class Workspace(Protocol):
-    """A person's tree. What cannot be done is a `WorkspaceFault`, and leaves everything as it was."""
+    """A person's tree. An operation that fails raises `WorkspaceFault` and changes nothing."""
 
     @property
     def root(self) -> str:
-        """The repository's folder; the workspace itself where there is no repository."""
+        """The repository's folder, or the workspace itself if there is no repository."""
 
     @property
     def within(self) -> str:
         """The workspace's path in the root; empty for all of it."""
 
-    def recovered(self) -> Sequence[Applied]:
-        """What a kill had left half done and was brought to an end since this was asked last, as it stood then. It
-        happens before anything else is done with the tree, so whoever it belongs to has to be told."""
+    def take_recovered(self) -> Sequence[AppliedChange]:
+        """Return operations that a crash interrupted and that were completed since the last call, in their state
+        before. Recovery runs before any other operation on the tree, so the owner has to be told."""
 
-    async def snapshot(self, run: str) -> Snapshot:
-        """What is there now, for one run; asked again for the same run, the first one."""
+    async def snapshot(self, run: str) -> TreeSnapshot:
+        """Take a snapshot for a run. A repeated call for the same run returns the first one."""
 
-    async def lent(self) -> Sequence[Lent]:
-        """What no snapshot has and work needs. `names` are not needed any more."""
+    async def list_shared_folders(self) -> Sequence[SharedFolder]:
+        """Return the folders that snapshots leave out but work needs."""
 
     async def open(self, run: str, thread: str, base: str) -> Worktree:
-        """A worktree for a thread, as the commit `base`; the one there is, if it was opened before."""
+        """Open a worktree for a thread at the commit `base`, or return the existing one."""
 
     async def tip(self, run: str, thread: str) -> str:
-        """A thread's newest commit, whether or not it has a worktree; what the run began with while there is none, and
-        empty for a run of which nothing is kept."""
+        """Return a thread's newest commit, with or without a worktree; else the run's base; empty if unknown."""
 
     async def close(self, run: str, thread: str) -> None:
-        """Take a thread's worktree away with all that lies in it; its commits stay. Nothing is done where none is."""
+        """Remove a thread's worktree with its files, if there is one. Its commits stay."""
 
     async def adopt(self, run: str, thread: str, origin: str, tip: str) -> None:
-        """Let a run begin with what another one began with, and its thread at `tip`; empty is the very beginning.
+        """Start a run from another run's base, with its thread at `tip`; an empty `tip` means the base itself.
 
-        It is done before the run's first `snapshot`, which then is that of the other one. Asked again, nothing is done.
+        Call it before the run's first `snapshot`, which then returns the other run's. A repeated call has no effect.
         """
 
     async def tree(self, commit: str) -> str:
-        """The hash of what is in a commit."""
+        """Return the tree hash of a commit."""
 
-    async def put_back(self, tip: str, base: str, paths: Sequence[str]) -> str:
-        """A commit that is `tip`, but for these files: they are as `base` has them, or gone where it has none."""
+    async def restore_paths(self, tip: str, base: str, paths: Sequence[str]) -> str:
+        """Return a commit like `tip` with these files as in `base`, or removed if `base` lacks them."""
 
-    async def kept(self) -> Sequence[Kept]:
-        """What is kept of each run."""
+    async def list_kept_runs(self) -> Sequence[RetainedRun]:
+        """Return what is kept of each run."""
 
-    async def forget(self, run: str, *, discard: bool = False) -> Kept | Clashes:
-        """Delete all that is kept of a run: nothing of it can be undone any more, nor can anybody go on with it.
+    async def forget(self, run: str, *, discard: bool = False) -> RetainedRun | Conflicts:
+        """Delete everything kept of a run. Afterwards it cannot be undone or resumed.
 
-        One with work that nobody has only with `discard`; one that still has a worktree is a *state* fault.
+        A run with unapplied work needs `discard`; a run that still has a worktree is a *state* fault.
         """
 
-    async def diff(self, base: str, tip: str, *, limit: int = UNIFIED) -> Diff:
-        """What changed from one commit to another."""
+    async def diff(self, base: str, tip: str, *, limit: int = MAX_DIFF_BYTES) -> Diff:
+        """Return the changes between two commits."""
 
     async def patch(self, base: str, tip: str) -> bytes:
-        """The same, whole and byte for byte, as `git apply` takes it."""
+        """Return the changes as a complete patch for `git apply`."""
 
-    async def apply(self, run: str, base: str, tip: str) -> Applied | Clashes:
-        """Bring what changed from `base` to `tip` to the person's tree: all of it or nothing.
+    async def apply(self, run: str, base: str, tip: str) -> AppliedChange | Conflicts:
+        """Apply the changes from `base` to `tip` to the person's tree, all or nothing.
 
-        It is merged with HEAD. A file that the person has changed and not committed, or that git does not know, is in
-        the way. Their index stays as it is. Asked again, nothing is done; it is, if they have gone back before it. A
-        *state* fault where it is on a branch that is not checked out, or a merge, rebase … is in progress.
+        They are merged with HEAD. A file with uncommitted changes, or one that git does not track, is a conflict. The
+        index stays unchanged. A repeated call has no effect, unless the person went back before it. It is a *state*
+        fault if a merge or rebase is in progress, or if the change is on a branch that is not checked out.
         """
 
-    async def applied(self, run: str) -> Sequence[Applied]:
-        """What was applied of a run, the first first."""
+    async def list_applied(self, run: str) -> Sequence[AppliedChange]:
+        """Return what was applied of a run, oldest first."""
 
-    async def hooks(self, base: str, tip: str) -> Sequence[str]:
-        """Files that changed from `base` to `tip` and that set up hooks: those run as the person, in no sandbox."""
+    async def list_changed_hooks(self, base: str, tip: str) -> Sequence[str]:
+        """Return the changed files that configure hooks. Hooks run as the person, without a sandbox."""
 
-    async def commit(self, applied: str, message: str, *, hooks: bool = True) -> Committed:
-        """Make what was applied one commit in the person's name: their hooks run, but for one without `hooks`.
+    async def commit(self, applied: str, message: str, *, hooks: bool = True) -> CommitResult:
+        """Commit an applied change in the person's name. Their hooks run unless `hooks` is false.
 
-        It has the work and nothing else: what is staged in other files stays staged. When a hook says no, it is a
-        *hook* fault, and the files stay applied. Asked again, it is found again.
+        The commit holds only this change: staged changes of other files stay staged. If a hook refuses, it is a *hook*
+        fault and the files stay applied. A repeated call returns the existing commit.
         """
 
-    async def expect(self, *, branch: str = "") -> None:
-        """Nothing but the fault that a commit, or a new branch of this name, would be refused with now."""
+    async def check_can_commit(self, *, branch: str = "") -> None:
+        """Raise the fault that a commit, or a new branch of this name, would raise now."""
 
-    async def branch(self, name: str, base: str, tip: str, message: str) -> Branched | Clashes:
-        """A new branch with the work on it, beginning at the person's HEAD, or where it does not fit there at the
-        commit that the run began with; their tree stays as it is. If it fits on neither, files are in the way."""
+    async def branch(self, name: str, base: str, tip: str, message: str) -> BranchResult | Conflicts:
+        """Create a branch with the change, on HEAD, or on the run's base commit if it conflicts with HEAD. The tree
+        stays unchanged. Return the conflicts if it fits on neither."""
 
-    async def undo(self, applied: str, *, revert: bool = False) -> Undone | Clashes | Buried:
-        """Make the tree what it was before, byte for byte; refused where a person edited since.
+    async def undo(self, applied: str, *, revert: bool = False) -> UndoResult | Conflicts | UndoBlocked:
+        """Restore the tree as it was before, byte for byte. Refused if a person edited it since.
 
-        A commit that is still the newest is taken back; with `revert`, one on top is made instead. A *state* fault
-        where it is on a branch that is not checked out.
+        A commit that is still the newest is removed; with `revert`, a revert commit is made on top instead. It is a
+        *state* fault if the commit is on a branch that is not checked out.
         """
 
-    async def blame(self, path: str, line: int) -> Blamed | None:
-        """Who wrote a line of a file as it lies there; None where nobody has it."""
+    async def blame(self, path: str, line: int) -> BlameLine | None:
+        """Return the origin of a line of the current file, or None if there is none."""
 
 
 @record
-class Standing:
-    """A worktree and what is in it. `unapplied` are the first lines of commits that nobody has yet, `dirty` files that
-    are in no commit, `left_out` what can be in none: that is nowhere else. `orphan` says why nobody can have made use
-    of it any more; then the files are all there is."""
+class WorktreeStatus:
+    """A worktree and its content. `unapplied` are the subjects of commits that were not applied, `dirty` the
+    uncommitted files. `left_out` is what no commit holds and exists only here. `orphan` says why the worktree can no
+    longer be used; then only the files remain."""
 
     name: str
     root: str
@@ -368,21 +365,21 @@ class Standing:
     tip: str = ""
     unapplied: tuple[str, ...] = ()
     dirty: tuple[str, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[SkippedPath, ...] = ()
     orphan: str = ""
 
     @property
-    def precious(self) -> bool:
-        """Whether something is lost when it goes."""
+    def has_unsaved_work(self) -> bool:
+        """Whether removing it would lose work."""
         return bool(self.unapplied or self.dirty or self.left_out)
 
 
 class Worktrees(Protocol):
     """All worktrees of one person on this machine."""
 
-    async def list(self) -> Sequence[Standing]:
-        """Those there are, and what is in each."""
+    async def list(self) -> Sequence[WorktreeStatus]:
+        """List the worktrees and their content."""
 
-    async def clean(self, name: str, *, discard: bool = False) -> Standing | Clashes:
-        """Take one away. One with work in it only with `discard`, and its commits stay in the repository; what is
-        `left_out` goes for good."""
+    async def clean(self, name: str, *, discard: bool = False) -> WorktreeStatus | Conflicts:
+        """Remove a worktree. One with work needs `discard`: its commits stay in the repository, its `left_out` files
+        are lost."""

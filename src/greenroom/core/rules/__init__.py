@@ -1,1 +1,1 @@
-"""What may happen: `decide(world, intent)` gives events or a refusal. Pure; a refusal is a value."""
+"""The rules: `decide(state, intent)` returns events or a `Rejection`. Pure; a rejection is a value."""

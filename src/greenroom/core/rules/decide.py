@@ -1,18 +1,18 @@
-"""`decide(world, intent)`: what happens, or why not. The table of all rules."""
+"""`decide(state, intent)` and the table of all rules."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from greenroom.core.base.errors import Rejected
+from greenroom.core.base.errors import Rejection
 from greenroom.core.rules import (
     agents,
+    approvals,
     endings,
     intents,
     knowledge,
     messages,
-    permits,
     questions,
     stages,
     steps,
@@ -20,9 +20,9 @@ from greenroom.core.rules import (
     team,
 )
 from greenroom.core.rules.draft import Draft, Rule
-from greenroom.core.state.archive import Archived
+from greenroom.core.state.archive import ArchiveEntry
 from greenroom.core.state.events import Event
-from greenroom.core.state.world import World
+from greenroom.core.state.team_state import TeamState
 
 RULES: Final[dict[type, Rule]] = {
     intents.CreateTeam: team.create_team,
@@ -71,28 +71,28 @@ RULES: Final[dict[type, Rule]] = {
     intents.SaveMemory: knowledge.save_memory,
     intents.ClearMemory: knowledge.clear_memory,
     intents.WriteArtifact: knowledge.write_artifact,
-    intents.SetLimits: permits.set_limits,
-    intents.AnswerApproval: permits.answer_approval,
-    intents.SetTimer: permits.set_timer,
-    intents.CancelTimer: permits.cancel_timer,
-    intents.FireTimer: permits.fire_timer,
+    intents.SetLimits: approvals.set_limits,
+    intents.AnswerApproval: approvals.answer_approval,
+    intents.SetTimer: approvals.set_timer,
+    intents.CancelTimer: approvals.cancel_timer,
+    intents.FireTimer: approvals.fire_timer,
 }
 
 
-class Decided(NamedTuple):
-    """What happens: the events, the rows they move to the archive (by event index), and the world after them."""
+class Transition(NamedTuple):
+    """The accepted change: the events, the rows they move to the archive (by event index), and the state after them."""
 
     events: Sequence[Event]
-    archived: Sequence[tuple[int, Archived]]
-    world: World
+    archived: Sequence[tuple[int, ArchiveEntry]]
+    world: TeamState
 
 
-def decide(world: World, intent: intents.Intent, *, by: str, now: int) -> Decided | Rejected:
-    """Pure: the same world, intent, asker and time always give the same answer."""
+def decide(world: TeamState, intent: intents.Intent, *, by: str, now: int) -> Transition | Rejection:
+    """Decide an intent. Pure: the same state, intent, sender and time always give the same answer."""
     if not world.team.team_id and not isinstance(intent, intents.CreateTeam):
-        return Rejected(code="no_team", why="This log holds no team yet.", hint="Create one first.")
+        return Rejection(code="no_team", why="This log holds no team yet.", hint="Create one first.")
     draft = Draft(world, now, RULES)
     refused = draft.apply(intent, by)
     if refused is not None:
         return refused
-    return Decided(events=draft.events, archived=draft.archived, world=draft.world)
+    return Transition(events=draft.events, archived=draft.archived, world=draft.world)

@@ -1,23 +1,30 @@
-"""How steps end (with a result, cancelled, interrupted, in doubt), what an end closes, and what follows from it."""
+"""How steps end (result, cancelled, interrupted, uncertain), what an end closes, and what follows."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from greenroom.core.base.amounts import NOTHING, Amounts
-from greenroom.core.base.errors import Rejected
+from greenroom.core.base.errors import Rejection
 from greenroom.core.base.ids import AgentId, StepId, TaskId, ThreadId, timer_id
 from greenroom.core.base.records import Data, evolve
-from greenroom.core.rules.draft import Draft, Verdict, is_trusted, own_step, unknown
+from greenroom.core.rules.draft import Draft, RuleResult, find_own_step, is_trusted, reject_unknown
 from greenroom.core.rules.intents import FinishStep, Interrupt, Recover, ReleaseStep
-from greenroom.core.rules.limits import time_limit
-from greenroom.core.rules.origins import share
-from greenroom.core.rules.queue import enqueue, is_open, next_place, release, release_where, replier
+from greenroom.core.rules.limits import find_time_budget
+from greenroom.core.rules.origins import share_origins
+from greenroom.core.rules.queue import (
+    choose_reply_skill,
+    enqueue,
+    find_next_place,
+    is_thread_open,
+    release_wait,
+    release_waits_where,
+)
 from greenroom.core.state.message import Message, MessageSettled
-from greenroom.core.state.origin import merged
+from greenroom.core.state.origin import merge_labels
 from greenroom.core.state.step import (
     SIDE_EFFECTS,
-    CancelThen,
+    AfterCancel,
     Effect,
     Step,
     StepCancelling,
@@ -27,15 +34,15 @@ from greenroom.core.state.step import (
 )
 from greenroom.core.state.task import TaskEnded, TaskPaused
 from greenroom.core.state.team import OwnerChanged
+from greenroom.core.state.team_state import TeamState, sort_rows
 from greenroom.core.state.thread import Noticed, ThreadClosed
 from greenroom.core.state.timer import TimerCancelled
-from greenroom.core.state.world import World, ordered
 
-FILLS = "instruction_generation"
-"""The skill that fills in the instruction of the next tool step of its thread."""
+INSTRUCTION_SKILL = "instruction_generation"
+"""The skill that fills in the instruction of its thread's next tool step."""
 
-ANSWER = "answer"
-"""What the timer of a question is called, after its step."""
+ANSWER_TIMER = "answer"
+"""The name of an approval request's timer, after the step id."""
 
 
 def emit_end(
@@ -50,9 +57,9 @@ def emit_end(
     effect: Effect | None = None,
     origins: tuple[str, ...] = (),
 ) -> None:
-    """Let the step have ended like this; nothing else. `effect` is what it would have had, if it never began.
+    """Emit the end of a step, without its consequences. `effect` is the effect class of a step that never started.
 
-    What it was about to read when it began counts as read, whatever came of it.
+    What a started step was about to read counts as read, regardless of its outcome.
     """
     began = step.terms.origins if step.terms is not None and step.started_at is not None else ()
     if effect is None and step.terms is not None:
@@ -71,22 +78,22 @@ def emit_end(
             queued=step.version,
             previous=draft.world.threads[step.thread_id].last,
             work=step.work if step.changed else None,
-            origins=merged(step.origins, (*began, *origins)),
+            origins=merge_labels(step.origins, (*began, *origins)),
             spoils=state != "finished" and step.work.call_id is not None and effect in SIDE_EFFECTS,
         )
     )
-    stop_clock(draft, step)
-    stop_question(draft, step)
+    cancel_work_timer(draft, step)
+    cancel_answer_timer(draft, step)
 
 
-def stop_question(draft: Draft, step: Step) -> None:
-    """A question that is over needs no end of its time."""
-    if step.approval is not None and (clock := timer_id(step.step_id, ANSWER)) in draft.world.timers:
+def cancel_answer_timer(draft: Draft, step: Step) -> None:
+    """Cancel the expiry timer of the step's approval request."""
+    if step.approval is not None and (clock := timer_id(step.step_id, ANSWER_TIMER)) in draft.world.timers:
         draft.emit(TimerCancelled(at=draft.now, timer_id=clock))
 
 
-def stop_clock(draft: Draft, step: Step) -> None:
-    """An attempt that is over needs no end of its working time."""
+def cancel_work_timer(draft: Draft, step: Step) -> None:
+    """Cancel the working-time timer of an ended attempt."""
     if step.until is not None and (clock := timer_id(step.step_id, "work")) in draft.world.timers:
         draft.emit(TimerCancelled(at=draft.now, timer_id=clock))
 
@@ -101,57 +108,57 @@ def end_step(
     effect: Effect | None = None,
     settle: bool = True,
 ) -> None:
-    """The step is over; with `settle`, whoever waited for its answer is let go and its thread may close."""
-    asked = draft.world.approvals.get(step.approval) if step.approval else None
+    """End a step. With `settle`, also release the agent that waits for its answer and close its thread if possible."""
+    approval = draft.world.approvals.get(step.approval) if step.approval else None
     emit_end(draft, step, state, error=error, spent=spent, effect=effect)
-    if asked is not None and asked.state != "approved":
-        settle_question(draft, "approval_id", asked.approval_id)
+    if approval is not None and approval.state != "approved":
+        settle_question(draft, "approval_id", approval.approval_id)
     if settle:
-        unanswered(draft, step)
-        after_end(draft, step)
+        release_unanswered(draft, step)
+        close_after_step(draft, step)
 
 
 def drop_step(draft: Draft, step: Step, state: StepEnd, *, error: str, effect: Effect | None = None) -> None:
-    """A single step is over without having run, and with it the tool step that only it could have filled in.
+    """End a step that did not run, and the tool step that only it could have filled in.
 
-    An agent that plans hears of a failure (somebody said no) in its next step: nothing else would tell it.
+    An agent with style `plan` gets a step that reports the failure, because nothing else would tell it.
     """
-    tool = to_fill(draft.world, step)
+    tool = find_step_to_fill(draft.world, step)
     end_step(draft, step, state, error=error, effect=effect, settle=False)
     if state == "failed" and draft.world.agents[step.agent_id].spec.style == "plan":
-        _refused(draft, step, error)
-    abandon(draft, tool, step)
-    unanswered(draft, step)
-    after_end(draft, step)
+        _report_refusal(draft, step, error)
+    fail_unfilled_step(draft, tool, step)
+    release_unanswered(draft, step)
+    close_after_step(draft, step)
 
 
-def _refused(draft: Draft, step: Step, error: str) -> None:
-    """Where the step that would read it was refused itself, another one would be refused too."""
+def _report_refusal(draft: Draft, step: Step, error: str) -> None:
+    """Notify a planning agent. If its reflection step was refused, add only a notice: another would be refused too."""
     text = f"Step {step.step_id} ({step.work.executor}) was not run. {error}"
     if step.work.executor == "reflection":
-        notice(draft, step, "", "denied", text)
+        add_notice(draft, step, "", "denied", text)
     else:
-        react(draft, step, "denied", text)
+        notify_agent(draft, step, "denied", text)
 
 
-def unanswered(draft: Draft, step: Step) -> None:
-    """Whoever waits for an answer that nobody is going to give any more is let go."""
-    if step.answers is not None and owes(draft, step):
-        release(draft, step.answers, "unanswered")
+def release_unanswered(draft: Draft, step: Step) -> None:
+    """Release the waiting agent if no step will answer it any more."""
+    if step.answers is not None and is_answer_owed(draft, step):
+        release_wait(draft, step.answers, "unanswered")
 
 
-def owes(draft: Draft, step: Step) -> bool:
-    """Whether an answer is still awaited that no other step of the agent is going to give."""
+def is_answer_owed(draft: Draft, step: Step) -> bool:
+    """Return whether an answer is still awaited that no other step of the agent will give."""
     if step.answers is None or step.answers not in draft.world.waits:
         return False
     return not any(other.answers == step.answers for other in draft.world.steps_of(step.agent_id))
 
 
-# ---------------------------------------------------------------------------------------------- being told
+# ---------------------------------------------------------------------------------------------- notices
 
 
-def notice(draft: Draft, step: Step, about: str, code: str, text: str) -> None:
-    """Something that the step's agent reads next in its conversation, if that still goes on."""
+def add_notice(draft: Draft, step: Step, about: str, code: str, text: str) -> None:
+    """Add a notice that the agent reads next in the step's conversation, if it is still open."""
     if step.thread_id in draft.world.threads:
         draft.emit(
             Noticed(
@@ -165,10 +172,10 @@ def notice(draft: Draft, step: Step, about: str, code: str, text: str) -> None:
         )
 
 
-def react(draft: Draft, step: Step, code: str, text: str) -> None:
-    """A notice, and a step to read it in if the conversation goes on and has none left."""
-    notice(draft, step, "", code, text)
-    if is_open(draft.world, step.thread_id) and not draft.world.threads[step.thread_id].open_steps:
+def notify_agent(draft: Draft, step: Step, code: str, text: str) -> None:
+    """Add a notice. Queue a step to read it if the conversation is open and has no step left."""
+    add_notice(draft, step, "", code, text)
+    if is_thread_open(draft.world, step.thread_id) and not draft.world.threads[step.thread_id].open_steps:
         agent = draft.world.agents[step.agent_id]
         executor = "reflection" if agent.spec.style == "plan" else "converse"
         work = evolve(step.work, type="skill", executor=executor, instruction_content=None, call_id=None)
@@ -178,66 +185,75 @@ def react(draft: Draft, step: Step, code: str, text: str) -> None:
 # ---------------------------------------------------------------------------------------------- instructions
 
 
-def to_fill(world: World, step: Step) -> StepId | None:
-    """The tool step that this one is to fill in: the first behind it that is pending, if it fills in any."""
-    if step.work.executor != FILLS:
+def find_step_to_fill(world: TeamState, step: Step) -> StepId | None:
+    """Return the pending tool step that this step has to fill in: the first one behind it in its thread."""
+    if step.work.executor != INSTRUCTION_SKILL:
         return None
-    mine = [one for one in world.steps_of(step.agent_id) if one.thread_id == step.thread_id]
-    return next((one.step_id for one in mine[mine.index(step) + 1 :] if one.state == "pending"), None)
+    thread_steps = [candidate for candidate in world.steps_of(step.agent_id) if candidate.thread_id == step.thread_id]
+    return next(
+        (
+            candidate.step_id
+            for candidate in thread_steps[thread_steps.index(step) + 1 :]
+            if candidate.state == "pending"
+        ),
+        None,
+    )
 
 
-def abandon(draft: Draft, name: StepId | None, filler: Step) -> None:
-    """The tool step that `filler` was to fill in fails, unless it is filled in or somebody else will do that."""
+def fail_unfilled_step(draft: Draft, name: StepId | None, filler: Step) -> None:
+    """Fail the tool step that `filler` left unfilled, unless another step will fill it in."""
     tool = draft.world.steps.get(name) if name is not None else None
     if tool is None or tool.state != "pending":
         return
-    mine = [one for one in draft.world.steps_of(tool.agent_id) if one.thread_id == tool.thread_id]
-    if any(one.work.executor == FILLS for one in mine[: mine.index(tool)]):
+    thread_steps = [
+        candidate for candidate in draft.world.steps_of(tool.agent_id) if candidate.thread_id == tool.thread_id
+    ]
+    if any(candidate.work.executor == INSTRUCTION_SKILL for candidate in thread_steps[: thread_steps.index(tool)]):
         return
-    why = f"step {filler.step_id} ({FILLS}) ended without filling in its instruction"
+    why = f"step {filler.step_id} ({INSTRUCTION_SKILL}) ended without filling in its instruction"
     end_step(draft, tool, "failed", error=f"Not run: {why}.", settle=False)
     text = f"Step {tool.step_id} ({tool.work.executor}) was not run: {why}. Plan it again if it is still needed."
-    react(draft, tool, "no_instruction", text)
-    unanswered(draft, tool)
-    after_end(draft, tool)
+    notify_agent(draft, tool, "no_instruction", text)
+    release_unanswered(draft, tool)
+    close_after_step(draft, tool)
 
 
 # ---------------------------------------------------------------------------------------------- closing
 
 
 def settle_question(draft: Draft, about: Literal["approval_id", "subtask_id", "stage_id"], name: str) -> None:
-    """The person who was asked about this owes no answer any more."""
-    for message in ordered(draft.world.mail):
+    """Mark the question to a person about this item as settled."""
+    for message in sort_rows(draft.world.mail):
         if message.data is not None and message.data.get(about) == name:
-            settle_mail(draft, message, message.receiver)
+            settle_message(draft, message, message.receiver)
 
 
-def settle_mail(draft: Draft, message: Message, receivers: tuple[AgentId, ...]) -> None:
-    """These owe no answer to the message any more. It is gone once no person does."""
+def settle_message(draft: Draft, message: Message, receivers: tuple[AgentId, ...]) -> None:
+    """Settle a message for these receivers. It leaves the state when no person has to answer it."""
     for receiver in receivers:
         left = draft.world.mail.get(message.message_id)
         if left is not None and receiver in left.receiver:
             draft.emit(MessageSettled(at=draft.now, message_id=message.message_id, agent_id=receiver))
 
 
-def after_end(draft: Draft, step: Step) -> None:
-    """What an end makes possible: a thread closes, a task that is ending is over."""
-    close_if_over(draft, step.thread_id)
-    end_task_if_dead(draft, step.task_id)
+def close_after_step(draft: Draft, step: Step) -> None:
+    """Close the step's thread and end its task if nothing is left in them."""
+    close_thread_if_over(draft, step.thread_id)
+    end_task_if_done(draft, step.task_id)
 
 
-def close_if_over(draft: Draft, thread_id: ThreadId) -> None:
-    """A call is over when it has no steps left; any thread when its stage or task is gone."""
+def close_thread_if_over(draft: Draft, thread_id: ThreadId) -> None:
+    """Close a thread without open steps if it is a call, or if its stage or task has ended."""
     thread = draft.world.threads.get(thread_id)
     if thread is None or thread.open_steps:
         return
-    if thread.call is not None or not is_open(draft.world, thread_id):
+    if thread.call is not None or not is_thread_open(draft.world, thread_id):
         draft.emit(ThreadClosed(at=draft.now, thread_id=thread_id))
 
 
-def cancel_steps(draft: Draft, steps: list[Step], state: StepEnd, then: CancelThen = "cancelled") -> None:
-    """End the waiting ones at once and begin to end the running ones."""
-    tools = [(to_fill(draft.world, step), step) for step in steps]
+def cancel_steps(draft: Draft, steps: list[Step], state: StepEnd, then: AfterCancel = "cancelled") -> None:
+    """End the waiting steps immediately and begin to stop the running ones."""
+    tools = [(find_step_to_fill(draft.world, step), step) for step in steps]
     for step in steps:
         if step.state == "running":
             draft.emit(StepCancelling(at=draft.now, step_id=step.step_id, attempt=step.attempt, then=then))
@@ -247,75 +263,75 @@ def cancel_steps(draft: Draft, steps: list[Step], state: StepEnd, then: CancelTh
         else:
             end_step(draft, step, state, error="not run")
     for tool, step in tools:
-        abandon(draft, tool, step)
+        fail_unfilled_step(draft, tool, step)
 
 
-def steps_of_task(world: World, task: TaskId) -> list[Step]:
-    """All open steps of the task, of whichever agent of its group."""
+def steps_of_task(world: TeamState, task: TaskId) -> list[Step]:
+    """Return all open steps of the task, over all agents of its group."""
     return [step for agent in world.tasks[task].group for step in world.steps_of(agent) if step.task_id == task]
 
 
-def end_task_if_dead(draft: Draft, task_id: TaskId) -> None:
-    """A task that is ending is over once none of its stages, steps and parts is left."""
+def end_task_if_done(draft: Draft, task_id: TaskId) -> None:
+    """End a task that is ending, once it has no stages, steps and child tasks left."""
     task = draft.world.tasks.get(task_id)
     if task is None or task.ending is None or task.stages or task.parts or steps_of_task(draft.world, task_id):
         return
-    release_where(draft, "task_over", lambda wait: wait.task_id == task_id)
-    for timer in ordered(draft.world.timers):
+    release_waits_where(draft, "task_over", lambda wait: wait.task_id == task_id)
+    for timer in sort_rows(draft.world.timers):
         if timer.task_id == task_id:
             draft.emit(TimerCancelled(at=draft.now, timer_id=timer.timer_id))
-    for message in ordered(draft.world.mail):
+    for message in sort_rows(draft.world.mail):
         if message.task_id == task_id:
-            settle_mail(draft, message, message.receiver)
-    for thread in ordered(draft.world.threads):
+            settle_message(draft, message, message.receiver)
+    for thread in sort_rows(draft.world.threads):
         if thread.task_id == task_id:
             draft.emit(ThreadClosed(at=draft.now, thread_id=thread.thread_id))
     draft.emit(
         TaskEnded(at=draft.now, task_id=task_id, state=task.ending, summary=task.summary, evidence=task.evidence)
     )
     if task.parent is not None:
-        end_task_if_dead(draft, task.parent)
+        end_task_if_done(draft, task.parent)
 
 
-RETRIES = 3
-"""How often in a row an agent whose consequences were refused is given another go."""
+MAX_RETRIES = 3
+"""Maximum consecutive retries for an agent whose consequences were refused."""
 
 
-def running(draft: Draft, name: str, attempt: int, by: str) -> Step | Rejected:
-    """The step of which this attempt runs, or is being ended, and which the asker may speak of."""
-    step = own_step(draft.world, name, by)
-    if isinstance(step, Rejected):
+def find_running_step(draft: Draft, name: str, attempt: int, by: str) -> Step | Rejection:
+    """Return the step if this attempt runs or is being stopped, and the sender may act on it."""
+    step = find_own_step(draft.world, name, by)
+    if isinstance(step, Rejection):
         return step
     if step.state not in ("running", "cancelling") or step.attempt != attempt:
-        return stale(step, attempt)
+        return reject_stale_attempt(step, attempt)
     return step
 
 
 def is_cancelled(step: Step) -> bool:
-    """Whether somebody wants it to be over, whatever comes of it."""
+    """Return whether the step is being cancelled for good."""
     return step.state == "cancelling" and step.then == "cancelled"
 
 
-def stale(step: Step, attempt: int) -> Rejected:
-    """What is said about an attempt is of no interest any more."""
-    return Rejected(
+def reject_stale_attempt(step: Step, attempt: int) -> Rejection:
+    """Reject a report about an attempt that no longer runs."""
+    return Rejection(
         code="stale_attempt",
         why=f"Attempt {attempt} of step {step.step_id!r} does not run: it is {step.state}, attempt {step.attempt}.",
     )
 
 
-def finish_step(draft: Draft, intent: FinishStep, by: str) -> Verdict:
-    """Record the result, whatever it asks for; then decide each consequence on its own."""
-    step = running(draft, intent.step_id, intent.attempt, by)
-    if isinstance(step, Rejected):
+def finish_step(draft: Draft, intent: FinishStep, by: str) -> RuleResult:
+    """Record the result, then decide each consequence separately. A refused consequence does not undo the result."""
+    step = find_running_step(draft, intent.step_id, intent.attempt, by)
+    if isinstance(step, Rejection):
         return step
     if intent.outcome == "cancelled" and not is_cancelled(step):
-        return Rejected(code="not_cancelled", why=f"Nobody has cancelled step {step.step_id!r}.")
+        return Rejection(code="not_cancelled", why=f"Step {step.step_id!r} was not cancelled.")
     draft.locks = draft.world.agents[step.agent_id].step_lock
-    tool = to_fill(draft.world, step)
-    # Nobody earns money by saying that a step cost less than nothing.
-    told = intent.spent if intent.spent.lowest >= 0 else NOTHING
-    spent = evolve(told, steps=1, millis=_worked(step, draft.now))
+    tool = find_step_to_fill(draft.world, step)
+    # Ignore a negative cost: a step must not add to its budget.
+    claimed = intent.spent if intent.spent.lowest >= 0 else NOTHING
+    spent = evolve(claimed, steps=1, millis=_measure_working_time(step, draft.now))
     emit_end(
         draft,
         step,
@@ -327,24 +343,24 @@ def finish_step(draft: Draft, intent: FinishStep, by: str) -> Verdict:
         origins=intent.origins,
     )
     if intent.outcome == "uncertain":
-        _doubt(draft, step)
+        _notify_uncertain(draft, step)
     if not is_cancelled(step):
-        _consequences(draft, step, intent)
+        _apply_consequences(draft, step, intent)
     if tool is not None:
-        abandon(draft, tool, step)
+        fail_unfilled_step(draft, tool, step)
     if step.answers is not None:
-        _obligation(draft, step)
-    after_end(draft, step)
+        _handle_owed_answer(draft, step)
+    close_after_step(draft, step)
     return None
 
 
-def _worked(step: Step, now: int) -> int:
-    """Working time: until its end where it has one, and none by a clock that jumped back."""
+def _measure_working_time(step: Step, now: int) -> int:
+    """Return the working time in ms, up to the step's deadline. A clock that jumped back gives 0."""
     end = now if step.until is None else min(now, step.until)
     return 0 if step.started_at is None else max(0, end - step.started_at)
 
 
-def _consequences(draft: Draft, step: Step, intent: FinishStep) -> None:
+def _apply_consequences(draft: Draft, step: Step, intent: FinishStep) -> None:
     refused, begin = False, len(draft.events)
     draft.cause = evolve(step, blobs=intent.blobs) if intent.blobs else step
     draft.read = draft.world.threads[step.thread_id].origins
@@ -353,41 +369,41 @@ def _consequences(draft: Draft, step: Step, intent: FinishStep) -> None:
         if rejected is not None:
             refused = True
             about = type(consequence).__name__
-            notice(draft, step, about, rejected.code, f"{about} was refused. {rejected}")
+            add_notice(draft, step, about, rejected.code, f"{about} was refused. {rejected}")
     if refused:
-        _another_go(draft, step)
-    share(draft, begin)
+        _retry_after_refusal(draft, step)
+    share_origins(draft, begin)
     draft.cause, draft.read = None, ()
 
 
-def _another_go(draft: Draft, step: Step) -> None:
-    """An agent that reads a refusal and has nothing queued is asked once more."""
-    if not is_open(draft.world, step.thread_id) or draft.world.threads[step.thread_id].open_steps:
+def _retry_after_refusal(draft: Draft, step: Step) -> None:
+    """Queue the step again if its agent has nothing else queued in which to read the refusal."""
+    if not is_thread_open(draft.world, step.thread_id) or draft.world.threads[step.thread_id].open_steps:
         return
-    if step.work.type == "skill" and step.retry < RETRIES:
-        _again(draft, step, retry=step.retry + 1)
+    if step.work.type == "skill" and step.retry < MAX_RETRIES:
+        _repeat_step(draft, step, retry=step.retry + 1)
 
 
-def _again(draft: Draft, step: Step, retry: int = 0) -> None:
-    """The same work once more; when somebody waits for it, next in the queue, after what it has asked for itself.
+def _repeat_step(draft: Draft, step: Step, retry: int = 0) -> None:
+    """Queue the same work again. If an agent waits for its answer, it goes to the front, after its own questions.
 
-    A tool has been called and is not called again, nor is a call answered twice: what is left is to answer.
+    A tool is not called twice and a native call is not answered twice: only the answer is still to be given.
     """
     owed = step.answers if step.answers in draft.world.waits else None
     agent = draft.world.agents[step.agent_id]
     work = evolve(step.work, call_id=None)
     if work.type == "tool":
         text = f"Answer now what you were asked.\n<return_waiting_id>{owed}</return_waiting_id>"
-        executor = replier(agent.spec.style)
+        executor = choose_reply_skill(agent.spec.style)
         work = evolve(work, type="skill", executor=executor, text_content=text, instruction_content=None)
     enqueue(
         draft,
         step.thread_id,
         work,
-        place=None if owed is None else next_place(draft.world, agent),
+        place=None if owed is None else find_next_place(draft.world, agent),
         message=step.message_id,
         answers=owed,
-        after=() if owed is None else draft.asked(step.agent_id),
+        after=() if owed is None else draft.list_new_waits(step.agent_id),
         stage=step.stage_id,
         jumped=owed is not None,
         retry=retry,
@@ -395,73 +411,75 @@ def _again(draft: Draft, step: Step, retry: int = 0) -> None:
     )
 
 
-def _obligation(draft: Draft, step: Step) -> None:
-    """A step that owed an answer: when it asked somebody else first it answers later; else the waiter is let go."""
-    if step.answers is None or not owes(draft, step):
+def _handle_owed_answer(draft: Draft, step: Step) -> None:
+    """Queue the step again if it asked another agent before it answers. Otherwise release the waiting agent."""
+    if step.answers is None or not is_answer_owed(draft, step):
         return
-    if draft.asked(step.agent_id) and is_open(draft.world, step.thread_id):
-        _again(draft, step)
+    if draft.list_new_waits(step.agent_id) and is_thread_open(draft.world, step.thread_id):
+        _repeat_step(draft, step)
     else:
-        release(draft, step.answers, "unanswered")
+        release_wait(draft, step.answers, "unanswered")
 
 
-def release_step(draft: Draft, intent: ReleaseStep, by: str) -> Verdict:
-    """The effect is dead and there is no result."""
-    step = running(draft, intent.step_id, intent.attempt, by)
-    if isinstance(step, Rejected):
+def release_step(draft: Draft, intent: ReleaseStep, by: str) -> RuleResult:
+    """End an attempt whose effect has stopped without a result."""
+    step = find_running_step(draft, intent.step_id, intent.attempt, by)
+    if isinstance(step, Rejection):
         return step
-    told = intent.spent if intent.spent is not None and intent.spent.lowest >= 0 else step.reserved
-    _give_up(draft, step, intent.why, evolve(told, millis=_worked(step, draft.now)), ran=intent.ran)
-    after_end(draft, step)
+    claimed = intent.spent if intent.spent is not None and intent.spent.lowest >= 0 else step.reserved
+    _end_without_result(
+        draft, step, intent.why, evolve(claimed, millis=_measure_working_time(step, draft.now)), ran=intent.ran
+    )
+    close_after_step(draft, step)
     task = draft.world.tasks.get(step.task_id)
-    if intent.pause and task is not None and task.runs:
+    if intent.pause and task is not None and task.is_runnable:
         draft.emit(TaskPaused(at=draft.now, task_id=step.task_id, why=f"provider: {intent.why}"))
     return None
 
 
-def _give_up(draft: Draft, step: Step, why: str, spent: Amounts, *, ran: bool = True) -> None:
-    """End an attempt without a result, as its effect class asks; one that never began has touched nothing."""
+def _end_without_result(draft: Draft, step: Step, why: str, spent: Amounts, *, ran: bool = True) -> None:
+    """End an attempt without a result, according to its effect class. An attempt that never ran had no effect."""
     effect = step.terms.effect if step.terms and ran else "pure"
     then = step.then if step.state == "cancelling" else None
-    tool = to_fill(draft.world, step)
+    tool = find_step_to_fill(draft.world, step)
     if then == "out_of_time":
-        why = _out_of_time(draft, step)
+        why = _describe_timeout(draft, step)
     if then == "cancelled":
         partly = " It was running and may have happened in part." if effect == "effectful" else ""
         end_step(draft, step, "cancelled", error=f"Cancelled.{partly}", spent=spent, settle=False)
     elif effect == "effectful":
         error = f"{why}: it is not known whether this happened, so it is not run again."
         end_step(draft, step, "uncertain", error=error, spent=spent, settle=False)
-        _doubt(draft, step)
+        _notify_uncertain(draft, step)
     elif then == "out_of_time":
         end_step(draft, step, "failed", error=f"{why}.", spent=spent, settle=False)
-        react(draft, step, "out_of_time", f"Step {step.step_id} ({step.work.executor}) was stopped. {why}.")
+        notify_agent(draft, step, "out_of_time", f"Step {step.step_id} ({step.work.executor}) was stopped. {why}.")
     else:
-        stop_clock(draft, step)
+        cancel_work_timer(draft, step)
         draft.emit(StepInterrupted(at=draft.now, step_id=step.step_id, attempt=step.attempt, why=why, spent=spent))
         return
-    abandon(draft, tool, step)
-    unanswered(draft, step)
+    fail_unfilled_step(draft, tool, step)
+    release_unanswered(draft, step)
 
 
-def _out_of_time(draft: Draft, step: Step) -> str:
-    limit = time_limit(draft.world, step)
+def _describe_timeout(draft: Draft, step: Step) -> str:
+    limit = find_time_budget(draft.world, step)
     under = f" under the limit millis of {limit!r}" if limit is not None else ""
     return f"Its working time is over: it had {step.reserved.millis} ms{under}"
 
 
-def _doubt(draft: Draft, step: Step) -> None:
+def _notify_uncertain(draft: Draft, step: Step) -> None:
     text = (
         f"Step {step.step_id} ({step.work.executor}) was cut off while it ran. It is uncertain whether it happened. "
         "It was not run again: look first, then decide."
     )
-    react(draft, step, "uncertain", text)
+    notify_agent(draft, step, "uncertain", text)
 
 
-def recover(draft: Draft, intent: Recover, by: str) -> Verdict:
-    """A new owner: whatever ran under the old one is interrupted, in doubt, or (if it was being cancelled) over."""
+def recover(draft: Draft, intent: Recover, by: str) -> RuleResult:
+    """Record a new owner. Steps that ran under the old owner become interrupted, uncertain or cancelled."""
     if not is_trusted(draft.world, by) or intent.epoch <= draft.world.team.epoch:
-        return Rejected(code="stale_epoch", why=f"Epoch {intent.epoch} is not newer than {draft.world.team.epoch}.")
+        return Rejection(code="stale_epoch", why=f"Epoch {intent.epoch} is not newer than {draft.world.team.epoch}.")
     last = draft.world.at
     draft.emit(OwnerChanged(at=draft.now, epoch=intent.epoch, owner=intent.owner))
     interrupt_all(draft, "the process ended", last)
@@ -469,35 +487,35 @@ def recover(draft: Draft, intent: Recover, by: str) -> Verdict:
 
 
 def interrupt_all(draft: Draft, why: str, last: int | None) -> None:
-    """Give up every running attempt of the house.
+    """Interrupt every running attempt of the team.
 
-    What was reserved counts as spent, and the time until `last`, when the old owner was last heard of: downtime is not
-    working time. Without `last` nothing is spent, because another team pays for it.
+    Reservations count as spent, as does the time until `last`, the old owner's last event: downtime is not working
+    time. Without `last` nothing is spent, because another team pays.
     """
-    for agent in ordered(draft.world.agents):
+    for agent in sort_rows(draft.world.agents):
         if agent.running is not None:
             step = draft.world.steps[agent.running]
-            spent = NOTHING if last is None else evolve(step.reserved, millis=_worked(step, last))
-            _give_up(draft, step, why, spent)
-            after_end(draft, step)
+            spent = NOTHING if last is None else evolve(step.reserved, millis=_measure_working_time(step, last))
+            _end_without_result(draft, step, why, spent)
+            close_after_step(draft, step)
 
 
-def interrupt(draft: Draft, intent: Interrupt, by: str) -> Verdict:
-    """End the steps of a conversation. Each native call among them gets its one result: that it was not run."""
+def interrupt(draft: Draft, intent: Interrupt, by: str) -> RuleResult:
+    """Cancel the steps of a conversation. Each native call gets its one result: that it was not run."""
     thread = draft.world.threads.get(intent.thread_id)
     if thread is None:
-        return unknown("thread", intent.thread_id, tuple(draft.world.threads))
+        return reject_unknown("thread", intent.thread_id, tuple(draft.world.threads))
     if not is_trusted(draft.world, by):
-        return Rejected(code="not_yours", why=f"{by!r} may not interrupt {thread.agent_id!r}.")
-    _stop(draft, thread.thread_id)
+        return Rejection(code="not_yours", why=f"{by!r} may not interrupt {thread.agent_id!r}.")
+    _stop_thread(draft, thread.thread_id)
     return None
 
 
-def _stop(draft: Draft, name: ThreadId) -> None:
-    """What was asked of others from here is not waited for, and they need not go on with it."""
+def _stop_thread(draft: Draft, name: ThreadId) -> None:
+    """Cancel the thread's steps, its waits, and the calls that it made to other agents."""
     thread = draft.world.threads[name]
-    cancel_steps(draft, [one for one in draft.world.steps_of(thread.agent_id) if one.thread_id == name], "cancelled")
-    for wait in [one for one in ordered(draft.world.waits) if one.thread_id == name]:
-        release(draft, wait.waiting_id, "interrupted")
-        for other in [one for one in ordered(draft.world.threads) if one.call == wait.message_id]:
-            _stop(draft, other.thread_id)
+    cancel_steps(draft, [item for item in draft.world.steps_of(thread.agent_id) if item.thread_id == name], "cancelled")
+    for wait in [item for item in sort_rows(draft.world.waits) if item.thread_id == name]:
+        release_wait(draft, wait.waiting_id, "interrupted")
+        for other in [item for item in sort_rows(draft.world.threads) if item.call == wait.message_id]:
+            _stop_thread(draft, other.thread_id)

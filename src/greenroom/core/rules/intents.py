@@ -1,7 +1,5 @@
-"""Intents: imperative, what someone asks for. MAS's `execute_output` keys are among them.
-
-Who asks is not part of an intent: it is told beside it, so that no reply of a model can claim to be somebody else.
-"""
+"""Intents: requests, named in the imperative. They include MAS's `execute_output` keys. The sender is passed beside an
+intent, so that a model's reply cannot claim another identity."""
 
 from __future__ import annotations
 
@@ -26,19 +24,19 @@ from greenroom.core.base.ids import (
     WaitingId,
 )
 from greenroom.core.base.records import Data, record
-from greenroom.core.state.agent import Ability
-from greenroom.core.state.approval import Answer, Scope
+from greenroom.core.state.agent import Capability
+from greenroom.core.state.approval import ApprovalAnswer, ApprovalScope
 from greenroom.core.state.message import Delivery, MessageKind
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.stage import MemberWord, OnFailure, SubtaskEnd
-from greenroom.core.state.step import Prepared, Terms, Work
+from greenroom.core.state.stage import MemberState, OnFailure, SubtaskEnd
+from greenroom.core.state.step import PreparedEffect, StepTerms, Work
 from greenroom.core.state.task import Driver
-from greenroom.core.state.team import Origin
+from greenroom.core.state.team import ForkOrigin
 
 
 @record
 class CreateTeam:
-    """Begin a team."""
+    """Create a team."""
 
     team_id: TeamId
     name: str
@@ -50,15 +48,15 @@ class CreateTeam:
 
 @record
 class ForkTeam:
-    """Begin as a copy: what ran is interrupted; approvals, timers and reservations are void."""
+    """Start a team as a copy. Running steps are interrupted; approvals, timers and reservations are dropped."""
 
     team_id: TeamId
-    origin: Origin
+    origin: ForkOrigin
 
 
 @record
 class Recover:
-    """Take the team over: interrupt or doubt whatever ran under the old owner."""
+    """Take over a team. Steps that ran under the old owner become interrupted or uncertain."""
 
     epoch: int
     owner: str
@@ -66,16 +64,16 @@ class Recover:
 
 @record
 class Declare:
-    """Say which blueprints and abilities there are, and how long (ms) questions wait; None is for ever."""
+    """Set the blueprints, the skills and tools, and the approval timeout in ms (None: requests never expire)."""
 
     blueprints: tuple[AgentSpec, ...] = ()
-    abilities: tuple[Ability, ...] = ()
+    abilities: tuple[Capability, ...] = ()
     approvals_expire: int | None = None
 
 
 @record
 class PauseTeam:
-    """Start nothing new anywhere; with `now`, interrupt what runs."""
+    """Pause the team: start nothing new. With `now`, interrupt running steps too."""
 
     why: str = "paused by a person"
     now: bool = False
@@ -83,12 +81,12 @@ class PauseTeam:
 
 @record
 class ResumeTeam:
-    """Go on."""
+    """Resume a paused team."""
 
 
 @record
 class AddAgent:
-    """Make an agent (MAS `init_new_agent`), from a spec or from a blueprint's name."""
+    """Add an agent (MAS `init_new_agent`), from a spec or from a blueprint's name."""
 
     agent_id: AgentId
     spec: AgentSpec | None = None
@@ -97,7 +95,7 @@ class AddAgent:
 
 @record
 class ChangeAgent:
-    """Give an agent another spec: another model, other tools. From its next step on it is that one."""
+    """Change an agent's spec: its model, its tools. It takes effect with the agent's next step."""
 
     agent_id: AgentId
     spec: AgentSpec
@@ -105,7 +103,7 @@ class ChangeAgent:
 
 @record
 class RemoveAgent:
-    """Let an agent go."""
+    """Remove an agent from the team."""
 
     agent_id: AgentId
     why: str = "no longer needed"
@@ -121,7 +119,7 @@ class AddParticipants:
 
 @record
 class UpdateWorkingMemory:
-    """Remember a task or stage (MAS `update_working_memory`)."""
+    """Add a task or stage to an agent's working memory (MAS `update_working_memory`)."""
 
     agent_id: AgentId
     task_id: TaskId
@@ -130,7 +128,7 @@ class UpdateWorkingMemory:
 
 @record
 class SubtaskPlan:
-    """A subtask to be: `needs` are names of subtasks of the same stage."""
+    """A planned subtask. `needs` are names of subtasks in the same stage."""
 
     name: str
     duty: str
@@ -141,7 +139,7 @@ class SubtaskPlan:
 
 @record
 class StagePlan:
-    """A stage to be."""
+    """A planned stage."""
 
     intention: str
     subtasks: tuple[SubtaskPlan, ...]
@@ -150,7 +148,7 @@ class StagePlan:
 
 @record
 class AddTask:
-    """Create a task with its group and first stages; with `start`, begin at once. Only people make a `standing` one."""
+    """Create a task with its group and first stages; with `start`, start it. Only people create a `standing` task."""
 
     name: str
     intention: str
@@ -165,14 +163,14 @@ class AddTask:
 
 @record
 class StartTask:
-    """Let a created task's stages run."""
+    """Start a created task, so that its stages run."""
 
     task_id: TaskId
 
 
 @record
 class FinishTask:
-    """End a task; its running effects are ended first."""
+    """End a task as finished or failed. Its running effects are stopped first."""
 
     task_id: TaskId
     state: Literal["finished", "failed"] = "finished"
@@ -182,7 +180,7 @@ class FinishTask:
 
 @record
 class PauseTask:
-    """Start nothing new in this task; with `now`, interrupt what runs."""
+    """Pause a task: start nothing new in it. With `now`, interrupt running steps too."""
 
     task_id: TaskId
     why: str = "paused by a person"
@@ -191,14 +189,14 @@ class PauseTask:
 
 @record
 class ResumeTask:
-    """Let the task go on."""
+    """Resume a paused task."""
 
     task_id: TaskId
 
 
 @record
 class CancelTask:
-    """End a task as cancelled: queued steps at once, running ones as soon as they are dead."""
+    """Cancel a task: queued steps end immediately, running ones when they have stopped."""
 
     task_id: TaskId
     why: str = "cancelled by a person"
@@ -214,7 +212,7 @@ class AddStages:
 
 @record
 class StartStage:
-    """Make this the task's active stage."""
+    """Make a stage the task's active stage."""
 
     stage_id: StageId
 
@@ -230,14 +228,14 @@ class FinishStage:
 
 @record
 class ReportStage:
-    """Tell the manager that a stage has nothing left to do."""
+    """Notify the manager that a stage has no work left."""
 
     stage_id: StageId
 
 
 @record
 class AssignSubtask:
-    """Let its agent begin with a subtask."""
+    """Let a subtask's agent begin."""
 
     subtask_id: SubtaskId
     stage_id: StageId
@@ -245,7 +243,7 @@ class AssignSubtask:
 
 @record
 class FinishSubtask:
-    """Say how a subtask ended, with evidence."""
+    """End a subtask, with a summary and evidence."""
 
     subtask_id: SubtaskId
     stage_id: StageId
@@ -256,16 +254,16 @@ class FinishSubtask:
 
 @record
 class UpdateStageAgentState:
-    """MAS `update_stage_agent_state`: how the agent stands in the stage."""
+    """Set an agent's state in a stage (MAS `update_stage_agent_state`)."""
 
     stage_id: StageId
     agent_id: AgentId
-    state: MemberWord
+    state: MemberState
 
 
 @record
 class UpdateStageAgentCompletion:
-    """MAS `update_stage_agent_completion`: what the agent says of its part."""
+    """Report how an agent's part of a stage went (MAS `update_stage_agent_completion`)."""
 
     stage_id: StageId
     agent_id: AgentId
@@ -274,11 +272,11 @@ class UpdateStageAgentCompletion:
 
 @record
 class SendMessage:
-    """Send a message. `waiting` locks the sender until every receiver answered.
+    """Send a message. With `waiting`, the sender waits until every receiver has answered.
 
-    `call_id` is the native call of the sender's own whose result the answer is. With a `group` it is said to all who
-    take part there; `receiver` are then the models that are to hear it too. `answers` is the letter that a person
-    answers with it; left out, it is the only one that they owe the receiver an answer to.
+    `call_id` is the sender's native call whose result is the answer. With a `group`, all participants get the message,
+    and `receiver` names the models that read it too. `answers` is the message that a person answers; if it is omitted,
+    the only message to which they owe the receiver an answer.
     """
 
     task_id: TaskId
@@ -302,7 +300,7 @@ class SendMessage:
 
 @record
 class FormGroup:
-    """Let people of a task talk together; formed again, with others."""
+    """Form a group of a task's people, or change its participants."""
 
     group_id: GroupId
     task_id: TaskId
@@ -311,7 +309,7 @@ class FormGroup:
 
 @record
 class PostNote:
-    """MAS `send_shared_message`: a short note on the task's board."""
+    """Post a short note on the task board (MAS `send_shared_message`)."""
 
     task_id: TaskId
     content: str
@@ -320,7 +318,7 @@ class PostNote:
 
 @record
 class SetValue:
-    """Put a value on the task's board."""
+    """Set a value on the task board."""
 
     task_id: TaskId
     key: str
@@ -344,7 +342,7 @@ Query = Literal[
 
 @record
 class AskInfo:
-    """MAS `ask_info`: one of eleven queries; the answer comes as a message that unlocks the asker."""
+    """Ask one of eleven queries (MAS `ask_info`). The answer is a message that ends the agent's wait."""
 
     query: Query
     task_id: TaskId
@@ -353,7 +351,7 @@ class AskInfo:
 
 @record
 class NeedToolDecision:
-    """MAS `need_tool_decision`: a long-tail tool wants its result judged next."""
+    """Have the agent judge the result of a long-tail tool next (MAS `need_tool_decision`)."""
 
     agent_id: AgentId
     task_id: TaskId
@@ -363,18 +361,18 @@ class NeedToolDecision:
 
 @record
 class AnswerApproval:
-    """Say yes or no to a step. A yes for the *run* or for *always* is one to a rule: `grant`, else the proposed one."""
+    """Approve or deny a step. With scope *run* or *always*, approval grants a rule: `grant`, or the proposed one."""
 
     approval_id: ApprovalId
-    answer: Answer
-    scope: Scope = "once"
+    answer: ApprovalAnswer
+    scope: ApprovalScope = "once"
     reason: str = ""
     grant: str = ""
 
 
 @record
 class SetTimer:
-    """Be woken at `due` with `text`."""
+    """Wake an agent at `due` with `text`."""
 
     agent_id: AgentId
     task_id: TaskId
@@ -385,22 +383,22 @@ class SetTimer:
 
 @record
 class CancelTimer:
-    """Not be woken after all."""
+    """Cancel a timer that would wake an agent."""
 
     timer_id: TimerId
 
 
 @record
 class FireTimer:
-    """Its time has come."""
+    """Handle a timer that is due."""
 
     timer_id: TimerId
 
 
 @record
 class QueueSteps:
-    """Add steps in order (MAS `add_step`), or before the next one (`add_next_step`). `origins` are labels of where
-    their words come from, where that is not only who asks."""
+    """Add steps at the end of an agent's queue (MAS `add_step`), or before its next step (`add_next_step`). `origins`
+    labels the sources of their text, beyond what the sender has read."""
 
     agent_id: AgentId
     works: tuple[Work, ...]
@@ -413,9 +411,9 @@ class QueueSteps:
 
 @record
 class RecordStep:
-    """Write down what a person has done already: people act first, and it is a step afterwards.
+    """Record what a person has done. People act first; the step follows.
 
-    What they say, report, end or decide in it is done first, here: then there is never the one without the other.
+    The message, report, end or decision that belongs to it is applied first, in the same commit.
     """
 
     agent_id: AgentId
@@ -433,7 +431,7 @@ class RecordStep:
 
 @record
 class ModifyStep:
-    """Change a step that has not begun; an `instruction_content` makes a pending one runnable."""
+    """Change a step that has not started. An `instruction_content` makes a pending step runnable."""
 
     step_id: StepId
     work: Work
@@ -441,42 +439,42 @@ class ModifyStep:
 
 @record
 class RemoveStep:
-    """Take a step that has not begun out of the queue."""
+    """Remove a step that has not started from the queue."""
 
     step_id: StepId
 
 
 @record
 class Interrupt:
-    """End whatever goes on in a conversation: somebody wants to say something else. It stays open."""
+    """Cancel everything that runs in a conversation, so that a person can send something else. It stays open."""
 
     thread_id: ThreadId
 
 
 @record
 class StartStep:
-    """Begin the next attempt, under these terms. They are for this work: if the step is to do another one, it is no."""
+    """Start the next attempt under these terms. It is rejected if the step's work has changed since."""
 
     step_id: StepId
-    terms: Terms
+    terms: StepTerms
     work: Work
 
 
 @record
 class PrepareEffect:
-    """Say what the attempt is about to do outside."""
+    """Record the external effects that the attempt is about to make."""
 
     step_id: StepId
     attempt: int
-    prepared: tuple[Prepared, ...]
+    prepared: tuple[PreparedEffect, ...]
 
 
 @record
 class ReleaseStep:
-    """The attempt ended without a result and its effect is dead. Unless told, what was reserved counts as spent.
+    """End an attempt that stopped without a result. Without `spent`, its reservation counts as spent.
 
-    With `pause` its task pauses, because nothing will get better until somebody does something. Without `ran` its
-    effect never began, so it is in no doubt.
+    With `pause` its task pauses, because a person has to act first. Without `ran` the effect never began, so it is not
+    uncertain.
     """
 
     step_id: StepId
@@ -489,7 +487,7 @@ class ReleaseStep:
 
 @record
 class SetLimits:
-    """Give a budget limits."""
+    """Set the limits of a budget."""
 
     budget_id: BudgetId
     limits: Limits
@@ -497,9 +495,9 @@ class SetLimits:
 
 @record
 class MoveWindow:
-    """Begin the thread's window with what ended at this version (`Step.ended_in`) or later; `size` is what that has.
+    """Move the start of a thread's window to a version (`Step.ended_in`). `size` is what the window still holds.
 
-    Without a version it begins with the last step that ended: for a step that asks this, with itself.
+    Without a version it begins with the last ended step; for a step that asks for this, with itself.
     """
 
     thread_id: ThreadId
@@ -509,7 +507,7 @@ class MoveWindow:
 
 @record
 class SetWorkspace:
-    """Say where a thread's files are."""
+    """Set a thread's workspace."""
 
     thread_id: ThreadId
     workspace: Data
@@ -517,9 +515,9 @@ class SetWorkspace:
 
 @record
 class SaveMemory:
-    """Remember this in the team's short-term memory: as something new, or in the place of `memory_id`.
+    """Save a memory in the team's short-term memory: a new one, or new content for `memory_id`.
 
-    The memories that it is `merged_from` are then no longer there by themselves.
+    The memories in `merged_from` are removed.
     """
 
     content: str
@@ -530,9 +528,9 @@ class SaveMemory:
 
 @record
 class Remember:
-    """MAS's persistent memory: keep this for good, below what was kept before. It is the asking agent's own.
+    """Append text to the sending agent's permanent memory (MAS's persistent memory).
 
-    Headings are of the third level or lower, so that it can stand in a prompt.
+    Headings are of the third level or lower, so that the text fits into a prompt.
     """
 
     content: str
@@ -540,16 +538,16 @@ class Remember:
 
 @record
 class ClearMemory:
-    """Remember these no longer."""
+    """Remove memories from the team's short-term memory."""
 
     memory_ids: tuple[MemoryId, ...]
 
 
 @record
 class WriteArtifact:
-    """Write a version of an artifact. `based_on` is the version that it was made from: 0 for a new artifact.
+    """Write a version of an artifact. `based_on` is the version that it was made from; 0 for a new artifact.
 
-    `blob` is its content, which the step that asks has kept.
+    `blob` is the digest of its content, which the sending step has stored.
     """
 
     task_id: TaskId
@@ -571,14 +569,14 @@ SettingIntent = SetLimits | SetTimer | CancelTimer | MoveWindow | SetWorkspace
 KnowledgeIntent = SaveMemory | Remember | ClearMemory | WriteArtifact
 
 Consequence = AgentIntent | TaskIntent | StageIntent | StepIntent | MessageIntent | SettingIntent | KnowledgeIntent
-"""What a finished step may ask for."""
+"""The intents that a finished step may carry."""
 
 
 @record
 class FinishStep:
-    """Record an attempt's result; each intent it carries is decided on its own.
+    """Record an attempt's result. Each intent it carries is decided separately.
 
-    *cancelled* is one that somebody has cancelled and of which something is left.
+    The outcome *cancelled* is for a cancelled attempt that leaves a partial result.
     """
 
     step_id: StepId
@@ -594,7 +592,9 @@ class FinishStep:
 
 TeamIntent = CreateTeam | ForkTeam | Recover | Declare | PauseTeam | ResumeTeam
 AttemptIntent = StartStep | PrepareEffect | FinishStep | ReleaseStep
-DoorIntent = ChangeAgent | ReportStage | AssignSubtask | Interrupt | FormGroup | RecordStep | AnswerApproval | FireTimer
+ClientIntent = (
+    ChangeAgent | ReportStage | AssignSubtask | Interrupt | FormGroup | RecordStep | AnswerApproval | FireTimer
+)
 
-Intent = Consequence | TeamIntent | AttemptIntent | DoorIntent
-INTENT_TYPES: Final[dict[str, type[Intent]]] = {one.__name__: one for one in get_args(Intent)}
+Intent = Consequence | TeamIntent | AttemptIntent | ClientIntent
+INTENT_TYPES: Final[dict[str, type[Intent]]] = {intent_type.__name__: intent_type for intent_type in get_args(Intent)}

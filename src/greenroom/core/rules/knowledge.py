@@ -1,13 +1,13 @@
-"""Rules for what a team knows: the task board, the threads' windows and workspaces, artifacts, memories."""
+"""Rules for what a team knows: the task board, windows and workspaces of threads, artifacts, memories."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from greenroom.core.base.errors import Rejected
+from greenroom.core.base.errors import Rejection
 from greenroom.core.base.ids import AgentId, MemoryId, TaskId, memory_id, note_id
 from greenroom.core.base.records import evolve
-from greenroom.core.rules.draft import Draft, Verdict, is_trusted, unknown
+from greenroom.core.rules.draft import Draft, RuleResult, is_trusted, reject_unknown
 from greenroom.core.rules.intents import (
     ClearMemory,
     MoveWindow,
@@ -20,32 +20,32 @@ from greenroom.core.rules.intents import (
 from greenroom.core.state.knowledge import (
     Artifact,
     ArtifactWritten,
+    BoardValue,
     MemoriesCleared,
     Memory,
     MemorySaved,
     Note,
     NotePosted,
-    Value,
     ValueSet,
 )
-from greenroom.core.state.origin import merged
+from greenroom.core.state.origin import merge_labels
+from greenroom.core.state.team_state import TeamState, artifact_key, value_key
 from greenroom.core.state.thread import Thread, WindowMoved, WorkspaceSet
-from greenroom.core.state.world import World, artifact_key, value_key
 
 
-def may_write(world: World, task_id: TaskId, by: str) -> Verdict:
-    """Only a task's group writes on its board."""
+def check_may_write(world: TeamState, task_id: TaskId, by: str) -> RuleResult:
+    """Reject a sender outside the task's group."""
     task = world.tasks.get(task_id)
     if task is None:
-        return unknown("task", task_id, tuple(world.tasks))
+        return reject_unknown("task", task_id, tuple(world.tasks))
     if by not in task.group and not is_trusted(world, by):
-        return Rejected(code="not_in_group", why=f"{by!r} is not in the group of task {task_id!r}.")
+        return Rejection(code="not_in_group", why=f"{by!r} is not in the group of task {task_id!r}.")
     return None
 
 
-def post_note(draft: Draft, intent: PostNote, by: str) -> Verdict:
-    """A note on the board, readable by the whole group when it wants to."""
-    refused = may_write(draft.world, intent.task_id, by)
+def post_note(draft: Draft, intent: PostNote, by: str) -> RuleResult:
+    """Post a note that the whole group can read on request."""
+    refused = check_may_write(draft.world, intent.task_id, by)
     if refused is not None:
         return refused
     agent = draft.world.agents.get(AgentId(by))
@@ -62,13 +62,13 @@ def post_note(draft: Draft, intent: PostNote, by: str) -> Verdict:
     return None
 
 
-def set_value(draft: Draft, intent: SetValue, by: str) -> Verdict:
-    """A value on the board; the newest one counts."""
-    refused = may_write(draft.world, intent.task_id, by)
+def set_value(draft: Draft, intent: SetValue, by: str) -> RuleResult:
+    """Set a board value. The newest one counts."""
+    refused = check_may_write(draft.world, intent.task_id, by)
     if refused is not None:
         return refused
     old = draft.world.values.get(value_key(intent.task_id, intent.key))
-    value = Value(
+    value = BoardValue(
         task_id=intent.task_id,
         key=intent.key,
         content=intent.content,
@@ -79,60 +79,60 @@ def set_value(draft: Draft, intent: SetValue, by: str) -> Verdict:
     return None
 
 
-def _own_thread(draft: Draft, intent: MoveWindow | SetWorkspace, by: str) -> Thread | Rejected:
+def _find_own_thread(draft: Draft, intent: MoveWindow | SetWorkspace, by: str) -> Thread | Rejection:
     thread = draft.world.threads.get(intent.thread_id)
     if thread is None:
-        return unknown("thread", intent.thread_id)
+        return reject_unknown("thread", intent.thread_id)
     if by != thread.agent_id and not is_trusted(draft.world, by):
-        return Rejected(code="not_yours", why=f"Thread {intent.thread_id!r} belongs to {thread.agent_id!r}.")
+        return Rejection(code="not_yours", why=f"Thread {intent.thread_id!r} belongs to {thread.agent_id!r}.")
     return thread
 
 
-def move_window(draft: Draft, intent: MoveWindow, by: str) -> Verdict:
-    """A window's start only moves forward."""
-    thread = _own_thread(draft, intent, by)
-    if isinstance(thread, Rejected):
+def move_window(draft: Draft, intent: MoveWindow, by: str) -> RuleResult:
+    """Move the start of a window. It only moves forward."""
+    thread = _find_own_thread(draft, intent, by)
+    if isinstance(thread, Rejection):
         return thread
     begin = thread.last if intent.window_from is None else intent.window_from
     if begin < thread.window_from:
-        return Rejected(code="window_backwards", why=f"The window begins at version {thread.window_from} already.")
+        return Rejection(code="window_backwards", why=f"The window begins at version {thread.window_from} already.")
     if not 0 <= intent.size <= thread.size:
-        return Rejected(code="bad_size", why=f"The window has {thread.size} characters and cannot keep {intent.size}.")
+        return Rejection(code="bad_size", why=f"The window has {thread.size} characters and cannot keep {intent.size}.")
     moved = WindowMoved(at=draft.now, thread_id=thread.thread_id, window_from=begin, size=intent.size)
     draft.emit(moved)
     return None
 
 
-def set_workspace(draft: Draft, intent: SetWorkspace, by: str) -> Verdict:
-    """Where the thread's files are."""
-    thread = _own_thread(draft, intent, by)
-    if isinstance(thread, Rejected):
+def set_workspace(draft: Draft, intent: SetWorkspace, by: str) -> RuleResult:
+    """Set a thread's workspace."""
+    thread = _find_own_thread(draft, intent, by)
+    if isinstance(thread, Rejection):
         return thread
     draft.emit(WorkspaceSet(at=draft.now, thread_id=thread.thread_id, workspace=intent.workspace))
     return None
 
 
-LARGEST: Final = 1_048_576
-"""Bytes of an artifact."""
+MAX_ARTIFACT_BYTES: Final = 1_048_576
+"""Maximum bytes of an artifact."""
 
-MOST_ARTIFACTS: Final = 200
-"""Artifacts of a task."""
+MAX_ARTIFACTS_PER_TASK: Final = 200
+"""Maximum artifacts of a task."""
 
-VERSIONS: Final = 1_000
-"""Versions of an artifact. Whoever has written it so often does not get anywhere."""
+MAX_ARTIFACT_VERSIONS: Final = 1_000
+"""Maximum versions of an artifact. An agent that writes more often makes no progress."""
 
-LONGEST_ID: Final = 120
-"""Characters of its id, its title and its media type."""
+MAX_ARTIFACT_NAME_CHARS: Final = 120
+"""Maximum characters of an artifact's id, title and media type."""
 
 
-def write_artifact(draft: Draft, intent: WriteArtifact, by: str) -> Verdict:
-    """One more version of an artifact, or its first."""
-    refused = refusal(draft.world, intent, by)
+def write_artifact(draft: Draft, intent: WriteArtifact, by: str) -> RuleResult:
+    """Write the first or next version of an artifact."""
+    refused = check_artifact(draft.world, intent, by)
     if refused is not None:
         return refused
     if draft.cause is None or intent.blob not in draft.cause.blobs:
         why = f"The content of {intent.artifact_id!r} is not kept: only a step that has kept it can write it."
-        return Rejected(code="content_not_kept", why=why)
+        return Rejection(code="content_not_kept", why=why)
     old = draft.world.artifacts.get(artifact_key(intent.task_id, intent.artifact_id))
     artifact = Artifact(
         task_id=intent.task_id,
@@ -145,88 +145,98 @@ def write_artifact(draft: Draft, intent: WriteArtifact, by: str) -> Verdict:
         by=by,
         at=draft.now,
         version=intent.based_on + 1,
-        origins=merged(old.origins if old is not None else (), draft.read),
+        origins=merge_labels(old.origins if old is not None else (), draft.read),
     )
     draft.emit(ArtifactWritten(at=draft.now, artifact=artifact))
     return None
 
 
-def refusal(world: World, intent: WriteArtifact, by: str) -> Verdict:
-    """Why it cannot be written in this world. A tool asks beforehand, so that its agent hears of it at once."""
-    refused = may_write(world, intent.task_id, by) or _artifact_misfit(intent)
+def check_artifact(world: TeamState, intent: WriteArtifact, by: str) -> RuleResult:
+    """Return why the artifact cannot be written, or None. Tools call it first, so that the agent learns of it early."""
+    refused = check_may_write(world, intent.task_id, by) or _check_artifact_fields(intent)
     if refused is not None:
         return refused
     old = world.artifacts.get(artifact_key(intent.task_id, intent.artifact_id))
     if old is None:
-        return _first(world, intent)
+        return _check_first_version(world, intent)
     if intent.based_on != old.version:
-        return _not_so(intent, old)
-    if old.version >= VERSIONS:
-        why = f"The artifact {old.artifact_id!r} was written {VERSIONS:,} times, which is all that is allowed."
-        return Rejected(code="too_many_versions", why=why, hint="Begin another one if there is still a need.")
+        return _reject_wrong_version(intent, old)
+    if old.version >= MAX_ARTIFACT_VERSIONS:
+        why = (
+            f"The artifact {old.artifact_id!r} was written {MAX_ARTIFACT_VERSIONS:,} times, which is all "
+            "that is allowed."
+        )
+        return Rejection(code="too_many_versions", why=why, hint="Begin another one if there is still a need.")
     return None
 
 
-def _first(world: World, intent: WriteArtifact) -> Verdict:
-    here = world.inventory(intent.task_id)
+def _check_first_version(world: TeamState, intent: WriteArtifact) -> RuleResult:
+    artifacts = world.list_artifacts(intent.task_id)
     if intent.based_on:
-        known = ", ".join(one.artifact_id for one in here[:12]) or "none"
+        known = ", ".join(artifact.artifact_id for artifact in artifacts[:12]) or "none"
         why = f"There is no artifact {intent.artifact_id!r} in this task."
-        return Rejected(code="unknown_artifact", why=why, hint=f"There are: {known}. create_artifact makes one.")
-    if len(here) >= MOST_ARTIFACTS:
-        why = f"This task has {MOST_ARTIFACTS} artifacts, which is all that is allowed."
-        return Rejected(code="too_many_artifacts", why=why, hint="Write into one of them.")
+        return Rejection(code="unknown_artifact", why=why, hint=f"There are: {known}. create_artifact makes one.")
+    if len(artifacts) >= MAX_ARTIFACTS_PER_TASK:
+        why = f"This task has {MAX_ARTIFACTS_PER_TASK} artifacts, which is all that is allowed."
+        return Rejection(code="too_many_artifacts", why=why, hint="Write into one of them.")
     return None
 
 
-def _not_so(intent: WriteArtifact, old: Artifact) -> Rejected:
-    """It was not made from what is there."""
+def _reject_wrong_version(intent: WriteArtifact, old: Artifact) -> Rejection:
+    """Reject a version that is not based on the current one."""
     there = f"version {old.version} by {old.by}"
     if not intent.based_on:
         why = f"There is an artifact {old.artifact_id!r} already ({there})."
-        return Rejected(code="artifact_exists", why=why, hint="Change it with update_artifact, or take another id.")
+        return Rejection(code="artifact_exists", why=why, hint="Change it with update_artifact, or take another id.")
     why = f"The artifact {old.artifact_id!r} is at {there}; this was made from version {intent.based_on}."
     hint = "Nothing was written. Read it with read_artifact, then change what is there now."
-    return Rejected(code="artifact_changed", why=why, hint=hint)
+    return Rejection(code="artifact_changed", why=why, hint=hint)
 
 
-def _artifact_misfit(intent: WriteArtifact) -> Verdict:
+def _check_artifact_fields(intent: WriteArtifact) -> RuleResult:
     for name, text in (("id", intent.artifact_id), ("title", intent.title), ("media type", intent.media_type)):
-        if not text.strip() or text != text.strip() or len(text) > LONGEST_ID or not text.isprintable():
+        if not text.strip() or text != text.strip() or len(text) > MAX_ARTIFACT_NAME_CHARS or not text.isprintable():
             why = (
-                f"The {name} of an artifact is one line of {LONGEST_ID} characters at most, not {text[:LONGEST_ID]!r}."
+                f"The {name} of an artifact is one line of {MAX_ARTIFACT_NAME_CHARS} characters at most, "
+                f"not {text[:MAX_ARTIFACT_NAME_CHARS]!r}."
             )
-            return Rejected(code="bad_artifact", why=why, hint="Take something like 'task_plan' or 'main.py'.")
+            return Rejection(code="bad_artifact", why=why, hint="Take something like 'task_plan' or 'main.py'.")
     if ".." in intent.artifact_id.split("/") or intent.artifact_id.startswith("/") or "\\" in intent.artifact_id:
-        why = f"An artifact is no file and has no path: {intent.artifact_id!r} cannot be its id."
-        return Rejected(code="bad_artifact", why=why, hint="Take something like 'task_plan' or 'main.py'.")
-    if intent.size > LARGEST:
-        why = f"The artifact {intent.artifact_id!r} would have {intent.size:,} bytes; {LARGEST:,} are allowed."
-        return Rejected(code="artifact_too_large", why=why, hint="Cut it, or make several of it.")
+        why = f"An artifact is not a file and has no path: {intent.artifact_id!r} cannot be its id."
+        return Rejection(code="bad_artifact", why=why, hint="Take something like 'task_plan' or 'main.py'.")
+    if intent.size > MAX_ARTIFACT_BYTES:
+        why = (
+            f"The artifact {intent.artifact_id!r} would have {intent.size:,} bytes; {MAX_ARTIFACT_BYTES:,} are allowed."
+        )
+        return Rejection(code="artifact_too_large", why=why, hint="Cut it, or make several of it.")
     return None
 
 
-MOST_MEMORIES: Final = 1_000
-"""Memories that a team has at once."""
+MAX_MEMORIES: Final = 1_000
+"""Maximum memories of a team."""
 
-LONGEST_MEMORY: Final = 20_000
-"""Characters of one memory."""
+MAX_MEMORY_CHARS: Final = 20_000
+"""Maximum characters of a memory."""
 
-TAGS: Final = 20
-TAG: Final = 60
-"""Tags of a memory, and characters of a tag."""
+MAX_TAGS: Final = 20
+MAX_TAG_CHARS: Final = 60
+"""Maximum tags of a memory, and maximum characters of a tag."""
 
 
-def save_memory(draft: Draft, intent: SaveMemory, by: str) -> Verdict:
-    """A new memory, or another content for an old one; those it is merged from go."""
-    refused = _may_remember(draft.world, by) or _memory_misfit(intent) or _missing(draft.world, intent)
+def save_memory(draft: Draft, intent: SaveMemory, by: str) -> RuleResult:
+    """Save a new memory or change one. The memories that it merges are removed."""
+    refused = (
+        _check_may_remember(draft.world, by)
+        or _check_memory_fields(intent)
+        or _check_memories_exist(draft.world, intent)
+    )
     if refused is not None:
         return refused
     old = draft.world.memories[intent.memory_id] if intent.memory_id is not None else None
     replaced = tuple(name for name in dict.fromkeys(intent.merged_from) if name != intent.memory_id)
-    if old is None and len(draft.world.memories) - len(replaced) >= MOST_MEMORIES:
-        why = f"The short-term memory is full: it holds {MOST_MEMORIES:,} memories."
-        return Rejected(code="memory_full", why=why, hint="Clear or merge some first.")
+    if old is None and len(draft.world.memories) - len(replaced) >= MAX_MEMORIES:
+        why = f"The short-term memory is full: it holds {MAX_MEMORIES:,} memories."
+        return Rejection(code="memory_full", why=why, hint="Clear or merge some first.")
     if old is not None:
         memory = evolve(old, content=intent.content, tags=intent.tags, updated_at=draft.now)
     else:
@@ -240,53 +250,52 @@ def save_memory(draft: Draft, intent: SaveMemory, by: str) -> Verdict:
         )
     origins = memory.origins
     for name in replaced:
-        origins = merged(origins, draft.world.memories[name].origins)
+        origins = merge_labels(origins, draft.world.memories[name].origins)
     memory = evolve(
         memory,
         merged_from=tuple(dict.fromkeys((*memory.merged_from, *replaced))),
-        origins=merged(origins, draft.read),
+        origins=merge_labels(origins, draft.read),
     )
     draft.emit(MemorySaved(at=draft.now, memory=memory))
     return None
 
 
-def clear_memory(draft: Draft, intent: ClearMemory, by: str) -> Verdict:
-    """These go. One that somebody else has cleared meanwhile is gone as it should be; but one at least was there."""
-    refused = _may_remember(draft.world, by)
+def clear_memory(draft: Draft, intent: ClearMemory, by: str) -> RuleResult:
+    """Remove memories. Ids that are already gone are ignored, but at least one must exist."""
+    refused = _check_may_remember(draft.world, by)
     if refused is not None:
         return refused
-    there = tuple(one for one in dict.fromkeys(intent.memory_ids) if one in draft.world.memories)
-    if not there:
-        return _unknown(intent.memory_ids)
-    draft.emit(MemoriesCleared(at=draft.now, memory_ids=there))
+    present = tuple(name for name in dict.fromkeys(intent.memory_ids) if name in draft.world.memories)
+    if not present:
+        return _reject_unknown_memory(intent.memory_ids)
+    draft.emit(MemoriesCleared(at=draft.now, memory_ids=present))
     return None
 
 
-def _may_remember(world: World, by: str) -> Verdict:
+def _check_may_remember(world: TeamState, by: str) -> RuleResult:
     if AgentId(by) in world.agents or is_trusted(world, by):
         return None
-    return Rejected(code="not_in_team", why=f"{by!r} is not in this team, whose memory it is.")
+    return Rejection(code="not_in_team", why=f"{by!r} is not in this team, whose memory it is.")
 
 
-def _memory_misfit(intent: SaveMemory) -> Verdict:
-    """What does not fit into a memory."""
+def _check_memory_fields(intent: SaveMemory) -> RuleResult:
     if not intent.content.strip():
-        return Rejected(code="empty_memory", why="A memory without content is none.", hint="Say what to remember.")
-    if len(intent.content) > LONGEST_MEMORY:
-        why = f"The memory has {len(intent.content):,} characters; {LONGEST_MEMORY:,} are allowed."
-        return Rejected(code="memory_too_long", why=why, hint="Save what matters of it, or make an artifact of it.")
-    if len(intent.tags) > TAGS or not all(one.strip() and len(one) <= TAG for one in intent.tags):
-        why = f"A memory has {TAGS} tags at most, none of them blank or longer than {TAG} characters."
-        return Rejected(code="bad_tags", why=why, hint="Use a few short words that others would look for.")
+        return Rejection(code="empty_memory", why="A memory without content is none.", hint="Say what to remember.")
+    if len(intent.content) > MAX_MEMORY_CHARS:
+        why = f"The memory has {len(intent.content):,} characters; {MAX_MEMORY_CHARS:,} are allowed."
+        return Rejection(code="memory_too_long", why=why, hint="Save what matters of it, or make an artifact of it.")
+    if len(intent.tags) > MAX_TAGS or not all(tag.strip() and len(tag) <= MAX_TAG_CHARS for tag in intent.tags):
+        why = f"A memory has {MAX_TAGS} tags at most, none of them blank or longer than {MAX_TAG_CHARS} characters."
+        return Rejection(code="bad_tags", why=why, hint="Use a few short words that others would look for.")
     return None
 
 
-def _missing(world: World, intent: SaveMemory) -> Verdict:
+def _check_memories_exist(world: TeamState, intent: SaveMemory) -> RuleResult:
     named = (*((intent.memory_id,) if intent.memory_id is not None else ()), *intent.merged_from)
-    gone = tuple(one for one in named if one not in world.memories)
-    return _unknown(gone) if gone else None
+    gone = tuple(name for name in named if name not in world.memories)
+    return _reject_unknown_memory(gone) if gone else None
 
 
-def _unknown(names: tuple[MemoryId, ...]) -> Rejected:
+def _reject_unknown_memory(names: tuple[MemoryId, ...]) -> Rejection:
     why = f"There is no memory {', '.join(map(repr, names[:5])) or 'to clear'} in the short-term memory."
-    return Rejected(code="unknown_memory", why=why, hint="retrieve_memory shows the ids of those that there are.")
+    return Rejection(code="unknown_memory", why=why, hint="retrieve_memory shows the ids of those that there are.")

@@ -1,4 +1,4 @@
-"""Limits: how they are given; at one it is said, and what would go on spending pauses until a person decides."""
+"""Limits: setting them, and pausing at them until a person decides."""
 
 from __future__ import annotations
 
@@ -6,33 +6,35 @@ from collections.abc import Iterable
 from typing import Final
 
 from greenroom.core.base.amounts import Amounts, Limits
-from greenroom.core.base.errors import Rejected
+from greenroom.core.base.errors import Rejection
 from greenroom.core.base.ids import TEAM_BUDGET, BudgetId, StepId, TaskId
 from greenroom.core.base.records import evolve
-from greenroom.core.rules.draft import Draft, Verdict
+from greenroom.core.rules.draft import Draft, RuleResult
 from greenroom.core.state.budget import Budget, LimitReached, LimitsSet
-from greenroom.core.state.step import Step, Terms
+from greenroom.core.state.step import Step, StepTerms
 from greenroom.core.state.task import TaskPaused
 from greenroom.core.state.team import TeamPaused
-from greenroom.core.state.world import World
+from greenroom.core.state.team_state import TeamState
 
-WORKING_TIME: Final = 600_000
-"""Milliseconds a step gets where working time has a limit and its terms do not say how long it needs: ten minutes."""
+DEFAULT_WORKING_TIME_MS: Final = 600_000
+"""Working time in ms of a step whose terms name none, if working time is limited: ten minutes."""
 
-LEAST_TIME: Final = 60_000
-"""Milliseconds. Whoever could have less only because others have reserved the rest waits until they settle."""
+MIN_WORKING_TIME_MS: Final = 60_000
+"""Minimum working time in ms. A step that would get less because of reservations waits until they settle."""
 
 
-def give(draft: Draft, budget: BudgetId, limits: Limits) -> Verdict:
-    """Give a budget its limits. Less than nothing is no limit."""
-    if not limits.sensible:
-        return Rejected(code="bad_limits", why=f"A limit of {budget} is below zero.", hint="Use zero or more, or none.")
+def set_budget_limits(draft: Draft, budget: BudgetId, limits: Limits) -> RuleResult:
+    """Set a budget's limits. Reject negative ones."""
+    if not limits.is_valid:
+        return Rejection(
+            code="bad_limits", why=f"A limit of {budget} is below zero.", hint="Use zero or more, or none."
+        )
     draft.emit(LimitsSet(at=draft.now, budget_id=budget, limits=limits))
     return None
 
 
-def stop_at(draft: Draft, budget: BudgetId, limit: str, *, task: TaskId, step: StepId) -> None:
-    """A step wants more than this budget leaves: the task pauses, or the team when the budget is the team's."""
+def pause_at_limit(draft: Draft, budget: BudgetId, limit: str, *, task: TaskId, step: StepId) -> None:
+    """Pause the task whose step needs more than the budget leaves, or the team if it is the team's budget."""
     draft.emit(LimitReached(at=draft.now, budget_id=budget, limit=limit, step_id=step))
     why = f"limit: {budget} {limit}"
     if budget == TEAM_BUDGET:
@@ -41,19 +43,19 @@ def stop_at(draft: Draft, budget: BudgetId, limit: str, *, task: TaskId, step: S
         draft.emit(TaskPaused(at=draft.now, task_id=task, why=why))
 
 
-def needed(terms: Terms, time: int | None) -> Amounts:
-    """What a start reserves: what its terms say, one step, and working time where that has a limit."""
+def compute_reservation(terms: StepTerms, time: int | None) -> Amounts:
+    """Return what a start reserves: its terms, one step, and working time if limited."""
     needs = terms.needs
     if time is None:
         return evolve(needs, steps=needs.steps + 1)
     return evolve(needs, steps=needs.steps + 1, millis=time)
 
 
-def working_time(budgets: Iterable[Budget], terms: Terms) -> int | None:
-    """How long an attempt may work under these budgets; None when none of them limits that.
+def compute_working_time(budgets: Iterable[Budget], terms: StepTerms) -> int | None:
+    """Return how long an attempt may work under these budgets; None if they do not limit it.
 
-    What its terms say, else ten minutes, but never more than is left. Where that is nothing or only a crumb, the answer
-    is what it would need at least: then `room` says that it does not fit, now or ever.
+    It is what the terms say, else ten minutes, but never more than is left. If too little is left, it is the minimum
+    that the step would need; `check_room` then says that it does not fit.
     """
     left = free = None
     for budget in budgets:
@@ -64,12 +66,12 @@ def working_time(budgets: Iterable[Budget], terms: Terms) -> int | None:
             free = rest - budget.reserved.millis if free is None else min(free, rest - budget.reserved.millis)
     if left is None or free is None:
         return None
-    wanted = terms.needs.millis or WORKING_TIME
-    return max(min(wanted, free), min(wanted, left, LEAST_TIME), 1)
+    wanted = terms.needs.millis or DEFAULT_WORKING_TIME_MS
+    return max(min(wanted, free), min(wanted, left, MIN_WORKING_TIME_MS), 1)
 
 
-def time_limit(world: World, step: Step) -> BudgetId | None:
-    """Which budget of the step limits working time most closely, if any does."""
+def find_time_budget(world: TeamState, step: Step) -> BudgetId | None:
+    """Return the budget with the least working time left, or None."""
     names = world.budgets_of(step.task_id, step.agent_id)
     rest = {
         name: limit - world.budgets[name].spent.millis

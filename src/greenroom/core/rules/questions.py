@@ -1,30 +1,37 @@
-"""Questions: to a person about a step, to the house itself (eleven queries), and of a long-tail tool to its agent."""
+"""Questions: to a person about a step, to the team state (eleven queries), and from a long-tail tool to its agent."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from greenroom.core.base.errors import Rejected
+from greenroom.core.base.errors import Rejection
 from greenroom.core.base.ids import AgentId, MessageId, StageId, TaskId, message_id, waiting_id
 from greenroom.core.base.records import Data, encode
-from greenroom.core.base.text import fenced
-from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, unknown
+from greenroom.core.base.text import add_fence
+from greenroom.core.rules.draft import Draft, RuleResult, is_trusted, reject_not_in_group, reject_unknown
 from greenroom.core.rules.intents import AskInfo, NeedToolDecision, Query
 from greenroom.core.rules.messages import deliver
-from greenroom.core.rules.origins import given_here, known_of_all, tell
-from greenroom.core.rules.queue import ahead, enqueue, is_open, open_thread, owed_in, release
-from greenroom.core.state.agent import Agent
-from greenroom.core.state.knowledge import Note, pool
+from greenroom.core.rules.origins import collect_origins, emit_message, list_principals
+from greenroom.core.rules.queue import (
+    enqueue,
+    find_owed_answer,
+    find_place_in_thread,
+    is_thread_open,
+    open_thread,
+    release_wait,
+)
+from greenroom.core.state.agent import AgentState
+from greenroom.core.state.knowledge import Note, list_newest_notes
+from greenroom.core.state.mas_format import collect_working_memory
 from greenroom.core.state.message import Message, MessageSent
-from greenroom.core.state.portrait import working_memory
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step, Work
-from greenroom.core.state.world import World, ordered
+from greenroom.core.state.team_state import TeamState, sort_rows
 
-Words = Mapping[str, str]
+QueryPhrases = Mapping[str, str]
 
-ENGLISH: Final[Words] = {
+ENGLISH: Final[QueryPhrases] = {
     "state": "state: {}",
     "goal": "goal: {}",
     "manager": "manager: {}",
@@ -40,13 +47,13 @@ ENGLISH: Final[Words] = {
     "steps": "open steps: {}",
     "work": "working memory: {}",
     "memory": "persistent memory:",
-    "nobody": "nobody",
+    "nobody": "no one",
     "none": "none",
     "nothing": "None.",
     "pool": "shared_message_pool (the newest {} of {})",
     "more": "and {} more. Ask for those of one task or stage, or for one of them by its id.",
 }
-CHINESE: Final[Words] = {
+CHINESE: Final[QueryPhrases] = {
     "state": "状态：{}",
     "goal": "目标：{}",
     "manager": "管理者：{}",
@@ -69,221 +76,242 @@ CHINESE: Final[Words] = {
     "more": "另有{}项未列出。可以查询某个任务或阶段的内容，或按编号查询其中一项。",
 }
 
-LONGEST: Final = 24_000
-"""Characters of an answer: whoever asks reads all of it."""
+MAX_ANSWER_CHARS: Final = 24_000
+"""Maximum characters of an answer. The agent reads all of it."""
 
-ABOUT_AGENTS: Final = frozenset({"all_agents", "team_agents", "task_agents", "stage_agents"})
+AGENT_QUERIES: Final = frozenset({"all_agents", "team_agents", "task_agents", "stage_agents"})
 
 
-def words_of(asker: Agent) -> Words:
-    """The words around what the world says, which stays as it is."""
+def choose_phrases(asker: AgentState) -> QueryPhrases:
+    """Return the phrases in the agent's language. Values from the state are not translated."""
     return CHINESE if asker.spec.language.lower().startswith("zh") else ENGLISH
 
 
-def answer(world: World, intent: AskInfo, asker: Agent) -> str | Rejected:
-    """The answer to one query, or why there is none."""
-    return _ANSWERS[intent.query](world, intent, asker)
+def answer_query(world: TeamState, intent: AskInfo, asker: AgentState) -> str | Rejection:
+    """Answer one query, or return a `Rejection`."""
+    return _ANSWERERS[intent.query](world, intent, asker)
 
 
-def told_of(world: World, intent: AskInfo, asker: Agent) -> tuple[Agent, ...]:
-    """The agents whose own words may stand in the answer: what they remember, or how they were described."""
+def list_quoted_agents(world: TeamState, intent: AskInfo, asker: AgentState) -> tuple[AgentState, ...]:
+    """Return the agents whose memory or description the answer may quote."""
     if intent.query == "agent_states":
-        named = (world.agents.get(AgentId(one)) for one in intent.about or (asker.agent_id,))
-        return tuple(one for one in named if one is not None)
-    return tuple(ordered(world.agents)) if intent.query in ABOUT_AGENTS else ()
+        named = (world.agents.get(AgentId(item)) for item in intent.about or (asker.agent_id,))
+        return tuple(item for item in named if item is not None)
+    return tuple(sort_rows(world.agents)) if intent.query in AGENT_QUERIES else ()
 
 
-def _lines(*lines: str) -> str:
+def _render_list(*lines: str) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _some(parts: Iterable[str], say: Words) -> str:
-    """As many of them as are not too long, at least one, and how many there are beside those."""
-    left, shown, more = LONGEST, list[str](), 0
-    for one in parts:
-        left -= len(one)
+def _join_within_limit(parts: Iterable[str], phrases: QueryPhrases) -> str:
+    """Join as many parts as fit, at least one, and add how many were omitted."""
+    left, shown, omitted = MAX_ANSWER_CHARS, list[str](), 0
+    for part in parts:
+        left -= len(part)
         if shown and left < 0:
-            more += 1
+            omitted += 1
         else:
-            shown.append(one)
-    return "\n".join(shown) + (f"\n- {say['more'].format(more)}" if more else "")
+            shown.append(part)
+    return "\n".join(shown) + (f"\n- {phrases['more'].format(omitted)}" if omitted else "")
 
 
-def _task(world: World, task_id: TaskId, stages: Iterable[Stage], say: Words) -> str:
+def _render_task(world: TeamState, task_id: TaskId, stages: Iterable[Stage], phrases: QueryPhrases) -> str:
     task = world.tasks[task_id]
-    told = {"state": task.state, "goal": task.intention, "manager": task.manager, "group": ", ".join(task.group)}
-    head = f"## {task.task_id} {task.name}\n" + _lines(*(say[name].format(value) for name, value in told.items()))
-    return "\n".join([head, *(_stage(stage, say) for stage in stages)])
+    fields = {"state": task.state, "goal": task.intention, "manager": task.manager, "group": ", ".join(task.group)}
+    head = f"## {task.task_id} {task.name}\n" + _render_list(
+        *(phrases[name].format(value) for name, value in fields.items())
+    )
+    return "\n".join([head, *(_render_stage(stage, phrases) for stage in stages)])
 
 
-def _stage(stage: Stage, say: Words) -> str:
-    lines = [say["state"].format(stage.state), say["goal"].format(stage.intention)]
-    lines += [say["duty"].format(one.agent, one.duty, one.state) for one in stage.subtasks]
-    lines += [say["reports"].format(one.agent_id, one.completion) for one in stage.members if one.completion]
-    return f"### {stage.stage_id}\n" + _lines(*lines)
+def _render_stage(stage: Stage, phrases: QueryPhrases) -> str:
+    lines = [phrases["state"].format(stage.state), phrases["goal"].format(stage.intention)]
+    lines += [phrases["duty"].format(part.agent, part.duty, part.state) for part in stage.subtasks]
+    lines += [phrases["reports"].format(part.agent_id, part.completion) for part in stage.members if part.completion]
+    return f"### {stage.stage_id}\n" + _render_list(*lines)
 
 
-def _stages(world: World, task: TaskId) -> list[Stage]:
+def _list_stages(world: TeamState, task: TaskId) -> list[Stage]:
     return [world.stages[stage] for stage in world.tasks[task].stages]
 
 
-def _profile(agent: Agent, say: Words) -> str:
+def _render_profile(agent: AgentState, phrases: QueryPhrases) -> str:
     spec = agent.spec
-    who = say["comma"].join(filter(None, (f"**{agent.agent_id}** {spec.name}", spec.role)))
-    return _lines(say["colon"].join(filter(None, (who, spec.profile))))
+    who = phrases["comma"].join(filter(None, (f"**{agent.agent_id}** {spec.name}", spec.role)))
+    return _render_list(phrases["colon"].join(filter(None, (who, spec.profile))))
 
 
-def _profiles(agents: Iterable[Agent], asker: Agent) -> str:
-    say = words_of(asker)
-    return _some((_profile(agent, say) for agent in agents), say)
+def _render_profiles(agents: Iterable[AgentState], asker: AgentState) -> str:
+    phrases = choose_phrases(asker)
+    return _join_within_limit((_render_profile(agent, phrases) for agent in agents), phrases)
 
 
-def _managed(world: World, _: AskInfo, asker: Agent) -> str:
-    say = words_of(asker)
-    mine = [task.task_id for task in ordered(world.tasks) if task.manager == asker.agent_id]
-    return _some((_task(world, task, _stages(world, task), say) for task in mine), say) or say["nothing"]
+def _answer_managed_tasks(world: TeamState, _: AskInfo, asker: AgentState) -> str:
+    phrases = choose_phrases(asker)
+    task_ids = [task.task_id for task in sort_rows(world.tasks) if task.manager == asker.agent_id]
+    return (
+        _join_within_limit(
+            (_render_task(world, task, _list_stages(world, task), phrases) for task in task_ids), phrases
+        )
+        or phrases["nothing"]
+    )
 
 
-def _joined(world: World, _: AskInfo, asker: Agent) -> str:
-    name, say = asker.agent_id, words_of(asker)
-    mine = [task.task_id for task in ordered(world.tasks) if name in task.group]
-    parts = [_task(world, task, [one for one in _stages(world, task) if one.member(name)], say) for task in mine]
-    return _some(parts, say) or say["nothing"]
+def _answer_joined_tasks(world: TeamState, _: AskInfo, asker: AgentState) -> str:
+    name, phrases = asker.agent_id, choose_phrases(asker)
+    task_ids = [task.task_id for task in sort_rows(world.tasks) if name in task.group]
+    parts = [
+        _render_task(world, task, [stage for stage in _list_stages(world, task) if stage.find_member(name)], phrases)
+        for task in task_ids
+    ]
+    return _join_within_limit(parts, phrases) or phrases["nothing"]
 
 
-def _one_task(world: World, intent: AskInfo, asker: Agent) -> str | Rejected:
+def _answer_task(world: TeamState, intent: AskInfo, asker: AgentState) -> str | Rejection:
     name = TaskId(intent.about[0] if intent.about else intent.task_id)
     if name not in world.tasks:
-        return unknown("task", name, tuple(world.tasks))
-    say = words_of(asker)
-    return "\n".join(filter(None, (_task(world, name, _stages(world, name), say), _pool(world, name, asker))))
+        return reject_unknown("task", name, tuple(world.tasks))
+    phrases = choose_phrases(asker)
+    return "\n".join(
+        filter(None, (_render_task(world, name, _list_stages(world, name), phrases), _render_notes(world, name, asker)))
+    )
 
 
-def _pool(world: World, name: TaskId, asker: Agent) -> str:
-    """The newest notes on the task's board, oldest first, for those of its group: what agents wrote, in a fence."""
-    task, say = world.tasks[name], words_of(asker)
-    notes = [world.notes[one] for one in pool(name, task.notes_made)]
+def _render_notes(world: TeamState, name: TaskId, asker: AgentState) -> str:
+    """Render the newest notes of the task board, oldest first and fenced. Only its group may read them."""
+    task, phrases = world.tasks[name], choose_phrases(asker)
+    notes = [world.notes[note_id] for note_id in list_newest_notes(name, task.notes_made)]
     if asker.agent_id not in task.group or not notes:
         return ""
-    head = say["pool"].format(len(notes), task.notes_made)
-    return f"### {head}\n{fenced(chr(10).join(map(_note, notes)))}"
+    head = phrases["pool"].format(len(notes), task.notes_made)
+    return f"### {head}\n{add_fence(chr(10).join(map(_render_note, notes)))}"
 
 
-def _note(note: Note) -> str:
-    """A note in MAS's fields, on one line."""
+def _render_note(note: Note) -> str:
+    """Render a note as one line of JSON with MAS's fields."""
     fields = {"agent_id": note.agent_id, "role": note.role, "stage_id": note.stage_id, "content": note.content}
     return encode(fields).decode()
 
 
-def _one_stage(world: World, intent: AskInfo, asker: Agent) -> str | Rejected:
+def _answer_stage(world: TeamState, intent: AskInfo, asker: AgentState) -> str | Rejection:
     name = StageId(intent.about[0] if intent.about else "")
-    found = world.stages.get(name)
-    return _stage(found, words_of(asker)) if found is not None else unknown("stage", name, tuple(world.stages))
+    stage = world.stages.get(name)
+    return (
+        _render_stage(stage, choose_phrases(asker))
+        if stage is not None
+        else reject_unknown("stage", name, tuple(world.stages))
+    )
 
 
-def _blueprints(world: World, _: AskInfo, asker: Agent) -> str:
-    say = words_of(asker)
-    known = (say["blueprint"].format(one.name, one.role, one.profile) for one in ordered(world.blueprints))
-    return _some(map(_lines, known), say) or say["nothing"]
+def _answer_blueprints(world: TeamState, _: AskInfo, asker: AgentState) -> str:
+    phrases = choose_phrases(asker)
+    known = (
+        phrases["blueprint"].format(blueprint.name, blueprint.role, blueprint.profile)
+        for blueprint in sort_rows(world.blueprints)
+    )
+    return _join_within_limit(map(_render_list, known), phrases) or phrases["nothing"]
 
 
-def _all_agents(world: World, _: AskInfo, asker: Agent) -> str:
-    return _profiles(ordered(world.agents), asker)
+def _answer_all_agents(world: TeamState, _: AskInfo, asker: AgentState) -> str:
+    return _render_profiles(sort_rows(world.agents), asker)
 
 
-def _task_agents(world: World, intent: AskInfo, asker: Agent) -> str | Rejected:
+def _answer_task_agents(world: TeamState, intent: AskInfo, asker: AgentState) -> str | Rejection:
     name = TaskId(intent.about[0] if intent.about else intent.task_id)
     if name not in world.tasks:
-        return unknown("task", name, tuple(world.tasks))
-    return _profiles((world.agents[one] for one in world.tasks[name].group), asker)
+        return reject_unknown("task", name, tuple(world.tasks))
+    return _render_profiles((world.agents[agent] for agent in world.tasks[name].group), asker)
 
 
-def _stage_agents(world: World, intent: AskInfo, asker: Agent) -> str | Rejected:
+def _answer_stage_agents(world: TeamState, intent: AskInfo, asker: AgentState) -> str | Rejection:
     name = StageId(intent.about[0] if intent.about else "")
     if name not in world.stages:
-        return unknown("stage", name, tuple(world.stages))
-    members = (world.agents.get(one.agent_id) for one in world.stages[name].members)
-    return _profiles((one for one in members if one is not None), asker)
+        return reject_unknown("stage", name, tuple(world.stages))
+    members = (world.agents.get(member.agent_id) for member in world.stages[name].members)
+    return _render_profiles((member for member in members if member is not None), asker)
 
 
-def _agent_states(world: World, intent: AskInfo, asker: Agent) -> str | Rejected:
-    found = []
+def _answer_agent_states(world: TeamState, intent: AskInfo, asker: AgentState) -> str | Rejection:
+    parts = []
     for name in intent.about or (asker.agent_id,):
         agent = world.agents.get(AgentId(name))
         if agent is None:
-            return unknown("agent", name, tuple(world.agents))
-        found.append(_agent_state(world, agent, words_of(asker)))
-    return _some(found, words_of(asker))
+            return reject_unknown("agent", name, tuple(world.agents))
+        parts.append(_render_agent_state(world, agent, choose_phrases(asker)))
+    return _join_within_limit(parts, choose_phrases(asker))
 
 
-def _agent_state(world: World, agent: Agent, say: Words) -> str:
-    """All that MAS's agent_state has and that is not said by the agent's spec alone."""
+def _render_agent_state(world: TeamState, agent: AgentState, phrases: QueryPhrases) -> str:
+    """Render the parts of MAS's agent_state that the spec alone does not contain."""
     spec, steps = agent.spec, (step.step_id for step in world.steps_of(agent.agent_id))
-    told = [
-        say["working"].format(agent.working_state, ", ".join(agent.step_lock) or say["nobody"]),
-        say["may"].format(*(", ".join(names) or say["none"] for names in (spec.skills, spec.tools))),
-        say["steps"].format(", ".join(steps) or say["none"]),
-        say["work"].format(encode(working_memory(world, agent.agent_id)).decode()),
+    details = [
+        phrases["working"].format(agent.working_state, ", ".join(agent.step_lock) or phrases["nobody"]),
+        phrases["may"].format(*(", ".join(names) or phrases["none"] for names in (spec.skills, spec.tools))),
+        phrases["steps"].format(", ".join(steps) or phrases["none"]),
+        phrases["work"].format(encode(collect_working_memory(world, agent.agent_id)).decode()),
     ]
-    lines = [_profile(agent, say), *(f"  - {one}" for one in told)]
+    lines = [_render_profile(agent, phrases), *(f"  - {detail}" for detail in details)]
     if agent.memory:
-        lines += [f"  - {say['memory']}", fenced(agent.memory)]
+        lines += [f"  - {phrases['memory']}", add_fence(agent.memory)]
     return "\n".join(lines)
 
 
-def _abilities(world: World, _: AskInfo, asker: Agent) -> str:
-    say = words_of(asker)
-    known = (say["ability"].format(one.name, one.type, one.description) for one in ordered(world.abilities))
-    return _some(map(_lines, known), say) or say["nothing"]
+def _answer_abilities(world: TeamState, _: AskInfo, asker: AgentState) -> str:
+    phrases = choose_phrases(asker)
+    known = (
+        phrases["ability"].format(ability.name, ability.type, ability.description)
+        for ability in sort_rows(world.abilities)
+    )
+    return _join_within_limit(map(_render_list, known), phrases) or phrases["nothing"]
 
 
-_ANSWERS: Final[dict[Query, Callable[[World, AskInfo, Agent], str | Rejected]]] = {
-    "managed_tasks": _managed,
-    "joined_tasks": _joined,
-    "task": _one_task,
-    "stage": _one_stage,
-    "blueprints": _blueprints,
-    "all_agents": _all_agents,
-    "team_agents": _all_agents,
-    "task_agents": _task_agents,
-    "stage_agents": _stage_agents,
-    "agent_states": _agent_states,
-    "abilities": _abilities,
+_ANSWERERS: Final[dict[Query, Callable[[TeamState, AskInfo, AgentState], str | Rejection]]] = {
+    "managed_tasks": _answer_managed_tasks,
+    "joined_tasks": _answer_joined_tasks,
+    "task": _answer_task,
+    "stage": _answer_stage,
+    "blueprints": _answer_blueprints,
+    "all_agents": _answer_all_agents,
+    "team_agents": _answer_all_agents,
+    "task_agents": _answer_task_agents,
+    "stage_agents": _answer_stage_agents,
+    "agent_states": _answer_agent_states,
+    "abilities": _answer_abilities,
 }
 
 
 def ask_person(draft: Draft, step: Step, person: AgentId, question: str, data: Data) -> None:
-    """A question about a step, as a message to a person; the asker is not locked, the step waits."""
-    tell(draft, step.agent_id, (person,), question, task=step.task_id, data=data, kind="request")
+    """Send a person a question about a step. The step waits; the agent is not locked."""
+    emit_message(draft, step.agent_id, (person,), question, task=step.task_id, data=data, kind="request")
 
 
-def ask_who_is_there(draft: Draft) -> None:
-    """A step that waits for a yes, and of which nobody who is there was told, is asked about again: whom it was asked
-    of has left, or people came only now."""
-    person = draft.world.human()
-    told = {(message.data or {}).get("approval_id") for message in draft.world.mail.values()}
-    for approval in ordered(draft.world.approvals):
-        if person is not None and approval.state == "pending" and approval.approval_id not in told:
+def ask_present_person(draft: Draft) -> None:
+    """Ask again about pending requests that no present person has received: the person left, or joined only now."""
+    person = draft.world.find_human()
+    asked_approvals = {(message.data or {}).get("approval_id") for message in draft.world.mail.values()}
+    for approval in sort_rows(draft.world.approvals):
+        if person is not None and approval.state == "pending" and approval.approval_id not in asked_approvals:
             step = draft.world.steps[approval.step_id]
             ask_person(draft, step, person, approval.question, {"approval_id": approval.approval_id})
 
 
-def ask_info(draft: Draft, intent: AskInfo, by: str) -> Verdict:
-    """Lock, answer and unlock: the answer is the asker's next step."""
+def ask_info(draft: Draft, intent: AskInfo, by: str) -> RuleResult:
+    """Answer a query. The answer is the agent's next step."""
     agent = draft.world.agents.get(AgentId(by))
     if agent is None:
-        return Rejected(code="not_an_agent", why=f"{by!r} is no agent: views are for doors.")
+        return Rejection(code="not_an_agent", why=f"{by!r} is not an agent: read a view instead.")
     task = draft.world.tasks.get(intent.task_id)
     if task is None or by not in task.group or task.state == "cancelling":
-        return unknown("task", intent.task_id, tuple(draft.world.tasks))
-    found = answer(draft.world, intent, agent)
-    if isinstance(found, Rejected):
-        return found
+        return reject_unknown("task", intent.task_id, tuple(draft.world.tasks))
+    reply = answer_query(draft.world, intent, agent)
+    if isinstance(reply, Rejection):
+        return reply
     asked = message_id(agent.agent_id, agent.messages_made + 1)
     waiting = waiting_id(asked, agent.agent_id)
     for name, text, waits_on, returns in (
         (asked, f"ask_info: {intent.query} {', '.join(intent.about)}".strip(), (waiting,), None),
-        (message_id(agent.agent_id, agent.messages_made + 2), found, None, waiting),
+        (message_id(agent.agent_id, agent.messages_made + 2), reply, None, waiting),
     ):
         message = Message(
             message_id=name,
@@ -295,27 +323,29 @@ def ask_info(draft: Draft, intent: AskInfo, by: str) -> Verdict:
             return_waiting_id=returns,
             kind="request" if returns is None else "response",
             sent_at=draft.now,
-            origins=known_of_all(draft, told_of(draft.world, intent, agent)) if returns is not None else (),
+            origins=collect_origins(draft, list_quoted_agents(draft.world, intent, agent))
+            if returns is not None
+            else (),
         )
         draft.emit(MessageSent(at=draft.now, message=message, thread_id=draft.cause.thread_id if draft.cause else None))
         if returns is not None:
             deliver(draft, message, agent.agent_id, None)
-            release(draft, returns, "reply")
+            release_wait(draft, returns, "reply")
     return None
 
 
-def need_tool_decision(draft: Draft, intent: NeedToolDecision, by: str) -> Verdict:
-    """The result of a long-tail tool is judged next: an instruction to its agent, as a message that is a step."""
+def need_tool_decision(draft: Draft, intent: NeedToolDecision, by: str) -> RuleResult:
+    """Queue a step that judges the result of a long-tail tool, with an instruction message."""
     task = draft.world.tasks.get(intent.task_id)
     if task is None or task.state == "cancelling":
-        return unknown("task", intent.task_id, tuple(draft.world.tasks))
+        return reject_unknown("task", intent.task_id, tuple(draft.world.tasks))
     if intent.agent_id not in task.group:
-        return not_in_group(intent.agent_id, task)
+        return reject_not_in_group(intent.agent_id, task)
     if intent.stage_id is not None and intent.stage_id not in task.stages:
-        return unknown("stage", intent.stage_id, task.stages)
+        return reject_unknown("stage", intent.stage_id, task.stages)
     cause = draft.cause
     if not is_trusted(draft.world, by) and (cause is None or cause.work.type != "tool" or by != intent.agent_id):
-        return Rejected(code="tool_decision_not_planned", why="Only a tool step may ask for a tool_decision.")
+        return Rejection(code="tool_decision_not_planned", why="Only a tool step may ask for a tool_decision.")
     work = Work(
         type="skill",
         executor="tool_decision",
@@ -323,19 +353,19 @@ def need_tool_decision(draft: Draft, intent: NeedToolDecision, by: str) -> Verdi
         text_content=intent.tool_name,
     )
     here = cause is not None and (cause.agent_id, cause.task_id) == (intent.agent_id, intent.task_id)
-    if cause is not None and here and is_open(draft.world, cause.thread_id):
+    if cause is not None and here and is_thread_open(draft.world, cause.thread_id):
         thread = cause.thread_id
     else:
-        thread = open_thread(draft, intent.agent_id, intent.task_id, on_behalf=given_here(draft))
-    owed = owed_in(draft, thread)
-    place = ahead(draft.world, draft.world.agents[intent.agent_id], thread, owed)
-    told = _instruct(draft, intent, work.intention)
+        thread = open_thread(draft, intent.agent_id, intent.task_id, on_behalf=list_principals(draft))
+    owed = find_owed_answer(draft, thread)
+    place = find_place_in_thread(draft.world, draft.world.agents[intent.agent_id], thread, owed)
+    message = _instruct(draft, intent, work.intention)
     enqueue(
         draft,
         thread,
         work,
         place=place,
-        message=told,
+        message=message,
         answers=owed,
         stage=intent.stage_id,
         jumped=owed is not None,
@@ -345,6 +375,8 @@ def need_tool_decision(draft: Draft, intent: NeedToolDecision, by: str) -> Verdi
 
 
 def _instruct(draft: Draft, intent: NeedToolDecision, text: str) -> MessageId:
-    """The instruction as a message, so that the log says where the step came from."""
-    agent, told = intent.agent_id, {"instruction": "add_tool_decision", "tool_name": intent.tool_name}
-    return tell(draft, agent, (agent,), text, task=intent.task_id, data=told, kind="instruction", stage=intent.stage_id)
+    """Emit the instruction as a message, so that the log shows the origin of the step."""
+    agent, data = intent.agent_id, {"instruction": "add_tool_decision", "tool_name": intent.tool_name}
+    return emit_message(
+        draft, agent, (agent,), text, task=intent.task_id, data=data, kind="instruction", stage=intent.stage_id
+    )

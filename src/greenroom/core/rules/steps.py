@@ -1,25 +1,49 @@
-"""Queueing, changing and starting steps. How they end is in `endings.py`."""
+"""Rules for queueing, changing and starting steps. `endings.py` holds how they end."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from greenroom.core.base.amounts import Amounts
-from greenroom.core.base.errors import Rejected
+from greenroom.core.base.errors import Rejection
 from greenroom.core.base.ids import StepId, ThreadId, approval_id, timer_id
 from greenroom.core.base.records import evolve
-from greenroom.core.rules.draft import Draft, Verdict, is_trusted, not_in_group, not_manager, own_step, unknown
-from greenroom.core.rules.endings import FILLS, after_end, drop_step, emit_end, end_step, running, stale
+from greenroom.core.rules.approvals import compute_expiry, set_expiry_timer
+from greenroom.core.rules.draft import (
+    Draft,
+    RuleResult,
+    find_own_step,
+    is_trusted,
+    reject_not_in_group,
+    reject_not_manager,
+    reject_unknown,
+)
+from greenroom.core.rules.endings import (
+    INSTRUCTION_SKILL,
+    close_after_step,
+    drop_step,
+    emit_end,
+    end_step,
+    find_running_step,
+    reject_stale_attempt,
+)
 from greenroom.core.rules.intents import ModifyStep, PrepareEffect, QueueSteps, RecordStep, RemoveStep, StartStep
-from greenroom.core.rules.limits import needed, stop_at, working_time
-from greenroom.core.rules.origins import given_here
-from greenroom.core.rules.permits import expiry, set_expiry
+from greenroom.core.rules.limits import compute_reservation, compute_working_time, pause_at_limit
+from greenroom.core.rules.origins import list_principals
 from greenroom.core.rules.questions import ask_person
-from greenroom.core.rules.queue import ahead, enqueue, is_open, next_place, next_step, open_thread, owed_in
-from greenroom.core.state.agent import Agent
+from greenroom.core.rules.queue import (
+    enqueue,
+    find_next_place,
+    find_owed_answer,
+    find_place_in_thread,
+    is_thread_open,
+    next_step,
+    open_thread,
+)
+from greenroom.core.state.agent import AgentState
 from greenroom.core.state.approval import ApprovalRequested, ApprovalVoided, covers
-from greenroom.core.state.budget import Budget, room
-from greenroom.core.state.origin import merged
+from greenroom.core.state.budget import Budget, check_room
+from greenroom.core.state.origin import merge_labels
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import (
     SIDE_EFFECTS,
@@ -28,13 +52,13 @@ from greenroom.core.state.step import (
     StepBlocked,
     StepChanged,
     StepStarted,
-    Terms,
+    StepTerms,
     Work,
-    lacks_instruction,
+    needs_instruction,
 )
 from greenroom.core.state.timer import Timer, TimerSet
 
-ALWAYS: Final = frozenset(
+BASIC_SKILLS: Final = frozenset(
     {
         "converse",
         "compact",
@@ -47,64 +71,64 @@ ALWAYS: Final = frozenset(
         "instruction_generation",
     }
 )
-"""Skills that every agent has. `summary` and `tool_decision` are not planned: see `_forbidden`."""
+"""Skills of every agent. `summary` and `tool_decision` cannot be planned: see `_check_work`."""
 
-PRIVILEGED: Final = frozenset({"task_manager", "agent_manager"})
-"""Skills of managers."""
+MANAGER_SKILLS: Final = frozenset({"task_manager", "agent_manager"})
+"""Skills of managers only."""
 
-CALLS: Final = "call_agent"
-"""The tool of an agent that may call others."""
+CALL_TOOL: Final = "call_agent"
+"""The tool of an agent that may call other agents."""
 
-NO_INSTRUCTION: Final = Rejected(
+NO_INSTRUCTION: Final = Rejection(
     code="no_instruction",
     why="A tool step without instruction_content would never run: nothing fills it in.",
-    hint=f"Give instruction_content, or put an {FILLS} step before each such tool step.",
+    hint=f"Give instruction_content, or put an {INSTRUCTION_SKILL} step before each such tool step.",
 )
 
 
-def queue_steps(draft: Draft, intent: QueueSteps, by: str) -> Verdict:
-    """Add steps at the end, or before the next one in the order given."""
-    agent = _agent_of(draft, intent, by)
-    if isinstance(agent, Rejected):
+def queue_steps(draft: Draft, intent: QueueSteps, by: str) -> RuleResult:
+    """Add steps at the end of the queue, or before the next step in the given order."""
+    agent = _find_agent(draft, intent, by)
+    if isinstance(agent, Rejection):
         return agent
-    intent = _reflected(draft, agent, intent)
-    refusals = [_forbidden(draft, agent, work, by) for work in intent.works]
+    intent = _add_reflection(draft, agent, intent)
+    refusals = [_check_work(draft, agent, work, by) for work in intent.works]
     for work, refused in zip(intent.works, refusals, strict=True):
         if refused is not None and work.call_id is None:
             return refused
-    thread = _thread_for(draft, intent)
-    if isinstance(thread, Rejected):
+    thread = _find_thread(draft, intent)
+    if isinstance(thread, Rejection):
         return thread
-    misplaced = _misplaced(draft, thread, intent, by)
+    misplaced = _check_placement(draft, thread, intent, by)
     if misplaced is not None:
         return misplaced
-    for name, refused in zip(_line_up(draft, thread, intent), refusals, strict=True):
+    for name, refused in zip(_enqueue_steps(draft, thread, intent), refusals, strict=True):
         if refused is not None:
-            # A native call gets its one result, whatever becomes of it.
+            # A native call always gets its one result.
             end_step(draft, draft.world.steps[name], "failed", error=str(refused))
     return None
 
 
-def _reflected(draft: Draft, agent: Agent, intent: QueueSteps) -> QueueSteps:
-    """A plan ends with a look back on what was done: where it forgot that, the house has not."""
+def _add_reflection(draft: Draft, agent: AgentState, intent: QueueSteps) -> QueueSteps:
+    """Append a reflection step to a plan that lacks one."""
     cause = draft.cause
     planned = cause is not None and cause.agent_id == agent.agent_id and cause.work.executor == "planning"
-    looks_back = any(one.executor == "reflection" for one in intent.works)
+    looks_back = any(work.executor == "reflection" for work in intent.works)
     if not planned or not intent.works or intent.place == "next" or looks_back:
         return intent
     look = Work(type="skill", executor="reflection", intention="Look back on what was done.")
     return evolve(intent, works=(*intent.works, look))
 
 
-def _line_up(draft: Draft, thread: ThreadId, intent: QueueSteps) -> list[StepId]:
-    """Put the steps into the queue: what is on the way to an answer that is owed comes next."""
-    owed = owed_in(draft, thread)
+def _enqueue_steps(draft: Draft, thread: ThreadId, intent: QueueSteps) -> list[StepId]:
+    """Queue the steps. Steps that lead to an owed answer come next."""
+    owed = find_owed_answer(draft, thread)
     agent, place = draft.world.agents[intent.agent_id], None
     if intent.place == "next":
-        place = ahead(draft.world, agent, thread, owed)
+        place = find_place_in_thread(draft.world, agent, thread, owed)
     elif owed is not None:
-        place = next_place(draft.world, agent)
-    repeated = [draft.cause if _repeats(draft, agent, work) else None for work in intent.works]
+        place = find_next_place(draft.world, agent)
+    repeated = [draft.cause if _is_repeat(draft, agent, work) else None for work in intent.works]
     return [
         enqueue(
             draft,
@@ -115,16 +139,16 @@ def _line_up(draft: Draft, thread: ThreadId, intent: QueueSteps) -> list[StepId]
             goes_on=same is not None and same.goes_on,
             stage=intent.stage_id,
             answers=owed,
-            after=draft.asked(intent.agent_id) if owed else (),
+            after=draft.list_new_waits(intent.agent_id) if owed else (),
             jumped=owed is not None,
-            origins=merged((), intent.origins),
+            origins=merge_labels((), intent.origins),
         )
         for offset, (work, same) in enumerate(zip(intent.works, repeated, strict=True))
     ]
 
 
-def _repeats(draft: Draft, agent: Agent, work: Work) -> bool:
-    """Whether it is what the asking step was to do: that may be tried again, whoever may plan it."""
+def _is_repeat(draft: Draft, agent: AgentState, work: Work) -> bool:
+    """Return whether the work repeats the sending step. A repeat is allowed regardless of who may plan it."""
     cause = draft.cause
     if cause is None or cause.agent_id != agent.agent_id:
         return False
@@ -132,45 +156,45 @@ def _repeats(draft: Draft, agent: Agent, work: Work) -> bool:
     return (work.type, work.executor, work.text_content) == ("skill", done.executor, done.text_content)
 
 
-def _misplaced(draft: Draft, thread: ThreadId, intent: QueueSteps, by: str) -> Verdict:
-    """Whether the steps cannot be where they are to be: in a stage that is not there, or before what they need."""
+def _check_placement(draft: Draft, thread: ThreadId, intent: QueueSteps, by: str) -> RuleResult:
+    """Reject steps of an unknown stage, and tool steps that no step fills in."""
     task = draft.world.tasks[draft.world.threads[thread].task_id]
     if intent.stage_id is not None and intent.stage_id not in task.stages:
-        return unknown("stage", intent.stage_id, task.stages)
-    own = by == intent.agent_id and draft.world.agents[intent.agent_id].spec.kind == "llm"
-    if own and any(map(lacks_instruction, intent.works)) and _stays_pending(draft, thread, intent):
+        return reject_unknown("stage", intent.stage_id, task.stages)
+    is_own = by == intent.agent_id and draft.world.agents[intent.agent_id].spec.kind == "llm"
+    if is_own and any(map(needs_instruction, intent.works)) and _is_left_pending(draft, thread, intent):
         return NO_INSTRUCTION
     return None
 
 
-def _stays_pending(draft: Draft, thread: ThreadId, intent: QueueSteps) -> bool:
-    """Whether one of the tool steps has none before it, queued or new, that fills it in; each of those fills one."""
+def _is_left_pending(draft: Draft, thread: ThreadId, intent: QueueSteps) -> bool:
+    """Return whether a new tool step has no step before it that fills it in. Each such step fills in one."""
     before = draft.world.steps_of(intent.agent_id) if intent.place == "last" else ()
-    queued = [one.work for one in before if one.thread_id == thread]
+    queued = [step.work for step in before if step.thread_id == thread]
     spare = 0
     for place, work in enumerate((*queued, *intent.works)):
-        if work.executor == FILLS:
+        if work.executor == INSTRUCTION_SKILL:
             spare += 1
-        elif lacks_instruction(work):
+        elif needs_instruction(work):
             if spare == 0 and place >= len(queued):
                 return True
             spare = max(0, spare - 1)
     return False
 
 
-def _agent_of(draft: Draft, intent: QueueSteps, by: str) -> Agent | Rejected:
-    """Whose steps they are, if the asker may give some."""
+def _find_agent(draft: Draft, intent: QueueSteps, by: str) -> AgentState | Rejection:
+    """Return the steps' agent, if the sender may queue steps for it."""
     agent = draft.world.agents.get(intent.agent_id)
     if agent is None:
-        return unknown("agent", intent.agent_id, tuple(draft.world.agents))
+        return reject_unknown("agent", intent.agent_id, tuple(draft.world.agents))
     if by == intent.agent_id or is_trusted(draft.world, by):
         return agent
     why = f"{by!r} may not queue steps for {intent.agent_id!r}."
-    return Rejected(code="not_yours", why=why, hint="Send it a message instead.")
+    return Rejection(code="not_yours", why=why, hint="Send it a message instead.")
 
 
-def _thread_for(draft: Draft, intent: QueueSteps) -> ThreadId | Rejected:
-    """The thread that is named, else the one of the step that asks, else the agent's thread in the task."""
+def _find_thread(draft: Draft, intent: QueueSteps) -> ThreadId | Rejection:
+    """Return the named thread, else the thread of the sending step, else the agent's thread in the task."""
     world, cause = draft.world, draft.cause
     name = intent.thread_id
     if (
@@ -180,113 +204,115 @@ def _thread_for(draft: Draft, intent: QueueSteps) -> ThreadId | Rejected:
         and cause.agent_id == intent.agent_id
     ):
         name = cause.thread_id
-    if name is not None and is_open(world, name) and world.threads[name].agent_id == intent.agent_id:
+    if name is not None and is_thread_open(world, name) and world.threads[name].agent_id == intent.agent_id:
         return name
     if intent.thread_id is not None:
-        return unknown("thread", intent.thread_id)
+        return reject_unknown("thread", intent.thread_id)
     if intent.task_id is None:
-        return Rejected(code="no_task", why="The steps name no task.", hint="Give task_id.")
+        return Rejection(code="no_task", why="The steps name no task.", hint="Give task_id.")
     task = world.tasks.get(intent.task_id)
     if task is None or task.state == "cancelling":
-        return unknown("task", intent.task_id, tuple(world.tasks))
+        return reject_unknown("task", intent.task_id, tuple(world.tasks))
     if intent.agent_id not in task.group:
-        return not_in_group(intent.agent_id, task)
-    return open_thread(draft, intent.agent_id, intent.task_id, on_behalf=given_here(draft))
+        return reject_not_in_group(intent.agent_id, task)
+    return open_thread(draft, intent.agent_id, intent.task_id, on_behalf=list_principals(draft))
 
 
-def _forbidden(draft: Draft, agent: Agent, work: Work, by: str) -> Verdict:
-    """What an agent may not give itself: foreign abilities, and steps that only other steps may cause."""
-    if by != agent.agent_id or agent.spec.kind != "llm" or _repeats(draft, agent, work):
+def _check_work(draft: Draft, agent: AgentState, work: Work, by: str) -> RuleResult:
+    """Reject work that an agent may not give itself: foreign skills and tools, and steps that other steps cause."""
+    if by != agent.agent_id or agent.spec.kind != "llm" or _is_repeat(draft, agent, work):
         return None
     spec, cause = agent.spec, draft.cause
     if work.type == "tool":
-        proves = work.executor == spec.proof and work.call_id is None  # the house does that, in the place of the end
-        if proves or work.executor in spec.tools or (work.executor == CALLS and spec.calls):
+        proves = work.executor == spec.proof and work.call_id is None  # Greenroom runs the proof itself, before the end
+        if proves or work.executor in spec.tools or (work.executor == CALL_TOOL and spec.calls):
             return None
         known = ", ".join(spec.tools) or "none"
-        return Rejected(
+        return Rejection(
             code="no_such_tool",
             why=f"{agent.agent_id!r} may not use the tool {work.executor!r}.",
             hint=f"Its tools: {known}.",
         )
     if work.executor == "summary" and (cause is None or cause.work.executor != "reflection"):
-        return Rejected(code="summary_not_planned", why="Only reflection may schedule a summary step.")
+        return Rejection(code="summary_not_planned", why="Only reflection may schedule a summary step.")
     if work.executor == "tool_decision":
-        return Rejected(code="tool_decision_not_planned", why="Only a long-tail tool may cause a tool_decision step.")
-    if work.executor in PRIVILEGED and not spec.manager:
-        return not_manager(by, f"use the skill {work.executor!r}")
-    if work.executor == "summary" or work.executor in skills_of(spec):
+        return Rejection(code="tool_decision_not_planned", why="Only a long-tail tool may cause a tool_decision step.")
+    if work.executor in MANAGER_SKILLS and not spec.manager:
+        return reject_not_manager(by, f"use the skill {work.executor!r}")
+    if work.executor == "summary" or work.executor in list_skills(spec):
         return None
-    return Rejected(
+    return Rejection(
         code="no_such_skill",
         why=f"{agent.agent_id!r} may not use the skill {work.executor!r}.",
-        hint=f"Its skills: {', '.join(sorted(skills_of(spec)))}.",
+        hint=f"Its skills: {', '.join(sorted(list_skills(spec)))}.",
     )
 
 
-def skills_of(spec: AgentSpec) -> frozenset[str]:
-    """The skills that an agent may plan."""
-    return ALWAYS | frozenset(spec.skills) | (PRIVILEGED | {"ask_info"} if spec.manager else frozenset())
+def list_skills(spec: AgentSpec) -> frozenset[str]:
+    """Return the skills that an agent may plan."""
+    return BASIC_SKILLS | frozenset(spec.skills) | (MANAGER_SKILLS | {"ask_info"} if spec.manager else frozenset())
 
 
-def _waiting_step(draft: Draft, name: str, by: str) -> Step | Rejected:
-    step = own_step(draft.world, name, by)
-    if isinstance(step, Rejected):
+def _find_waiting_step(draft: Draft, name: str, by: str) -> Step | Rejection:
+    step = find_own_step(draft.world, name, by)
+    if isinstance(step, Rejection):
         return step
     if step.state not in ("init", "pending"):
-        return Rejected(
+        return Rejection(
             code="step_begun", why=f"Step {name!r} is {step.state}: only a step that has not begun changes."
         )
     return step
 
 
-def modify_step(draft: Draft, intent: ModifyStep, by: str) -> Verdict:
-    """Change a step that has not begun."""
-    step = _waiting_step(draft, intent.step_id, by)
-    if isinstance(step, Rejected):
+def modify_step(draft: Draft, intent: ModifyStep, by: str) -> RuleResult:
+    """Change a step that has not started."""
+    step = _find_waiting_step(draft, intent.step_id, by)
+    if isinstance(step, Rejection):
         return step
     if (step.work.type, step.work.executor) != (intent.work.type, intent.work.executor):
-        refused = _forbidden(draft, draft.world.agents[step.agent_id], intent.work, by)
+        refused = _check_work(draft, draft.world.agents[step.agent_id], intent.work, by)
         if refused is not None:
             return refused
-    pending = lacks_instruction(intent.work)
+    pending = needs_instruction(intent.work)
     if step.approval is not None and step.approval in draft.world.approvals:
-        # What was agreed to was something else.
+        # The approval was for other work.
         draft.emit(ApprovalVoided(at=draft.now, approval_id=step.approval, why="the step was changed"))
     draft.emit(StepChanged(at=draft.now, step_id=step.step_id, work=intent.work, pending=pending))
     return None
 
 
-def remove_step(draft: Draft, intent: RemoveStep, by: str) -> Verdict:
-    """Skip a step that has not begun."""
-    step = _waiting_step(draft, intent.step_id, by)
-    if isinstance(step, Rejected):
+def remove_step(draft: Draft, intent: RemoveStep, by: str) -> RuleResult:
+    """Skip a step that has not started."""
+    step = _find_waiting_step(draft, intent.step_id, by)
+    if isinstance(step, Rejection):
         return step
     drop_step(draft, step, "skipped", error=f"removed by {by}")
     return None
 
 
-def start_step(draft: Draft, intent: StartStep, by: str) -> Verdict:
-    """Begin an attempt: permission first, then the budget, then it runs."""
-    step = own_step(draft.world, intent.step_id, by)
-    if isinstance(step, Rejected):
+def start_step(draft: Draft, intent: StartStep, by: str) -> RuleResult:
+    """Start an attempt: check permission, then the budget, then run."""
+    step = find_own_step(draft.world, intent.step_id, by)
+    if isinstance(step, Rejection):
         return step
     if next_step(draft.world, step.agent_id) is not step:
-        return Rejected(
+        return Rejection(
             code="not_next", why=f"Step {step.step_id!r} may not start now: it is {step.state}, or not next."
         )
     if intent.work != step.work:
-        return Rejected(code="other_work", why=f"The terms are for other work than step {step.step_id!r} is to do.")
+        return Rejection(code="other_work", why=f"The terms are for other work than step {step.step_id!r} is to do.")
     terms = intent.terms
     if terms.outward and terms.exposed_at != draft.world.threads[step.thread_id].exposed_by(terms.origins):
         why = f"What the conversation of step {step.step_id!r} has read has changed since its terms were said."
-        return Rejected(code="stale_terms", why=why)
-    if (step.work.call_id is not None and _spoilt(draft, step, terms)) or not _permitted(draft, step, terms):
+        return Rejection(code="stale_terms", why=why)
+    if (step.work.call_id is not None and _is_skipped_after_failure(draft, step, terms)) or not _is_permitted(
+        draft, step, terms
+    ):
         return None
     budgets = [draft.world.budgets[name] for name in draft.world.budgets_of(step.task_id, step.agent_id)]
-    time = working_time(budgets, intent.terms)
-    needs = needed(intent.terms, time)
-    if not _affordable(draft, step, intent.terms, needs, budgets):
+    time = compute_working_time(budgets, intent.terms)
+    needs = compute_reservation(intent.terms, time)
+    if not _is_affordable(draft, step, intent.terms, needs, budgets):
         return None
     draft.emit(
         StepStarted(
@@ -300,12 +326,12 @@ def start_step(draft: Draft, intent: StartStep, by: str) -> Verdict:
         )
     )
     if time is not None:
-        _set_clock(draft, step, draft.now + time)
+        _set_work_timer(draft, step, draft.now + time)
     return None
 
 
-def _spoilt(draft: Draft, step: Step, terms: Terms) -> bool:
-    """Once a call with side effects has not worked, the others of the same reply that have some are not run."""
+def _is_skipped_after_failure(draft: Draft, step: Step, terms: StepTerms) -> bool:
+    """Skip a call with side effects if an earlier one of the same reply failed. Return whether it was skipped."""
     if terms.effect not in SIDE_EFFECTS or step.cause is None:
         return False
     if draft.world.threads[step.thread_id].spoilt != step.cause:
@@ -314,8 +340,8 @@ def _spoilt(draft: Draft, step: Step, terms: Terms) -> bool:
     return True
 
 
-def _set_clock(draft: Draft, step: Step, due: int) -> None:
-    """The attempt is ended when the working time that is reserved for it is over."""
+def _set_work_timer(draft: Draft, step: Step, due: int) -> None:
+    """Set the timer that stops the attempt when its reserved working time ends."""
     timer = Timer(
         timer_id=timer_id(step.step_id, "work"),
         purpose="work",
@@ -327,8 +353,8 @@ def _set_clock(draft: Draft, step: Step, due: int) -> None:
     draft.emit(TimerSet(at=draft.now, timer=timer))
 
 
-def _permitted(draft: Draft, step: Step, terms: Terms) -> bool:
-    """Whether the policy allows the call. If not, the step fails, or waits for a person."""
+def _is_permitted(draft: Draft, step: Step, terms: StepTerms) -> bool:
+    """Return whether the policy allows the call. If not, fail the step or ask a person."""
     if terms.verdict in ("allow", "notify"):
         return True
     if terms.verdict == "deny":
@@ -340,8 +366,8 @@ def _permitted(draft: Draft, step: Step, terms: Terms) -> bool:
         if covers(approval, terms.digest, terms.exposed_at):
             return True
         draft.emit(ApprovalVoided(at=draft.now, approval_id=approval.approval_id, why="something else is asked"))
-    name, due = approval_id(step.step_id, step.asked + 1), expiry(draft)
-    person = draft.world.human()
+    name, due = approval_id(step.step_id, step.asked + 1), compute_expiry(draft)
+    person = draft.world.find_human()
     draft.emit(StepBlocked(at=draft.now, step_id=step.step_id, state="awaiting_approval", terms=terms, approval=name))
     draft.emit(
         ApprovalRequested(
@@ -360,26 +386,26 @@ def _permitted(draft: Draft, step: Step, terms: Terms) -> bool:
         )
     )
     if due is not None:
-        set_expiry(draft, draft.world.approvals[name], due)
+        set_expiry_timer(draft, draft.world.approvals[name], due)
     if person is not None:
         ask_person(draft, step, person, terms.question, {"approval_id": name})
     return False
 
 
-def _affordable(draft: Draft, step: Step, terms: Terms, needs: Amounts, budgets: list[Budget]) -> bool:
-    """Whether every budget has room. If not now, the step waits; if never, its task or team pauses."""
+def _is_affordable(draft: Draft, step: Step, terms: StepTerms, needs: Amounts, budgets: list[Budget]) -> bool:
+    """Return whether every budget has room. If not now, the step waits; if never, its task or team pauses."""
     for budget in budgets:
         name = budget.budget_id
         if budget.limits.money is not None and not terms.priced:
             why = f"no price is known for {terms.model!r} and a money cap holds"
-            stop_at(draft, name, why, task=step.task_id, step=step.step_id)
+            pause_at_limit(draft, name, why, task=step.task_id, step=step.step_id)
             return False
-        found = room(budget, needs)
-        if found == "never":
+        fit = check_room(budget, needs)
+        if fit == "never":
             limit = budget.limits.exceeded_by(budget.spent.plus(needs)) or ""
-            stop_at(draft, name, limit, task=step.task_id, step=step.step_id)
+            pause_at_limit(draft, name, limit, task=step.task_id, step=step.step_id)
             return False
-        if found == "later":
+        if fit == "later":
             draft.emit(
                 StepBlocked(at=draft.now, step_id=step.step_id, state="awaiting_budget", terms=terms, budget=name)
             )
@@ -387,23 +413,23 @@ def _affordable(draft: Draft, step: Step, terms: Terms, needs: Amounts, budgets:
     return True
 
 
-def prepare_effect(draft: Draft, intent: PrepareEffect, by: str) -> Verdict:
-    """Write down what the running attempt is about to do outside."""
-    step = running(draft, intent.step_id, intent.attempt, by)
-    if isinstance(step, Rejected):
+def prepare_effect(draft: Draft, intent: PrepareEffect, by: str) -> RuleResult:
+    """Record the external effects that the running attempt is about to make."""
+    step = find_running_step(draft, intent.step_id, intent.attempt, by)
+    if isinstance(step, Rejection):
         return step
     if step.state == "cancelling":
-        return stale(step, intent.attempt)
+        return reject_stale_attempt(step, intent.attempt)
     draft.emit(EffectPrepared(at=draft.now, step_id=step.step_id, attempt=step.attempt, prepared=intent.prepared))
     return None
 
 
-def record_step(draft: Draft, intent: RecordStep, by: str) -> Verdict:
-    """What a person does becomes a step of theirs that is over; what they may not do is no step."""
+def record_step(draft: Draft, intent: RecordStep, by: str) -> RuleResult:
+    """Record a person's action as an ended step. An action that is not allowed is not recorded."""
     agent = draft.world.agents.get(intent.agent_id)
     if agent is None:
-        return unknown("agent", intent.agent_id, tuple(draft.world.agents))
-    refused = _not_a_persons(draft, agent, intent, by)
+        return reject_unknown("agent", intent.agent_id, tuple(draft.world.agents))
+    refused = _check_recordable(draft, agent, intent, by)
     for act in (intent.says, intent.reports, intent.ends, intent.decides):
         if refused is None and act is not None:
             refused = draft.apply(act, by)
@@ -413,19 +439,19 @@ def record_step(draft: Draft, intent: RecordStep, by: str) -> Verdict:
     name = enqueue(draft, thread, intent.work, stage=intent.stage_id)
     step = draft.world.steps[name]
     emit_end(draft, step, intent.state, result=intent.result, error=intent.error)
-    after_end(draft, step)
+    close_after_step(draft, step)
     return None
 
 
-def _not_a_persons(draft: Draft, agent: Agent, intent: RecordStep, by: str) -> Verdict:
+def _check_recordable(draft: Draft, agent: AgentState, intent: RecordStep, by: str) -> RuleResult:
     if agent.spec.kind != "human" or (by != agent.agent_id and not is_trusted(draft.world, by)):
         why = f"What {agent.agent_id!r} does is written down before it is done."
-        return Rejected(code="not_a_person", why=why, hint="Queue a step instead.")
+        return Rejection(code="not_a_person", why=why, hint="Queue a step instead.")
     task = draft.world.tasks.get(intent.task_id)
     if task is None or task.state == "cancelling":
-        return unknown("task", intent.task_id, tuple(draft.world.tasks))
+        return reject_unknown("task", intent.task_id, tuple(draft.world.tasks))
     if agent.agent_id not in task.group:
-        return not_in_group(agent.agent_id, task)
+        return reject_not_in_group(agent.agent_id, task)
     if intent.stage_id is not None and intent.stage_id not in task.stages:
-        return unknown("stage", intent.stage_id, task.stages)
+        return reject_unknown("stage", intent.stage_id, task.stages)
     return None

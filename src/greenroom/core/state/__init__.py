@@ -1,1 +1,1 @@
-"""What is true: one file per noun (record, events, transitions), the world they make, and the fold."""
+"""The state: one file per noun (record, events, transitions), `TeamState`, and the reducer."""

@@ -1,4 +1,4 @@
-"""Agents: what stands in their queue, whom they wait for. Who they are is in their spec."""
+"""Agents: their queue, the replies they wait for, their memory. The fixed part is in `AgentSpec`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Literal
 
 from greenroom.core.base.ids import AgentId, StageId, StepId, TaskId, WaitingId
 from greenroom.core.base.records import evolve, record
-from greenroom.core.state.origin import Labels, merged
+from greenroom.core.state.origin import Labels, merge_labels
 from greenroom.core.state.spec import AgentSpec
 
 WorkingState = Literal["idle", "working", "waiting"]
 
 
 @record
-class Ability:
-    """A skill or tool of the house, as it is described to agents."""
+class Capability:
+    """A skill or tool of the team, as described to agents."""
 
     name: str
     type: Literal["skill", "tool"]
@@ -23,18 +23,19 @@ class Ability:
 
 @record
 class Duty:
-    """A task, or a stage of it, that the agent takes part in: MAS's working memory without its step ids."""
+    """A task, or a stage in it, that the agent takes part in. MAS's working memory without the step ids."""
 
     task_id: TaskId
     stage_id: StageId | None
 
 
 @record
-class Agent:
-    """The dynamic part. `todo` is the queue; `running` has left it, and is back only when its attempt was cut off.
+class AgentState:
+    """The changing part of an agent.
 
-    `origins` is what its maker had read, and what it had read itself when it wrote into its `memory`: what it keeps for
-    good, as Markdown, whatever task it works in.
+    `todo` is the queue. `running` has left the queue and returns only if its attempt is interrupted. `memory` is
+    Markdown that the agent keeps over all its tasks. `origins` labels what the agent's maker had read, and what the
+    agent had read when it wrote its memory.
     """
 
     agent_id: AgentId
@@ -51,7 +52,7 @@ class Agent:
 
     @property
     def working_state(self) -> WorkingState:
-        """MAS's word for what the agent is doing."""
+        """The agent's state in MAS's terms."""
         if self.running is not None:
             return "working"
         if self.step_lock:
@@ -61,18 +62,17 @@ class Agent:
 
 @record
 class Declared:
-    """The blueprints agents can be made from, and the abilities of the house, as they are now; and how long
-    questions wait."""
+    """The team's blueprints for agents, its skills and tools, and the approval timeout were set."""
 
     at: int
     blueprints: tuple[AgentSpec, ...]
-    abilities: tuple[Ability, ...]
+    abilities: tuple[Capability, ...]
     approvals_expire: int | None = None
 
 
 @record
 class AgentAdded:
-    """The agent lives from now on."""
+    """An agent joined the team."""
 
     at: int
     agent_id: AgentId
@@ -83,7 +83,7 @@ class AgentAdded:
 
 @record
 class AgentChanged:
-    """The agent is another one from its next step on."""
+    """An agent got a new spec. It takes effect with the agent's next step."""
 
     at: int
     agent_id: AgentId
@@ -93,7 +93,7 @@ class AgentChanged:
 
 @record
 class AgentRemoved:
-    """The agent is gone; its id is never used again."""
+    """An agent left the team. Its id is never reused."""
 
     at: int
     agent_id: AgentId
@@ -102,7 +102,7 @@ class AgentRemoved:
 
 @record
 class DutyTaken:
-    """The agent remembers that it takes part in a task or stage."""
+    """An agent took on a part in a task or stage."""
 
     at: int
     agent_id: AgentId
@@ -111,7 +111,7 @@ class DutyTaken:
 
 @record
 class Remembered:
-    """The agent keeps something for good, below what it kept before."""
+    """An agent appended text to its permanent memory."""
 
     at: int
     agent_id: AgentId
@@ -122,49 +122,49 @@ class Remembered:
 AgentEvent = Declared | AgentAdded | AgentChanged | AgentRemoved | DutyTaken | Remembered
 
 
-def queued(agent: Agent, step: StepId, place: int) -> Agent:
-    """A new step stands in the queue at `place`."""
+def queue_step(agent: AgentState, step: StepId, place: int) -> AgentState:
+    """Insert a new step into the queue at `place`."""
     todo = (*agent.todo[:place], step, *agent.todo[place:])
     return evolve(agent, todo=todo, steps_made=agent.steps_made + 1)
 
 
-def without_step(agent: Agent, step: StepId) -> Agent:
-    """The step is neither queued nor running any more."""
+def without_step(agent: AgentState, step: StepId) -> AgentState:
+    """Remove a step that was queued or running."""
     if agent.running == step:
         return evolve(agent, running=None)
     return evolve(agent, todo=tuple(other for other in agent.todo if other != step))
 
 
-def started(agent: Agent, step: StepId) -> Agent:
-    """The step leaves the queue and runs."""
+def start_step(agent: AgentState, step: StepId) -> AgentState:
+    """Move a step from the queue to `running`."""
     if agent.todo[:1] == (step,):
         return evolve(agent, todo=agent.todo[1:], running=step)
     return evolve(agent, todo=tuple(other for other in agent.todo if other != step), running=step)
 
 
-def requeued(agent: Agent, step: StepId) -> Agent:
-    """An interrupted step is the next one again, as a new attempt."""
+def requeue_step(agent: AgentState, step: StepId) -> AgentState:
+    """Put an interrupted step back at the front of the queue, for a new attempt."""
     return evolve(agent, todo=(step, *agent.todo), running=None)
 
 
-def unlocked(agent: Agent, waiting: WaitingId) -> Agent:
-    """One waiting id is back."""
+def remove_wait(agent: AgentState, waiting: WaitingId) -> AgentState:
+    """Remove a returned waiting id."""
     return evolve(agent, step_lock=tuple(other for other in agent.step_lock if other != waiting))
 
 
-def remembering(agent: Agent, content: str, origins: Labels) -> Agent:
-    """The agent with a little more in its memory."""
+def append_memory(agent: AgentState, content: str, origins: Labels) -> AgentState:
+    """Append text and its origins to the agent's memory."""
     memory = f"{agent.memory}\n{content}" if agent.memory else content
-    return evolve(agent, memory=memory, origins=merged(agent.origins, origins))
+    return evolve(agent, memory=memory, origins=merge_labels(agent.origins, origins))
 
 
-def with_duty(agent: Agent, duty: Duty) -> Agent:
-    """The duty is remembered once."""
+def with_duty(agent: AgentState, duty: Duty) -> AgentState:
+    """Add a duty, once."""
     return agent if duty in agent.duties else evolve(agent, duties=(*agent.duties, duty))
 
 
-def without_duties(agent: Agent, task: TaskId, stage: StageId | None) -> Agent:
-    """A finished stage, or a finished task with all its stages, is forgotten."""
+def without_duties(agent: AgentState, task: TaskId, stage: StageId | None) -> AgentState:
+    """Remove the duties of a finished stage, or of a finished task with all its stages."""
     kept = tuple(
         duty for duty in agent.duties if duty.task_id != task or (stage is not None and duty.stage_id != stage)
     )

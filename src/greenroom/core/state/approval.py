@@ -1,4 +1,4 @@
-"""Approvals: a person is asked before a step starts; the step waits as state, for days if need be."""
+"""Approvals: a person decides before a step starts. The step waits as state, for days if necessary."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Literal
 from greenroom.core.base.ids import AgentId, ApprovalId, StepId, TaskId
 from greenroom.core.base.records import evolve, record
 
-Answer = Literal["approved", "denied"]
-ApprovalWord = Literal["pending", "approved", "denied"]
-Scope = Literal["once", "run", "always"]
+ApprovalAnswer = Literal["approved", "denied"]
+ApprovalState = Literal["pending", "approved", "denied"]
+ApprovalScope = Literal["once", "run", "always"]
 
 
 @record
 class Grant:
-    """A rule that a person has agreed to. It holds for all agents of the team, until the team is over."""
+    """A rule that a person granted. It applies to all agents of the team, until the team ends."""
 
     rule: str
     by: str
@@ -23,11 +23,13 @@ class Grant:
 
 @record
 class Approval:
-    """A question about one step. `digest` names exactly what was shown: another call needs another answer.
+    """A question to a person about one step. `digest` identifies the call that was shown; another call needs another
+    decision.
 
-    `grant` is the rule that a person may agree to instead of this one call; empty when there is none. With `words` it
-    is no yes that is wanted but an answer: `reason` is what they say. `release` are places, one a line, to which what
-    the agent holds would go: a yes for the run lets it, and no rule ever does. At `expires_at` it is a no.
+    `grant` is the rule that the person may grant instead of approving only this call; empty if there is none. With
+    `words` the question wants a text answer instead of approval: `reason` holds it. `release` lists destinations, one
+    per line, to which the agent's data would go. Approval for the run allows them; a rule never does. At `expires_at`
+    the request counts as denied.
     """
 
     approval_id: ApprovalId
@@ -42,15 +44,15 @@ class Approval:
     words: bool = False
     release: str = ""
     expires_at: int | None = None
-    state: ApprovalWord = "pending"
-    scope: Scope = "once"
+    state: ApprovalState = "pending"
+    scope: ApprovalScope = "once"
     answered_by: str = ""
     reason: str = ""
 
 
 @record
 class ApprovalRequested:
-    """Somebody must say yes before the step starts."""
+    """A step needs a person's decision before it starts."""
 
     at: int
     approval_id: ApprovalId
@@ -68,12 +70,12 @@ class ApprovalRequested:
 
 @record
 class ApprovalAnswered:
-    """They said it, or said no. With `grant`, what they agreed to is this rule; with `release`, that it goes there."""
+    """A person approved or denied a request. `grant` is the granted rule, `release` the allowed destinations."""
 
     at: int
     approval_id: ApprovalId
-    answer: Answer
-    scope: Scope
+    answer: ApprovalAnswer
+    scope: ApprovalScope
     by: str
     reason: str = ""
     grant: str = ""
@@ -82,7 +84,7 @@ class ApprovalAnswered:
 
 @record
 class ApprovalVoided:
-    """Nobody needs the answer any more."""
+    """A request was withdrawn because its decision is no longer needed."""
 
     at: int
     approval_id: ApprovalId
@@ -93,12 +95,12 @@ ApprovalEvent = ApprovalRequested | ApprovalAnswered | ApprovalVoided
 
 
 def covers(approval: Approval, digest: str, exposed_at: int | None) -> bool:
-    """Whether it was about exactly this call, and asked after its conversation had read what there is to be told of."""
+    """Return whether the request was about exactly this call, and was made after the conversation became exposed."""
     return approval.digest == digest and (exposed_at is None or approval.asked_at >= exposed_at)
 
 
-def requested(event: ApprovalRequested) -> Approval:
-    """The question as it stands."""
+def create_approval(event: ApprovalRequested) -> Approval:
+    """Create the open request from its event."""
     return Approval(
         approval_id=event.approval_id,
         step_id=event.step_id,
@@ -115,6 +117,6 @@ def requested(event: ApprovalRequested) -> Approval:
     )
 
 
-def answered(approval: Approval, event: ApprovalAnswered) -> Approval:
-    """The question with its answer."""
+def apply_answer(approval: Approval, event: ApprovalAnswered) -> Approval:
+    """Return the request with its decision."""
     return evolve(approval, state=event.answer, scope=event.scope, answered_by=event.by, reason=event.reason)

@@ -1,6 +1,7 @@
-"""What leaves the world for the query tables: ended steps, stages and tasks, messages, notes, versions of artifacts.
+"""What moves from the team state to the query tables: ended steps, stages and tasks, messages, notes, artifact
+versions.
 
-A projection: computed from the world before an event and the event, so it can be rebuilt from the log at any time.
+A projection: computed from an event and the state before it, so it can be rebuilt from the log at any time.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from greenroom.core.state.message import Message, MessageSent
 from greenroom.core.state.stage import Stage, StageEnded
 from greenroom.core.state.step import Step, StepEnded
 from greenroom.core.state.task import Task, TaskEnded
-from greenroom.core.state.world import World, artifact_key
+from greenroom.core.state.team_state import TeamState, artifact_key
 
 ArchiveKind = Literal["task", "stage", "step", "message", "note", "artifact"]
 ArchivedRecord = Task | Stage | Step | Message | Note | Artifact
 
 
-class Archived(NamedTuple):
-    """One row: `owner` is what it is asked by (a step by its thread, what is said or written by its task).
+class ArchiveEntry(NamedTuple):
+    """One row. `owner` is the key for lookups: a step's thread, or the task of a message, note or artifact.
 
-    Its record is made when somebody looks. A step's row is told, not stored, and mostly nobody does: the log leads from
-    one ended step of a thread to the one before it.
+    The record is built on first access. Rows of steps are not stored: the log links each ended step of a thread to the
+    one before it.
     """
 
     kind: ArchiveKind
@@ -38,54 +39,54 @@ class Archived(NamedTuple):
 
     @property
     def record(self) -> ArchivedRecord:
-        """What leaves the world, as it is remembered."""
+        """The archived record."""
         return self.make(*self.made_of)
 
 
-def _task(world: World, event: TaskEnded) -> Archived:
-    return Archived("task", event.task_id, "", tasks.ended, (world.tasks[event.task_id], event))
+def _archive_task(world: TeamState, event: TaskEnded) -> ArchiveEntry:
+    return ArchiveEntry("task", event.task_id, "", tasks.apply_end, (world.tasks[event.task_id], event))
 
 
-def _stage(world: World, event: StageEnded) -> Archived:
+def _archive_stage(world: TeamState, event: StageEnded) -> ArchiveEntry:
     stage = world.stages[event.stage_id]
-    return Archived("stage", stage.stage_id, stage.task_id, stages.ended, (stage, event))
+    return ArchiveEntry("stage", stage.stage_id, stage.task_id, stages.apply_end, (stage, event))
 
 
-def _step(world: World, event: StepEnded) -> Archived:
-    return Archived(
-        "step", event.step_id, event.thread_id, steps.ended, (world.steps[event.step_id], event, world.version + 1)
+def _archive_step(world: TeamState, event: StepEnded) -> ArchiveEntry:
+    return ArchiveEntry(
+        "step", event.step_id, event.thread_id, steps.apply_end, (world.steps[event.step_id], event, world.version + 1)
     )
 
 
-def _message(_: World, event: MessageSent) -> Archived:
-    return Archived("message", event.message.message_id, event.message.task_id, _itself, (event.message,))
+def _archive_message(_: TeamState, event: MessageSent) -> ArchiveEntry:
+    return ArchiveEntry("message", event.message.message_id, event.message.task_id, _return_record, (event.message,))
 
 
-def _note(_: World, event: NotePosted) -> Archived:
-    return Archived("note", event.note.note_id, event.note.task_id, _itself, (event.note,))
+def _archive_note(_: TeamState, event: NotePosted) -> ArchiveEntry:
+    return ArchiveEntry("note", event.note.note_id, event.note.task_id, _return_record, (event.note,))
 
 
-def _artifact(_: World, event: ArtifactWritten) -> Archived:
-    one = event.artifact
-    key = f"{artifact_key(one.task_id, one.artifact_id)}@{one.version}"
-    return Archived("artifact", key, one.task_id, _itself, (one,))
+def _archive_artifact(_: TeamState, event: ArtifactWritten) -> ArchiveEntry:
+    artifact = event.artifact
+    key = f"{artifact_key(artifact.task_id, artifact.artifact_id)}@{artifact.version}"
+    return ArchiveEntry("artifact", key, artifact.task_id, _return_record, (artifact,))
 
 
-def _itself(record: ArchivedRecord) -> ArchivedRecord:
+def _return_record(record: ArchivedRecord) -> ArchivedRecord:
     return record
 
 
-_ROWS: Final[dict[type, Callable[[World, Any], Archived]]] = {
-    TaskEnded: _task,
-    StageEnded: _stage,
-    StepEnded: _step,
-    MessageSent: _message,
-    NotePosted: _note,
-    ArtifactWritten: _artifact,
+_ROW_BUILDERS: Final[dict[type, Callable[[TeamState, Any], ArchiveEntry]]] = {
+    TaskEnded: _archive_task,
+    StageEnded: _archive_stage,
+    StepEnded: _archive_step,
+    MessageSent: _archive_message,
+    NotePosted: _archive_note,
+    ArtifactWritten: _archive_artifact,
 }
 
 
-def archived(before: World, event: Event) -> Archived | None:
-    """The row that `event` moves out of the world, if any."""
-    row = _ROWS.get(type(event))
-    return row(before, event) if row else None
+def build_archive_row(before: TeamState, event: Event) -> ArchiveEntry | None:
+    """Return the row that `event` moves out of the team state, or None."""
+    build_row = _ROW_BUILDERS.get(type(event))
+    return build_row(before, event) if build_row else None

@@ -1,4 +1,4 @@
-"""Budgets: how much may be spent, how much is, how much is reserved for what runs now."""
+"""Budgets: the limits, what is spent, and what is reserved for running steps."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from greenroom.core.base.amounts import NOTHING, UNLIMITED, Amounts, Limits
 from greenroom.core.base.ids import BudgetId, StepId
 from greenroom.core.base.records import evolve, record
 
-Room = Literal["room", "later", "never"]
+BudgetRoom = Literal["room", "later", "never"]
 
 
 @record
 class Budget:
-    """Reserved before, settled after, so a hard cap is never exceeded."""
+    """A budget. Amounts are reserved before a step and settled after it, so a limit is never exceeded."""
 
     budget_id: BudgetId
     limits: Limits = UNLIMITED
@@ -23,7 +23,7 @@ class Budget:
 
 @record
 class LimitsSet:
-    """The budget has these limits from now on."""
+    """A budget got new limits."""
 
     at: int
     budget_id: BudgetId
@@ -32,7 +32,7 @@ class LimitsSet:
 
 @record
 class Spent:
-    """Something was spent that no step reserved: a hop."""
+    """Something was spent without a reservation: a hop."""
 
     at: int
     budget_id: BudgetId
@@ -41,7 +41,7 @@ class Spent:
 
 @record
 class LimitReached:
-    """Work wants more than the limit leaves."""
+    """A step or task needed more than its limit leaves."""
 
     at: int
     budget_id: BudgetId
@@ -52,8 +52,8 @@ class LimitReached:
 BudgetEvent = LimitsSet | Spent | LimitReached
 
 
-def room(budget: Budget, needs: Amounts) -> Room:
-    """Whether `needs` fit now, may fit once others settle, or can never fit."""
+def check_room(budget: Budget, needs: Amounts) -> BudgetRoom:
+    """Return whether `needs` fit now, may fit after other steps settle, or can never fit."""
     if budget.limits is UNLIMITED:
         return "room"
     wanted = budget.spent.plus(needs)
@@ -63,14 +63,14 @@ def room(budget: Budget, needs: Amounts) -> Room:
 
 
 def reserve(budget: Budget, needs: Amounts) -> Budget:
-    """Set aside what a step may cost. Without limits nothing needs setting aside."""
+    """Reserve the possible cost of a step. A budget without limits keeps no reservations."""
     if budget.limits is UNLIMITED:
         return budget
     return evolve(budget, reserved=budget.reserved.plus(needs))
 
 
 def settle(budget: Budget, reserved: Amounts, spent: Amounts) -> Budget:
-    """The reservation goes, what was really spent stays."""
+    """Replace a reservation by what was really spent."""
     if budget.limits is UNLIMITED:
         return evolve(budget, spent=budget.spent.plus(spent))
     return evolve(budget, reserved=budget.reserved.minus(reserved), spent=budget.spent.plus(spent))

@@ -1,4 +1,4 @@
-"""Every event there is, as one closed union."""
+"""All events as one closed union."""
 
 from __future__ import annotations
 
@@ -33,4 +33,4 @@ Event = (
     | GroupEvent
 )
 
-EVENT_TYPES: Final[dict[str, type[Event]]] = {one.__name__: one for one in get_args(Event)}
+EVENT_TYPES: Final[dict[str, type[Event]]] = {event_type.__name__: event_type for event_type in get_args(Event)}

@@ -1,6 +1,6 @@
-"""What a team knows: notes (MAS's shared message pool) and values of a task's board, artifacts, memories.
+"""What a team knows: notes (MAS's shared message pool), values of the task board, artifacts, memories.
 
-All of it is read when wanted, never pushed.
+Agents read it on request; nothing is pushed to them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from greenroom.core.state.origin import Labels
 
 @record
 class Note:
-    """One entry of the shared pool; it lives in the archive, the world counts them and has the newest."""
+    """A note on the task board. The archive holds all notes; the state counts them and holds the newest."""
 
     note_id: NoteId
     task_id: TaskId
@@ -25,26 +25,26 @@ class Note:
     posted_at: int
 
 
-POOL: Final = 20
-"""Notes of a task that can be asked for."""
+MAX_NOTES_SHOWN: Final = 20
+"""Maximum number of a task's notes that agents can read."""
 
-SHOWN: Final = 300
-"""Characters of each of them."""
-
-
-def shown(note: Note) -> Note:
-    """The note as it is told to those who ask: what is longer is in the archive only."""
-    return evolve(note, content=f"{note.content[:SHOWN]}…") if len(note.content) > SHOWN else note
+MAX_NOTE_CHARS: Final = 300
+"""Maximum characters shown of each note."""
 
 
-def pool(task: TaskId, made: int) -> tuple[NoteId, ...]:
-    """The notes of a task that can be asked for when so many were made there, oldest first."""
-    return tuple(note_id(task, number) for number in range(max(1, made - POOL + 1), made + 1))
+def truncate_note(note: Note) -> Note:
+    """Return the note as agents read it. Only the archive holds the rest of a longer note."""
+    return evolve(note, content=f"{note.content[:MAX_NOTE_CHARS]}…") if len(note.content) > MAX_NOTE_CHARS else note
+
+
+def list_newest_notes(task: TaskId, made: int) -> tuple[NoteId, ...]:
+    """Return the ids of a task's readable notes, oldest first. `made` is the number of notes posted so far."""
+    return tuple(note_id(task, number) for number in range(max(1, made - MAX_NOTES_SHOWN + 1), made + 1))
 
 
 @record
-class Value:
-    """Something the group knows under a key: the newest content and how often it was set."""
+class BoardValue:
+    """A value on the task board: the newest content under a key. `version` counts how often it was set."""
 
     task_id: TaskId
     key: str
@@ -55,7 +55,7 @@ class Value:
 
 @record
 class NotePosted:
-    """A note stands on the task's board."""
+    """A note was posted on the task board."""
 
     at: int
     note: Note
@@ -63,10 +63,10 @@ class NotePosted:
 
 @record
 class ValueSet:
-    """The board holds a new content under this key."""
+    """A key of the task board got new content."""
 
     at: int
-    value: Value
+    value: BoardValue
 
 
 NoteEvent = NotePosted | ValueSet
@@ -77,10 +77,10 @@ NoteEvent = NotePosted | ValueSet
 
 @record
 class Artifact:
-    """An artifact as of one version. `blob` is the digest of that version's content, `by` who wrote it, and when `at`.
+    """One version of an artifact. `blob` is the digest of its content, `by` the writer, `at` the time.
 
-    In the world it is the newest version, and `earlier` are the blobs of those before it, oldest first. In the archive
-    there is one for each version, without them. `origins` is what those had read who wrote it, up to this version.
+    The team state holds the newest version; `earlier` lists the older blobs, oldest first. The archive holds one record
+    per version, without `earlier`. `origins` labels what its writers had read, up to this version.
     """
 
     task_id: TaskId
@@ -97,14 +97,14 @@ class Artifact:
     origins: Labels = ()
 
     def blob_of(self, version: int) -> str | None:
-        """The blob of a version; None when there is no such version."""
-        every = (*self.earlier, self.blob)
-        return every[version - 1] if 1 <= version <= len(every) else None
+        """Return the blob of a version, or None if the version does not exist."""
+        blobs = (*self.earlier, self.blob)
+        return blobs[version - 1] if 1 <= version <= len(blobs) else None
 
 
 @record
 class ArtifactWritten:
-    """The artifact has this version: its first one, or one more."""
+    """An artifact was created or got a new version."""
 
     at: int
     artifact: Artifact
@@ -113,13 +113,13 @@ class ArtifactWritten:
 ArtifactEvent = ArtifactWritten
 
 
-def after(old: Artifact | None, new: Artifact) -> Artifact:
-    """The new version, knowing those before it."""
+def add_version(old: Artifact | None, new: Artifact) -> Artifact:
+    """Return the new version with the blobs of the older ones."""
     return new if old is None else evolve(new, earlier=(*old.earlier, old.blob))
 
 
-def told(artifact: Artifact) -> str:
-    """An artifact in one line: what an inventory says of it."""
+def describe_artifact(artifact: Artifact) -> str:
+    """Describe an artifact in one line, for a listing."""
     lines = "1 line" if artifact.lines == 1 else f"{artifact.lines:,} lines"
     what = f"{artifact.artifact_id} · {artifact.title} · {artifact.media_type}"
     return f"{what} · version {artifact.version} by {artifact.by} · {lines}, {artifact.size:,} bytes"
@@ -128,14 +128,14 @@ def told(artifact: Artifact) -> str:
 # ---------------------------------------------------------------------------------------------- memories
 
 MemoryType = Literal["short_term", "agent", "project_long_term", "global_long_term"]
-"""How far a memory reaches, and so where it is kept."""
+"""The scope of a memory, which decides where it is stored."""
 
 
 @record
 class Memory:
-    """One memory, in whichever store. `merged_from` are memories that it took the place of; `by` is who saved it.
+    """A memory of any scope. `merged_from` lists the memories that it replaced; `by` is the writer.
 
-    `origins` is what those had read who wrote it.
+    `origins` labels what its writers had read.
     """
 
     memory_id: MemoryId
@@ -151,7 +151,7 @@ class Memory:
 
 @record
 class MemorySaved:
-    """The team remembers this: a new memory, or another content of one that it had. What it is merged from is gone."""
+    """The team saved or changed a memory. The memories in `merged_from` were removed."""
 
     at: int
     memory: Memory
@@ -159,7 +159,7 @@ class MemorySaved:
 
 @record
 class MemoriesCleared:
-    """The team remembers these no longer."""
+    """The team removed memories."""
 
     at: int
     memory_ids: tuple[MemoryId, ...]

@@ -1,4 +1,4 @@
-"""Messages and waits. A sent message is an event: it cannot be lost or delivered twice."""
+"""Messages and waits. A sent message is an event, so it is never lost or delivered twice."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from greenroom.core.state.origin import Labels
 
 Delivery = Literal["post", "call", "handoff"]
 MessageKind = Literal["request", "response", "notification", "handoff", "instruction"]
-ReleaseWhy = Literal["reply", "timeout", "unanswered", "stage_over", "task_over", "agent_gone", "interrupted"]
+ReleaseReason = Literal["reply", "timeout", "unanswered", "stage_over", "task_over", "agent_gone", "interrupted"]
 
 
 @record
 class Message:
-    """MAS's eight fields and what the other designs need. `receiver` is always a list. With a `group` it was said
-    there, to all who take part and to the models that are named.
+    """A message: MAS's eight fields and the additions of the other designs. `receiver` is always a list.
 
-    `origins` is what the sender had read in the conversation from which it wrote.
+    With a `group`, all its participants and the named models receive it. `origins` labels what the sender had read in
+    the conversation from which it wrote.
     """
 
     message_id: MessageId
@@ -43,7 +43,7 @@ class Message:
 
 @record
 class Wait:
-    """Somebody does no step until this id comes back."""
+    """An agent runs no step until this waiting id is returned."""
 
     waiting_id: WaitingId
     waiter: AgentId
@@ -58,7 +58,7 @@ class Wait:
 
 @record
 class MessageSent:
-    """The message is with its receivers. `thread_id` is where the sender reads the answer."""
+    """A message was sent and delivered. The sender reads the reply in `thread_id`."""
 
     at: int
     message: Message
@@ -67,7 +67,7 @@ class MessageSent:
 
 @record
 class MessageSettled:
-    """A person owes no answer to this message any more."""
+    """A person no longer has to answer a message."""
 
     at: int
     message_id: MessageId
@@ -76,19 +76,19 @@ class MessageSettled:
 
 @record
 class WaitReleased:
-    """A waiting id is back, or will never come back."""
+    """A wait ended: the reply arrived, or never will. `why` says which."""
 
     at: int
     task_id: TaskId
     waiting_id: WaitingId
-    why: ReleaseWhy
+    why: ReleaseReason
 
 
 MessageEvent = MessageSent | MessageSettled | WaitReleased
 
 
-def waits(message: Message, thread: ThreadId | None) -> tuple[Wait, ...]:
-    """One wait per receiver, when the sender waits."""
+def create_waits(message: Message, thread: ThreadId | None) -> tuple[Wait, ...]:
+    """Create one wait per receiver if the sender waits for replies."""
     if message.waiting is None:
         return ()
     stage = None if message.stage_relative == "no_relative" else StageId(message.stage_relative)
@@ -112,8 +112,8 @@ def waits(message: Message, thread: ThreadId | None) -> tuple[Wait, ...]:
 
 
 @record
-class Group:
-    """A conversation of several people in a task; what they say is in the archive. It is over with its task."""
+class ConversationGroup:
+    """A conversation of several people in a task. It ends with the task; the archive holds its messages."""
 
     group_id: GroupId
     task_id: TaskId
@@ -123,10 +123,10 @@ class Group:
 
 @record
 class GroupFormed:
-    """These people talk together. Who forms it again changes who takes part."""
+    """A group was formed, or its participants changed."""
 
     at: int
-    group: Group
+    group: ConversationGroup
 
 
 GroupEvent = GroupFormed

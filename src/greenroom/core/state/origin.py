@@ -1,8 +1,8 @@
-"""Origins: where what a conversation has read comes from. A label is `kind:name`; the kinds are few and closed.
+"""Origins: labels of what a conversation has read. A label is `kind:name`; the set of kinds is closed.
 
-Two things count about what was read. *Untrusted*: anybody may have written it, so what it asks for is no order.
-*Private*: not everybody may know it. A kind that is neither only says by which way something came: what came that way
-brings its own labels along (docs/decisions/0019).
+Two properties of a kind matter. *Untrusted*: anyone may have written it, so its requests are not orders. *Private*: it
+must not leave without permission. A kind with neither property names only a channel; the content that came through it
+brings its own labels (docs/decisions/0019).
 """
 
 from __future__ import annotations
@@ -12,67 +12,67 @@ from typing import Final
 
 Labels = tuple[str, ...]
 
-WAYS: Final = frozenset({"agent", "artifact"})
-"""Neither: another agent said it, it stood in an artifact."""
+CHANNEL_KINDS: Final = frozenset({"agent", "artifact"})
+"""Kinds with neither property: text from another agent, or from an artifact."""
 
-UNTRUSTED: Final = frozenset({"web", "description", "mcp", "tool", "command", "file", "memory"})
-"""A page, how a server describes its tools, what a tool or a program has said, a file, what was remembered."""
+UNTRUSTED_KINDS: Final = frozenset({"web", "description", "mcp", "tool", "command", "file", "memory"})
+"""A web page, a server's tool descriptions, the output of a tool or program, a file, a memory."""
 
-PRIVATE: Final = frozenset({"mcp", "tool", "command", "file", "memory"})
+PRIVATE_KINDS: Final = frozenset({"mcp", "tool", "command", "file", "memory"})
 
-CARRIED: Final = PRIVATE - {"mcp"}
-"""What a call that reads it can give away in the same breath. What a server says goes back to nobody but itself."""
+DISCLOSABLE_KINDS: Final = PRIVATE_KINDS - {"mcp"}
+"""Private kinds that a single call can read and disclose. An MCP server's data goes back only to that server."""
 
-UNKNOWN: Final = "tool"
-"""The kind of what says nothing sensible of itself: the worst that there is."""
+DEFAULT_KIND: Final = "tool"
+"""The kind for an unknown source: it has both properties."""
 
-MOST: Final = 8
-"""Names of one kind. From then on it is `kind:*`, which stands for all of them."""
+MAX_NAMES_PER_KIND: Final = 8
+"""Maximum names per kind. One more turns them into `kind:*`, which covers all names."""
 
-LONGEST: Final = 80
-
-
-def label(kind: str, name: str) -> str:
-    """A label; of the name what fits on a line."""
-    known = kind if kind in UNTRUSTED or kind in WAYS else UNKNOWN
-    shown = "".join(sign if sign.isprintable() else "?" for sign in name.strip()[: LONGEST + 1])
-    return f"{known}:{shown[: LONGEST - 1] + '…' if len(shown) > LONGEST else shown or '?'}"
+MAX_NAME_CHARS: Final = 80
 
 
-def kind_of(one: str) -> str:
-    """The kind of a label."""
-    return one.partition(":")[0]
+def make_label(kind: str, name: str) -> str:
+    """Return a label with a printable, shortened name."""
+    known = kind if kind in UNTRUSTED_KINDS or kind in CHANNEL_KINDS else DEFAULT_KIND
+    shown = "".join(sign if sign.isprintable() else "?" for sign in name.strip()[: MAX_NAME_CHARS + 1])
+    return f"{known}:{shown[: MAX_NAME_CHARS - 1] + '…' if len(shown) > MAX_NAME_CHARS else shown or '?'}"
 
 
-def merged(old: Labels, new: Iterable[str]) -> Labels:
-    """All labels, each once, in the order in which they came. The very same when there is nothing new."""
-    found = old
+def find_kind(label: str) -> str:
+    """Return the kind of a label."""
+    return label.partition(":")[0]
+
+
+def merge_labels(old: Labels, new: Iterable[str]) -> Labels:
+    """Add labels, each once, in order of arrival. Return `old` itself if nothing is new."""
+    labels = old
     for raw in new:
         kind, _, name = raw.partition(":")
-        one = label(kind, name)
-        if one not in found and f"{kind_of(one)}:*" not in found:
-            found = _with(found, one)
-    return found
+        new_label = make_label(kind, name)
+        if new_label not in labels and f"{find_kind(new_label)}:*" not in labels:
+            labels = _add_label(labels, new_label)
+    return labels
 
 
-def _with(found: Labels, one: str) -> Labels:
-    kind = kind_of(one)
-    others = tuple(other for other in found if kind_of(other) != kind)
-    if one == f"{kind}:*" or len(found) - len(others) >= MOST:
+def _add_label(labels: Labels, new_label: str) -> Labels:
+    kind = find_kind(new_label)
+    others = tuple(other for other in labels if find_kind(other) != kind)
+    if new_label == f"{kind}:*" or len(labels) - len(others) >= MAX_NAMES_PER_KIND:
         return (*others, f"{kind}:*")
-    return (*found, one)
+    return (*labels, new_label)
 
 
-def untrusted(labels: Labels) -> Labels:
-    """Those of what anybody may have written."""
-    return tuple(one for one in labels if kind_of(one) in UNTRUSTED)
+def filter_untrusted(labels: Labels) -> Labels:
+    """Return the labels of untrusted content."""
+    return tuple(label for label in labels if find_kind(label) in UNTRUSTED_KINDS)
 
 
-def private(labels: Labels) -> Labels:
-    """Those of what not everybody may know."""
-    return tuple(one for one in labels if kind_of(one) in PRIVATE)
+def filter_private(labels: Labels) -> Labels:
+    """Return the labels of private content."""
+    return tuple(label for label in labels if find_kind(label) in PRIVATE_KINDS)
 
 
-def carried(labels: Labels) -> Labels:
-    """Those of what a call holds by itself, whatever its conversation has read."""
-    return tuple(one for one in labels if kind_of(one) in CARRIED)
+def filter_disclosable(labels: Labels) -> Labels:
+    """Return the labels of private content that one call can read and disclose by itself."""
+    return tuple(label for label in labels if find_kind(label) in DISCLOSABLE_KINDS)

@@ -1,4 +1,4 @@
-"""The spec of an agent: everything needed to make it, or to make it again. One form for all who describe agents."""
+"""The spec of an agent: everything needed to create it, in one format for every source."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from typing import Literal
 
 from greenroom.core.base.records import Data, record
 
-Kind = Literal["llm", "human", "system"]
-Style = Literal["converse", "plan"]
-Ends = Literal["finish", "mark", "text"]
-Several = Literal["reject", "first"]
-Group = Literal["read", "edit", "command", "browser", "web", "mcp", "memory", "human"]
+AgentKind = Literal["llm", "human", "system"]
+AgentStyle = Literal["converse", "plan"]
+TurnEnd = Literal["finish", "mark", "text"]
+MultipleCalls = Literal["reject", "first"]
+ToolGroup = Literal["read", "edit", "command", "browser", "web", "mcp", "memory", "human"]
 
 
 @record
-class Turn:
-    """How a turn goes and when the work is over.
+class TurnPolicy:
+    """How an agent's turn works and what ends its work.
 
-    `protocols` are the text forms in which it acts; with none it makes native calls. `ends` is what says that it is
-    done: the `finish` call, a mark in the text, or any text without a call. `rounds` is how often it may act before it
-    has to answer (0: as often as the house allows); `repairs` how often a reply that cannot be used is asked for again.
+    `protocols` are the text formats in which it calls tools; without any it uses native tool calls. `ends` is the
+    signal that it is done: the `finish` call, a mark in the text, or text without a call. `rounds` is how often it may
+    act before it must answer (0: the default limit). `repairs` is how often an unusable reply is requested again.
     """
 
     protocols: tuple[str, ...] = ()
-    several: Several = "reject"
-    ends: Ends | None = None
+    several: MultipleCalls = "reject"
+    ends: TurnEnd | None = None
     auto_complete: bool | None = None
     rounds: int = 0
     repairs: int = 2
@@ -32,7 +32,7 @@ class Turn:
 
 @record
 class History:
-    """What becomes of a long conversation: after so many rounds (0: when the window is full) it is summed up.
+    """When a long conversation is summarised: after `summary_rounds` rounds (0: when the window is full).
 
     With `need_summary` the work ends with a summary.
     """
@@ -44,8 +44,7 @@ class History:
 
 @record
 class Cooperation:
-    """What planners and partners may know of it: how many at once, how long it takes, how often (in percent)
-    it succeeds, with whom it works."""
+    """Facts for planners and partners: parallel work, duration in seconds, success rate in percent, partners."""
 
     concurrency: int = 1
     seconds: int = 0
@@ -57,11 +56,11 @@ class Cooperation:
 
 @record
 class AgentSpec:
-    """The static part of an agent. `prompt` is what it is told of its work; `answer` the JSON Schema of its answers.
+    """The fixed part of an agent. `prompt` holds its instructions, `answer` the JSON Schema of its answers.
 
-    `calls` are the agents that it may call and hear back from. `rules` are what it may not do, or not unasked: they
-    bind it, and whoever is brought into a conversation by it. `proof` is the tool that has the last word on its work:
-    what it says itself is a claim.
+    `calls` lists the agents that it may call for a reply. `rules` are restrictions: they bind this agent and every
+    agent that it brings into a conversation. `proof` is the tool that verifies its work; the agent's own report is only
+    a claim.
     """
 
     name: str
@@ -69,18 +68,18 @@ class AgentSpec:
     profile: str = ""
     description: str = ""
     prompt: str = ""
-    kind: Kind = "llm"
-    style: Style = "converse"
+    kind: AgentKind = "llm"
+    style: AgentStyle = "converse"
     skills: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
-    groups: tuple[Group, ...] = ()
+    groups: tuple[ToolGroup, ...] = ()
     rules: tuple[str, ...] = ()
     proof: str = ""
     capabilities: tuple[str, ...] = ()
     manager: bool = False
     answer: Data | None = None
-    turn: Turn = Turn()
+    turn: TurnPolicy = TurnPolicy()
     history: History = History()
     cooperation: Cooperation | None = None
     language: str = ""

@@ -1,4 +1,4 @@
-"""Stages: what is worked on now. A stage holds subtasks that may depend on each other."""
+"""Stages: the current part of a task. A stage holds subtasks that may depend on each other."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Literal
 from greenroom.core.base.ids import AgentId, StageId, SubtaskId, TaskId
 from greenroom.core.base.records import evolve, record
 
-StageWord = Literal["init", "running", "finished", "failed", "cancelled"]
+StageState = Literal["init", "running", "finished", "failed", "cancelled"]
 StageEnd = Literal["finished", "failed", "cancelled"]
-SubtaskWord = Literal["init", "running", "finished", "failed", "skipped", "cancelled"]
+SubtaskState = Literal["init", "running", "finished", "failed", "skipped", "cancelled"]
 SubtaskEnd = Literal["finished", "failed", "skipped", "cancelled"]
-MemberWord = Literal["idle", "working", "finished", "failed"]
+MemberState = Literal["idle", "working", "finished", "failed"]
 OnFailure = Literal["stop", "continue", "escalate"]
 
 
 @record
 class Subtask:
-    """One agent's piece of a stage: its duty, what must be done before, and how it ended."""
+    """One agent's part of a stage: its duty, its prerequisites, and its result."""
 
     subtask_id: SubtaskId
     name: str
@@ -25,23 +25,23 @@ class Subtask:
     agent: AgentId
     needs: tuple[SubtaskId, ...] = ()
     required: bool = True
-    state: SubtaskWord = "init"
+    state: SubtaskState = "init"
     summary: str = ""
     evidence: tuple[str, ...] = ()
 
 
 @record
 class Member:
-    """How one agent stands in this stage (not in the house), and what it says of its part."""
+    """An agent's state within this stage, and its report about its part."""
 
     agent_id: AgentId
-    state: MemberWord = "idle"
+    state: MemberState = "idle"
     completion: str = ""
 
 
 @record
 class Stage:
-    """A stage; it points to agents, never to steps. An ended one is in the archive."""
+    """A stage. It refers to agents, never to steps. Ended stages are in the archive."""
 
     stage_id: StageId
     task_id: TaskId
@@ -49,24 +49,24 @@ class Stage:
     subtasks: tuple[Subtask, ...]
     members: tuple[Member, ...]
     on_failure: OnFailure = "stop"
-    state: StageWord = "init"
+    state: StageState = "init"
     reported: bool = False
     started_at: int | None = None
     ended_at: int | None = None
     summary: str = ""
 
-    def subtask(self, wanted: SubtaskId) -> Subtask | None:
-        """The subtask with this id."""
-        return next((one for one in self.subtasks if one.subtask_id == wanted), None)
+    def find_subtask(self, wanted: SubtaskId) -> Subtask | None:
+        """Return the subtask with this id, or None."""
+        return next((subtask for subtask in self.subtasks if subtask.subtask_id == wanted), None)
 
-    def member(self, agent: AgentId) -> Member | None:
-        """How this agent stands in the stage."""
-        return next((one for one in self.members if one.agent_id == agent), None)
+    def find_member(self, agent: AgentId) -> Member | None:
+        """Return the agent's membership in the stage, or None."""
+        return next((member for member in self.members if member.agent_id == agent), None)
 
 
 @record
 class StageAdded:
-    """The task has one more stage, at its end."""
+    """A stage was added at the end of the task's plan."""
 
     at: int
     stage_id: StageId
@@ -78,7 +78,7 @@ class StageAdded:
 
 @record
 class StageStarted:
-    """This is the task's one active stage."""
+    """A stage became the task's only active stage."""
 
     at: int
     stage_id: StageId
@@ -87,7 +87,7 @@ class StageStarted:
 
 @record
 class StageEnded:
-    """The stage is over."""
+    """A stage ended."""
 
     at: int
     stage_id: StageId
@@ -98,7 +98,7 @@ class StageEnded:
 
 @record
 class SubtaskAssigned:
-    """Its agent begins with it."""
+    """An agent began a subtask."""
 
     at: int
     stage_id: StageId
@@ -108,7 +108,7 @@ class SubtaskAssigned:
 
 @record
 class SubtaskHandedOver:
-    """Another agent has it now."""
+    """A subtask moved to another agent."""
 
     at: int
     stage_id: StageId
@@ -118,7 +118,7 @@ class SubtaskHandedOver:
 
 @record
 class SubtaskEnded:
-    """It is done, or will never be."""
+    """A subtask ended: it was finished, failed, skipped or cancelled."""
 
     at: int
     stage_id: StageId
@@ -130,17 +130,17 @@ class SubtaskEnded:
 
 @record
 class MemberChanged:
-    """An agent stands differently in the stage."""
+    """An agent's state in the stage changed."""
 
     at: int
     stage_id: StageId
     agent_id: AgentId
-    state: MemberWord
+    state: MemberState
 
 
 @record
 class MemberCompleted:
-    """An agent says how its part of the stage went."""
+    """An agent reported how its part of the stage went."""
 
     at: int
     stage_id: StageId
@@ -150,7 +150,7 @@ class MemberCompleted:
 
 @record
 class StageReported:
-    """The manager was told that the stage has nothing left to do."""
+    """The manager was notified that the stage has no work left."""
 
     at: int
     stage_id: StageId
@@ -169,8 +169,8 @@ StageEvent = (
 )
 
 
-def added(event: StageAdded) -> Stage:
-    """The stage as it begins: every agent with a subtask is an idle member."""
+def create_stage(event: StageAdded) -> Stage:
+    """Create the stage. Every agent with a subtask starts as an idle member."""
     agents = dict.fromkeys(subtask.agent for subtask in event.subtasks)
     return Stage(
         stage_id=event.stage_id,
@@ -183,19 +183,23 @@ def added(event: StageAdded) -> Stage:
 
 
 def with_subtask(stage: Stage, wanted: SubtaskId, **changes: object) -> Stage:
-    """The stage with one subtask changed."""
+    """Return the stage with one subtask changed."""
     return evolve(
         stage,
-        subtasks=tuple(evolve(one, **changes) if one.subtask_id == wanted else one for one in stage.subtasks),
+        subtasks=tuple(
+            evolve(subtask, **changes) if subtask.subtask_id == wanted else subtask for subtask in stage.subtasks
+        ),
     )
 
 
 def with_member(stage: Stage, agent: AgentId, **changes: object) -> Stage:
-    """The stage with one member changed, or joined by it."""
-    members = stage.members if stage.member(agent) else (*stage.members, Member(agent_id=agent))
-    return evolve(stage, members=tuple(evolve(one, **changes) if one.agent_id == agent else one for one in members))
+    """Return the stage with one member changed or added."""
+    members = stage.members if stage.find_member(agent) else (*stage.members, Member(agent_id=agent))
+    return evolve(
+        stage, members=tuple(evolve(member, **changes) if member.agent_id == agent else member for member in members)
+    )
 
 
-def ended(stage: Stage, event: StageEnded) -> Stage:
-    """The stage as it is kept in the archive."""
+def apply_end(stage: Stage, event: StageEnded) -> Stage:
+    """Return the stage in its archived form."""
     return evolve(stage, state=event.state, summary=event.summary, ended_at=event.at)

@@ -1,4 +1,4 @@
-"""Steps: the smallest unit of work, with attempts. Exactly one skill or tool each."""
+"""Steps: the smallest unit of work, run in attempts. Each runs exactly one skill or tool."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from greenroom.core.base.ids import (
     ThreadId,
     WaitingId,
 )
-from greenroom.core.base.records import Data, evolve, record, written
+from greenroom.core.base.records import Data, count_bytes, evolve, record
 from greenroom.core.state.origin import Labels
 
 StepType = Literal["skill", "tool"]
 Effect = Literal["pure", "model", "keyed", "effectful"]
-StepWord = Literal[
+StepState = Literal[
     "init",
     "pending",
     "awaiting_approval",
@@ -37,21 +37,21 @@ StepWord = Literal[
     "uncertain",
 ]
 SIDE_EFFECTS: Final = frozenset({"keyed", "effectful"})
-"""The classes of effects that change something outside."""
+"""The effect classes that change something outside the team."""
 
 StepEnd = Literal["finished", "failed", "cancelled", "skipped", "uncertain"]
-CancelThen = Literal["cancelled", "requeue", "out_of_time"]
+AfterCancel = Literal["cancelled", "requeue", "out_of_time"]
 
-FENCE: Final = 200
-"""Bytes that a fence and the words before it take at most, beside what is in it."""
+MAX_FENCE_BYTES: Final = 200
+"""Maximum bytes that a fence and its introduction add to a text."""
 
-PROCESS: Final = "process"
+PROCESS_KIND: Final = "process"
 """The kind of a prepared effect that is a process group."""
 
 
 @record
 class Work:
-    """What a step is to do: a skill with its goal, or a tool with its goal and (once filled) its instruction."""
+    """The work of a step: a skill with its goal, or a tool with its goal and, once filled in, its instruction."""
 
     type: StepType
     executor: str
@@ -62,8 +62,8 @@ class Work:
 
 
 @record
-class Prepared:
-    """A keyed effect, said before it is done, so that it is found again: a file's hashes, a process group."""
+class PreparedEffect:
+    """A keyed effect, recorded before it happens so that it can be found again: file hashes, a process group."""
 
     kind: str
     key: str
@@ -72,14 +72,14 @@ class Prepared:
 
 
 @record
-class Terms:
-    """Under what a step ran: effect class, what it may cost, the policy's verdict, which versions.
+class StepTerms:
+    """The terms of a step: effect class, maximum cost, policy verdict, versions of spec, prompt and model.
 
-    With `words` the person who is asked is not to say yes or no, but to answer: the step gets their words.
+    With `words` the person gives a text answer instead of a decision, and the step receives it.
 
-    `origins` is what its thread will have read when it is over, `outward` where the call would carry something; then
-    `exposed_at` is the thread's for what this reads, as it was known when this was decided. `release` is what a yes for
-    the run lets through, a place a line.
+    `origins` labels what the thread will have read after the step. `outward` lists where the call would send data. If
+    it is set, `exposed_at` is the thread's value, including what this call reads, at the time of the policy decision.
+    `release` lists the destinations, one per line, that approval for the run would allow.
     """
 
     effect: Effect
@@ -102,14 +102,14 @@ class Terms:
 
 @record
 class Step:
-    """An open step. `answers` is a waiting id it owes a reply; `after` are ids it waits for itself.
+    """An open step. `answers` is a waiting id to which it owes a reply; `after` are waiting ids that it waits for.
 
-    `message_id` is the message that it delivers, if it delivers one. With `goes_on` nobody wants anything new with it:
-    it brings word of what the agent has asked for or begun itself, or is what it was to do, once more.
+    `message_id` is the message that it delivers, if any. `goes_on` means that the step brings no new request: it
+    reports on work that the agent itself requested, or repeats the agent's step.
 
-    `approval` is a person's word about it: it holds until the step ends. `until` is when the attempt that runs has used
-    up the working time reserved for it. `ended_in` is the version at which it ended: what a window begins with.
-    `origins` are where its text and its result come from.
+    `approval` is a person's decision; it is valid until the step ends. `until` is when the running attempt has used its
+    reserved working time. `ended_in` is the version at which it ended; a window may begin there. `origins` labels the
+    sources of its text and result.
     """
 
     step_id: StepId
@@ -129,17 +129,17 @@ class Step:
     jumped: bool = False
     goes_on: bool = False
     retry: int = 0
-    state: StepWord = "init"
+    state: StepState = "init"
     attempt: int = 0
-    terms: Terms | None = None
+    terms: StepTerms | None = None
     reserved: Amounts = NOTHING
-    prepared: tuple[Prepared, ...] = ()
+    prepared: tuple[PreparedEffect, ...] = ()
     approval: ApprovalId | None = None
     asked: int = 0
     notices_seen: int = 0
     started_at: int | None = None
     until: int | None = None
-    then: CancelThen = "cancelled"
+    then: AfterCancel = "cancelled"
     ended_at: int | None = None
     ended_in: int = 0
     result: Data | None = None
@@ -150,13 +150,13 @@ class Step:
 
     @property
     def ordinal(self) -> int:
-        """Its number among its agent's steps."""
+        """The step's number among its agent's steps."""
         return int(self.step_id.rpartition("#")[2])
 
 
 @record
 class StepQueued:
-    """A step stands in its agent's queue, at `place` (an index counted from the front)."""
+    """A step was put into its agent's queue at index `place`."""
 
     at: int
     step_id: StepId
@@ -181,7 +181,7 @@ class StepQueued:
 
 @record
 class StepChanged:
-    """A waiting step is to do something else, or its instruction is filled in."""
+    """A waiting step got other work, or its instruction was filled in."""
 
     at: int
     step_id: StepId
@@ -192,19 +192,19 @@ class StepChanged:
 
 @record
 class StepBlocked:
-    """The step may not start yet: a person is asked, or a budget has no room now."""
+    """A step cannot start yet: it needs a person's decision, or its budget has no room."""
 
     at: int
     step_id: StepId
     state: Literal["awaiting_approval", "awaiting_budget"]
-    terms: Terms
+    terms: StepTerms
     approval: ApprovalId | None = None
     budget: BudgetId | None = None
 
 
 @record
 class StepUnblocked:
-    """The person has answered: it may ask to start again."""
+    """A person decided; the step can be started again."""
 
     at: int
     step_id: StepId
@@ -212,12 +212,12 @@ class StepUnblocked:
 
 @record
 class StepStarted:
-    """An attempt runs, under these terms, with this much reserved; `until` when working time has a limit."""
+    """An attempt started, with these terms and reservations. `until` is set if working time is limited."""
 
     at: int
     step_id: StepId
     attempt: int
-    terms: Terms
+    terms: StepTerms
     reserved: Amounts
     notices_seen: int = 0
     until: int | None = None
@@ -225,27 +225,27 @@ class StepStarted:
 
 @record
 class EffectPrepared:
-    """What the running attempt is about to do outside."""
+    """The running attempt recorded external effects that it is about to make."""
 
     at: int
     step_id: StepId
     attempt: int
-    prepared: tuple[Prepared, ...]
+    prepared: tuple[PreparedEffect, ...]
 
 
 @record
 class StepCancelling:
-    """The running effect is being ended; `then` says whether the step is over, runs again, or had time enough."""
+    """A running step is being stopped. `then` says whether it is cancelled, runs again, or ran out of time."""
 
     at: int
     step_id: StepId
     attempt: int
-    then: CancelThen
+    then: AfterCancel
 
 
 @record
 class StepInterrupted:
-    """The attempt ended without a result and the step is queued again; what it reserved counts as spent."""
+    """An attempt ended without a result and the step was queued again. Its reservation counts as spent."""
 
     at: int
     step_id: StepId
@@ -256,11 +256,11 @@ class StepInterrupted:
 
 @record
 class StepEnded:
-    """The step is over.
+    """A step ended.
 
-    The log is the archive of steps: `queued` is the version at which this one was queued, `previous` that at which the
-    thread's step before it ended. `work` is there when it was changed in between. `spoils` says that it was a call with
-    side effects and did not work: those of the same reply that come after it are not run.
+    The log is the archive of steps. `queued` is the version at which this step was queued. `previous` is the version at
+    which the thread's step before it ended. `work` is set if it changed in between. `spoils` marks a failed call with
+    side effects: later calls of the same reply do not run.
     """
 
     at: int
@@ -292,26 +292,26 @@ StepEvent = (
 )
 
 
-def length(work: Work, result: Data | None, error: str, origins: Labels = ()) -> int:
-    """The bytes that a step adds to its conversation: what it was told, and what came of it as it is written.
+def count_bytes_added(work: Work, result: Data | None, error: str, origins: Labels = ()) -> int:
+    """Return the bytes that a step adds to its conversation: its text, and its result as encoded.
 
-    What was said is told whole, also where the log has only the beginning of it and its `bytes`. What comes from
-    somewhere is told with that, in a fence.
+    A reply counts in full, even if the log holds only its beginning and its `bytes`. Text with origins is shown in a
+    fence, which counts too.
     """
-    came = 0 if result is None else written(result)
+    result_bytes = 0 if result is None else count_bytes(result)
     whole = result.get("bytes") if result is not None and work.type == "skill" and "blob" in result else None
-    told = FENCE + sum(len(one.encode()) for one in origins) if origins else 0
-    said = len(work.text_content.encode()) + len(error.encode())
-    return said + told + max(came, whole if isinstance(whole, int) else 0)
+    fence_bytes = MAX_FENCE_BYTES + sum(len(label.encode()) for label in origins) if origins else 0
+    text_bytes = len(work.text_content.encode()) + len(error.encode())
+    return text_bytes + fence_bytes + max(result_bytes, whole if isinstance(whole, int) else 0)
 
 
-def lacks_instruction(work: Work) -> bool:
-    """Whether it waits for its instruction to be filled in. A native call has brought its arguments, if only none."""
+def needs_instruction(work: Work) -> bool:
+    """Return whether the instruction still has to be filled in. A native call brings its arguments, even if empty."""
     return work.type == "tool" and work.instruction_content is None and work.call_id is None
 
 
-def queued(event: StepQueued, version: int) -> Step:
-    """The step as it begins. `version` is the event's own."""
+def create_step(event: StepQueued, version: int) -> Step:
+    """Create the step from its event. `version` is the event's version."""
     return Step(
         version=version,
         step_id=event.step_id,
@@ -334,8 +334,8 @@ def queued(event: StepQueued, version: int) -> Step:
     )
 
 
-def started(step: Step, event: StepStarted) -> Step:
-    """A new attempt runs."""
+def apply_start(step: Step, event: StepStarted) -> Step:
+    """Return the step with a new running attempt."""
     return evolve(
         step,
         state="running",
@@ -348,25 +348,25 @@ def started(step: Step, event: StepStarted) -> Step:
     )
 
 
-def blocked(step: Step, event: StepBlocked) -> Step:
-    """It waits for a person or for room. What a person has allowed stays allowed while it waits for room."""
+def apply_block(step: Step, event: StepBlocked) -> Step:
+    """Return the step waiting for a person or a budget. An approval stays valid while it waits for a budget."""
     if event.state == "awaiting_budget":
         return evolve(step, state=event.state, terms=event.terms)
     return evolve(step, state=event.state, terms=event.terms, approval=event.approval, asked=step.asked + 1)
 
 
-def interrupted(step: Step) -> Step:
-    """It is runnable again; what it had prepared stays known."""
+def apply_interruption(step: Step) -> Step:
+    """Return the step ready to run again. Its prepared effects stay recorded."""
     return evolve(step, state="init", reserved=NOTHING, started_at=None, until=None)
 
 
-def forked(step: Step) -> Step:
-    """It goes on in another team, which has no hand in the processes that it started in the first one."""
-    return evolve(step, prepared=tuple(one for one in step.prepared if one.kind != PROCESS))
+def apply_fork(step: Step) -> Step:
+    """Return the step for a forked team, without the processes that it started in the original team."""
+    return evolve(step, prepared=tuple(effect for effect in step.prepared if effect.kind != PROCESS_KIND))
 
 
-def ended(step: Step, event: StepEnded, version: int) -> Step:
-    """The step as it is remembered. `version` is the event's own."""
+def apply_end(step: Step, event: StepEnded, version: int) -> Step:
+    """Return the step in its archived form. `version` is the event's version."""
     return evolve(
         step,
         ended_in=version,
@@ -381,7 +381,7 @@ def ended(step: Step, event: StepEnded, version: int) -> Step:
     )
 
 
-def remembered(begin: StepQueued, end: StepEnded, version: int) -> Step:
-    """An ended step, made from the two events that the log keeps of it."""
-    step = queued(begin, end.queued)
-    return ended(evolve(step, attempt=end.attempt, work=end.work or begin.work), end, version)
+def rebuild_step(begin: StepQueued, end: StepEnded, version: int) -> Step:
+    """Rebuild an ended step from its two events in the log."""
+    step = create_step(begin, end.queued)
+    return apply_end(evolve(step, attempt=end.attempt, work=end.work or begin.work), end, version)

@@ -1,4 +1,4 @@
-"""Tasks: what somebody wants, who manages it, who takes part."""
+"""Tasks: a goal, its manager and its group of agents."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from greenroom.core.base.ids import AgentId, StageId, StepId, TaskId
 from greenroom.core.base.records import evolve, record
 from greenroom.core.state.origin import Labels
 
-TaskWord = Literal["init", "running", "cancelling", "finished", "failed", "cancelled"]
-EndWord = Literal["finished", "failed", "cancelled"]
+TaskExecutionState = Literal["init", "running", "cancelling", "finished", "failed", "cancelled"]
+TaskEnd = Literal["finished", "failed", "cancelled"]
 Driver = Literal["auto", "manager"]
 
 
 @record
 class Task:
-    """An open task. With driver `auto` the schedule moves it on; with `manager` its manager does.
+    """An open task. With driver `auto` the scheduler advances it; with `manager` its manager does.
 
-    `stages` are the open ones in order, `parts` the open tasks that are part of it; what ended is in the archive.
-    `origins` is what those have read who wrote its goal, its plan, its board or its reports. A `standing` task never
-    ends by itself: only a person ends it.
+    `stages` are the open stages in order, `parts` the open child tasks; ended ones are in the archive. `origins` labels
+    what the authors of its goal, plan, board and reports had read. A `standing` task never ends by itself: only a
+    person ends it.
     """
 
     task_id: TaskId
@@ -30,8 +30,8 @@ class Task:
     driver: Driver = "auto"
     parent: TaskId | None = None
     depth: int = 0
-    state: TaskWord = "init"
-    ending: EndWord | None = None
+    state: TaskExecutionState = "init"
+    ending: TaskEnd | None = None
     paused: str | None = None
     stages: tuple[StageId, ...] = ()
     parts: tuple[TaskId, ...] = ()
@@ -47,14 +47,14 @@ class Task:
     standing: bool = False
 
     @property
-    def runs(self) -> bool:
-        """Whether its steps may begin."""
+    def is_runnable(self) -> bool:
+        """Whether its steps may start."""
         return self.state == "running" and self.paused is None
 
 
 @record
 class TaskCreated:
-    """The task and its group exist."""
+    """A task and its group were created."""
 
     at: int
     task_id: TaskId
@@ -70,7 +70,7 @@ class TaskCreated:
 
 @record
 class TaskStarted:
-    """Its stages may run."""
+    """A task started: its stages may run."""
 
     at: int
     task_id: TaskId
@@ -78,7 +78,7 @@ class TaskStarted:
 
 @record
 class ParticipantsAdded:
-    """More agents belong to the task's group."""
+    """Agents joined the task's group."""
 
     at: int
     task_id: TaskId
@@ -87,7 +87,7 @@ class ParticipantsAdded:
 
 @record
 class TaskPaused:
-    """Nothing new starts in this task. `why` is `limit: …` when a budget stopped it."""
+    """A task was paused: nothing new starts in it. `why` is `limit: …` when a budget stopped it."""
 
     at: int
     task_id: TaskId
@@ -96,7 +96,7 @@ class TaskPaused:
 
 @record
 class TaskResumed:
-    """The task goes on."""
+    """A paused task was resumed."""
 
     at: int
     task_id: TaskId
@@ -104,29 +104,29 @@ class TaskResumed:
 
 @record
 class TaskEnding:
-    """The task ends like this as soon as its running effects are dead."""
+    """A task began to end. It ends with this state when its running effects have stopped."""
 
     at: int
     task_id: TaskId
-    state: EndWord
+    state: TaskEnd
     summary: str
     evidence: tuple[str, ...] = ()
 
 
 @record
 class TaskEnded:
-    """The task is over, its group dissolved."""
+    """A task ended and its group was dissolved."""
 
     at: int
     task_id: TaskId
-    state: EndWord
+    state: TaskEnd
     summary: str
     evidence: tuple[str, ...] = ()
 
 
 @record
 class OriginsShared:
-    """Something was written in the task for others to read, by somebody who has read what comes from there."""
+    """An agent that had read from these origins wrote text into the task for others."""
 
     at: int
     task_id: TaskId
@@ -138,8 +138,8 @@ TaskEvent = (
 )
 
 
-def created(event: TaskCreated) -> Task:
-    """The task as it begins."""
+def create_task(event: TaskCreated) -> Task:
+    """Create the task from its event."""
     return Task(
         task_id=event.task_id,
         name=event.name,
@@ -154,8 +154,8 @@ def created(event: TaskCreated) -> Task:
     )
 
 
-def ended(task: Task, event: TaskEnded) -> Task:
-    """The task as it is kept in the archive."""
+def apply_end(task: Task, event: TaskEnded) -> Task:
+    """Return the task in its archived form."""
     return evolve(
         task,
         state=event.state,

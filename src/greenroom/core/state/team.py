@@ -1,4 +1,4 @@
-"""The team: the unit of consistency. One stream of events, one owner at a time."""
+"""The team: the unit of consistency. It has one event stream and one owner at a time."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from greenroom.core.base.records import record
 
 
 @record
-class Origin:
-    """Where a fork came from."""
+class ForkOrigin:
+    """The team and version that a fork was made from."""
 
     team_id: TeamId
     version: int
@@ -16,11 +16,11 @@ class Origin:
 
 @record
 class Team:
-    """One team. `paused` says why nothing new starts; None when it is not paused.
+    """One team. `paused` says why nothing new starts; None if it is not paused.
 
-    `workspace` is the folder that it works in: it stays that one, wherever it is taken up again. `last_memory` is the
-    newest id that a memory was ever given, `letters_made` how many messages ever wanted an answer of a person.
-    `approvals_expire` (ms) is how long a question waits for its answer.
+    `workspace` is the folder it works in, on every resume. `last_memory` is the newest memory id ever given.
+    `letters_made` counts the messages that ever needed a person's answer. `approvals_expire` (ms) is how long an
+    approval request waits.
     """
 
     team_id: TeamId
@@ -33,16 +33,16 @@ class Team:
     workspace: str = ""
     waiting_timeout: int | None = None
     approvals_expire: int | None = None
-    origin: Origin | None = None
+    origin: ForkOrigin | None = None
     last_memory: str = ""
     letters_made: int = 0
 
 
 @record
 class TeamCreated:
-    """The team exists. `kit` names the wiring (skills, tools, model) it runs with.
+    """A team was created. `kit` names the capabilities (skills, tools, model) it runs with.
 
-    `waiting_timeout` (ms) bounds how long an agent waits for another agent.
+    `waiting_timeout` (ms) limits how long an agent waits for another agent.
     """
 
     at: int
@@ -55,16 +55,16 @@ class TeamCreated:
 
 @record
 class TeamForked:
-    """This team began as a copy of another one at some version."""
+    """A team began as a copy of another team at a version."""
 
     at: int
     team_id: TeamId
-    origin: Origin
+    origin: ForkOrigin
 
 
 @record
 class OwnerChanged:
-    """A new owner took the team over; what ran under the old one was interrupted."""
+    """A new owner took over the team. Work that ran under the old owner was interrupted."""
 
     at: int
     epoch: int
@@ -73,7 +73,7 @@ class OwnerChanged:
 
 @record
 class TeamPaused:
-    """Nothing new starts in the whole team."""
+    """The whole team was paused: nothing new starts."""
 
     at: int
     why: str
@@ -81,7 +81,7 @@ class TeamPaused:
 
 @record
 class TeamResumed:
-    """The team goes on."""
+    """The paused team was resumed."""
 
     at: int
 

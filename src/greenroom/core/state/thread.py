@@ -1,23 +1,23 @@
-"""Threads: an agent's conversation in one place (a task, a subtask or a call)."""
+"""Threads: an agent's conversation in a task, a subtask or a call."""
 
 from __future__ import annotations
 
 from greenroom.core.base.ids import AgentId, Principals, StageId, StepId, SubtaskId, TaskId, ThreadId
 from greenroom.core.base.records import Data, evolve, record
-from greenroom.core.state.origin import Labels, carried, merged, private, untrusted
+from greenroom.core.state.origin import Labels, filter_disclosable, filter_private, filter_untrusted, merge_labels
 
 
 @record
 class Thread:
-    """Owns the conversation window, the workspace and the notices the agent reads next.
+    """A conversation: its window, its workspace, and the notices the agent reads next.
 
-    `window_from` is the version with which the window begins (a step is in it that ended then or later): clearing moves
-    it, the log keeps all. `spoilt` is the step whose reply made a call with side effects that did not work.
-    `last` is the version at which its last step ended: from there the log leads back, step by step.
-    `size` is how many characters its conversation has, which is what a budget reserves by.
-    `open_calls` are those of its open steps that are native calls: until they are over nothing else begins here.
-    `origins` are the labels of all that it has read, also of what its window no longer shows; `untrusted_at` and
-    `private_at` say since when there is something of that sort among it.
+    `window_from` is the version at which the window begins: it holds the steps that ended then or later. Clearing moves
+    it; the log keeps everything. `last` is the version at which the last step ended: from there the log leads back,
+    step by step. `size` is the conversation's length in characters, by which budgets reserve.
+
+    `open_calls` counts the open steps that are native calls: nothing else starts here before they end. `spoilt` is the
+    step whose reply made a call with side effects that failed. `origins` labels everything it has read, even outside
+    the window. `untrusted_at` and `private_at` are when it first read untrusted and private content.
     """
 
     thread_id: ThreadId
@@ -41,19 +41,19 @@ class Thread:
 
     @property
     def exposed_at(self) -> int | None:
-        """Since when it has both: somebody may tell it to give away what it holds. None: it has not."""
+        """Since when it holds both untrusted and private content and could be made to leak; None if it does not."""
         if self.untrusted_at is None or self.private_at is None:
             return None
         return max(self.untrusted_at, self.private_at)
 
     def exposed_by(self, reads: Labels) -> int | None:
-        """The same for a call that `reads` something itself: what is private need not have been read before."""
-        return self.untrusted_at if carried(reads) else self.exposed_at
+        """Return `exposed_at`, counting the private content that the call itself `reads`."""
+        return self.untrusted_at if filter_disclosable(reads) else self.exposed_at
 
 
 @record
 class ThreadOpened:
-    """The agent begins a conversation here. What it is told comes from these `origins`."""
+    """An agent began a conversation. Its first text comes from these `origins`."""
 
     at: int
     thread_id: ThreadId
@@ -68,7 +68,7 @@ class ThreadOpened:
 
 @record
 class ThreadClosed:
-    """Nothing more happens in this conversation."""
+    """A conversation was closed."""
 
     at: int
     thread_id: ThreadId
@@ -76,7 +76,7 @@ class ThreadClosed:
 
 @record
 class WindowMoved:
-    """The window begins later; what was before stays in the log. `size` is how much is left in it."""
+    """A conversation's window moved forward; older steps stay in the log. `size` is what the window still holds."""
 
     at: int
     thread_id: ThreadId
@@ -86,7 +86,7 @@ class WindowMoved:
 
 @record
 class WorkspaceSet:
-    """Where this thread's files are."""
+    """A conversation got its workspace."""
 
     at: int
     thread_id: ThreadId
@@ -95,7 +95,7 @@ class WorkspaceSet:
 
 @record
 class Noticed:
-    """Something the agent reads next: a consequence of its step was refused, an effect is uncertain.
+    """The agent got a notice to read next: a consequence of its step was refused, or an effect is uncertain.
 
     `about` names the refused intent; `code` is for programs.
     """
@@ -111,8 +111,8 @@ class Noticed:
 ThreadEvent = ThreadOpened | ThreadClosed | WindowMoved | WorkspaceSet | Noticed
 
 
-def opened(event: ThreadOpened) -> Thread:
-    """The thread as it begins."""
+def create_thread(event: ThreadOpened) -> Thread:
+    """Create the thread from its event."""
     thread = Thread(
         thread_id=event.thread_id,
         agent_id=event.agent_id,
@@ -122,26 +122,28 @@ def opened(event: ThreadOpened) -> Thread:
         call=event.call,
         on_behalf=event.on_behalf,
     )
-    return absorbed(thread, event.origins, event.at)
+    return add_origins(thread, event.origins, event.at)
 
 
-def absorbed(thread: Thread, origins: Labels, at: int) -> Thread:
-    """The thread after it has read something from there. It only ever grows, and never beyond a few labels."""
-    labels = merged(thread.origins, origins) if origins else thread.origins
+def add_origins(thread: Thread, origins: Labels, at: int) -> Thread:
+    """Return the thread after it read from these origins. Labels are only ever added, up to a small maximum."""
+    labels = merge_labels(thread.origins, origins) if origins else thread.origins
     if labels is thread.origins:
         return thread
     return evolve(
         thread,
         origins=labels,
-        untrusted_at=_since(thread.untrusted_at, untrusted(labels), at),
-        private_at=_since(thread.private_at, private(labels), at),
+        untrusted_at=_since(thread.untrusted_at, filter_untrusted(labels), at),
+        private_at=_since(thread.private_at, filter_private(labels), at),
     )
 
 
-def bound(thread: Thread, on_behalf: Principals) -> Thread:
-    """The thread after its agent took along what it does for these."""
-    more = tuple(one for one in on_behalf if one not in thread.on_behalf and one != thread.agent_id)
-    return evolve(thread, on_behalf=(*thread.on_behalf, *more)) if more else thread
+def add_principals(thread: Thread, on_behalf: Principals) -> Thread:
+    """Add the agents on whose behalf the thread now works."""
+    added = tuple(
+        principal for principal in on_behalf if principal not in thread.on_behalf and principal != thread.agent_id
+    )
+    return evolve(thread, on_behalf=(*thread.on_behalf, *added)) if added else thread
 
 
 def _since(known: int | None, labels: Labels, at: int) -> int | None:

@@ -1,4 +1,4 @@
-"""Timers: deadlines in the state, so they are right after a restart too."""
+"""Timers: deadlines in the state, so they stay correct after a restart."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from greenroom.core.base.ids import AgentId, Principals, TaskId, TimerId
 from greenroom.core.base.records import record
 from greenroom.core.state.origin import Labels
 
-Purpose = Literal["wait", "wake", "work", "answer"]
+TimerPurpose = Literal["wait", "wake", "work", "answer"]
 
 
 @record
 class Timer:
-    """At `due` something happens to `subject`: a wait ends, an agent is woken with `text`, a step has worked enough,
-    or nobody has answered the question about it.
+    """A deadline. At `due` a wait ends, an agent wakes with `text`, a step's working time ends, or an approval request
+    expires.
 
-    `origins` is what its agent had read when it wrote the text, `on_behalf` for whom it worked then.
+    `origins` labels what the agent had read when it wrote the text, `on_behalf` for whom it worked then.
     """
 
     timer_id: TimerId
-    purpose: Purpose
+    purpose: TimerPurpose
     subject: str
     due: int
     task_id: TaskId
@@ -32,7 +32,7 @@ class Timer:
 
 @record
 class TimerSet:
-    """The clock runs."""
+    """A timer was set."""
 
     at: int
     timer: Timer
@@ -40,7 +40,7 @@ class TimerSet:
 
 @record
 class TimerFired:
-    """Its time has come."""
+    """A timer reached its deadline."""
 
     at: int
     timer_id: TimerId
@@ -48,7 +48,7 @@ class TimerFired:
 
 @record
 class TimerCancelled:
-    """It is not needed any more."""
+    """A timer was cancelled because it is not needed any more."""
 
     at: int
     timer_id: TimerId

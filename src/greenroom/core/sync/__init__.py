@@ -1,1 +1,1 @@
-"""The one place where anything happens: the writer, the bus that tells of it, and reading a log back."""
+"""The only place where state changes: the writer, the bus that publishes commits, and the replay of a log."""

@@ -1,4 +1,4 @@
-"""The bus: tells of every commit, after it is durable. It makes no decisions and stores nothing."""
+"""The bus: publishes every commit after it is durable. It decides nothing and stores nothing."""
 
 from __future__ import annotations
 
@@ -7,78 +7,78 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from greenroom.core.base.records import record
-from greenroom.core.ports.executor import Live
-from greenroom.core.state.archive import Archived
+from greenroom.core.ports.executor import LiveEvent
+from greenroom.core.state.archive import ArchiveEntry
 from greenroom.core.state.events import Event
 from greenroom.core.state.step import Step
-from greenroom.core.state.world import World
+from greenroom.core.state.team_state import TeamState
 
 
 @record
-class Commit:
-    """What has just become true: `version` is that of the last event."""
+class CommitNotice:
+    """A durable commit. `version` is the version of its last event."""
 
     version: int
     events: Sequence[Event]
-    world: World
-    archived: Sequence[Archived] = ()
+    world: TeamState
+    archived: Sequence[ArchiveEntry] = ()
 
 
-Listener: TypeAlias = Callable[[Commit], None]
+Listener: TypeAlias = Callable[[CommitNotice], None]
 TroubleListener: TypeAlias = Callable[[str | None], None]
-LiveListener: TypeAlias = Callable[[Step, Live], None]
+LiveListener: TypeAlias = Callable[[Step, LiveEvent], None]
 
 
 class Bus:
-    """Listeners are called in the order they came; one that raises does not keep the others from hearing."""
+    """Calls listeners in the order of their subscription. A listener that raises does not stop the others."""
 
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
-        self._worried: list[TroubleListener] = []
-        self._watching: list[LiveListener] = []
+        self._trouble_listeners: list[TroubleListener] = []
+        self._live_listeners: list[LiveListener] = []
         self.trouble: str | None = None
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Hear of every commit from now on; call what is returned to stop."""
+        """Call `listener` for every commit. Call the returned function to unsubscribe."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener) if listener in self._listeners else None
 
     def subscribe_trouble(self, listener: TroubleListener) -> Callable[[], None]:
-        """Hear when the log cannot be written, and (with None) when it can again; call what is returned to stop."""
-        self._worried.append(listener)
-        return lambda: self._worried.remove(listener) if listener in self._worried else None
+        """Call `listener` when the log cannot be written, and with None when it can. Call the result to unsubscribe."""
+        self._trouble_listeners.append(listener)
+        return lambda: self._trouble_listeners.remove(listener) if listener in self._trouble_listeners else None
 
     def subscribe_live(self, listener: LiveListener) -> Callable[[], None]:
-        """See replies as they come, long before they are facts; call what is returned to stop."""
-        self._watching.append(listener)
-        return lambda: self._watching.remove(listener) if listener in self._watching else None
+        """Call `listener` with pieces of replies and output before their commit. Call the result to unsubscribe."""
+        self._live_listeners.append(listener)
+        return lambda: self._live_listeners.remove(listener) if listener in self._live_listeners else None
 
     def close(self) -> None:
-        """Tell nobody any more."""
-        for listeners in (self._listeners, self._worried, self._watching):
+        """Remove all listeners."""
+        for listeners in (self._listeners, self._trouble_listeners, self._live_listeners):
             listeners.clear()
 
-    def show(self, step: Step, event: Live) -> None:
-        """Show a piece of a reply, or of what a tool prints, to those who watch. One that raises harms nobody else."""
-        for listener in tuple(self._watching):
+    def show(self, step: Step, event: LiveEvent) -> None:
+        """Send a piece of a reply or tool output to live listeners. A listener that raises does not stop the others."""
+        for listener in tuple(self._live_listeners):
             try:
                 listener(step, event)
             except Exception:
-                logging.getLogger(__name__).exception("Whoever watches step %s failed", step.step_id)
+                logging.getLogger(__name__).exception("A live listener of step %s failed", step.step_id)
 
-    def worry(self, trouble: str | None) -> None:
-        """Say that the log cannot be written and why, or that it can."""
+    def set_trouble(self, trouble: str | None) -> None:
+        """Publish why the log cannot be written, or None when it can, if that changed."""
         if trouble != self.trouble:
-            self.insist(trouble)
+            self.announce_trouble(trouble)
 
-    def insist(self, trouble: str | None) -> None:
-        """The same, even if it was said before: there is more to it now."""
+    def announce_trouble(self, trouble: str | None) -> None:
+        """Publish the trouble even if it did not change."""
         self.trouble = trouble
-        for listener in tuple(self._worried):
+        for listener in tuple(self._trouble_listeners):
             listener(trouble)
 
-    def publish(self, commit: Commit) -> None:
-        """Tell everybody."""
+    def publish(self, commit: CommitNotice) -> None:
+        """Send a commit to all listeners."""
         for listener in tuple(self._listeners):
             try:
                 listener(commit)

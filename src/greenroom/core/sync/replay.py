@@ -1,4 +1,4 @@
-"""Reading a log back: the world at any version, and the archive made anew."""
+"""Read a log: the team state at any version, ended steps, and the rebuilt archive."""
 
 from __future__ import annotations
 
@@ -6,72 +6,72 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 
-from greenroom.core.base.errors import Refused, Rejected, StoreFault
+from greenroom.core.base.errors import RefusedError, Rejection, StoreFault
 from greenroom.core.base.ids import StepId
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.codec import (
+    compute_fingerprint,
     decode_event,
-    decode_world,
+    decode_state,
     encode_archived,
     encode_event,
-    encode_world,
-    fingerprint,
+    encode_state,
 )
-from greenroom.core.ports.log import Append, ArchiveRow, Lease, Log, NewEvent, Snapshot, StoredEvent
+from greenroom.core.ports.log import ArchiveRow, EventBatch, Lease, Log, NewEvent, StateSnapshot, StoredEvent
 from greenroom.core.rules.decide import decide
 from greenroom.core.rules.draft import SYSTEM
 from greenroom.core.rules.intents import ForkTeam
-from greenroom.core.state.archive import archived
+from greenroom.core.state.archive import build_archive_row
 from greenroom.core.state.events import Event
-from greenroom.core.state.fold import fold
-from greenroom.core.state.step import Step, StepEnded, StepQueued, ended, remembered
-from greenroom.core.state.world import NOWHERE, World
+from greenroom.core.state.reducer import reduce
+from greenroom.core.state.step import Step, StepEnded, StepQueued, apply_end, rebuild_step
+from greenroom.core.state.team_state import EMPTY_STATE, TeamState
 
 
 @record
-class Replayed:
-    """A world and the version it is of. `tail` is how many events were folded onto a snapshot."""
+class ReplayResult:
+    """A team state and its version. `tail` is the number of events folded onto a snapshot."""
 
-    world: World
+    world: TeamState
     version: int
     tail: int
 
 
-async def replay(log: Log, stream: str, upto: int | None = None, *, snapshots: bool = True) -> Replayed:
-    """The world at `upto` (or now): the newest fitting snapshot and the events after it."""
-    world, version = await _begin(log, stream, upto) if snapshots else (NOWHERE, 0)
+async def replay(log: Log, stream: str, upto: int | None = None, *, snapshots: bool = True) -> ReplayResult:
+    """Return the team state at `upto`, or now, from the newest usable snapshot and the events after it."""
+    world, version = await _load_start(log, stream, upto) if snapshots else (EMPTY_STATE, 0)
     tail = 0
     async for page in log.read(stream, after=version, upto=upto):
         for stored in page:
-            world = fold(world, _decoded(stored, stream))
+            world = reduce(world, _decode_event(stored, stream))
             version = stored.version
             tail += 1
-    return Replayed(world=world, version=version, tail=tail)
+    return ReplayResult(world=world, version=version, tail=tail)
 
 
-def _decoded(stored: StoredEvent, stream: str) -> Event:
+def _decode_event(stored: StoredEvent, stream: str) -> Event:
     try:
         return decode_event(stored)
     except StoreFault as fault:
         raise StoreFault(f"Team {stream}: {fault}") from fault
 
 
-async def _begin(log: Log, stream: str, upto: int | None) -> tuple[World, int]:
-    """Where to begin. A snapshot only saves time: one that cannot be read is as good as none."""
-    snapshot = await log.load_snapshot(stream, fingerprint(), upto)
+async def _load_start(log: Log, stream: str, upto: int | None) -> tuple[TeamState, int]:
+    """Return the state and version to start from. An unreadable snapshot is ignored: snapshots only save time."""
+    snapshot = await log.load_snapshot(stream, compute_fingerprint(), upto)
     if snapshot is None:
-        return NOWHERE, 0
+        return EMPTY_STATE, 0
     try:
-        return decode_world(snapshot.data), snapshot.version
+        return decode_state(snapshot.data), snapshot.version
     except StoreFault as fault:
-        logging.getLogger(__name__).warning("%s is read from its first event on: %s", stream, fault)
-        return NOWHERE, 0
+        logging.getLogger(__name__).warning("%s is replayed from its first event: %s", stream, fault)
+        return EMPTY_STATE, 0
 
 
 async def fork_log(log: Log, source: str, lease: Lease, fork: ForkTeam, *, at: int | None, now: int) -> int:
-    """Begin an empty stream as a copy of another one, in one append; returns the version that it was forked at.
+    """Start an empty stream as a copy of another, in one append. Return the version that it was forked at.
 
-    Only the end of a commit is a moment that ever was: `at` is rounded down to one.
+    A fork starts at the end of a commit: `at` is rounded down to one.
     """
     copied, whole = list[NewEvent](), 0
     async for page in log.read(source, upto=at):
@@ -79,90 +79,90 @@ async def fork_log(log: Log, source: str, lease: Lease, fork: ForkTeam, *, at: i
             copied.append(NewEvent(stored.at, stored.type, stored.data, stored.ends))
             whole = len(copied) if stored.ends else whole
     del copied[whole:]
-    world, blobs = NOWHERE, list[str]()
+    world, blobs = EMPTY_STATE, list[str]()
     for number, new in enumerate(copied, start=1):
         event = decode_event(StoredEvent(number, new.at, new.type, new.data))
-        world = fold(world, event)
+        world = reduce(world, event)
         blobs += event.blobs if isinstance(event, StepEnded) else ()
     decided = decide(world, evolve(fork, origin=evolve(fork.origin, version=whole)), by=SYSTEM, now=now)
-    if isinstance(decided, Rejected):
-        raise Refused(decided)
+    if isinstance(decided, Rejection):
+        raise RefusedError(decided)
     events = [*copied, *(encode_event(event) for event in decided.events)]
     await log.append(
-        Append(stream=lease.stream, expected_version=0, epoch=lease.epoch, batch="fork", events=events, blobs=blobs)
+        EventBatch(stream=lease.stream, expected_version=0, epoch=lease.epoch, batch="fork", events=events, blobs=blobs)
     )
     return whole
 
 
-def snapshot_of(world: World, version: int) -> Snapshot:
-    """A snapshot to save. The world does not change, so this may run in any thread."""
-    return Snapshot(version=version, fingerprint=fingerprint(), data=encode_world(world))
+def make_snapshot(world: TeamState, version: int) -> StateSnapshot:
+    """Make a snapshot to save. The state is immutable, so this may run in any thread."""
+    return StateSnapshot(version=version, fingerprint=compute_fingerprint(), data=encode_state(world))
 
 
-async def ended_steps(log: Log, stream: str, last: int, since: int) -> Sequence[Step]:
-    """The steps of a thread that ended at version `since` or later, the last one at `last`; oldest first."""
-    found: list[Step] = []
+async def read_ended_steps(log: Log, stream: str, last: int, since: int) -> Sequence[Step]:
+    """Return a thread's steps that ended at version `since` or later, oldest first. `last` is the last one's end."""
+    steps: list[Step] = []
     while last >= max(since, 1):
         back = [(stored.version, decode_event(stored)) for stored in await log.chain(stream, last)]
         ends = [(version, event) for version, event in back if isinstance(event, StepEnded) and version >= since]
         picked = await log.pick(stream, [end.queued for _, end in ends])
         begins = {stored.version: decode_event(stored) for stored in picked}
         page = [(begins.get(end.queued), end, version) for version, end in ends]
-        found[:0] = [remembered(begin, end, at) for begin, end, at in page if isinstance(begin, StepQueued)]
+        steps[:0] = [rebuild_step(begin, end, at) for begin, end, at in page if isinstance(begin, StepQueued)]
         last = ends[0][1].previous
-    return found
+    return steps
 
 
-async def ended_step(log: Log, stream: str, name: StepId) -> Step | None:
-    """One ended step of a team, wherever in it; None when none of that name has ended. Nothing is replayed."""
+async def read_ended_step(log: Log, stream: str, name: StepId) -> Step | None:
+    """Return an ended step of a team by id, or None. Nothing is replayed."""
     stored = await log.newest(stream, StepEnded.__name__, "step_id", name)
     end = decode_event(stored) if stored is not None else None
     if stored is None or not isinstance(end, StepEnded):
         return None
-    begins = [decode_event(one) for one in await log.pick(stream, [end.queued])]
-    return next((remembered(one, end, stored.version) for one in begins if isinstance(one, StepQueued)), None)
+    begins = [decode_event(event) for event in await log.pick(stream, [end.queued])]
+    return next((rebuild_step(event, end, stored.version) for event in begins if isinstance(event, StepQueued)), None)
 
 
 class StepHistory:
-    """All ended steps of a team, oldest first. An event is folded once, however often they are read."""
+    """All ended steps of a team, oldest first. Each event is folded once, even over several reads."""
 
     def __init__(self, log: Log, stream: str) -> None:
         self._log = log
         self._stream = stream
-        self._world = NOWHERE
+        self._world = EMPTY_STATE
         self._version = 0
         self._steps: list[Step] = []
         self._reading = asyncio.Lock()
 
     async def read(self) -> Sequence[Step]:
-        """All steps that have ended by now."""
+        """Return all steps that have ended by now."""
         async with self._reading:
             async for page in self._log.read(self._stream, self._version):
                 for stored in page:
-                    self._take(stored)
+                    self._add_event(stored)
         return tuple(self._steps)
 
-    def _take(self, stored: StoredEvent) -> None:
+    def _add_event(self, stored: StoredEvent) -> None:
         event = decode_event(stored)
         if isinstance(event, StepEnded):
-            self._steps.append(ended(self._world.steps[event.step_id], event, stored.version))
-        self._world = fold(self._world, event)
+            self._steps.append(apply_end(self._world.steps[event.step_id], event, stored.version))
+        self._world = reduce(self._world, event)
         self._version = stored.version
 
 
 async def rebuild_archive(log: Log, stream: str) -> int:
-    """Make the query tables of a stream anew from its log; returns how many rows they have."""
-    return await log.rebuild_archive(stream, _archive_of(log, stream))
+    """Rebuild a stream's query tables from its log. Return the number of rows."""
+    return await log.rebuild_archive(stream, _read_archive_rows(log, stream))
 
 
-async def _archive_of(log: Log, stream: str) -> AsyncIterator[Sequence[ArchiveRow]]:
-    world = NOWHERE
+async def _read_archive_rows(log: Log, stream: str) -> AsyncIterator[Sequence[ArchiveRow]]:
+    world = EMPTY_STATE
     async for page in log.read(stream):
         rows = []
         for stored in page:
             event = decode_event(stored)
-            row = archived(world, event)
+            row = build_archive_row(world, event)
             if row is not None and row.kind != "step":
                 rows.append(encode_archived(row, stored.version))
-            world = fold(world, event)
+            world = reduce(world, event)
         yield rows

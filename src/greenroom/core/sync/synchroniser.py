@@ -1,7 +1,7 @@
 """The synchroniser: MAS's SyncState, the only writer of a team.
 
-It takes all waiting intents, decides each on the fold of the ones before it, appends everything in one transaction,
-then makes that world the committed one and publishes it. A failed append throws the tentative world away.
+It takes all waiting intents, decides each on the state left by those before it, and appends all events in one
+transaction. Then it commits the new state and publishes it. A failed append discards the tentative state.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from greenroom.core.base.clock import Clock
-from greenroom.core.base.errors import Bug, CommitUnknown, Rejected, StaleOwner, StoreFull, WorldFault
+from greenroom.core.base.errors import Bug, CommitUnknown, Rejection, StaleOwner, StoreFull, WorldFault
 from greenroom.core.ports.codec import encode_archived, encode_event, encode_outcome
-from greenroom.core.ports.log import Append, ArchiveRow, Lease, Log, NewEvent, TakenIntent
-from greenroom.core.rules.decide import Decided, decide
+from greenroom.core.ports.log import ArchiveRow, EventBatch, Lease, Log, NewEvent, TakenIntent
+from greenroom.core.rules.decide import Transition, decide
 from greenroom.core.rules.intents import Intent
-from greenroom.core.state.archive import Archived
+from greenroom.core.state.archive import ArchiveEntry
 from greenroom.core.state.events import Event
 from greenroom.core.state.step import StepEnded
-from greenroom.core.state.world import World
-from greenroom.core.sync.bus import Bus, Commit
+from greenroom.core.state.team_state import TeamState
+from greenroom.core.sync.bus import Bus, CommitNotice
 
 MAX_BATCH: Final = 512
-"""How many requests go into one commit at most: more would keep the event loop too long."""
+"""Maximum requests per commit. More would block the event loop too long."""
 
-PATIENCE: Final = 10
-"""How often an append is tried when the store fails for another reason than being full: about fifteen seconds."""
+MAX_APPEND_TRIES: Final = 10
+"""Maximum tries of an append when the store fails, except for a full disk: about fifteen seconds."""
 
-LAST_TRIES: Final = 2.0
-"""Seconds that a team which is being closed gives a log that has just stopped taking anything."""
+CLOSING_TIMEOUT_S: Final = 2.0
+"""How long closing waits, in seconds, for a log that has stopped accepting writes."""
 
-Verdicts = list[Rejected | None]
-Foresee = Callable[[World, Sequence[Event]], Iterable[tuple[Intent, str]]]
-"""What is sure to be asked for next, and by whom: decided in the same commit, which saves one."""
+IntentResults = list[Rejection | None]
+PredictIntents = Callable[[TeamState, Sequence[Event]], Iterable[tuple[Intent, str]]]
+"""Returns intents that are certain to follow, with their senders. Deciding them in the same commit saves a commit."""
 
 
-def foresee_nothing(_: World, __: Sequence[Event]) -> Iterable[tuple[Intent, str]]:
-    """Each intent waits until it is asked for."""
+def predict_nothing(_: TeamState, __: Sequence[Event]) -> Iterable[tuple[Intent, str]]:
+    """Predict nothing."""
     return ()
 
 
@@ -47,26 +47,26 @@ def foresee_nothing(_: World, __: Sequence[Event]) -> Iterable[tuple[Intent, str
 class _Request:
     intents: tuple[Intent, ...]
     by: str
-    answer: asyncio.Future[Verdicts]
+    answer: asyncio.Future[IntentResults]
     inbox_id: str | None = None
-    whole: bool = False
-    verdicts: Verdicts = field(default_factory=list)
+    is_atomic: bool = False
+    verdicts: IntentResults = field(default_factory=list)
     bug: Exception | None = None
 
 
 @dataclass(slots=True)
 class _Batch:
-    """The tentative fold of one commit."""
+    """The tentative state and events of one commit."""
 
-    world: World
+    world: TeamState
     events: list[Event] = field(default_factory=list)
-    archived: list[Archived] = field(default_factory=list)
+    archived: list[ArchiveEntry] = field(default_factory=list)
     taken: list[TakenIntent] = field(default_factory=list)
     encoded: list[NewEvent] = field(default_factory=list)
     rows: list[ArchiveRow] = field(default_factory=list)
 
-    def add(self, decided: Decided, version: int) -> None:
-        """Take it in, or nothing of it when it cannot be written down."""
+    def add(self, decided: Transition, version: int) -> None:
+        """Add a transition. Add nothing if its events cannot be encoded."""
         encoded = [encode_event(event) for event in decided.events]
         if decided.archived:
             first = version + len(self.events) + 1
@@ -76,29 +76,29 @@ class _Batch:
         self.encoded += encoded
         self.world = decided.world
 
-    def mark(self) -> tuple[World, int, int, int]:
-        """Where it stands now, for `rewind`."""
+    def mark(self) -> tuple[TeamState, int, int, int]:
+        """Return the current position, for `rewind`."""
         return self.world, len(self.events), len(self.archived), len(self.rows)
 
-    def rewind(self, mark: tuple[World, int, int, int]) -> None:
-        """Forget what was added since."""
+    def rewind(self, mark: tuple[TeamState, int, int, int]) -> None:
+        """Drop everything added since `mark`."""
         self.world, events, archived, rows = mark
         del self.events[events:], self.encoded[events:], self.archived[archived:], self.rows[rows:]
 
 
 class Synchroniser:
-    """One per owned team. `world` and `version` are what is committed; nobody sees anything else.
+    """The writer of one owned team. `world` and `version` are committed; readers see nothing else.
 
-    But for `foresee`, which may say what follows from a commit that is being made (docs/decisions/0009).
+    `predict` is the exception: it may predict what follows from a commit in progress (docs/decisions/0009).
 
-    `stopped` says why nothing more is written: somebody else owns the team, or the store is broken.
+    `stopped` says why nothing more is written: another owner has the team, or the store is broken.
     """
 
     def __init__(
         self,
         log: Log,
         lease: Lease,
-        world: World,
+        world: TeamState,
         version: int,
         *,
         clock: Clock,
@@ -113,62 +113,62 @@ class Synchroniser:
         self._sleep = sleep
         self._now = 0
         self._batches = 0
-        self._told: object = None
+        self._counted_approvals: object = None
         self._waiting: list[_Request] = []
         self._is_open = False
-        self.foresee: Foresee = foresee_nothing
+        self.predict: PredictIntents = predict_nothing
         self.stopped: WorldFault | None = None
         self._writer: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Take requests from now on."""
+        """Start to accept requests."""
         self._is_open = True
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is being written, and nothing waits to be."""
+        """Whether nothing is being written or waits to be written."""
         return not self._waiting
 
     async def close(self) -> None:
-        """Finish what was asked for, then stop."""
+        """Finish the waiting requests, then stop."""
         self._is_open = False
         while self._waiting and self.stopped is None and self.bus.trouble is None:
-            await self._settled([request.answer for request in self._waiting])
+            await self._wait_for_answers([request.answer for request in self._waiting])
         if self._writer is not None:
             self._writer.cancel()
             await asyncio.gather(self._writer, return_exceptions=True)
         self._refuse(self._waiting, StaleOwner(f"Team {self._lease.stream!r} is closed here."))
 
-    async def _settled(self, answers: Sequence[asyncio.Future[Verdicts]]) -> None:
-        """Wait for the answers; when it turns out meanwhile that nothing can be written, only a little longer."""
+    async def _wait_for_answers(self, answers: Sequence[asyncio.Future[IntentResults]]) -> None:
+        """Wait for the answers. If the log stops accepting writes meanwhile, wait only a little longer."""
         trouble = asyncio.Event()
-        hush = self.bus.subscribe_trouble(lambda said: None if said is None else trouble.set())
+        unsubscribe = self.bus.subscribe_trouble(lambda said: None if said is None else trouble.set())
         answered, worried = asyncio.create_task(asyncio.wait(answers)), asyncio.create_task(trouble.wait())
         try:
             await asyncio.wait((answered, worried), return_when=asyncio.FIRST_COMPLETED)
-            await asyncio.wait((answered,), timeout=LAST_TRIES)
+            await asyncio.wait((answered,), timeout=CLOSING_TIMEOUT_S)
         finally:
-            hush()
+            unsubscribe()
             answered.cancel()
             worried.cancel()
 
-    def submit(self, *intents: Intent, by: str) -> Awaitable[Sequence[Rejected | None]]:
-        """Ask for changes; see the port."""
-        return self._ask(_Request(intents, by, asyncio.get_running_loop().create_future()))
+    def submit(self, *intents: Intent, by: str) -> Awaitable[Sequence[Rejection | None]]:
+        """Submit intents; see `IntentSubmitter`."""
+        return self._enqueue(_Request(intents, by, asyncio.get_running_loop().create_future()))
 
-    def submit_whole(self, *intents: Intent, by: str) -> Awaitable[Sequence[Rejected | None]]:
-        """Ask for all of these or none: after the first refusal nothing more is decided, and nothing happens."""
-        return self._ask(_Request(intents, by, asyncio.get_running_loop().create_future(), whole=True))
+    def submit_atomic(self, *intents: Intent, by: str) -> Awaitable[Sequence[Rejection | None]]:
+        """Submit intents that are applied together or not at all. The first rejection stops the rest."""
+        return self._enqueue(_Request(intents, by, asyncio.get_running_loop().create_future(), is_atomic=True))
 
-    async def take(self, inbox_id: str, intent: Intent | Rejected, by: str) -> Rejected | None:
-        """Decide an intent from the inbox: its events, its answer and its taking are one transaction."""
-        intents = () if isinstance(intent, Rejected) else (intent,)
+    async def take_from_inbox(self, inbox_id: str, intent: Intent | Rejection, by: str) -> Rejection | None:
+        """Decide an intent from the inbox. Its events, its answer and its removal are one transaction."""
+        intents = () if isinstance(intent, Rejection) else (intent,)
         request = _Request(intents, by, asyncio.get_running_loop().create_future(), inbox_id)
-        if isinstance(intent, Rejected):
+        if isinstance(intent, Rejection):
             request.verdicts.append(intent)
-        return (await self._ask(request))[0]
+        return (await self._enqueue(request))[0]
 
-    def _ask(self, request: _Request) -> Awaitable[Verdicts]:
+    def _enqueue(self, request: _Request) -> Awaitable[IntentResults]:
         if self.stopped is not None:
             raise self.stopped
         if not self._is_open:
@@ -176,11 +176,11 @@ class Synchroniser:
         self._waiting.append(request)
         if self._writer is None:
             self._writer = asyncio.create_task(self._write())
-        # A caller that is cancelled while it waits only stops listening: the request will be decided all the same.
+        # A caller that is cancelled while it waits only stops waiting: the request is still decided.
         return request.answer
 
     async def _write(self) -> None:
-        """Write until nothing waits. Requests that come in the same turn of the loop share a commit."""
+        """Write until no request waits. Requests from the same iteration of the event loop share a commit."""
         try:
             while self._waiting:
                 await self._commit(self._waiting[:MAX_BATCH])
@@ -193,10 +193,10 @@ class Synchroniser:
             self._writer = None
 
     def _stop(self, why: WorldFault) -> None:
-        """Write nothing more, and see that everybody hears of it."""
+        """Stop writing, fail the waiting requests and announce why."""
         self.stopped = why
         self._refuse(self._waiting, why)
-        self.bus.insist(str(why))
+        self.bus.announce_trouble(str(why))
 
     def _refuse(self, requests: list[_Request], error: Exception) -> None:
         for request in requests:
@@ -209,19 +209,19 @@ class Synchroniser:
         self._now = max(self._now, self._clock.now())
         batch = _Batch(world=self.world)
         for request in requests:
-            mark = batch.mark() if request.whole else None
+            mark = batch.mark() if request.is_atomic else None
             self._decide(batch, request)
             if mark is not None and (request.bug is not None or request.verdicts[-1] is not None):
                 batch.rewind(mark)
         if batch.events:
-            self._foreseen(batch)
+            self._add_predicted(batch)
         if batch.events or batch.taken:
             self.version = await self._append(batch)
             self.world = batch.world
         del self._waiting[: len(requests)]
         if batch.events:
             self.bus.publish(
-                Commit(version=self.version, events=batch.events, world=batch.world, archived=batch.archived)
+                CommitNotice(version=self.version, events=batch.events, world=batch.world, archived=batch.archived)
             )
         for request in requests:
             if request.answer.done():
@@ -236,34 +236,34 @@ class Synchroniser:
         for intent in request.intents:
             try:
                 decided = decide(batch.world, intent, by=request.by, now=self._now)
-                if not isinstance(decided, Rejected):
+                if not isinstance(decided, Rejection):
                     batch.add(decided, self.version)
             except Exception as error:
-                # A rule that raises, or a result that cannot be written, costs its asker an answer, not the team its
-                # writer.
+                # A rule that raises, or a result that cannot be encoded, fails its own request, not the writer of the
+                # team.
                 logging.getLogger(__name__).exception("%s could not be done", type(intent).__name__)
                 request.bug = Bug(f"{type(intent).__name__} could not be done: {error!r}")
                 break
-            request.verdicts.append(decided if isinstance(decided, Rejected) else None)
-            if request.whole and isinstance(decided, Rejected):
+            request.verdicts.append(decided if isinstance(decided, Rejection) else None)
+            if request.is_atomic and isinstance(decided, Rejection):
                 break
         if request.inbox_id is not None:
-            refused = request.verdicts[0] if request.verdicts else Rejected(code="bug", why=str(request.bug))
+            refused = request.verdicts[0] if request.verdicts else Rejection(code="bug", why=str(request.bug))
             batch.taken.append(TakenIntent(intent_id=request.inbox_id, outcome=encode_outcome(refused)))
 
-    def _foreseen(self, batch: _Batch) -> None:
-        """Take in what follows from it anyway. What cannot be done now is asked for again by whoever wants it."""
-        for intent, by in self.foresee(batch.world, tuple(batch.events)):
+    def _add_predicted(self, batch: _Batch) -> None:
+        """Add the predicted intents. A rejected one is skipped; its sender submits it again."""
+        for intent, by in self.predict(batch.world, tuple(batch.events)):
             try:
                 decided = decide(batch.world, intent, by=by, now=self._now)
-                if not isinstance(decided, Rejected):
+                if not isinstance(decided, Rejection):
                     batch.add(decided, self.version)
             except Exception:
-                logging.getLogger(__name__).warning("%s was not foreseen well", type(intent).__name__, exc_info=True)
+                logging.getLogger(__name__).warning("%s was not predicted well", type(intent).__name__, exc_info=True)
 
     async def _append(self, batch: _Batch) -> int:
         self._batches += 1
-        append = Append(
+        append = EventBatch(
             stream=self._lease.stream,
             expected_version=self.version,
             epoch=self._lease.epoch,
@@ -272,37 +272,37 @@ class Synchroniser:
             archive=batch.rows,
             taken=batch.taken,
             blobs=[blob for event in batch.events if isinstance(event, StepEnded) for blob in event.blobs],
-            questions=self._questions(batch.world),
+            questions=self._count_questions(batch.world),
         )
         tries, delay, unsure = 0, 0.05, False
         while True:
             try:
-                version = await self._found(append) if unsure else None
+                version = await self._find_commit(append) if unsure else None
                 if version is None:
                     version = await self._log.append(append)
             except StaleOwner:
                 raise
             except WorldFault as error:
-                # What was paid for stays in memory and is written when it can be: a full disk may take hours.
+                # Paid results stay in memory until they can be written: a full disk may take hours.
                 unsure = unsure or isinstance(error, CommitUnknown)
                 tries += not isinstance(error, StoreFull)
-                if tries >= PATIENCE:
+                if tries >= MAX_APPEND_TRIES:
                     raise
-                self.bus.worry(str(error))
+                self.bus.set_trouble(str(error))
                 await self._sleep(delay)
                 delay = min(delay * 2, 2.0)
             else:
-                self.bus.worry(None)
-                self._told = batch.world.approvals
+                self.bus.set_trouble(None)
+                self._counted_approvals = batch.world.approvals
                 return version
 
-    def _questions(self, world: World) -> int | None:
-        """How many questions wait for a person, for those who list them; None when that was said already."""
-        if world.approvals is self._told:
+    def _count_questions(self, world: TeamState) -> int | None:
+        """Return how many approval requests wait for a person; None if unchanged since the last commit."""
+        if world.approvals is self._counted_approvals:
             return None
-        return sum(one.state == "pending" for one in world.approvals.values())
+        return sum(approval.state == "pending" for approval in world.approvals.values())
 
-    async def _found(self, append: Append) -> int | None:
-        """The version of a commit that was cut off, if it happened after all."""
+    async def _find_commit(self, append: EventBatch) -> int | None:
+        """Return the version of an interrupted commit if it happened, or None."""
         head = await self._log.head(append.stream)
         return head.version if (head.epoch, head.batch) == (append.epoch, append.batch) else None
