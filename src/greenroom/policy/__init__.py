@@ -1,14 +1,14 @@
-"""Permission, decided in code: rules that people can read, and one answer for each call.
+"""Permission, decided in code: rules that people can read, and one decision per call.
 
-    policy = rules_policy({"user": ["allow command npm test"]}, "/home/me/project")
+    policy = build_rules_policy({"user": ["allow command npm test"]}, "/home/me/project")
     policy.decide(agent, card, targets, grants)     allow | notify | ask | deny, with the rule, the reason, a proposal
 
-It reads no file and runs nothing; what a model says about a call counts for nothing. Which rule holds: `rulebook`. What
-rules look like: `rules`. What is silent without any: `judgement`. How command lines
-are read: `command_line`.
+It reads no file and runs nothing, and it ignores what a model says about a call. `rulebook` says which rule decides,
+`rules` how rules are written, `judgement` what is decided without a rule, and `command_line` how command lines
+are parsed.
 """
 
-from greenroom.policy.policy import RulesPolicy, rules_policy
+from greenroom.policy.policy import RulesPolicy, build_rules_policy
 from greenroom.policy.rulebook import Layer
 from greenroom.policy.rules import BadRule, Rule, parse, parse_all
 
@@ -17,7 +17,7 @@ __all__ = [
     "Layer",
     "Rule",
     "RulesPolicy",
+    "build_rules_policy",
     "parse",
     "parse_all",
-    "rules_policy",
 ]

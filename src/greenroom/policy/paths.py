@@ -1,7 +1,7 @@
-"""Paths as rules see them: lexical, from the workspace's root. Whether a link leads elsewhere is the file layer's part.
+"""Paths as rules see them: lexical, relative to the workspace root. The file layer resolves links.
 
-A pattern has `*`, `?` and `[…]` inside of one name and `**` for any number of folders, also none. What tightens is read
-generously: in any case, in any folder when it is a single name, with everything below. What loosens is read literally.
+A pattern has `*`, `?` and `[…]` within one name and `**` for any number of folders, including none. Tightening ones are
+read generously: in any case, in any folder if they are a single name, with everything below. Loosening ones literally.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ Parts: TypeAlias = tuple[str, ...]
 
 ROOT: Final = "/"
 ANY: Final = "**"
-LONGEST: Final = 4096
-_FLOATS: Final = 3
+MAX_PATH_CHARS: Final = 4096
+_FLOATING_PARTS: Final = 3
 HARMLESS_DEVICES: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 _GLOB: Final = re.compile(r"[*?\[]")
 
 
 @record
-class Place:
-    """Where a path leads, from the root and as a forgiving file system sees it (`folded`); the last names of both lie
-    in the workspace. `inside` is None for what does not."""
+class PolicyPath:
+    """The location of a path. `whole` is the path from the root; `folded` is the same as a lenient file system sees it.
+    `inside` is the path relative to the workspace; None if it is outside."""
 
     whole: Parts
     folded: Parts
@@ -37,7 +37,7 @@ class Place:
 
     @property
     def folded_inside(self) -> Parts:
-        """What is folded of that part which lies in the workspace; all of it if none does."""
+        """The folded names inside the workspace; all folded names if the path is outside."""
         return self.folded if self.inside is None else self.folded[len(self.whole) - len(self.inside) :]
 
     def __str__(self) -> str:
@@ -46,8 +46,8 @@ class Place:
         return "/".join(self.inside) or "."
 
 
-def parts_of(path: str) -> Parts:
-    """The names on the way, without those that lead nowhere. Above the root there is nothing."""
+def split_path(path: str) -> Parts:
+    """Return the names of a path without `.` and `..`. Nothing is above the root."""
     found: list[str] = []
     for name in path.split("/"):
         if name == ".." and found:
@@ -57,56 +57,56 @@ def parts_of(path: str) -> Parts:
     return tuple(found)
 
 
-def placed(value: str, workspace: str) -> Place:
-    """Where a path leads that is seen from the workspace's root."""
+def locate_path(value: str, workspace: str) -> PolicyPath:
+    """Locate a path that is relative to the workspace root, or absolute."""
     from_root = value if value.startswith("/") else f"{workspace}/{value}"
-    home, parts = parts_of(workspace), parts_of(from_root)
+    home, parts = split_path(workspace), split_path(from_root)
     inside = parts[len(home) :] if parts[: len(home)] == home else None
-    return Place(whole=(ROOT, *parts), folded=(ROOT, *map(folded, parts)), inside=inside)
+    return PolicyPath(whole=(ROOT, *parts), folded=(ROOT, *map(fold_name, parts)), inside=inside)
 
 
 @lru_cache(maxsize=4096)
-def folded(name: str) -> str:
-    """A name as a forgiving file system sees it: any case, invisible signs and dots at its end left out."""
+def fold_name(name: str) -> str:
+    """Return a name as a lenient file system sees it: any case, without invisible characters and trailing dots."""
     if name.isascii():
         plain = name.casefold()
     else:
         seen = unicodedata.normalize("NFKC", name)
-        plain = "".join(one for one in seen if unicodedata.category(one) != "Cf").casefold()
+        plain = "".join(sign for sign in seen if unicodedata.category(sign) != "Cf").casefold()
     return {"git~1": ".git"}.get(plain, plain.rstrip(" .") or plain)
 
 
-def folded_parts(parts: Parts) -> Parts:
-    """All names of a path, folded."""
-    return tuple(folded(name) for name in parts)
+def fold_parts(parts: Parts) -> Parts:
+    """Return all names of a path, folded."""
+    return tuple(fold_name(name) for name in parts)
 
 
 def is_pattern(name: str) -> bool:
-    """Whether a name stands for several."""
+    """Return whether a name is a pattern."""
     return _GLOB.search(name) is not None
 
 
-def literal(name: str) -> str:
-    """A pattern for this one name."""
+def escape_pattern(name: str) -> str:
+    """Return a pattern that matches only this name."""
     return _GLOB.sub(lambda sign: f"[{sign[0]}]", name)
 
 
-def fits(pattern: str, name: str) -> bool:
-    """Whether one name fits one part of a pattern."""
+def matches_name(pattern: str, name: str) -> bool:
+    """Return whether a name matches one part of a pattern."""
     if pattern in {"*", name} or not is_pattern(pattern):
         return pattern in {"*", name}
-    return _compiled(pattern).match(name) is not None
+    return _compile_pattern(pattern).match(name) is not None
 
 
 def contains(pattern: str, part: str) -> bool:
-    """Whether all names that one part of a pattern stands for fit another part. Only if that is easy to see."""
+    """Return whether all names that `part` matches also match `pattern`. Only simple cases are recognised."""
     if part == ANY or not is_pattern(part):
-        return part != ANY and fits(pattern, part)
+        return part != ANY and matches_name(pattern, part)
     return pattern in {"*", part}
 
 
-def covers(pattern: Parts, parts: Parts, fit: Callable[[str, str], bool] = fits) -> bool:
-    """Whether a pattern matches a path. One pass: of all `**` only the last one met has to be tried again."""
+def covers(pattern: Parts, parts: Parts, fit: Callable[[str, str], bool] = matches_name) -> bool:
+    """Return whether a pattern matches a path. One pass: only the last `**` met has to be tried again."""
     at = here = 0
     again, taken = -1, 0
     while here < len(parts):
@@ -124,36 +124,36 @@ def covers(pattern: Parts, parts: Parts, fit: Callable[[str, str], bool] = fits)
 
 
 @lru_cache(maxsize=4096)
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(translate(pattern))
 
 
 @lru_cache(maxsize=8192)
-def generous(pattern: Parts) -> Parts:
-    """The pattern of a rule that tightens: in any case, with all below, and anywhere if it is only a name."""
+def widen_pattern(pattern: Parts) -> Parts:
+    """Return a tightening rule's pattern: in any case, with everything below, and anywhere if it is a single name."""
     anywhere = () if len(pattern) > 1 or pattern[:1] in {(ROOT,), (ANY,)} else (ANY,)
     below = () if pattern[-1:] == (ANY,) else (ANY,)
-    return (*anywhere, *folded_parts(pattern), *below)
+    return (*anywhere, *fold_parts(pattern), *below)
 
 
-def loosens(pattern: Parts, place: Place) -> bool:
-    """Whether a pattern that loosens is meant for this place."""
+def matches_loosening(pattern: Parts, place: PolicyPath) -> bool:
+    """Return whether a loosening pattern applies to a path."""
     if pattern[:1] == (ROOT,):
         return covers(pattern, place.whole)
     return place.inside is not None and covers(pattern, place.inside)
 
 
-def tightens(pattern: Parts, place: Place) -> bool:
-    """Whether a pattern that tightens may be meant for this place. What floats is meant outside too."""
-    wide = generous(pattern)
-    if wide[0] == ANY and len(wide) == _FLOATS and wide[-1] == ANY:  # by far the most usual form
+def matches_tightening(pattern: Parts, place: PolicyPath) -> bool:
+    """Return whether a tightening pattern may apply to a path. A floating pattern applies outside the workspace too."""
+    wide = widen_pattern(pattern)
+    if wide[0] == ANY and len(wide) == _FLOATING_PARTS and wide[-1] == ANY:  # by far the most common form
         name = wide[1]
-        return name in place.folded or (is_pattern(name) and any(map(_compiled(name).match, place.folded)))
+        return name in place.folded or (is_pattern(name) and any(map(_compile_pattern(name).match, place.folded)))
     if wide[0] in {ROOT, ANY}:
         return covers(wide, place.folded)
     return place.inside is not None and covers(wide, place.folded_inside)
 
 
-def includes(strict: Parts, loose: Parts) -> bool:
-    """Whether everything that the one stands for is something that the other, a rule that tightens, stands for too."""
-    return covers(generous(strict), folded_parts(loose), contains)
+def covers_pattern(strict: Parts, loose: Parts) -> bool:
+    """Return whether a tightening pattern covers everything that a loosening pattern matches."""
+    return covers(widen_pattern(strict), fold_parts(loose), contains)

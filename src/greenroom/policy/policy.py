@@ -1,4 +1,4 @@
-"""The policy of a team: rules of four layers, and what the house answers where there is none."""
+"""The policy of a team: rules of four layers, and the default decision without a rule."""
 
 from __future__ import annotations
 
@@ -6,52 +6,61 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from greenroom.core.base.ids import AgentId
-from greenroom.core.ports.tool import Ruling, Target, ToolCard
-from greenroom.policy import judgement
-from greenroom.policy.judgement import Ground, Judged, LeadsOut, in_full, nowhere, together
+from greenroom.core.ports.tool import PolicyDecision, Target, ToolCard
+from greenroom.policy import decision
+from greenroom.policy.decision import (
+    CommandContext,
+    LeadsOut,
+    TargetDecision,
+    combine_decisions,
+    is_never_outside,
+    render_full_command,
+)
 from greenroom.policy.paths import Access
-from greenroom.policy.rulebook import LAYERS, Layer, Placed, Rulebook
+from greenroom.policy.rulebook import LAYERS, Layer, LayeredRule, Rulebook
 from greenroom.policy.rules import BadRule, Rule, parse_all
 
-BUILT_IN: Final = (
+BUILT_IN_RULES: Final = (
     "deny path **/.git/** write",
     "deny path **/.greenroom/** write",
     "ask path **/AGENTS.md write",
     "ask path **/CLAUDE.md write",
 )
-"""What governs us is not ours to change, and what agents are told tomorrow only with a person. Everything else of the
-house's own is in `judgement`."""
+"""Agents may not change Greenroom's own files, and may change their instructions only with approval. All other defaults
+are in `judgement`."""
 
-MOST_TARGETS: Final = 200
-MOST_GRANTS: Final = 3
-MOST_HOSTS: Final = 8
-HOST: Final = "allow host "
+MAX_TARGETS: Final = 200
+MAX_GRANTS: Final = 3
+MAX_HOSTS: Final = 8
+HOST_RULE_PREFIX: Final = "allow host "
 
 
-def rules_policy(
+def build_rules_policy(
     rules: Mapping[Layer, Iterable[str]],
     workspace: str,
-    leads_out: LeadsOut = nowhere,
+    leads_out: LeadsOut = is_never_outside,
     *,
-    walled: Callable[[], bool] = bool,
+    is_sandboxed: Callable[[], bool] = bool,
 ) -> RulesPolicy:
-    """A policy from rules by layer, each one line; `BadRule` for one that cannot be read.
+    """Build a policy from rules by layer, one per line. Raise `BadRule` for an invalid one.
 
-    `workspace` is the absolute path of its root. `walled` says whether commands run behind walls that hold.
+    `workspace` is the absolute path of its root. `is_sandboxed` returns whether a sandbox confines commands.
     """
-    said: dict[Layer, tuple[Rule, ...]] = {layer: parse_all(rules.get(layer, ())) for layer in LAYERS}
-    said["built-in"] = (*parse_all(BUILT_IN), *said["built-in"])
-    placed = [Placed(layer=layer, rule=rule) for layer, some in said.items() for rule in some]
-    return RulesPolicy(placed, Ground(workspace, leads_out, walled))
+    rules_by_layer: dict[Layer, tuple[Rule, ...]] = {layer: parse_all(rules.get(layer, ())) for layer in LAYERS}
+    rules_by_layer["built-in"] = (*parse_all(BUILT_IN_RULES), *rules_by_layer["built-in"])
+    placed = [
+        LayeredRule(layer=layer, rule=rule) for layer, layer_rules in rules_by_layer.items() for rule in layer_rules
+    ]
+    return RulesPolicy(placed, CommandContext(workspace, leads_out, is_sandboxed))
 
 
 class RulesPolicy:
-    """Decides by rules. It keeps nothing but the rules: the same question has the same answer."""
+    """Decides by rules. It holds no other state: the same call always gets the same decision."""
 
-    def __init__(self, rules: Iterable[Placed], ground: Ground) -> None:
+    def __init__(self, rules: Iterable[LayeredRule], context: CommandContext) -> None:
         self._rules = tuple(rules)
         self._book = Rulebook(self._rules)
-        self._ground = ground
+        self._context = context
 
     def decide(
         self,
@@ -60,63 +69,70 @@ class RulesPolicy:
         targets: tuple[Target, ...],
         grants: Collection[str] = (),
         limits: Collection[str] = (),
-    ) -> Ruling:
-        """Whether the agent may make this call: the strictest answer about all that it touches."""
-        bound = [Placed(layer="project", rule=rule) for rule in parse_all(limits)]
-        rules = (*self._rules, *_granted(grants), *bound)
+    ) -> PolicyDecision:
+        """Return the strictest decision over everything that the call touches."""
+        bound = [LayeredRule(layer="project", rule=rule) for rule in parse_all(limits)]
+        rules = (*self._rules, *_parse_grants(grants), *bound)
         book = self._book if len(rules) == len(self._rules) else Rulebook(rules)
-        judged = list(self._judged(book, card, targets))
-        worst = together(judged)
-        proposal = self._proposal(judged, card, targets, rules) if worst.level == "ask" else ""
-        lines = [one.value for one in targets if one.kind == "command"] if worst.level == "ask" else []
-        why = worst.why + "".join(in_full(one, worst.why) for one in lines[:MOST_TARGETS])
-        return Ruling(verdict=worst.level, rule=worst.rule, why=why, grant=proposal)
+        decisions = list(self._decide_targets(book, card, targets))
+        worst = combine_decisions(decisions)
+        proposal = self._propose_rules(decisions, card, targets, rules) if worst.level == "ask" else ""
+        lines = [target.value for target in targets if target.kind == "command"] if worst.level == "ask" else []
+        why = worst.why + "".join(render_full_command(target, worst.why) for target in lines[:MAX_TARGETS])
+        return PolicyDecision(verdict=worst.level, rule=worst.rule, why=why, grant=proposal)
 
-    def _judged(self, book: Rulebook, card: ToolCard, targets: tuple[Target, ...]) -> Iterator[Judged]:
-        if len(targets) > MOST_TARGETS:
-            why = f"It would touch {len(targets):,} things at once, more than anybody would read."
-            yield Judged(level="ask", why=why, rule="built-in: too much", grants=None)
+    def _decide_targets(self, book: Rulebook, card: ToolCard, targets: tuple[Target, ...]) -> Iterator[TargetDecision]:
+        if len(targets) > MAX_TARGETS:
+            why = f"It would touch {len(targets):,} things at once, too many to review."
+            yield TargetDecision(level="ask", why=why, rule="built-in: too much", grants=None)
         networked = any(target.kind == "host" for target in targets)
-        for target in targets[:MOST_TARGETS]:
+        for target in targets[:MAX_TARGETS]:
             match target.kind:
                 case "path":
                     access: Access = "write" if target.writes else "read"
-                    yield judgement.path(book, target.value, access, self._ground.workspace)
+                    yield decision.decide_path(book, target.value, access, self._context.workspace)
                 case "command":
-                    yield judgement.line(book, target.value, self._ground, networked=networked)
+                    yield decision.decide_line(book, target.value, self._context, networked=networked)
                 case "host":
-                    yield judgement.host(book, target.value)
+                    yield decision.decide_host(book, target.value)
                 case "tool":
                     pass  # the card names it
-        yield judgement.tool(book, card, alone=all(target.kind == "tool" for target in targets))
+        yield decision.decide_tool(book, card, alone=all(target.kind == "tool" for target in targets))
 
-    def _proposal(
-        self, judged: list[Judged], card: ToolCard, targets: tuple[Target, ...], rules: tuple[Placed, ...]
+    def _propose_rules(
+        self,
+        decisions: list[TargetDecision],
+        card: ToolCard,
+        targets: tuple[Target, ...],
+        rules: tuple[LayeredRule, ...],
     ) -> str:
-        """The narrowest rules that would have allowed it, one a line; nothing if there are none, or too many.
+        """Return the narrowest rules that would allow the call, one per line; empty if there are none or too many.
 
-        They are tried before they are proposed: nobody is asked for something that would not help.
+        Each proposal is tested first, so that people only grant rules that help.
         """
-        asking = [one.grants for one in judged if one.level == "ask"]
-        wanted = list(dict.fromkeys(rule for some in asking for rule in some or ()))
-        lines = [judgement.line_grant(target.value) for target in targets if target.kind == "command"]
-        hosts = [rule for rule in wanted if rule.startswith(HOST)]
-        few = len(wanted) - len(hosts) <= MOST_GRANTS and len(hosts) <= MOST_HOSTS
-        narrow = wanted if few and None not in asking else []
-        exact = [*lines, *hosts] if len(lines) == 1 and all(lines) and len(hosts) <= MOST_HOSTS else []
+        asking = [target_decision.grants for target_decision in decisions if target_decision.level == "ask"]
+        wanted = list(dict.fromkeys(rule for grant_rules in asking for rule in grant_rules or ()))
+        lines = [decision.propose_line_rule(target.value) for target in targets if target.kind == "command"]
+        hosts = [rule for rule in wanted if rule.startswith(HOST_RULE_PREFIX)]
+        is_short = len(wanted) - len(hosts) <= MAX_GRANTS and len(hosts) <= MAX_HOSTS
+        narrow = wanted if is_short and None not in asking else []
+        exact = [*lines, *hosts] if len(lines) == 1 and all(lines) and len(hosts) <= MAX_HOSTS else []
         for proposed in (narrow, exact):
-            # A model chose these words, and what is not one plain line could become another rule when it is kept. It is
-            # read as a line of the file would be: what cannot be read like that allows nothing.
-            book = Rulebook((*rules, *_granted(proposed)))
-            if proposed and together(list(self._judged(book, card, targets))).level in {"allow", "notify"}:
+            # A model chose these words, and text of several lines could become another rule when it is stored. It is
+            # parsed like a line of the rules file: text that cannot be parsed allows nothing.
+            book = Rulebook((*rules, *_parse_grants(proposed)))
+            if proposed and combine_decisions(list(self._decide_targets(book, card, targets))).level in {
+                "allow",
+                "notify",
+            }:
                 return "\n".join(proposed)
         return ""
 
 
-def _granted(grants: Iterable[str]) -> Iterator[Placed]:
-    """What a person has agreed to. A grant that cannot be read is none: nobody is let in by it."""
+def _parse_grants(grants: Iterable[str]) -> Iterator[LayeredRule]:
+    """Parse the rules that a person granted. A grant that cannot be parsed allows nothing."""
     for grant in grants:
         try:
-            yield from (Placed(layer="granted", rule=rule) for rule in parse_all([grant]))
+            yield from (LayeredRule(layer="granted", rule=rule) for rule in parse_all([grant]))
         except BadRule:
             continue

@@ -1,4 +1,4 @@
-"""Files that nobody reads by accident: keys, passwords, what a tool keeps to log in with. Names only, no contents."""
+"""Files that likely hold secrets: keys, passwords, a tool's login data. Judged by name only, not by content."""
 
 from __future__ import annotations
 
@@ -6,48 +6,48 @@ import re
 from fnmatch import fnmatchcase, translate
 from typing import Final
 
-HARMLESS: Final = ("*.example", "*.sample", "*.template", "*.dist", "*.pub", "*.md")
-NAMES: Final = (
+HARMLESS_NAMES: Final = ("*.example", "*.sample", "*.template", "*.dist", "*.pub", "*.md")
+SECRET_NAMES: Final = (
     *(".env", ".env.*", "*.env", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx"),
     *("*.ppk", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass"),
     *(".my.cnf", ".htpasswd", ".git-credentials", ".dockercfg", "credentials", "credentials.*", "secrets.*"),
     *("secret.*", ".vault*", "config.local.toml"),
 )
-FOLDERS: Final = frozenset({".git", ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker"})
-OFTEN: Final = (
+SECRET_FOLDERS: Final = frozenset({".git", ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker"})
+COMMON_SECRET_NAMES: Final = (
     *(".env", ".env.local", ".envrc", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".my.cnf", ".htpasswd"),
     *(".git-credentials", ".dockercfg", ".ssh", ".aws", ".gnupg", ".kube", ".docker", ".git"),
     *("id_rsa", "id_ed25519", "credentials", "credentials.json", "secrets.yml", "secrets.toml", "secret.key"),
     *("server.pem", "server.key"),
 )
-"""What they are mostly called."""
+"""The most common names of files and folders with secrets."""
 
-TELLING: Final = 3
-"""Letters that a pattern has: `*` and `s*` stand for too much to ask about."""
+MIN_PATTERN_CHARS: Final = 3
+"""Minimum literal characters of a pattern: `*` and `s*` match too much to ask about."""
 
 _WILD: Final = re.compile(r"\[[^]]*\]|[*?]")
-_NAMES: Final = re.compile("|".join(map(translate, NAMES)))
-_HARMLESS: Final = re.compile("|".join(map(translate, HARMLESS)))
+_SECRET_NAME: Final = re.compile("|".join(map(translate, SECRET_NAMES)))
+_HARMLESS_NAME: Final = re.compile("|".join(map(translate, HARMLESS_NAMES)))
 
 
 def is_secret(parts: tuple[str, ...]) -> bool:
-    """Whether a file's name, or a folder on the way to it, says that it is nobody else's business. Parts are folded."""
+    """Return whether a file's name, or a folder above it, suggests secrets. Parts are folded."""
     if not parts:
         return False
-    if not FOLDERS.isdisjoint(parts):
+    if not SECRET_FOLDERS.isdisjoint(parts):
         return True
-    return _NAMES.match(parts[-1]) is not None and _HARMLESS.match(parts[-1]) is None
+    return _SECRET_NAME.match(parts[-1]) is not None and _HARMLESS_NAME.match(parts[-1]) is None
 
 
 def may_name_secrets(pattern: str) -> bool:
-    """Whether the shell may put such a file in the place of a pattern: one that begins with the dot that they begin
-    with, or says enough of their name."""
+    """Return whether the shell may expand a pattern to a file with secrets. A pattern without a leading dot needs at
+    least `MIN_PATTERN_CHARS` literal characters."""
     last = pattern.rpartition("/")[2].casefold()
-    if not last.startswith(".") and len(_WILD.sub("", last)) < TELLING:
+    if not last.startswith(".") and len(_WILD.sub("", last)) < MIN_PATTERN_CHARS:
         return False
-    return any(fnmatchcase(name, last) for name in OFTEN if name.startswith(".") == last.startswith("."))
+    return any(fnmatchcase(name, last) for name in COMMON_SECRET_NAMES if name.startswith(".") == last.startswith("."))
 
 
-def names_secrets(parts: tuple[str, ...]) -> bool:
-    """Whether a pattern stands for nothing but such files: it was written by somebody who knew what they are."""
-    return bool(parts) and (parts[-1] in NAMES or is_secret(parts))
+def is_secret_pattern(parts: tuple[str, ...]) -> bool:
+    """Return whether a pattern matches only files with secrets, so that its author meant them."""
+    return bool(parts) and (parts[-1] in SECRET_NAMES or is_secret(parts))

@@ -1,1 +1,1 @@
-"""Checks: which ones a project has, what their output says, what changed since. Nothing is run here, nor written."""
+"""Checks of a project: finding them, running them in worktrees, reading their output, and the verdict on a change."""

@@ -1,4 +1,4 @@
-"""The checks of a project, run in throw-away worktrees: on the base first, then again and again beside the base."""
+"""Runs a project's checks in throw-away worktrees: first on the base, later compared with that baseline."""
 
 from __future__ import annotations
 
@@ -8,41 +8,50 @@ from typing import Final
 
 import msgspec
 
-from greenroom.abilities.skills.talk.own import ended
-from greenroom.abilities.tools.command_output import Kept, LiveLines, heard
-from greenroom.abilities.tools.human import YES
+from greenroom.abilities.skills.conversation.builtin_calls import build_finish
+from greenroom.abilities.tools.command_output import LiveLines, OutputBuffer, collect_output
+from greenroom.abilities.tools.human import YES_WORDS
 from greenroom.abilities.tools.tool import CardedTool
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, encode, evolve
-from greenroom.core.ports.checks import REPORT, Check, Checked, Compared, Ran, Report, Witness, as_data
-from greenroom.core.ports.commands import Command, Commands, Ended
-from greenroom.core.ports.executor import Bench, Outcome, ToolPrinted
+from greenroom.core.ports.checks import (
+    REPORT_KEY,
+    Check,
+    CheckComparison,
+    CheckObserver,
+    CheckReport,
+    CheckResult,
+    CheckRun,
+    report_to_data,
+)
+from greenroom.core.ports.commands import Command, CommandEnded, CommandRunner
+from greenroom.core.ports.executor import Outcome, StepContext, ToolPrinted
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
-from greenroom.core.state.step import Step, Terms
-from greenroom.core.state.world import World
-from greenroom.runs.checkout import Checkout, Opened, imports_yours
-from greenroom.runs.output import compare, describe, excerpt, outcome, shorten
+from greenroom.core.state.step import Step, StepTerms
+from greenroom.core.state.team_state import TeamState
+from greenroom.runs.checkout import Checkout, OpenCheckout, find_imported_folder
+from greenroom.runs.output import build_excerpt, compare, describe_report, read_outcome, shorten_name
 from greenroom.runs.verdict import (
     BASELINE,
-    CONFIRM,
-    IMPORTS_YOURS,
-    VERDICT,
+    CONFIRM_UNVERIFIED,
+    IMPORTS_YOURS_PREFIX,
+    VERDICT_KEY,
     Finding,
     Verdict,
-    as_kept,
     can_judge,
-    why_no_judge,
+    encode_verdict,
+    explain_no_judgement,
 )
-from greenroom.runs.workspace import wanted_in
+from greenroom.runs.workspace import read_run_flags
 
-LONG: Final = 300.0
-"""Seconds: a check that takes longer is not run again."""
+MAX_RERUN_S: Final = 300.0
+"""Maximum seconds of a check that is run again."""
 
-FEW: Final = 5
-"""So many new failures may be flaky; more are not by chance."""
+MAX_FLAKY_TESTS: Final = 5
+"""Maximum new failures that may count as flaky. More are not a coincidence."""
 
-SCRIPT: Final = """
+CHECK_SCRIPT: Final = """
 scratch=$(mktemp -d) || exit 125
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 143' TERM
@@ -58,105 +67,105 @@ if [ -s "$scratch/pytest.xml" ]; then
 fi
 exit $status
 """
-"""Runs a line, without the setting of ours that tests of colours would see. pytest writes its report outside of the
-tree; it is printed at the end, behind a mark."""
+"""Runs a command line without Greenroom's `NO_COLOR`, which tests of colours would see. pytest writes its report
+outside the tree; the script prints it at the end, behind a mark."""
 
-TO_THE_END: Final = "--maxfail=0 --continue-on-collection-errors"
-"""Options of pytest: an old failure must not hide the tests behind it."""
+PYTEST_RUN_ALL: Final = "--maxfail=0 --continue-on-collection-errors"
+"""pytest options: an old failure must not hide the tests after it."""
 
-ENV: Final = {"CI": "1"}
-"""Nobody sits there: no runner waits for a key or watches files."""
+CHECK_ENV: Final = {"CI": "1"}
+"""Non-interactive: no runner waits for a key or watches files."""
 
 UNKNOWN_OPTION: Final = ("--junitxml", "unrecognized arguments")
-BEGINNING: Final = 3 * 1024 * 1024
-END: Final = 12 * 1024 * 1024
-"""Characters of an output that are kept; the report stands at its end."""
+MAX_HEAD_CHARS: Final = 3 * 1024 * 1024
+MAX_TAIL_CHARS: Final = 12 * 1024 * 1024
+"""Maximum characters of an output that are kept, at its beginning and its end. The report is at the end."""
 
 
 class ProjectChecks:
-    """Runs `checks`, each time in a worktree that is `opened` for it. `base` is what they said on the base, by name;
-    `left` says which are not run, and why."""
+    """Runs `checks`, each time in a new worktree. `base` holds their baseline results by name. `left` says which checks
+    are not run, and why."""
 
     def __init__(
         self,
         checks: Sequence[Check],
-        opened: Opened,
+        open_checkout: OpenCheckout,
         *,
-        base: Mapping[str, Ran] | None = None,
+        base: Mapping[str, CheckRun] | None = None,
         left: Sequence[str] = (),
     ) -> None:
         self._checks = tuple(checks)
-        self._opened = opened
-        self.base: dict[str, Ran] = dict(base or {})
-        self._left = tuple(left)
+        self._open_checkout = open_checkout
+        self.base: dict[str, CheckRun] = dict(base or {})
+        self._not_run = tuple(left)
 
     @property
     def checks(self) -> Sequence[Check]:
-        """Those that it runs, the most useful first."""
+        """The checks it runs, the most useful first."""
         return self._checks
 
     @property
     def runnable(self) -> Sequence[Check]:
-        """Those that could run on the base."""
+        """The checks that could run on the base."""
         unable = {name for name, ran in self.base.items() if ran.outcome == "could_not_run"}
         return [check for check in self._checks if check.name not in unable]
 
-    async def baseline(self, witness: Witness) -> Report:
-        """Run all of them: what fails now is old from now on."""
-        async with self._opened((), witness) as checkout:
-            entries = [await self._entry(check, checkout, witness, base=True) for check in self._checks]
-        return Report(tree=checkout.tree, checks=tuple(entries), left=self._left, base=True, fresh=True)
+    async def run_baseline(self, observer: CheckObserver) -> CheckReport:
+        """Run all checks on the base. Their failures count as old from now on."""
+        async with self._open_checkout((), observer) as checkout:
+            entries = [await self._run_check(check, checkout, observer, base=True) for check in self._checks]
+        return CheckReport(tree=checkout.tree, checks=tuple(entries), left=self._not_run, base=True, fresh=True)
 
     async def run(
         self,
         only: Sequence[str],
-        witness: Witness,
+        observer: CheckObserver,
         *,
         paths: Sequence[str] = (),
         first: Callable[[Checkout], Awaitable[None]] | None = None,
-    ) -> Report:
-        """Run those with these names, or all, on the newest commit with these `paths` as the base has them."""
+    ) -> CheckReport:
+        """Run the named checks, or all, on the newest commit with these `paths` restored from the base."""
         chosen = [check for check in self.runnable if not only or check.name in only]
-        async with self._opened(paths, witness) as checkout:
+        async with self._open_checkout(paths, observer) as checkout:
             if first is not None:
                 await first(checkout)
-            entries = [await self._entry(check, checkout, witness, base=False) for check in chosen]
-        entries = await self._steady(chosen, entries, paths, witness)
-        return Report(tree=checkout.tree, checks=tuple(entries), left=self._left, fresh=True)
+            entries = [await self._run_check(check, checkout, observer, base=False) for check in chosen]
+        entries = await self._rerun_flaky(chosen, entries, paths, observer)
+        return CheckReport(tree=checkout.tree, checks=tuple(entries), left=self._not_run, fresh=True)
 
-    async def _steady(
-        self, checks: Sequence[Check], entries: Sequence[Checked], paths: Sequence[str], witness: Witness
-    ) -> list[Checked]:
-        """The entries; of a few tests that newly fail, those that pass in another fresh worktree are flaky."""
+    async def _rerun_flaky(
+        self, checks: Sequence[Check], entries: Sequence[CheckResult], paths: Sequence[str], observer: CheckObserver
+    ) -> list[CheckResult]:
+        """Rerun a few newly failing tests in another fresh worktree. Those that pass there are flaky."""
         doubtful = {entry.check for entry in entries if _may_be_flaky(entry)}
         if not doubtful:
             return list(entries)
-        async with self._opened(paths, witness) as checkout:
+        async with self._open_checkout(paths, observer) as checkout:
             again = {
-                check.name: (await run_once(check, checkout.commands, witness))[0]
+                check.name: (await run_once(check, checkout.commands, observer))[0]
                 for check in checks
                 if check.name in doubtful
             }
-        return [_without_flaky(entry, again[entry.check]) if entry.check in again else entry for entry in entries]
+        return [_remove_flaky(entry, again[entry.check]) if entry.check in again else entry for entry in entries]
 
-    async def _entry(self, check: Check, checkout: Checkout, witness: Witness, *, base: bool) -> Checked:
+    async def _run_check(self, check: Check, checkout: Checkout, observer: CheckObserver, *, base: bool) -> CheckResult:
         if checkout.unable:
-            ran, text = unable(check, checkout.unable), ""
+            ran, text = build_unable(check, checkout.unable), ""
         else:
-            ran, text = await run_once(check, checkout.commands, witness)
+            ran, text = await run_once(check, checkout.commands, observer)
         if base and check.kind == "test" and ran.outcome == "failed":
-            yours = await imports_yours(check, checkout, witness)
-            ran = unable(check, f"{IMPORTS_YOURS}{yours}") if yours else ran
-        ran = evolve(ran, tree=checkout.tree, output=await witness.keep(text.encode(errors="replace")))
+            yours = await find_imported_folder(check, checkout, observer)
+            ran = build_unable(check, f"{IMPORTS_YOURS_PREFIX}{yours}") if yours else ran
+        ran = evolve(ran, tree=checkout.tree, output=await observer.keep(text.encode(errors="replace")))
         old = self.base.get(check.name)
-        against: Compared | None = None
+        against: CheckComparison | None = None
         if base:
             self.base[check.name] = ran
         elif old is not None:
             against = compare(old, ran)
         failing = sorted(against.new if against is not None else ran.failing)
-        shown = excerpt(text, failing) if failing or ran.outcome == "could_not_run" else ""
-        return Checked(
+        shown = build_excerpt(text, failing) if failing or ran.outcome == "could_not_run" else ""
+        return CheckResult(
             check=ran.check,
             kind=check.kind,
             digest=ran.digest,
@@ -168,118 +177,129 @@ class ProjectChecks:
             passed=ran.passed,
             failing=len(ran.failing),
             skipped=ran.skipped,
-            tests=await witness.keep(encode(ran)),
+            tests=await observer.keep(encode(ran)),
             output=ran.output,
             excerpt=shown,
             compared=against,
         )
 
 
-def _may_be_flaky(entry: Checked) -> bool:
+def _may_be_flaky(entry: CheckResult) -> bool:
     new = entry.compared.new if entry.compared is not None else ()
-    return entry.kind == "test" and entry.outcome == "failed" and 0 < len(new) <= FEW and entry.seconds <= LONG
+    return (
+        entry.kind == "test"
+        and entry.outcome == "failed"
+        and 0 < len(new) <= MAX_FLAKY_TESTS
+        and entry.seconds <= MAX_RERUN_S
+    )
 
 
-def _without_flaky(entry: Checked, again: Ran) -> Checked:
+def _remove_flaky(entry: CheckResult, again: CheckRun) -> CheckResult:
     known = entry.compared
     if known is None or again.outcome == "could_not_run":
         return entry
-    failing = {shorten(name) for name in again.failing}
+    failing = {shorten_name(name) for name in again.failing}
     flaky = tuple(name for name in known.new if name not in failing)
     new = tuple(name for name in known.new if name in failing)
     return evolve(entry, compared=evolve(known, new=new, flaky=flaky))
 
 
-async def run_once(check: Check, commands: Commands, witness: Witness) -> tuple[Ran, str]:
-    """Run a check. Returns what came of it, and all that it printed."""
+async def run_once(check: Check, commands: CommandRunner, observer: CheckObserver) -> tuple[CheckRun, str]:
+    """Run a check. Return its result and its whole output."""
     try:
-        ended, text, report = await _run(check, commands, witness, report=check.kind == "test")
+        ended, text, report = await _run_command(check, commands, observer, report=check.kind == "test")
         if ended.code and all(word in text for word in UNKNOWN_OPTION):
-            ended, text, report = await _run(check, commands, witness, report=False)
+            ended, text, report = await _run_command(check, commands, observer, report=False)
     except WorldFault as fault:
-        return unable(check, str(fault)), ""
-    return outcome(check, ended, text, report), text
+        return build_unable(check, str(fault)), ""
+    return read_outcome(check, ended, text, report), text
 
 
-def unable(check: Check, why: str) -> Ran:
-    """A check that was not even begun."""
-    return Ran(check=check.name, digest=check.digest, kind=check.kind, outcome="could_not_run", reason=why)
+def build_unable(check: Check, why: str) -> CheckRun:
+    """Build the result of a check that could not start."""
+    return CheckRun(check=check.name, digest=check.digest, kind=check.kind, outcome="could_not_run", reason=why)
 
 
-async def _run(check: Check, commands: Commands, witness: Witness, *, report: bool) -> tuple[Ended, str, str]:
+async def _run_command(
+    check: Check, commands: CommandRunner, observer: CheckObserver, *, report: bool
+) -> tuple[CommandEnded, str, str]:
     mark = f"greenroom-report-{secrets.token_hex(8)}"
-    words = ("sh", "-c", SCRIPT, "check", check.line, mark, "1" if report else "", TO_THE_END)
-    command = Command(words=words, folder=check.folder, seconds=check.seconds, env=ENV)
-    kept = Kept(BEGINNING, END)
-    ended = await heard(commands.run(command), witness.prepare, kept, LiveLines(_until(mark, witness.show)))
-    text, _, found = kept.text.partition(f"\n{mark}\n")
+    words = ("sh", "-c", CHECK_SCRIPT, "check", check.line, mark, "1" if report else "", PYTEST_RUN_ALL)
+    command = Command(words=words, folder=check.folder, seconds=check.seconds, env=CHECK_ENV)
+    buffer = OutputBuffer(MAX_HEAD_CHARS, MAX_TAIL_CHARS)
+    ended = await collect_output(
+        commands.run(command), observer.prepare, buffer, LiveLines(_hide_report(mark, observer.show))
+    )
+    text, _, found = buffer.text.partition(f"\n{mark}\n")
     return ended, text, found
 
 
-def _until(mark: str, show: Callable[[ToolPrinted], None]) -> Callable[[ToolPrinted], None]:
-    """Who watches sees what the check prints, and not the report behind it."""
+def _hide_report(mark: str, show: Callable[[ToolPrinted], None]) -> Callable[[ToolPrinted], None]:
+    """Show the check's output to live listeners, without the report behind the mark."""
     over = False
 
-    def shown(event: ToolPrinted) -> None:
+    def show_before_mark(event: ToolPrinted) -> None:
         nonlocal over
         text, found, _ = event.text.partition(mark)
         if not over and text:
             show(ToolPrinted(text=text))
         over = over or bool(found)
 
-    return shown
+    return show_before_mark
 
 
-async def base_of(report: Report, fetch: Callable[[str], Awaitable[bytes]]) -> dict[str, Ran]:
-    """What a report of the base has kept, by check: for a run that goes on after a restart."""
-    found: dict[str, Ran] = {}
+async def load_base(report: CheckReport, fetch: Callable[[str], Awaitable[bytes]]) -> dict[str, CheckRun]:
+    """Load the baseline results that a report names, by check, for a run that resumes after a restart."""
+    found: dict[str, CheckRun] = {}
     for entry in report.checks:
         try:
-            found[entry.check] = msgspec.json.decode(await fetch(entry.tests), type=Ran)
+            found[entry.check] = msgspec.json.decode(await fetch(entry.tests), type=CheckRun)
         except msgspec.MsgspecError as error:
-            raise WorldFault(f"What {entry.check!r} said on the base cannot be read again ({error}).") from None
+            raise WorldFault(f"The baseline result of {entry.check!r} cannot be read ({error}).") from None
     return found
 
 
-FOUND: Final = "found"
-"""Where the baseline's result has the checks of the project, whole: they judge the run however the folder changes."""
+FOUND_KEY: Final = "found"
+"""The key of the project's checks in the baseline's result. They judge the run even if the folder changes."""
 
-GO_ON: Final = "Go on without verification."
-JUDGED: Final = "The project's tests can judge the change."
-STOPPED: Final = "Nothing here can verify a change, so no model was asked. To go on all the same: --allow-unverified."
+GO_ON_MESSAGE: Final = "Go on without verification."
+CAN_JUDGE_MESSAGE: Final = "The project's tests can judge the change."
+STOPPED_MESSAGE: Final = (
+    "Nothing here can verify a change, so no model was called. To continue anyway, add --allow-unverified."
+)
 
 
-class Baseline(CardedTool):
-    """Keyed: one that was cut off is run again."""
+class BaselineTool(CardedTool):
+    """Runs the baseline. Keyed: an interrupted one is run again."""
 
     def __init__(self, checker: ProjectChecks, found: Sequence[Check] = ()) -> None:
-        spec = _spec(BASELINE, "Run the project's checks before anything is changed.")
+        spec = _build_spec(BASELINE, "Run the project's checks before anything is changed.")
         self.card = ToolCard(spec=spec, group="command", effect="keyed")
-        self._found = msgspec.json.decode(encode(tuple(found)))
+        self._found_checks = msgspec.json.decode(encode(tuple(found)))
         self._checker = checker
 
     def targets(self, _: Data) -> tuple[Target, ...]:
-        """Nothing to be asked about: these checks are approved, or run in a sandbox."""
+        """Return nothing: these checks are approved, or run in a sandbox."""
         return ()
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Run them. What cannot be done here cannot be done at the end either, so no model is paid for it."""
+    async def run(self, context: StepContext) -> Outcome:
+        """Run the baseline. If checks cannot run here, end the run before a model is paid."""
         try:
-            report = await self._checker.baseline(bench)
+            report = await self._checker.run_baseline(context)
         except WorldFault as fault:
-            said = f"The checks cannot run here, so no model was asked. {fault}"
-            return Outcome(result={"output": said}, intents=(ended(bench.step, said, failed=True),))
-        lines = (f"Before any change: {describe(report)}.", *report.left)
-        result = {"output": "\n".join(lines), REPORT: as_data(report), FOUND: self._found}
+            said = f"The checks cannot run here, so no model was called. {fault}"
+            return Outcome(result={"output": said}, intents=(build_finish(context.step, said, failed=True),))
+        lines = (f"Before any change: {describe_report(report)}.", *report.left)
+        result = {"output": "\n".join(lines), REPORT_KEY: report_to_data(report), FOUND_KEY: self._found_checks}
         return Outcome(result=result, blobs=report.blobs)
 
 
-class ConfirmUnverified(CardedTool):
-    """Asks a person before a model is paid, when no check of the kind *test* can judge. `allowed` says that they agree
-    to everything (--yes), `alone` that nobody is there: then the run ends here, unless they said --allow-unverified."""
+class ConfirmUnverifiedTool(CardedTool):
+    """Asks a person before a model is paid, if no check of kind *test* can judge. `allowed` approves everything
+    (--yes). If `alone`, no person is present: the run ends here, unless --allow-unverified was given."""
 
     def __init__(self, checker: ProjectChecks, *, allowed: bool, alone: bool) -> None:
-        spec = _spec(CONFIRM, "Ask whether to go on when nothing can verify the change.")
+        spec = _build_spec(CONFIRM_UNVERIFIED, "Ask whether to go on when nothing can verify the change.")
         self.card = ToolCard(spec=spec, group="human", effect="pure")
         self._checker = checker
         self._allowed = allowed
@@ -288,59 +308,59 @@ class ConfirmUnverified(CardedTool):
     def targets(self, _: Data) -> tuple[Target, ...]:
         return ()
 
-    def terms(self, world: World, step: Step) -> Terms:
-        """A person answers first, if there is one and something to ask."""
-        if self._alone or self._goes_on(world, step):
-            return Terms(effect="pure")
-        question = "\n".join((*self._why(), "Go on without verification? [y/N]"))
-        return Terms(effect="pure", verdict="ask", words=True, question=question, digest=question)
+    def terms(self, world: TeamState, step: Step) -> StepTerms:
+        """Ask a person first, if one is present and there is something to ask."""
+        if self._alone or self._can_go_on(world, step):
+            return StepTerms(effect="pure")
+        question = "\n".join((*self._explain(), "Go on without verification? [y/N]"))
+        return StepTerms(effect="pure", verdict="ask", words=True, question=question, digest=question)
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Go on, or end the run as unverified."""
+    async def run(self, context: StepContext) -> Outcome:
+        """Continue, or end the run as unverified."""
         if can_judge(self._checker.checks, self._checker.base):
-            return Outcome(result={"output": JUDGED})
-        if self._goes_on(bench.world, bench.step):
-            return Outcome(result={"output": GO_ON})
-        if not self._alone and _answer(bench).strip().rstrip(".!。！").lower() in YES - {""}:
-            return Outcome(result={"output": GO_ON})
-        verdict = self._verdict()
-        end = ended(bench.step, STOPPED)
-        return Outcome(result={"output": STOPPED, VERDICT: as_kept(verdict)}, intents=(end,))
+            return Outcome(result={"output": CAN_JUDGE_MESSAGE})
+        if self._can_go_on(context.world, context.step):
+            return Outcome(result={"output": GO_ON_MESSAGE})
+        if not self._alone and _read_answer(context).strip().rstrip(".!。！").lower() in YES_WORDS - {""}:
+            return Outcome(result={"output": GO_ON_MESSAGE})
+        verdict = self._build_verdict()
+        end = build_finish(context.step, STOPPED_MESSAGE)
+        return Outcome(result={"output": STOPPED_MESSAGE, VERDICT_KEY: encode_verdict(verdict)}, intents=(end,))
 
-    def _goes_on(self, world: World, step: Step) -> bool:
-        """Whether there is nothing to ask. What was said beforehand stands in the first turn, which still waits."""
-        agreed = self._allowed or wanted_in(world.steps_of(step.agent_id)).allow_unverified
+    def _can_go_on(self, world: TeamState, step: Step) -> bool:
+        """Return whether there is nothing to ask. The run's flags are in the first turn, which still waits."""
+        agreed = self._allowed or read_run_flags(world.steps_of(step.agent_id)).allow_unverified
         return agreed or can_judge(self._checker.checks, self._checker.base)
 
-    def _verdict(self) -> Verdict:
+    def _build_verdict(self) -> Verdict:
         checks = self._checker.checks
         code: Finding = Finding(code="no_test_judged" if checks else "no_checks")
         notes = (
             Finding(code="does_not_judge", check=check.name, why=why)
             for check in checks
-            if (why := why_no_judge(self._checker.base.get(check.name)))
+            if (why := explain_no_judgement(self._checker.base.get(check.name)))
         )
         return Verdict(state="unverified", reasons=(code,), notes=tuple(notes))
 
-    def _why(self) -> Sequence[str]:
+    def _explain(self) -> Sequence[str]:
         if not self._checker.checks:
             return ("No checks were found here, so nothing can verify the change.",)
-        named = [f"  {note.check}: {note.why}" for note in self._verdict().notes]
+        named = [f"  {note.check}: {note.why}" for note in self._build_verdict().notes]
         return ("None of the tests can run here, so nothing can verify the change:", *named)
 
 
-def _answer(bench: Bench) -> str:
-    step = bench.world.steps[bench.step.step_id]
-    approval = bench.world.approvals.get(step.approval) if step.approval is not None else None
+def _read_answer(context: StepContext) -> str:
+    step = context.world.steps[context.step.step_id]
+    approval = context.world.approvals.get(step.approval) if step.approval is not None else None
     return approval.reason if approval is not None else ""
 
 
-def _spec(name: str, description: str) -> ToolSpec:
+def _build_spec(name: str, description: str) -> ToolSpec:
     return ToolSpec(name=name, description=description, parameters={"type": "object", "properties": {}})
 
 
-def found_in(steps: Iterable[Step]) -> tuple[Check, ...] | None:
-    """The checks that the project had when the run began; None if that is not written down."""
+def load_found_checks(steps: Iterable[Step]) -> tuple[Check, ...] | None:
+    """Return the project's checks as recorded at the start of the run; None if they were not recorded."""
     base = [step for step in steps if step.work.executor == BASELINE and step.state == "finished"]
-    held = [(step.result or {}).get(FOUND) for step in base]
+    held = [(step.result or {}).get(FOUND_KEY) for step in base]
     return next((msgspec.convert(found, tuple[Check, ...]) for found in held if found is not None), None)

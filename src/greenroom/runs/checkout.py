@@ -1,4 +1,4 @@
-"""Throw-away worktrees in which checks run, prepared by `[workspace] setup`, and whether tests import their code."""
+"""Throw-away worktrees in which checks run, prepared by `[workspace] setup`, and where their tests import code from."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final, Protocol, TypeAlias
 
-from greenroom.abilities.skills.talk.own import ended
-from greenroom.abilities.tools.command_output import Kept, LiveLines, heard
+from greenroom.abilities.skills.conversation.builtin_calls import build_finish
+from greenroom.abilities.tools.command_output import LiveLines, OutputBuffer, collect_output
 from greenroom.abilities.tools.tool import CardedTool
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, record
-from greenroom.core.ports.checks import Check, Witness
-from greenroom.core.ports.commands import Command, Commands, Ended
-from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.checks import Check, CheckObserver
+from greenroom.core.ports.commands import Command, CommandEnded, CommandRunner
+from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
-from greenroom.core.ports.workspace import SCRATCH
-from greenroom.runs.discover import is_test
+from greenroom.core.ports.workspace import SCRATCH_THREAD
+from greenroom.runs.discovery import is_test
 from greenroom.runs.verdict import Finding
-from greenroom.runs.workspace import Copied, Place
+from greenroom.runs.workspace import RunWorkspace, WorktreeTools
 
 NAME: Final = "prepare"
 SPEC: Final = ToolSpec(
     name=NAME,
-    description="Run what the project needs before anything else in a new copy. The house does that once.",
+    description="Run the project's setup command in a new worktree. Greenroom does that once.",
     parameters={"type": "object", "properties": {}},
 )
-BEGINNING: Final = 4_000
-END: Final = 16_000
-"""Characters of what it prints that are kept; why it failed stands at the end."""
+MAX_HEAD_CHARS: Final = 4_000
+MAX_TAIL_CHARS: Final = 16_000
+"""Maximum characters of the setup's output that are kept, at its beginning and its end. The end says why it failed."""
 
-TOLD: Final = 1_500
-"""Characters of that end in the sentence that a person reads."""
+MAX_ERROR_CHARS: Final = 1_500
+"""Maximum characters of that end in the message for a person."""
 
 
 @record
-class Setup:
-    """The command `line` of `[workspace] setup`, which has so many `seconds`; empty where there is none. `left` says
+class WorkspaceSetup:
+    """The command `line` of `[workspace] setup` and its time limit in `seconds`; an empty line means none. `left` says
     why it is not run."""
 
     line: str = ""
@@ -50,60 +50,62 @@ class Setup:
     left: str = ""
 
     @property
-    def runs(self) -> bool:
-        """Whether a copy is prepared at all."""
+    def is_enabled(self) -> bool:
+        """Whether worktrees are prepared at all."""
         return bool(self.line) and not self.left
 
 
 @record
 class Preparation:
-    """What came of it: `why` it failed, empty where it did not, and what it `printed`."""
+    """The result of a setup: `why` it failed (empty if it did not), and what it `printed`."""
 
     why: str = ""
     printed: str = ""
 
 
-async def prepared(setup: Setup, commands: Commands, witness: Witness) -> Preparation:
-    """Run the line where these commands run."""
-    kept = Kept(BEGINNING, END)
+async def run_setup(setup: WorkspaceSetup, commands: CommandRunner, observer: CheckObserver) -> Preparation:
+    """Run the setup line with these commands."""
+    buffer = OutputBuffer(MAX_HEAD_CHARS, MAX_TAIL_CHARS)
     command = Command(words=("sh", "-c", setup.line), seconds=setup.seconds, env={"CI": "1"})
     try:
-        end = await heard(commands.run(command), witness.prepare, kept, LiveLines(witness.show))
+        end = await collect_output(commands.run(command), observer.prepare, buffer, LiveLines(observer.show))
     except WorldFault as fault:
-        return Preparation(why=f"it cannot begin: {fault}")
+        return Preparation(why=f"it cannot start: {fault}")
     well = end.how == "exited" and end.code == 0
-    return Preparation(why="" if well else _how(end, setup.seconds), printed=kept.text)
+    return Preparation(why="" if well else _describe_end(end, setup.seconds), printed=buffer.text)
 
 
-class Prepare(CardedTool):
-    """Keyed: one that was cut off is run again. What it makes stays in the copy, for every later command."""
+class PrepareTool(CardedTool):
+    """Prepares the run's worktree. Keyed: an interrupted setup is run again. What it makes stays for later commands."""
 
-    def __init__(self, setup: Setup, commands: Commands) -> None:
+    def __init__(self, setup: WorkspaceSetup, commands: CommandRunner) -> None:
         self.card = ToolCard(spec=SPEC, group="command", effect="keyed")
         self._setup = setup
         self._commands = commands
 
     def targets(self, _: Data) -> tuple[Target, ...]:
-        """Nothing that anybody has to be asked about: it is the person's own line, or it is run behind walls."""
+        """Return nothing: the line is the person's own, or runs in a sandbox."""
         return ()
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Run it. Without it no check can be believed, so a failure ends the job before anything is spent."""
+    async def run(self, context: StepContext) -> Outcome:
+        """Run the setup. Without it checks mean nothing, so a failure ends the run before anything is spent."""
         if self._setup.left:
             return Outcome(result={"output": self._setup.left})
-        done = await prepared(self._setup, self._commands, bench)
+        done = await run_setup(self._setup, self._commands, context)
         if done.why:
-            return self._failed(bench, done.why, done.printed)
+            return self._build_failure(context, done.why, done.printed)
         told = f"Prepared with `{self._setup.line}`."
         return Outcome(result={"output": told, "exit": 0, "printed": done.printed})
 
-    def _failed(self, bench: Bench, why: str, printed: str) -> Outcome:
-        end = f"\n{printed[-TOLD:].strip()}" if printed.strip() else ""
-        said = f"`{self._setup.line}` ([workspace] setup) failed: {why}. Nothing was begun.{end}"
-        return Outcome(result={"output": said, "printed": printed}, intents=(ended(bench.step, said, failed=True),))
+    def _build_failure(self, context: StepContext, why: str, printed: str) -> Outcome:
+        end = f"\n{printed[-MAX_ERROR_CHARS:].strip()}" if printed.strip() else ""
+        said = f"`{self._setup.line}` ([workspace] setup) failed: {why}. The run did not start.{end}"
+        return Outcome(
+            result={"output": said, "printed": printed}, intents=(build_finish(context.step, said, failed=True),)
+        )
 
 
-def _how(end: Ended, seconds: float) -> str:
+def _describe_end(end: CommandEnded, seconds: float) -> str:
     match end.how:
         case "exited":
             return f"exit code {end.code}"
@@ -115,7 +117,7 @@ def _how(end: Ended, seconds: float) -> str:
             return "it was stopped"
 
 
-PROBE: Final = """
+IMPORT_PROBE: Final = """
 import importlib.metadata, importlib.util, json, os, sys, urllib.parse
 here, names, folders = os.path.realpath(os.getcwd()), sys.argv[1].split(), sys.argv[2].split()
 root = sys.argv[3]
@@ -139,40 +141,40 @@ for name in names:
         if not place.startswith(here + os.sep) or (os.sep + "site-packages" + os.sep) in place[len(here):]:
             print("elsewhere:" + name + ":" + place)
 """
-"""Prints which of these modules Python imports from elsewhere than the folder that it runs in, or from a copy that was
-installed into an environment there. One that it does not
-find although the person's folder is installed to be edited is theirs too: Landlock does not let that folder be read."""
+"""Prints which of these modules Python imports from outside its working folder, or from a copy installed into an
+environment there. A module that is not found counts too if the person's folder is an editable install: Landlock
+keeps that folder unreadable."""
 
-ELSEWHERE: Final = "elsewhere:"
-SECONDS: Final = 60.0
-PYTHON: Final = re.compile(r"(?:\S*/)?python[\d.]*")
+ELSEWHERE_PREFIX: Final = "elsewhere:"
+PROBE_TIMEOUT_S: Final = 60.0
+PYTHON_PROGRAM: Final = re.compile(r"(?:\S*/)?python[\d.]*")
 RUNS_PYTHON: Final = re.compile(r"\bpy(?:thon[\d.]*|\.?test)\b|\bunittest\b")
-SESSIONS: Final = frozenset({"tox", "nox"})
-"""These make environments of their own, from the files that they run on."""
+SESSION_RUNNERS: Final = frozenset({"tox", "nox"})
+"""Programs that create their own environments from the files that they run on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """A worktree with commands that run in it, of the person's folder `at`. `unable` says why nothing can run there;
-    empty where it can."""
+    """A worktree of the person's folder `at`, with commands that run in it. `unable` says why nothing can run; else
+    empty."""
 
     folder: Path
     at: Path
     tree: str
-    commands: Commands
+    commands: CommandRunner
     unable: str = ""
 
 
-Opened: TypeAlias = Callable[[Sequence[str], Witness], AbstractAsyncContextManager[Checkout]]
-"""A fresh worktree of the newest commit, with these files put back as the base has them."""
+OpenCheckout: TypeAlias = Callable[[Sequence[str], CheckObserver], AbstractAsyncContextManager[Checkout]]
+"""Opens a fresh worktree of the newest commit, with these files restored from the base."""
 
 
-class Toolset(Protocol):
-    """What a checkout needs of the tools that are made for it."""
+class CheckoutTools(Protocol):
+    """The tools that a checkout needs."""
 
     @property
-    def commands(self) -> Commands:
-        """The commands that run in it."""
+    def commands(self) -> CommandRunner:
+        """The commands that run in the checkout."""
         ...
 
     async def close(self) -> None:
@@ -180,81 +182,87 @@ class Toolset(Protocol):
         ...
 
 
-def checkouts(place: Place, setup: Setup, toolset: Callable[[Copied], Toolset]) -> Opened:
-    """How worktrees for checks are opened: with commands like those of the run, and prepared by its `setup`."""
+def build_checkout_opener(
+    run_workspace: RunWorkspace, setup: WorkspaceSetup, toolset: Callable[[WorktreeTools], CheckoutTools]
+) -> OpenCheckout:
+    """Return a function that opens worktrees for checks, with the run's kind of commands and its `setup`."""
 
     @asynccontextmanager
-    async def opened(paths: Sequence[str], witness: Witness) -> AsyncIterator[Checkout]:
-        workspace, tip = place.workspace, await place.worktree.tip()
-        commit = await workspace.put_back(tip, place.snapshot.commit, paths) if paths else tip
-        await workspace.close(place.run, SCRATCH)
-        made: Toolset | None = None
+    async def open_checkout(paths: Sequence[str], observer: CheckObserver) -> AsyncIterator[Checkout]:
+        workspace, tip = run_workspace.workspace, await run_workspace.worktree.tip()
+        commit = await workspace.restore_paths(tip, run_workspace.snapshot.commit, paths) if paths else tip
+        await workspace.close(run_workspace.run, SCRATCH_THREAD)
+        made: CheckoutTools | None = None
         try:
-            worktree = await workspace.open(place.run, SCRATCH, commit)
-            tree, beside = await workspace.tree(commit), await place.beside(worktree)
-            made = toolset(Copied(folder=beside.folder, at=beside.at, lent=beside.shown))
-            unable = await _prepare(setup, made.commands, witness) if setup.runs else ""
-            yield Checkout(beside.folder, place.at, tree, made.commands, unable)
+            worktree = await workspace.open(run_workspace.run, SCRATCH_THREAD, commit)
+            tree, beside = await workspace.tree(commit), await run_workspace.with_worktree(worktree)
+            made = toolset(WorktreeTools(folder=beside.folder, mount_point=beside.mount_point, mounts=beside.mounts))
+            unable = await _explain_setup_failure(setup, made.commands, observer) if setup.is_enabled else ""
+            yield Checkout(beside.folder, run_workspace.mount_point, tree, made.commands, unable)
         finally:
             if made is not None:
                 await made.close()
-            await workspace.close(place.run, SCRATCH)
+            await workspace.close(run_workspace.run, SCRATCH_THREAD)
 
-    return opened
+    return open_checkout
 
 
-async def _prepare(setup: Setup, commands: Commands, witness: Witness) -> str:
-    done = await prepared(setup, commands, witness)
+async def _explain_setup_failure(setup: WorkspaceSetup, commands: CommandRunner, observer: CheckObserver) -> str:
+    done = await run_setup(setup, commands, observer)
     if not done.why:
         return ""
-    printed = f" It printed: {done.printed[-TOLD:].strip()}" if done.printed.strip() else ""
+    printed = f" It printed: {done.printed[-MAX_ERROR_CHARS:].strip()}" if done.printed.strip() else ""
     return f"`{setup.line}` ([workspace] setup) failed: {done.why}.{printed}"
 
 
-async def imports_elsewhere(
-    checks: Sequence[Check], changes: Sequence[str], checkout: Checkout, place: Place, witness: Witness
+async def find_foreign_imports(
+    checks: Sequence[Check],
+    changes: Sequence[str],
+    checkout: Checkout,
+    run_workspace: RunWorkspace,
+    observer: CheckObserver,
 ) -> tuple[Finding, ...]:
-    """Which checks import a changed module from elsewhere than the worktree: an editable install of the person's
-    folder where the worktree is not mounted there, or a copy in site-packages."""
+    """Return the checks that import a changed module from outside the worktree. The source is an editable install of
+    the person's folder, if the worktree is not mounted there, or a copy in site-packages."""
     found: list[Finding] = []
     for check in (check for check in checks if check.kind == "test"):
-        modules = changed_modules(changes, str(PurePosixPath(place.snapshot.within, check.folder)))
-        if modules and python_of(check):
-            where = await _imported_from(check, modules, checkout, witness)
+        modules = list_changed_modules(changes, str(PurePosixPath(run_workspace.snapshot.within, check.folder)))
+        if modules and find_python(check):
+            where = await _find_import_source(check, modules, checkout, observer)
             found += [Finding(code="imports_elsewhere", check=check.name, why=where)] if where else []
-        elif linked := await _linked_packages(changes, checkout, place, witness):
+        elif linked := await _find_linked_package(changes, checkout, run_workspace, observer):
             found.append(Finding(code="imports_elsewhere", check=check.name, why=linked))
     return tuple(found)
 
 
-async def imports_yours(check: Check, checkout: Checkout, witness: Witness) -> str:
-    """The person's folder, if a check imports the project from there and not from the worktree; else empty."""
+async def find_imported_folder(check: Check, checkout: Checkout, observer: CheckObserver) -> str:
+    """Return the person's folder if a check imports the project from there instead of the worktree; else empty."""
     folder = checkout.folder / check.folder
     found = [
         path for pattern in ("*.py", "*/__init__.py", "src/*.py", "src/*/__init__.py") for path in folder.glob(pattern)
     ]
-    modules = changed_modules([path.relative_to(folder).as_posix() for path in found], ".")
-    return await _imported_from(check, modules, checkout, witness) if modules and python_of(check) else ""
+    modules = list_changed_modules([path.relative_to(folder).as_posix() for path in found], ".")
+    return await _find_import_source(check, modules, checkout, observer) if modules and find_python(check) else ""
 
 
-async def _imported_from(check: Check, modules: Sequence[str], checkout: Checkout, witness: Witness) -> str:
-    """Where the first of these modules lies that a check's Python imports from elsewhere than the worktree."""
-    folders = " ".join(import_folders(check, checkout.folder))
-    words = (python_of(check), "-c", PROBE, " ".join(modules), folders, str(checkout.at))
-    printed = await _output(checkout.commands, words, check.folder, witness)
-    lines = (line for line in printed.splitlines() if line.startswith(ELSEWHERE))
-    return next((line.removeprefix(ELSEWHERE).partition(":")[2] for line in lines), "")
+async def _find_import_source(check: Check, modules: Sequence[str], checkout: Checkout, observer: CheckObserver) -> str:
+    """Return the location of the first module that a check's Python imports from outside the worktree."""
+    folders = " ".join(list_import_folders(check, checkout.folder))
+    words = (find_python(check), "-c", IMPORT_PROBE, " ".join(modules), folders, str(checkout.at))
+    printed = await _read_output(checkout.commands, words, check.folder, observer)
+    lines = (line for line in printed.splitlines() if line.startswith(ELSEWHERE_PREFIX))
+    return next((line.removeprefix(ELSEWHERE_PREFIX).partition(":")[2] for line in lines), "")
 
 
-def python_of(check: Check) -> str:
-    """The Python that a check runs; empty for one that runs none, as far as its line tells."""
-    if check.name in SESSIONS or not RUNS_PYTHON.search(f"{check.line}\n{check.means}"):
+def find_python(check: Check) -> str:
+    """Return the Python that a check's line runs; empty if it runs none."""
+    if check.name in SESSION_RUNNERS or not RUNS_PYTHON.search(f"{check.line}\n{check.means}"):
         return ""
-    return next((word for word in check.line.split() if PYTHON.fullmatch(word)), "python3")
+    return next((word for word in check.line.split() if PYTHON_PROGRAM.fullmatch(word)), "python3")
 
 
-def changed_modules(changes: Sequence[str], folder: str) -> list[str]:
-    """The top-level modules that changed files of a folder belong to; tests are imported by their path."""
+def list_changed_modules(changes: Sequence[str], folder: str) -> list[str]:
+    """Return the top-level modules of changed files in a folder. Tests are left out: they are imported by path."""
     names: dict[str, None] = {}
     for path in changes:
         inside = PurePosixPath(path)
@@ -268,9 +276,9 @@ def changed_modules(changes: Sequence[str], folder: str) -> list[str]:
     return list(names)
 
 
-def import_folders(check: Check, root: Path) -> list[str]:
-    """The folders of the worktree that are first on the path of a check: its own where a module is run (`-m`) or
-    pytest finds a conftest.py or a package of tests there, and those of pytest's `pythonpath`."""
+def list_import_folders(check: Check, root: Path) -> list[str]:
+    """Return the worktree's folders that come first on a check's import path. They are its own folder, if it runs a
+    module (`-m`) or pytest finds a conftest.py or a test package there, and those of pytest's `pythonpath`."""
     folder = root / check.folder
     first = "-m" in f"{check.line} {check.means}".split() or (folder / "conftest.py").exists()
     first = first or any((folder / name / "__init__.py").exists() for name in ("tests", "test"))
@@ -285,17 +293,23 @@ def import_folders(check: Check, root: Path) -> list[str]:
     return [*(["."] if first else []), *named]
 
 
-async def _linked_packages(changes: Sequence[str], checkout: Checkout, place: Place, witness: Witness) -> str:
-    """A package of a JavaScript workspace that `node_modules` links into the person's folder, where the worktree is
-    seen elsewhere than that folder. Empty where there is none."""
-    root = Path(place.workspace.root)
-    sources = [Path(lent.source) for lent in place.lent if PurePosixPath(lent.path).name == "node_modules"]
-    if not sources or (await _output(checkout.commands, ("pwd", "-P"), ".", witness)).strip() == str(place.at):
+async def _find_linked_package(
+    changes: Sequence[str], checkout: Checkout, run_workspace: RunWorkspace, observer: CheckObserver
+) -> str:
+    """Return a JavaScript workspace package that `node_modules` links into the person's folder; else empty. It matters
+    only if the worktree is not mounted at that folder."""
+    root = Path(run_workspace.workspace.root)
+    sources = [
+        Path(lent.source) for lent in run_workspace.shared_folders if PurePosixPath(lent.path).name == "node_modules"
+    ]
+    if not sources or (await _read_output(checkout.commands, ("pwd", "-P"), ".", observer)).strip() == str(
+        run_workspace.mount_point
+    ):
         return ""
-    return await asyncio.to_thread(_linked_into, root, sources, changes)
+    return await asyncio.to_thread(_find_link_into, root, sources, changes)
 
 
-def _linked_into(root: Path, sources: Sequence[Path], changes: Sequence[str]) -> str:
+def _find_link_into(root: Path, sources: Sequence[Path], changes: Sequence[str]) -> str:
     for source in sources:
         entries = [entry for entry in source.iterdir() if entry.is_symlink()]
         entries += [entry for scope in source.glob("@*") for entry in scope.iterdir() if entry.is_symlink()]
@@ -306,12 +320,12 @@ def _linked_into(root: Path, sources: Sequence[Path], changes: Sequence[str]) ->
     return ""
 
 
-async def _output(commands: Commands, words: tuple[str, ...], folder: str, witness: Witness) -> str:
-    """What a command prints; empty when it cannot run."""
-    kept = Kept(20_000, 20_000)
-    run = commands.run(Command(words=words, folder=folder, seconds=SECONDS))
+async def _read_output(commands: CommandRunner, words: tuple[str, ...], folder: str, observer: CheckObserver) -> str:
+    """Return a command's output; empty if it cannot run."""
+    buffer = OutputBuffer(20_000, 20_000)
+    run = commands.run(Command(words=words, folder=folder, seconds=PROBE_TIMEOUT_S))
     try:
-        await heard(run, witness.prepare, kept, LiveLines(lambda _: None))
+        await collect_output(run, observer.prepare, buffer, LiveLines(lambda _: None))
     except WorldFault:
         return ""
-    return kept.text
+    return buffer.text

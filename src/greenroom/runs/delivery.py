@@ -1,4 +1,4 @@
-"""What a run changes becomes commits: one for each step, and a last one that is judged by the checks."""
+"""A run's changes become commits: one per step, and a last one that the checks judge."""
 
 from __future__ import annotations
 
@@ -6,107 +6,107 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from typing import Final, TypeAlias
 
-from greenroom.abilities.skills.talk.own import ended
-from greenroom.abilities.skills.talk.transcript import told_meanwhile
+from greenroom.abilities.skills.conversation.builtin_calls import build_finish
+from greenroom.abilities.skills.conversation.transcript import has_unread_message
 from greenroom.abilities.tools.tool import CardedTool, WrappedTool
 from greenroom.core.base.records import Data, evolve
-from greenroom.core.ports.checks import REPORT, Checked, Report, as_data
-from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.checks import REPORT_KEY, CheckReport, CheckResult, report_to_data
+from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard, ToolExecutor
-from greenroom.core.ports.workspace import Change, Mark, Recorded, Worktree
+from greenroom.core.ports.workspace import CommitInfo, PathChange, StepCommit, Worktree
 from greenroom.core.rules.intents import Consequence, QueueSteps
 from greenroom.core.state.step import SIDE_EFFECTS, Step, Work
 from greenroom.runs.checker import ProjectChecks
-from greenroom.runs.checkout import Checkout, Opened, imports_elsewhere
-from greenroom.runs.discover import is_check_setup, is_compiled, is_test
+from greenroom.runs.checkout import Checkout, OpenCheckout, find_foreign_imports
+from greenroom.runs.discovery import is_check_setup, is_compiled, is_test
 from greenroom.runs.verdict import (
-    COMMIT,
+    COMMIT_KEY,
     DELIVER,
     RUN_CHECKS,
-    TREE,
-    VERDICT,
-    Facts,
+    TREE_KEY,
+    VERDICT_KEY,
+    ChangeFacts,
     Finding,
     Verdict,
-    as_kept,
-    judge,
-    known_entries,
-    unverified,
-    verdict_in,
+    build_unverified,
+    collect_known_entries,
+    decide_verdict,
+    encode_verdict,
+    find_verdict,
 )
-from greenroom.runs.workspace import History, Place, Quiet, wanted_in
+from greenroom.runs.workspace import History, RunWorkspace, StopBackground, read_run_flags
 
-GROUPS: Final = frozenset({"edit", "command"})
-SUMMARY: Final = 72
+CHANGING_GROUPS: Final = frozenset({"edit", "command"})
+MAX_SUMMARY_CHARS: Final = 72
 
 
-def recorded(
-    tool: ToolExecutor, worktree: Worktree, turn: asyncio.Lock, *, by_itself: Collection[str] = ()
+def wrap_recording(
+    tool: ToolExecutor, worktree: Worktree, lock: asyncio.Lock, *, self_committing: Collection[str] = ()
 ) -> ToolExecutor:
-    """The tool, recorded if it can change files. All tools of one worktree share the `turn`. Those `by_itself` run
-    in turn and make their own commit."""
-    if tool.name in by_itself:
-        return Recording(tool, worktree, turn, keeps=False)
-    changes = tool.card.group in GROUPS or tool.card.effect in SIDE_EFFECTS
-    return Recording(tool, worktree, turn) if changes else tool
+    """Wrap a tool so that its file changes are committed. All tools of a worktree share the `lock`. Tools in
+    `self_committing` take the lock too, but make their own commit."""
+    if tool.name in self_committing:
+        return RecordingTool(tool, worktree, lock, commits=False)
+    changes = tool.card.group in CHANGING_GROUPS or tool.card.effect in SIDE_EFFECTS
+    return RecordingTool(tool, worktree, lock) if changes else tool
 
 
-class Recording(WrappedTool):
-    """A tool whose changes are recorded, also when it fails: what it did by then is there.
+class RecordingTool(WrappedTool):
+    """A tool whose changes are committed, even if it fails: the files changed until then are there.
 
-    Of several agents in one worktree one at a time changes files: else a commit would have somebody else's changes.
+    Only one agent at a time changes files in a worktree. Otherwise a commit would contain another agent's changes.
     """
 
-    def __init__(self, tool: ToolExecutor, worktree: Worktree, turn: asyncio.Lock, *, keeps: bool = True) -> None:
+    def __init__(self, tool: ToolExecutor, worktree: Worktree, lock: asyncio.Lock, *, commits: bool = True) -> None:
         super().__init__(tool)
         self._worktree = worktree
-        self._turn = turn
-        self._keeps = keeps
+        self._lock = lock
+        self._commits = commits
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Call it, and make what it changed a commit. That is found again by its key, if we are killed in between."""
-        if self.card.group not in GROUPS:  # it may take long, and what it does is done elsewhere
-            outcome = await super().run(bench)
-            async with self._turn:
-                return await self._kept(bench, outcome)
-        async with self._turn:
+    async def run(self, context: StepContext) -> Outcome:
+        """Run the tool and commit its changes. After a crash the commit is found again by its key."""
+        if self.card.group not in CHANGING_GROUPS:  # it may take long, and acts outside the worktree
+            outcome = await super().run(context)
+            async with self._lock:
+                return await self._commit_changes(context, outcome)
+        async with self._lock:
             if self.name != RUN_CHECKS:
-                return await self._kept(bench, await super().run(bench))
-            made = await self._worktree.commit(mark(bench))  # checks run on the newest commit
-            outcome = await super().run(bench)
-            return evolve(outcome, result={**(outcome.result or {}), **facts(made)})
+                return await self._commit_changes(context, await super().run(context))
+            made = await self._worktree.commit(build_mark(context))  # checks run on the newest commit
+            outcome = await super().run(context)
+            return evolve(outcome, result={**(outcome.result or {}), **build_facts(made)})
 
-    async def _kept(self, bench: Bench, outcome: Outcome) -> Outcome:
-        if not self._keeps:
+    async def _commit_changes(self, context: StepContext, outcome: Outcome) -> Outcome:
+        if not self._commits:
             return outcome
-        made = await self._worktree.commit(mark(bench))
-        return evolve(outcome, result={**(outcome.result or {}), **facts(made)})
+        made = await self._worktree.commit(build_mark(context))
+        return evolve(outcome, result={**(outcome.result or {}), **build_facts(made)})
 
 
-def facts(made: Recorded) -> Data:
-    """What a step's result says of the files that lay there after it."""
-    return {TREE: made.tree, **({COMMIT: made.commit} if made.commit else {})}
+def build_facts(made: StepCommit) -> Data:
+    """Return the tree and the commit after a step, for its result."""
+    return {TREE_KEY: made.tree, **({COMMIT_KEY: made.commit} if made.commit else {})}
 
 
-def mark(bench: Bench) -> Mark:
-    """Whose changes these are."""
-    step, team = bench.step, bench.world.team
-    return Mark(
+def build_mark(context: StepContext) -> CommitInfo:
+    """Return the commit's run, task, agent and step."""
+    step, team = context.step, context.world.team
+    return CommitInfo(
         run=team.team_id,
-        key=bench.key,
+        key=context.key,
         task=step.task_id,
         agent=step.agent_id,
         step=step.step_id,
-        summary=_summary(step),
+        summary=_summarize_step(step),
     )
 
 
-def _summary(step: Step) -> str:
+def _summarize_step(step: Step) -> str:
     given = step.work.instruction_content or {}
     what = next((str(given[name]) for name in ("path", "file", "script") if given.get(name)), "")
     words = " ".join(f"{step.work.executor} {what}".split())
-    return words if len(words) <= SUMMARY else f"{words[: SUMMARY - 1]}…"
+    return words if len(words) <= MAX_SUMMARY_CHARS else f"{words[: MAX_SUMMARY_CHARS - 1]}…"
 
 
 SPEC: Final = ToolSpec(
@@ -122,164 +122,175 @@ SPEC: Final = ToolSpec(
         "required": ["said"],
     },
 )
-TRIES: Final = 3
-"""How often work is judged before it ends as it is."""
+MAX_TRIES: Final = 3
+"""Maximum verdicts before the work ends in its current state."""
 
-RESTORED: Final = "restored"
-"""Where the result has what the old tests said of the new code."""
-
-
-ANSWERED: Final = "No file was changed: it is an answer."
-PUT_BACK: Final = "Put the tests back as they were, unless the request asks to change them; then say which and why."
-
-Describe: TypeAlias = Callable[[Finding], str]
-"""How a finding becomes a sentence."""
+RESTORED_KEY: Final = "restored"
+"""The result's key for the report of the old tests on the new code."""
 
 
-class Deliver(CardedTool):
-    """Keyed: it runs checks again that were cut off, and its commit is found again.
+ANSWER_MESSAGE: Final = "No file was changed: it is an answer."
+PUT_BACK_MESSAGE: Final = (
+    "Put the tests back as they were, unless the request asks to change them; then say which and why."
+)
 
-    `quiet` ends what agents have begun in the background; `describe` says a finding in a sentence; `prepares` says
-    that a setup rebuilds what is built.
+DescribeFinding: TypeAlias = Callable[[Finding], str]
+"""Renders a finding as a sentence."""
+
+
+class DeliverTool(CardedTool):
+    """Commits the work and decides the verdict. Keyed: interrupted checks run again, and the commit is found again.
+
+    `stop_background` ends what agents started in the background; `describe` renders a finding; `has_setup` means that a
+    setup rebuilds compiled files.
     """
 
     def __init__(
         self,
-        place: Place,
+        run_workspace: RunWorkspace,
         checker: ProjectChecks,
-        opened: Opened,
+        open_checkout: OpenCheckout,
         history: History,
         *,
-        quiet: Quiet,
-        describe: Describe,
-        prepares: bool = False,
+        stop_background: StopBackground,
+        describe: DescribeFinding,
+        has_setup: bool = False,
     ) -> None:
         self.card = ToolCard(spec=SPEC, group="command", effect="keyed")
-        self._place = place
+        self._run_workspace = run_workspace
         self._checker = checker
-        self._opened = opened
+        self._open_checkout = open_checkout
         self._history = history
-        self._quiet = quiet
+        self._stop_background = stop_background
         self._describe = describe
-        self._prepares = prepares
+        self._has_setup = has_setup
 
     def targets(self, _: Data) -> tuple[Target, ...]:
-        """The command lines of the checks: they run what an agent has written."""
+        """Return the command lines of the checks: they run what an agent has written."""
         return tuple(Target(kind="command", value=check.line) for check in self._checker.runnable)
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Commit, judge, and end the work or say what is missing. What a person has said meanwhile is read first."""
-        steps = await self._history(bench.world.team.team_id)
-        stopped = await self._quiet()
-        made = await self._place.worktree.commit(mark(bench))
-        changes = (await self._place.diff()).changes
-        report, old = Report(tree=made.tree, fresh=True), None
+    async def run(self, context: StepContext) -> Outcome:
+        """Commit, decide the verdict, and end the work or report what is missing. A new message is read first."""
+        steps = await self._history(context.world.team.team_id)
+        stopped = await self._stop_background()
+        made = await self._run_workspace.worktree.commit(build_mark(context))
+        changes = (await self._run_workspace.diff()).changes
+        report, old = CheckReport(tree=made.tree, fresh=True), None
         if changes:
-            verdict, report, old = await self._judged(made, changes, steps, stopped, bench)
-        elif wanted_in(steps).question:
+            verdict, report, old = await self._decide_verdict(made, changes, steps, stopped, context)
+        elif read_run_flags(steps).question:
             verdict = Verdict(state="verified")
         else:
-            verdict = evolve(unverified("nothing_changed"), notes=tuple(_not_delivered(made)))
+            verdict = evolve(build_unverified("nothing_changed"), notes=tuple(_find_undelivered(made)))
         result: dict[str, object] = {
-            "output": self._spoken(verdict, bool(changes)),
-            VERDICT: as_kept(verdict),
-            **facts(made),
+            "output": self._render_verdict(verdict, bool(changes)),
+            VERDICT_KEY: encode_verdict(verdict),
+            **build_facts(made),
         }
-        result |= {REPORT: as_data(report)} if report.checks else {}
-        result |= {RESTORED: as_data(old)} if old is not None else {}
+        result |= {REPORT_KEY: report_to_data(report)} if report.checks else {}
+        result |= {RESTORED_KEY: report_to_data(old)} if old is not None else {}
         blobs = (*report.blobs, *(old.blobs if old is not None else ()))
-        after = self._after(bench.step, verdict, steps)
-        return Outcome(result=result, intents=() if told_meanwhile(bench.world, bench.step) else (after,), blobs=blobs)
+        after = self._decide_next(context.step, verdict, steps)
+        return Outcome(
+            result=result, intents=() if has_unread_message(context.world, context.step) else (after,), blobs=blobs
+        )
 
-    async def _judged(
-        self, made: Recorded, changes: Sequence[Change], steps: Sequence[Step], stopped: Sequence[str], bench: Bench
-    ) -> tuple[Verdict, Report, Report | None]:
-        """The verdict, what the checks said of this tree, and what the old tests said. What has run on this very tree
-        is not run again."""
+    async def _decide_verdict(
+        self,
+        made: StepCommit,
+        changes: Sequence[PathChange],
+        steps: Sequence[Step],
+        stopped: Sequence[str],
+        context: StepContext,
+    ) -> tuple[Verdict, CheckReport, CheckReport | None]:
+        """Return the verdict, the checks' report on this tree, and the old tests' report. Checks that ran on this tree
+        are not repeated."""
         checker, tree = self._checker, made.tree
-        # All paths of a change; of a renamed file both.
+        # All paths of a change, both of a renamed file.
         paths = list(dict.fromkeys(name for change in changes for name in (change.path, change.before) if name))
-        known = known_entries(steps, tree)
+        known = collect_known_entries(steps, tree)
         wanted = [check.name for check in checker.checks if check.name not in known]
         tests = [check.name for check in checker.checks if check.kind == "test"]
         elsewhere: list[Finding] = []
 
         async def look(checkout: Checkout) -> None:
-            elsewhere.extend(await imports_elsewhere(checker.checks, paths, checkout, self._place, bench))
+            elsewhere.extend(await find_foreign_imports(checker.checks, paths, checkout, self._run_workspace, context))
 
-        fresh = await checker.run(wanted, bench, first=look) if wanted else Report(tree=tree, fresh=True)
-        entries: dict[str, Checked] = {**known, **{entry.check: entry for entry in fresh.checks}}
-        report = Report(tree=tree, checks=tuple(entries.values()), left=fresh.left, fresh=True)
-        found = judge(checker.checks, checker.base, report, Facts())
-        # What was there before and is different now. What was only added is left in place, but for settings of checks
-        # where tests of before are gone: those may have deselected them.
+        fresh = await checker.run(wanted, context, first=look) if wanted else CheckReport(tree=tree, fresh=True)
+        entries: dict[str, CheckResult] = {**known, **{entry.check: entry for entry in fresh.checks}}
+        report = CheckReport(tree=tree, checks=tuple(entries.values()), left=fresh.left, fresh=True)
+        found = decide_verdict(checker.checks, checker.base, report, ChangeFacts())
+        # Files that existed before and changed. Added files stay in place, except check settings
+        # if old tests are gone: the settings may have deselected them.
         existing = [change.before or change.path for change in changes if change.kind != "added"]
         altered = tuple(path for path in existing if is_test(path) or is_check_setup(path))
         if any(entry.compared is not None and entry.compared.gone for entry in report.checks):
             altered += tuple(
                 change.path for change in changes if change.kind == "added" and is_check_setup(change.path)
             )
-        old: Report | None = None
+        old: CheckReport | None = None
         if found.state != "failed" and tests:
-            old = await checker.run(tests, bench, paths=altered) if altered else None
+            old = await checker.run(tests, context, paths=altered) if altered else None
             if not wanted:
-                async with self._opened((), bench) as checkout:
+                async with self._open_checkout((), context) as checkout:
                     await look(checkout)
-        notes = [*self._notes(paths, stopped), *_claimed(bench.step, paths), *_not_delivered(made)]
-        notes += await self._not_committed(paths)
-        may = wanted_in(steps).tests_may_change
+        notes = [*self._build_notes(paths, stopped), *_find_false_claims(context.step, paths), *_find_undelivered(made)]
+        notes += await self._find_uncommitted(paths)
+        may = read_run_flags(steps).tests_may_change
         imported = tuple(elsewhere) if found.state != "failed" else ()
-        given = Facts(altered=altered, old=old, elsewhere=imported, tests_may_change=may, notes=tuple(notes))
-        return judge(checker.checks, checker.base, report, given), report, old
+        given = ChangeFacts(altered=altered, old=old, elsewhere=imported, tests_may_change=may, notes=tuple(notes))
+        return decide_verdict(checker.checks, checker.base, report, given), report, old
 
-    def _notes(self, paths: Sequence[str], stopped: Sequence[str]) -> list[Finding]:
+    def _build_notes(self, paths: Sequence[str], stopped: Sequence[str]) -> list[Finding]:
         compiled = tuple(path for path in paths if is_compiled(path))
         builds = any(word in check.line for check in self._checker.checks for word in ("cargo", "make", "ctest", "go "))
         found = [Finding(code="stopped", paths=tuple(stopped))] if stopped else []
-        if compiled and not builds and not self._prepares:
+        if compiled and not builds and not self._has_setup:
             found.append(Finding(code="not_rebuilt", paths=compiled))
         return found
 
-    async def _not_committed(self, paths: Sequence[str]) -> list[Finding]:
-        """What the checks saw and the commit will not have: what the person had not committed when the run began."""
-        workspace, snapshot = self._place.workspace, self._place.snapshot
+    async def _find_uncommitted(self, paths: Sequence[str]) -> list[Finding]:
+        """Return the person's uncommitted files from before the run: checks saw them, but the commit lacks them."""
+        workspace, snapshot = self._run_workspace.workspace, self._run_workspace.snapshot
         if not snapshot.head or await workspace.tree(snapshot.head) == snapshot.tree:
             return []
-        own = [change.path for change in (await workspace.diff(snapshot.head, snapshot.commit, limit=0)).changes]
-        seen = tuple(path for path in own if path not in paths)
+        uncommitted = [
+            change.path for change in (await workspace.diff(snapshot.head, snapshot.commit, limit=0)).changes
+        ]
+        seen = tuple(path for path in uncommitted if path not in paths)
         return [Finding(code="not_committed", paths=seen)] if seen else []
 
-    def _spoken(self, verdict: Verdict, changed: bool) -> str:
-        """A verdict as an agent reads it."""
-        if verdict.verified:
-            return "Verified: every check passed on this change." if changed else ANSWERED
+    def _render_verdict(self, verdict: Verdict, changed: bool) -> str:
+        """Render a verdict for the agent."""
+        if verdict.is_verified:
+            return "Verified: every check passed on this change." if changed else ANSWER_MESSAGE
         lines = [f"- {self._describe(reason)}" for reason in verdict.reasons]
         if verdict.state == "failed":
             lines.append("Find the cause and mend it. Do not weaken a test.")
-        if verdict.has("tests_altered"):
-            lines.append(PUT_BACK)
+        if verdict.has_reason("tests_altered"):
+            lines.append(PUT_BACK_MESSAGE)
         return "\n".join((f"{verdict.state.capitalize()}:", *lines))
 
-    def _after(self, step: Step, verdict: Verdict, steps: Sequence[Step]) -> Consequence:
-        """The end, or another turn for an agent that can mend what fails. That an old test fails it hears once."""
+    def _decide_next(self, step: Step, verdict: Verdict, steps: Sequence[Step]) -> Consequence:
+        """Return the end, or another turn for the agent to fix failures. It reads only once that an old test fails."""
         said = str((step.work.instruction_content or {}).get("said", ""))
         before = [each for each in steps if each.work.executor == DELIVER and each.thread_id == step.thread_id]
-        again = verdict.state == "failed" and len(before) + 1 < TRIES
-        heard = any(verdict_in([each]).has("tests_altered") for each in before)
-        again = again or (verdict.has("tests_altered") and not heard)
+        again = verdict.state == "failed" and len(before) + 1 < MAX_TRIES
+        was_told = any(find_verdict([each]).has_reason("tests_altered") for each in before)
+        again = again or (verdict.has_reason("tests_altered") and not was_told)
         if again:
             work = Work(type="skill", executor="converse", intention="Mend what fails.")
             return QueueSteps(agent_id=step.agent_id, works=(work,), place="next")
         evidence = tuple(f"{receipt.check}: {receipt.outcome}" for receipt in verdict.receipts)
-        return ended(step, said, evidence, failed=verdict.state == "failed")
+        return build_finish(step, said, evidence, failed=verdict.state == "failed")
 
 
-def _not_delivered(made: Recorded) -> list[Finding]:
+def _find_undelivered(made: StepCommit) -> list[Finding]:
     return [Finding(code="not_delivered", paths=(each.path,), why=each.why) for each in made.left_out]
 
 
-def _claimed(step: Step, paths: Sequence[str]) -> list[Finding]:
-    """Files that the agent says it changed and that are not in the change."""
+def _find_false_claims(step: Step, paths: Sequence[str]) -> list[Finding]:
+    """Return the files that the agent claims to have changed but that are not in the change."""
     held = (step.work.instruction_content or {}).get("files")
     named = [str(name).removeprefix("./") for name in held] if isinstance(held, list) else []
     missing = tuple(name for name in named if not any(path == name or path.endswith(f"/{name}") for path in paths))

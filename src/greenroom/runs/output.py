@@ -1,6 +1,6 @@
-"""What came of a check: its output, a JUnit report if it made one, and how it ended, read together.
+"""Reads the result of a check from its output, its JUnit report if there is one, and its exit.
 
-Beside the result on the base only what newly fails counts.
+Compared with the baseline, only new failures count.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from typing import Final
 from xml.etree.ElementTree import Element, ParseError, XMLParser
 
 from greenroom.core.ports.checks import (
-    AS_A_WHOLE,
-    LONGEST_NAME,
-    NAMED,
+    MAX_NAME_CHARS,
+    MAX_NAMES_PER_LIST,
+    WHOLE_CHECK,
     Check,
-    Checked,
-    Compared,
-    Ran,
-    Report,
-    Word,
+    CheckComparison,
+    CheckReport,
+    CheckResult,
+    CheckRun,
+    TestStatus,
 )
-from greenroom.core.ports.commands import Ended
+from greenroom.core.ports.commands import CommandEnded
 
-LONGEST: Final = 2_000
-"""Characters of a line that can be a test's name."""
+MAX_LINE_CHARS: Final = 2_000
+"""Maximum characters of a line that can name a test."""
 
-WORDS: Final[dict[str, Word]] = {
+STATUS_WORDS: Final[dict[str, TestStatus]] = {
     **dict.fromkeys(("PASSED", "XPASS", "ok", "PASS", "Passed", "✔", "✓", "√", "passed"), "passed"),
     **dict.fromkeys(("FAILED", "ERROR", "FAIL", "not ok", "Failed", "✖", "✕", "×", "failed", "Timeout"), "failed"),
     **dict.fromkeys(("SKIPPED", "XFAIL", "skipped", "SKIP", "ignored", "Not Run", "Skipped", "expected"), "skipped"),
@@ -36,8 +36,8 @@ WORDS: Final[dict[str, Word]] = {
 
 PYTEST: Final = re.compile(r"(?P<word>PASSED|FAILED|ERROR|XPASS) (?P<name>[^\s:]+\.\w+(?:::.+| - .+)?)")
 UNITTEST: Final = re.compile(r"(?P<name>\w+ \([\w.<>]+\)).*? \.\.\. (?P<word>ok|FAIL|ERROR|skipped|expected)\b.*")
-DESCRIBED: Final = re.compile(r"^(\w+ \([\w.<>]+\))\n(?=.* \.\.\. )", re.MULTILINE)
-"""A test of unittest that has words of its own, which stand in the next line."""
+UNITTEST_DESCRIPTION: Final = re.compile(r"^(\w+ \([\w.<>]+\))\n(?=.* \.\.\. )", re.MULTILINE)
+"""A unittest test with a docstring, which is on the next line."""
 
 GO: Final = re.compile(r"\s*--- (?P<word>PASS|FAIL|SKIP): (?P<name>\S+)(?: \([\d.]+s\))?")
 GO_PACKAGE: Final = re.compile(
@@ -52,8 +52,8 @@ SPEC: Final = re.compile(
     r"\s*(?P<word>[✔✓√✖✕×]) (?!failing tests:|\d+ problems?\b|.*\(\d+ tests?\b)(?P<name>.+?)"
     r"(?: \(?[\d.]+ ?m?s\)?)?(?P<skip> # SKIP)?"
 )
-"""Not what vitest says of a file (`✓ src/a.test.ts (7 tests) 3ms`), what node puts above those that fail, or the sum
-that eslint prints."""
+"""Excludes vitest's line about a file (`✓ src/a.test.ts (7 tests) 3ms`), node's heading above failures, and eslint's
+sum."""
 
 CTEST: Final = re.compile(
     r"\s*\d+/\d+ Test\s+#\d+: (?P<name>.+?) \.+\s*(?:\*\*\*)?(?P<word>Passed|Failed|Not Run|Timeout|Skipped)\b.*"
@@ -68,30 +68,32 @@ ONLY_FAILED: Final = (
     re.compile(r"(?P<name>\S+ > .+) (?P<failed>FAILED)"),  # Gradle
     re.compile(r"\s+(?P<failed>Failed) (?P<name>.+) \[[^\]]+\]"),  # dotnet
 )
-"""Runners that name what fails, and only count the rest."""
+"""Runners that name only the failures and count the rest."""
 
-DIED: Final = "names no test"
+NO_TEST_NAMED: Final = "names no test"
 LINE_NUMBER: Final = re.compile(r":\d+(?= # )| \(line \d+\)|\b(?:on|from|at) line \d+")
-"""Where a test or a finding stands; another line above it would make it another one."""
+"""The line number in a name. Without it, a shifted test or finding keeps its name."""
 
-PATTERNS: Final = (PYTEST, UNITTEST, GO, GO_PACKAGE, JEST_FILE, CARGO, TAP, SPEC, CTEST, RSPEC, *ONLY_FAILED)
-HINTS: Final = re.compile(r"PASS|FAILED|ERROR|XPASS|\.\.\.|---|FAIL|ok |[✔✓√✖✕×●]|Test +#|rspec |\d\) |Failed ")
+TEST_LINE_PATTERNS: Final = (PYTEST, UNITTEST, GO, GO_PACKAGE, JEST_FILE, CARGO, TAP, SPEC, CTEST, RSPEC, *ONLY_FAILED)
+TEST_LINE_HINTS: Final = re.compile(
+    r"PASS|FAILED|ERROR|XPASS|\.\.\.|---|FAIL|ok |[✔✓√✖✕×●]|Test +#|rspec |\d\) |Failed "
+)
 
-COUNTS: Final = (
+COUNT_PATTERNS: Final = (
     re.compile(r"(?P<n>\d+) (?P<word>passed|failed|errors?|skipped|xfailed|pending|todo)\b"),
     re.compile(r"[#ℹ] (?P<word>pass|fail|skipped|todo) (?P<n>\d+)"),
     re.compile(r"(?P<n>\d+) (?P<word>passing|failing|pending)\b"),
     re.compile(r"(?P<word>Passed|Failed|Skipped|succeeded|failed|skipped): +(?P<n>\d+)"),
 )
-SUMMARY: Final = re.compile(
+SUMMARY_LINE: Final = re.compile(
     r"(=+ .* in [\d.]+m?s.*=+)|(\s*Tests:? .*)|(test result: .*)|([#ℹ] (?:pass|fail|skipped|todo) \d+)|"
     r"(\s*\d+ (?:passing|failing|pending).*)|(\d+ passed.* in [\d.]+s.*)|((?:ok|FAILED) \| \d+ passed.*)|"
     r"((?:Passed|Failed|Skipped)! +- Failed: .*)|(\s*Test summary: total: .*)"
 )
-PASSED: Final = frozenset({"passed", "pass", "passing", "succeeded"})
-FAILED: Final = frozenset({"failed", "fail", "failing", "error", "errors", "failures", "failure"})
+PASSED_WORDS: Final = frozenset({"passed", "pass", "passing", "succeeded"})
+FAILED_WORDS: Final = frozenset({"failed", "fail", "failing", "error", "errors", "failures", "failure"})
 
-TOTALS: Final = re.compile(
+TOTALS_LINE: Final = re.compile(
     r"(?:\[\w+\]\s+)?Tests run: (\d+), Failures: \d+, Errors: \d+, Skipped: \d+\s*"  # Maven
     r"|Tests: (\d+), Assertions: \d+.*|OK \((\d+) tests?, \d+ assertions?\)"  # PHPUnit
     r"|(\d+) examples?, \d+ failures?.*"  # rspec
@@ -99,53 +101,53 @@ TOTALS: Final = re.compile(
     r"|(?:\d+ (?:doctests?|properties|property), )*(\d+) tests?, \d+ failures?.*"  # ExUnit
     r"|Ran (\d+) tests? in [\d.]+s|(?:OK|FAILED) \((?:[a-z ]+=\d+(?:, )?)+\)"  # unittest, in two lines
 )
-"""Lines that say how many tests there were, and how many of them did not pass."""
+"""Lines that say how many tests ran, and how many did not pass."""
 
-NOT_PASSED: Final = re.compile(
+NOT_PASSED_COUNT: Final = re.compile(
     r"(?P<word>expected failures|unexpected successes|failures|errors|skipped|incomplete|risky)[:=] ?(?P<n>\d+)"
     r"|(?P<n2>\d+) (?P<word2>failures?|errors?|failed|skipped|skips|pending|excluded)\b",
     re.IGNORECASE,
 )
 
 
-def named(text: str) -> dict[str, Word]:
-    """The tests that lines name. Of one that is told of twice the worse counts."""
-    found: dict[str, Word] = {}
+def find_test_names(text: str) -> dict[str, TestStatus]:
+    """Return the tests that the lines name. Of a test that is named twice, the worse result counts."""
+    found: dict[str, TestStatus] = {}
     explained, equal = False, Counter[str]()
-    for line in DESCRIBED.sub(r"\1 ", text).splitlines():
-        if len(line) > LONGEST or not HINTS.search(line):
+    for line in UNITTEST_DESCRIPTION.sub(r"\1 ", text).splitlines():
+        if len(line) > MAX_LINE_CHARS or not TEST_LINE_HINTS.search(line):
             continue
         package = GO_PACKAGE.fullmatch(line.rstrip())
         if package is None:
             explained = explained or line.lstrip().startswith("--- FAIL:")
         elif package["word"] == "FAIL" and not explained and not line.rstrip().endswith("]"):
-            found[f"{package['name']} ({DIED})"] = "failed"  # another failure than one of its tests
+            found[f"{package['name']} ({NO_TEST_NAMED})"] = "failed"  # a failure outside its tests
             continue
         else:
             explained = False
-        for name, word in _named(line.rstrip(), equal):
+        for name, word in _match_test_line(line.rstrip(), equal):
             if found.get(name) != "failed":
                 found[name] = word
     return found
 
 
-def _named(line: str, equal: Counter[str]) -> Iterator[tuple[str, Word]]:
-    for pattern in PATTERNS:
+def _match_test_line(line: str, equal: Counter[str]) -> Iterator[tuple[str, TestStatus]]:
+    for pattern in TEST_LINE_PATTERNS:
         match = pattern.fullmatch(line)
         if match is None:
             continue
         parts = match.groupdict()
-        word: Word = "failed" if "failed" in parts else WORDS[parts["word"]]
-        name = plain(parts["name"]) if pattern is PYTEST else LINE_NUMBER.sub("", parts["name"])
-        if pattern is not PYTEST and name != parts["name"]:  # several may differ in the number only
+        word: TestStatus = "failed" if "failed" in parts else STATUS_WORDS[parts["word"]]
+        name = strip_pytest_reason(parts["name"]) if pattern is PYTEST else LINE_NUMBER.sub("", parts["name"])
+        if pattern is not PYTEST and name != parts["name"]:  # several may differ only in the number
             equal[name] += 1
             name = f"{name} ({equal[name]})" if equal[name] > 1 else name
         yield name, "skipped" if parts.get("skip") else word
         return
 
 
-def plain(name: str) -> str:
-    """A test's id without what pytest says after it. A parameter may hold what comes between."""
+def strip_pytest_reason(name: str) -> str:
+    """Return a test's id without pytest's text after it. A parameter may contain the separator."""
     begin, bracket, rest = name.partition("[")
     if not bracket or " - " in begin:
         return name.partition(" - ")[0]
@@ -153,85 +155,89 @@ def plain(name: str) -> str:
     return f"{begin}[{inside}]" if closed else name
 
 
-def counted(text: str) -> Counter[Word]:
-    """What the runners' last words say; of several runs all together."""
-    total: Counter[Word] = Counter()
+def count_tests(text: str) -> Counter[TestStatus]:
+    """Return the counts in the runners' summaries, added up over several runs."""
+    total: Counter[TestStatus] = Counter()
     for line in text.splitlines():
-        if len(line) > LONGEST:
+        if len(line) > MAX_LINE_CHARS:
             continue
-        whole = TOTALS.fullmatch(line)
+        whole = TOTALS_LINE.fullmatch(line)
         if whole is not None:
-            # What passed is what is left of all. Where that stands in another line, it is less than nothing here.
-            total["passed"] += int(next((one for one in whole.groups() if one), "0")[:9])
-            for one in NOT_PASSED.finditer(line):
-                number = int((one["n"] or one["n2"])[:9])
-                total[_kind(one["word"] or one["word2"])] += number
+            # What passed is the rest of the total. If the total is on another line, it is negative here.
+            total["passed"] += int(next((item for item in whole.groups() if item), "0")[:9])
+            for item in NOT_PASSED_COUNT.finditer(line):
+                number = int((item["n"] or item["n2"])[:9])
+                total[_classify_word(item["word"] or item["word2"])] += number
                 total["passed"] -= number
-        elif SUMMARY.fullmatch(line):
-            every = (list(pattern.finditer(line)) for pattern in COUNTS)
-            for one in next(filter(None, every), []):  # the first form that is there
-                total[_kind(one["word"])] += int(one["n"][:9])
+        elif SUMMARY_LINE.fullmatch(line):
+            matches_by_form = (list(pattern.finditer(line)) for pattern in COUNT_PATTERNS)
+            for item in next(filter(None, matches_by_form), []):  # the first pattern that matches
+                total[_classify_word(item["word"])] += int(item["n"][:9])
     total["passed"] = max(0, total["passed"])
     return total
 
 
-def _kind(word: str) -> Word:
+def _classify_word(word: str) -> TestStatus:
     small = word.lower()
-    return "passed" if small in PASSED else "failed" if small in FAILED else "skipped"
+    return "passed" if small in PASSED_WORDS else "failed" if small in FAILED_WORDS else "skipped"
 
 
-AT: Final = re.compile(r"(?P<file>[\w./\\@+-]+\.\w+)(?::\d+(?::\d+)?(?:-\d+)?|\(\d+,\d+\)):?\s+(?:-\s+)?(?P<said>\S.*)")
+FINDING_AT: Final = re.compile(
+    r"(?P<file>[\w./\\@+-]+\.\w+)(?::\d+(?::\d+)?(?:-\d+)?|\(\d+,\d+\)):?\s+(?:-\s+)?(?P<said>\S.*)"
+)
 """mypy, ruff (concise), flake8, pyright, tsc, gcc, go vet, rubocop."""
 
-ARROW: Final = re.compile(r"\s*--> (?P<file>[\w./\\@+-]+\.\w+):\d+:\d+")
-"""ruff (full), clippy: what is said stands in the line before."""
+FINDING_ARROW: Final = re.compile(r"\s*--> (?P<file>[\w./\\@+-]+\.\w+):\d+:\d+")
+"""ruff (full), clippy: the message is on the line before."""
 
-UNDER: Final = re.compile(r"\s+\d+:\d+\s+(?P<said>(?:error|warning)\s+\S.*)")
-"""eslint: the file stands in a line of its own above."""
+FINDING_UNDER_FILE: Final = re.compile(r"\s+\d+:\d+\s+(?P<said>(?:error|warning)\s+\S.*)")
+"""eslint: the file is on its own line above."""
 
-FILE: Final = re.compile(r"(?:/|\./)?[\w./\\@+ -]+\.\w{1,5}")
-QUIET: Final = ("note:", "warning:", "warning ")
+FILE_LINE: Final = re.compile(r"(?:/|\./)?[\w./\\@+ -]+\.\w{1,5}")
+IGNORED_PREFIXES: Final = ("note:", "warning:", "warning ")
 
 
-def findings(text: str) -> dict[str, Word]:
-    """All findings; of equal ones in one file each has its number."""
-    every: Counter[str] = Counter()
+def parse_findings(text: str) -> dict[str, TestStatus]:
+    """Return all findings of a linter. Equal ones in a file are numbered."""
+    counts: Counter[str] = Counter()
     file = before = ""
     for line in text.splitlines():
-        if len(line) > LONGEST:
+        if len(line) > MAX_LINE_CHARS:
             continue
-        said = _finding(line, file, before)
+        said = _parse_finding(line, file, before)
         if said:
-            every[said] += 1
-        elif FILE.fullmatch(line.strip()):
+            counts[said] += 1
+        elif FILE_LINE.fullmatch(line.strip()):
             file = line.strip()
         before = line.strip() or before
-    return {f"{name} ({n})" if n > 1 else name: "failed" for name in every for n in range(1, every[name] + 1)}
+    return {f"{name} ({n})" if n > 1 else name: "failed" for name in counts for n in range(1, counts[name] + 1)}
 
 
-def _finding(line: str, file: str, before: str) -> str:
-    at = AT.fullmatch(line)
+def _parse_finding(line: str, file: str, before: str) -> str:
+    at = FINDING_AT.fullmatch(line)
     if at is not None:
         return (
-            "" if at["said"].startswith(QUIET) else f"{at['file']}: {LINE_NUMBER.sub('', ' '.join(at['said'].split()))}"
+            ""
+            if at["said"].startswith(IGNORED_PREFIXES)
+            else f"{at['file']}: {LINE_NUMBER.sub('', ' '.join(at['said'].split()))}"
         )
-    arrow = ARROW.fullmatch(line)
+    arrow = FINDING_ARROW.fullmatch(line)
     if arrow is not None:
         return f"{arrow['file']}: {before}"
-    under = UNDER.fullmatch(line)
+    under = FINDING_UNDER_FILE.fullmatch(line)
     if under is not None and file and under["said"].startswith("error"):
         return f"{file}: {' '.join(under['said'].split())}"
     return ""
 
 
-FORBIDDEN: Final = ("<!DOCTYPE", "<!ENTITY")
-"""What no report has, and what would make a parser do much work."""
+FORBIDDEN_XML: Final = ("<!DOCTYPE", "<!ENTITY")
+"""XML that no report contains and that would cost a parser much work."""
 
 
-def junit(text: str) -> dict[str, Word]:
-    """Every test by its id; empty when it is no such report. Of a test that is told of twice the worse counts."""
-    found: dict[str, Word] = {}
-    if any(word in text for word in FORBIDDEN):
+def parse_junit(text: str) -> dict[str, TestStatus]:
+    """Return every test by id; empty if the text is not a JUnit report. The worse of two results counts."""
+    found: dict[str, TestStatus] = {}
+    if any(word in text for word in FORBIDDEN_XML):
         return found
     parser = XMLParser()
     try:
@@ -239,10 +245,10 @@ def junit(text: str) -> dict[str, Word]:
         cases = list(parser.close().iter("testcase"))
     except (ParseError, ValueError, RecursionError):
         return found
-    files = filter(None, (one.get("file", "") for one in cases))
+    files = filter(None, (testcase.get("file", "") for testcase in cases))
     modules = {file.removesuffix(".py").replace("\\", "/").replace("/", "."): file for file in files}
     for case in cases:
-        name, tags = _id(case, modules), {child.tag for child in case}
+        name, tags = _build_test_id(case, modules), {child.tag for child in case}
         if tags & {"failure", "error"}:
             found[name] = "failed"
         elif found.get(name) != "failed":
@@ -250,9 +256,9 @@ def junit(text: str) -> dict[str, Word]:
     return found
 
 
-def _id(case: Element, modules: dict[str, str]) -> str:
-    """As pytest is told to run it. An inherited test stands in another file than its class: then the longest known
-    module is its file, and where none is known the id is only a name."""
+def _build_test_id(case: Element, modules: dict[str, str]) -> str:
+    """Return a test's id as pytest accepts it. An inherited test is in another file than its class: the longest known
+    module is its file. Without one, the id is only a name."""
     classes, name = case.get("classname", ""), case.get("name", "")
     if not classes:  # a file that could not be collected
         return modules.get(name, name)
@@ -264,7 +270,7 @@ def _id(case: Element, modules: dict[str, str]) -> str:
     return f"{classes}::{name}"
 
 
-NO_PROGRAM: Final = re.compile(
+MISSING_PROGRAM: Final = re.compile(
     r"(?P<said>.*(?:: not found|: command not found|No module named [\w.'\"]+|Missing script:? .+"
     r"|No rule to make target .+|No such file or directory|executable file not found.*))"
 )
@@ -276,152 +282,154 @@ NO_TESTS: Final = re.compile(
 LOW_COVERAGE: Final = re.compile(
     r"^(?:FAIL Required test coverage of [\d.]+% not reached|ERROR: Coverage failure: total of)", re.MULTILINE
 )
-"""What pytest-cov prints when all tests pass and too little is covered."""
+"""What pytest-cov prints if all tests pass but the coverage is too low."""
 
-UNCOVERED: Final = "The tests pass; a coverage threshold is not reached, which is not a test."
+LOW_COVERAGE_REASON: Final = "The tests pass; a coverage threshold is not reached, but that is not a test."
 
-PYTEST_EMPTY: Final = 5
-MISSING: Final = (126, 127)
-TAIL: Final = 4_000
-"""Characters at the end of an output in which the reason stands."""
+PYTEST_NO_TESTS_EXIT: Final = 5
+MISSING_PROGRAM_EXITS: Final = (126, 127)
+REASON_TAIL_CHARS: Final = 4_000
+"""Characters at the end of an output that are searched for the reason."""
 
 
-def outcome(check: Check, ended: Ended, text: str, report: str = "") -> Ran:
-    """How a check ended. `text` is what it printed, `report` one in JUnit's form if it made one.
+def read_outcome(check: Check, ended: CommandEnded, text: str, report: str = "") -> CheckRun:
+    """Return the result of a check. `text` is its output, `report` its JUnit report, if any.
 
-    A runner that ends well has passed. What the check said on which tree is for the caller to add.
+    A runner that exits with 0 has passed. The caller adds the tree and the stored output.
     """
-    ran = partial(Ran, check=check.name, digest=check.digest, kind=check.kind, exit=ended.code)
+    ran = partial(CheckRun, check=check.name, digest=check.digest, kind=check.kind, exit=ended.code)
     ran = partial(ran, seconds=round(ended.seconds, 2))
     if ended.how != "exited" or ended.code is None:
         reasons = {
-            "timed_out": f"It did not come to an end within {check.seconds} s.",
+            "timed_out": f"It did not finish within {check.seconds} s.",
             "signalled": f"It was killed by signal {ended.signal}.",
-            "cancelled": "It was stopped before its end.",
+            "cancelled": "It was stopped before it finished.",
         }
-        lost = "Nobody knows how it ended: what looked after it was killed."
+        lost = "Its end is unknown: its supervisor was killed."
         return ran(outcome="could_not_run", reason=reasons.get(ended.how, lost))
-    exact = junit(report) if check.kind == "test" else {}
-    tests, passed, skipped = _tests(check, text, exact)
+    exact = parse_junit(report) if check.kind == "test" else {}
+    tests, passed, skipped = _read_tests(check, text, exact)
     ran = partial(ran, skipped=skipped, exact=bool(exact))
     failing = any(word == "failed" for word in tests.values())
-    reason = "" if failing or passed else "It skipped all tests." if skipped else _reason(check, ended.code, text)
+    reason = "" if failing or passed else "It skipped all tests." if skipped else _find_reason(check, ended.code, text)
     if reason:
         return ran(outcome="could_not_run", reason=reason, tests=tests)
     if ended.code == 0 and not (failing and report):
-        # A line that looks like a failure is none where the runner ends well; one in a report is, whatever hides it.
+        # If the runner exits with 0, a line that looks like a failure is ignored; a failure in its report counts.
         tests = {name: word for name, word in tests.items() if word != "failed"}
         return ran(outcome="passed", tests=tests, passed=passed)
     if not failing and exact and passed and LOW_COVERAGE.search(text):
-        return ran(outcome="passed", reason=UNCOVERED, tests=tests, passed=passed)
-    return ran(outcome="failed", tests=tests if failing else {**tests, AS_A_WHOLE: "failed"}, passed=passed)
+        return ran(outcome="passed", reason=LOW_COVERAGE_REASON, tests=tests, passed=passed)
+    return ran(outcome="failed", tests=tests if failing else {**tests, WHOLE_CHECK: "failed"}, passed=passed)
 
 
-def _tests(check: Check, text: str, exact: dict[str, Word]) -> tuple[dict[str, Word], int, int]:
-    """The tests by id, and how many passed and were skipped, also where they were not named."""
+def _read_tests(check: Check, text: str, exact: dict[str, TestStatus]) -> tuple[dict[str, TestStatus], int, int]:
+    """Return the tests by id, and how many passed and were skipped, including unnamed ones."""
     if check.kind != "test":
-        return (findings(text) if check.kind in ("lint", "types") else {}), 0, 0
-    known = exact or named(text)
+        return (parse_findings(text) if check.kind in ("lint", "types") else {}), 0, 0
+    known = exact or find_test_names(text)
     passed = sum(word == "passed" for word in known.values())
     skipped = sum(word == "skipped" for word in known.values())
     if exact:
         return known, passed, skipped
-    counts = counted(text)
+    counts = count_tests(text)
     failed = sum(word == "failed" for word in known.values())
     if counts["failed"] > failed:
-        known[AS_A_WHOLE] = "failed"  # more failed than have a name
+        known[WHOLE_CHECK] = "failed"  # more tests failed than are named
     return known, max(passed, counts["passed"]), max(skipped, counts["skipped"])
 
 
-def _reason(check: Check, code: int, text: str) -> str:
-    """Why a check that names nothing could not really be run; empty when it just failed, or passed."""
-    tail = text[-TAIL:]
-    if check.kind == "test" and (code == PYTEST_EMPTY or NO_TESTS.search(tail)):
+def _find_reason(check: Check, code: int, text: str) -> str:
+    """Return why a check that names no test could not really run; empty if it just failed or passed."""
+    tail = text[-REASON_TAIL_CHARS:]
+    if check.kind == "test" and (code == PYTEST_NO_TESTS_EXIT or NO_TESTS.search(tail)):
         return "It found no tests."
     if code == 0:
         return ""
-    match = next((found for line in reversed(tail.splitlines()) if (found := NO_PROGRAM.search(line[:500]))), None)
-    if code in MISSING:
-        return f"A program is missing: {_last(match['said'] if match else tail)}"
+    match = next((found for line in reversed(tail.splitlines()) if (found := MISSING_PROGRAM.search(line[:500]))), None)
+    if code in MISSING_PROGRAM_EXITS:
+        return f"A program is missing: {_read_last_line(match['said'] if match else tail)}"
     if match is not None and ("No module named" in match["said"] or "Missing script" in match["said"]):
-        return f"Something that it needs is missing: {_last(match['said'])}"
+        return f"Something that it needs is missing: {_read_last_line(match['said'])}"
     if match is not None and "No rule to make target" in match["said"]:
-        return f"There is no such target any more: {_last(match['said'])}"
+        return f"There is no such target any more: {_read_last_line(match['said'])}"
     return ""
 
 
-def _last(said: str) -> str:
+def _read_last_line(said: str) -> str:
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     return (lines[-1] if lines else "it does not say which")[:300]
 
 
-TITLE: Final = " › "
-"""ava puts the file's name before a test's title once there is a second file: `test › counts`."""
+AVA_SEPARATOR: Final = " › "
+"""ava prefixes a test's title with the file's name once there is a second file: `test › counts`."""
 
 
-def compare(base: Ran, now: Ran, flaky: Collection[str] = ()) -> Compared:
-    """What newly fails, still fails, and passes again. `flaky` are names that failed and then passed, unchanged."""
+def compare(base: CheckRun, now: CheckRun, flaky: Collection[str] = ()) -> CheckComparison:
+    """Compare a run with the baseline. `flaky` are names that failed and then passed without a change."""
     failing = now.failing - frozenset(flaky)
-    old = {name for name in failing if failed_before(name, base)}
+    old = {name for name in failing if has_failed_before(name, base)}
     new = failing - old
     if now.outcome == "could_not_run" and base.outcome != "could_not_run":
-        new |= {AS_A_WHOLE}
+        new |= {WHOLE_CHECK}
     ran = now.outcome != "could_not_run"
-    passes_again = {name for name in base.failing if ran and not any(same(name, other) for other in now.failing)}
+    passes_again = {
+        name for name in base.failing if ran and not any(is_same_test(name, other) for other in now.failing)
+    }
     gone: set[str] = set()
-    if ran and _names_all(base) and _names_all(now):
+    if ran and _has_all_names(base) and _has_all_names(now):
         passed = [name for name, word in base.tests.items() if word == "passed"]
         gone = {name for name in passed if now.tests.get(name, "skipped") == "skipped"}
     sorts = {"new": new, "old": old, "mended": passes_again, "gone": gone}
-    counts = {sort: len(names) for sort, names in sorts.items() if len(names) > NAMED}
-    return Compared(
-        new=cut(new),
-        old=cut(old),
-        mended=cut(passes_again),
-        flaky=cut(flaky),
-        gone=cut(gone),
+    counts = {sort: len(names) for sort, names in sorts.items() if len(names) > MAX_NAMES_PER_LIST}
+    return CheckComparison(
+        new=limit_names(new),
+        old=limit_names(old),
+        mended=limit_names(passes_again),
+        flaky=limit_names(flaky),
+        gone=limit_names(gone),
         counts=counts,
     )
 
 
-def _names_all(ran: Ran) -> bool:
-    """Whether every test that passed has a name."""
+def _has_all_names(ran: CheckRun) -> bool:
+    """Return whether every test that passed has a name."""
     return ran.exact or ran.passed == sum(word == "passed" for word in ran.tests.values())
 
 
-def failed_before(name: str, base: Ran) -> bool:
-    """Whether this test, or the whole file that it is in, failed on the base too."""
-    if any(same(name, other) for other in base.failing):
+def has_failed_before(name: str, base: CheckRun) -> bool:
+    """Return whether this test, or its whole file, failed on the base too."""
+    if any(is_same_test(name, other) for other in base.failing):
         return True
     return name.partition("::")[0] in base.failing
 
 
-def same(name: str, other: str) -> bool:
-    """Whether two runs mean one test: its name may have got the file's before it."""
-    return name == other or name.endswith(f"{TITLE}{other}") or other.endswith(f"{TITLE}{name}")
+def is_same_test(name: str, other: str) -> bool:
+    """Return whether two names mean the same test: one may have the file's name before it."""
+    return name == other or name.endswith(f"{AVA_SEPARATOR}{other}") or other.endswith(f"{AVA_SEPARATOR}{name}")
 
 
-def has_names(ran: Ran) -> bool:
-    """Whether every failure of a run has a name: an exit code, or a number of failures, has none."""
-    return AS_A_WHOLE not in ran.failing
+def has_names(ran: CheckRun) -> bool:
+    """Return whether every failure of a run has a name. An exit code or a count of failures gives none."""
+    return WHOLE_CHECK not in ran.failing
 
 
-def cut(names: Iterable[str]) -> tuple[str, ...]:
-    """As many names as a report keeps."""
-    return tuple(shorten(name) for name in sorted(names)[:NAMED])
+def limit_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return as many names as a report keeps."""
+    return tuple(shorten_name(name) for name in sorted(names)[:MAX_NAMES_PER_LIST])
 
 
-def shorten(name: str) -> str:
-    """A test's name as a report has it: some runners print whole arguments in it."""
-    return name[:LONGEST_NAME]
+def shorten_name(name: str) -> str:
+    """Shorten a test's name for a report: some runners include whole arguments."""
+    return name[:MAX_NAME_CHARS]
 
 
-def describe(report: Report) -> str:
-    """A report in one line: `pytest: 212 pass, 1 already fails`."""
-    return "; ".join(f"{entry.check}: {_counts(entry)}" for entry in report.checks) or "no check was run"
+def describe_report(report: CheckReport) -> str:
+    """Describe a report in one line: `pytest: 212 pass, 1 already fails`."""
+    return "; ".join(f"{entry.check}: {_describe_counts(entry)}" for entry in report.checks) or "no check was run"
 
 
-def _counts(entry: Checked) -> str:
+def _describe_counts(entry: CheckResult) -> str:
     if entry.outcome == "could_not_run":
         return f"could not run ({entry.reason.rstrip('.')})"
     known = entry.compared
@@ -434,39 +442,39 @@ def _counts(entry: Checked) -> str:
     return ", ".join(filter(None, parts))
 
 
-LINES: Final = 30
-"""Lines of an excerpt."""
+MAX_EXCERPT_LINES: Final = 30
+"""Maximum lines of an excerpt."""
 
-WIDE: Final = 240
-RULE: Final = re.compile(r"([=_!*─-])\1{5,}")
+MAX_EXCERPT_LINE_CHARS: Final = 240
+DRAWN_LINE: Final = re.compile(r"([=_!*─-])\1{5,}")
 """Lines that runners draw."""
 
-TELLING: Final = re.compile(
+TELLING_LINE: Final = re.compile(
     r"^E\s|\bError\b|\bFAIL|\bfailed\b|AssertionError|panicked at|✖|✕|not ok|error[:\[]|^>\s|expected|Traceback",
     re.IGNORECASE,
 )
 
 
-def excerpt(text: str, failing: Sequence[str] = ()) -> str:
-    """At most so many lines: those about the failing tests first, in the order in which they stand there."""
-    lines = [RULE.sub(r"\1\1\1", line)[:WIDE] for line in text.splitlines() if line.strip()]
-    if len(lines) <= LINES:
+def build_excerpt(text: str, failing: Sequence[str] = ()) -> str:
+    """Return the most relevant lines in their order, preferring those about failing tests."""
+    lines = [DRAWN_LINE.sub(r"\1\1\1", line)[:MAX_EXCERPT_LINE_CHARS] for line in text.splitlines() if line.strip()]
+    if len(lines) <= MAX_EXCERPT_LINES:
         return "\n".join(lines)
-    wanted = _around(lines, failing)
+    wanted = _rank_lines(lines, failing)
     if not wanted:
-        return "\n".join(("…", *lines[-LINES:]))
-    chosen = sorted(wanted[:LINES])
+        return "\n".join(("…", *lines[-MAX_EXCERPT_LINES:]))
+    chosen = sorted(wanted[:MAX_EXCERPT_LINES])
     told: list[str] = []
     for before, at in zip((-1, *chosen), chosen, strict=False):
         told += ["…"] if at > before + 1 and told else []
         told.append(lines[at])
-    return "\n".join(told[: LINES + 10])
+    return "\n".join(told[: MAX_EXCERPT_LINES + 10])
 
 
-def _around(lines: Sequence[str], failing: Sequence[str]) -> list[int]:
-    """The places of lines that tell something, the most telling first."""
-    short = {one.rpartition("::")[2] or one for one in failing}
-    naming = [at for at, line in enumerate(lines) if any(one in line for one in list(short)[:20])]
-    telling = [at for at, line in enumerate(lines) if TELLING.search(line)]
+def _rank_lines(lines: Sequence[str], failing: Sequence[str]) -> list[int]:
+    """Return the indexes of relevant lines, the most relevant first."""
+    short = {name.rpartition("::")[2] or name for name in failing}
+    naming = [at for at, line in enumerate(lines) if any(name in line for name in list(short)[:20])]
+    telling = [at for at, line in enumerate(lines) if TELLING_LINE.search(line)]
     near = [at for place in naming[:3] for at in range(place, min(place + 12, len(lines)))]
     return list(dict.fromkeys((*near, *telling, *naming)))

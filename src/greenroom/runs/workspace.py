@@ -1,4 +1,4 @@
-"""Where a run works, what its tools see of that worktree, and what a person allowed when they began the run."""
+"""A run's workspace, what its tools see of the worktree, and the flags that a person gave at its start."""
 
 from __future__ import annotations
 
@@ -10,94 +10,93 @@ from typing import Final, TypeAlias
 
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data, record
-from greenroom.core.ports.commands import Commands
-from greenroom.core.ports.sandbox import Shown
+from greenroom.core.ports.commands import CommandRunner
+from greenroom.core.ports.sandbox import SandboxMount
 from greenroom.core.ports.tool import ToolExecutor
-from greenroom.core.ports.workspace import Diff, Lent, Snapshot, Workspace, Worktree
+from greenroom.core.ports.workspace import Diff, SharedFolder, TreeSnapshot, Workspace, Worktree
 from greenroom.core.state.step import Step
 
-LAYERS: Final = "layers"
+LAYERS_FOLDER: Final = "layers"
 
 History: TypeAlias = Callable[[TeamId], Awaitable[Sequence[Step]]]
-"""All steps of a team that have ended, oldest first."""
+"""Returns all ended steps of a team, oldest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """The person's files (`workspace`) as they were (`snapshot`), and the copy (`worktree`) that a `run` has of them,
-    which commands see `at` the person's own place. `lent` is what the copy needs of theirs: packages, submodules; `git`
-    lets commands look at its history."""
+class RunWorkspace:
+    """The workspace of a run: the person's files (`workspace`), their `snapshot`, and the run's `worktree`. Commands
+    see the worktree at `mount_point`, the person's own path. `shared_folders` are what it needs of theirs: packages,
+    submodules. `git` lets commands read its history."""
 
     run: str
-    at: Path
+    mount_point: Path
     workspace: Workspace
-    snapshot: Snapshot
+    snapshot: TreeSnapshot
     worktree: Worktree
-    lent: tuple[Lent, ...] = ()
-    git: tuple[Shown, ...] = ()
+    shared_folders: tuple[SharedFolder, ...] = ()
+    git: tuple[SandboxMount, ...] = ()
 
     @property
     def folder(self) -> Path:
-        """The copy of the folder that is worked in."""
+        """The worktree's copy of the workspace folder."""
         return Path(self.worktree.folder, self.snapshot.within)
 
     @property
-    def shown(self) -> tuple[Shown, ...]:
-        """What a command finds in the worktree that is not in it: what git ignores in the person's folder. What it
-        writes there is kept beside the worktree, and goes with it."""
-        layers = Path(self.worktree.folder).parent / LAYERS
-        every = (*self.git, *(_layered(lent, layers) for lent in self.lent))
-        # Seen from the repository's own folder; that may be one above the one that is worked in.
+    def mounts(self) -> tuple[SandboxMount, ...]:
+        """What commands see in the worktree beyond its files: folders that git ignores in the person's tree. What they
+        write there is kept beside the worktree and removed with it."""
+        layers = Path(self.worktree.folder).parent / LAYERS_FOLDER
+        all_mounts = (*self.git, *(_build_mount(lent, layers) for lent in self.shared_folders))
+        # Relative to the repository's root, which may be above the workspace folder.
         within = Path(self.snapshot.within).parts
-        top = self.at.parents[len(within) - 1] if within else None
-        return tuple(shown if top is None else replace(shown, at=str(top / shown.at)) for shown in every)
+        top = self.mount_point.parents[len(within) - 1] if within else None
+        return tuple(shown if top is None else replace(shown, at=str(top / shown.at)) for shown in all_mounts)
 
-    async def beside(self, worktree: Worktree) -> Place:
-        """The same with another copy. What was made in this one and is in no commit is not there."""
-        return replace(self, worktree=worktree, git=await worktree.view())
+    async def with_worktree(self, worktree: Worktree) -> RunWorkspace:
+        """Return a copy with another worktree. Uncommitted files of this worktree are not in it."""
+        return replace(self, worktree=worktree, git=await worktree.make_view())
 
     async def diff(self) -> Diff:
-        """All that was changed by now."""
+        """Return all changes of the run so far."""
         return await self.workspace.diff(self.snapshot.commit, await self.worktree.tip())
 
 
-def _layered(lent: Lent, layers: Path) -> Shown:
+def _build_mount(lent: SharedFolder, layers: Path) -> SandboxMount:
     name = hashlib.sha256(lent.path.encode()).hexdigest()[:16]
-    return Shown(source=lent.source, at=lent.path, layer=str(layers / name), hidden=lent.hidden)
+    return SandboxMount(source=lent.source, at=lent.path, layer=str(layers / name), hidden=lent.hidden)
 
 
-Wrap: TypeAlias = Callable[[ToolExecutor], ToolExecutor]
-Quiet: TypeAlias = Callable[[], Awaitable[Sequence[str]]]
-"""Ends what agents have begun in the background, and says which those were."""
+WrapTool: TypeAlias = Callable[[ToolExecutor], ToolExecutor]
+StopBackground: TypeAlias = Callable[[], Awaitable[Sequence[str]]]
+"""Ends what agents started in the background, and returns what that was."""
 
-More: TypeAlias = Callable[[Commands, Quiet], Iterable[ToolExecutor]]
+ExtraTools: TypeAlias = Callable[[CommandRunner, StopBackground], Iterable[ToolExecutor]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Copied:
-    """`folder` has the files of the workspace `at`, and what is `lent` to it. Each tool is wrapped; there are `more` of
-    them, which may need its commands, and that they are quiet; nobody is asked about those that are `known`, but for
-    what they touch."""
+class WorktreeTools:
+    """The tools of a worktree: `folder` holds the files of the workspace at `mount_point`, with `mounts` added. Each
+    tool is wrapped. `extra_tools` are made from its commands and the function that stops background work.
+    `trusted_tools` need no approval, except for what they touch."""
 
     folder: Path
-    at: Path
-    lent: Sequence[Shown]
-    wrap: Wrap = lambda tool: tool
-    more: More = lambda _, __: ()
-    known: tuple[str, ...] = ()
+    mount_point: Path
+    mounts: Sequence[SandboxMount]
+    wrap: WrapTool = lambda tool: tool
+    extra_tools: ExtraTools = lambda _, __: ()
+    trusted_tools: tuple[str, ...] = ()
 
 
-WANTED: Final = "wanted"
-"""Where the first turn has it."""
+WANTED_KEY: Final = "wanted"
+"""The key of the flags in the first turn."""
 
-FIELDS: Final = ("question", "tests_may_change", "allow_unverified")
+FLAG_NAMES: Final = ("question", "tests_may_change", "allow_unverified")
 
 
 @record
-class Wanted:
-    """`question`: an answer is all that is wanted. `tests_may_change`: the request is to change tests, so that those
-    which were there before are not what they were proves nothing against the work. `allow_unverified`: go on where
-    nothing can verify the change."""
+class RunFlags:
+    """The flags of a run. `question`: only an answer is wanted. `tests_may_change`: the request is to change tests, so
+    changed tests do not count against the work. `allow_unverified`: continue if nothing can verify the change."""
 
     question: bool = False
     tests_may_change: bool = False
@@ -105,18 +104,18 @@ class Wanted:
 
     @property
     def data(self) -> Data | None:
-        """As the first turn keeps it; None when nothing was said."""
-        said = {name: True for name in FIELDS if getattr(self, name)}
-        return {WANTED: said} if said else None
+        """The flags as stored in the first turn; None if none is set."""
+        said = {name: True for name in FLAG_NAMES if getattr(self, name)}
+        return {WANTED_KEY: said} if said else None
 
 
-NOTHING_SAID: Final = Wanted()
+DEFAULT_RUN_FLAGS: Final = RunFlags()
 
 
-def wanted_in(steps: Iterable[Step]) -> Wanted:
-    """What was said when these steps began. What an agent has begun itself says nothing about it."""
+def read_run_flags(steps: Iterable[Step]) -> RunFlags:
+    """Return the flags given when these steps began. Steps that an agent started itself do not count."""
     for step in steps:
-        held = (step.work.instruction_content or {}).get(WANTED)
+        held = (step.work.instruction_content or {}).get(WANTED_KEY)
         if step.cause is None and step.work.executor == "converse" and isinstance(held, Mapping):
-            return Wanted(**{name: bool(held.get(name)) for name in FIELDS})
-    return NOTHING_SAID
+            return RunFlags(**{name: bool(held.get(name)) for name in FLAG_NAMES})
+    return DEFAULT_RUN_FLAGS
