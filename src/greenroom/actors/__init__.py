@@ -1,1 +1,1 @@
-"""Who does it: agents that run steps, and teamwork that moves tasks on. They meet only in the state."""
+"""The actors: agents that run steps, and the scheduler that advances tasks. They interact only through the state."""
