@@ -1,1 +1,1 @@
-"""The world outside: stores, models, sandboxes, git. Each adapter implements a port of the core."""
+"""Adapters to the outside: stores, models, sandboxes, git. Each implements a port of the core."""

@@ -1,1 +1,1 @@
-"""A Chromium of this machine: started apart, led through playwright, out only by a gate, and dead when it is over."""
+"""A local Chromium: started in its own folder, driven through playwright, and limited to an egress proxy."""

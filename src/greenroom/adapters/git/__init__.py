@@ -1,1 +1,1 @@
-"""Workspaces on git: snapshots, worktrees, and how work comes back to a person's tree."""
+"""Workspaces on git: snapshots, worktrees, and applying a change to the person's tree."""

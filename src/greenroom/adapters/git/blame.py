@@ -1,4 +1,4 @@
-"""Who wrote a line: from the file as it lies there to the step of an agent that has it in its commit."""
+"""Blame: find the commit and the step of an agent that wrote a line."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.git.apply import is_here, tree_with
-from greenroom.adapters.git.journal import Paper, State, papers
-from greenroom.adapters.git.refs import commit_tree, is_ancestor, mark_of, trailers_of, value_of
+from greenroom.adapters.git.apply import is_in_head, write_tree_with
+from greenroom.adapters.git.journal import FileState, JournalEntry, list_entries
+from greenroom.adapters.git.refs import find_ref, is_ancestor, parse_commit_info, parse_trailers, write_commit
 from greenroom.adapters.git.repository import Repository
 from greenroom.core.base.records import record
-from greenroom.core.ports.workspace import Blamed, WorkspaceFault
+from greenroom.core.ports.workspace import BlameLine, WorkspaceFault
 
-WHOLE: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-BINARY: Final = 8000
-"""Bytes at the beginning of a file in which git looks for a zero: a text has none."""
+FULL_HASH: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+BINARY_PROBE_BYTES: Final = 8000
+"""How many bytes are searched for a zero byte, as git does to detect binary files."""
 
 
 @record
-class Origin:
-    """The commit that a line is from, the file's name and the line's number there."""
+class LineOrigin:
+    """The commit that wrote a line, with the file name and line number in that commit."""
 
     commit: str
     path: str
@@ -33,119 +33,130 @@ class Origin:
 
 
 @record
-class Spot:
-    """A line of a file that has this content."""
+class LinePosition:
+    """A line number in a file with this content."""
 
     path: str
     line: int
     content: bytes
 
 
-async def blame(repository: Repository, path: str, line: int) -> Blamed | None:
-    """The line's commit, and the step behind it."""
+async def blame(repository: Repository, path: str, line: int) -> BlameLine | None:
+    """Return the commit of a line and the step behind it; None if the line is not committed."""
     content = await asyncio.to_thread(_read_text, repository.root, path)
     lines = content.removesuffix(b"\n").split(b"\n") if content else []
     if not 0 < line <= len(lines):
         has = "is empty" if not lines else f"has {len(lines)} line{'s' if len(lines) != 1 else ''}"
         raise WorkspaceFault("name", f"There is no line {line} in {path!r}: it {has}.")
-    here = Spot(path=path, line=line, content=content)
-    head = await value_of(repository, "HEAD")
-    found = await _followed(repository, head, here) if head else None
+    position = LinePosition(path=path, line=line, content=content)
+    head = await find_ref(repository, "HEAD")
+    origin_in_head = await _follow_line(repository, head, position) if head else None
     text = lines[line - 1].rstrip(b"\r").decode(errors="replace")
-    commit = found.commit if found else ""
-    for base, tip, spot in await _list_work(repository, here, found):
-        if not await value_of(repository, tip):
-            continue  # somebody else's, or forgotten
-        # Where it stands decides, and not how it reads: an empty line and a bracket are everybody's.
-        origin = await _followed(repository, tip, spot, since=f"{base}..")
+    commit = origin_in_head.commit if origin_in_head else ""
+    for base, tip, spot in await _list_work(repository, position, origin_in_head):
+        if not await find_ref(repository, tip):
+            continue  # from another clone, or already removed
+        # Match by position, not by text: empty lines and brackets occur everywhere.
+        origin = await _follow_line(repository, tip, spot, since=f"{base}..")
         if origin is not None and not origin.boundary:
-            mark = mark_of(await _message(repository, origin.commit))
-            return Blamed(commit=commit, text=text, step=mark, recorded=origin.commit)
-    return Blamed(commit=commit, text=text) if commit else None
+            mark = parse_commit_info(await _read_message(repository, origin.commit))
+            return BlameLine(commit=commit, text=text, step=mark, recorded=origin.commit)
+    return BlameLine(commit=commit, text=text) if commit else None
 
 
 def _read_text(root: Path, path: str) -> bytes:
-    """What is in a text file; a *name* fault for what has no lines."""
-    place, why = root / path, ""
+    """Read a text file. Raise a *name* fault for anything without lines."""
+    place, problem = root / path, ""
     try:
         kind = place.lstat().st_mode
     except OSError:
         raise WorkspaceFault("name", f"There is no file {path!r} in {str(root)!r}.") from None
     if stat.S_ISDIR(kind):
-        why = f"{path!r} is a folder. Name a file in it."
+        problem = f"{path!r} is a folder. Name a file in it."
     elif stat.S_ISLNK(kind):
-        why = f"{path!r} is a link to {str(place.readlink())!r}, and has no lines of its own."
+        problem = f"{path!r} is a link. Name its target: {str(place.readlink())!r}."
     elif not stat.S_ISREG(kind):
-        why = f"{path!r} is no file, so it has no lines."
-    content = b"" if why else place.read_bytes()
-    if b"\0" in content[:BINARY]:
-        why = f"{path!r} is binary, so it has no lines."
-    if why:
-        raise WorkspaceFault("name", why)
+        problem = f"{path!r} is not a regular file, so it has no lines."
+    content = b"" if problem else place.read_bytes()
+    if b"\0" in content[:BINARY_PROBE_BYTES]:
+        problem = f"{path!r} is binary, so it has no lines."
+    if problem:
+        raise WorkspaceFault("name", problem)
     return content
 
 
-async def _followed(repository: Repository, commit: str, spot: Spot, since: str = "") -> Origin | None:
-    """Where a line is from, followed from the file as it is now through this commit; None if it is not in that."""
-    now = await _commit_on_top(repository, commit, spot)
-    words = ("blame", "--porcelain", "-L", f"{spot.line},{spot.line}", f"{since}{now}", "--", spot.path)
-    said = await repository.plain.tried(*words)
-    if said.code or said.out.startswith(now.encode()):
+async def _follow_line(repository: Repository, commit: str, spot: LinePosition, since: str = "") -> LineOrigin | None:
+    """Trace a line of the current file through the history of a commit; None if the commit does not contain it."""
+    commit_now = await _commit_on_top(repository, commit, spot)
+    words = ("blame", "--porcelain", "-L", f"{spot.line},{spot.line}", f"{since}{commit_now}", "--", spot.path)
+    result = await repository.plain_git.run_unchecked(*words)
+    if result.code or result.out.startswith(commit_now.encode()):
         return None
-    first, *rest = os.fsdecode(said.out).split("\n")
-    found, number = first.split(" ")[:2]
+    first, *rest = os.fsdecode(result.out).split("\n")
+    origin, number = first.split(" ")[:2]
     name = next((row.removeprefix("filename ") for row in rest if row.startswith("filename ")), spot.path)
-    path = spot.path if name.startswith('"') else name  # in quotes git writes a tab, a quote … in a name
-    return Origin(commit=found, path=path, line=int(number), boundary="boundary" in rest)
+    path = spot.path if name.startswith('"') else name  # git quotes names with tabs, quotes …
+    return LineOrigin(commit=origin, path=path, line=int(number), boundary="boundary" in rest)
 
 
-async def _commit_on_top(repository: Repository, commit: str, spot: Spot) -> str:
-    """A commit that follows this one with the file as it is now, but for what git may have changed on the way."""
+async def _commit_on_top(repository: Repository, commit: str, spot: LinePosition) -> str:
+    """Write a commit on top of this one that contains the current file, with matching line endings."""
     name = f"{commit}:{spot.path}"
-    last = (await repository.objects.contents([name]))[name] if await repository.objects.find(name) else spot.content
-    content = spot.content  # with the line ends of the last one: git may have others in files than in its commits
-    if b"\r\n" not in last:
+    committed = (
+        (await repository.objects.read_contents([name]))[name] if await repository.objects.find(name) else spot.content
+    )
+    content = spot.content  # with the line endings of the commit: git may convert them on checkout
+    if b"\r\n" not in committed:
         content = content.replace(b"\r\n", b"\n")
     elif b"\r\n" not in content:
         content = content.replace(b"\n", b"\r\n")
-    blob = await repository.write("blob", content)
-    tree = await tree_with(repository, commit, {spot.path: State(kind="file", blob=blob)})
-    return await commit_tree(repository, tree, commit, "now")
+    blob = await repository.write_object("blob", content)
+    tree = await write_tree_with(repository, commit, {spot.path: FileState(kind="file", blob=blob)})
+    return await write_commit(repository, tree, commit, "now")
 
 
-async def _list_work(repository: Repository, here: Spot, found: Origin | None) -> list[tuple[str, str, Spot]]:
-    """Where to look for the step, best first: base and tip of some work, and the line in it.
+async def _list_work(
+    repository: Repository, here: LinePosition, origin: LineOrigin | None
+) -> list[tuple[str, str, LinePosition]]:
+    """Return the changes to search for the step, best first: base, tip, and the line's position.
 
-    A person may have committed work themselves, which then has nothing in its message that leads to it.
+    If a person committed the change themselves, its message has no trailers, so all applied entries are candidates.
     """
-    written = list(reversed(await papers(repository)))
-    if found is not None and (pairs := await _committed(repository, found.commit, written)):
-        name = f"{found.commit}:{found.path}"
-        content = (await repository.objects.contents([name]))[name]
-        spot = Spot(path=found.path, line=found.line, content=content)
+    journal_entries = list(reversed(await list_entries(repository)))
+    if origin is not None and (pairs := await _find_base_and_tip(repository, origin.commit, journal_entries)):
+        name = f"{origin.commit}:{origin.path}"
+        content = (await repository.objects.read_contents([name]))[name]
+        spot = LinePosition(path=origin.path, line=origin.line, content=content)
         return [(base, tip, spot) for base, tip in pairs]
-    every = [paper for paper in written if paper.state == "applied" and here.path in paper.paths]
-    return [(paper.base, paper.tip, here) for paper in every if await _may_be_of(repository, paper, found)]
+    candidates = [paper for paper in journal_entries if paper.state == "applied" and here.path in paper.paths]
+    return [(paper.base, paper.tip, here) for paper in candidates if await _may_contain(repository, paper, origin)]
 
 
-async def _committed(repository: Repository, commit: str, written: Sequence[Paper]) -> list[tuple[str, str]]:
-    """Base and tip of the work that a commit is of: what is written down of it counts, for a hook can have made any
-    message of ours, and else what its message says, for it can come from elsewhere."""
-    if own := [(one.base, one.tip) for one in written if one.commit == commit]:
-        return own
-    told = trailers_of(await _message(repository, commit))
-    pair = told.get("base", ""), told.get("tip", "")
-    return [pair] if all(WHOLE.fullmatch(one) for one in pair) else []  # anybody can have written it
+async def _find_base_and_tip(
+    repository: Repository, commit: str, journal_entries: Sequence[JournalEntry]
+) -> list[tuple[str, str]]:
+    """Return base and tip of the change in a commit.
+
+    The journal decides first, because a hook may have rewritten the message. Trailers decide for commits from
+    elsewhere.
+    """
+    if pairs := [(entry.base, entry.tip) for entry in journal_entries if entry.commit == commit]:
+        return pairs
+    trailers = parse_trailers(await _read_message(repository, commit))
+    pair = trailers.get("base", ""), trailers.get("tip", "")
+    return [pair] if all(FULL_HASH.fullmatch(entry) for entry in pair) else []  # the message is not trusted
 
 
-async def _may_be_of(repository: Repository, paper: Paper, found: Origin | None) -> bool:
-    """Whether a line can be of this work: not if its commit was there before the work began. Work that HEAD has was
-    looked for there."""
-    if found is not None and await is_ancestor(repository, found.commit, paper.base):
+async def _may_contain(repository: Repository, entry: JournalEntry, origin: LineOrigin | None) -> bool:
+    """Return whether a line can come from this entry: its commit must be newer than the entry's base.
+
+    An entry whose commit is in HEAD was already searched there.
+    """
+    if origin is not None and await is_ancestor(repository, origin.commit, entry.base):
         return False
-    return not paper.commit or not await is_here(repository, paper.commit)
+    return not entry.commit or not await is_in_head(repository, entry.commit)
 
 
-async def _message(repository: Repository, commit: str) -> str:
-    found = await repository.objects.commit(commit)
-    return found.message if found is not None else ""
+async def _read_message(repository: Repository, commit: str) -> str:
+    found_commit = await repository.objects.read_commit(commit)
+    return found_commit.message if found_commit is not None else ""

@@ -1,4 +1,4 @@
-"""Files and locks of our own: written whole, read as they are, removed with all that is in them."""
+"""Greenroom's own files and locks: atomic writes, JSON files, removal of whole folders."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from typing import Final, cast
 
 from greenroom.core.ports.workspace import WorkspaceFault
 
-PATIENCE: Final = 10.0
-"""Seconds to wait for another greenroom."""
+LOCK_TIMEOUT_S: Final = 10.0
+"""How long to wait for another Greenroom process, in seconds."""
 
 
-def write_whole(place: Path, content: bytes) -> None:
-    """Write a file so that readers see the old or the new one; one that has this content already is left alone."""
+def write_atomic(place: Path, content: bytes) -> None:
+    """Write a file atomically: readers see the old or the new content. Do nothing if the content is the same."""
     if has_content(place, content):
         return
-    with disk_faults(str(place)):
+    with translate_disk_errors(str(place)):
         number, name = tempfile.mkstemp(dir=place.parent, prefix=".new-")
         try:
             with os.fdopen(number, "wb") as file:
@@ -41,54 +41,54 @@ def write_whole(place: Path, content: bytes) -> None:
 
 
 def has_content(place: Path, content: bytes) -> bool:
-    """Whether a file has this in it."""
+    """Return whether a file has exactly this content."""
     try:
         return place.read_bytes() == content
     except OSError:
         return False
 
 
-def write_data(place: Path, data: Mapping[str, object]) -> None:
-    """Write data as JSON; names that are not UTF-8 come back as they were."""
-    write_whole(place, json.dumps(data, indent=1).encode())
+def write_json(place: Path, data: Mapping[str, object]) -> None:
+    """Write data as JSON. File names that are not UTF-8 are preserved."""
+    write_atomic(place, json.dumps(data, indent=1).encode())
 
 
-def read_data(place: Path) -> dict[str, object] | None:
-    """What `write_data` wrote; None if there is nothing, or something else."""
+def read_json(place: Path) -> dict[str, object] | None:
+    """Read what `write_json` wrote; None if the file is missing or invalid."""
     try:
-        found = json.loads(place.read_bytes())
+        data = json.loads(place.read_bytes())
     except (OSError, ValueError):
         return None
-    return cast("dict[str, object]", found) if isinstance(found, dict) else None
+    return cast("dict[str, object]", data) if isinstance(data, dict) else None
 
 
 @contextmanager
-def disk_faults(what: str) -> Iterator[None]:
+def translate_disk_errors(what: str) -> Iterator[None]:
     """Turn an OSError about `what` into a *disk* fault."""
     try:
         yield
     except OSError as error:
         why = error.strerror or str(error)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            why = "the disk is full; make room and try again"
+            why = "the disk is full; free disk space and try again"
         elif error.errno in (errno.EACCES, errno.EPERM):
-            why = f"{why}; look who owns it, make it writable and try again"
+            why = f"{why}; check its owner with 'ls -l', make it writable and try again"
         raise WorkspaceFault("disk", f"{what!r} cannot be written: {why}.") from error
 
 
 @asynccontextmanager
-async def lock(place: Path, patience: float = PATIENCE) -> AsyncIterator[None]:
-    """Hold a lock file; it is free as soon as the process that holds it ends. A *locked* fault after `patience`."""
-    with disk_faults(str(place)):
+async def lock(place: Path, timeout: float = LOCK_TIMEOUT_S) -> AsyncIterator[None]:
+    """Hold a lock file until the block or the process ends. Raise a *locked* fault after `timeout` seconds."""
+    with translate_disk_errors(str(place)):
         number = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        end = time.monotonic() + patience
+        end = time.monotonic() + timeout
         while True:
             with suppress(BlockingIOError):
                 fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             if time.monotonic() > end:
-                why = "Another greenroom is at work on this, perhaps in another terminal. Let it end, and try again."
+                why = "Another greenroom is using this, perhaps in another terminal. Wait until it ends; try again."
                 raise WorkspaceFault("locked", why)
             await asyncio.sleep(0.02)
         yield
@@ -96,18 +96,18 @@ async def lock(place: Path, patience: float = PATIENCE) -> AsyncIterator[None]:
         os.close(number)
 
 
-def is_no_folder(place: Path) -> bool:
-    """Whether something else than a real folder stands there."""
+def is_not_folder(place: Path) -> bool:
+    """Return whether something other than a real folder is at this path."""
     return place.is_symlink() or (place.exists() and not place.is_dir())
 
 
 def remove_tree(place: Path) -> None:
-    """Remove a folder with all that is in it, also folders in which a command took the right to write away."""
+    """Remove a folder and its contents, including folders that a command made read-only."""
     try:
         shutil.rmtree(place)
     except PermissionError:
         place.chmod(0o700)
-        for here, folders, _ in os.walk(place):  # from the top: a folder is opened before it is looked into
+        for here, folders, _ in os.walk(place):  # top-down: make a folder readable before listing it
             for path in (Path(here, name) for name in folders if not Path(here, name).is_symlink()):
                 path.chmod(path.stat().st_mode | stat.S_IRWXU)
         shutil.rmtree(place)

@@ -1,7 +1,8 @@
-"""What was applied, written down in the repository before it is done: with it, it is finished, undone or found again.
+"""The journal of applied changes, kept in the repository. An entry is saved before its files are written, so that it
+can be finished, undone or found later.
 
-Each entry is a commit under a ref of its own. Its tree has the paper and every content that there was and will be, so
-that git keeps them; its first line says how it stands.
+Each entry is a commit under its own ref. Its tree holds the entry and all contents before and after, so that git keeps
+them. The subject of the commit is the state of the entry.
 """
 
 from __future__ import annotations
@@ -12,32 +13,33 @@ from typing import Final, Literal
 
 import msgspec
 
-from greenroom.adapters.git.diff import LINK
-from greenroom.adapters.git.objects import Delta
+from greenroom.adapters.git.diff import LINK_MODE
+from greenroom.adapters.git.objects import FileDelta
 from greenroom.adapters.git.refs import (
-    OURS,
+    REF_ROOT,
     Ref,
-    applied_ref,
-    applied_refs,
-    commit_tree,
+    find_ref,
     list_refs,
-    message_of,
-    move,
-    value_of,
+    make_applied_prefix,
+    make_applied_ref,
+    make_message,
+    move_ref,
+    write_commit,
 )
 from greenroom.adapters.git.repository import Repository
 from greenroom.core.base.records import record
-from greenroom.core.ports.workspace import Applied, WorkspaceFault
+from greenroom.core.ports.workspace import AppliedChange, WorkspaceFault
 
-PAPER: Final = "paper"
-OPEN: Final = ("applying", "undoing")
-APPLIED: Final = "/@applied/"
-"""In the names of refs to papers."""
+ENTRY_NAME: Final = "paper"
+OPEN_STATES: Final = ("applying", "undoing")
+APPLIED_PART: Final = "/@applied/"
+"""Part of the name of every ref to a journal entry."""
 
 
 @record
-class State:
-    """A file or link with its content's hash, or why there is none. Of `mode` only the right to run it counts."""
+class FileState:
+    """The state of a path: a file or link with the hash of its content, or why there is none. Only the executable bit
+    of `mode` counts."""
 
     kind: Literal["none", "file", "link", "folder", "other", "blocked"] = "none"
     blob: str = ""
@@ -45,26 +47,25 @@ class State:
 
     @property
     def entry(self) -> str:
-        """Its mode in an index; empty for none."""
+        """The mode in an index; empty if there is no file."""
         if self.kind == "link":
-            return LINK
+            return LINK_MODE
         return ("100755" if self.mode & 0o100 else "100644") if self.kind == "file" else ""
 
 
 @record
 class FileChange:
-    """One file: what it was, and what it is to be."""
+    """One file: its state before and after."""
 
     path: str
-    before: State
-    after: State
+    before: FileState
+    after: FileState
 
 
 @record
-class Paper:
-    """One thing that was applied. `old` and `new` are whole trees that differ in what changes. `head` is the commit
-    that there was before its commit. With `reverting` it is taken back by a commit on top, `reverted`, which makes
-    `revert_new` of `revert_old`."""
+class JournalEntry:
+    """One applied change. `old` and `new` are whole trees that differ in `changes`. `head` is the commit before its own
+    `commit`. With `reverting`, the commit `reverted` undoes it and turns `revert_old` into `revert_new`."""
 
     id: str
     run: str
@@ -85,13 +86,13 @@ class Paper:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files that it is about."""
+        """The paths of the changed files."""
         return tuple(change.path for change in self.changes)
 
     @property
-    def applied(self) -> Applied:
-        """As the port tells it."""
-        return Applied(
+    def as_applied_change(self) -> AppliedChange:
+        """The entry as the port's record."""
+        return AppliedChange(
             id=self.id,
             run=self.run,
             base=self.base,
@@ -103,96 +104,108 @@ class Paper:
         )
 
 
-def changes_of(deltas: Iterable[Delta]) -> tuple[FileChange, ...]:
-    """What a paper keeps of the difference of two trees."""
+def make_changes(deltas: Iterable[FileDelta]) -> tuple[FileChange, ...]:
+    """Convert the difference of two trees to the changes of an entry."""
     return tuple(
-        FileChange(path=item.path, before=_state(item.old_mode, item.old), after=_state(item.new_mode, item.new))
+        FileChange(
+            path=item.path, before=_make_state(item.old_mode, item.old), after=_make_state(item.new_mode, item.new)
+        )
         for item in deltas
     )
 
 
-def _state(mode: str, blob: str) -> State:
+def _make_state(mode: str, blob: str) -> FileState:
     if mode == "000000":
-        return State()
-    if mode == LINK:
-        return State(kind="link", blob=blob)
-    return State(kind="file", blob=blob, mode=int(mode[-3:], 8)) if mode.startswith("100") else State(kind="other")
+        return FileState()
+    if mode == LINK_MODE:
+        return FileState(kind="link", blob=blob)
+    return (
+        FileState(kind="file", blob=blob, mode=int(mode[-3:], 8)) if mode.startswith("100") else FileState(kind="other")
+    )
 
 
-def entries(changes: Iterable[FileChange], *, after: bool) -> Mapping[str, State]:
-    """What each file was before, or is after."""
+def select_states(changes: Iterable[FileChange], *, after: bool) -> Mapping[str, FileState]:
+    """Return the state of each file before or after the changes."""
     return {change.path: change.after if after else change.before for change in changes}
 
 
-async def save(repository: Repository, paper: Paper) -> None:
-    """Write down how it stands."""
-    named = await repository.write("blob", json.dumps(msgspec.to_builtins(paper)).encode())
-    states = [state for change in paper.changes for state in (change.before, change.after)]
+async def save_entry(repository: Repository, journal_entry: JournalEntry) -> None:
+    """Save an entry with its current state."""
+    blob_name = await repository.write_object("blob", json.dumps(msgspec.to_builtins(journal_entry)).encode())
+    states = [state for change in journal_entry.changes for state in (change.before, change.after)]
     blobs = {state.blob for state in states if state.blob and state.kind in ("file", "link")}
-    trees = {tree for tree in (paper.old, paper.new, paper.revert_old, paper.revert_new) if tree}
-    files = {PAPER: named, **{blob: blob for blob in blobs}}
+    trees = {
+        tree
+        for tree in (journal_entry.old, journal_entry.new, journal_entry.revert_old, journal_entry.revert_new)
+        if tree
+    }
+    files = {ENTRY_NAME: blob_name, **{blob: blob for blob in blobs}}
     rows = [(name, f"100644 {name}", blob) for name, blob in files.items()]
     rows += [(f"{tree}/", f"40000 {tree}", tree) for tree in trees]  # git sorts folders as if a slash followed
     lines = [f"{entry}\0".encode() + bytes.fromhex(name) for _, entry, name in sorted(rows)]
-    tree = await repository.write("tree", b"".join(lines))
-    ref = applied_ref(paper.id)
-    old = await value_of(repository, ref)
-    message = message_of(f"{paper.state} {paper.id}", {"run": paper.run})
-    await move(repository, ref, await commit_tree(repository, tree, old, message), old)
+    tree = await repository.write_object("tree", b"".join(lines))
+    ref = make_applied_ref(journal_entry.id)
+    old = await find_ref(repository, ref)
+    message = make_message(f"{journal_entry.state} {journal_entry.id}", {"run": journal_entry.run})
+    await move_ref(repository, ref, await write_commit(repository, tree, old, message), old)
 
 
-async def load(repository: Repository, applied: str) -> Paper:
-    """What is written down about it."""
-    commit = await value_of(repository, applied_ref(applied))
+async def load_entry(repository: Repository, applied: str) -> JournalEntry:
+    """Load an entry. Raise a *name* fault if there is none."""
+    commit = await find_ref(repository, make_applied_ref(applied))
     if not commit:
         raise WorkspaceFault("name", f"Nothing was applied under the name {applied!r} in {str(repository.root)!r}.")
-    (paper,) = await _read(repository, [commit])
-    return paper
+    (entry,) = await _read_entries(repository, [commit])
+    return entry
 
 
-async def _read(repository: Repository, commits: Sequence[str]) -> list[Paper]:
-    names = [f"{commit}:{PAPER}" for commit in commits]
-    found = await repository.objects.contents(names)
-    return [msgspec.convert(json.loads(found[name]), Paper) for name in names]
+async def _read_entries(repository: Repository, commits: Sequence[str]) -> list[JournalEntry]:
+    names = [f"{commit}:{ENTRY_NAME}" for commit in commits]
+    contents = await repository.objects.read_contents(names)
+    return [msgspec.convert(json.loads(contents[name]), JournalEntry) for name in names]
 
 
-async def next_id(repository: Repository, run: str) -> str:
-    """The name of what is applied next of a run."""
-    taken = [_number(name) for name, _, _ in await list_refs(repository, applied_refs(run))]
-    return f"{run}/{1 + max(taken, default=0)}"
+async def find_next_id(repository: Repository, run: str) -> str:
+    """Return the id for the next entry of a run."""
+    numbers = [_parse_number(name) for name, _, _ in await list_refs(repository, make_applied_prefix(run))]
+    return f"{run}/{1 + max(numbers, default=0)}"
 
 
-async def papers(repository: Repository, run: str = "") -> list[Paper]:
-    """All that was applied of a run, the first first; without a name of all runs."""
-    return await papers_among(repository, await list_refs(repository, applied_refs(run) if run else f"{OURS}/"))
+async def list_entries(repository: Repository, run: str = "") -> list[JournalEntry]:
+    """Return all entries of a run, oldest first; of all runs without a name."""
+    return await read_entries_of(
+        repository, await list_refs(repository, make_applied_prefix(run) if run else f"{REF_ROOT}/")
+    )
 
 
-async def papers_among(repository: Repository, refs: Iterable[Ref]) -> list[Paper]:
-    """What those of these refs lead to that are of something applied, run by run."""
-    some = sorted((name.split("/")[2], _number(name), commit) for name, commit, _ in refs if APPLIED in name)
-    return await _read(repository, [commit for _, _, commit in some])
+async def read_entries_of(repository: Repository, refs: Iterable[Ref]) -> list[JournalEntry]:
+    """Return the journal entries among these refs, run by run."""
+    numbered = sorted(
+        (name.split("/")[2], _parse_number(name), commit) for name, commit, _ in refs if APPLIED_PART in name
+    )
+    return await _read_entries(repository, [commit for _, _, commit in numbered])
 
 
-async def unfinished(repository: Repository) -> list[Paper]:
-    """Those in the middle of which somebody was killed."""
-    found = await list_refs(repository, f"{OURS}/")
-    return await _read(
+async def list_unfinished(repository: Repository) -> list[JournalEntry]:
+    """Return the entries that a kill interrupted."""
+    refs = await list_refs(repository, f"{REF_ROOT}/")
+    return await _read_entries(
         repository,
-        [commit for name, commit, subject in found if APPLIED in name and subject.partition(" ")[0] in OPEN],
+        [commit for name, commit, subject in refs if APPLIED_PART in name and subject.partition(" ")[0] in OPEN_STATES],
     )
 
 
 async def list_unapplied(
-    repository: Repository, applied: Iterable[Paper], base: str, tips: Sequence[str]
+    repository: Repository, applied: Iterable[JournalEntry], base: str, tips: Sequence[str]
 ) -> tuple[str, ...]:
-    """The first lines of the commits that lead to these tips, and neither to the base nor to what is applied. A commit
-    that git has cleared away leads nowhere."""
-    known = [f"^{name}" for name in (base, *(paper.tip for paper in applied)) if name]
-    wanted = "".join(f"{name}\n" for name in (*tips, *known))
+    """Return the subjects of commits that lead to these tips, but neither to the base nor to an applied tip. Missing
+    commits are skipped."""
+    excluded = [f"^{name}" for name in (base, *(paper.tip for paper in applied)) if name]
+    revisions = "".join(f"{name}\n" for name in (*tips, *excluded))
     words = ("log", "--no-show-signature", "--format=%s", "--ignore-missing", "--stdin")
-    said = await repository.plain.ask(*words, stdin=wanted.encode()) if tips else b""
-    return tuple(said.decode(errors="replace").split("\n")[:-1])
+    output = await repository.plain_git.run(*words, stdin=revisions.encode()) if tips else b""
+    return tuple(output.decode(errors="replace").split("\n")[:-1])
 
 
-def _number(ref: str) -> int:
+def _parse_number(ref: str) -> int:
     return int(ref.rpartition("/")[2])

@@ -1,4 +1,4 @@
-"""Objects of a repository: read through one `git cat-file` that stays open, and written as git writes them."""
+"""Objects of a repository: read through one long-lived `git cat-file`, written in git's own format."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO, Final, cast
 
-from greenroom.adapters.git.files import disk_faults
+from greenroom.adapters.git.files import translate_disk_errors
 from greenroom.adapters.git.process import Git, close_pipes
 from greenroom.core.base.records import record
 from greenroom.core.ports.workspace import WorkspaceFault
 
-FOUND: Final = re.compile(rb"[0-9a-f]{40,64} (?:blob|tree|commit|tag) \d+\n")
+OBJECT_HEADER: Final = re.compile(rb"[0-9a-f]{40,64} (?:blob|tree|commit|tag) \d+\n")
 
 
 @record
-class Commit:
-    """A commit: its name, tree, parents and message."""
+class GitCommit:
+    """A commit: its hash, tree, parents and message."""
 
     name: str
     tree: str
@@ -40,8 +40,8 @@ class Commit:
 
 
 @record
-class Delta:
-    """One file in two trees, as git keeps it; a mode of zeros is no file."""
+class FileDelta:
+    """One file in two trees, as git stores it. The mode 000000 means that the file is missing."""
 
     path: str
     old_mode: str
@@ -50,12 +50,12 @@ class Delta:
     new: str
 
 
-def write_object(folder: Path, hashes: str, kind: str, content: bytes) -> str:
-    """Write an object below `objects`; its name, by this hash function."""
+def write_object(folder: Path, hash_name: str, kind: str, content: bytes) -> str:
+    """Write an object below `folder` and return its hash."""
     data = f"{kind} {len(content)}\0".encode() + content
-    name = hashlib.new(hashes, data, usedforsecurity=False).hexdigest()
+    name = hashlib.new(hash_name, data, usedforsecurity=False).hexdigest()
     place = folder / name[:2] / name[2:]
-    with disk_faults(str(folder)):
+    with translate_disk_errors(str(folder)):
         if place.exists():
             return name
         if not place.parent.is_dir():
@@ -75,7 +75,7 @@ def write_object(folder: Path, hashes: str, kind: str, content: bytes) -> str:
 
 
 class ObjectReader:
-    """Answers what a name leads to, and what is in it. Git starts with the first question, and ends with the reader."""
+    """Resolves names and reads objects. The git process starts with the first call and ends with the reader."""
 
     def __init__(self, git: Git) -> None:
         self._git = git
@@ -83,73 +83,73 @@ class ObjectReader:
         self._process: subprocess.Popen[bytes] | None = None
 
     async def find(self, name: str) -> str:
-        """The hash of an object; empty if there is none. `name` is a hash, a ref, `REF:path`, `HASH^{tree}` …"""
-        found = await asyncio.to_thread(self._ask, "info", name)
-        return found[0] if found else ""
+        """Return the hash of an object; empty if there is none. `name` is a hash, a ref, `REF:path`, `HASH^{tree}` …"""
+        answer = await asyncio.to_thread(self._ask, "info", name)
+        return answer[0] if answer else ""
 
-    async def commit(self, name: str) -> Commit | None:
-        """The commit that a name leads to; None if there is none."""
-        found = await asyncio.to_thread(self._ask, "contents", f"{name}^{{commit}}")
-        if found is None:
+    async def read_commit(self, name: str) -> GitCommit | None:
+        """Return the commit that a name points to; None if there is none."""
+        answer = await asyncio.to_thread(self._ask, "contents", f"{name}^{{commit}}")
+        if answer is None:
             return None
-        head, _, message = os.fsdecode(found[1]).partition("\n\n")
+        head, _, message = os.fsdecode(answer[1]).partition("\n\n")
         lines = [line.partition(" ")[::2] for line in head.split("\n")]
         parents = tuple(value for key, value in lines if key == "parent")
-        return Commit(name=found[0], tree=dict(lines)["tree"], parents=parents, message=message)
+        return GitCommit(name=answer[0], tree=dict(lines)["tree"], parents=parents, message=message)
 
-    async def history(self, tip: str, *, most: int, until: str = "") -> Sequence[Commit]:
-        """The newest commits that lead to `tip` by first parents, without `until` and what came before it."""
-        found, name = list[Commit](), tip
-        while name and name != until and len(found) < most:
-            commit = await self.commit(name)
+    async def list_history(self, tip: str, *, limit: int, until: str = "") -> Sequence[GitCommit]:
+        """Return the newest commits from `tip` along first parents, up to but without `until`."""
+        commits, name = list[GitCommit](), tip
+        while name and name != until and len(commits) < limit:
+            commit = await self.read_commit(name)
             if commit is None:
                 break
-            found.append(commit)
+            commits.append(commit)
             name = commit.parent
-        return found
+        return commits
 
-    async def contents(self, names: Iterable[str]) -> dict[str, bytes]:
-        """What is in these objects; a *repository* fault if one is missing."""
-        found = dict[str, bytes]()
+    async def read_contents(self, names: Iterable[str]) -> dict[str, bytes]:
+        """Read these objects. Raise a *repository* fault if one is missing."""
+        contents_by_name = dict[str, bytes]()
         for name in dict.fromkeys(names):
             answer = await asyncio.to_thread(self._ask, "contents", name)
             if answer is None:
-                raise WorkspaceFault("repository", f"The repository misses {name}. Look at it with 'git fsck'.")
-            found[name] = answer[1]
-        return found
+                raise WorkspaceFault("repository", f"The repository lacks {name}. Check it with 'git fsck'.")
+            contents_by_name[name] = answer[1]
+        return contents_by_name
 
-    def _ask(self, what: str, name: str) -> tuple[str, bytes] | None:
-        """Hash and content of an object. A git that ends on a question (a partial clone misses it) has no answer."""
+    def _ask(self, request: str, name: str) -> tuple[str, bytes] | None:
+        """Return hash and content of an object; None if git exits, as it does in a partial clone without the object."""
         with self._lock:
             for _ in range(2):
                 try:
-                    return self._answer(what, name)
+                    return self._read_answer(request, name)
                 except (OSError, EOFError):
                     self._stop()
         return None
 
     def _stop(self) -> None:
         if self._process is not None:
-            _end(self._process)
+            _end_process(self._process)
             self._process = None
 
-    def _answer(self, what: str, name: str) -> tuple[str, bytes] | None:
+    def _read_answer(self, request: str, name: str) -> tuple[str, bytes] | None:
         if self._process is None:
             self._process = self._git.start("cat-file", "--batch-command", "-z", stderr=subprocess.DEVNULL)
-            weakref.finalize(self, _end, self._process)
+            weakref.finalize(self, _end_process, self._process)
         stdin, stdout = cast("IO[bytes]", self._process.stdin), cast("IO[bytes]", self._process.stdout)
-        stdin.write(os.fsencode(f"{what} {name}\0"))
+        stdin.write(os.fsencode(f"{request} {name}\0"))
         stdin.flush()
         head = stdout.readline()
-        if not FOUND.match(head):  # then it says the name again, which may have lines
+        if not OBJECT_HEADER.match(head):  # git echoes the name, which may contain line breaks
             head = b"".join((head, *(stdout.readline() for _ in range(name.count("\n")))))
         if not head.endswith(b"\n"):
             raise EOFError
         words = head.split()
-        if not FOUND.match(head):
+        if not OBJECT_HEADER.match(head):
             return None
         content = b""
-        if what == "contents":
+        if request == "contents":
             size = int(words[2])
             content = stdout.read(size + 1)
             if len(content) != size + 1:
@@ -157,7 +157,7 @@ class ObjectReader:
         return words[0].decode(), content[:-1]
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End it: without anything to read it stops by itself."""
+def _end_process(process: subprocess.Popen[bytes]) -> None:
+    """Close the pipes, so that the process exits, and wait for it."""
     close_pipes(process)
     process.wait()

@@ -1,8 +1,8 @@
-"""Run git in an environment of our own, so that nobody's settings make it run something else.
+"""Run git in a separate environment, so that no user's settings make it run another program.
 
-Most questions do not even read the repository's settings: they go through a git folder of ours (`repository.py`).
-Where its settings are read, every setting that names a program is overruled here. A refusal of git becomes a
-`WorkspaceFault` that says what to do.
+Most calls do not read the repository's settings: they use Greenroom's own git folder (`repository.py`). Where its
+settings are read, every setting that names a program is overridden here. An error of git becomes a `WorkspaceFault`
+that says what to do.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from typing import BinaryIO, Final, TypeAlias
 from greenroom.core.base.records import record
 from greenroom.core.ports.workspace import WorkspaceFault, WorkspaceReason
 
-OLDEST: Final = (2, 38)
-"""The first git with `merge-tree --write-tree`, which `apply` and `branch` need."""
+MIN_GIT_VERSION: Final = (2, 38)
+"""The first version with `merge-tree --write-tree`, which `apply` and `branch` need."""
 
-PATIENCE: Final = 5.0
-"""Seconds that another git may hold a lock."""
+LOCK_TIMEOUT_S: Final = 5.0
+"""How long to wait for a lock of another git process, in seconds."""
 
-SECONDS: Final = 120.0
-PATH: Final = "/usr/local/bin:/usr/bin:/bin"
-NOWHERE: Final = os.devnull
+GIT_TIMEOUT_S: Final = 120.0
+DEFAULT_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
+DEV_NULL: Final = os.devnull
 
-ALONE: Final[Mapping[str, str]] = {
+ISOLATED_ENVIRONMENT: Final[Mapping[str, str]] = {
     "LC_ALL": "C",
     "HOME": "/nonexistent",
     "XDG_CONFIG_HOME": "/nonexistent",
     "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_SYSTEM": NOWHERE,
-    "GIT_CONFIG_GLOBAL": NOWHERE,
+    "GIT_CONFIG_SYSTEM": DEV_NULL,
+    "GIT_CONFIG_GLOBAL": DEV_NULL,
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_NO_LAZY_FETCH": "1",
@@ -56,17 +56,17 @@ ALONE: Final[Mapping[str, str]] = {
     "GIT_COMMITTER_NAME": "Greenroom",
     "GIT_COMMITTER_EMAIL": "greenroom@localhost",
 }
-"""What git is told for our own questions. Nobody's home is read, and nobody is fetched from."""
+"""The environment of Greenroom's own git calls. They read no home folder and never fetch."""
 
-OVERRULED: Final[Mapping[str, str]] = {
-    "core.hooksPath": NOWHERE,
+OVERRIDDEN_SETTINGS: Final[Mapping[str, str]] = {
+    "core.hooksPath": DEV_NULL,
     "core.fsmonitor": "false",
     "core.untrackedCache": "false",
     "core.splitIndex": "false",
     "core.sparseCheckout": "false",
     "core.autocrlf": "false",
     "core.safecrlf": "false",
-    "core.attributesFile": NOWHERE,
+    "core.attributesFile": DEV_NULL,
     "core.quotePath": "false",
     "core.pager": "cat",
     "core.logAllRefUpdates": "false",
@@ -82,29 +82,31 @@ OVERRULED: Final[Mapping[str, str]] = {
 }
 
 
-HELD: Final = re.compile(r"Unable to create '([^']+\.lock)': File exists")
-LOCK: Final = re.compile(HELD.pattern + r"|cannot lock ref(?!.*(?:but expected|already exists|exists; cannot create))")
-KNOWN: Final[Sequence[tuple[str, WorkspaceReason, str]]] = (
-    ("but expected", "state", "Somebody else has moved it at this moment. Look how it stands, and try again."),
-    ("exists; cannot create", "name", "Another name is in the way: git has no name below a name. Give another one."),
-    ("already exists", "state", "Somebody else has made it at this moment. Look how it stands, and try again."),
-    ("No space left on device", "disk", "The disk is full. Nothing was changed; make room and try again."),
-    ("Disk quota exceeded", "disk", "The disk quota is used up. Nothing was changed; make room and try again."),
-    ("Read-only file system", "disk", "The repository is on a read-only file system, so nothing can be kept in it."),
-    ("insufficient permission", "disk", "This process may not write to the repository. Look who owns its files."),
-    ("Permission denied", "disk", "This process may not write there, or not read it. Look who owns the files."),
-    ("not a git repository", "repository", "The repository is broken or gone. Look at it with 'git status'."),
-    ("bad config", "repository", "The repository's settings cannot be read. Look at them with 'git config --list'."),
-    ("unknown repository extension", "git", "This git is too old for the repository. Update it."),
+HELD_LOCK: Final = re.compile(r"Unable to create '([^']+\.lock)': File exists")
+LOCK_ERROR: Final = re.compile(
+    HELD_LOCK.pattern + r"|cannot lock ref(?!.*(?:but expected|already exists|exists; cannot create))"
+)
+KNOWN_ERRORS: Final[Sequence[tuple[str, WorkspaceReason, str]]] = (
+    ("but expected", "state", "Another process moved this ref at the same time. Try again."),
+    ("exists; cannot create", "name", "An existing ref is a prefix of this name, or the reverse. Choose another."),
+    ("already exists", "state", "Another process created this ref at the same time. Try again."),
+    ("No space left on device", "disk", "The disk is full. Nothing was changed. Free disk space and try again."),
+    ("Disk quota exceeded", "disk", "The disk quota is used up. Nothing was changed. Free disk space and try again."),
+    ("Read-only file system", "disk", "The repository is on a read-only file system. Make it writable and try again."),
+    ("insufficient permission", "disk", "Greenroom may not write to the repository. Check its owner: 'ls -l .git'."),
+    ("Permission denied", "disk", "Greenroom may not read or write these files. Check who owns them: 'ls -l'."),
+    ("not a git repository", "repository", "The repository is broken or gone. Check it with 'git status'."),
+    ("bad config", "repository", "The repository's settings cannot be read. Check them with 'git config --list'."),
+    ("unknown repository extension", "git", "This git is too old for the repository. Update git."),
     (
         "index file",
         "repository",
-        "The repository's index is broken. Remove it and run 'git reset' to have it made anew.",
+        "The repository's index is broken. Remove '.git/index' and run 'git reset' to rebuild it.",
     ),
-    ("corrupt", "repository", "The repository is damaged. Look at it with 'git fsck'."),
-    ("bad object", "repository", "The repository misses something. Look at it with 'git fsck'."),
-    ("unable to read", "repository", "The repository misses something. Look at it with 'git fsck'."),
-    ("missing", "repository", "The repository misses something. Look at it with 'git fsck'."),
+    ("corrupt", "repository", "The repository is damaged. Check it with 'git fsck'."),
+    ("bad object", "repository", "The repository lacks an object. Check it with 'git fsck'."),
+    ("unable to read", "repository", "The repository lacks an object. Check it with 'git fsck'."),
+    ("missing", "repository", "The repository lacks an object. Check it with 'git fsck'."),
 )
 
 
@@ -112,8 +114,8 @@ Output: TypeAlias = int | BinaryIO
 
 
 @record
-class Answer:
-    """What git said, and how it ended."""
+class GitResult:
+    """The exit code and output of a git command."""
 
     code: int
     out: bytes
@@ -121,7 +123,7 @@ class Answer:
 
 
 class Git:
-    """One way to ask git: with these words first, in this environment, in this folder."""
+    """A git program with fixed options, environment and folder."""
 
     def __init__(self, program: str, *, words: Sequence[str], env: Mapping[str, str], folder: str = "/") -> None:
         self._program = program
@@ -129,30 +131,35 @@ class Git:
         self._env = dict(env)
         self._folder = folder
 
-    def also(self, *words: str, env: Mapping[str, str] | None = None) -> Git:
-        """The same with more words in front, and more in the environment."""
-        more = {**self._env, **(env or {})}
-        return Git(self._program, words=(*self._words, *words), env=more, folder=self._folder)
+    def with_options(self, *words: str, env: Mapping[str, str] | None = None) -> Git:
+        """Return a copy with more options and environment variables."""
+        merged_env = {**self._env, **(env or {})}
+        return Git(self._program, words=(*self._words, *words), env=merged_env, folder=self._folder)
 
-    async def ask(self, *words: str, stdin: bytes = b"", seconds: float = SECONDS) -> bytes:
-        """What it answers; a `WorkspaceFault` when it refuses. Another git that is at work is waited for a little."""
-        end = time.monotonic() + PATIENCE
+    async def run(self, *words: str, stdin: bytes = b"", seconds: float = GIT_TIMEOUT_S) -> bytes:
+        """Run a command and return its output. Retry briefly while another git holds a lock.
+
+        Raise `WorkspaceFault` if the command fails.
+        """
+        end = time.monotonic() + LOCK_TIMEOUT_S
         while True:
-            said = await self.tried(*words, stdin=stdin, seconds=seconds)
-            if said.code == 0:
-                return said.out
-            if not is_locked(said.err) or time.monotonic() > end:
-                raise fault_of(said.err, said.code, words)
+            result = await self.run_unchecked(*words, stdin=stdin, seconds=seconds)
+            if result.code == 0:
+                return result.out
+            if not is_locked(result.err) or time.monotonic() > end:
+                raise make_fault(result.err, result.code, words)
             await asyncio.sleep(0.1)
 
-    async def text(self, *words: str, stdin: bytes = b"") -> str:
-        """The same as one line of text."""
-        return os.fsdecode(await self.ask(*words, stdin=stdin)).strip()
+    async def read_line(self, *words: str, stdin: bytes = b"") -> str:
+        """Run a command and return its output as one stripped line."""
+        return os.fsdecode(await self.run(*words, stdin=stdin)).strip()
 
-    async def tried(self, *words: str, stdin: bytes = b"", seconds: float = SECONDS) -> Answer:
-        """What it answers, also when it refuses. It ends, with all that it began, when its time is over or when the
-        caller is cancelled."""
-        # Files, because a program that a hook leaves running keeps a pipe open.
+    async def run_unchecked(self, *words: str, stdin: bytes = b"", seconds: float = GIT_TIMEOUT_S) -> GitResult:
+        """Run a command and return its result, even if it fails.
+
+        The process and its children are killed when the time is over or the caller is cancelled.
+        """
+        # Files, not pipes: a program that a hook leaves running keeps a pipe open.
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             process = self.start(*words, stdout=out, stderr=err)
             try:
@@ -160,17 +167,17 @@ class Git:
             except subprocess.TimeoutExpired:
                 _kill(process)
                 close_pipes(process)
-                why = f"'git {words[0]}' has not ended in {seconds:.0f} s, and was stopped. Look what keeps it."
+                why = f"'git {words[0]}' did not end within {seconds:.0f} s and was stopped. Run it to see why."
                 raise WorkspaceFault("slow", why) from None
             except asyncio.CancelledError:
-                _kill(process)  # the thread that waits for it closes the pipe
+                _kill(process)  # the waiting thread closes the pipe
                 raise
             out.seek(0)
             err.seek(0)
-            return Answer(code=process.returncode, out=out.read(), err=err.read().decode(errors="replace").strip())
+            return GitResult(code=process.returncode, out=out.read(), err=err.read().decode(errors="replace").strip())
 
     def start(self, *words: str, stdout: Output = PIPE, stderr: Output = PIPE) -> subprocess.Popen[bytes]:
-        """A process to whose stdin the caller writes."""
+        """Start a process whose stdin the caller writes to."""
         try:
             return subprocess.Popen(
                 (self._program, *self._words, *words),
@@ -182,77 +189,79 @@ class Git:
                 start_new_session=True,
             )
         except FileNotFoundError:
-            raise _gone(self._folder, self._program) from None
+            raise _make_missing_fault(self._folder, self._program) from None
         except OSError as error:
-            raise WorkspaceFault("git", f"{self._program!r} does not start: {error.strerror}.") from error
+            raise WorkspaceFault("git", f"{self._program!r} cannot be started: {error.strerror}.") from error
 
 
-def hardened(program: str, *, env: Mapping[str, str], settings: Mapping[str, str], folder: str = "/") -> Git:
-    """Git with nothing of anybody's settings but what stands in the repository, and that overruled."""
-    words = [word for name, value in {**OVERRULED, **settings}.items() for word in ("-c", f"{name}={value}")]
-    return Git(program, words=["--no-pager", *words], env={"PATH": PATH, **ALONE, **env}, folder=folder)
+def make_isolated_git(program: str, *, env: Mapping[str, str], settings: Mapping[str, str], folder: str = "/") -> Git:
+    """Return git that ignores the user's settings and overrides those of the repository."""
+    words = [word for name, value in {**OVERRIDDEN_SETTINGS, **settings}.items() for word in ("-c", f"{name}={value}")]
+    return Git(
+        program, words=["--no-pager", *words], env={"PATH": DEFAULT_PATH, **ISOLATED_ENVIRONMENT, **env}, folder=folder
+    )
 
 
-def program_of(env: Mapping[str, str], apart: Path) -> str:
-    """The git to be used: one on the PATH, but never one that lies in the tree."""
-    folders = [folder for folder in env.get("PATH", PATH).split(os.pathsep) if folder.startswith("/")]
-    safe = [folder for folder in folders if not Path(folder).resolve().is_relative_to(apart)]
-    found = shutil.which("git", path=os.pathsep.join(safe) or PATH)
-    if found is None:
+def find_git(env: Mapping[str, str], tree: Path) -> str:
+    """Find git on the PATH, but never inside the tree `tree`."""
+    folders = [folder for folder in env.get("PATH", DEFAULT_PATH).split(os.pathsep) if folder.startswith("/")]
+    safe = [folder for folder in folders if not Path(folder).resolve().is_relative_to(tree)]
+    path = shutil.which("git", path=os.pathsep.join(safe) or DEFAULT_PATH)
+    if path is None:
         install = "xcode-select --install" if sys.platform == "darwin" else "your package manager (apt install git …)"
-        raise WorkspaceFault("git", f"There is no git here, and it is needed. Install it with {install}.")
-    return found
+        raise WorkspaceFault("git", f"git is not installed. Install it with {install}.")
+    return path
 
 
 async def check_version(git: Git) -> None:
-    """Raise a `WorkspaceFault` for a git that is too old."""
-    said = await git.text("version")
-    numbers = re.search(r"(\d+)\.(\d+)", said)
+    """Raise `WorkspaceFault` if git is too old."""
+    line = await git.read_line("version")
+    numbers = re.search(r"(\d+)\.(\d+)", line)
     version = tuple(map(int, numbers.groups())) if numbers else (0,)
-    if version < OLDEST:
-        why = f"git is needed in version {'.'.join(map(str, OLDEST))} or later; this one says {said!r}. Update it."
+    if version < MIN_GIT_VERSION:
+        why = f"Greenroom needs git {'.'.join(map(str, MIN_GIT_VERSION))} or later; this is {line!r}. Update git."
         raise WorkspaceFault("git", why)
 
 
-def _gone(folder: str, program: str) -> WorkspaceFault:
+def _make_missing_fault(folder: str, program: str) -> WorkspaceFault:
     if Path(folder).is_dir():
-        return WorkspaceFault("git", f"{program!r} is not there any more. Install git again.")
-    return WorkspaceFault("repository", f"{folder!r} is not there any more.")
+        return WorkspaceFault("git", f"{program!r} no longer exists. Install git again.")
+    return WorkspaceFault("repository", f"{folder!r} no longer exists.")
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End it, with what it began."""
+    """Kill the process and its children."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def close_pipes(process: subprocess.Popen[bytes]) -> None:
-    """Close what leads to it and from it."""
+    """Close the pipes of a process."""
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
             with suppress(OSError):
                 pipe.close()
 
 
-def is_locked(said: str) -> bool:
-    """Whether another git is in the way."""
-    return LOCK.search(said) is not None
+def is_locked(stderr: str) -> bool:
+    """Return whether git failed because another process holds a lock."""
+    return LOCK_ERROR.search(stderr) is not None
 
 
-def fault_of(said: str, code: int, words: Sequence[str]) -> WorkspaceFault:
-    """The fault that this answer is."""
-    if is_locked(said):
-        held = HELD.search(said)
-        return _locked(held[1] if held else "")
-    last = said.splitlines()[-1][:300] if said else f"code {code}"
-    for part, reason, why in KNOWN:
-        if part in said:
+def make_fault(stderr: str, code: int, words: Sequence[str]) -> WorkspaceFault:
+    """Return the fault for an error of git."""
+    if is_locked(stderr):
+        held_lock = HELD_LOCK.search(stderr)
+        return _make_locked_fault(held_lock[1] if held_lock else "")
+    last = stderr.splitlines()[-1][:300] if stderr else f"code {code}"
+    for part, reason, why in KNOWN_ERRORS:
+        if part in stderr:
             return WorkspaceFault(reason, f"{why} (git {words[0]}: {last})")
     return WorkspaceFault("git", f"git {words[0]} failed: {last}")
 
 
-def _locked(name: str) -> WorkspaceFault:
-    what = f"holds {name!r}" if name else "holds a lock"
-    then = "Let it end, or remove that file if nothing runs, and try again."
-    return WorkspaceFault("locked", f"Another git is at work in this repository ({what}). {then}")
+def _make_locked_fault(name: str) -> WorkspaceFault:
+    detail = f"holds {name!r}" if name else "holds a lock"
+    advice = "Wait until it ends, or remove that lock file if no git is running. Then try again."
+    return WorkspaceFault("locked", f"Another git is running in this repository ({detail}). {advice}")

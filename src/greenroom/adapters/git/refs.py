@@ -1,4 +1,4 @@
-"""Refs below `refs/greenroom/`, and the lines that say below a commit's message of which run and step it is."""
+"""Refs below `refs/greenroom/`, and the commit trailers that name a run and a step."""
 
 from __future__ import annotations
 
@@ -11,171 +11,175 @@ from typing import Final, TypeAlias
 
 from greenroom.adapters.git.files import lock
 from greenroom.adapters.git.repository import Repository
-from greenroom.core.ports.workspace import Mark, WorkspaceFault
+from greenroom.core.ports.workspace import CommitInfo, WorkspaceFault
 
-OURS: Final = "refs/greenroom"
-PLAIN: Final = re.compile(r"[A-Za-z0-9_-]")
-LONGEST: Final = 100
-RECENT: Final = 50
-"""Commits among which one is looked for by its message."""
+REF_ROOT: Final = "refs/greenroom"
+PLAIN_CHARACTER: Final = re.compile(r"[A-Za-z0-9_-]")
+MAX_NAME_CHARS: Final = 100
+MAX_COMMITS_SEARCHED: Final = 50
+"""How many commits are searched by their message."""
 
-UNNAMABLE: Final = re.compile(r"[<>\x00-\x1f]")
-"""Letters that nobody's name has in a commit."""
+FORBIDDEN_IN_NAMES: Final = re.compile(r"[<>\x00-\x1f]")
+"""Characters that git does not allow in the name of an author."""
 
-PREFIX: Final = "Greenroom-"
-LINE: Final = re.compile(r"^Greenroom-([A-Za-z]+): (.*)$")
-NAMES: Final = ("run", "task", "agent", "step", "key")
+TRAILER_PREFIX: Final = "Greenroom-"
+TRAILER_LINE: Final = re.compile(r"^Greenroom-([A-Za-z]+): (.*)$")
+TRAILER_NAMES: Final = ("run", "task", "agent", "step", "key")
 
 Ref: TypeAlias = tuple[str, str, str]
-"""Name, commit, and that commit's first line."""
+"""A ref's name, its commit, and the subject of that commit."""
 
 
 def escape_name(name: str) -> str:
-    """A name as a part of a ref, and of a folder's name: letters and digits stay, `@` in its middle too."""
+    """Escape a name for a ref and a folder. Letters and digits stay, and `@` except at the start."""
     if not name:
         raise WorkspaceFault("name", "A run and a thread need a name.")
-    made = "".join(
-        letter if PLAIN.match(letter) or (letter == "@" and place) else _escape(letter)
+    escaped = "".join(
+        letter if PLAIN_CHARACTER.match(letter) or (letter == "@" and place) else _escape(letter)
         for place, letter in enumerate(name)
     )
-    if len(made) > LONGEST:
+    if len(escaped) > MAX_NAME_CHARS:
         raise WorkspaceFault("name", f"The name {name[:60]!r}… is too long.")
-    return made
+    return escaped
 
 
 def _escape(letter: str) -> str:
     return "".join(f"%{byte:02x}" for byte in letter.encode(errors="surrogateescape"))
 
 
-def base_ref(run: str) -> str:
-    """Of the snapshot that a run began with. No thread is called like it: theirs begin with no `@`."""
-    return f"{OURS}/{escape_name(run)}/@base"
+def make_base_ref(run: str) -> str:
+    """Return the ref of a run's base snapshot. No thread can have this name: `@` is escaped at the start."""
+    return f"{REF_ROOT}/{escape_name(run)}/@base"
 
 
-def thread_ref(run: str, thread: str) -> str:
-    """Of a thread's newest commit."""
-    return f"{OURS}/{escape_name(run)}/{escape_name(thread)}"
+def make_thread_ref(run: str, thread: str) -> str:
+    """Return the ref of a thread's newest commit."""
+    return f"{REF_ROOT}/{escape_name(run)}/{escape_name(thread)}"
 
 
-def applied_refs(run: str) -> str:
-    """Above all that was applied of a run."""
-    return f"{OURS}/{escape_name(run)}/@applied/"
+def make_applied_prefix(run: str) -> str:
+    """Return the prefix of the refs to a run's journal entries."""
+    return f"{REF_ROOT}/{escape_name(run)}/@applied/"
 
 
-def applied_ref(applied: str) -> str:
-    """Of what was applied under this id."""
+def make_applied_ref(applied: str) -> str:
+    """Return the ref of the journal entry with this id."""
     run, found, number = applied.rpartition("/")
     if not found or not number.isdecimal():
         raise WorkspaceFault("name", f"Nothing was applied under the name {applied!r}.")
-    return f"{applied_refs(run)}{number}"
+    return f"{make_applied_prefix(run)}{number}"
 
 
-async def value_of(repository: Repository, ref: str) -> str:
-    """The commit that a ref leads to; empty if there is none."""
+async def find_ref(repository: Repository, ref: str) -> str:
+    """Return the commit that a ref points to; empty if there is none."""
     return await repository.objects.find(f"{ref}^{{commit}}")
 
 
-async def commit_of(repository: Repository, name: str) -> str:
-    """The same, where there has to be one."""
-    found = "" if name.startswith("-") else await value_of(repository, name)
-    if not found:
+async def resolve_commit(repository: Repository, name: str) -> str:
+    """Return the commit that a name points to. Raise a *name* fault if there is none."""
+    commit = "" if name.startswith("-") else await find_ref(repository, name)
+    if not commit:
         raise WorkspaceFault("name", f"There is no commit {name!r} in {str(repository.root)!r}.")
-    return found
+    return commit
 
 
-async def tree_of(repository: Repository, commit: str) -> str:
-    """The tree of a commit."""
-    found = await repository.objects.find(f"{commit}^{{tree}}")
-    if not found:
+async def resolve_tree(repository: Repository, commit: str) -> str:
+    """Return the tree of a commit. Raise a *name* fault if there is none."""
+    tree = await repository.objects.find(f"{commit}^{{tree}}")
+    if not tree:
         raise WorkspaceFault("name", f"There is no commit {commit!r} in {str(repository.root)!r}.")
-    return found
+    return tree
 
 
-async def move(repository: Repository, ref: str, new: str, old: str) -> None:
-    """Lead a ref to `new`, if it leads to `old` (empty: nowhere)."""
+async def move_ref(repository: Repository, ref: str, new: str, old: str) -> None:
+    """Point a ref to `new`, if it points to `old`. An empty `old` means that the ref must not exist."""
     await update_refs(repository, {ref: f"update {ref} {new} {old or '0' * len(new)}"})
 
 
 async def update_refs(repository: Repository, lines: Mapping[str, str]) -> None:
-    """Do what the line of each ref says (`update REF NEW OLD`, `delete REF`), all of it or nothing. A lock that a
-    killed git left on one of ours is removed."""
+    """Carry out one line per ref (`update REF NEW OLD`, `delete REF`), all or none.
+
+    A lock that a killed git left on one of Greenroom's refs is removed.
+    """
     async with lock(repository.folder / "refs.lock"):
-        for ref in (ref for ref in lines if ref.startswith(f"{OURS}/")):
+        for ref in (ref for ref in lines if ref.startswith(f"{REF_ROOT}/")):
             with suppress(OSError):
                 (repository.layout.common / f"{ref}.lock").unlink()
-        wanted = os.fsencode("".join(f"{line}\n" for line in lines.values()))
-        await repository.refs.ask("update-ref", "-m", "greenroom", "--stdin", stdin=wanted)
+        instructions = os.fsencode("".join(f"{line}\n" for line in lines.values()))
+        await repository.refs_git.run("update-ref", "-m", "greenroom", "--stdin", stdin=instructions)
 
 
 async def list_refs(repository: Repository, prefix: str) -> list[Ref]:
-    """Those of ours below a prefix, by name."""
+    """Return the refs below a prefix, sorted by name."""
     form = "--format=%(refname)%00%(objectname)%00%(contents:subject)"
-    said = await repository.refs.ask("for-each-ref", form, prefix)
-    rows = (line.split("\0") for line in os.fsdecode(said).rstrip("\n").split("\n")) if said else ()
+    output = await repository.refs_git.run("for-each-ref", form, prefix)
+    rows = (line.split("\0") for line in os.fsdecode(output).rstrip("\n").split("\n")) if output else ()
     return [(name, commit, subject) for name, commit, subject in rows]
 
 
 async def is_ancestor(repository: Repository, commit: str, of: str) -> bool:
-    """Whether one commit leads to another."""
-    return (await repository.refs.tried("merge-base", "--is-ancestor", commit, of)).code == 0
+    """Return whether `commit` is an ancestor of `of`."""
+    return (await repository.refs_git.run_unchecked("merge-base", "--is-ancestor", commit, of)).code == 0
 
 
-async def branches_with(repository: Repository, commit: str) -> list[str]:
-    """The person's branches that have this commit; none for one that is gone."""
-    said = await repository.refs.tried("for-each-ref", "--format=%(refname)", "--contains", commit, "refs/heads")
-    names = os.fsdecode(said.out).split("\n") if said.code == 0 else []
+async def list_branches_with(repository: Repository, commit: str) -> list[str]:
+    """Return the local branches that contain a commit; none if the commit is gone."""
+    result = await repository.refs_git.run_unchecked(
+        "for-each-ref", "--format=%(refname)", "--contains", commit, "refs/heads"
+    )
+    names = os.fsdecode(result.out).split("\n") if result.code == 0 else []
     return [name.removeprefix("refs/heads/") for name in names if name]
 
 
-async def commit_saying(repository: Repository, word: str, value: str) -> str:
-    """A recent commit of HEAD whose message has this line of ours; empty for none."""
-    for commit in await repository.objects.history("HEAD", most=RECENT):
-        if trailers_of(commit.message).get(word) == value:
+async def find_commit_with_trailer(repository: Repository, word: str, value: str) -> str:
+    """Return a recent commit of HEAD with this trailer; empty if there is none."""
+    for commit in await repository.objects.list_history("HEAD", limit=MAX_COMMITS_SEARCHED):
+        if parse_trailers(commit.message).get(word) == value:
             return commit.name
     return ""
 
 
-async def commit_tree(repository: Repository, tree: str, parent: str, message: str, *, name: str = "") -> str:
-    """Make a commit that nothing leads to yet."""
-    who = UNNAMABLE.sub("", f"{name} (Greenroom)" if name else "Greenroom")
+async def write_commit(repository: Repository, tree: str, parent: str, message: str, *, name: str = "") -> str:
+    """Write a commit without a ref to it, and return its hash."""
+    identity = FORBIDDEN_IN_NAMES.sub("", f"{name} (Greenroom)" if name else "Greenroom")
     when = f"<greenroom@localhost> {int(time.time())} {time.strftime('%z')}"
     head = [
         f"tree {tree}",
         *([f"parent {parent}"] if parent else []),
-        f"author {who} {when}",
-        f"committer {who} {when}",
+        f"author {identity} {when}",
+        f"committer {identity} {when}",
     ]
     text = "\n".join((*head, "", message)).replace("\0", "")
-    return await repository.write("commit", text.encode(errors="replace"))
+    return await repository.write_object("commit", text.encode(errors="replace"))
 
 
-def message_of(subject: str, told: Mapping[str, str]) -> str:
-    """A message with our lines below it; whatever is in a value stays on its line."""
-    lines = [f"{PREFIX}{name.capitalize()}: {_one_line(value)}" for name, value in told.items() if value]
+def make_message(subject: str, trailers: Mapping[str, str]) -> str:
+    """Return a commit message with trailers. Line breaks in a value become blanks."""
+    lines = [f"{TRAILER_PREFIX}{name.capitalize()}: {_join_lines(value)}" for name, value in trailers.items() if value]
     return f"{subject.strip() or 'Work'}\n\n" + "\n".join(lines) + "\n"
 
 
-def step_message(mark: Mark) -> str:
-    """The message of one step's commit."""
-    told = {"run": mark.run, "task": mark.task, "agent": mark.agent, "step": mark.step, "key": mark.key}
-    return message_of(_one_line(mark.summary)[:120] or f"Step {mark.step or mark.key}", told)
+def make_step_message(info: CommitInfo) -> str:
+    """Return the message for the commit of a step."""
+    trailers = {"run": info.run, "task": info.task, "agent": info.agent, "step": info.step, "key": info.key}
+    return make_message(_join_lines(info.summary)[:120] or f"Step {info.step or info.key}", trailers)
 
 
-def trailers_of(message: str) -> dict[str, str]:
-    """Our lines in a message, by name in small letters: those of the last paragraph that has some."""
+def parse_trailers(message: str) -> dict[str, str]:
+    """Return Greenroom's trailers of a message by lower-case name. The last paragraph with trailers counts."""
     for part in reversed(message.split("\n\n")):
-        if found := {match[1].lower(): match[2] for match in map(LINE.match, part.splitlines()) if match}:
-            return found
+        if trailers := {match[1].lower(): match[2] for match in map(TRAILER_LINE.match, part.splitlines()) if match}:
+            return trailers
     return {}
 
 
-def mark_of(message: str) -> Mark | None:
-    """Whose step a commit is, if it is one of ours."""
-    told = trailers_of(message)
-    if "run" not in told or "key" not in told:
+def parse_commit_info(message: str) -> CommitInfo | None:
+    """Return the step that a commit belongs to; None if the commit has no trailers."""
+    trailers = parse_trailers(message)
+    if "run" not in trailers or "key" not in trailers:
         return None
-    return Mark(summary=message.partition("\n")[0], **{name: told.get(name, "") for name in NAMES})
+    return CommitInfo(summary=message.partition("\n")[0], **{name: trailers.get(name, "") for name in TRAILER_NAMES})
 
 
-def _one_line(value: str) -> str:
+def _join_lines(value: str) -> str:
     return " ".join(value.split())

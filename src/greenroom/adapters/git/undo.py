@@ -1,6 +1,6 @@
-"""Take back what was applied, byte for byte; and finish or take back what a kill left half done.
+"""Undo an applied change byte for byte; finish or roll back what a kill interrupted.
 
-A commit that is still HEAD is taken away with its files. One that others came after is taken back by a commit on top.
+If the commit is still HEAD, it is removed with its changes. If other commits follow it, a new commit reverts it.
 """
 
 from __future__ import annotations
@@ -8,189 +8,206 @@ from __future__ import annotations
 from typing import Final
 
 from greenroom.adapters.git.apply import (
-    SINCE,
+    EDITED_SINCE,
     HalfwayFault,
-    Move,
-    clashes_at,
+    TreeMove,
     explain_conflicts,
     fill_index,
-    find_clashes,
+    find_conflicts,
     find_edited,
     finish,
-    is_here,
+    is_in_head,
     is_untouched,
+    make_conflicts,
+    make_move,
     merge,
-    move_of,
-    refuse_in_between,
+    refuse_in_progress,
     set_entries,
-    switch,
+    switch_tree,
 )
-from greenroom.adapters.git.commit import commit_paths, expect_commit, find_commit, with_commit
-from greenroom.adapters.git.diff import delta
-from greenroom.adapters.git.journal import Paper, changes_of, entries, load, save, unfinished
-from greenroom.adapters.git.refs import branches_with, commit_saying, message_of, tree_of, value_of
+from greenroom.adapters.git.commit import add_commit, check_can_commit, commit_paths, find_commit
+from greenroom.adapters.git.diff import list_deltas
+from greenroom.adapters.git.journal import (
+    JournalEntry,
+    list_unfinished,
+    load_entry,
+    make_changes,
+    save_entry,
+    select_states,
+)
+from greenroom.adapters.git.refs import (
+    find_commit_with_trailer,
+    find_ref,
+    list_branches_with,
+    make_message,
+    resolve_tree,
+)
 from greenroom.adapters.git.repository import Repository
-from greenroom.adapters.git.snapshot import split
+from greenroom.adapters.git.snapshot import split_names
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.workspace import Applied, Buried, Clashes, Undone, WorkspaceFault
+from greenroom.core.ports.workspace import AppliedChange, Conflicts, UndoBlocked, UndoResult, WorkspaceFault
 
-REFUSED: Final = "The commit that takes it back was refused, so nothing was undone: all is as it was."
-ON_TOP: Final = "It can be undone by a commit on top."
+REVERT_REFUSED: Final = "The revert commit was refused. Nothing was changed."
+REVERT_HINT: Final = "A revert commit can undo it."
 
 
-async def undo(repository: Repository, paper: Paper, *, revert: bool) -> Undone | Clashes | Buried:
-    """Make the tree what it was before this was applied."""
-    if paper.state == "dropped" or (paper.state == "undone" and not await _is_still_here(repository, paper)):
-        return Undone(paths=())
-    commit = await find_commit(repository, paper)
+async def undo(repository: Repository, entry: JournalEntry, *, revert: bool) -> UndoResult | Conflicts | UndoBlocked:
+    """Restore the tree to its state before the entry was applied."""
+    if entry.state == "dropped" or (entry.state == "undone" and not await _is_still_in_head(repository, entry)):
+        return UndoResult(paths=())
+    commit = await find_commit(repository, entry)
     if not commit:
-        return await _undo_files(repository, paper)
-    if paper.commit not in ("", commit):
-        raise _made_anew(paper, commit)
+        return await _undo_files(repository, entry)
+    if entry.commit not in ("", commit):
+        raise _make_rewritten_fault(entry, commit)
     if revert:
-        return await _revert(repository, evolve(paper, commit=commit))
-    if why := await _why_buried(repository, commit):
-        return Buried(commit=commit, why=f"{why}. {ON_TOP}")
-    # A kill may have come before what the commit really changed was written down.
-    return await _begin(repository, await with_commit(repository, paper, commit))
+        return await _revert(repository, evolve(entry, commit=commit))
+    if blocker := await _find_undo_blocker(repository, commit):
+        return UndoBlocked(commit=commit, why=f"{blocker}. {REVERT_HINT}")
+    # A kill may have prevented saving what the commit really changed.
+    return await _begin_undo(repository, await add_commit(repository, entry, commit))
 
 
-def _made_anew(paper: Paper, commit: str) -> WorkspaceFault:
-    """A commit that was amended, rebased, squashed … may have more in it than the work."""
-    why = f"Its commit {paper.commit[:10]} was amended, rebased or copied, so nothing was undone."
-    return WorkspaceFault("state", f"{why} Take it back with 'git revert {commit[:10]}'.")
+def _make_rewritten_fault(entry: JournalEntry, commit: str) -> WorkspaceFault:
+    """Return the fault for a rewritten commit: it may contain more than the change."""
+    why = f"Its commit {entry.commit[:10]} was amended, rebased or copied, so nothing was undone."
+    return WorkspaceFault("state", f"{why} Undo it with 'git revert {commit[:10]}'.")
 
 
-async def _begin(repository: Repository, paper: Paper) -> Undone | Clashes:
-    edited = await find_edited(repository, (await move_of(repository, paper)).back())
+async def _begin_undo(repository: Repository, entry: JournalEntry) -> UndoResult | Conflicts:
+    edited = await find_edited(repository, (await make_move(repository, entry)).reverse())
     if edited:
-        return clashes_at(edited, SINCE)
-    if paper.commit:
-        refuse_in_between(repository)
-    paper = evolve(paper, state="undoing", reverting=False)
-    await save(repository, paper)
-    return await take_back(repository, paper)
+        return make_conflicts(edited, EDITED_SINCE)
+    if entry.commit:
+        refuse_in_progress(repository)
+    entry = evolve(entry, state="undoing", reverting=False)
+    await save_entry(repository, entry)
+    return await undo_entry(repository, entry)
 
 
-async def _is_still_here(repository: Repository, paper: Paper) -> bool:
-    """Whether what was undone is in HEAD all the same: it was undone on another branch."""
-    if not paper.commit or not await is_here(repository, paper.commit):
+async def _is_still_in_head(repository: Repository, entry: JournalEntry) -> bool:
+    """Return whether an undone change is still in HEAD, because it was undone on another branch."""
+    if not entry.commit or not await is_in_head(repository, entry.commit):
         return False
-    return not paper.reverted or not await is_here(repository, paper.reverted)
+    return not entry.reverted or not await is_in_head(repository, entry.reverted)
 
 
-async def _undo_files(repository: Repository, paper: Paper) -> Undone | Clashes:
-    """Take back what is in no commit of HEAD; a *state* fault where it is in one elsewhere, or in none any more."""
-    short = paper.commit[:10]
-    if paper.commit and (names := await branches_with(repository, paper.commit)):
+async def _undo_files(repository: Repository, entry: JournalEntry) -> UndoResult | Conflicts:
+    """Undo a change that HEAD does not contain. Raise a *state* fault if its commit is elsewhere or gone."""
+    short = entry.commit[:10]
+    if entry.commit and (names := await list_branches_with(repository, entry.commit)):
         why = f"Its commit {short} is on {names[0]!r}, which is not checked out here, so nothing was undone."
-        raise WorkspaceFault("state", f"{why} Go there with 'git switch {names[0]}', and undo it.")
-    if paper.commit and await is_untouched(repository, paper):
-        why = f"There is nothing to undo: its commit {short} is on no branch any more, and your files are as before it."
+        raise WorkspaceFault("state", f"{why} Run 'git switch {names[0]}', then undo it.")
+    if entry.commit and await is_untouched(repository, entry):
+        why = f"There is nothing to undo: its commit {short} is on no branch, and your files do not contain it."
         raise WorkspaceFault("state", why)
-    in_head = [await repository.objects.find(f"HEAD:{change.path}") == change.after.blob for change in paper.changes]
-    if paper.commit and all(in_head):
-        raise _made_anew(paper, await value_of(repository, "HEAD"))
-    return await _begin(repository, evolve(paper, commit=""))
+    in_head = [await repository.objects.find(f"HEAD:{change.path}") == change.after.blob for change in entry.changes]
+    if entry.commit and all(in_head):
+        raise _make_rewritten_fault(entry, await find_ref(repository, "HEAD"))
+    return await _begin_undo(repository, evolve(entry, commit=""))
 
 
-async def _why_buried(repository: Repository, commit: str) -> str:
-    """Why a commit cannot just be taken away: what others have built on would go too."""
-    if await value_of(repository, "HEAD") != commit:
-        return "Other commits came after it"
-    said = await repository.refs.text(
+async def _find_undo_blocker(repository: Repository, commit: str) -> str:
+    """Return why a commit cannot be removed; empty if it can."""
+    if await find_ref(repository, "HEAD") != commit:
+        return "Other commits follow it"
+    remote = await repository.refs_git.read_line(
         "for-each-ref", "--count=1", "--format=%(refname)", "--contains", commit, "refs/remotes"
     )
-    return f"It is on a remote branch already ({said})" if said else ""
+    return f"It is already on a remote branch ({remote})" if remote else ""
 
 
-async def take_back(repository: Repository, paper: Paper, *, force: bool = False) -> Undone | Clashes:
-    """Do what is written down: the files, then HEAD, then the index."""
+async def undo_entry(repository: Repository, entry: JournalEntry, *, force: bool = False) -> UndoResult | Conflicts:
+    """Carry out a recorded undo: first the files, then HEAD, then the index."""
     try:
-        edited = await switch(repository, (await move_of(repository, paper)).back(), paper, force=force)
+        edited = await switch_tree(repository, (await make_move(repository, entry)).reverse(), entry, force=force)
     except HalfwayFault:
         raise
     except WorkspaceFault:
-        await save(repository, evolve(paper, state="applied"))
+        await save_entry(repository, evolve(entry, state="applied"))
         raise
     if edited:
-        await save(repository, evolve(paper, state="applied"))
-        return clashes_at(edited, SINCE)
-    if paper.commit and await value_of(repository, "HEAD") == paper.commit:
-        await repository.refs.ask("update-ref", "-m", f"greenroom: undo {paper.id}", "HEAD", paper.head, paper.commit)
-    if not repository.layout.own and await value_of(repository, "HEAD"):
-        staged = split(await repository.refs.ask("diff-index", "--cached", "-z", "--name-only", "HEAD"))
-        before = entries(paper.changes, after=False)
-        await set_entries(repository, repository.refs, {path: before[path] for path in staged if path in before})
-    await save(repository, evolve(paper, state="undone"))
-    return Undone(paths=paper.paths, commit=paper.commit)
+        await save_entry(repository, evolve(entry, state="applied"))
+        return make_conflicts(edited, EDITED_SINCE)
+    if entry.commit and await find_ref(repository, "HEAD") == entry.commit:
+        await repository.refs_git.run(
+            "update-ref", "-m", f"greenroom: undo {entry.id}", "HEAD", entry.head, entry.commit
+        )
+    if not repository.layout.is_own and await find_ref(repository, "HEAD"):
+        staged = split_names(await repository.refs_git.run("diff-index", "--cached", "-z", "--name-only", "HEAD"))
+        before = select_states(entry.changes, after=False)
+        await set_entries(repository, repository.refs_git, {path: before[path] for path in staged if path in before})
+    await save_entry(repository, evolve(entry, state="undone"))
+    return UndoResult(paths=entry.paths, commit=entry.commit)
 
 
-async def _revert(repository: Repository, paper: Paper) -> Undone | Clashes:
-    """Make a commit on top that takes this one back, merged by git with what came after it."""
-    await expect_commit(repository)
-    made = await repository.objects.commit(paper.commit)
-    parent = made.parent if made is not None else ""
-    head = await tree_of(repository, "HEAD")
-    merged = await merge(repository, paper.commit, head, await tree_of(repository, parent), kept=True)
+async def _revert(repository: Repository, entry: JournalEntry) -> UndoResult | Conflicts:
+    """Add a commit that reverts this one, merged with later changes."""
+    await check_can_commit(repository)
+    commit = await repository.objects.read_commit(entry.commit)
+    parent = commit.parent if commit is not None else ""
+    head = await resolve_tree(repository, "HEAD")
+    merged = await merge(repository, entry.commit, head, await resolve_tree(repository, parent), is_normalised=True)
     if not isinstance(merged, str):
         return await explain_conflicts(repository, merged)
-    changes = await delta(repository, head, merged)
-    if not changes:  # somebody has taken it back already
-        last = await value_of(repository, "HEAD")
-        await save(repository, evolve(paper, state="undone", reverted=last))
-        return Undone(paths=paper.paths, revert=last)
-    last = await value_of(repository, "HEAD")
-    paper = evolve(paper, state="undoing", reverting=True, revert_head=last, revert_old=head, revert_new=merged)
-    move = Move(old=head, new=merged, changes=changes_of(changes))
+    changes = await list_deltas(repository, head, merged)
+    if not changes:  # it is already reverted
+        head_commit = await find_ref(repository, "HEAD")
+        await save_entry(repository, evolve(entry, state="undone", reverted=head_commit))
+        return UndoResult(paths=entry.paths, revert=head_commit)
+    head_commit = await find_ref(repository, "HEAD")
+    entry = evolve(entry, state="undoing", reverting=True, revert_head=head_commit, revert_old=head, revert_new=merged)
+    move = TreeMove(old=head, new=merged, changes=make_changes(changes))
     async with fill_index(repository, move) as filled:
-        if clashes := await find_clashes(repository, changes, filled[1]):
-            return Clashes(clashes=clashes)
-        await save(repository, paper)
-        edited = await switch(repository, move, paper, filled=filled)
+        if clashes := await find_conflicts(repository, changes, filled[1]):
+            return Conflicts(clashes=clashes)
+        await save_entry(repository, entry)
+        edited = await switch_tree(repository, move, entry, filled=filled)
     if edited:
-        await save(repository, evolve(paper, state="applied", reverting=False))
-        return clashes_at(edited, SINCE)
-    subject = made.message.partition("\n")[0] if made is not None else ""
-    told = {"run": paper.run, "undone": paper.id}
-    message = message_of(f'Revert "{subject}"\n\nThis reverts commit {paper.commit}.', told)
+        await save_entry(repository, evolve(entry, state="applied", reverting=False))
+        return make_conflicts(edited, EDITED_SINCE)
+    subject = commit.message.partition("\n")[0] if commit is not None else ""
+    trailers = {"run": entry.run, "undone": entry.id}
+    message = make_message(f'Revert "{subject}"\n\nThis reverts commit {entry.commit}.', trailers)
     try:
-        await commit_paths(repository, entries(move.changes, after=False), message, hooks=True, refused=REFUSED)
+        await commit_paths(
+            repository, select_states(move.changes, after=False), message, hooks=True, refusal=REVERT_REFUSED
+        )
     except WorkspaceFault:
-        await _roll_revert_back(repository, paper)
+        await _roll_back_revert(repository, entry)
         raise
-    return await _reverted(repository, paper)
+    return await _save_reverted(repository, entry)
 
 
-async def _reverted(repository: Repository, paper: Paper) -> Undone:
-    made = await commit_saying(repository, "undone", paper.id) or await value_of(repository, "HEAD")
-    await save(repository, evolve(paper, state="undone", reverted=made))
-    return Undone(paths=paper.paths, revert=made)
+async def _save_reverted(repository: Repository, entry: JournalEntry) -> UndoResult:
+    commit = await find_commit_with_trailer(repository, "undone", entry.id) or await find_ref(repository, "HEAD")
+    await save_entry(repository, evolve(entry, state="undone", reverted=commit))
+    return UndoResult(paths=entry.paths, revert=commit)
 
 
-async def _roll_revert_back(repository: Repository, paper: Paper) -> None:
-    """Make the files what they were before a commit on top was tried."""
-    changes = changes_of(await delta(repository, paper.revert_old, paper.revert_new))
-    move = Move(old=paper.revert_old, new=paper.revert_new, changes=changes)
-    await switch(repository, move.back(), paper, force=True)
-    await set_entries(repository, repository.refs, entries(changes, after=False))
-    await save(repository, evolve(paper, state="applied", reverting=False))
+async def _roll_back_revert(repository: Repository, entry: JournalEntry) -> None:
+    """Restore the files after a failed revert."""
+    changes = make_changes(await list_deltas(repository, entry.revert_old, entry.revert_new))
+    move = TreeMove(old=entry.revert_old, new=entry.revert_new, changes=changes)
+    await switch_tree(repository, move.reverse(), entry, force=True)
+    await set_entries(repository, repository.refs_git, select_states(changes, after=False))
+    await save_entry(repository, evolve(entry, state="applied", reverting=False))
 
 
-async def recover(repository: Repository) -> list[Applied]:
-    """Bring to an end what a kill left in the middle; what files were changed for, as it stands now."""
-    found = list[Applied]()
-    for paper in await unfinished(repository):
-        if paper.state == "applying" and await is_untouched(repository, paper):
-            await save(repository, evolve(paper, state="dropped"))
+async def recover_entries(repository: Repository) -> list[AppliedChange]:
+    """Finish or roll back every interrupted entry. Return the entries whose files were changed."""
+    recovered = list[AppliedChange]()
+    for entry in await list_unfinished(repository):
+        if entry.state == "applying" and await is_untouched(repository, entry):
+            await save_entry(repository, evolve(entry, state="dropped"))
             continue
-        if paper.state == "applying":
-            await finish(repository, paper, force=True)
-        elif not paper.reverting:
-            await take_back(repository, paper, force=True)
-        elif await commit_saying(repository, "undone", paper.id):
-            await _reverted(repository, paper)
+        if entry.state == "applying":
+            await finish(repository, entry, force=True)
+        elif not entry.reverting:
+            await undo_entry(repository, entry, force=True)
+        elif await find_commit_with_trailer(repository, "undone", entry.id):
+            await _save_reverted(repository, entry)
         else:
-            await _roll_revert_back(repository, paper)
-        found.append((await load(repository, paper.id)).applied)
-    return found
+            await _roll_back_revert(repository, entry)
+        recovered.append((await load_entry(repository, entry.id)).as_applied_change)
+    return recovered

@@ -1,4 +1,4 @@
-"""The port's workspace: a person's folder, in a repository of git or with one of our own beside it."""
+"""The workspace port on git: a person's folder in a repository, or with Greenroom's own repository beside it."""
 
 from __future__ import annotations
 
@@ -13,66 +13,81 @@ from typing import Final, TypeVar
 from urllib.parse import unquote
 
 from greenroom.adapters.git import diff
-from greenroom.adapters.git.apply import apply, tree_with
+from greenroom.adapters.git.apply import apply, write_tree_with
 from greenroom.adapters.git.blame import blame
-from greenroom.adapters.git.commit import branch, commit, expect_commit, hook_files, refuse_branch
-from greenroom.adapters.git.files import disk_faults, lock
-from greenroom.adapters.git.ignored import IgnoredFiles
-from greenroom.adapters.git.journal import changes_of, entries, list_unapplied, load, papers, papers_among
+from greenroom.adapters.git.commit import branch, check_branch_name, check_can_commit, commit, find_hook_files
+from greenroom.adapters.git.files import lock, translate_disk_errors
+from greenroom.adapters.git.ignored_files import IgnoredFiles
+from greenroom.adapters.git.journal import (
+    list_entries,
+    list_unapplied,
+    load_entry,
+    make_changes,
+    read_entries_of,
+    select_states,
+)
 from greenroom.adapters.git.refs import (
-    OURS,
-    base_ref,
-    commit_of,
-    commit_tree,
+    REF_ROOT,
     escape_name,
+    find_ref,
     is_ancestor,
     list_refs,
-    message_of,
-    move,
-    thread_ref,
-    tree_of,
+    make_base_ref,
+    make_message,
+    make_thread_ref,
+    move_ref,
+    resolve_commit,
+    resolve_tree,
     update_refs,
-    value_of,
+    write_commit,
 )
-from greenroom.adapters.git.repository import OWN, Layout, Repository, locate, own_layout
-from greenroom.adapters.git.snapshot import LARGEST, Named, nothing, take_snapshot
-from greenroom.adapters.git.undo import recover, undo
-from greenroom.adapters.git.worktree import TREES, GitWorktree, open_worktree, take_down, worktree_folder
+from greenroom.adapters.git.repository import OWN_REPOSITORY, Repository, RepositoryLayout, find_layout, make_own_layout
+from greenroom.adapters.git.snapshot import MAX_FILE_BYTES, PathPredicate, matches_nothing, take_snapshot
+from greenroom.adapters.git.undo import recover_entries, undo
+from greenroom.adapters.git.worktree import (
+    TREES_FOLDER,
+    GitWorktree,
+    find_worktree_folder,
+    open_worktree,
+    remove_worktree,
+)
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.workspace import (
-    UNIFIED,
-    Applied,
-    Blamed,
-    Branched,
-    Buried,
-    Clash,
-    Clashes,
-    Committed,
+    MAX_DIFF_BYTES,
+    AppliedChange,
+    BlameLine,
+    BranchResult,
+    CommitResult,
+    Conflict,
+    Conflicts,
     Diff,
-    Kept,
-    Lent,
-    Snapshot,
-    Undone,
+    RetainedRun,
+    SharedFolder,
+    TreeSnapshot,
+    UndoBlocked,
+    UndoResult,
     WorkspaceFault,
 )
 
 T = TypeVar("T")
-RECOVERED_S: Final = 10.0
-"""How long nothing is taken to be half done after it was brought to an end."""
+RECOVERY_TTL_S: Final = 10.0
+"""How long after a recovery the next one is skipped, in seconds."""
 
 
 class GitWorkspace:
-    """One workspace; the port `Workspace` says what each method does. What it keeps lies in a folder of the user's
-    cache, and in the repository below refs/greenroom."""
+    """One workspace; the port `Workspace` documents each method. Its data is in a folder of the user's cache, and in
+    the repository below `refs/greenroom`."""
 
-    def __init__(self, repository: Repository, *, largest: int = LARGEST, secret: Named = nothing) -> None:
+    def __init__(
+        self, repository: Repository, *, max_bytes: int = MAX_FILE_BYTES, is_secret: PathPredicate = matches_nothing
+    ) -> None:
         self._repository = repository
-        self._ignored = IgnoredFiles(repository, secret)
-        self._largest = largest
-        self._secret = secret
-        self._recovered = list[Applied]()
+        self._ignored = IgnoredFiles(repository, is_secret)
+        self._max_bytes = max_bytes
+        self._is_secret = is_secret
+        self._recovered = list[AppliedChange]()
         self._recovered_at = -inf
-        self._ended = frozenset[str]()
+        self._finished_ids = frozenset[str]()
 
     @classmethod
     async def find(
@@ -80,20 +95,22 @@ class GitWorkspace:
         folder: Path,
         cache: Path,
         *,
-        own: Path | None = None,
+        own_folder: Path | None = None,
         env: Mapping[str, str] | None = None,
-        largest: int = LARGEST,
-        secret: Named = nothing,
+        max_bytes: int = MAX_FILE_BYTES,
+        is_secret: PathPredicate = matches_nothing,
     ) -> GitWorkspace:
-        """The workspace that a folder is, or is in. Nothing in it is touched: who only looks must not change files, not
-        even to bring to an end what a kill left half done.
+        """Find the workspace that is or contains a folder. This changes no file, so it does not recover interrupted
+        work either.
 
-        A file that git does not know and that is `secret` by its name stays where it is, and only there. Of a folder
-        that is in no repository all that was is kept in `own`, or in the cache: who empties that loses it.
+        Untracked files that `is_secret` matches by name are never copied. For a folder without a repository, history is
+        kept in `own_folder`, or in the cache. Deleting that folder loses it.
         """
-        around = dict(os.environ if env is None else env)
-        layout = await asyncio.to_thread(_find_layout, folder, cache, own or cache, around.get("HOME", ""))
-        return cls(await Repository.open(layout, cache / layout.key, around), largest=largest, secret=secret)
+        environ = dict(os.environ if env is None else env)
+        layout = await asyncio.to_thread(
+            _find_or_make_layout, folder, cache, own_folder or cache, environ.get("HOME", "")
+        )
+        return cls(await Repository.open(layout, cache / layout.key, environ), max_bytes=max_bytes, is_secret=is_secret)
 
     @property
     def root(self) -> str:
@@ -103,150 +120,167 @@ class GitWorkspace:
     def within(self) -> str:
         return self._repository.layout.within
 
-    def recovered(self) -> Sequence[Applied]:
+    def take_recovered(self) -> Sequence[AppliedChange]:
         told, self._recovered = self._recovered, []
         return told
 
     async def recover(self) -> None:
-        """Bring to an end what a kill left half done, unless a commit of it still goes on, or it was just done."""
-        just = time.monotonic() - self._recovered_at < RECOVERED_S
-        if not just and not (self._repository.layout.git / "index.lock").exists():
-            await self._whole(asyncio.sleep(0))
+        """Finish or roll back what a kill interrupted, unless git is still committing or this was just done."""
+        is_recent = time.monotonic() - self._recovered_at < RECOVERY_TTL_S
+        if not is_recent and not (self._repository.layout.git / "index.lock").exists():
+            await self._run_exclusively(asyncio.sleep(0))
 
-    async def snapshot(self, run: str) -> Snapshot:
-        if not await value_of(self._repository, base_ref(run)):  # half of some work is not taken for a person's
+    async def snapshot(self, run: str) -> TreeSnapshot:
+        if not await find_ref(self._repository, make_base_ref(run)):  # do not snapshot a half-applied change
             await self.recover()
-        return await take_snapshot(self._repository, run, largest=self._largest, secret=self._secret)
+        return await take_snapshot(self._repository, run, max_bytes=self._max_bytes, is_secret=self._is_secret)
 
-    async def lent(self) -> Sequence[Lent]:
-        return await self._ignored.lent()
+    async def list_shared_folders(self) -> Sequence[SharedFolder]:
+        return await self._ignored.list_shared_folders()
 
     async def open(self, run: str, thread: str, base: str) -> GitWorktree:
         return await open_worktree(self._repository, self._ignored, run, thread, base)
 
     async def tip(self, run: str, thread: str) -> str:
         repository = self._repository
-        return await value_of(repository, thread_ref(run, thread)) or await value_of(repository, base_ref(run))
+        return await find_ref(repository, make_thread_ref(run, thread)) or await find_ref(
+            repository, make_base_ref(run)
+        )
 
     async def close(self, run: str, thread: str) -> None:
-        place = worktree_folder(self._repository, run, thread)
+        place = find_worktree_folder(self._repository, run, thread)
         if place.is_dir():
             async with lock(self._repository.folder / "open.lock"):
-                await asyncio.to_thread(take_down, place, self._repository.layout.common)
+                await asyncio.to_thread(remove_worktree, place, self._repository.layout.common)
 
     async def adopt(self, run: str, thread: str, origin: str, tip: str) -> None:
         repository = self._repository
         async with lock(repository.folder / "open.lock"):
-            if await value_of(repository, base_ref(run)):
+            if await find_ref(repository, make_base_ref(run)):
                 return
-            base = await value_of(repository, base_ref(origin))
-            lost = "" if base else "what it began with"
+            base = await find_ref(repository, make_base_ref(origin))
+            missing = "" if base else "its base commit"
             if base and tip and not await is_ancestor(repository, base, tip):
-                lost = f"its commit {tip[:12]}"
-            if lost:
-                why = f"The files of {origin!r} as they were then cannot be had again: {self.root!r} does not keep"
-                raise WorkspaceFault("name", f"{why} {lost} any more. Begin something new.")
+                missing = f"its commit {tip[:12]}"
+            if missing:
+                why = f"The files of {origin!r} cannot be restored: {self.root!r} no longer has"
+                raise WorkspaceFault("name", f"{why} {missing}. Start a new run.")
             if tip and tip != base:
-                ref = thread_ref(run, thread)
-                await move(repository, ref, tip, await value_of(repository, ref))
-            await move(repository, base_ref(run), base, "")
+                ref = make_thread_ref(run, thread)
+                await move_ref(repository, ref, tip, await find_ref(repository, ref))
+            await move_ref(repository, make_base_ref(run), base, "")
 
     async def tree(self, commit: str) -> str:
-        return await tree_of(self._repository, commit)
+        return await resolve_tree(self._repository, commit)
 
-    async def put_back(self, tip: str, base: str, paths: Sequence[str]) -> str:
+    async def restore_paths(self, tip: str, base: str, paths: Sequence[str]) -> str:
         repository = self._repository
-        tip, base = await commit_of(repository, tip), await commit_of(repository, base)
-        changes = changes_of(item for item in await diff.delta(repository, tip, base) if item.path in frozenset(paths))
-        tree = await tree_with(repository, tip, entries(changes, after=True))
-        return await commit_tree(repository, tree, tip, message_of("Some files put back as they were", {"base": base}))
+        tip, base = await resolve_commit(repository, tip), await resolve_commit(repository, base)
+        changes = make_changes(
+            item for item in await diff.list_deltas(repository, tip, base) if item.path in frozenset(paths)
+        )
+        tree = await write_tree_with(repository, tip, select_states(changes, after=True))
+        return await write_commit(repository, tree, tip, make_message("Restore some files", {"base": base}))
 
-    async def kept(self) -> Sequence[Kept]:
-        return await self._list_kept(f"{OURS}/")
+    async def list_kept_runs(self) -> Sequence[RetainedRun]:
+        return await self._list_kept(f"{REF_ROOT}/")
 
-    async def _list_kept(self, prefix: str) -> list[Kept]:
-        """What is kept below a prefix of refs, run by run."""
+    async def _list_kept(self, prefix: str) -> list[RetainedRun]:
+        """Return what is kept for each run below a prefix of refs."""
         refs = await list_refs(self._repository, prefix)
-        applied = [paper for paper in await papers_among(self._repository, refs) if paper.state == "applied"]
-        found = list[Kept]()
-        for run in dict.fromkeys(_run_of(name) for name, _, _ in refs):
-            own = {name.split("/")[3]: commit for name, commit, _ in refs if _run_of(name) == run}
-            tips = [commit for name, commit in own.items() if not name.startswith("@")]
-            base, mine = own.get("@base", ""), [paper for paper in applied if paper.run == run]
-            left = await list_unapplied(self._repository, mine, base, tips)
-            found.append(Kept(run=run, base=base, unapplied=left, applied=tuple(paper.id for paper in mine)))
-        return found
+        applied = [paper for paper in await read_entries_of(self._repository, refs) if paper.state == "applied"]
+        kept_runs = list[RetainedRun]()
+        for run in dict.fromkeys(_parse_run(name) for name, _, _ in refs):
+            refs_of_run = {name.split("/")[3]: commit for name, commit, _ in refs if _parse_run(name) == run}
+            tips = [commit for name, commit in refs_of_run.items() if not name.startswith("@")]
+            base, entries_of_run = refs_of_run.get("@base", ""), [paper for paper in applied if paper.run == run]
+            unapplied = await list_unapplied(self._repository, entries_of_run, base, tips)
+            kept_runs.append(
+                RetainedRun(
+                    run=run, base=base, unapplied=unapplied, applied=tuple(paper.id for paper in entries_of_run)
+                )
+            )
+        return kept_runs
 
-    async def forget(self, run: str, *, discard: bool = False) -> Kept | Clashes:
-        return await self._whole(self._forget(run, discard=discard))
+    async def forget(self, run: str, *, discard: bool = False) -> RetainedRun | Conflicts:
+        return await self._run_exclusively(self._forget(run, discard=discard))
 
-    async def _forget(self, run: str, *, discard: bool) -> Kept | Clashes:
-        repository, prefix = self._repository, f"{OURS}/{escape_name(run)}/"
-        standing = [place.name for place in (repository.folder / TREES).glob(f"{escape_name(run)}+*")]
-        if standing:
-            raise WorkspaceFault("state", f"There is still a worktree of {run!r} ({standing[0]}). Clean it first.")
-        found = (*await self._list_kept(prefix), Kept(run=run))[0]
-        if found.unapplied and not discard:
-            return Clashes(clashes=tuple(Clash(path="", why=f"not applied: {line}") for line in found.unapplied))
+    async def _forget(self, run: str, *, discard: bool) -> RetainedRun | Conflicts:
+        repository, prefix = self._repository, f"{REF_ROOT}/{escape_name(run)}/"
+        worktrees = [place.name for place in (repository.folder / TREES_FOLDER).glob(f"{escape_name(run)}+*")]
+        if worktrees:
+            raise WorkspaceFault("state", f"There is still a worktree of {run!r} ({worktrees[0]}). Clean it first.")
+        kept_run = (*await self._list_kept(prefix), RetainedRun(run=run))[0]
+        if kept_run.unapplied and not discard:
+            return Conflicts(
+                clashes=tuple(Conflict(path="", why=f"not applied: {line}") for line in kept_run.unapplied)
+            )
         await update_refs(repository, {name: f"delete {name}" for name, _, _ in await list_refs(repository, prefix)})
-        return found
+        return kept_run
 
-    async def diff(self, base: str, tip: str, *, limit: int = UNIFIED) -> Diff:
-        return await diff.diff(self._repository, base, tip, limit=limit)
+    async def diff(self, base: str, tip: str, *, limit: int = MAX_DIFF_BYTES) -> Diff:
+        return await diff.read_diff(self._repository, base, tip, limit=limit)
 
     async def patch(self, base: str, tip: str) -> bytes:
-        return await diff.patch(self._repository, base, tip)
+        return await diff.read_patch(self._repository, base, tip)
 
-    async def apply(self, run: str, base: str, tip: str) -> Applied | Clashes:
-        async def bring() -> Applied | Clashes:
-            done = await apply(self._repository, run, base, tip, secret=self._secret)
-            return evolve(done, fresh=True) if isinstance(done, Applied) and done.id in self._ended else done
+    async def apply(self, run: str, base: str, tip: str) -> AppliedChange | Conflicts:
+        async def apply_locked() -> AppliedChange | Conflicts:
+            applied = await apply(self._repository, run, base, tip, secret=self._is_secret)
+            return (
+                evolve(applied, fresh=True)
+                if isinstance(applied, AppliedChange) and applied.id in self._finished_ids
+                else applied
+            )
 
-        return await self._whole(bring())
+        return await self._run_exclusively(apply_locked())
 
-    async def applied(self, run: str) -> Sequence[Applied]:
-        return [paper.applied for paper in await papers(self._repository, run)]
+    async def list_applied(self, run: str) -> Sequence[AppliedChange]:
+        return [paper.as_applied_change for paper in await list_entries(self._repository, run)]
 
-    async def hooks(self, base: str, tip: str) -> Sequence[str]:
-        return await hook_files(self._repository, base, tip)
+    async def list_changed_hooks(self, base: str, tip: str) -> Sequence[str]:
+        return await find_hook_files(self._repository, base, tip)
 
-    async def commit(self, applied: str, message: str, *, hooks: bool = True) -> Committed:
-        async def make() -> Committed:
-            return await commit(self._repository, await load(self._repository, applied), message, hooks=hooks)
+    async def commit(self, applied: str, message: str, *, hooks: bool = True) -> CommitResult:
+        async def commit_locked() -> CommitResult:
+            return await commit(self._repository, await load_entry(self._repository, applied), message, hooks=hooks)
 
-        return await self._whole(make())
+        return await self._run_exclusively(commit_locked())
 
-    async def expect(self, *, branch: str = "") -> None:
-        await (refuse_branch(self._repository, branch) if branch else expect_commit(self._repository))
+    async def check_can_commit(self, *, branch: str = "") -> None:
+        await (check_branch_name(self._repository, branch) if branch else check_can_commit(self._repository))
 
-    async def branch(self, name: str, base: str, tip: str, message: str) -> Branched | Clashes:
+    async def branch(self, name: str, base: str, tip: str, message: str) -> BranchResult | Conflicts:
         return await branch(self._repository, name, base, tip, message)
 
-    async def undo(self, applied: str, *, revert: bool = False) -> Undone | Clashes | Buried:
-        async def take_back() -> Undone | Clashes | Buried:
-            now = await load(self._repository, applied)
-            if now.state == "undone" and now.id in self._ended:  # a kill had left the rest of it
-                return Undone(paths=now.paths, commit=now.commit)
-            return await undo(self._repository, now, revert=revert)
+    async def undo(self, applied: str, *, revert: bool = False) -> UndoResult | Conflicts | UndoBlocked:
+        async def undo_locked() -> UndoResult | Conflicts | UndoBlocked:
+            entry = await load_entry(self._repository, applied)
+            if entry.state == "undone" and entry.id in self._finished_ids:  # recovery just finished an interrupted undo
+                return UndoResult(paths=entry.paths, commit=entry.commit)
+            return await undo(self._repository, entry, revert=revert)
 
-        return await self._whole(take_back())
+        return await self._run_exclusively(undo_locked())
 
-    async def blame(self, path: str, line: int) -> Blamed | None:
+    async def blame(self, path: str, line: int) -> BlameLine | None:
         return await blame(self._repository, path, line)
 
-    async def _whole(self, work: Coroutine[None, None, T]) -> T:
-        """Done to its end, also if whoever asked goes away; and after whatever a kill left is brought to an end. What
-        that was (`_ended`) is this call's own deed: how it stood before the lock was had may be another one's."""
+    async def _run_exclusively(self, work: Coroutine[None, None, T]) -> T:
+        """Run `work` under the lock, after recovering interrupted entries. Finish it even if the caller is cancelled.
 
-        async def alone_with_it() -> T:
+        `_finished_ids` are the entries that this call recovered. Their state before the lock may come from another
+        process.
+        """
+
+        async def run_locked() -> T:
             async with lock(self._repository.folder / "apply.lock"):
-                found = await recover(self._repository)
+                recovered = await recover_entries(self._repository)
                 self._recovered_at = time.monotonic()
-                self._recovered += found
-                self._ended = frozenset(applied.id for applied in found)
+                self._recovered += recovered
+                self._finished_ids = frozenset(applied.id for applied in recovered)
                 return await work
 
-        task = asyncio.create_task(alone_with_it())
+        task = asyncio.create_task(run_locked())
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError as stopped:
@@ -256,30 +290,33 @@ class GitWorkspace:
             work.close()
 
 
-def _run_of(ref: str) -> str:
+def _parse_run(ref: str) -> str:
     return unquote(ref.split("/")[2], errors="surrogateescape")
 
 
-def _find_layout(folder: Path, cache: Path, own: Path, home: str) -> Layout:
-    found = locate(folder, home=Path(home).resolve() if home else None)
-    if found is not None:
-        return found
+def _find_or_make_layout(folder: Path, cache: Path, own_folder: Path, home: str) -> RepositoryLayout:
+    layout = find_layout(folder, home=Path(home).resolve() if home else None)
+    if layout is not None:
+        return layout
     root = folder.resolve()
     if not root.is_dir():
-        back = f"If it was moved, put it back, or a link in its place: ln -s WHERE-IT-IS {shlex.quote(str(folder))}"
-        raise WorkspaceFault("name", f"There is no folder {str(folder)!r}. {back}")
-    there = _folder_beside(root, cache, own)
-    with disk_faults(str(there)):
-        there.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return own_layout(root, there)
+        advice = f"If you moved it, move it back or link to it: ln -s NEW-PATH {shlex.quote(str(folder))}"
+        raise WorkspaceFault("name", f"There is no folder {str(folder)!r}. {advice}")
+    folder_beside = _find_folder_beside(root, cache, own_folder)
+    with translate_disk_errors(str(folder_beside)):
+        folder_beside.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return make_own_layout(root, folder_beside)
 
 
-def is_known(folder: Path, cache: Path, own: Path, *, home: Path | None = None) -> bool:
-    """Whether a folder is in a repository, or has one of ours; nothing is made by asking."""
-    return locate(folder, home=home) is not None or (_folder_beside(folder.resolve(), cache, own) / OWN).is_dir()
+def is_known(folder: Path, cache: Path, own_folder: Path, *, home: Path | None = None) -> bool:
+    """Return whether a folder is in a repository or has one of Greenroom's. Nothing is created."""
+    return (
+        find_layout(folder, home=home) is not None
+        or (_find_folder_beside(folder.resolve(), cache, own_folder) / OWN_REPOSITORY).is_dir()
+    )
 
 
-def _folder_beside(root: Path, cache: Path, own: Path) -> Path:
-    """Where what we keep of a folder in no repository is, or will be."""
-    key = own_layout(root, cache).key
-    return cache / key if (cache / key / OWN).is_dir() else own / key
+def _find_folder_beside(root: Path, cache: Path, own_folder: Path) -> Path:
+    """Return the folder for Greenroom's own repository of `root`, whether it exists or not."""
+    key = make_own_layout(root, cache).key
+    return cache / key if (cache / key / OWN_REPOSITORY).is_dir() else own_folder / key

@@ -1,7 +1,8 @@
-"""Worktrees: copies of a person's tree in our folder and never in the repository, each step in one a commit.
+"""Worktrees of a run: copies of the person's tree in the cache folder. Each step is a commit.
 
-A worktree that was not finished because we were killed has no record (`about.json`) and is made anew: nobody has worked
-in it. Its own `.git` file is for whoever works in it; we never read that, nor anything else that a command could plant.
+A worktree without a record (`about.json`) was interrupted while it was created, so it is created again. The worktree's
+own `.git` file is for commands that run in it. Greenroom never reads that file, nor anything else a command could
+plant.
 """
 
 from __future__ import annotations
@@ -18,60 +19,67 @@ from typing import Final
 
 import msgspec
 
-from greenroom.adapters.git.diff import delta
-from greenroom.adapters.git.files import disk_faults, lock, read_data, remove_tree, write_data, write_whole
-from greenroom.adapters.git.ignored import IgnoredFiles, exclude_lines
-from greenroom.adapters.git.journal import list_unapplied, papers
+from greenroom.adapters.git.diff import list_deltas
+from greenroom.adapters.git.files import lock, read_json, remove_tree, translate_disk_errors, write_atomic, write_json
+from greenroom.adapters.git.ignored_files import IgnoredFiles, render_excludes
+from greenroom.adapters.git.journal import list_entries, list_unapplied
 from greenroom.adapters.git.process import Git
 from greenroom.adapters.git.refs import (
-    commit_of,
-    commit_tree,
     escape_name,
-    mark_of,
-    move,
-    step_message,
-    thread_ref,
-    tree_of,
-    value_of,
+    find_ref,
+    make_step_message,
+    make_thread_ref,
+    move_ref,
+    parse_commit_info,
+    resolve_commit,
+    resolve_tree,
+    write_commit,
 )
-from greenroom.adapters.git.repository import OWN, Layout, Repository, locate, own_layout
-from greenroom.adapters.git.snapshot import SUBMODULE, absent, list_index, look_again, skip, stage
-from greenroom.core.base.records import evolve, record, whole
-from greenroom.core.ports.sandbox import Shown
+from greenroom.adapters.git.repository import OWN_REPOSITORY, Repository, RepositoryLayout, find_layout, make_own_layout
+from greenroom.adapters.git.snapshot import (
+    SUBMODULE_MODE,
+    list_absent,
+    list_index,
+    skip_worktree,
+    stage_files,
+    unflag_files,
+)
+from greenroom.core.base.records import evolve, record, to_full_dict
+from greenroom.core.ports.sandbox import SandboxMount
 from greenroom.core.ports.workspace import (
-    SCRATCH,
-    Clash,
-    Clashes,
-    LeftOut,
-    Looked,
-    Mark,
-    Recorded,
-    Standing,
+    SCRATCH_THREAD,
+    CommitInfo,
+    Conflict,
+    Conflicts,
+    SkippedPath,
+    StepCommit,
     WorkspaceFault,
+    WorktreeContents,
+    WorktreeStatus,
 )
 
-RECORD: Final = "about.json"
-TREES: Final = "trees"
-EXCLUDES: Final = "exclude"
-WORKERS: Final = max(2, min(8, os.cpu_count() or 2))
-LINK: Final = "gitdir: "
+RECORD_NAME: Final = "about.json"
+TREES_FOLDER: Final = "trees"
+EXCLUDES_NAME: Final = "exclude"
+CHECKOUT_WORKERS: Final = max(2, min(8, os.cpu_count() or 2))
+GITDIR_PREFIX: Final = "gitdir: "
 
-STAND_INS: Final = frozenset({".greenroom", ".claude", ".mcp.json"})
-"""What commands must not make: where there is none, the sandbox puts an empty one."""
+PLACEHOLDER_NAMES: Final = frozenset({".greenroom", ".claude", ".mcp.json"})
+"""Paths that commands must not create. The sandbox puts an empty placeholder where one is missing."""
 
-RECENT: Final = 200
-"""Commits among which that of a step is looked for: far more than can be going on at once."""
+MAX_COMMITS_SEARCHED: Final = 200
+"""How many commits are searched for the commit of a step."""
 
-SEEN_AT: Final = "/greenroom/git"
-OBJECTS: Final = "/greenroom/objects"
-VIEW: Final = "view"
-MASKS: Final = b"\n.mcp.json\n"
-"""What the sandbox puts in the place of a file that nobody may make there."""
+GIT_MOUNT: Final = "/greenroom/git"
+OBJECTS_MOUNT: Final = "/greenroom/objects"
+VIEW_FOLDER: Final = "view"
+PLACEHOLDER_EXCLUDES: Final = b"\n.mcp.json\n"
+"""Exclude patterns for the placeholders that the sandbox creates."""
 
 
 @record
 class WorktreeRecord:
-    """What is written down about a worktree. Its `submodules` are empty folders."""
+    """The stored record of a worktree. Its `submodules` are empty folders."""
 
     run: str
     thread: str
@@ -83,25 +91,25 @@ class WorktreeRecord:
 
 
 def read_record(place: Path) -> WorktreeRecord | None:
-    """What is written down about the worktree in a folder; None for what is none, or was not finished."""
-    found = read_data(place / RECORD)
+    """Return the record of the worktree in a folder; None if it is missing or unfinished."""
+    data = read_json(place / RECORD_NAME)
     try:
-        return None if found is None else msgspec.convert(found, WorktreeRecord)
+        return None if data is None else msgspec.convert(data, WorktreeRecord)
     except msgspec.ValidationError:
         return None
 
 
 class GitWorktree:
-    """A worktree in `place`, a folder of ours: the files lie in its `tree`, what we know of them in its `index`.
+    """A worktree in the folder `place`: the files are in `tree`, their state in `index`.
 
-    The port `Worktree` says what each method does.
+    The port `Worktree` documents each method.
     """
 
-    def __init__(self, repository: Repository, place: Path, about: WorktreeRecord) -> None:
+    def __init__(self, repository: Repository, place: Path, record: WorktreeRecord) -> None:
         self._repository = repository
         self._place = place
-        self._about = about
-        self._ref = thread_ref(about.run, about.thread)
+        self._record = record
+        self._ref = make_thread_ref(record.run, record.thread)
         self._staged_tree = ((0, 0), "")
 
     @property
@@ -110,107 +118,113 @@ class GitWorktree:
 
     @property
     def base(self) -> str:
-        return self._about.base
+        return self._record.base
 
     async def tip(self) -> str:
-        return await value_of(self._repository, self._ref) or self.base
+        return await find_ref(self._repository, self._ref) or self.base
 
     async def tree(self) -> str:
-        return (await self.look()).tree
+        return (await self.inspect()).tree
 
-    async def look(self) -> Looked:
-        async with self._looking() as git:
+    async def inspect(self) -> WorktreeContents:
+        async with self._lock_index() as git:
             return await self._stage(git)
 
-    async def uncommitted(self) -> tuple[list[str], Sequence[LeftOut]]:
-        """The files that lie there as in no commit, and what can be in none."""
-        looked = await self.look()
-        changes = await delta(self._repository, await self.tip(), looked.tree)
-        return sorted(item.path for item in changes), looked.left_out
+    async def list_uncommitted(self) -> tuple[list[str], Sequence[SkippedPath]]:
+        """Return the files that differ from the last commit, and the paths that cannot be committed."""
+        contents = await self.inspect()
+        changes = await list_deltas(self._repository, await self.tip(), contents.tree)
+        return sorted(item.path for item in changes), contents.left_out
 
-    async def commit(self, mark: Mark) -> Recorded:
-        async with self._looking() as git:
-            old = await value_of(self._repository, self._ref)
+    async def commit(self, info: CommitInfo) -> StepCommit:
+        async with self._lock_index() as git:
+            old = await find_ref(self._repository, self._ref)
             tip = old or self.base
-            found = await self._find_step(mark.key, tip)
+            existing = await self._find_step(info.key, tip)
             staged = await self._stage(git)
-            if found:
-                return Recorded(commit=found, tree=await tree_of(self._repository, found), left_out=staged.left_out)
-            if staged.tree == await tree_of(self._repository, tip):
-                return Recorded(commit="", tree=staged.tree, left_out=staged.left_out)
-            commit = await commit_tree(self._repository, staged.tree, tip, step_message(mark), name=mark.agent)
-            await move(self._repository, self._ref, commit, old)
-        return Recorded(commit=commit, tree=staged.tree, left_out=staged.left_out)
+            if existing:
+                return StepCommit(
+                    commit=existing, tree=await resolve_tree(self._repository, existing), left_out=staged.left_out
+                )
+            if staged.tree == await resolve_tree(self._repository, tip):
+                return StepCommit(commit="", tree=staged.tree, left_out=staged.left_out)
+            commit = await write_commit(self._repository, staged.tree, tip, make_step_message(info), name=info.agent)
+            await move_ref(self._repository, self._ref, commit, old)
+        return StepCommit(commit=commit, tree=staged.tree, left_out=staged.left_out)
 
     async def _find_step(self, key: str, tip: str) -> str:
-        """The commit with this key, if it is among the newest since the base."""
-        for commit in await self._repository.objects.history(tip, most=RECENT, until=self.base):
-            mark = mark_of(commit.message)
-            if mark is not None and mark.key == " ".join(key.split()) and mark.run == self._about.run:
+        """Return the commit with this key, searching the newest commits since the base."""
+        for commit in await self._repository.objects.list_history(tip, limit=MAX_COMMITS_SEARCHED, until=self.base):
+            info = parse_commit_info(commit.message)
+            if info is not None and info.key == " ".join(key.split()) and info.run == self._record.run:
                 return commit.name
         return ""
 
-    async def _stage(self, git: Git) -> Looked:
-        """Bring our index in line with the files. Git looks away from submodules, so we look there."""
-        looked = await self._stage_files(git)
-        others = await asyncio.to_thread(lambda: [*self._files_in_submodules()]) if self._about.submodules else []
-        left = [LeftOut(path=path, why="submodule") for path in others if not self._is_stand_in(path)]
-        return evolve(looked, left_out=(*looked.left_out, *left)) if left else looked
+    async def _stage(self, git: Git) -> WorktreeContents:
+        """Update the index from the files. Git skips submodules, so their files are listed here."""
+        contents = await self._stage_files(git)
+        submodule_files = (
+            await asyncio.to_thread(lambda: [*self._list_files_in_submodules()]) if self._record.submodules else []
+        )
+        skipped = [
+            SkippedPath(path=path, why="submodule") for path in submodule_files if not self._is_placeholder(path)
+        ]
+        return evolve(contents, left_out=(*contents.left_out, *skipped)) if skipped else contents
 
-    async def _stage_files(self, git: Git) -> Looked:
-        tree, sparse = Path(self.folder), self._about.sparse
+    async def _stage_files(self, git: Git) -> WorktreeContents:
+        tree, sparse = Path(self.folder), self._record.sparse
         if sparse:
-            await look_again(git, tree, await list_index(git))
+            await unflag_files(git, tree, await list_index(git))
 
-        async def staged(last: str) -> Looked:
-            return await stage(
+        async def stage_tree(last: str) -> WorktreeContents:
+            return await stage_files(
                 git,
                 tree,
-                whole=not sparse,
-                ignored=self._is_stand_in,
-                submodules=self._about.submodules,
+                is_complete=not sparse,
+                is_ignored=self._is_placeholder,
+                submodules=self._record.submodules,
                 excludes=self._excludes,
-                last=last,
+                last_tree=last,
             )
 
         before, last = self._staged_tree
         try:
-            looked = await staged(last if before == self._index_state() else "")
+            contents = await stage_tree(last if before == self._read_index_state() else "")
         except WorkspaceFault as fault:
             if sparse or fault.reason not in ("git", "repository"):
                 raise
-            # The index was broken, or git has thrown away objects that nothing led to any more.
+            # The index is broken, or git has pruned unreachable objects.
             (self._place / "index").unlink(missing_ok=True)
-            await git.ask("read-tree", await self.tip())
-            looked = await staged("")
-        self._staged_tree = (self._index_state(), looked.tree)
-        return looked
+            await git.run("read-tree", await self.tip())
+            contents = await stage_tree("")
+        self._staged_tree = (self._read_index_state(), contents.tree)
+        return contents
 
     @property
     def _excludes(self) -> Path | None:
-        """Patterns of what is lent; a worktree of an older version has none."""
-        place = self._place / EXCLUDES
+        """Return the file with exclude patterns for shared folders; None in a worktree of an older version."""
+        place = self._place / EXCLUDES_NAME
         return place if place.exists() else None
 
-    def _index_state(self) -> tuple[int, int]:
+    def _read_index_state(self) -> tuple[int, int]:
         try:
             status = (self._place / "index").stat()
         except FileNotFoundError:
             return (0, 0)
         return (status.st_mtime_ns, status.st_size)
 
-    def _files_in_submodules(self) -> Iterator[str]:
+    def _list_files_in_submodules(self) -> Iterator[str]:
         top = Path(self.folder)
-        for path in self._about.submodules:
+        for path in self._record.submodules:
             if any(place.is_symlink() for place in (top / path, *(top / above for above in Path(path).parents))):
                 continue
             for here, _, names in os.walk(top / path):
                 yield from (str((Path(here) / name).relative_to(top)) for name in sorted(names))
 
-    def _is_stand_in(self, path: str) -> bool:
-        """Whether it is an empty file of the sandbox, which a kill leaves there: it is not work, and it must not be
-        removed while a command may still run."""
-        if posixpath.basename(path) not in STAND_INS:
+    def _is_placeholder(self, path: str) -> bool:
+        """Return whether a path is an empty placeholder of the sandbox that a kill left behind. It is not part of the
+        change. It must not be removed while a command may still run."""
+        if posixpath.basename(path) not in PLACEHOLDER_NAMES:
             return False
         try:
             kind = os.lstat(Path(self.folder, path))
@@ -219,237 +233,260 @@ class GitWorktree:
         return stat.S_ISREG(kind.st_mode) and kind.st_size == 0
 
     @asynccontextmanager
-    async def _looking(self) -> AsyncIterator[Git]:
-        """Git alone with the index; a lock on it that a killed git has left is removed."""
+    async def _lock_index(self) -> AsyncIterator[Git]:
+        """Hold the index lock and yield git for it; remove a lock that a killed git left behind."""
         if not (self._place / "tree").is_dir():
             why = f"The worktree {self.folder!r} is gone. Open it again; its commits are in the repository."
             raise WorkspaceFault("repository", why)
         async with lock(self._place / "lock"):
             (self._place / "index.lock").unlink(missing_ok=True)
-            yield self._repository.on(Path(self.folder), self._place / "index")
+            yield self._repository.git_for(Path(self.folder), self._place / "index")
 
-    async def view(self) -> tuple[Shown, ...]:
-        """What commands in it see of git: a repository of their own on top of the person's commits, made once.
+    async def make_view(self) -> tuple[SandboxMount, ...]:
+        """Return the mounts through which commands see git: a separate repository on top of the person's commits.
 
-        They look at history, compare and commit there as they like; nothing of it is the person's, and we never read
-        it.
+        Commands can read history, compare and commit there. None of it reaches the person's repository, and Greenroom
+        never reads it.
         """
-        folder, repository = self._place / VIEW, self._repository
+        folder, repository = self._place / VIEW_FOLDER, self._repository
         if not (folder / "HEAD").exists():
             words = ("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags")
-            await asyncio.to_thread(self._make_view, folder, await repository.refs.ask(*words))
-            if within := repository.layout.within:  # git is not to miss what commands in a part of it do not see
-                git = repository.on(Path(self.folder), folder / "index")
-                await skip(git, [item.path for item in await list_index(git) if not item.path.startswith(f"{within}/")])
-            write_whole(folder / "HEAD", f"{await self.tip()}\n".encode())
+            await asyncio.to_thread(self._make_view, folder, await repository.refs_git.run(*words))
+            if within := repository.layout.within:  # git must not report files outside this part as deleted
+                git = repository.git_for(Path(self.folder), folder / "index")
+                await skip_worktree(
+                    git, [item.path for item in await list_index(git) if not item.path.startswith(f"{within}/")]
+                )
+            write_atomic(folder / "HEAD", f"{await self.tip()}\n".encode())
         return (
-            Shown(source=str(folder / "link"), at=".git"),
-            Shown(source=str(folder), at=SEEN_AT, writable=True),
-            Shown(source=str(repository.layout.common / "objects"), at=OBJECTS),
+            SandboxMount(source=str(folder / "link"), at=".git"),
+            SandboxMount(source=str(folder), at=GIT_MOUNT, writable=True),
+            SandboxMount(source=str(repository.layout.common / "objects"), at=OBJECTS_MOUNT),
         )
 
     def _make_view(self, folder: Path, refs: bytes) -> None:
-        """All but `HEAD`, which is written last: without it there is none."""
-        lent = self._excludes.read_bytes() if self._excludes else b""
-        with disk_faults(str(folder)):
+        """Write everything except `HEAD`. The caller writes `HEAD` last, so its presence marks a finished view."""
+        excludes = self._excludes.read_bytes() if self._excludes else b""
+        with translate_disk_errors(str(folder)):
             for name in ("objects/info", "refs/heads", "info"):
                 (folder / name).mkdir(parents=True, exist_ok=True)
             shutil.copyfile(self._place / "index", folder / "index")
-        write_whole(folder / "info" / "exclude", self._repository.excludes() + MASKS + lent)
-        write_whole(folder / "config", self._repository.settings().encode())
-        write_whole(folder / "objects" / "info" / "alternates", f"{OBJECTS}\n".encode())
-        write_whole(folder / "packed-refs", b"# pack-refs with: peeled fully-peeled sorted\n" + refs)
-        write_whole(folder / "link", f"gitdir: {SEEN_AT}\n".encode())
+        write_atomic(folder / "info" / "exclude", self._repository.read_excludes() + PLACEHOLDER_EXCLUDES + excludes)
+        write_atomic(folder / "config", self._repository.render_settings().encode())
+        write_atomic(folder / "objects" / "info" / "alternates", f"{OBJECTS_MOUNT}\n".encode())
+        write_atomic(folder / "packed-refs", b"# pack-refs with: peeled fully-peeled sorted\n" + refs)
+        write_atomic(folder / "link", f"gitdir: {GIT_MOUNT}\n".encode())
 
 
-def worktree_folder(repository: Repository, run: str, thread: str) -> Path:
-    """Where the worktree of a thread is, or would be."""
-    return repository.folder / TREES / f"{escape_name(run)}+{escape_name(thread)}"
+def find_worktree_folder(repository: Repository, run: str, thread: str) -> Path:
+    """Return the folder for the worktree of a thread, whether it exists or not."""
+    return repository.folder / TREES_FOLDER / f"{escape_name(run)}+{escape_name(thread)}"
 
 
 async def open_worktree(repository: Repository, ignored: IgnoredFiles, run: str, thread: str, base: str) -> GitWorktree:
-    """The worktree of a thread; made if there is none."""
-    base = await commit_of(repository, base)
-    place = worktree_folder(repository, run, thread)
-    with disk_faults(str(place)):
+    """Open the worktree of a thread; create it if there is none."""
+    base = await resolve_commit(repository, base)
+    place = find_worktree_folder(repository, run, thread)
+    with translate_disk_errors(str(place)):
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     async with lock(repository.folder / "open.lock"):
-        about = read_record(place)
-        if about is not None and about.base != base:
-            why = f"The worktree of {thread!r} was opened from {about.base[:12]}, not from {base[:12]}. Clean it first."
+        record = read_record(place)
+        if record is not None and record.base != base:
+            why = (
+                f"The worktree of {thread!r} was opened from {record.base[:12]}, not from {base[:12]}. Clean it first."
+            )
             raise WorkspaceFault("state", why)
-        if about is None or not (place / "tree").is_dir():
+        if record is None or not (place / "tree").is_dir():
             root, git = str(repository.root), str(repository.layout.common)
-            new = WorktreeRecord(run=run, thread=thread, base=base, root=root, git=git)
-            about = await _make(repository, ignored, place, new)
-    return GitWorktree(repository, place, about)
+            new_record = WorktreeRecord(run=run, thread=thread, base=base, root=root, git=git)
+            record = await _make_worktree(repository, ignored, place, new_record)
+    return GitWorktree(repository, place, record)
 
 
-async def _make(repository: Repository, ignored: IgnoredFiles, place: Path, about: WorktreeRecord) -> WorktreeRecord:
-    await asyncio.to_thread(_clear, place, repository)
+async def _make_worktree(
+    repository: Repository, ignored: IgnoredFiles, place: Path, record: WorktreeRecord
+) -> WorktreeRecord:
+    await asyncio.to_thread(_clear_place, place, repository)
     tree = place / "tree"
-    begin = await value_of(repository, thread_ref(about.run, about.thread)) or about.base
-    lock_words = ("--lock", "--reason", f"greenroom run {about.run}")  # git does not forget it when its files are gone
-    await repository.shared.ask("worktree", "add", "--detach", "--no-checkout", *lock_words, str(tree), begin)
-    admin = (tree / ".git").read_text(encoding="utf-8", errors="surrogateescape").removeprefix(LINK).strip()
-    sparse, submodules = await _fill(repository, place, begin)
+    start = await find_ref(repository, make_thread_ref(record.run, record.thread)) or record.base
+    lock_words = ("--lock", "--reason", f"greenroom run {record.run}")  # keeps the entry when its files are gone
+    await repository.common_git.run("worktree", "add", "--detach", "--no-checkout", *lock_words, str(tree), start)
+    admin = (tree / ".git").read_text(encoding="utf-8", errors="surrogateescape").removeprefix(GITDIR_PREFIX).strip()
+    sparse, submodules = await _check_out(repository, place, start)
     await asyncio.to_thread(shutil.copy2, place / "index", Path(admin) / "index")
     await ignored.copy_files(tree)
-    found = await ignored.list()
-    write_whole(place / EXCLUDES, exclude_lines((*found.files, *found.folders, *found.repositories)))
-    about = evolve(about, sparse=sparse, submodules=submodules)
-    await asyncio.to_thread(write_data, place / RECORD, whole(about))
-    return about
+    ignored_paths = await ignored.list()
+    write_atomic(
+        place / EXCLUDES_NAME,
+        render_excludes((*ignored_paths.files, *ignored_paths.folders, *ignored_paths.repositories)),
+    )
+    record = evolve(record, sparse=sparse, submodules=submodules)
+    await asyncio.to_thread(write_json, place / RECORD_NAME, to_full_dict(record))
+    return record
 
 
-async def _fill(repository: Repository, place: Path, commit: str) -> tuple[bool, tuple[str, ...]]:
-    """Check the files out, but for those that the person's own sparse checkout leaves out; whether there are such, and
-    the submodules."""
-    git, skipped = repository.on(place / "tree", place / "index"), list[str]()
-    quick = git.also("-c", f"checkout.workers={WORKERS}", "-c", "checkout.thresholdForParallelism=200")
+async def _check_out(repository: Repository, place: Path, commit: str) -> tuple[bool, tuple[str, ...]]:
+    """Check out the files, except those that the person's sparse checkout leaves out.
+
+    Return whether files were left out, and the submodules.
+    """
+    git, skipped = repository.git_for(place / "tree", place / "index"), list[str]()
+    parallel_git = git.with_options(
+        "-c", f"checkout.workers={CHECKOUT_WORKERS}", "-c", "checkout.thresholdForParallelism=200"
+    )
     if repository.config.sparse and (repository.layout.git / "index").exists():
-        skipped = absent(repository.root, await list_index(repository.refs))
+        skipped = list_absent(repository.root, await list_index(repository.refs_git))
     if skipped:
-        await git.ask("read-tree", commit)
-        known = {item.path for item in await list_index(git)}
-        await skip(git, [path for path in skipped if path in known])
-        await quick.ask("checkout-index", "--all", "--force", "--index", seconds=600)
+        await git.run("read-tree", commit)
+        indexed = {item.path for item in await list_index(git)}
+        await skip_worktree(git, [path for path in skipped if path in indexed])
+        await parallel_git.run("checkout-index", "--all", "--force", "--index", seconds=600)
     else:
-        await quick.ask("read-tree", "--reset", "-u", commit, seconds=600)
-    rows = (await git.ask("ls-files", "-z", "--stage")).split(b"\0")
-    submodules = (row.partition(b"\t")[2] for row in rows if row.startswith(SUBMODULE.encode()))
+        await parallel_git.run("read-tree", "--reset", "-u", commit, seconds=600)
+    rows = (await git.run("ls-files", "-z", "--stage")).split(b"\0")
+    submodules = (row.partition(b"\t")[2] for row in rows if row.startswith(SUBMODULE_MODE.encode()))
     return bool(skipped), tuple(map(os.fsdecode, submodules))
 
 
-def _clear(place: Path, repository: Repository) -> None:
-    """Make room for a worktree; and have git forget those beside it whose files somebody has deleted: they are locked,
-    so it never would."""
+def _clear_place(place: Path, repository: Repository) -> None:
+    """Remove what is in the place of a new worktree. Also remove git's entries of deleted worktrees beside it: they are
+    locked, so `git worktree prune` keeps them."""
     git = repository.layout.common
-    take_down(place, git)
-    for admin, tree in _known_worktrees(git):
-        if tree.parent.parent == repository.folder / TREES and not tree.parent.exists():
+    remove_worktree(place, git)
+    for admin, tree in _list_known_worktrees(git):
+        if tree.parent.parent == repository.folder / TREES_FOLDER and not tree.parent.exists():
             shutil.rmtree(admin, ignore_errors=True)
-    with disk_faults(str(place)):
+    with translate_disk_errors(str(place)):
         place.mkdir(mode=0o700)
 
 
-def take_down(place: Path, git: Path) -> None:
-    """Remove a worktree with all that is beside it, and what git keeps about it: only if that says it is this one."""
-    for admin, tree in _known_worktrees(git):
+def remove_worktree(place: Path, git: Path) -> None:
+    """Remove a worktree, its folder, and git's entry for it if that entry names this folder."""
+    for admin, tree in _list_known_worktrees(git):
         if tree == place / "tree":
             shutil.rmtree(admin, ignore_errors=True)
     if place.is_symlink() or not place.is_dir():
         return
-    with disk_faults(str(place)), suppress(FileNotFoundError):
-        (place / RECORD).unlink(missing_ok=True)
+    with translate_disk_errors(str(place)), suppress(FileNotFoundError):
+        (place / RECORD_NAME).unlink(missing_ok=True)
         remove_tree(place)
 
 
-def _known_worktrees(git: Path) -> list[tuple[Path, Path]]:
-    """What git keeps about each worktree, with the folder that it says it is about."""
-    found = []
+def _list_known_worktrees(git: Path) -> list[tuple[Path, Path]]:
+    """Return git's entry for each worktree with the folder that it names."""
+    worktrees = []
     for link in (git / "worktrees").glob("*/gitdir"):
         with suppress(OSError):
-            named = link.read_text(encoding="utf-8", errors="surrogateescape").strip()
-            found.append((link.parent, Path(named).parent))
-    return found
+            text = link.read_text(encoding="utf-8", errors="surrogateescape").strip()
+            worktrees.append((link.parent, Path(text).parent))
+    return worktrees
 
 
-NAMED: Final = 200
-"""Files of one worktree that are named."""
+MAX_FILES_NAMED: Final = 200
+"""How many files of one worktree are named."""
 
 
 class GitWorktrees:
-    """All worktrees in one folder of the user's cache, of any repository; see the port `Worktrees`."""
+    """All worktrees in one cache folder, of any repository; see the port `Worktrees`."""
 
     def __init__(self, cache: Path, env: Mapping[str, str] | None = None) -> None:
         self._cache = cache
         self._env = dict(os.environ if env is None else env)
 
-    async def list(self) -> Sequence[Standing]:
-        return [await self._standing(place) for place in sorted(self._cache.glob(f"*/{TREES}/*")) if place.is_dir()]
+    async def list(self) -> Sequence[WorktreeStatus]:
+        return [
+            await self._read_status(place)
+            for place in sorted(self._cache.glob(f"*/{TREES_FOLDER}/*"))
+            if place.is_dir()
+        ]
 
-    async def clean(self, name: str, *, discard: bool = False) -> Standing | Clashes:
-        place = self._place(name)
-        standing = await self._standing(place)
-        if standing.precious and not discard:
-            commits = [Clash(path="", why=f"not applied: {line}") for line in standing.unapplied]
-            files = [Clash(path=path, why="in no commit") for path in standing.dirty]
-            nowhere = [Clash(path=item.path, why="can be in no commit") for item in standing.left_out]
-            return Clashes(clashes=(*commits, *files, *nowhere))
-        about = read_record(place)
-        if about is not None and not standing.orphan and standing.dirty:
-            worktree, _ = await self._opened(place, about)
-            last = Mark(run=about.run, key=f"clean {name}", summary="What was there when it was cleaned")
-            await worktree.commit(last)
-        await asyncio.to_thread(take_down, place, Path(about.git) if about else place)
-        return standing
+    async def clean(self, name: str, *, discard: bool = False) -> WorktreeStatus | Conflicts:
+        place = self._find_place(name)
+        status = await self._read_status(place)
+        if status.has_unsaved_work and not discard:
+            commits = [Conflict(path="", why=f"not applied: {line}") for line in status.unapplied]
+            files = [Conflict(path=path, why="in no commit") for path in status.dirty]
+            uncommittable = [Conflict(path=item.path, why="can be in no commit") for item in status.left_out]
+            return Conflicts(clashes=(*commits, *files, *uncommittable))
+        record = read_record(place)
+        if record is not None and not status.orphan and status.dirty:
+            worktree, _ = await self._open(place, record)
+            info = CommitInfo(run=record.run, key=f"clean {name}", summary="Uncommitted files when it was cleaned")
+            await worktree.commit(info)
+        await asyncio.to_thread(remove_worktree, place, Path(record.git) if record else place)
+        return status
 
-    def _place(self, name: str) -> Path:
+    def _find_place(self, name: str) -> Path:
         repository, _, tree = name.partition("/")
-        place = self._cache / repository / TREES / tree
+        place = self._cache / repository / TREES_FOLDER / tree
         if not repository or not tree or {"..", "."} & {repository, tree} or "/" in tree or not place.is_dir():
-            raise WorkspaceFault("name", f"There is no worktree {name!r}. Those there are can be listed.")
+            raise WorkspaceFault("name", f"There is no worktree {name!r}. Run `greenroom workspaces list`.")
         return place
 
-    async def _standing(self, place: Path) -> Standing:
-        name, folder, about = f"{place.parent.parent.name}/{place.name}", str(place / "tree"), read_record(place)
-        if about is None:
-            why = "It was never finished: whoever made it was killed. Nobody has worked in it."
-            return Standing(name=name, root="", folder=folder, orphan=why)
-        told = Standing(name=name, root=about.root, folder=folder, base=about.base, run=about.run, thread=about.thread)
+    async def _read_status(self, place: Path) -> WorktreeStatus:
+        name, folder, record = f"{place.parent.parent.name}/{place.name}", str(place / "tree"), read_record(place)
+        if record is None:
+            why = "It was never finished, because its process was killed. It contains no work."
+            return WorktreeStatus(name=name, root="", folder=folder, orphan=why)
+        status = WorktreeStatus(
+            name=name, root=record.root, folder=folder, base=record.base, run=record.run, thread=record.thread
+        )
         try:
-            worktree, repository = await self._opened(place, about)
+            worktree, repository = await self._open(place, record)
             tip = await worktree.tip()
-            if about.thread == SCRATCH:
-                return evolve(told, tip=tip)
-            applied = [paper for paper in await papers(repository, about.run) if paper.state == "applied"]
-            unapplied = await list_unapplied(repository, applied, about.base, [tip])
+            if record.thread == SCRATCH_THREAD:
+                return evolve(status, tip=tip)
+            applied = [paper for paper in await list_entries(repository, record.run) if paper.state == "applied"]
+            unapplied = await list_unapplied(repository, applied, record.base, [tip])
             if not (place / "tree").is_dir():
-                return evolve(told, tip=tip, orphan=_deleted(about.run, unapplied))
-            lying, others = await worktree.uncommitted()
+                return evolve(status, tip=tip, orphan=_describe_deleted(record.run, unapplied))
+            uncommitted, skipped = await worktree.list_uncommitted()
         except WorkspaceFault as fault:
-            files = await asyncio.to_thread(_files, place / "tree")
-            return evolve(told, dirty=files, orphan=f"Its repository cannot be used. {fault}")
-        left_out = tuple(item for item in others if item.why != "environment")[:NAMED]
-        return evolve(told, tip=tip, unapplied=unapplied, dirty=tuple(lying[:NAMED]), left_out=left_out)
+            files = await asyncio.to_thread(_list_some_files, place / "tree")
+            return evolve(status, dirty=files, orphan=f"Its repository cannot be used. {fault}")
+        left_out = tuple(item for item in skipped if item.why != "environment")[:MAX_FILES_NAMED]
+        return evolve(
+            status, tip=tip, unapplied=unapplied, dirty=tuple(uncommitted[:MAX_FILES_NAMED]), left_out=left_out
+        )
 
-    async def _opened(self, place: Path, about: WorktreeRecord) -> tuple[GitWorktree, Repository]:
+    async def _open(self, place: Path, about: WorktreeRecord) -> tuple[GitWorktree, Repository]:
         folder = place.parent.parent
-        repository = await Repository.open(_layout(about, folder), folder, self._env)
-        if not await value_of(repository, about.base):
-            raise WorkspaceFault("repository", f"{about.root!r} does not have the commit {about.base[:12]} any more.")
+        repository = await Repository.open(_find_layout(about, folder), folder, self._env)
+        if not await find_ref(repository, about.base):
+            raise WorkspaceFault("repository", f"{about.root!r} no longer has the commit {about.base[:12]}.")
         return GitWorktree(repository, place, about), repository
 
 
-def _deleted(run: str, unapplied: Sequence[str]) -> str:
-    """What is so where somebody has deleted the files of a copy themselves."""
-    kept = "all that was committed there is applied"
+def _describe_deleted(run: str, unapplied: Sequence[str]) -> str:
+    """Describe a worktree whose folder was deleted by hand."""
+    rest = "all its commits are applied"
     if unapplied:
-        some = "1 commit that is" if len(unapplied) == 1 else f"{len(unapplied)} commits that are"
-        kept = f"{some} not applied can still be taken over with `greenroom apply {run}`"
-    return f"Its folder was deleted; {kept}. `greenroom workspaces clean` clears away what is left of it"
+        count = "1 commit is" if len(unapplied) == 1 else f"{len(unapplied)} commits are"
+        rest = f"{count} not applied: run `greenroom apply {run}`"
+    return f"Its folder was deleted; {rest}. `greenroom workspaces clean` removes what is left"
 
 
-def _layout(about: WorktreeRecord, folder: Path) -> Layout:
-    """The repository that a worktree is of, if it is still that one."""
-    root = Path(about.root)
+def _find_layout(record: WorktreeRecord, folder: Path) -> RepositoryLayout:
+    """Return the layout of a worktree's repository. Raise `WorkspaceFault` if it is gone or another one."""
+    root = Path(record.root)
     if not root.is_dir():
-        raise WorkspaceFault("repository", f"{about.root!r} is gone.")
-    git = Path(about.git)
-    is_ours = git.name == OWN and git.parent.name == folder.name and git.is_dir()  # of a folder in no repository
-    layout = own_layout(root, git.parent) if is_ours else locate(root)
-    if layout is None or str(layout.common) != about.git:
-        raise WorkspaceFault("repository", f"{about.root!r} is another repository than it was.")
+        raise WorkspaceFault("repository", f"{record.root!r} is gone.")
+    git = Path(record.git)
+    is_ours = (
+        git.name == OWN_REPOSITORY and git.parent.name == folder.name and git.is_dir()
+    )  # for a folder without a repository
+    layout = make_own_layout(root, git.parent) if is_ours else find_layout(root)
+    if layout is None or str(layout.common) != record.git:
+        raise WorkspaceFault("repository", f"{record.root!r} is now another repository.")
     return layout
 
 
-def _files(tree: Path) -> tuple[str, ...]:
-    """Some of the files that lie there, where nobody can say which are anybody's work."""
-    found = []
+def _list_some_files(tree: Path) -> tuple[str, ...]:
+    """List some files of a worktree whose repository cannot be used."""
+    files = []
     for folder, below, names in os.walk(tree):
         below.sort()
-        found += [str(Path(folder, name).relative_to(tree)) for name in sorted(names) if name != ".git"]
-        if len(found) >= NAMED:
+        files += [str(Path(folder, name).relative_to(tree)) for name in sorted(names) if name != ".git"]
+        if len(files) >= MAX_FILES_NAMED:
             break
-    return tuple(found[:NAMED])
+    return tuple(files[:MAX_FILES_NAMED])

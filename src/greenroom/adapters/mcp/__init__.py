@@ -1,1 +1,1 @@
-"""MCP servers as the house uses them: strangers' programs whose every word is data. The SDK is loaded on first use."""
+"""MCP servers: untrusted programs whose output is only data. The SDK is loaded on first use."""

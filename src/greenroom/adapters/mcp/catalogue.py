@@ -1,10 +1,10 @@
-"""The tools of a server: as it lists them, as agents are offered them, and as a person has agreed to them (pins).
+"""The tools of a server: as listed by it, as offered to agents, and as approved by a person (pins).
 
-What cannot be offered is left out, with the reason. A tool that is not what was agreed to is not offered.
+A tool that cannot be offered is skipped with a reason. A tool that differs from its approval is not offered.
 
-Agents call it `mcp__SERVER__TOOL`, in letters that every provider takes. A name that had to be changed ends with a hash
-of the whole one: the same tool always gets the same name, and none can take the name of another server's tool, because
-the first part has no `__` in it.
+Agents call a tool `mcp__SERVER__TOOL`, with characters that every provider accepts. A name that had to be changed ends
+with a hash of the original, so a tool always gets the same name. It cannot take the name of another server's tool,
+because the first part contains no `__`.
 """
 
 from __future__ import annotations
@@ -19,44 +19,45 @@ from typing import Final, Literal
 
 import msgspec
 
-from greenroom.adapters.mcp.configuration import Server
-from greenroom.adapters.mcp.schemas import Unfit, brief, one_line, plain, tidy
+from greenroom.adapters.mcp.configuration import McpServer
+from greenroom.adapters.mcp.schemas import UnusableToolError, clean_schema, clip_middle, remove_invisible, to_one_line
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, record
 
-PREFIX: Final = "mcp__"
-NAME_ROOM: Final = 64
-FOR_SERVER: Final = 24
-HASH_LENGTH: Final = 6
+NAME_PREFIX: Final = "mcp__"
+MAX_NAME_CHARS: Final = 64
+MAX_SERVER_CHARS: Final = 24
+HASH_CHARS: Final = 6
 
-_OTHER: Final = re.compile(r"[^A-Za-z0-9_-]")
-_RUN: Final = re.compile(r"__+")
-
-
-def offered_name(server: str, tool: str) -> str:
-    """What an agent calls this tool by."""
-    front = f"{PREFIX}{_fit(server, _RUN.sub('_', _OTHER.sub('_', server)).strip('_'), FOR_SERVER)}__"
-    return front + _fit(tool, _OTHER.sub("_", tool), NAME_ROOM - len(front))
+_UNSAFE_CHARS: Final = re.compile(r"[^A-Za-z0-9_-]")
+_UNDERSCORES: Final = re.compile(r"__+")
 
 
-def _fit(raw: str, clean: str, room: int) -> str:
-    if clean == raw and 0 < len(raw) <= room:
+def make_tool_name(server: str, tool: str) -> str:
+    """Return the name by which agents call a tool."""
+    safe_server = _UNDERSCORES.sub("_", _UNSAFE_CHARS.sub("_", server)).strip("_")
+    front = f"{NAME_PREFIX}{_fit_name(server, safe_server, MAX_SERVER_CHARS)}__"
+    return front + _fit_name(tool, _UNSAFE_CHARS.sub("_", tool), MAX_NAME_CHARS - len(front))
+
+
+def _fit_name(raw: str, clean: str, max_chars: int) -> str:
+    if clean == raw and 0 < len(raw) <= max_chars:
         return raw
-    mark = hashlib.sha256(raw.encode(errors="surrogatepass")).hexdigest()[:HASH_LENGTH]
-    return f"{clean[: room - HASH_LENGTH - 1].rstrip('_')}_{mark}".lstrip("_")
+    mark = hashlib.sha256(raw.encode(errors="surrogatepass")).hexdigest()[:HASH_CHARS]
+    return f"{clean[: max_chars - HASH_CHARS - 1].rstrip('_')}_{mark}".lstrip("_")
 
 
-LONGEST_DESCRIPTION: Final = 8_000
-"""Characters of a description. A longer one is cut: what is not shown to the model cannot talk it into anything."""
+MAX_DESCRIPTION_CHARS: Final = 8_000
+"""Longest description in characters. Text beyond it is not shown, so it cannot influence the model."""
 
-LONGEST_NAME: Final = 256
-MOST: Final = 1_000
-"""Tools of one server."""
+MAX_LISTED_NAME_CHARS: Final = 256
+MAX_TOOLS: Final = 1_000
+"""How many tools a server may offer."""
 
 
 @record
-class Listed:
-    """One tool as its server describes it: a stranger's words, exactly as they came."""
+class ListedTool:
+    """A tool exactly as its server describes it; the text is untrusted."""
 
     name: str
     description: str
@@ -65,36 +66,36 @@ class Listed:
     destructive: bool | None = None
 
     @property
-    def admits_effects(self) -> bool:
-        """Whether the server itself says that it changes something. That it changes nothing is not believed."""
+    def has_effects(self) -> bool:
+        """Whether the server declares that the tool has effects. The opposite claim is not trusted."""
         return self.read_only is False or self.destructive is True
 
 
 @record
-class Offer:
-    """One tool as an agent is told of it: `name` is ours, `listed` what its server said."""
+class OfferedTool:
+    """A tool as offered to agents: `name` is Greenroom's, `listed` is the server's description."""
 
     name: str
     description: str
     schema: Data
-    listed: Listed
+    listed: ListedTool
 
 
 @record
-class LeftOut:
-    """A tool that is not offered, and why not, in a sentence."""
+class SkippedTool:
+    """A tool that is not offered, and the reason as a sentence."""
 
     name: str
     why: str
 
 
 class CallLost(WorldFault):
-    """A call went out and no answer came back: nobody knows whether it was done."""
+    """A call was sent and no reply came: it is unknown whether it was done."""
 
 
 @record
-class Part:
-    """An image, a recording or a file that came with an answer: kept, but told of in words only."""
+class ResultPart:
+    """An image, a recording or a file in a result. It is kept, but only described to the model."""
 
     media_type: str
     bytes: int
@@ -102,64 +103,64 @@ class Part:
 
 
 @record
-class Answer:
-    """What a call came to. `failed` is the server's own word that it did not work."""
+class McpResult:
+    """The result of a call. `failed` means that the server reported an error."""
 
     text: str
     failed: bool = False
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ResultPart, ...] = ()
 
 
-def offers(server: str, listed: Iterable[Listed]) -> tuple[tuple[Offer, ...], tuple[LeftOut, ...]]:
-    """What can be offered, always in the same order, and what cannot."""
-    found: dict[str, Offer] = {}
-    singles, left = once(listed)
-    for one in sorted(singles, key=lambda tool: tool.name):
+def make_offers(server: str, listed: Iterable[ListedTool]) -> tuple[tuple[OfferedTool, ...], tuple[SkippedTool, ...]]:
+    """Return the tools that can be offered, in a fixed order, and those that cannot."""
+    offered: dict[str, OfferedTool] = {}
+    singles, skipped = split_unique(listed)
+    for listed_tool in sorted(singles, key=lambda tool: tool.name):
         try:
-            offer = _offer(server, one)
-            if offer.name in found:
-                raise Unfit("It has the same name as another one.")
-            if len(found) >= MOST:
-                raise Unfit(f"There are more than {MOST} tools.")
-        except Unfit as unfit:
-            left.append(LeftOut(name=one_line(one.name, 80), why=str(unfit)))
+            offer = _make_offer(server, listed_tool)
+            if offer.name in offered:
+                raise UnusableToolError("It has the same name as another one.")
+            if len(offered) >= MAX_TOOLS:
+                raise UnusableToolError(f"There are more than {MAX_TOOLS} tools.")
+        except UnusableToolError as unfit:
+            skipped.append(SkippedTool(name=to_one_line(listed_tool.name, 80), why=str(unfit)))
         else:
-            found[offer.name] = offer
-    return tuple(found.values()), tuple(left)
+            offered[offer.name] = offer
+    return tuple(offered.values()), tuple(skipped)
 
 
-def once(listed: Iterable[Listed]) -> tuple[tuple[Listed, ...], list[LeftOut]]:
-    """Those whose name no other has. Of several with one name nobody knows which one a call would reach."""
-    every = tuple(listed)
-    counted = Counter(one.name for one in every)
-    doubles = sorted(name for name, count in counted.items() if count > 1)
-    left = [LeftOut(name=one_line(name, 80), why="It has the same name as another one.") for name in doubles]
-    return tuple(one for one in every if counted[one.name] == 1), left
+def split_unique(listed: Iterable[ListedTool]) -> tuple[tuple[ListedTool, ...], list[SkippedTool]]:
+    """Return the tools with a unique name. For a duplicate name, it is unclear which tool a call would reach."""
+    tools = tuple(listed)
+    counts = Counter(tool.name for tool in tools)
+    doubles = sorted(name for name, count in counts.items() if count > 1)
+    skipped = [SkippedTool(name=to_one_line(name, 80), why="It has the same name as another one.") for name in doubles]
+    return tuple(tool for tool in tools if counts[tool.name] == 1), skipped
 
 
-def _offer(server: str, listed: Listed) -> Offer:
-    if not 0 < len(listed.name) <= LONGEST_NAME:
-        raise Unfit(f"Its name has {len(listed.name)} characters.")
+def _make_offer(server: str, listed: ListedTool) -> OfferedTool:
+    if not 0 < len(listed.name) <= MAX_LISTED_NAME_CHARS:
+        raise UnusableToolError(f"Its name has {len(listed.name)} characters.")
     try:
-        schema = tidy(listed.schema)
-    except Unfit as unfit:
-        raise Unfit(f"Its schema {unfit}.") from None
-    words = brief(plain(listed.description).strip(), LONGEST_DESCRIPTION)
-    return Offer(
-        name=offered_name(server, listed.name),
-        description=words or f"The tool {one_line(listed.name, 80)} of {server}. It is not described.",
+        schema = clean_schema(listed.schema)
+    except UnusableToolError as unfit:
+        raise UnusableToolError(f"Its schema {unfit}.") from None
+    description = clip_middle(remove_invisible(listed.description).strip(), MAX_DESCRIPTION_CHARS)
+    return OfferedTool(
+        name=make_tool_name(server, listed.name),
+        description=description or f"The tool {to_one_line(listed.name, 80)} of {server}. It is not described.",
         schema=schema,
         listed=listed,
     )
 
 
-LONGEST_CHANGE: Final = 20_000
-"""Characters that are kept of a description or a schema, to show later what has changed."""
+MAX_PIN_CHARS: Final = 20_000
+"""How many characters of a description or schema are kept, to show changes later."""
 
 
 @record
-class Pin:
-    """What was agreed to about one tool: `digest` decides, the rest is there to be compared by a person."""
+class ToolPin:
+    """The approved state of a tool. `digest` decides; the rest lets a person compare."""
 
     digest: str
     description: str
@@ -168,97 +169,108 @@ class Pin:
 
 
 @record
-class Change:
-    """How a tool differs from what was agreed to; `diff` has the lines that came and went."""
+class ToolChange:
+    """A difference between a tool and its approved state; `diff` has the changed lines."""
 
     name: str
     how: Literal["new", "changed", "gone"]
     diff: str = ""
 
 
-def digest(tool: Listed) -> str:
-    """The hash of one tool, of exactly what its server said."""
-    said = [tool.name, tool.description, tool.schema, tool.read_only, tool.destructive]
-    told = json.dumps(said, sort_keys=True, default=dict)
-    return hashlib.sha256(told.encode()).hexdigest()
+def compute_tool_digest(tool: ListedTool) -> str:
+    """Return the hash of a tool's exact description."""
+    facts = [tool.name, tool.description, tool.schema, tool.read_only, tool.destructive]
+    text = json.dumps(facts, sort_keys=True, default=dict)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
-def pins(tools: Iterable[Listed]) -> dict[str, Pin]:
-    """What to keep when a person agrees to these tools."""
+def make_pins(tools: Iterable[ListedTool]) -> dict[str, ToolPin]:
+    """Return the pins to store when a person approves these tools."""
     return {
-        one.name: Pin(digest=digest(one), description=_described(one), schema=_schema(one), hints=_hints(one))
-        for one in tools
+        tool.name: ToolPin(
+            digest=compute_tool_digest(tool),
+            description=_render_description(tool),
+            schema=_render_schema(tool),
+            hints=_render_hints(tool),
+        )
+        for tool in tools
     }
 
 
-def changed(agreed: Mapping[str, Pin], tools: Iterable[Listed]) -> tuple[Change, ...]:
-    """What differs from what was agreed to, by name; nothing if all is as it was."""
-    now = {one.name: one for one in tools}
-    found = [_change(agreed.get(name), one) for name, one in sorted(now.items())]
-    gone = [Change(name=one_line(name, 80), how="gone") for name in sorted(agreed.keys() - now.keys())]
-    return (*(one for one in found if one is not None), *gone)
+def find_changes(agreed: Mapping[str, ToolPin], tools: Iterable[ListedTool]) -> tuple[ToolChange, ...]:
+    """Return the differences to the approved tools, by name; empty if there are none."""
+    current = {tool.name: tool for tool in tools}
+    changes = [_compare_tool(agreed.get(name), tool) for name, tool in sorted(current.items())]
+    removed = [ToolChange(name=to_one_line(name, 80), how="gone") for name in sorted(agreed.keys() - current.keys())]
+    return (*(tool for tool in changes if tool is not None), *removed)
 
 
-def _change(before: Pin | None, now: Listed) -> Change | None:
+def _compare_tool(before: ToolPin | None, current: ListedTool) -> ToolChange | None:
     if before is None:
-        return Change(name=one_line(now.name, 80), how="new", diff=_diff("", _described(now)))
-    if before.digest == digest(now):
+        return ToolChange(
+            name=to_one_line(current.name, 80), how="new", diff=_render_diff("", _render_description(current))
+        )
+    if before.digest == compute_tool_digest(current):
         return None
-    told = "".join(
-        _diff(old, new)
+    diff = "".join(
+        _render_diff(old, new)
         for old, new in (
-            (before.description, _described(now)),
-            (before.schema, _schema(now)),
-            (before.hints, _hints(now)),
+            (before.description, _render_description(current)),
+            (before.schema, _render_schema(current)),
+            (before.hints, _render_hints(current)),
         )
     )
-    unseen = "only what nobody sees in it has changed\n"
-    return Change(name=one_line(now.name, 80), how="changed", diff=told or unseen)
+    fallback = "only invisible characters have changed\n"
+    return ToolChange(name=to_one_line(current.name, 80), how="changed", diff=diff or fallback)
 
 
-def _hints(tool: Listed) -> str:
-    """What its server says about its effects, a line each."""
-    said = (("changes nothing", tool.read_only), ("destroys", tool.destructive))
-    return "".join(f"it says: {what}: {'yes' if word else 'no'}\n" for what, word in said if word is not None)
+def _render_hints(tool: ListedTool) -> str:
+    """Render the server's hints about effects, one per line."""
+    hints = (("changes nothing", tool.read_only), ("destroys", tool.destructive))
+    return "".join(f"it says: {what}: {'yes' if word else 'no'}\n" for what, word in hints if word is not None)
 
 
-def _described(tool: Listed) -> str:
-    return brief(plain(tool.description), LONGEST_CHANGE)
+def _render_description(tool: ListedTool) -> str:
+    return clip_middle(remove_invisible(tool.description), MAX_PIN_CHARS)
 
 
-def _schema(tool: Listed) -> str:
-    return brief(plain(json.dumps(tool.schema, indent=1, sort_keys=True, default=dict)), LONGEST_CHANGE)
+def _render_schema(tool: ListedTool) -> str:
+    return clip_middle(remove_invisible(json.dumps(tool.schema, indent=1, sort_keys=True, default=dict)), MAX_PIN_CHARS)
 
 
-def _diff(before: str, after: str) -> str:
+def _render_diff(before: str, after: str) -> str:
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=1)
     return "".join(f"{line}\n" for line in lines if not line.startswith(("---", "+++", "@@")))
 
 
 @record
-class Catalogue:
-    """What agents are offered, by name; what was left out, and why; what a person has to look at first."""
+class ToolCatalogue:
+    """The tools offered to agents by name, the skipped ones, and the changes that a person must review."""
 
-    offered: Mapping[str, Offer] = msgspec.field(default_factory=dict)
-    left_out: tuple[LeftOut, ...] = ()
-    changes: tuple[Change, ...] = ()
-    listed: tuple[Listed, ...] = ()
+    offered: Mapping[str, OfferedTool] = msgspec.field(default_factory=dict)
+    left_out: tuple[SkippedTool, ...] = ()
+    changes: tuple[ToolChange, ...] = ()
+    listed: tuple[ListedTool, ...] = ()
 
 
-def compared(
-    server: Server, listed: Sequence[Listed], left_out: Sequence[LeftOut], agreed: Mapping[str, Pin] | None
-) -> Catalogue:
-    """The catalogue of a server that lists this. Where nothing was agreed to (None) everything is offered."""
-    found, left = offers(server.name, listed)
-    singles, _ = once(listed)
-    kept = [
+def build_catalogue(
+    server: McpServer,
+    listed: Sequence[ListedTool],
+    left_out: Sequence[SkippedTool],
+    agreed: Mapping[str, ToolPin] | None,
+) -> ToolCatalogue:
+    """Build the catalogue of a server from its listing. Without approvals (None), all tools are offered."""
+    offered, skipped = make_offers(server.name, listed)
+    singles, _ = split_unique(listed)
+    agreed_offers = [
         offer
-        for offer in found
-        if agreed is None or (offer.listed.name in agreed and agreed[offer.listed.name].digest == digest(offer.listed))
+        for offer in offered
+        if agreed is None
+        or (offer.listed.name in agreed and agreed[offer.listed.name].digest == compute_tool_digest(offer.listed))
     ]
-    return Catalogue(
-        offered={offer.name: offer for offer in kept},
-        left_out=(*left_out, *left),
-        changes=() if agreed is None else changed(agreed, singles),
+    return ToolCatalogue(
+        offered={offer.name: offer for offer in agreed_offers},
+        left_out=(*left_out, *skipped),
+        changes=() if agreed is None else find_changes(agreed, singles),
         listed=singles,
     )

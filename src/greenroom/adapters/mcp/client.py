@@ -1,7 +1,8 @@
-"""One server over time, and its tools as agents run them: effectful unless a person says otherwise, and never repeated.
+"""A client for one MCP server, and its tools as agents run them: effectful unless a person says otherwise, never
+retried.
 
-A server is started late, started again after its end, and looked at again when its tools change. A call goes out once:
-whatever happens to it then, it is not made a second time by anybody here.
+A server is started late, restarted after its end, and listed again when its tools change. A call is sent once. It is
+never repeated here.
 """
 
 from __future__ import annotations
@@ -11,48 +12,56 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from greenroom.adapters.mcp.catalogue import Answer, CallLost, Catalogue, Listed, Offer, Pin, compared
-from greenroom.adapters.mcp.configuration import Filled, Server, filled, refuse_absent
-from greenroom.adapters.mcp.schemas import brief
+from greenroom.adapters.mcp.catalogue import (
+    CallLost,
+    ListedTool,
+    McpResult,
+    OfferedTool,
+    ToolCatalogue,
+    ToolPin,
+    build_catalogue,
+)
+from greenroom.adapters.mcp.configuration import McpServer, ResolvedServer, refuse_missing_program, resolve_server
+from greenroom.adapters.mcp.schemas import clip_middle
 from greenroom.core.base.errors import WorldFault, how_to_install
 from greenroom.core.base.records import Data, record
-from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
-from greenroom.core.state.step import SIDE_EFFECTS, Effect, Step, StepType, Terms
-from greenroom.core.state.world import World
+from greenroom.core.state.step import SIDE_EFFECTS, Effect, Step, StepTerms, StepType
+from greenroom.core.state.team_state import TeamState
 
 if TYPE_CHECKING:
-    from greenroom.adapters.mcp.connection import Connection
+    from greenroom.adapters.mcp.connection import McpConnection
 
-BROUGHT: Final = frozenset({"mcp", "mcp_types", "httpx2", "anyio", "pydantic", "jsonschema_rs"})
-MISSING: Final = f"MCP servers need an extra: {how_to_install('mcp')}."
+SDK_PACKAGES: Final = frozenset({"mcp", "mcp_types", "httpx2", "anyio", "pydantic", "jsonschema_rs"})
+SDK_MISSING: Final = f"MCP servers need an extra package. Install it: {how_to_install('mcp')}."
 
 
 @record
-class Patience:
-    """How many seconds are waited for a start, and for a sign of life."""
+class McpTimeouts:
+    """How long to wait for a start and for a sign of life, in seconds."""
 
     start: float = 30.0
     alive: float = 2.0
 
 
-PATIENCE: Final = Patience()
-SPARE: Final = 20
-"""Seconds for loading the SDK, and for ending what hangs."""
+DEFAULT_TIMEOUTS: Final = McpTimeouts()
+SPARE_S: Final = 20
+"""Seconds for loading the SDK and ending a server that hangs."""
 
 
 @record
-class Health:
-    """How a server is: what it speaks, and a sentence where it does not work."""
+class ServerHealth:
+    """The health of a server: its protocol version, or why it does not work."""
 
     works: bool
     version: str = ""
     why: str = ""
 
 
-class Surroundings:
-    """Where servers are started: a folder, the person's environment, and the variables that none is given."""
+class ServerEnvironment:
+    """Where servers start: a folder, the person's environment, and the variables that no server gets."""
 
     def __init__(self, folder: Path, environ: Mapping[str, str], withheld: Collection[str] = ()) -> None:
         self.folder = folder
@@ -61,191 +70,195 @@ class Surroundings:
 
 
 class McpClient:
-    """One server. `agreed` is what a person has agreed to: only that is offered; None offers whatever there is.
+    """A client for one server. Only tools in `agreed` are offered; None offers all.
 
-    `looked` hears what was found each time that its tools were looked at.
+    `on_catalogue` is called with the catalogue each time the tools are listed.
     """
 
     def __init__(
         self,
-        server: Server,
-        surroundings: Surroundings,
+        server: McpServer,
+        environment: ServerEnvironment,
         *,
-        agreed: Mapping[str, Pin] | None,
-        patience: Patience = PATIENCE,
-        looked: Callable[[Catalogue], None] = lambda _: None,
+        agreed: Mapping[str, ToolPin] | None,
+        timeouts: McpTimeouts = DEFAULT_TIMEOUTS,
+        on_catalogue: Callable[[ToolCatalogue], None] = lambda _: None,
     ) -> None:
         self.server: Final = server
-        self._starting = float(server.starting or patience.start)
-        self._surroundings = surroundings
+        self._start_timeout = float(server.starting or timeouts.start)
+        self._environment = environment
         self._agreed = agreed
-        self._patience = patience
-        self._tell_found = looked
-        self._link: Connection | None = None
-        self._catalogue: Catalogue | None = None
-        self._news = 0
+        self._timeouts = timeouts
+        self._on_catalogue = on_catalogue
+        self._connection: McpConnection | None = None
+        self._catalogue: ToolCatalogue | None = None
+        self._change_count = 0
         self._lock = asyncio.Lock()
         self._closed = asyncio.Event()
 
     @property
-    def longest(self) -> int:
-        """Seconds after which a call is over however it went: it may have to be started and looked at before."""
-        return self.server.seconds + round(2 * self._starting + self._patience.alive) + SPARE
+    def max_call_seconds(self) -> int:
+        """The longest duration of a call in seconds, including a start and a listing of tools."""
+        return self.server.seconds + round(2 * self._start_timeout + self._timeouts.alive) + SPARE_S
 
-    async def catalogue(self) -> Catalogue:
-        """What it offers now, starting it if it does not run; `WorldFault` says why it offers nothing."""
+    async def get_catalogue(self) -> ToolCatalogue:
+        """Return what the server offers now, and start it if necessary. Raise `WorldFault` if that fails."""
         async with self._lock:
-            link = await self._living()
+            connection = await self._ensure_connection()
             if self._catalogue is not None:
                 return self._catalogue
-            news = self._news
-            found = await self._looked(link)
-            # What it says while it lists its tools may be about a page that was read already.
-            self._catalogue = found if news == self._news else None
-            self._tell_found(found)
-            return found
+            change_count = self._change_count
+            catalogue = await self._read_catalogue(connection)
+            # A change during the listing may affect a page that was already read.
+            self._catalogue = catalogue if change_count == self._change_count else None
+            self._on_catalogue(catalogue)
+            return catalogue
 
-    async def call(self, offer: Offer, arguments: Data) -> Answer:
-        """Call a tool as it was offered. `WorldFault`: nothing was done. `CallLost`: nobody knows."""
-        self._check(offer, await self.catalogue())
-        link = self._link
-        if link is None:
+    async def call(self, offer: OfferedTool, arguments: Data) -> McpResult:
+        """Call a tool as it was offered. Raise `WorldFault` if nothing was done, `CallLost` if that is unknown."""
+        self._check_offer(offer, await self.get_catalogue())
+        connection = self._connection
+        if connection is None:
             raise WorldFault(f"The MCP server {self.server.name!r} has just ended. Try again.")
         try:
             async with asyncio.timeout(self.server.seconds):
-                return await link.call(offer.listed.name, arguments)
+                return await connection.call(offer.listed.name, arguments)
         except CallLost:
             raise
         except WorldFault as fault:
-            raise self._fault(str(fault)) from None
+            raise self._make_fault(str(fault)) from None
         except TimeoutError:
-            hangs = await self._looked_after(link)
-            done = ("was left" if self.server.url else "was ended") if hangs else "was told to stop"
+            has_hung = await self._end_if_hung(connection)
+            done = ("was left" if self.server.url else "was ended") if has_hung else "was told to stop"
             raise CallLost(f"It did not answer within {self.server.seconds} s and {done}.") from None
         except asyncio.CancelledError:
-            await asyncio.shield(asyncio.ensure_future(self._looked_after(link)))
+            await asyncio.shield(asyncio.ensure_future(self._end_if_hung(connection)))
             raise
 
-    async def check(self) -> Health:
-        """Whether it works now."""
+    async def check(self) -> ServerHealth:
+        """Return whether the server works now."""
         try:
-            await self.catalogue()
-            if self._link is not None and await self._link.alive(self._patience.alive):
-                return Health(works=True, version=self._link.version)
-            return Health(works=False, why=f"The MCP server {self.server.name!r} does not answer.")
+            await self.get_catalogue()
+            if self._connection is not None and await self._connection.is_alive(self._timeouts.alive):
+                return ServerHealth(works=True, version=self._connection.version)
+            return ServerHealth(works=False, why=f"The MCP server {self.server.name!r} does not answer.")
         except WorldFault as fault:
-            return Health(works=False, why=str(fault))
+            return ServerHealth(works=False, why=str(fault))
 
     async def close(self) -> None:
-        """End it, for good."""
+        """End the server permanently."""
         self._closed.set()
-        link, self._link = self._link, None
-        if link is not None:
-            await link.close()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
 
     # ------------------------------------------------------------------------------------------------ its life
 
-    async def _living(self) -> Connection:
+    async def _ensure_connection(self) -> McpConnection:
         if self._closed.is_set():
-            raise self._fault("it is not started any more: the run is over.")
-        if self._link is not None and self._link.over:
-            self._link = self._catalogue = None
-        if self._link is None:
-            link = await self._started()
+            raise self._make_fault("it is not started any more: the run is over.")
+        if self._connection is not None and self._connection.end_reason:
+            self._connection = self._catalogue = None
+        if self._connection is None:
+            connection = await self._start()
             if self._closed.is_set():
-                await link.close(now=True)
-                return await self._living()
-            self._link = link
-        return self._link
+                await connection.close(now=True)
+                return await self._ensure_connection()
+            self._connection = connection
+        return self._connection
 
-    async def _started(self) -> Connection:
-        given = filled(self.server, self._surroundings.environ, self._surroundings.withheld)
+    async def _start(self) -> McpConnection:
+        resolved = resolve_server(self.server, self._environment.environ, self._environment.withheld)
         if not self.server.url:
-            refuse_absent(given, self._surroundings.folder)  # known at once; the SDK takes seconds
-        begin = await asyncio.to_thread(_loaded)
+            refuse_missing_program(resolved, self._environment.folder)  # fails fast; loading the SDK takes seconds
+        connect = await asyncio.to_thread(_load_connect)
         try:
-            async with asyncio.timeout(self._starting):
-                return await begin(given, self._surroundings.folder, self._note_change)
+            async with asyncio.timeout(self._start_timeout):
+                return await connect(resolved, self._environment.folder, self._note_change)
         except TimeoutError:
-            raise self._fault(f"it did not answer within {self._starting:g} s after it was started.") from None
+            raise self._make_fault(
+                f"it did not answer within {self._start_timeout:g} s after it was started."
+            ) from None
         except WorldFault as fault:
-            raise self._fault(str(fault)) from None
+            raise self._make_fault(str(fault)) from None
 
-    async def _looked(self, link: Connection) -> Catalogue:
+    async def _read_catalogue(self, connection: McpConnection) -> ToolCatalogue:
         try:
-            async with asyncio.timeout(self._starting):
-                return compared(self.server, *await link.tools(), self._agreed)
+            async with asyncio.timeout(self._start_timeout):
+                return build_catalogue(self.server, *await connection.list_tools(), self._agreed)
         except TimeoutError:
-            await self._ended(link)
-            raise self._fault(f"it did not list its tools within {self._starting:g} s.") from None
+            await self._end_connection(connection)
+            raise self._make_fault(f"it did not list its tools within {self._start_timeout:g} s.") from None
         except WorldFault as fault:
-            raise self._fault(str(fault)) from None
+            raise self._make_fault(str(fault)) from None
 
-    async def _looked_after(self, link: Connection) -> bool:
-        """After a call that nobody waits for any more: whether it hung, and so was ended. Others may still wait."""
-        if not link.over and await link.alive(self._patience.alive):
+    async def _end_if_hung(self, connection: McpConnection) -> bool:
+        """After an abandoned call, end the server if it hangs; return whether it did. Other calls may still wait."""
+        if not connection.end_reason and await connection.is_alive(self._timeouts.alive):
             return False
-        await self._ended(link)
+        await self._end_connection(connection)
         return True
 
-    async def _ended(self, link: Connection) -> None:
-        if self._link is link:
-            self._link = self._catalogue = None
-        await link.close(now=True)
+    async def _end_connection(self, connection: McpConnection) -> None:
+        if self._connection is connection:
+            self._connection = self._catalogue = None
+        await connection.close(now=True)
 
     # ------------------------------------------------------------------------------------------------ its tools
 
     def _note_change(self) -> None:
-        """It says that its tools are others: they are looked at when somebody next wants them."""
+        """Drop the catalogue, because the server reports changed tools. They are listed again on demand."""
         self._catalogue = None
-        self._news += 1
+        self._change_count += 1
 
-    def _check(self, offer: Offer, catalogue: Catalogue) -> None:
-        now = catalogue.offered.get(offer.name)
-        if now is None or now.listed != offer.listed:
-            turned = any(one.how == "changed" and one.name == offer.listed.name for one in catalogue.changes)
-            why = "has changed since a person agreed to it" if turned else "is not offered any more as it was"
-            raise self._fault(f"its tool {offer.name} {why}. Use another one.")
+    def _check_offer(self, offer: OfferedTool, catalogue: ToolCatalogue) -> None:
+        current = catalogue.offered.get(offer.name)
+        if current is None or current.listed != offer.listed:
+            has_changed = any(
+                change.how == "changed" and change.name == offer.listed.name for change in catalogue.changes
+            )
+            why = "has changed since a person agreed to it" if has_changed else "is not offered any more as it was"
+            raise self._make_fault(f"its tool {offer.name} {why}. Use another one.")
 
-    def _fault(self, why: str) -> WorldFault:
-        named = f"The MCP server {self.server.name!r}"
-        return WorldFault(why if why.startswith(named) else f"{named}: {why[:1].lower()}{why[1:]}")
+    def _make_fault(self, why: str) -> WorldFault:
+        prefix = f"The MCP server {self.server.name!r}"
+        return WorldFault(why if why.startswith(prefix) else f"{prefix}: {why[:1].lower()}{why[1:]}")
 
 
-def _loaded() -> Callable[[Filled, Path, Callable[[], None]], Awaitable[Connection]]:
+def _load_connect() -> Callable[[ResolvedServer, Path, Callable[[], None]], Awaitable[McpConnection]]:
     try:
-        from greenroom.adapters.mcp.connection import begin
+        from greenroom.adapters.mcp.connection import connect
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in BROUGHT:
+        if (error.name or "").partition(".")[0] not in SDK_PACKAGES:
             raise
-        raise WorldFault(MISSING) from None
-    return begin
+        raise WorldFault(SDK_MISSING) from None
+    return connect
 
 
 async def close_all(clients: Sequence[McpClient]) -> None:
-    """End these servers together: one that hangs keeps none of the others waiting."""
+    """End these servers in parallel, so that one that hangs does not delay the others."""
     await asyncio.gather(*(client.close() for client in clients))
 
 
-SAID: Final = 8_000
-"""Characters of a failure that an agent reads; of a longer one all is in the result."""
+MAX_ERROR_CHARS: Final = 8_000
+"""How many characters of an error an agent reads. A longer error is complete in the result."""
 
-UNKNOWN: Final = (
+OUTCOME_UNKNOWN: Final = (
     "It is not known whether {name} was done; it is not called again by itself. Look before you try it again."
 )
 
 
 class McpTool:
-    """What its server says about it never makes it more harmless, only less."""
+    """A tool of a server. The server's own hints can only make it less trusted, never more."""
 
     type: StepType = "tool"
 
-    def __init__(self, client: McpClient, offer: Offer) -> None:
+    def __init__(self, client: McpClient, offer: OfferedTool) -> None:
         self._client = client
         self._offer = offer
         server = client.server
         effect: Effect = "effectful"
-        if offer.listed.name in server.read_only and not offer.listed.admits_effects:
+        if offer.listed.name in server.read_only and not offer.listed.has_effects:
             effect = "pure"
         self.name = offer.name
         self.description = offer.description
@@ -255,47 +268,49 @@ class McpTool:
             ),
             group="mcp",
             effect=effect,
-            seconds=client.longest,
+            seconds=client.max_call_seconds,
             source=f"mcp:{server.name}",
         )
 
     def targets(self, _: Data) -> tuple[Target, ...]:
-        """Nothing is known of what it touches."""
+        """Return the tool itself as target: what it touches is unknown."""
         return (Target(kind="tool", value=self.name, writes=self.card.effect in SIDE_EFFECTS),)
 
-    def terms(self, _: World, __: Step) -> Terms:
-        """Free; permission is somebody else's business."""
-        return Terms(effect=self.card.effect)
+    def terms(self, _: TeamState, __: Step) -> StepTerms:
+        """Return the terms: it costs nothing. Permissions are checked elsewhere."""
+        return StepTerms(effect=self.card.effect)
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Call it once."""
+    async def run(self, context: StepContext) -> Outcome:
+        """Call the tool once."""
         try:
-            answer = await self._client.call(self._offer, bench.step.work.instruction_content or {})
+            answer = await self._client.call(self._offer, context.step.work.instruction_content or {})
         except CallLost as lost:
-            said = f"The MCP server {self._client.server.name!r} gave no answer. {lost}"
+            problem = f"The MCP server {self._client.server.name!r} gave no answer. {lost}"
             if self.card.effect not in SIDE_EFFECTS:
-                return Outcome(state="failed", error=f"{said} {self.name} changes nothing, so it can be called again.")
-            return Outcome(state="uncertain", error=f"{said} {UNKNOWN.format(name=self.name)}")
+                return Outcome(
+                    state="failed", error=f"{problem} {self.name} changes nothing, so it can be called again."
+                )
+            return Outcome(state="uncertain", error=f"{problem} {OUTCOME_UNKNOWN.format(name=self.name)}")
         except WorldFault as fault:
             return Outcome(state="failed", error=f"Not called. {fault}")
-        return _outcome(answer)
+        return _make_outcome(answer)
 
 
-def kit(client: McpClient, catalogue: Catalogue) -> tuple[McpTool, ...]:
-    """All tools of a catalogue."""
+def make_tools(client: McpClient, catalogue: ToolCatalogue) -> tuple[McpTool, ...]:
+    """Return all tools of a catalogue."""
     return tuple(McpTool(client, offer) for offer in catalogue.offered.values())
 
 
-def stored_kit(client: McpClient, listed: tuple[Listed, ...]) -> tuple[McpTool, ...]:
-    """The tools as they were listed once. Nothing is started; at a call the client compares."""
-    return kit(client, compared(client.server, listed, (), None))
+def make_stored_tools(client: McpClient, listed: tuple[ListedTool, ...]) -> tuple[McpTool, ...]:
+    """Return tools from a stored listing. Nothing is started; the client compares them at a call."""
+    return make_tools(client, build_catalogue(client.server, listed, (), None))
 
 
-def _outcome(answer: Answer) -> Outcome:
+def _make_outcome(answer: McpResult) -> Outcome:
     result: dict[str, object] = {"output": answer.text}
     if answer.parts:
         result["parts"] = [{"media_type": p.media_type, "bytes": p.bytes, "data": p.data} for p in answer.parts]
     if answer.failed:
-        more = result if answer.parts or len(answer.text) > SAID else None
-        return Outcome(state="failed", error=brief(answer.text, SAID), result=more)
+        full_result = result if answer.parts or len(answer.text) > MAX_ERROR_CHARS else None
+        return Outcome(state="failed", error=clip_middle(answer.text, MAX_ERROR_CHARS), result=full_result)
     return Outcome(result=result)

@@ -1,7 +1,7 @@
-"""Which servers there are: the `mcpServers` form of `.mcp.json`, and the same as tables `[mcp.NAME]` of our settings.
+"""The configured servers: `mcpServers` in `.mcp.json`, or tables `[mcp.NAME]` in the settings.
 
-Reading starts nothing, and fills nothing in: `${…}` stays as it is written until a server is started. Then it gets an
-allow-list of our own environment, and what its settings name.
+Reading starts nothing and resolves nothing: `${…}` stays until a server starts. Then the server gets allowed variables
+of the environment, and those that its settings name.
 """
 
 from __future__ import annotations
@@ -19,140 +19,141 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from greenroom.adapters.mcp.schemas import is_plain, one_line
+from greenroom.adapters.mcp.schemas import is_plain, to_one_line
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import encode, evolve, record
 
 VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-"""`${NAME}`, or `${NAME:-what to take instead}`."""
+"""`${NAME}`, or `${NAME:-default}`."""
 
 
-class Hidden:
-    """What stands in `env` or `headers`. Only `reveal` gives it away, to the one who starts the server."""
+class HiddenValue:
+    """A value in `env` or `headers`. Only `reveal` returns it, for starting the server."""
 
     __slots__ = ("_written",)
 
-    def __init__(self, written: str) -> None:
-        self._written: Final = written
+    def __init__(self, value: str) -> None:
+        self._written: Final = value
 
     def reveal(self) -> str:
-        """As it is written in the settings, `${…}` and all."""
+        """Return the value as written in the settings, including `${…}`."""
         return self._written
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The names of the person's variables that it is filled in with."""
-        return tuple(found[1] for found in VARIABLE.finditer(self._written))
+        """The names of the person's variables in the value."""
+        return tuple(match[1] for match in VARIABLE.finditer(self._written))
 
     def __repr__(self) -> str:
         return "****"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Hidden) and self._written == other._written
+        return isinstance(other, HiddenValue) and self._written == other._written
 
     def __hash__(self) -> int:
         return hash(self._written)
 
     def __reduce__(self) -> tuple[object, ...]:
-        raise TypeError("What may be a secret is not written down.")
+        raise TypeError("A possible secret cannot be serialised.")
 
 
-SECONDS: Final = 120
-LONGEST: Final = 3600
-"""Seconds that a call may take: usually, and at most."""
+CALL_TIMEOUT_S: Final = 120
+MAX_CALL_TIMEOUT_S: Final = 3600
+"""How long a call may take, in seconds: by default and at most."""
 
-LONGEST_NAME: Final = 64
-EVERYTHING: Final = 1_000_000
-"""Characters of what a person agrees to: nothing of it is cut away."""
+MAX_NAME_CHARS: Final = 64
+MAX_SUMMARY_CHARS: Final = 1_000_000
+"""Length limit in characters of the text that a person approves; it is never cut in practice."""
 
-ROOT: Final = "mcpServers"
-NAME: Final = re.compile(r"[!-9;<>-~]+")
-"""Of a variable or a header: no space, no colon, no equals sign."""
+ROOT_KEY: Final = "mcpServers"
+FIELD_NAME: Final = re.compile(r"[!-9;<>-~]+")
+"""The name of a variable or header: no space, colon or equals sign."""
 
-HTTP: Final = frozenset({"http", "streamable-http", "streamable_http", "streamableHttp"})
+HTTP_TYPES: Final = frozenset({"http", "streamable-http", "streamable_http", "streamableHttp"})
 
 
 @record
-class Server:
-    """One server as the settings say it: a `command`, or a `url`. `seconds` is how long a call may take, `starting`
-    how long its start may take (0: what is usual).
+class McpServer:
+    """A server from the settings: a `command` or a `url`. `seconds` limits a call, `starting` the start (0: default).
 
-    `read_only` names the tools of which its *owner* says that they change nothing; a server's own word is not enough.
+    `read_only` names the tools that change nothing according to the *owner*. The server's own claim is not enough.
     """
 
     name: str
     command: str = ""
     args: tuple[str, ...] = ()
-    env: Mapping[str, Hidden] = msgspec.field(default_factory=dict)
+    env: Mapping[str, HiddenValue] = msgspec.field(default_factory=dict)
     folder: str = ""
     url: str = ""
-    headers: Mapping[str, Hidden] = msgspec.field(default_factory=dict)
-    seconds: int = SECONDS
+    headers: Mapping[str, HiddenValue] = msgspec.field(default_factory=dict)
+    seconds: int = CALL_TIMEOUT_S
     starting: int = 0
     read_only: tuple[str, ...] = ()
     enabled: bool = True
 
     @property
     def digest(self) -> str:
-        """What trust is bound to: everything that decides what is started, and what it is given."""
-        given = {f"env {name}": value for name, value in self.env.items()}
-        given |= {f"h {name}": value for name, value in self.headers.items()}
-        told = sorted((name, value.reveal()) for name, value in given.items())
-        whole = (self.name, self.command, self.args, self.folder, self.url, told, sorted(self.read_only))
-        return hashlib.sha256(encode(whole)).hexdigest()
+        """The hash that trust is bound to: everything that decides what starts and what it gets."""
+        values = {f"env {name}": value for name, value in self.env.items()}
+        values |= {f"h {name}": value for name, value in self.headers.items()}
+        revealed = sorted((name, value.reveal()) for name, value in values.items())
+        facts = (self.name, self.command, self.args, self.folder, self.url, revealed, sorted(self.read_only))
+        return hashlib.sha256(encode(facts)).hexdigest()
 
     @property
-    def takes(self) -> tuple[str, ...]:
-        """The person's variables that it is given."""
+    def taken_variables(self) -> tuple[str, ...]:
+        """The person's variables that the server gets."""
         hidden = (*self.env.values(), *self.headers.values())
-        return tuple(sorted({name for one in hidden for name in one.variables}))
+        return tuple(sorted({name for value in hidden for name in value.variables}))
 
     @property
-    def shown(self) -> str:
-        """It in a line, without what may be secret."""
-        return self._told(sorted(self.env))
+    def summary(self) -> str:
+        """A one-line summary without possible secrets."""
+        return self._render(sorted(self.env))
 
     @property
-    def laid_open(self) -> str:
-        """What a person is shown before a stranger's is trusted: also what stands in its `env`. That of a `${…}` is
-        the person's own, and is not filled in."""
-        return self._told([f"{name}={shlex.quote(one.reveal())}" for name, one in sorted(self.env.items())])
+    def full_summary(self) -> str:
+        """The summary that a person sees before trusting a server of a project, with the values in `env`. `${…}` refers
+        to the person's own variables and is not resolved."""
+        return self._render([f"{name}={shlex.quote(value.reveal())}" for name, value in sorted(self.env.items())])
 
-    def _told(self, env: Sequence[str]) -> str:
-        what = self.url or " ".join((self.command, *self.args))
+    def _render(self, env: Sequence[str]) -> str:
+        target = self.url or " ".join((self.command, *self.args))
         lists = (
             ("in", (self.folder,) if self.folder else ()),
             ("env", env),
             ("headers", sorted(self.headers)),
-            ("takes your", self.takes),
+            ("takes your", self.taken_variables),
         )
-        given = "; ".join(f"{word} {', '.join(names)}" for word, names in lists if names)
-        return one_line(f"{self.name}: {what}" + (f" ({given})" if given else ""), EVERYTHING)
+        details = "; ".join(f"{word} {', '.join(names)}" for word, names in lists if names)
+        return to_one_line(f"{self.name}: {target}" + (f" ({details})" if details else ""), MAX_SUMMARY_CHARS)
 
 
-def servers(data: object, source: str = ".mcp.json", *, own: bool = False) -> tuple[Server, ...]:
-    """All servers of a file or of a table of tables; `WorldFault` says which key of `source` is wrong, and how.
+def parse_servers(data: object, source: str = ".mcp.json", *, is_own: bool = False) -> tuple[McpServer, ...]:
+    """Parse all servers of a file or table. Raise `WorldFault` with the wrong key of `source`.
 
-    `own` says that it is the person's own file. Another one may not call a tool harmless.
+    `is_own` marks the person's own file. Other files must not declare a tool harmless.
     """
-    return tuple(_server(source, name, told, own=own) for name, told in table_of(data, source).items())
+    return tuple(
+        _parse_server(source, name, raw, is_own=is_own) for name, raw in find_server_table(data, source).items()
+    )
 
 
-def table_of(data: object, source: str) -> Mapping[str, object]:
-    """What stands under each name, not looked at yet."""
+def find_server_table(data: object, source: str) -> Mapping[str, object]:
+    """Return the unchecked table of each server by name."""
     if not isinstance(data, Mapping):
-        raise WorldFault(f'{source}: it is no table. Write {{"{ROOT}": {{"NAME": {{"command": "…"}}}}}}.')
-    table = data.get(ROOT, data)
+        raise WorldFault(f'{source}: it is not a table. Write {{"{ROOT_KEY}": {{"NAME": {{"command": "…"}}}}}}.')
+    table = data.get(ROOT_KEY, data)
     if not isinstance(table, Mapping):
-        raise WorldFault(f"{source}: `{ROOT}` must be a table with a server under each name.")
+        raise WorldFault(f"{source}: `{ROOT_KEY}` must be a table with a server under each name.")
     return table
 
 
-Seconds = Annotated[float, msgspec.Meta(ge=1, le=LONGEST)]
+Seconds = Annotated[float, msgspec.Meta(ge=1, le=MAX_CALL_TIMEOUT_S)]
 
 
-class _Written(msgspec.Struct, kw_only=True):
-    """A server's table. Keys of other programs are passed over."""
+class _ServerTable(msgspec.Struct, kw_only=True):
+    """The table of a server. Keys of other programs are ignored."""
 
     type: str = ""
     command: str | None = None
@@ -167,73 +168,73 @@ class _Written(msgspec.Struct, kw_only=True):
     read_only: list[str] = []
 
 
-def _server(source: str, name: str, told: object, *, own: bool) -> Server:
-    """One server, if everything fits. What its table holds may be a secret, and is not repeated in a fault."""
-    if not name.strip() or len(name) > LONGEST_NAME or not is_plain(name):
-        why = f"{one_line(repr(name), 80)} is no name for a server. Use up to {LONGEST_NAME} letters."
+def _parse_server(source: str, name: str, raw: object, *, is_own: bool) -> McpServer:
+    """Parse one server. Its table may hold secrets, so errors never quote values."""
+    if not name.strip() or len(name) > MAX_NAME_CHARS or not is_plain(name):
+        why = f"{to_one_line(repr(name), 80)} is not a valid server name. Use up to {MAX_NAME_CHARS} letters."
         raise WorldFault(f"{source}: {why}")
     try:
-        written = msgspec.convert(told, _Written)
-        http = _is_http(written)
-        _check(written, told, own=own)
+        written = msgspec.convert(raw, _ServerTable)
+        is_http = _is_http(written)
+        _check_table(written, raw, is_own=is_own)
     except msgspec.ValidationError as error:
         what, _, where = str(error).partition(" - at `$")
         raise WorldFault(f"{source}: `{name}{where.removesuffix('`')}`: {what[:1].lower()}{what[1:]}.") from None
-    return Server(
+    return McpServer(
         name=name,
-        command="" if http else written.command or "",
-        args=() if http else tuple(written.args),
-        env={} if http else {key: Hidden(value) for key, value in written.env.items()},
-        folder="" if http else written.cwd,
-        url=written.url or "" if http else "",
-        headers={key: Hidden(value) for key, value in written.headers.items()} if http else {},
-        seconds=round(written.timeout or SECONDS),
+        command="" if is_http else written.command or "",
+        args=() if is_http else tuple(written.args),
+        env={} if is_http else {key: HiddenValue(value) for key, value in written.env.items()},
+        folder="" if is_http else written.cwd,
+        url=written.url or "" if is_http else "",
+        headers={key: HiddenValue(value) for key, value in written.headers.items()} if is_http else {},
+        seconds=round(written.timeout or CALL_TIMEOUT_S),
         starting=round(written.start_timeout or 0),
         read_only=tuple(written.read_only),
         enabled=not written.disabled,
     )
 
 
-def _wrong(key: str, what: str) -> msgspec.ValidationError:
+def _make_error(key: str, what: str) -> msgspec.ValidationError:
     return msgspec.ValidationError(f"{what} - at `$.{key}`")
 
 
-def _is_http(written: _Written) -> bool:
+def _is_http(written: _ServerTable) -> bool:
     if written.type == "sse":
-        raise _wrong("type", 'it is "sse", which MCP has given up. Ask for its streamable HTTP address: "http"')
-    if written.type not in {"", "stdio", *HTTP}:
-        raise _wrong("type", 'it must be "stdio" or "http"')
+        raise _make_error("type", '"sse" is no longer part of MCP. Use its streamable HTTP address and "http"')
+    if written.type not in {"", "stdio", *HTTP_TYPES}:
+        raise _make_error("type", 'it must be "stdio" or "http"')
     if written.command is not None and written.url is not None:
-        raise _wrong("command", "it stands beside `url`. A server has one of the two")
-    http = written.type in HTTP or (not written.type and written.url is not None)
-    if not ((written.url if http else written.command) or "").strip():
-        raise _wrong("url" if http else "command", "it is missing")
-    return http
+        raise _make_error("command", "it is set together with `url`. Keep one of the two")
+    is_http = written.type in HTTP_TYPES or (not written.type and written.url is not None)
+    if not ((written.url if is_http else written.command) or "").strip():
+        raise _make_error("url" if is_http else "command", "it is missing")
+    return is_http
 
 
-def _check(written: _Written, told: object, *, own: bool) -> None:
-    """What types do not say."""
-    for key in told if isinstance(told, Mapping) else ():
-        near = get_close_matches(str(key), written.__struct_fields__, n=1, cutoff=0.8)
-        if near and key not in written.__struct_fields__:
-            raise _wrong(one_line(str(key), 40), f"it is not known. Did you mean `{near[0]}`?")
+def _check_table(written: _ServerTable, raw: object, *, is_own: bool) -> None:
+    """Check what types cannot express."""
+    for key in raw if isinstance(raw, Mapping) else ():
+        close_matches = get_close_matches(str(key), written.__struct_fields__, n=1, cutoff=0.8)
+        if close_matches and key not in written.__struct_fields__:
+            raise _make_error(to_one_line(str(key), 40), f"it is unknown. Did you mean `{close_matches[0]}`?")
     texts = {"command": [written.command or ""], "args": written.args, "cwd": [written.cwd], "url": [written.url or ""]}
     for key, values in texts.items():
         if any("${" in value or "\0" in value for value in values):
-            raise _wrong(key, "it has a ${…}, which is filled in only in `env` and `headers`. Write the value")
+            raise _make_error(key, "it contains ${…}, which works only in `env` and `headers`. Write the value")
     for key, table in (("env", written.env), ("headers", written.headers)):
         for name, value in table.items():
-            if not NAME.fullmatch(name):
-                raise _wrong(key, "it has a name that is none")
+            if not FIELD_NAME.fullmatch(name):
+                raise _make_error(key, "it contains an invalid name")
             if set(value) & set("\0\r\n"):
-                raise _wrong(f"{key}.{name}", "it must be a text of one line")
-    if written.url is not None and not _is_address(written.url):
-        raise _wrong("url", "it must be an address like https://host/mcp, without a password in it")
-    if written.read_only and not own:
-        raise _wrong("read_only", "it says that tools are harmless, which only your own settings can. Put it there")
+                raise _make_error(f"{key}.{name}", "it must be a single line")
+    if written.url is not None and not _is_server_address(written.url):
+        raise _make_error("url", "it must be a URL like https://host/mcp, without a password")
+    if written.read_only and not is_own:
+        raise _make_error("read_only", "only your own settings can declare tools harmless. Set it there")
 
 
-def _is_address(text: str) -> bool:
+def _is_server_address(text: str) -> bool:
     try:
         parts = urlsplit(text)
         fits = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.username is None
@@ -242,116 +243,123 @@ def _is_address(text: str) -> bool:
         return False
 
 
-PASSED: Final = frozenset(
+PASSED_VARIABLES: Final = frozenset(
     {
         *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"),
         *("SSL_CERT_FILE", "SSL_CERT_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"),
     }
 )
-"""What a server gets of our own environment. A key that nobody thought of stays out."""
+"""Variables that a server gets from Greenroom's environment. All others, such as keys, are left out."""
 
-TELLING: Final = re.compile(r"KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL|COOKIE", re.IGNORECASE)
-SHORTEST: Final = 6
-"""Characters of a secret. A shorter one is found in harmless text as well."""
+SECRET_NAME: Final = re.compile(r"KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL|COOKIE", re.IGNORECASE)
+MIN_SECRET_CHARS: Final = 6
+"""Shortest secret in characters. Shorter values also occur in harmless text."""
 
-COVER: Final = "****"
+MASK: Final = "****"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filled:
-    """A server with everything filled in. It is shown to nobody, and lives as long as it takes to start one."""
+class ResolvedServer:
+    """A server with all values resolved. It is never displayed, and exists only to start the server."""
 
-    server: Server
+    server: McpServer
     env: Mapping[str, str] = field(repr=False)
     headers: Mapping[str, str] = field(repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
-    def cover(self, text: str) -> str:
-        """A text in which a server, or a fault, may have repeated a secret: without it."""
+    def redact(self, text: str) -> str:
+        """Return the text without secrets, which a server or fault may have repeated."""
         for secret in self.secrets:
-            text = text.replace(secret, COVER)
+            text = text.replace(secret, MASK)
         return text
 
 
-def filled(server: Server, environ: Mapping[str, str], withheld: Collection[str] = ()) -> Filled:
-    """What it is started with; `WorldFault` for a variable that is not there, or is `withheld` from all servers."""
-    env = {name: _value(server, f"env.{name}", one, environ, withheld) for name, one in server.env.items()}
-    headers = {name: _value(server, f"headers.{name}", one, environ, withheld) for name, one in server.headers.items()}
-    passed = {name: environ[name] for name in PASSED if name in environ}
-    return Filled(
+def resolve_server(server: McpServer, environ: Mapping[str, str], withheld: Collection[str] = ()) -> ResolvedServer:
+    """Resolve the values of a server. Raise `WorldFault` for a missing variable, or one in `withheld`."""
+    env = {name: _resolve_value(server, f"env.{name}", value, environ, withheld) for name, value in server.env.items()}
+    headers = {
+        name: _resolve_value(server, f"headers.{name}", value, environ, withheld)
+        for name, value in server.headers.items()
+    }
+    passed = {name: environ[name] for name in PASSED_VARIABLES if name in environ}
+    return ResolvedServer(
         server=server,
         env={"PATH": "/usr/local/bin:/usr/bin:/bin", **passed, **env},
         headers=headers,
-        secrets=tuple(sorted(set(_secrets(server, env, headers)), key=len, reverse=True)),
+        secrets=tuple(sorted(set(_find_secrets(server, env, headers)), key=len, reverse=True)),
     )
 
 
-def _value(server: Server, key: str, hidden: Hidden, environ: Mapping[str, str], withheld: Collection[str]) -> str:
+def _resolve_value(
+    server: McpServer, key: str, hidden: HiddenValue, environ: Mapping[str, str], withheld: Collection[str]
+) -> str:
     def fill(found: re.Match[str]) -> str:
-        name, instead = found[1], found[2]
+        name, default = found[1], found[2]
         if name in withheld:
             raise WorldFault(
-                f"The MCP server {server.name!r} asks for {name} (`{key}`), a model provider's key, which no server is "
-                "given. If it needs a key of its own, put that into another variable."
+                f"The MCP server {server.name!r} asks for {name} (`{key}`), a model provider's key. No server gets it. "
+                "If it needs its own key, put that into another variable."
             )
-        value = environ.get(name, instead)
+        value = environ.get(name, default)
         if value is None:
             raise WorldFault(
                 f"The MCP server {server.name!r} needs the variable {name} (`{key}`). Set it and try again."
             )
         if set(value) & set("\0\r\n"):
-            raise WorldFault(f"The variable {name} has several lines; `{key}` of {server.name!r} takes one.")
+            raise WorldFault(f"The variable {name} has several lines, but `{key}` of {server.name!r} takes one.")
         return value
 
     return VARIABLE.sub(fill, hidden.reveal())
 
 
-def _secrets(server: Server, env: Mapping[str, str], headers: Mapping[str, str]) -> Iterator[str]:
-    """All that is not to be repeated: of a header also the part behind `Bearer`."""
-    telling = [value for name, value in env.items() if TELLING.search(name) or value != server.env[name].reveal()]
-    for value in (*telling, *headers.values()):
+def _find_secrets(server: McpServer, env: Mapping[str, str], headers: Mapping[str, str]) -> Iterator[str]:
+    """Yield all values to redact; of a header also the part after `Bearer`."""
+    secret_values = [
+        value for name, value in env.items() if SECRET_NAME.search(name) or value != server.env[name].reveal()
+    ]
+    for value in (*secret_values, *headers.values()):
         for part in (value, value.rpartition(" ")[2]):
-            if len(part) >= SHORTEST:
+            if len(part) >= MIN_SECRET_CHARS:
                 yield part
 
 
-def refuse_absent(filled: Filled, folder: Path) -> None:
-    """`WorldFault` for a program, or a folder to begin in, that is not there."""
-    server = filled.server
+def refuse_missing_program(resolved: ResolvedServer, folder: Path) -> None:
+    """Raise `WorldFault` if the program or its folder does not exist."""
+    server = resolved.server
     where = folder / server.folder
     if not where.is_dir():
         raise WorldFault(f"The MCP server {server.name!r} cannot be started: there is no folder {str(where)!r}.")
-    if shutil.which(server.command, path=filled.env["PATH"]) is None and "/" not in server.command:
+    if shutil.which(server.command, path=resolved.env["PATH"]) is None and "/" not in server.command:
         raise WorldFault(
             f"The MCP server {server.name!r} cannot be started: there is no program {server.command!r}. "
-            "Install it, or write its whole path."
+            "Install it, or write its full path."
         )
 
 
-_NAMED: Final = re.compile(r"([\w.-]+)(=|:\s*)(?=\S)")
-"""How a value is named inside a word: `--api-key=…`, `TOKEN=…`, `Authorization: …`."""
+_NAMED_VALUE: Final = re.compile(r"([\w.-]+)(=|:\s*)(?=\S)")
+"""Matches the name before a value inside a word: `--api-key=…`, `TOKEN=…`, `Authorization: …`."""
 
-_QUERY: Final = re.compile(r"([?&][^=&#]*=)[^&#]*")
+_QUERY_VALUE: Final = re.compile(r"([?&][^=&#]*=)[^&#]*")
 
 
-def masked(server: Server) -> str:
-    """Its command or address, and what it is given, in a line."""
-    covered = evolve(server, args=tuple(_mask_words(server.args)), url=_mask_query(server.url))
-    return covered.shown.removeprefix(f"{server.name}: ")
+def render_masked(server: McpServer) -> str:
+    """Return the command or address and what the server gets, in one line and with masked values."""
+    redacted = evolve(server, args=tuple(_mask_words(server.args)), url=_mask_query(server.url))
+    return redacted.summary.removeprefix(f"{server.name}: ")
 
 
 def _mask_words(args: tuple[str, ...]) -> Iterator[str]:
-    hides = False
+    hides_next = False
     for word in args:
-        flag, named = word.startswith("-"), _NAMED.match(word)
-        if hides and not flag:
-            yield COVER
+        flag, named = word.startswith("-"), _NAMED_VALUE.match(word)
+        if hides_next and not flag:
+            yield MASK
         elif "://" in word:
             yield _mask_query(word)
         else:
-            yield f"{named[0]}{COVER}" if named and TELLING.search(named[1]) else word
-        hides = flag and "=" not in word and bool(TELLING.search(word))
+            yield f"{named[0]}{MASK}" if named and SECRET_NAME.search(named[1]) else word
+        hides_next = flag and "=" not in word and bool(SECRET_NAME.search(word))
 
 
 def _mask_query(url: str) -> str:
-    return _QUERY.sub(rf"\1{COVER}", url)
+    return _QUERY_VALUE.sub(rf"\1{MASK}", url)

@@ -1,6 +1,6 @@
-"""One connection to a server, through the SDK: what it lists, what it answers, and why it has ended.
+"""One connection to a server through the SDK: its tools, its results, and why it ended.
 
-What it sends is sifted before the SDK reads it: one tool that is out of form must not cost all the others of its page.
+Messages are filtered before the SDK reads them, so that one malformed tool does not invalidate its whole page.
 """
 
 from __future__ import annotations
@@ -40,122 +40,125 @@ from mcp_types import (
 from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from greenroom.adapters.mcp.catalogue import MOST, Answer, CallLost, LeftOut, Listed, Part
-from greenroom.adapters.mcp.configuration import Filled
-from greenroom.adapters.mcp.schemas import NOTE, Unfit, one_line, tidy
-from greenroom.adapters.mcp.transports import Pipes, Web
+from greenroom.adapters.mcp.catalogue import MAX_TOOLS, CallLost, ListedTool, McpResult, ResultPart, SkippedTool
+from greenroom.adapters.mcp.configuration import ResolvedServer
+from greenroom.adapters.mcp.schemas import CLIPPED_NOTE, UnusableToolError, clean_schema, to_one_line
+from greenroom.adapters.mcp.transports import HttpTransport, StdioTransport
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, evolve
-from greenroom.core.base.text import seen
+from greenroom.core.base.text import remove_control_characters
 
-BEGINNING: Final = 15_000_000
-END: Final = 1_000_000
-"""Characters that are kept of an answer. Of these whoever shows it to a model shows some."""
+MAX_HEAD_CHARS: Final = 15_000_000
+MAX_TAIL_CHARS: Final = 1_000_000
+"""How many characters of a result are kept, at its start and end. A model sees a part of them."""
 
-KEPT: Final = 8_000_000
-"""Characters of images and files that are kept with one answer; what comes on top is only told of."""
+MAX_PART_CHARS: Final = 8_000_000
+"""How many characters of images and files are kept with a result. Further ones are only described."""
 
-NOTHING: Final = "It answered with nothing."
+EMPTY_RESULT: Final = "It answered with nothing."
 
 
-def read_result(result: CallToolResult) -> Answer:
-    """The answer as an agent reads it."""
+def read_result(result: CallToolResult) -> McpResult:
+    """Convert a result for agents."""
     texts: list[str] = []
-    parts: list[Part] = []
+    parts: list[ResultPart] = []
     for block in result.content:
         match block:
             case TextContent():
                 texts.append(block.text)
             case ResourceLink():
-                texts.append(f"[link to {one_line(block.uri)}: {one_line(block.name, 80)}, not fetched]")
+                texts.append(f"[link to {to_one_line(block.uri)}: {to_one_line(block.name, 80)}, not fetched]")
             case ImageContent() | AudioContent():
-                part = _part(block.mime_type, block.data, parts)
+                part = _add_part(block.mime_type, block.data, parts)
                 texts.append(f"[{block.type} {part.media_type}, {part.bytes} bytes: it cannot be shown here]")
             case EmbeddedResource(resource=BlobResourceContents() as file):
-                part, name = _part(file.mime_type or "application/octet-stream", file.blob, parts), one_line(file.uri)
+                part, name = (
+                    _add_part(file.mime_type or "application/octet-stream", file.blob, parts),
+                    to_one_line(file.uri),
+                )
                 texts.append(f"[file {name}, {part.media_type}, {part.bytes} bytes: it cannot be shown here]")
             case EmbeddedResource():
-                texts.append(f"[file {one_line(block.resource.uri)}]\n{getattr(block.resource, 'text', '')}")
-    if result.structured_content is not None and not any(texts):  # servers are asked to say it as a text too
+                texts.append(f"[file {to_one_line(block.resource.uri)}]\n{getattr(block.resource, 'text', '')}")
+    if result.structured_content is not None and not any(texts):  # servers should also send it as text
         texts.append(json.dumps(result.structured_content, ensure_ascii=False, indent=1))
-    text = bounded("\n".join(one for one in texts if one)) or NOTHING
-    return Answer(text=text, failed=result.is_error, parts=tuple(parts))
+    text = clip_text("\n".join(line for line in texts if line)) or EMPTY_RESULT
+    return McpResult(text=text, failed=result.is_error, parts=tuple(parts))
 
 
-def bounded(text: str) -> str:
-    """The text without anything unseen, its beginning and its end if it is too long."""
-    if len(text) > BEGINNING + END:
-        left = NOTE.format(left=len(text) - BEGINNING - END)
-        text = f"{text[:BEGINNING]}\n{left}\n{text[-END:]}"
-    return seen(text)
+def clip_text(text: str) -> str:
+    """Return the text without invisible characters; only its start and end if it is too long."""
+    if len(text) > MAX_HEAD_CHARS + MAX_TAIL_CHARS:
+        note = CLIPPED_NOTE.format(left=len(text) - MAX_HEAD_CHARS - MAX_TAIL_CHARS)
+        text = f"{text[:MAX_HEAD_CHARS]}\n{note}\n{text[-MAX_TAIL_CHARS:]}"
+    return remove_control_characters(text)
 
 
-def _part(kind: str, data: str, parts: list[Part]) -> Part:
-    """Add an image, a recording or a file to the parts; its data as long as there is room."""
-    room = KEPT - sum(len(part.data) for part in parts)
+def _add_part(kind: str, data: str, parts: list[ResultPart]) -> ResultPart:
+    """Add an image, a recording or a file to the parts, with its data if there is room."""
+    remaining = MAX_PART_CHARS - sum(len(part.data) for part in parts)
     size = len(data) * 3 // 4 - data[-2:].count("=")
-    parts.append(Part(media_type=one_line(kind, 80), bytes=size, data=data if len(data) <= room else ""))
+    parts.append(ResultPart(media_type=to_one_line(kind, 80), bytes=size, data=data if len(data) <= remaining else ""))
     return parts[-1]
 
 
-SILENT: Final = logging.NullHandler()
-HINTS: Final = ("readOnlyHint", "destructiveHint")
+NULL_HANDLER: Final = logging.NullHandler()
+HINT_NAMES: Final = ("readOnlyHint", "destructiveHint")
 
 
-FLOOD: Final = 1_000
-"""Messages that are read per second: more would keep a processor busy."""
+MAX_MESSAGES_PER_SECOND: Final = 1_000
+"""How many messages are read per second, to limit CPU time."""
 
-PRATTLE: Final = 200
-"""Lines that are no messages, after which a server is not listened to any longer."""
+MAX_INVALID_LINES: Final = 200
+"""How many invalid lines are accepted before the server is disconnected."""
 
 
-class Sieve:
-    """Stands before a stream of messages. `left_out` are the tools that were taken out since it was last emptied;
-    `ended` is told why nothing more comes, or (None) that the server has ended."""
+class MessageFilter:
+    """Filters a stream of messages. `skipped` holds the tools that were removed. `on_end` is called with the reason
+    when nothing more comes, or with None when the server has ended."""
 
     def __init__(
-        self, stream: ReadStream[SessionMessage | Exception], ended: Callable[[str | None], Awaitable[None]]
+        self, stream: ReadStream[SessionMessage | Exception], on_end: Callable[[str | None], Awaitable[None]]
     ) -> None:
         self._stream = stream
-        self._ended = ended
-        self._second = time.monotonic()
-        self._heard = self._prattle = 0
-        self.left_out: list[LeftOut] = []
+        self._on_end = on_end
+        self._second_start = time.monotonic()
+        self._message_count = self._invalid_lines = 0
+        self.skipped: list[SkippedTool] = []
 
     async def receive(self) -> SessionMessage | Exception:
-        """The next message, with its tools sifted."""
+        """Return the next message with filtered tools."""
         try:
             message = await self._stream.receive()
         except anyio.EndOfStream:
-            await self._ended(None)
+            await self._on_end(None)
             raise
-        self._heard += 1
-        if self._heard == FLOOD:
-            await asyncio.sleep(max(0.0, self._second + 1 - time.monotonic()))
-            self._second, self._heard = time.monotonic(), 0
-        self._prattle += isinstance(message, ValidationError)
-        if isinstance(message, ValidationError) and self._prattle > PRATTLE:
-            said = one_line(str(message.errors()[0]["input"]), 80)
-            await self._ended(f"It prints what is no MCP to its standard output: {said!r}.")
+        self._message_count += 1
+        if self._message_count == MAX_MESSAGES_PER_SECOND:
+            await asyncio.sleep(max(0.0, self._second_start + 1 - time.monotonic()))
+            self._second_start, self._message_count = time.monotonic(), 0
+        self._invalid_lines += isinstance(message, ValidationError)
+        if isinstance(message, ValidationError) and self._invalid_lines > MAX_INVALID_LINES:
+            excerpt = to_one_line(str(message.errors()[0]["input"]), 80)
+            await self._on_end(f"It prints text that is not MCP to its standard output: {excerpt!r}.")
             raise anyio.EndOfStream
         if isinstance(message, SessionMessage) and isinstance(message.message, JSONRPCResponse):
             tools = message.message.result.get("tools")
             if isinstance(tools, list):
-                message.message.result["tools"] = self._sifted(tools)
+                message.message.result["tools"] = self._filter_tools(tools)
         return message
 
-    def _sifted(self, tools: list[object]) -> list[dict[str, object]]:
-        kept = []
+    def _filter_tools(self, tools: list[object]) -> list[dict[str, object]]:
+        filtered = []
         for tool in tools:
             try:
-                kept.append(sifted(tool))
-            except Unfit as unfit:
+                filtered.append(filter_tool(tool))
+            except UnusableToolError as unfit:
                 name = tool.get("name") if isinstance(tool, Mapping) else tool
-                self.left_out.append(LeftOut(name=one_line(str(name), 80), why=str(unfit)))
-        return kept
+                self.skipped.append(SkippedTool(name=to_one_line(str(name), 80), why=str(unfit)))
+        return filtered
 
     async def aclose(self) -> None:
-        """Close what is behind it."""
+        """Close the underlying stream."""
         await self._stream.aclose()
 
     def __aiter__(self) -> Self:
@@ -177,141 +180,141 @@ class Sieve:
         return await self._stream.__aexit__(kind, error, trace)
 
 
-def sifted(tool: object) -> dict[str, object]:
-    """A tool with only what is used of it; `Unfit` is a sentence about what is wrong with its form."""
+def filter_tool(tool: object) -> dict[str, object]:
+    """Return a tool with only the fields that are used. Raise `UnusableToolError` if it is malformed."""
     if not isinstance(tool, Mapping):
-        raise Unfit("It is no table.")
+        raise UnusableToolError("It is not an object.")
     name, description, schema = tool.get("name"), tool.get("description"), tool.get("inputSchema")
     if not isinstance(name, str):
-        raise Unfit("Its name is no text.")
+        raise UnusableToolError("Its name is not a string.")
     if not isinstance(description, str | None):
-        raise Unfit("Its description is no text.")
+        raise UnusableToolError("Its description is not a string.")
     try:
-        tidy(schema)
-    except Unfit as unfit:
-        raise Unfit(f"Its schema {unfit}.") from None
+        clean_schema(schema)
+    except UnusableToolError as unfit:
+        raise UnusableToolError(f"Its schema {unfit}.") from None
     assert isinstance(schema, Mapping)
     hints = tool.get("annotations")
-    told = hints if isinstance(hints, Mapping) else {}
+    annotations = hints if isinstance(hints, Mapping) else {}
     return {
         "name": name,
         "description": description or "",
         "inputSchema": {"type": "object", **schema},
-        "annotations": {hint: told[hint] for hint in HINTS if isinstance(told.get(hint), bool)},
+        "annotations": {hint: annotations[hint] for hint in HINT_NAMES if isinstance(annotations.get(hint), bool)},
     }
 
 
 T = TypeVar("T")
 
-PAGES: Final = 200
-SUBSCRIBING: Final = 5.0
-"""Seconds for a server to say that it will tell us of changes. It may also just not."""
+MAX_PAGES: Final = 200
+SUBSCRIBE_TIMEOUT_S: Final = 5.0
+"""How long to wait for a server to confirm a subscription to changes, in seconds. It may not."""
 
-LEAVING: Final = 12.0
-PARTING: Final = 3.0
-"""Seconds to leave a server that is a process of ours, which is seen dead; and one elsewhere, which is told goodbye."""
+PROCESS_CLOSE_TIMEOUT_S: Final = 12.0
+REMOTE_CLOSE_TIMEOUT_S: Final = 3.0
+"""How long closing may take, in seconds: for a local process, and for a remote server."""
 
-LOST: Final = ("Connection closed", "SSE stream")
-"""How the SDK's own words for a lost answer begin; other words are the server's."""
+LOST_PREFIXES: Final = ("Connection closed", "SSE stream")
+"""How the SDK's messages about a lost reply start. Other messages come from the server."""
 
-LONGEST_FAULT: Final = 4_000
-REFUSED: Final = {
-    401: "it wants credentials that its `headers` do not have",
-    403: "what its `headers` say is not enough",
-    404: "there is nothing at its address",
-    405: "its address does not speak MCP",
+MAX_FAULT_CHARS: Final = 4_000
+REFUSED_STATUSES: Final = {
+    401: "it needs credentials. Add them to its `headers`",
+    403: "the credentials in its `headers` are not sufficient",
+    404: "there is no server at its address. Check its `url`",
+    405: "its address does not support MCP. Check its `url`",
 }
-FAULTS: Final = (
+CONNECTION_ERRORS: Final = (
     *(ExceptionGroup, MCPError, ValidationError, WorldFault, SubscriptionLost, httpx2.HTTPError),
     *(OSError, RuntimeError, ValueError),
 )
-"""All that a server, a network or the SDK can do to us."""
+"""All errors that a server, the network or the SDK can raise."""
 
 
-class Connection:
-    """One life of one server."""
+class McpConnection:
+    """One connection to a server, from its start to its end."""
 
-    def __init__(self, filled: Filled, folder: Path, changed: Callable[[], None]) -> None:
-        self._filled = filled
-        self._changed = changed
-        self._server = filled.server
-        self._web = Web(filled) if self._server.url else None
-        self._pipes = Pipes(filled, folder)
-        self._sieve: Sieve | None = None
+    def __init__(self, resolved: ResolvedServer, folder: Path, on_change: Callable[[], None]) -> None:
+        self._resolved = resolved
+        self._on_change = on_change
+        self._server = resolved.server
+        self._http = HttpTransport(resolved) if self._server.url else None
+        self._stdio = StdioTransport(resolved, folder)
+        self._filter: MessageFilter | None = None
         self._client: Client | None = None
-        self._over = asyncio.Event()
+        self._ended = asyncio.Event()
         self._ready = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._calls = 0
-        self._unreached = False
-        self.over = ""
+        self._is_unreachable = False
+        self.end_reason = ""
 
     @property
     def version(self) -> str:
-        """The version of the protocol that both speak."""
+        """The protocol version of the connection."""
         return self._client.protocol_version if self._client is not None else ""
 
-    async def begin(self) -> None:
-        """Start it and wait until both know each other; `WorldFault` if it ends before that."""
-        self._task = asyncio.create_task(self._live(), name=f"MCP server {self._server.name}")
-        ready, over = asyncio.ensure_future(self._ready.wait()), asyncio.ensure_future(self._over.wait())
+    async def start(self) -> None:
+        """Start the server and wait for the handshake. Raise `WorldFault` if it ends before."""
+        self._task = asyncio.create_task(self._run(), name=f"MCP server {self._server.name}")
+        ready, ended = asyncio.ensure_future(self._ready.wait()), asyncio.ensure_future(self._ended.wait())
         try:
-            await asyncio.wait((ready, over), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((ready, ended), return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             await asyncio.shield(asyncio.ensure_future(self.close(now=True)))
             raise
         finally:
             ready.cancel()
-            over.cancel()
+            ended.cancel()
         if not self._ready.is_set():
             await self.close(now=True)
-            raise WorldFault(self.over)
+            raise WorldFault(self.end_reason)
 
-    async def tools(self) -> tuple[tuple[Listed, ...], tuple[LeftOut, ...]]:
-        """All pages of its tools, or as many as anybody wants; and those of which not even the form was right."""
-        found: list[Listed] = []
-        client, sieve = self._known()
-        sieve.left_out.clear()
+    async def list_tools(self) -> tuple[tuple[ListedTool, ...], tuple[SkippedTool, ...]]:
+        """Return the tools of all pages up to the limit, and the malformed ones."""
+        listed: list[ListedTool] = []
+        client, message_filter = self._require_client()
+        message_filter.skipped.clear()
         cursor: str | None = None
-        for _ in range(PAGES):
-            page = await self._asked(client.session.list_tools(params=PaginatedRequestParams(cursor=cursor)))
-            found += [
-                Listed(
-                    name=one.name,
-                    description=one.description or "",
-                    schema=one.input_schema,
-                    read_only=one.annotations.read_only_hint if one.annotations else None,
-                    destructive=one.annotations.destructive_hint if one.annotations else None,
+        for _ in range(MAX_PAGES):
+            page = await self._request(client.session.list_tools(params=PaginatedRequestParams(cursor=cursor)))
+            listed += [
+                ListedTool(
+                    name=tool.name,
+                    description=tool.description or "",
+                    schema=tool.input_schema,
+                    read_only=tool.annotations.read_only_hint if tool.annotations else None,
+                    destructive=tool.annotations.destructive_hint if tool.annotations else None,
                 )
-                for one in page.tools
+                for tool in page.tools
             ]
             cursor = page.next_cursor
-            if not cursor or len(found) > MOST:
-                return tuple(found), tuple(sieve.left_out)
-        raise WorldFault(f"Its list of tools has no end: there are more than {PAGES} pages.")
+            if not cursor or len(listed) > MAX_TOOLS:
+                return tuple(listed), tuple(message_filter.skipped)
+        raise WorldFault(f"Its list of tools has no end: there are more than {MAX_PAGES} pages.")
 
-    async def call(self, tool: str, arguments: Data) -> Answer:
-        """Make a call, once. What a server answers with an error is its answer; only what never came is lost."""
-        client, _ = self._known()
+    async def call(self, tool: str, arguments: Data) -> McpResult:
+        """Send a call once. An error from the server is a result; only a missing reply is lost."""
+        client, _ = self._require_client()
         self._calls += 1
         try:
             result = await client.session.call_tool(tool, dict(arguments), allow_input_required=True)
         except MCPError as error:
             if not self._is_lost(error):
-                return Answer(text=self._words(error), failed=True)
-            raise await self._lost(error) from None
+                return McpResult(text=self._describe_error(error), failed=True)
+            raise await self._make_lost_fault(error) from None
         except ValidationError:
-            raise CallLost("It answered with something that is no result of a call.") from None
+            raise CallLost("It answered with something that is not the result of a call.") from None
         finally:
             self._calls -= 1
         if isinstance(result, InputRequiredResult):
-            return Answer(text="It wants to ask a person something first, which is not possible here.", failed=True)
+            return McpResult(text="It wants to ask a person something first, which is not possible here.", failed=True)
         answer = read_result(result)
-        return evolve(answer, text=self._filled.cover(answer.text))
+        return evolve(answer, text=self._resolved.redact(answer.text))
 
-    async def alive(self, seconds: float) -> bool:
-        """Whether it answers: with an error is also an answer."""
-        client, _ = self._known()
+    async def is_alive(self, seconds: float) -> bool:
+        """Return whether the server replies in time. An error counts as a reply."""
+        client, _ = self._require_client()
         try:
             async with asyncio.timeout(seconds):
                 if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
@@ -325,120 +328,124 @@ class Connection:
         return True
 
     async def close(self, *, now: bool = False) -> None:
-        """Leave the SDK's contexts, and with them the processes that are ours."""
+        """Close the SDK's contexts and end the server's processes."""
         self._end("It was ended.")
         if self._task is None:
             return
-        if not self._ready.is_set() or (now and self._web is not None):
+        if not self._ready.is_set() or (now and self._http is not None):
             self._task.cancel()
-        _, left = await asyncio.wait({self._task}, timeout=LEAVING if self._web is None else PARTING)
-        if left:
+        _, pending = await asyncio.wait(
+            {self._task}, timeout=PROCESS_CLOSE_TIMEOUT_S if self._http is None else REMOTE_CLOSE_TIMEOUT_S
+        )
+        if pending:
             self._task.cancel()
-            await asyncio.wait({self._task}, timeout=LEAVING)
+            await asyncio.wait({self._task}, timeout=PROCESS_CLOSE_TIMEOUT_S)
 
-    # -------------------------------------------------------------------------------------- the task of its own
+    # -------------------------------------------------------------------------------------- the connection's task
 
-    async def _live(self) -> None:
-        for name in ("mcp", "client", "httpx2"):  # or Python writes the SDK's complaints on the person's screen
-            logging.getLogger(name).addHandler(SILENT)
+    async def _run(self) -> None:
+        for name in ("mcp", "client", "httpx2"):  # keeps the SDK's log messages off the screen
+            logging.getLogger(name).addHandler(NULL_HANDLER)
         try:
             async with AsyncExitStack() as stack:
                 client = Client(
-                    self._streams(),
-                    message_handler=self._heard,
+                    self._open_streams(),
+                    message_handler=self._handle_message,
                     client_info=Implementation(name="greenroom", version="1"),
                     cache=None,
                 )
                 self._client = await stack.enter_async_context(client)
                 await self._subscribe(stack, client)
                 self._ready.set()
-                await self._over.wait()
-        except FAULTS as error:
-            self._unreached = any(isinstance(one, httpx2.ConnectError | httpx2.ConnectTimeout) for one in leaves(error))
-            self._end(self._explained(error))
+                await self._ended.wait()
+        except CONNECTION_ERRORS as error:
+            self._is_unreachable = any(
+                isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout) for cause in list_causes(error)
+            )
+            self._end(self._explain(error))
         finally:
             self._end("It has ended.")
 
     @asynccontextmanager
-    async def _streams(self) -> AsyncIterator[TransportStreams]:
-        async with (self._web or self._pipes).open() as (read, write):
-            self._sieve = Sieve(read, self._has_ended)
-            yield self._sieve, write
+    async def _open_streams(self) -> AsyncIterator[TransportStreams]:
+        async with (self._http or self._stdio).open() as (read, write):
+            self._filter = MessageFilter(read, self._handle_end)
+            yield self._filter, write
 
-    async def _has_ended(self, why: str | None) -> None:
+    async def _handle_end(self, why: str | None) -> None:
         if why is not None:
-            self._end(self._filled.cover(why))
-        elif self._web is None:
-            self._end(await self._pipes.last_words())
+            self._end(self._resolved.redact(why))
+        elif self._http is None:
+            self._end(await self._stdio.describe_end())
 
     async def _subscribe(self, stack: AsyncExitStack, client: Client) -> None:
-        """In the newest protocol a server tells of changes only whoever asks for it."""
+        """Subscribe to changes of tools, which the newest protocol requires."""
         tools = client.server_capabilities.tools
         if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or tools is None or not tools.list_changed:
             return
         with suppress(MCPError, SubscriptionLost, TimeoutError):
-            async with asyncio.timeout(SUBSCRIBING):
+            async with asyncio.timeout(SUBSCRIBE_TIMEOUT_S):
                 await stack.enter_async_context(client.listen(tools_list_changed=True))
 
-    async def _heard(self, message: IncomingMessage) -> None:
+    async def _handle_message(self, message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
-            self._changed()
+            self._on_change()
 
     def _end(self, why: str) -> None:
-        self.over = self.over or why
-        self._over.set()
+        self.end_reason = self.end_reason or why
+        self._ended.set()
 
     # -------------------------------------------------------------------------------------- what went wrong
 
-    def _known(self) -> tuple[Client, Sieve]:
-        if self._client is None or self._sieve is None or self.over:
-            raise WorldFault(self.over or "It was not started.")
-        return self._client, self._sieve
+    def _require_client(self) -> tuple[Client, MessageFilter]:
+        if self._client is None or self._filter is None or self.end_reason:
+            raise WorldFault(self.end_reason or "It was not started.")
+        return self._client, self._filter
 
-    async def _asked(self, asking: Awaitable[T]) -> T:
+    async def _request(self, request: Awaitable[T]) -> T:
         try:
-            return await asking
+            return await request
         except MCPError as error:
-            raise WorldFault(self.over or self._words(error)) from None
+            raise WorldFault(self.end_reason or self._describe_error(error)) from None
         except ValidationError:
-            raise WorldFault("It answered with what is no MCP.") from None
+            raise WorldFault("It answered with something that is not MCP.") from None
 
     def _is_lost(self, error: MCPError) -> bool:
-        return bool(self.over) or (error.code == CONNECTION_CLOSED and error.message.startswith(LOST))
+        return bool(self.end_reason) or (error.code == CONNECTION_CLOSED and error.message.startswith(LOST_PREFIXES))
 
-    async def _lost(self, error: MCPError) -> WorldFault:
-        """What became of a call without an answer. That nobody was reached is only sure if it was alone on its way."""
-        if self._task is not None and self._web is not None and error.message == LOST[0]:
+    async def _make_lost_fault(self, error: MCPError) -> WorldFault:
+        """Return the fault for a call without a reply. That the server was not reached is certain only for a single
+        call."""
+        if self._task is not None and self._http is not None and error.message == LOST_PREFIXES[0]:
             await asyncio.wait({self._task}, timeout=1.0)
-        why = self.over or self._words(error)
-        return WorldFault(why) if self._unreached and self._calls == 1 else CallLost(why)
+        why = self.end_reason or self._describe_error(error)
+        return WorldFault(why) if self._is_unreachable and self._calls == 1 else CallLost(why)
 
-    def _explained(self, error: BaseException) -> str:
-        found = leaves(error)
-        if said := next((str(fault) for fault in found if isinstance(fault, WorldFault)), ""):
-            return said
-        if self._unreached:
-            return f"It cannot be reached at {self._server.url}: {self._words(found[0])}."
-        status = REFUSED.get(self._web.status) if self._web is not None else None
+    def _explain(self, error: BaseException) -> str:
+        causes = list_causes(error)
+        if message := next((str(fault) for fault in causes if isinstance(fault, WorldFault)), ""):
+            return message
+        if self._is_unreachable:
+            return f"It cannot be reached at {self._server.url}: {self._describe_error(causes[0])}."
+        status = REFUSED_STATUSES.get(self._http.status) if self._http is not None else None
         if status:
-            return f"It does not let us in: {status}."
-        return f"{self._words(found[0])}" if str(found[0]) else f"It failed ({type(found[0]).__name__})."
+            return f"It refused the connection: {status}."
+        return f"{self._describe_error(causes[0])}" if str(causes[0]) else f"It failed ({type(causes[0]).__name__})."
 
-    def _words(self, error: BaseException) -> str:
-        said = error.message if isinstance(error, MCPError) else str(error)
-        return bounded(self._filled.cover(said)[:LONGEST_FAULT]).strip() or "It gives no reason."
+    def _describe_error(self, error: BaseException) -> str:
+        message = error.message if isinstance(error, MCPError) else str(error)
+        return clip_text(self._resolved.redact(message)[:MAX_FAULT_CHARS]).strip() or "It gives no reason."
 
 
-def leaves(error: BaseException) -> list[BaseException]:
-    """The faults inside a fault."""
+def list_causes(error: BaseException) -> list[BaseException]:
+    """Return the errors inside an exception group."""
     if isinstance(error, BaseExceptionGroup):
-        return [leaf for one in error.exceptions for leaf in leaves(one)]
+        return [leaf for member in error.exceptions for leaf in list_causes(member)]
     return [error]
 
 
-async def begin(filled: Filled, folder: Path, changed: Callable[[], None]) -> Connection:
-    """A connection to this server, which knows us by now. A command begins in `folder`; `changed` is called when its
-    tools are others."""
-    connection = Connection(filled, folder, changed)
-    await connection.begin()
+async def connect(resolved: ResolvedServer, folder: Path, on_change: Callable[[], None]) -> McpConnection:
+    """Connect to a server. A command starts in `folder`; `on_change` is called when its tools change."""
+    connection = McpConnection(resolved, folder, on_change)
+    await connection.start()
     return connection

@@ -1,4 +1,4 @@
-"""Words and schemas of servers before a model reads them: nothing unseen, endless or elsewhere is left in them."""
+"""Clean the texts and schemas of servers before a model reads them: nothing invisible, endless or external."""
 
 from __future__ import annotations
 
@@ -8,165 +8,168 @@ from typing import Final
 from urllib.parse import unquote
 
 from greenroom.core.base.records import Data, encode
-from greenroom.core.base.text import seen
+from greenroom.core.base.text import remove_control_characters
 
-INVISIBLE: Final = re.compile(
+INVISIBLE_CHARS: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0100-\U000e01ef\ud800-\udfff]"
 )
-"""What has no shape of its own: a second text can be hidden in it. Results keep it (emoji need it), orders do not."""
+"""Invisible characters, which can hide a second text. Results keep them, because emoji need them; descriptions do not.
+"""
 
-NOTE: Final = "[… {left} characters are left out …]"
+CLIPPED_NOTE: Final = "[… {left} characters are left out …]"
 
 
-def plain(text: str) -> str:
-    """The text without anything that a person would not see."""
-    return INVISIBLE.sub("", seen(text))
+def remove_invisible(text: str) -> str:
+    """Return the text without invisible characters."""
+    return INVISIBLE_CHARS.sub("", remove_control_characters(text))
 
 
 def is_plain(text: str) -> bool:
-    """Whether there is nothing of that kind in it."""
-    return plain(text) == text
+    """Return whether the text has no invisible characters."""
+    return remove_invisible(text) == text
 
 
-def brief(text: str, most: int) -> str:
-    """The text in about so many characters: its beginning and its end, and how much is missing between."""
-    if len(text) <= most:
+def clip_middle(text: str, max_chars: int) -> str:
+    """Shorten a text to about `max_chars` characters: its start, the number of characters left out, and its end."""
+    if len(text) <= max_chars:
         return text
-    tail = most // 5
-    return f"{text[: most - tail]}\n{NOTE.format(left=len(text) - most)}\n{text[-tail:]}"
+    tail = max_chars // 5
+    return f"{text[: max_chars - tail]}\n{CLIPPED_NOTE.format(left=len(text) - max_chars)}\n{text[-tail:]}"
 
 
-def one_line(text: str, most: int = 300) -> str:
-    """The same as part of a sentence."""
-    words = " ".join(plain(text).split())
-    return words if len(words) <= most else f"{words[:most]}…"
+def to_one_line(text: str, max_chars: int = 300) -> str:
+    """Return the text on one line, at most `max_chars` characters long."""
+    words = " ".join(remove_invisible(text).split())
+    return words if len(words) <= max_chars else f"{words[:max_chars]}…"
 
 
-LARGEST: Final = 32_000
-"""Bytes: each request would carry them."""
+MAX_SCHEMA_BYTES: Final = 32_000
+"""Largest schema in bytes, because each request contains it."""
 
-DEEPEST: Final = 32
-WIDEST: Final = 4_000
-"""Parts, with everything that it refers to in its place."""
+MAX_DEPTH: Final = 32
+MAX_PARTS: Final = 4_000
+"""Largest number of parts, with every reference expanded."""
 
-SPOKEN: Final = frozenset({"description", "title", "$comment"})
-"""What is meant for readers; the rest is meant to be exact, and nothing is changed in it."""
+TEXT_KEYS: Final = frozenset({"description", "title", "$comment"})
+"""Keys whose values are for readers. All other values are exact and never changed."""
 
-ELSEWHERE: Final = ("$dynamicRef", "$recursiveRef")
-PARAMETER: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-
-
-class Unfit(ValueError):
-    """A schema that is not used. Its text ends a sentence that begins with "its schema"."""
+DYNAMIC_REFERENCES: Final = ("$dynamicRef", "$recursiveRef")
+PARAMETER_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
-def tidy(schema: object) -> Data:
-    """The schema as a model is shown it; `Unfit` says why it is not shown."""
+class UnusableToolError(ValueError):
+    """The schema cannot be used. The message continues a sentence that starts with "its schema"."""
+
+
+def clean_schema(schema: object) -> Data:
+    """Return the schema for the model. Raise `UnusableToolError` if it cannot be used."""
     if not isinstance(schema, Mapping):
-        raise Unfit("is no JSON object")
-    if depth(schema) > DEEPEST:
-        raise Unfit(f"is nested more than {DEEPEST} levels deep")
-    if (size := len(encode(schema))) > LARGEST:
-        raise Unfit(f"has {size} bytes; {LARGEST} are the most")
+        raise UnusableToolError("is not a JSON object")
+    if measure_depth(schema) > MAX_DEPTH:
+        raise UnusableToolError(f"is nested more than {MAX_DEPTH} levels deep")
+    if (size := len(encode(schema))) > MAX_SCHEMA_BYTES:
+        raise UnusableToolError(f"has {size} bytes; at most {MAX_SCHEMA_BYTES} are allowed")
     if schema.get("type", "object") != "object":
-        raise Unfit("is not of the type object")
-    if (parts := _Sizes(schema).of(schema, ())) > WIDEST:
-        raise Unfit(f"has {parts} parts when all that it refers to is counted; {WIDEST} are the most")
-    cleaned = {"type": "object", **_cleaned(schema)}
-    _refuse_parameters(cleaned)
-    _refuse_nonsense(cleaned)
+        raise UnusableToolError("is not of the type object")
+    if (parts := _SchemaSizes(schema).count_parts(schema, ())) > MAX_PARTS:
+        raise UnusableToolError(f"has {parts} parts with all references expanded; at most {MAX_PARTS} are allowed")
+    cleaned = {"type": "object", **_clean_mapping(schema)}
+    _check_parameters(cleaned)
+    _check_schema(cleaned)
     return cleaned
 
 
-def depth(node: object) -> int:
-    """How deep it is nested; not counted on where it is much too deep."""
-    level, found = [node], 0
-    while level and found <= DEEPEST + 1:
-        found += 1
-        level = [child for one in level for child in _children(one)]
-    return found - 1
+def measure_depth(node: object) -> int:
+    """Return the nesting depth. Counting stops shortly above the limit."""
+    level, levels = [node], 0
+    while level and levels <= MAX_DEPTH + 1:
+        levels += 1
+        level = [child for parent in level for child in _list_children(parent)]
+    return levels - 1
 
 
-def _children(node: object) -> Iterator[object]:
+def _list_children(node: object) -> Iterator[object]:
     if isinstance(node, Mapping):
         yield from node.values()
     elif isinstance(node, list | tuple):
         yield from node
 
 
-class _Sizes:
-    """How many parts a schema has with each reference followed: a small text can stand for more than anybody has."""
+class _SchemaSizes:
+    """Counts the parts of a schema with every reference expanded: a small schema can expand to a huge one."""
 
     def __init__(self, root: Data) -> None:
         self._root = root
-        self._known: dict[str, int] = {}
+        self._sizes: dict[str, int] = {}
 
-    def of(self, node: object, inside: tuple[str, ...]) -> int:
+    def count_parts(self, node: object, inside: tuple[str, ...]) -> int:
         if isinstance(node, Mapping):
-            if any(isinstance(node.get(word), str) for word in ELSEWHERE):
-                raise Unfit("refers to what is only known when it is used")
+            if any(isinstance(node.get(word), str) for word in DYNAMIC_REFERENCES):
+                raise UnusableToolError("has a dynamic reference")
             reference = node.get("$ref")
-            more = self._behind(reference, inside) if isinstance(reference, str) else 0
+            referenced = self._count_reference(reference, inside) if isinstance(reference, str) else 0
         else:
-            more = 0
-        return 1 + more + sum(self.of(child, inside) for child in _children(node))
+            referenced = 0
+        return 1 + referenced + sum(self.count_parts(child, inside) for child in _list_children(node))
 
-    def _behind(self, reference: str, inside: tuple[str, ...]) -> int:
+    def _count_reference(self, reference: str, inside: tuple[str, ...]) -> int:
         if reference in inside or reference == "#":
-            raise Unfit("refers to itself")
+            raise UnusableToolError("refers to itself")
         if not reference.startswith("#/"):
-            raise Unfit(f"refers to {one_line(reference, 80)!r}, which is elsewhere")
-        if len(inside) > DEEPEST:
-            raise Unfit(f"has a chain of more than {DEEPEST} references")
-        if reference not in self._known:
-            self._known[reference] = self.of(self._target(reference), (*inside, reference))
-        return self._known[reference]
+            raise UnusableToolError(f"refers to {to_one_line(reference, 80)!r}, which is external")
+        if len(inside) > MAX_DEPTH:
+            raise UnusableToolError(f"has a chain of more than {MAX_DEPTH} references")
+        if reference not in self._sizes:
+            self._sizes[reference] = self.count_parts(self._resolve_reference(reference), (*inside, reference))
+        return self._sizes[reference]
 
-    def _target(self, reference: str) -> object:
-        found: object = self._root
+    def _resolve_reference(self, reference: str) -> object:
+        target: object = self._root
         for step in reference.removeprefix("#/").split("/"):
             key = unquote(step).replace("~1", "/").replace("~0", "~")
-            if not isinstance(found, Mapping) or key not in found:
-                raise Unfit(f"refers to {one_line(reference, 80)!r}, which is not there")
-            found = found[key]
-        return found
+            if not isinstance(target, Mapping) or key not in target:
+                raise UnusableToolError(f"refers to {to_one_line(reference, 80)!r}, which does not exist")
+            target = target[key]
+        return target
 
 
-def _cleaned(node: Data) -> dict[str, object]:
-    return {_exact(key): _clean(value, spoken=key in SPOKEN) for key, value in node.items()}
+def _clean_mapping(node: Data) -> dict[str, object]:
+    return {_require_visible(key): _clean_node(value, is_text=key in TEXT_KEYS) for key, value in node.items()}
 
 
-def _clean(node: object, *, spoken: bool = False) -> object:
+def _clean_node(node: object, *, is_text: bool = False) -> object:
     if isinstance(node, str):
-        return plain(node) if spoken else _exact(node)
+        return remove_invisible(node) if is_text else _require_visible(node)
     if isinstance(node, Mapping):
-        return _cleaned(node)
+        return _clean_mapping(node)
     if isinstance(node, list | tuple):
-        return [_clean(child) for child in node]
+        return [_clean_node(child) for child in node]
     return node
 
 
-def _exact(text: str) -> str:
+def _require_visible(text: str) -> str:
     if not is_plain(text):
-        raise Unfit("has characters in it that nobody sees")
+        raise UnusableToolError("has invisible characters")
     return text
 
 
-def _refuse_parameters(schema: Data) -> None:
-    """Providers refuse the whole request for one such name."""
+def _check_parameters(schema: Data) -> None:
+    """Check the names of parameters: providers refuse the whole request for one bad name."""
     properties = schema.get("properties", {})
     if not isinstance(properties, Mapping):
-        raise Unfit("has properties that are no table")
+        raise UnusableToolError("has properties that are not an object")
     for name in properties:
-        if not PARAMETER.fullmatch(name):
-            raise Unfit(f"has a parameter {one_line(name, 80)!r}; letters, digits, _ . and - are taken, 64 at most")
+        if not PARAMETER_NAME.fullmatch(name):
+            raise UnusableToolError(
+                f"has a parameter {to_one_line(name, 80)!r}; use at most 64 letters, digits, _ . and -"
+            )
 
 
-def _refuse_nonsense(schema: Data) -> None:
+def _check_schema(schema: Data) -> None:
     from jsonschema_rs import validator_for
 
     try:
         validator_for(dict(schema), offline=True)
     except (TypeError, ValueError) as error:
-        raise Unfit(f"is none: {one_line(str(error), 200)}") from None
+        raise UnusableToolError(f"is invalid: {to_one_line(str(error), 200)}") from None

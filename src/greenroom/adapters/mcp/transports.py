@@ -1,4 +1,4 @@
-"""The SDK's transports: to a program of this machine, and to a server elsewhere (one address, and no other host)."""
+"""The SDK's transports: to a local program, and to a remote server at one address and no other host."""
 
 from __future__ import annotations
 
@@ -18,81 +18,90 @@ from mcp.client._transport import TransportStreams
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from greenroom.adapters.mcp.configuration import Filled, refuse_absent
-from greenroom.adapters.mcp.schemas import one_line
+from greenroom.adapters.mcp.configuration import ResolvedServer, refuse_missing_program
+from greenroom.adapters.mcp.schemas import to_one_line
 
-SOURCES: Final = str(Path(__file__).resolve().parents[3])
-KEEPER: Final = (
+SOURCE_FOLDER: Final = str(Path(__file__).resolve().parents[3])
+SUPERVISOR_CODE: Final = (
     "import sys; sys.path.append(sys.argv[1]); "
-    "from greenroom.adapters.processes.keeper import serve; sys.exit(serve(sys.argv[2], sys.argv[3:]))"
+    "from greenroom.adapters.processes.program_supervisor import serve; sys.exit(serve(sys.argv[2], sys.argv[3:]))"
 )
-PIECE: Final = 64 * 1024
-TAIL: Final = 2_000
-"""Bytes that are kept of what it complains about."""
+CHUNK_BYTES: Final = 64 * 1024
+MAX_STDERR_BYTES: Final = 2_000
+"""How many bytes of stderr are kept."""
 
-LAST_WORDS: Final = 1.0
-"""Seconds that its last complaint may take."""
+STDERR_TIMEOUT_S: Final = 1.0
+"""How long to wait for the end of stderr, in seconds."""
 
 
-class Pipes:
-    """The pipes of one server: messages through the SDK, and what it writes to stderr."""
+class StdioTransport:
+    """The pipes of a local server: messages through the SDK, and its stderr."""
 
-    def __init__(self, filled: Filled, folder: Path) -> None:
-        self._filled = filled
+    def __init__(self, resolved: ResolvedServer, folder: Path) -> None:
+        self._resolved = resolved
         self._folder = folder
-        self._tail = b""
-        self._silent = asyncio.Event()
+        self._stderr_tail = b""
+        self._stderr_closed = asyncio.Event()
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[TransportStreams]:
-        """Start it, pass on messages, and end it with all that it has begun, whatever happens."""
-        refuse_absent(self._filled, self._folder)
-        server = self._filled.server
+        """Start the server and yield its streams. At the end, all its processes are ended."""
+        refuse_missing_program(self._resolved, self._folder)
+        server = self._resolved.server
         parameters = StdioServerParameters(
             command=sys.executable,
-            args=["-I", "-S", "-c", KEEPER, SOURCES, " ".join(self._filled.env), server.command, *server.args],
-            env=dict(self._filled.env),
+            args=[
+                "-I",
+                "-S",
+                "-c",
+                SUPERVISOR_CODE,
+                SOURCE_FOLDER,
+                " ".join(self._resolved.env),
+                server.command,
+                *server.args,
+            ],
+            env=dict(self._resolved.env),
             cwd=self._folder / server.folder,
-            encoding_error_handler="replace",  # strict: one such byte, and nothing is heard any more
+            encoding_error_handler="replace",  # with "strict", one bad byte would end the stream
         )
-        complaints, theirs = os.pipe()
-        os.set_blocking(complaints, False)
+        stderr, theirs = os.pipe()
+        os.set_blocking(stderr, False)
         loop = asyncio.get_running_loop()
-        loop.add_reader(complaints, self._hear, complaints)
+        loop.add_reader(stderr, self._read_stderr, stderr)
         try:
             with os.fdopen(theirs, "w") as errlog:
                 async with stdio_client(parameters, errlog=errlog) as streams:
-                    errlog.close()  # or its end would never be heard
+                    errlog.close()  # otherwise its end goes unnoticed
                     yield streams
         finally:
-            loop.remove_reader(complaints)
-            os.close(complaints)
+            loop.remove_reader(stderr)
+            os.close(stderr)
 
-    def _hear(self, complaints: int) -> None:
-        if data := os.read(complaints, PIECE):
-            self._tail = (self._tail + data)[-TAIL:]
+    def _read_stderr(self, stderr: int) -> None:
+        if data := os.read(stderr, CHUNK_BYTES):
+            self._stderr_tail = (self._stderr_tail + data)[-MAX_STDERR_BYTES:]
         else:
-            self._silent.set()
-            asyncio.get_running_loop().remove_reader(complaints)
+            self._stderr_closed.set()
+            asyncio.get_running_loop().remove_reader(stderr)
 
-    async def last_words(self) -> str:
-        """Why it has ended: what it complained about, and its exit code, may still be on their way."""
+    async def describe_end(self) -> str:
+        """Return why the server ended, after waiting briefly for the rest of stderr and the exit code."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(LAST_WORDS):
-                await self._silent.wait()
-        complaint = one_line(self._filled.cover(self._tail.decode(errors="replace")[-600:]), 600)
-        return f"It has ended: {complaint}" if complaint else "It has ended."
+            async with asyncio.timeout(STDERR_TIMEOUT_S):
+                await self._stderr_closed.wait()
+        message = to_one_line(self._resolved.redact(self._stderr_tail.decode(errors="replace")[-600:]), 600)
+        return f"It has ended: {message}" if message else "It has ended."
 
 
-LONGEST: Final = 128_000_000
-"""Bytes of one message."""
+MAX_MESSAGE_BYTES: Final = 128_000_000
+"""Largest message in bytes."""
 
-CONNECT: Final = 15.0
-"""Seconds to reach it. How long an answer may take is decided by whoever asks."""
+CONNECT_TIMEOUT_S: Final = 15.0
+"""How long to wait for a connection, in seconds. Callers limit the time for a reply."""
 
 
-class _Measured(httpx2.AsyncByteStream):
-    """A body that ends with an error where it becomes too long."""
+class _BoundedBody(httpx2.AsyncByteStream):
+    """A body that raises an error when it becomes too long."""
 
     def __init__(self, body: httpx2.AsyncByteStream) -> None:
         self._body = body
@@ -101,55 +110,55 @@ class _Measured(httpx2.AsyncByteStream):
         read = 0
         async for piece in self._body:
             read += len(piece)
-            if read > LONGEST:
-                raise httpx2.ReadError(f"It sent a message of more than {LONGEST // 1_000_000} MB.")
+            if read > MAX_MESSAGE_BYTES:
+                raise httpx2.ReadError(f"It sent a message of more than {MAX_MESSAGE_BYTES // 1_000_000} MB.")
             yield piece
 
     async def aclose(self) -> None:
         await self._body.aclose()
 
 
-class Web:
-    """The connections to one server. `status` is what it answered last."""
+class HttpTransport:
+    """The HTTP connections to a server. `status` is the last response status."""
 
-    def __init__(self, filled: Filled) -> None:
-        self._filled = filled
+    def __init__(self, resolved: ResolvedServer) -> None:
+        self._resolved = resolved
         self.status = 0
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[TransportStreams]:
-        """Until it is left; a session that the server knows of is ended there too."""
-        url = self._filled.server.url
+        """Yield the streams of a session, and end the session afterwards."""
+        url = self._resolved.server.url
         host = httpx2.URL(url).host
 
         async def check(request: httpx2.Request) -> None:
             if request.url.host != host:
-                raise httpx2.RequestError(f"It sends us to {request.url.host!r}, where nothing of ours is sent.")
+                raise httpx2.RequestError(f"It redirects to another host ({request.url.host!r}). This is refused.")
 
         async with (
             httpx2.AsyncClient(
-                headers={**self._filled.headers, "accept-encoding": "identity"},
-                timeout=httpx2.Timeout(CONNECT, read=None),
-                # A proxy of the person's environment is used, except for what is on this machine.
-                trust_env=not on_this_machine(url),
-                event_hooks={"request": [check], "response": [self._note]},
+                headers={**self._resolved.headers, "accept-encoding": "identity"},
+                timeout=httpx2.Timeout(CONNECT_TIMEOUT_S, read=None),
+                # Use the person's proxy, except for this machine.
+                trust_env=not is_loopback(url),
+                event_hooks={"request": [check], "response": [self._check_response]},
                 follow_redirects=False,
             ) as client,
-            streamable_http_client(url, http_client=client, max_sse_event_size=LONGEST) as streams,
+            streamable_http_client(url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES) as streams,
         ):
             yield streams
 
-    async def _note(self, response: httpx2.Response) -> None:
+    async def _check_response(self, response: httpx2.Response) -> None:
         self.status = response.status_code
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise httpx2.DecodingError("It answered with a packed body, although none was asked for.")
+            raise httpx2.DecodingError("It sent a compressed body, although none was requested.")
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             assert isinstance(response.stream, httpx2.AsyncByteStream)
-            response.stream = _Measured(response.stream)
+            response.stream = _BoundedBody(response.stream)
 
 
-def on_this_machine(url: str) -> bool:
-    """Whether it is the loopback interface."""
+def is_loopback(url: str) -> bool:
+    """Return whether the address is on the loopback interface."""
     host = urlsplit(url).hostname or ""
     try:
         return ip_address(host).is_loopback

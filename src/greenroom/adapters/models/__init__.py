@@ -1,1 +1,1 @@
-"""Language models: the wires they speak, what is known of them, and how they are found."""
+"""Language models: wire formats, the catalog, prices, retries and recordings."""

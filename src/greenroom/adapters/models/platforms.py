@@ -1,7 +1,6 @@
-"""Platforms: conversations with models of any provider, by name. Subclass `BasePlatform` to add one of your own.
+"""Platforms: conversations with models of any provider, by name. Subclass `BasePlatform` to add your own.
 
-Retries with their time limit are in the model that a platform asks. A class that cannot be used is a warning in the
-log, and is never raised.
+The model behind a platform handles retries and time limits. An unusable class only causes a warning in the log.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from typing import ClassVar, Final
 
 from platformdirs import user_config_path
 
-from greenroom.adapters.models.catalog.catalog import providers, split
+from greenroom.adapters.models.catalog.catalog import load_providers, split_model_name
 from greenroom.core.base.errors import Bug, GreenroomError, WorldFault
 from greenroom.core.base.ids import AgentId, StepId, ThreadId
 from greenroom.core.ports.model import (
@@ -32,32 +31,32 @@ from greenroom.core.ports.model import (
     Model,
     ModelCard,
     ModelRequest,
+    ModelTextDelta,
     Purpose,
     Retried,
-    TextDelta,
     Usage,
 )
 
-LONGEST_ANSWER: Final = 8192
-LARGEST_FILE: Final = 20_000_000
+MAX_ANSWER_TOKENS: Final = 8192
+MAX_FILE_BYTES: Final = 20_000_000
 CHARS_PER_TOKEN: Final = 3
-"""A cautious guess; Chinese has fewer, and is cut earlier than it would have to be."""
+"""A cautious estimate of characters per token. Chinese text has fewer, so it is cut earlier than necessary."""
 
-SHARE: Final = 2
-"""One message may take the second part of a window: the rest is for the conversation and the answer."""
+WINDOW_DIVISOR: Final = 2
+"""One message may use this fraction (1/2) of the context window."""
 
-SHOWN: Final = 1000
-"""Characters of a message that are said when the whole is in a file."""
+MAX_PREVIEW_CHARS: Final = 1000
+"""How many characters of a message are quoted when the whole message is in a file."""
 
-SUM_UP: Final = (
-    "Sum up our conversation for whoever goes on with it: the task with all its conditions, what is done, what was "
+SUMMARY_PROMPT: Final = (
+    "Sum up our conversation for the agent that continues: the task with all its conditions, what is done, what was "
     "learned, what is still to do. Copy names, numbers and paths exactly."
 )
-SUMMED_UP: Final = "What was said before, in short:\n{summary}"
+SUMMARY_TEXT: Final = "What was said before, in short:\n{summary}"
 NO_SUMMARY: Final = "(Nothing could be said about it.)"
-IN_A_FILE: Final = "{what} is in the file {name}. Go on from there: read it where you need it."
+FILE_TEXT: Final = "{what} is in the file {name}. Go on from there: read it where you need it."
 
-REQUIRED: Final = (
+REQUIRED_METHODS: Final = (
     "chat_until_success",
     "set_system_prompt",
     "upload_files",
@@ -67,74 +66,76 @@ REQUIRED: Final = (
     "name",
     "platform_name",
 )
-"""The methods of a platform (AG-124)."""
+"""The methods that a platform must have (AG-124)."""
 
 log: Final = logging.getLogger(__name__)
 
 
 class LLMContext:
-    """What was said, oldest first, cut to its last turns; a system message stands before it and stays. It keeps
-    the very messages that it is given, and so their bytes. A turn is what a person says and all up to the next time."""
+    """The history of a conversation, oldest first, limited to the last turns. System messages are always kept.
+
+    It keeps the message objects unchanged. A turn starts with a user message and ends before the next.
+    """
 
     def __init__(self, context_size: int = 20) -> None:
         if context_size < 0:
-            raise Bug(f"A history of {context_size} turns cannot be kept. Give 0 or more.")
+            raise Bug(f"A history cannot have {context_size} turns. Give 0 or more.")
         self.context_size = context_size
         self._history: list[ChatMessage] = []
 
     def add_message(self, message: ChatMessage) -> None:
-        """Something more was said."""
+        """Append a message."""
         self._history.append(message)
 
     def remove_last_message(self) -> ChatMessage | None:
-        """Take the newest message back."""
+        """Remove and return the newest message; None if there is none."""
         return self._history.pop() if self._history else None
 
     def set_history(self, messages: Iterable[ChatMessage]) -> None:
-        """Another history in the place of this one."""
+        """Replace the history."""
         self._history = list(messages)
 
     def get_history(self) -> tuple[ChatMessage, ...]:
-        """All messages, oldest first."""
+        """Return all messages, oldest first."""
         return tuple(self._history)
 
     def clear(self) -> None:
-        """Forget everything, the system message too."""
+        """Remove all messages, including system messages."""
         self._history.clear()
 
     def trim_history(self) -> None:
-        """Keep the last `context_size` turns and every system message. A call is never parted from its result."""
+        """Keep the last `context_size` turns and every system message. A call and its result stay together."""
         starts: list[int] = []
-        waiting: set[str] = set()
+        open_calls: set[str] = set()
         for place, message in enumerate(self._history):
-            if message.role == "user" and not waiting:
+            if message.role == "user" and not open_calls:
                 starts.append(place)
             elif message.role == "assistant":
-                waiting = {call.call_id for call in message.calls}
+                open_calls = {call.call_id for call in message.calls}
             elif message.role == "tool":
-                waiting.discard(message.call_id or "")
+                open_calls.discard(message.call_id or "")
         if len(starts) <= self.context_size:
             return
         first = starts[-self.context_size] if self.context_size else len(self._history)
-        self._history = [one for place, one in enumerate(self._history) if place >= first or one.role == "system"]
+        self._history = [entry for place, entry in enumerate(self._history) if place >= first or entry.role == "system"]
 
 
-def fitted(text: str, card: ModelCard) -> tuple[str, tuple[Media, ...]]:
-    """What is said of a message that may be too long for the model, and what is shown with it."""
-    most = card.window * CHARS_PER_TOKEN // SHARE
-    if len(text) <= most:
+def fit_message(text: str, card: ModelCard) -> tuple[str, tuple[Media, ...]]:
+    """Fit a message into the context window: return its text, shortened if necessary, and attached files."""
+    max_chars = card.window * CHARS_PER_TOKEN // WINDOW_DIVISOR
+    if len(text) <= max_chars:
         return text, ()
     if card.files:
         file = Media(media_type="text/plain", data=text.encode(), name="message.txt")
-        return f"The whole message is in the file message.txt. It begins:\n{text[:SHOWN]}", (file,)
-    half = most // 2
-    return f"{text[:half]}\n[… {len(text) - most:,} characters are left out here …]\n{text[-half:]}", ()
+        return f"The whole message is in the file message.txt. It begins:\n{text[:MAX_PREVIEW_CHARS]}", (file,)
+    half = max_chars // 2
+    return f"{text[:half]}\n[… {len(text) - max_chars:,} characters are left out here …]\n{text[-half:]}", ()
 
 
 class BasePlatform:
-    """A conversation (an `LLMContext`) over the model that `make` gives for a name.
+    """A conversation (an `LLMContext`) with the model that `make` returns for a name.
 
-    A platform of one's own sets `platform` and overrides `model_named`, or whole methods.
+    A custom platform sets `platform` and overrides `model_named` or other methods.
     """
 
     platform: ClassVar[str] = ""
@@ -151,96 +152,98 @@ class BasePlatform:
         self.context = context or LLMContext()
         self._model: Model | None = None
         self._system: ChatMessage | None = None
-        self._waiting: tuple[Media, ...] = ()
+        self._pending_media: tuple[Media, ...] = ()
         self._turns = 0
-        self._one_at_a_time = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     @classmethod
     def platform_name(cls) -> str:
-        """The name of the platform: for a built-in one the provider's."""
+        """Return the name of the platform; a built-in platform has the name of its provider."""
         return cls.platform
 
     def name(self) -> str:
-        """The model's name, without the provider; empty while there is none."""
+        """Return the name of the model without its provider; empty if none is set."""
         return "" if self._model is None else self._model.name.partition(":")[2]
 
     def model_named(self, name: str) -> Model:
-        """The model of this name at this platform."""
+        """Return the model with this name."""
         return self._make(name)
 
     def set_model_name(self, name: str) -> None:
-        """Speak with this model from now on; `WorldFault` if it cannot be had."""
+        """Use this model from now on. Raise `WorldFault` if it is not available."""
         self._model = self.model_named(name)
 
     def set_model_group(self, group: str) -> None:
-        """Speak with the first model of a group that this platform serves."""
-        mine = self.platform_name()
-        models = [split(name, also=(mine,)) for name in self._groups.get(group, ())]
-        ours = [model for platform, model in models if platform == mine]
-        if not ours:
-            raise WorldFault(f"The group {group!r} has no model of {mine!r}. Add one to it, or take another platform.")
-        self.set_model_name(ours[0])
+        """Use the first model of a group that this platform serves."""
+        platform_name = self.platform_name()
+        models = [split_model_name(name, own_providers=(platform_name,)) for name in self._groups.get(group, ())]
+        model_names = [model for platform, model in models if platform == platform_name]
+        if not model_names:
+            raise WorldFault(
+                f"The group {group!r} has no model of {platform_name!r}. Add one, or use another platform."
+            )
+        self.set_model_name(model_names[0])
 
     @property
     def model(self) -> Model:
-        """Who answers."""
+        """The current model. Raise `WorldFault` if none is set."""
         if self._model is None:
-            raise WorldFault(f"{self.platform_name()!r} was given no model. Choose one with `set_model_name`.")
+            raise WorldFault(f"{self.platform_name()!r} has no model. Choose one with `set_model_name`.")
         return self._model
 
     def set_system_prompt(self, text: str) -> None:
-        """What the model is told before everything else; an empty text takes it back."""
+        """Set the system prompt; an empty text removes it."""
         self._system = ChatMessage(role="system", content=text) if text else None
 
     def reset(self) -> None:
-        """A new conversation: nothing was said, no file is waiting. The system prompt stays."""
+        """Start a new conversation without history and files. The system prompt stays."""
         self.context.clear()
-        self._waiting = ()
+        self._pending_media = ()
 
     @property
     def can_upload(self) -> bool:
-        """Whether files can be shown to this model; if not, show it a summary."""
+        """Whether this model accepts files. If not, send a summary."""
         return self.model.card.files or self.model.card.images
 
     async def upload_files(self, paths: Sequence[str | Path]) -> bool:
-        """Show files with the next message: all of them, or none and False."""
+        """Attach files to the next message: all of them, or none and return False."""
         kinds = [mimetypes.guess_type(str(path))[0] or "application/octet-stream" for path in paths]
         card = self.model.card
         if not all(card.images if kind.startswith("image/") else card.files for kind in kinds):
             return False
         try:
-            data = await asyncio.to_thread(lambda: [_content(Path(path)) for path in paths])
+            data = await asyncio.to_thread(lambda: [_read_file(Path(path)) for path in paths])
         except OSError as error:
             log.warning("No file was uploaded: %s", error)
             return False
-        self._waiting += tuple(
-            Media(media_type=kind, data=one, name=Path(path).name)
-            for path, kind, one in zip(paths, kinds, data, strict=True)
+        self._pending_media += tuple(
+            Media(media_type=kind, data=content, name=Path(path).name)
+            for path, kind, content in zip(paths, kinds, data, strict=True)
         )
         return True
 
     async def chat_until_success(self, message: str) -> str:
-        """Say something and get the answer. The model retries within its time limit; `WorldFault` after that."""
+        """Send a message and return the reply. The model retries within its time limit; then `WorldFault` is raised."""
         return await self.call(message, self.context)
 
     async def call(self, prompt: str, context: LLMContext) -> str:
-        """The same in another conversation. Without an answer the question counts as not asked."""
-        async with self._one_at_a_time:
-            before, shown = context.get_history(), self._waiting
+        """Send a message in another conversation. Without a reply, the message is removed from its history."""
+        async with self._lock:
+            before, uploaded = context.get_history(), self._pending_media
             context.trim_history()
-            said, attached = fitted(prompt, self.model.card)
-            context.add_message(ChatMessage(role="user", content=said, media=(*shown, *attached)))
+            fitted_text, attached = fit_message(prompt, self.model.card)
+            context.add_message(ChatMessage(role="user", content=fitted_text, media=(*uploaded, *attached)))
             try:
-                text = await self._answer(context)
+                text = await self._ask_model(context)
             except BaseException:
                 context.set_history(before)
                 raise
-            self._waiting = self._waiting[len(shown) :]
+            self._pending_media = self._pending_media[len(uploaded) :]
             context.add_message(ChatMessage(role="assistant", content=text))
             context.trim_history()
             return text
 
-    async def _answer(self, context: LLMContext) -> str:
+    async def _ask_model(self, context: LLMContext) -> str:
         self._turns += 1
         history = context.get_history()
         request = ModelRequest(
@@ -253,87 +256,91 @@ class BasePlatform:
                 answering=True,
             ),
             messages=history if self._system is None else (self._system, *history),
-            max_output=min(self.model.card.output, LONGEST_ANSWER),
+            max_output=min(self.model.card.output, MAX_ANSWER_TOKENS),
         )
-        text, spent = "", Usage()
+        text, usage = "", Usage()
         async for event in self.model.stream(request):
             match event:
-                case TextDelta(text=more):
+                case ModelTextDelta(text=more):
                     text += more
                 case Retried():
                     text = ""
                 case Usage():
-                    spent = event
+                    usage = event
                 case Failed(why=why):
-                    raise WorldFault(f"{self.model.name}: {why}", spent=spent.spent)
+                    raise WorldFault(f"{self.model.name}: {why}", spent=usage.amounts)
                 case Finished():
                     if not text.strip():
                         log.warning("%s gave an empty answer", self.model.name)
                     return text if text.strip() else ""
                 case _:
                     pass
-        raise WorldFault(f"{self.model.name} stopped without an end. Ask again.", spent=spent.spent)
+        raise WorldFault(f"{self.model.name} stopped before the end. Try again.", spent=usage.amounts)
 
 
-def _content(path: Path) -> bytes:
-    if path.stat().st_size > LARGEST_FILE:
-        raise OSError(f"{path} is larger than {LARGEST_FILE:,} bytes")
+def _read_file(path: Path) -> bytes:
+    if path.stat().st_size > MAX_FILE_BYTES:
+        raise OSError(f"{path} is larger than {MAX_FILE_BYTES:,} bytes")
     return path.read_bytes()
 
 
-async def shorten_history(platform: BasePlatform, *, prompt: str = SUM_UP, tell: Callable[[str], object] = str) -> str:
-    """Begin anew with the history as a file, or with a summary; what to say with the next message.
+async def shorten_history(
+    platform: BasePlatform, *, prompt: str = SUMMARY_PROMPT, notify: Callable[[str], object] = str
+) -> str:
+    """Restart the conversation with the history as a file or a summary. Return the text for the next message.
 
-    `tell` hears `before_history_clear` and `after_history_clear` on both ways. The system prompt stays in force. The
-    file is shown before anything is forgotten, so that one which cannot be shown costs nothing but a summary.
+    `notify` is called with `before_history_clear` and `after_history_clear` in both cases. The system prompt stays. The
+    file is attached before the history is cleared, so a failed upload only costs a summary.
     """
     history = platform.context.get_history()
     text = "\n\n".join(f"## {message.role}\n{message.content}" for message in history)
-    if platform.can_upload and await _shown(platform, "history.md", text):
-        said = IN_A_FILE.format(what="What was said so far", name="history.md")
+    if platform.can_upload and await _upload_text(platform, "history.md", text):
+        next_message = FILE_TEXT.format(what="What was said so far", name="history.md")
     else:
-        said = SUMMED_UP.format(summary=await _summary(platform, prompt))
-    tell("before_history_clear")
+        next_message = SUMMARY_TEXT.format(summary=await _summarise(platform, prompt))
+    notify("before_history_clear")
     platform.context.clear()
-    tell("after_history_clear")
-    return said
+    notify("after_history_clear")
+    return next_message
 
 
 async def show_output(platform: BasePlatform, call: str, output: str) -> str:
-    """Begin anew with a tool's output as a file: a summary, which call it was and how to go on, to be said next.
+    """Restart the conversation with a tool's output as a file. Return the text for the next message: a summary and the
+    call.
 
-    Empty when the file cannot be shown: then nothing is forgotten. `call` is how the tool was called, in words.
+    Return an empty text if the file cannot be attached; then the history is kept. `call` describes the tool call.
     """
     if not platform.can_upload:
         return ""
-    summary = await _summary(platform, SUM_UP)  # asked before the file waits: it is for the next message
-    if not await _shown(platform, "output.txt", output):
+    summary = await _summarise(
+        platform, SUMMARY_PROMPT
+    )  # before the upload, because the file belongs to the next message
+    if not await _upload_text(platform, "output.txt", output):
         return ""
     platform.context.clear()
-    said = IN_A_FILE.format(what=f"The whole output of {call}", name="output.txt")
-    return f"{SUMMED_UP.format(summary=summary)}\n\n{said}"
+    file_text = FILE_TEXT.format(what=f"The whole output of {call}", name="output.txt")
+    return f"{SUMMARY_TEXT.format(summary=summary)}\n\n{file_text}"
 
 
-async def _shown(platform: BasePlatform, name: str, text: str) -> bool:
-    """Show a text as a file, which is gone afterwards in every case; False when it cannot be shown."""
+async def _upload_text(platform: BasePlatform, name: str, text: str) -> bool:
+    """Attach a text as a temporary file; return False if that fails."""
     with tempfile.TemporaryDirectory(prefix="greenroom-shown-") as folder:
         path = Path(folder) / name
         path.write_text(text, encoding="utf-8")
         return await platform.upload_files([path])
 
 
-async def _summary(platform: BasePlatform, prompt: str) -> str:
-    """Asked in a copy of the conversation, which it does not become a part of."""
-    copy = LLMContext(platform.context.context_size)
-    copy.set_history(platform.context.get_history())
-    return await platform.call(prompt, copy) or NO_SUMMARY
+async def _summarise(platform: BasePlatform, prompt: str) -> str:
+    """Ask for a summary in a copy of the conversation."""
+    context = LLMContext(platform.context.context_size)
+    context.set_history(platform.context.get_history())
+    return await platform.call(prompt, context) or NO_SUMMARY
 
 
 class PlatformRegistry:
-    """All platforms by name: every provider of the catalog, the user's own files, and installed packages.
+    """All platforms by name: the providers of the catalog, the user's own files, and installed packages.
 
-    `make` gives a model by the names of its provider and its own; `normal` and the members of `groups` are
-    `provider:model`.
+    `make` returns a model by provider and model name. `normal` and the members of `groups` are `provider:model`.
     """
 
     def __init__(
@@ -348,21 +355,21 @@ class PlatformRegistry:
         self._groups = groups or {}
         self._classes: dict[str, type[BasePlatform]] = {
             name: type(f"{name.title().replace('-', '')}Platform", (BasePlatform,), {"platform": name})
-            for name in providers()
+            for name in load_providers()
         }
 
     def names(self) -> Sequence[str]:
-        """All platforms."""
+        """Return the names of all platforms."""
         return tuple(self._classes)
 
     def register_platform(self, name: str, cls: type, where: str = "") -> bool:
-        """Add a class under this name, in the place of an older one; False and a warning if it cannot be a platform."""
-        missing = [method for method in REQUIRED if not callable(getattr(cls, method, None))]
+        """Register a class, replacing an older one. Log a warning and return False if it is unsuitable."""
+        missing = [method for method in REQUIRED_METHODS if not callable(getattr(cls, method, None))]
         why = f"lacks {', '.join(missing)}. Add them." if missing else ""
         if not missing and not issubclass(cls, BasePlatform):
-            why = "is no BasePlatform. Make it a subclass."
+            why = "is not a subclass of BasePlatform. Make it one."
         elif not missing and (not name or ":" in name):
-            why = f"is called {name!r}. A platform's name is not empty and has no colon."
+            why = f"has the name {name!r}. The name must not be empty or contain a colon."
         if why:
             log.warning("%s: %s %s", where or cls.__module__, cls.__name__, why)
             return False
@@ -370,22 +377,22 @@ class PlatformRegistry:
         return True
 
     def scan(self, folder: Path | None = None) -> Sequence[str]:
-        """Add the platforms of the user's folder; their names."""
+        """Register the platforms in the user's folder and return their names."""
         return self.load_platform_from_dir(folder or user_config_path("greenroom", appauthor=False) / "models")
 
     def load_platform_from_dir(self, folder: Path) -> Sequence[str]:
-        """Add the platforms of a folder of Python files; their names. One without a name is called like its file."""
+        """Register the platforms in a folder of Python files and return their names. The default name is the file's."""
         added: list[str] = []
         for path in sorted(folder.glob("[!_]*.py")):
             module = ModuleType(f"greenroom_platforms_{path.stem}")
             module.__file__ = str(path)
-            sys.modules[module.__name__] = module  # its own classes look themselves up there
+            sys.modules[module.__name__] = module  # its classes may look up their module
             try:
                 SourceFileLoader(module.__name__, str(path)).exec_module(module)
             except (Exception, SystemExit) as error:
                 log.debug("%s cannot be loaded", path, exc_info=True)
                 del sys.modules[module.__name__]
-                log.warning("%s cannot be loaded: %s: %s. Correct it.", path, type(error).__name__, error)
+                log.warning("%s cannot be loaded: %s: %s. Fix the file.", path, type(error).__name__, error)
                 continue
             for name, cls in vars(module).items():
                 if not inspect.isclass(cls) or cls.__module__ != module.__name__ or name.startswith("_"):
@@ -393,76 +400,79 @@ class PlatformRegistry:
                 if issubclass(cls, BasePlatform):
                     cls.platform = cls.platform or path.stem
                 if name.endswith("Platform") or issubclass(cls, BasePlatform):
-                    called = getattr(cls, "platform", path.stem)
-                    added += [called] if self.register_platform(called, cls, str(path)) else []
+                    platform_name = getattr(cls, "platform", path.stem)
+                    added += [platform_name] if self.register_platform(platform_name, cls, str(path)) else []
         return tuple(added)
 
     def create_platform(self, name: str, model: str = "") -> BasePlatform | None:
-        """A new conversation with this platform and model (left out: what is proposed); None and a warning if not."""
+        """Return a new conversation with this platform and model. Log a warning and return None if that fails.
+
+        Without a model, the provider's recommended model is used.
+        """
         cls = self._classes.get(name)
         if cls is None:
-            log.warning("There is no platform %r. There are: %s.", name, ", ".join(self._classes))
+            log.warning("There is no platform %r. Known: %s.", name, ", ".join(self._classes))
             return None
-        known = providers().get(name)
+        known = load_providers().get(name)
         try:
             platform = cls(partial(self._make, name), groups=self._groups)
             chosen = model or (known.strong if known else "")
             if chosen:
                 platform.set_model_name(chosen)
         except GreenroomError as error:
-            log.warning("The platform %r cannot be had. %s", name, error)
+            log.warning("The platform %r is not available. %s", name, error)
             return None
         except Exception:
-            # Somebody else's class: whatever it does, the others are still there.
-            log.exception("The platform %r cannot be had", name)
+            # A third-party class: its errors must not affect the others.
+            log.exception("The platform %r is not available", name)
             return None
         return platform
 
     def get_normal_platform(self, group: str | None = None) -> BasePlatform | None:
-        """A new conversation with the normal model, or with a group's."""
+        """Return a new conversation with the normal model, or with the model of a group."""
         try:
-            name, model = self._names(group)
+            name, model = self._resolve_names(group)
         except WorldFault as fault:
             log.warning("There is no normal platform. %s", fault)
             return None
         return self.create_platform(name, model)
 
     def get_normal_platform_name(self, group: str | None = None) -> str:
-        """The platform of the normal model, or of a group's main one."""
-        return self._names(group)[0]
+        """Return the platform of the normal model, or of a group's first model."""
+        return self._resolve_names(group)[0]
 
     def get_normal_model_name(self, group: str | None = None) -> str:
-        """The normal model without its provider, or a group's main one."""
-        return self._names(group)[1]
+        """Return the normal model, or a group's first model, without its provider."""
+        return self._resolve_names(group)[1]
 
-    def _names(self, group: str | None) -> tuple[str, str]:
+    def _resolve_names(self, group: str | None) -> tuple[str, str]:
         name = self._normal
         if group is not None:
             members = self._groups.get(group)
             if not members:
                 there = ", ".join(self._groups) or "none"
-                raise WorldFault(f"There is no model group {group!r}. There are: {there}.")
+                raise WorldFault(f"There is no model group {group!r}. Known: {there}.")
             name = members[0]
         if not name:
-            raise WorldFault("No model is set. `greenroom init` sets one up.")
-        return split(name, also=self._classes)
+            raise WorldFault("No model is set. Set one with `greenroom init`.")
+        return split_model_name(name, own_providers=self._classes)
 
 
-def _nobody(provider: str, model: str) -> Model:
-    raise WorldFault(f"Nobody has said how {provider}:{model} is asked. Start Greenroom first.")
+def _refuse_model(provider: str, model: str) -> Model:
+    raise WorldFault(f"{provider}:{model} is not available yet. Start Greenroom first.")
 
 
-_shared: list[PlatformRegistry] = []
-"""The registry of this process, once there is one."""
+_registry: list[PlatformRegistry] = []
+"""The registry of this process, if there is one."""
 
 
 def set_global_platform_registry(registry: PlatformRegistry | None) -> None:
-    """From now on this is the registry of the process; None forgets it."""
-    _shared[:] = [registry] if registry is not None else []
+    """Set the registry of the process; None removes it."""
+    _registry[:] = [registry] if registry is not None else []
 
 
 def get_global_platform_registry() -> PlatformRegistry:
-    """The registry of the process: always the same one."""
-    if not _shared:
-        _shared.append(PlatformRegistry(_nobody))
-    return _shared[0]
+    """Return the registry of the process."""
+    if not _registry:
+        _registry.append(PlatformRegistry(_refuse_model))
+    return _registry[0]

@@ -1,4 +1,4 @@
-"""What a model costs: the user's own word, else genai-prices; a model on this machine is free; else nobody knows."""
+"""Prices of models: from the settings, else from genai-prices. Local models are free; other prices are unknown."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import Final, Protocol
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.model import Usage
 
-MILLION: Final = 1_000_000
+MICRODOLLARS: Final = 1_000_000
 
-_THEIR_NAMES: Final = {
+_GENAI_PRICES_NAMES: Final = {
     "bedrock": "aws",
     "moonshot": "moonshotai",
     "xai": "x-ai",
     "zhipu": "zhipuai",
 }
-"""What genai-prices calls a provider, where that differs."""
+"""Names of providers in genai-prices that differ from ours."""
 
 
 @record
-class Rates:
-    """Millionths of a dollar per million tokens. Where there is no rate for the cache, its tokens cost like others."""
+class TokenRates:
+    """Microdollars per million tokens. Without a cache rate, cached tokens cost as much as others."""
 
     input: int
     output: int
@@ -33,105 +33,107 @@ class Rates:
     written: int | None = None
 
 
-class Price(Protocol):
+class ModelPrice(Protocol):
     """The price of one model."""
 
-    def most(self, read: int, written: int) -> int | None:
-        """What so many tokens cost at most."""
+    def compute_max_cost(self, read: int, written: int) -> int | None:
+        """Return the maximum cost of this many tokens; None if it is unknown."""
         ...
 
-    def of(self, usage: Usage) -> int | None:
-        """What a call has cost."""
+    def compute_cost(self, usage: Usage) -> int | None:
+        """Return the cost of a call; None if it is unknown."""
         ...
 
 
-class Flat:
-    """A price that is the same for every token of a kind."""
+class FlatPrice:
+    """A price with fixed rates."""
 
-    def __init__(self, rates: Rates) -> None:
+    def __init__(self, rates: TokenRates) -> None:
         self._rates = rates
 
-    def most(self, read: int, written: int) -> int:
-        """As if nothing came from the cache, and everything went into it."""
+    def compute_max_cost(self, read: int, written: int) -> int:
+        """Return the maximum cost: all input at the highest input rate."""
         rates = self._rates
-        return _up(read * max(rates.input, rates.cached or 0, rates.written or 0) + written * rates.output)
+        return _round_up(read * max(rates.input, rates.cached or 0, rates.written or 0) + written * rates.output)
 
-    def of(self, usage: Usage) -> int:
-        """What the provider says it took, else what its tokens cost."""
+    def compute_cost(self, usage: Usage) -> int:
+        """Return the cost that the provider reports, else the cost of the tokens."""
         if usage.money is not None:
             return usage.money
         rates = self._rates
         cached = rates.input if rates.cached is None else rates.cached
         stored = rates.input if rates.written is None else rates.written
         fresh = usage.input - usage.cached - usage.written
-        return _up(fresh * rates.input + usage.cached * cached + usage.written * stored + usage.output * rates.output)
+        return _round_up(
+            fresh * rates.input + usage.cached * cached + usage.written * stored + usage.output * rates.output
+        )
 
 
-class Unknown:
-    """No price. Only what the provider itself says a call has cost is known."""
+class UnknownPrice:
+    """An unknown price. Only the provider's own report gives the cost of a call."""
 
-    def most(self, _: int, __: int) -> None:
-        """Nobody knows."""
+    def compute_max_cost(self, _: int, __: int) -> None:
+        """Return None."""
 
-    def of(self, usage: Usage) -> int | None:
-        """What the provider says."""
+    def compute_cost(self, usage: Usage) -> int | None:
+        """Return the cost that the provider reports."""
         return usage.money
 
 
-class Listed:
-    """A price of genai-prices. It may depend on the length of the request and on the time of day."""
+class ListedPrice:
+    """A price from genai-prices. It may depend on the length of the request and the time of day."""
 
     def __init__(self, provider: str, model: str) -> None:
-        self._asked = (provider, model)
+        self._model = (provider, model)
 
-    def most(self, read: int, written: int) -> int:
-        """At the dearest hour, with nothing or everything that is read from the cache, or into it."""
+    def compute_max_cost(self, read: int, written: int) -> int:
+        """Return the cost at the most expensive hour and cache usage."""
         whole = Usage(input=read, output=written)
-        ways = (whole, evolve(whole, cached=read), evolve(whole, written=read))
-        return max(_worked_out(*self._asked, usage, hour) for usage in ways for hour in _HOURS)
+        usages = (whole, evolve(whole, cached=read), evolve(whole, written=read))
+        return max(_calculate_price(*self._model, usage, hour) for usage in usages for hour in _PRICE_HOURS)
 
-    def of(self, usage: Usage) -> int:
-        """What the provider says it took, else what its tokens cost together."""
-        return _worked_out(*self._asked, usage) if usage.money is None else usage.money
+    def compute_cost(self, usage: Usage) -> int:
+        """Return the cost that the provider reports, else the cost of the tokens."""
+        return _calculate_price(*self._model, usage) if usage.money is None else usage.money
 
 
 _TODAY: Final = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-_HOURS: Final = tuple(_TODAY + timedelta(hours=hour) for hour in range(0, 24, 2))
-"""Some are cheaper at night."""
+_PRICE_HOURS: Final = tuple(_TODAY + timedelta(hours=hour) for hour in range(0, 24, 2))
+"""Hours to compare: some models are cheaper at night."""
 
-FREE: Final = Flat(Rates(input=0, output=0))
+FREE_PRICE: Final = FlatPrice(TokenRates(input=0, output=0))
 
 
-def price_of(provider: str, model: str, *, local: bool, own: Mapping[str, Rates]) -> Price:
-    """The price of this model; `own` is what the settings say, by `provider:model` or by model."""
-    rates = own.get(f"{provider}:{model}") or own.get(model)
+def find_price(provider: str, model: str, *, local: bool, own_rates: Mapping[str, TokenRates]) -> ModelPrice:
+    """Return the price of a model. `own_rates` holds rates from the settings, by `provider:model` or model."""
+    rates = own_rates.get(f"{provider}:{model}") or own_rates.get(model)
     if rates is not None:
-        return Flat(rates)
-    return FREE if local else _known(_THEIR_NAMES.get(provider, provider), model)
+        return FlatPrice(rates)
+    return FREE_PRICE if local else _find_listed_price(_GENAI_PRICES_NAMES.get(provider, provider), model)
 
 
 @cache
-def _known(provider: str, model: str) -> Price:
+def _find_listed_price(provider: str, model: str) -> ModelPrice:
     with contextlib.suppress(LookupError):
-        _worked_out(provider, model, Usage(input=1))
-        return Listed(provider, model)
-    return Unknown()
+        _calculate_price(provider, model, Usage(input=1))
+        return ListedPrice(provider, model)
+    return UnknownPrice()
 
 
-def _worked_out(provider: str, model: str, usage: Usage, at: datetime | None = None) -> int:
-    """Millionths of a dollar, as genai-prices has it. `LookupError` when it does not know the model."""
+def _calculate_price(provider: str, model: str, usage: Usage, at: datetime | None = None) -> int:
+    """Return the cost in microdollars from genai-prices. Raise `LookupError` for an unknown model."""
     import genai_prices
 
-    counted = genai_prices.Usage(
+    tokens = genai_prices.Usage(
         input_tokens=usage.input,
         output_tokens=usage.output,
         cache_read_tokens=usage.cached,
         cache_write_tokens=usage.written,
     )
-    price = genai_prices.calc_price(counted, model_ref=model, provider_id=provider, genai_request_timestamp=at)
-    return -int(-price.total_price * Decimal(MILLION) // 1)
+    price = genai_prices.calc_price(tokens, model_ref=model, provider_id=provider, genai_request_timestamp=at)
+    return -int(-price.total_price * Decimal(MICRODOLLARS) // 1)
 
 
-def _up(amount: int) -> int:
-    """From millionths of millionths, rounded up: a cap is a cap."""
-    return -(-amount // MILLION)
+def _round_up(amount: int) -> int:
+    """Divide by a million and round up, so that a limit is never exceeded."""
+    return -(-amount // MICRODOLLARS)

@@ -1,4 +1,4 @@
-"""Models around models: the gate before a provider, asking again after a fault, and standing in for one another."""
+"""Wrappers around models: rate limits per provider, retries after a fault, and groups with fallback."""
 
 from __future__ import annotations
 
@@ -12,68 +12,68 @@ from typing import Final
 from greenroom.core.base.ids import StepId
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.model import (
+    ClosingStream,
     Failed,
-    Listening,
     Model,
     ModelCard,
     ModelEvent,
+    ModelReasoningDelta,
     ModelRequest,
+    ModelTextDelta,
     Opaque,
-    ReasoningDelta,
     Retried,
-    TextDelta,
     ToolCall,
     Usage,
 )
 
-_CONTENT = (TextDelta, ReasoningDelta, ToolCall, Opaque, Usage)
+_BILLABLE_EVENTS = (ModelTextDelta, ModelReasoningDelta, ToolCall, Opaque, Usage)
 
 
-class Around:
-    """A model around another one: it is called, knows and costs what that one does, and asks it in its own way."""
+class ModelWrapper:
+    """A wrapper with the name, card and price of the wrapped model."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
 
     @property
     def name(self) -> str:
-        """The model's own."""
+        """The name of the wrapped model."""
         return self._model.name
 
     @property
     def card(self) -> ModelCard:
-        """The model's own."""
+        """The card of the wrapped model."""
         return self._model.card
 
     def price(self, read: int, written: int) -> int | None:
-        """The model's own."""
+        """Return the price of the wrapped model."""
         return self._model.price(read, written)
 
 
-class Passed:
-    """What became of an answer: the fault, if there was one, and whether anything came that may have to be paid."""
+class StreamOutcome:
+    """The outcome of a stream: its fault, if any, and whether it may have cost something."""
 
     def __init__(self) -> None:
-        self.failed: Failed | None = None
-        self.costs = False
+        self.failure: Failed | None = None
+        self.has_cost = False
 
-    async def on(self, stream: AsyncIterator[ModelEvent]) -> AsyncIterator[ModelEvent]:
-        """All of it but the fault."""
-        async with Listening(stream) as events:
+    async def watch(self, stream: AsyncIterator[ModelEvent]) -> AsyncIterator[ModelEvent]:
+        """Yield all events except the fault."""
+        async with ClosingStream(stream) as events:
             async for event in events:
                 if isinstance(event, Failed):
-                    self.failed = event
-                    self.costs = self.costs or not event.free
+                    self.failure = event
+                    self.has_cost = self.has_cost or not event.is_free
                     return
-                self.costs = self.costs or isinstance(event, _CONTENT)
+                self.has_cost = self.has_cost or isinstance(event, _BILLABLE_EVENTS)
                 yield event
 
 
-MINUTE: Final = 60.0
+SECONDS_PER_MINUTE: Final = 60.0
 
 
-class Gate:
-    """One per provider, shared by all agents of the process. `parallel` and `per_minute` of 0 mean no limit."""
+class RateLimiter:
+    """Limits the requests to one provider, for all agents of the process. 0 means no limit."""
 
     def __init__(
         self,
@@ -87,82 +87,82 @@ class Gate:
         self._per_minute = per_minute
         self._clock = clock
         self._sleep = sleep
-        self._inside = 0
-        self._line: deque[asyncio.Future[None]] = deque()
-        self._begun: deque[float] = deque()
-        self._shut_until = 0.0
-        self._shutting: asyncio.Task[None] | None = None
+        self._running = 0
+        self._queue: deque[asyncio.Future[None]] = deque()
+        self._started_at: deque[float] = deque()
+        self._paused_until = 0.0
+        self._wakeup: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> None:
-        """Wait for one's turn."""
-        if self._line or self._full or self._wait() > 0:
-            await self._stand_in_line()
+        """Wait until the request may start."""
+        if self._queue or self._is_full or self._compute_wait() > 0:
+            await self._wait_for_turn()
         else:
             self._enter()
 
     async def __aexit__(self, *_: object) -> None:
-        """Let the next one in."""
-        self._inside -= 1
-        self._let_in()
+        """End the request and admit the next one."""
+        self._running -= 1
+        self._admit()
 
-    def shut(self, seconds: float) -> None:
-        """The provider wants to be left alone for so long: nobody gets in before."""
-        self._shut_until = max(self._shut_until, self._clock() + seconds)
+    def pause(self, seconds: float) -> None:
+        """Admit no request for this many seconds, because the provider demands it."""
+        self._paused_until = max(self._paused_until, self._clock() + seconds)
 
     @property
-    def _full(self) -> bool:
-        return 0 < self._parallel <= self._inside
+    def _is_full(self) -> bool:
+        return 0 < self._parallel <= self._running
 
-    def _wait(self) -> float:
-        """Seconds until somebody may get in, as far as the clock is concerned."""
+    def _compute_wait(self) -> float:
+        """Return the seconds until the next request may start; 0 if only the parallel limit counts."""
         now = self._clock()
-        while self._begun and self._begun[0] <= now - MINUTE:
-            self._begun.popleft()
-        paced = 0 < self._per_minute <= len(self._begun)
-        return max(self._shut_until - now, self._begun[0] + MINUTE - now if paced else 0.0)
+        while self._started_at and self._started_at[0] <= now - SECONDS_PER_MINUTE:
+            self._started_at.popleft()
+        is_paced = 0 < self._per_minute <= len(self._started_at)
+        return max(self._paused_until - now, self._started_at[0] + SECONDS_PER_MINUTE - now if is_paced else 0.0)
 
     def _enter(self) -> None:
-        self._inside += 1
+        self._running += 1
         if self._per_minute:
-            self._begun.append(self._clock())
+            self._started_at.append(self._clock())
 
-    async def _stand_in_line(self) -> None:
-        mine = asyncio.get_running_loop().create_future()
-        self._line.append(mine)
-        self._let_in()
+    async def _wait_for_turn(self) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        self._queue.append(turn)
+        self._admit()
         try:
-            await mine
+            await turn
         except asyncio.CancelledError:
-            if mine.done() and not mine.cancelled():
-                self._inside -= 1  # it was let in and went away at the same moment
-            self._let_in()
+            if turn.done() and not turn.cancelled():
+                self._running -= 1  # it was admitted and cancelled at the same time
+            self._admit()
             raise
 
-    def _let_in(self) -> None:
-        """Let in whoever is first, as many as may; when only time is in the way, look again later."""
-        while self._line and not self._full:
-            if self._line[0].done():
-                self._line.popleft()  # it went away
+    def _admit(self) -> None:
+        """Admit as many waiting requests as the limits allow. If only time is missing, try again later."""
+        while self._queue and not self._is_full:
+            if self._queue[0].done():
+                self._queue.popleft()  # it was cancelled
                 continue
-            wait = self._wait()
-            if wait > 0:
-                if self._shutting is None:
-                    self._shutting = asyncio.create_task(self._later(wait))
+            pause_s = self._compute_wait()
+            if pause_s > 0:
+                if self._wakeup is None:
+                    self._wakeup = asyncio.create_task(self._admit_later(pause_s))
                 return
             self._enter()
-            self._line.popleft().set_result(None)
+            self._queue.popleft().set_result(None)
 
-    async def _later(self, wait: float) -> None:
+    async def _admit_later(self, wait: float) -> None:
         try:
             await self._sleep(wait)
         finally:
-            self._shutting = None
-        self._let_in()
+            self._wakeup = None
+        self._admit()
 
 
 @record
-class Patience:
-    """How often a request is repeated (AF's three), the first pause, the longest, and for how long altogether."""
+class RetryPolicy:
+    """How often to retry (AF's three), the first and longest pause, and the total time, in seconds."""
 
     retries: int = 3
     delay: float = 1.0
@@ -170,97 +170,98 @@ class Patience:
     total: float = 300.0
 
 
-REMEMBERED: Final = 1024
-"""Steps that are about to be begun anew."""
+MAX_STEPS_REMEMBERED: Final = 1024
+"""How many steps with a pending retry are remembered."""
 
 
-class Retrying(Around):
-    """A model that does not give up at once.
+class RetryingModel(ModelWrapper):
+    """A model that retries after faults.
 
-    Inside one step only what has cost nothing is repeated: the step has money for one answer. What may have cost
-    something ends with `again`, so that the step is begun anew, with money of its own; its tries are counted on.
+    Within a step, only a request that cost nothing is repeated: the step has budget for one response. If a request may
+    have cost something, the fault has `again` set. Then the step starts again with a new budget, and its attempts keep
+    counting.
     """
 
     def __init__(
         self,
         model: Model,
-        gate: Gate,
-        patience: Patience,
+        limiter: RateLimiter,
+        policy: RetryPolicy,
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        chance: Callable[[], float] = random.random,
+        jitter: Callable[[], float] = random.random,
     ) -> None:
         super().__init__(model)
-        self._gate = gate
-        self._patience = patience
+        self._limiter = limiter
+        self._policy = policy
         self._clock = clock
         self._sleep = sleep
-        self._chance = chance
-        self._tried: dict[tuple[str, StepId], tuple[int, float]] = {}
+        self._jitter = jitter
+        self._attempts: dict[tuple[str, StepId], tuple[int, float]] = {}
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """Ask until there is an answer, it is of no use, or it has taken too long."""
-        who = (request.purpose.team, request.purpose.step)
-        attempt, begun = self._tried.pop(who, (0, self._clock()))
+        """Send the request until it succeeds, a retry is pointless, or the time is over."""
+        key = (request.purpose.team, request.purpose.step)
+        attempt, started = self._attempts.pop(key, (0, self._clock()))
         while True:
             attempt += 1
-            passed = Passed()
-            async with self._gate, Listening(passed.on(self._model.stream(request))) as events:
+            outcome = StreamOutcome()
+            async with self._limiter, ClosingStream(outcome.watch(self._model.stream(request))) as events:
                 async for event in events:
                     yield event
-            failed = passed.failed
+            failed = outcome.failure
             if failed is None:
                 return
-            wait = self._pause(failed, attempt, self._clock() - begun)
+            wait = self._compute_pause(failed, attempt, self._clock() - started)
             if wait is None:
                 yield failed
                 return
             if failed.kind in ("rate", "overloaded"):
-                self._gate.shut(wait)
+                self._limiter.pause(wait)
             yield Retried(attempt=attempt + 1, wait=wait, failed=failed)
             await self._sleep(wait)
-            if passed.costs:
-                self._remember(who, attempt, begun)
+            if outcome.has_cost:
+                self._remember(key, attempt, started)
                 yield evolve(failed, again=True)
                 return
 
-    def _remember(self, who: tuple[str, StepId], attempt: int, begun: float) -> None:
-        """Count on when the step begins anew. One that never does is forgotten in time."""
-        self._tried[who] = (attempt, begun)
-        if len(self._tried) > REMEMBERED:
-            del self._tried[next(iter(self._tried))]
+    def _remember(self, key: tuple[str, StepId], attempt: int, started: float) -> None:
+        """Remember the attempts for when the step starts again. The oldest entry is dropped at the limit."""
+        self._attempts[key] = (attempt, started)
+        if len(self._attempts) > MAX_STEPS_REMEMBERED:
+            del self._attempts[next(iter(self._attempts))]
 
-    def _pause(self, failed: Failed, attempts: int, spent: float) -> float | None:
-        """Seconds until the next attempt; None when there is none."""
-        patience = self._patience
-        if failed.verdict != "retry" or attempts > patience.retries:
+    def _compute_pause(self, failed: Failed, attempts: int, spent: float) -> float | None:
+        """Return the seconds until the next attempt; None if there is none."""
+        policy = self._policy
+        if failed.action != "retry" or attempts > policy.retries:
             return None
-        wait = min(patience.delay * 2 ** (attempts - 1), patience.longest) * (0.5 + self._chance())
+        wait = min(policy.delay * 2 ** (attempts - 1), policy.longest) * (0.5 + self._jitter())
         if failed.retry_after is not None:
             wait = max(wait, failed.retry_after)
-        return None if spent + wait > patience.total else wait
+        return None if spent + wait > policy.total else wait
 
 
-REST: Final = 60.0
-"""Seconds for which a model that failed is asked only if no other one is left."""
+REST_S: Final = 60.0
+"""How long a failed model is used only as a last resort, in seconds."""
 
-_OWN_FAULTS: Final = frozenset({"request", "filter", "too_large"})
-"""What is wrong with the request or the answer would be wrong with another model too."""
+_REQUEST_FAULTS: Final = frozenset({"request", "filter", "too_large"})
+"""Faults of the request or response itself, which another model would have too."""
 
 
-class Group:
-    """Asks the first that does not rest; on a fault that is not the request's own, the next one."""
+class ModelGroup:
+    """A group of models. It uses the first that did not fail recently, and the next after a fault of the model."""
 
     def __init__(self, name: str, models: Sequence[Model], *, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = name
         self._models = models
         self._clock = clock
-        self._rests: dict[str, float] = {}
+        self._resting_until: dict[str, float] = {}
 
     @property
     def card(self) -> ModelCard:
-        """What all of them can do: any of them may have to answer."""
+        """The common capabilities of all models, because any of them may answer."""
         cards = [model.card for model in self._models]
         return evolve(
             cards[0],
@@ -272,39 +273,39 @@ class Group:
         )
 
     def price(self, read: int, written: int) -> int | None:
-        """The dearest one's."""
+        """Return the highest price; None if any price is unknown."""
         prices = [model.price(read, written) for model in self._models]
-        known = [price for price in prices if price is not None]
-        return max(known) if len(known) == len(prices) else None
+        known_prices = [price for price in prices if price is not None]
+        return max(known_prices) if len(known_prices) == len(prices) else None
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """Ask one after the other."""
-        line = self._line()
-        for place, model in enumerate(line, start=1):
-            passed = Passed()
-            async with Listening(passed.on(model.stream(request))) as events:
+        """Send the request to one model after another until one answers."""
+        models = self._order_models()
+        for place, model in enumerate(models, start=1):
+            outcome = StreamOutcome()
+            async with ClosingStream(outcome.watch(model.stream(request))) as events:
                 async for event in events:
                     yield event
-            failed = passed.failed
+            failed = outcome.failure
             if failed is None:
-                self._rests.pop(model.name, None)
+                self._resting_until.pop(model.name, None)
                 return
-            if failed.again or failed.kind in _OWN_FAULTS or place == len(line):
+            if failed.again or failed.kind in _REQUEST_FAULTS or place == len(models):
                 yield failed
                 return
-            self._rests[model.name] = self._clock() + REST
-            if passed.costs:
-                yield evolve(failed, again=True)  # the next one is asked in a new attempt, with money of its own
+            self._resting_until[model.name] = self._clock() + REST_S
+            if outcome.has_cost:
+                yield evolve(failed, again=True)  # the next model is used in a new attempt with its own budget
                 return
             yield Retried(attempt=request.purpose.attempt, wait=0.0, failed=failed)
 
-    def _line(self) -> list[Model]:
+    def _order_models(self) -> list[Model]:
         now = self._clock()
-        return sorted(self._models, key=lambda model: self._rests.get(model.name, 0.0) > now)
+        return sorted(self._models, key=lambda model: self._resting_until.get(model.name, 0.0) > now)
 
 
-class Late:
-    """Has a name, a card and a price already. `make` is called once; whatever can be refused was refused before."""
+class LazyModel:
+    """A model that is created by `make` on first use. Name, card and price are known before."""
 
     def __init__(
         self, name: str, card: ModelCard, price: Callable[[int, int], int | None], make: Callable[[], Model]
@@ -313,10 +314,10 @@ class Late:
         self.card = card
         self.price = price
         self._make = make
-        self._made: Model | None = None
+        self._model: Model | None = None
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """Ask, and read the answer as it comes."""
-        if self._made is None:
-            self._made = self._make()
-        return self._made.stream(request)
+        """Send a request and yield the response as it arrives."""
+        if self._model is None:
+            self._model = self._make()
+        return self._model.stream(request)

@@ -1,1 +1,1 @@
-"""Commands run plainly, without a sandbox: a clean environment, nobody to ask, and nothing that outlives them."""
+"""Run commands: a clean environment, no interactive questions, and no process that outlives them."""

@@ -1,7 +1,7 @@
-"""A sandbox as a process puts it around itself: after the fork, before it becomes the command. What fails ends it.
+"""Apply a sandbox to the current process: after the fork and before the command. Any failure ends the process.
 
-`put_up` makes folders reachable for somebody without rights on the way to them, in a view that only one process has. A
-`Bridge` leads out of a sandbox without a network: a port inside, behind which somebody outside talks to a unix socket.
+`mount_stage` makes folders reachable for a user without rights to their parents, in a private mount namespace. An
+`EgressBridge` leads out of a sandbox without a network: a port inside is relayed to a unix socket outside.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypedDict
 
-from greenroom.adapters.processes.family import call, die_with_parent, process_control
+from greenroom.adapters.processes.process_tree import call_libc, die_with_parent, process_control
 
-# Numbers of system calls, the same on every machine, and of what they are told.
+# Numbers of system calls, the same on every machine, and their flags.
 OPEN_TREE: Final = 428
 MOVE_MOUNT: Final = 429
 MOUNT_SETATTR: Final = 442
@@ -32,22 +32,22 @@ LANDLOCK_CREATE: Final = 444
 LANDLOCK_ADD: Final = 445
 LANDLOCK_RESTRICT: Final = 446
 
-NEW_MOUNTS: Final = 0x0002_0000
-NEW_USERS: Final = 0x1000_0000
-NEW_NETWORK: Final = 0x4000_0000
+NEW_MOUNT_NAMESPACE: Final = 0x0002_0000
+NEW_USER_NAMESPACE: Final = 0x1000_0000
+NEW_NETWORK_NAMESPACE: Final = 0x4000_0000
 
 NO_NEW_PRIVILEGES: Final = 38
 SET_SECCOMP: Final = 22
 SECCOMP_FILTER: Final = 2
 
-PIECE: Final = 65_536
-WAITING: Final = 64
-CHILD: Final = "child-pid"
-OWNING_USERS: Final = 0xB701
+CHUNK_BYTES: Final = 65_536
+MAX_PENDING_CONNECTIONS: Final = 64
+CHILD_PID_KEY: Final = "child-pid"
+GET_USER_NAMESPACE: Final = 0xB701
 
 
-class Bridge(TypedDict):
-    """See `core/ports/sandbox.py`."""
+class EgressBridgeJson(TypedDict):
+    """The JSON form of `EgressBridge` in `core/ports/sandbox.py`."""
 
     port: int
     socket: str
@@ -56,112 +56,112 @@ class Bridge(TypedDict):
 
 
 class BridgeBuilder:
-    """Made before the fork, so that the command's process has its ends of the pipes."""
+    """Builds the bridge to the egress proxy. Create it before the fork, so that both processes share its pipes."""
 
-    def __init__(self, bridge: Bridge) -> None:
+    def __init__(self, bridge: EgressBridgeJson) -> None:
         self._bridge = bridge
-        self._hears, self._told = os.pipe()
-        self._gate, self._opens = os.pipe()
+        self._info_read, self._info_write = os.pipe()
+        self._gate_read, self._gate_write = os.pipe()
 
     def hand_over(self) -> None:
-        """In the command's process: the outermost program tells us who is inside, and waits."""
-        for number, source in ((self._bridge["told"], self._told), (self._bridge["gate"], self._gate)):
+        """Pass the pipes to bubblewrap, in the command's process. It reports the inner pid and waits."""
+        for number, source in ((self._bridge["told"], self._info_write), (self._bridge["gate"], self._gate_read)):
             os.dup2(source, number)
             os.set_inheritable(number, True)
 
-    def begin(self) -> None:
-        """In the guard: have somebody open the port and carry what comes, until the guard ends."""
-        for number in (self._told, self._gate):
+    def start(self) -> None:
+        """Fork a process that opens the port and relays data until the command's supervisor ends."""
+        for number in (self._info_write, self._gate_read):
             os.close(number)
-        me = os.getpid()
+        supervisor_pid = os.getpid()
         if os.fork() == 0:
             try:
-                self._serve(me)
+                self._serve(supervisor_pid)
             finally:
                 os._exit(0)
-        for number in (self._hears, self._opens):
+        for number in (self._info_read, self._gate_write):
             os.close(number)
 
-    def _serve(self, guard: int) -> None:
+    def _serve(self, supervisor_pid: int) -> None:
         die_with_parent(signal.SIGKILL)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        if os.getppid() != guard:
+        if os.getppid() != supervisor_pid:
             return
-        ready, carries = socket.socketpair()
-        inside = self._inside()
+        ready, relay = socket.socketpair()
+        inside = self._read_inner_pid()
         if inside and os.fork() == 0:
             try:
                 _open_port(inside, self._bridge["port"], ready)
             finally:
                 os._exit(0)
         ready.close()
-        _, handed, _, _ = socket.recv_fds(carries, 1, 1)
-        os.write(self._opens, b".")
+        _, handed, _, _ = socket.recv_fds(relay, 1, 1)
+        os.write(self._gate_write, b".")
         if handed:
-            _carry(socket.socket(fileno=handed[0]), self._bridge["socket"])
+            _relay_connections(socket.socket(fileno=handed[0]), self._bridge["socket"])
 
-    def _inside(self) -> int:
-        """The process in the namespaces; 0 when there is none."""
-        told = b""
-        while piece := os.read(self._hears, PIECE):
-            told += piece
+    def _read_inner_pid(self) -> int:
+        """Return the pid inside the namespaces; 0 if there is none."""
+        info = b""
+        while piece := os.read(self._info_read, CHUNK_BYTES):
+            info += piece
             with suppress(ValueError):
-                return int(json.loads(told)[CHILD])
+                return int(json.loads(info)[CHILD_PID_KEY])
         return 0
 
 
-def _open_port(inside: int, port: int, ready: socket.socket) -> None:
-    """Go in, open the port, hand it out. Root may go anywhere; others first become whoever the network belongs to."""
-    network = os.open(f"/proc/{inside}/ns/net", os.O_RDONLY)
+def _open_port(pid: int, port: int, ready: socket.socket) -> None:
+    """Enter the network namespace, open the port and hand it out. Without root, enter its user namespace first."""
+    network = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
     if os.geteuid() != 0:
-        call("setns", fcntl.ioctl(network, OWNING_USERS), NEW_USERS)
-    call("setns", network, NEW_NETWORK)
-    with socket.create_server(("127.0.0.1", port), backlog=WAITING) as server:
+        call_libc("setns", fcntl.ioctl(network, GET_USER_NAMESPACE), NEW_USER_NAMESPACE)
+    call_libc("setns", network, NEW_NETWORK_NAMESPACE)
+    with socket.create_server(("127.0.0.1", port), backlog=MAX_PENDING_CONNECTIONS) as server:
         socket.send_fds(ready, [b"."], [server.fileno()])
 
 
-def _carry(server: socket.socket, out: str) -> None:
-    """Everything that connects, both ways, until we are ended."""
+def _relay_connections(server: socket.socket, egress_socket: str) -> None:
+    """Relay all connections in both directions."""
     while True:
         inner, _ = server.accept()
         outer = socket.socket(socket.AF_UNIX)
         try:
-            outer.connect(out)
+            outer.connect(egress_socket)
         except OSError:
             inner.close()
             outer.close()
             continue
-        for one, other in ((inner, outer), (outer, inner)):
-            threading.Thread(target=_pass_on, args=(one, other), daemon=True).start()
+        for source, target in ((inner, outer), (outer, inner)):
+            threading.Thread(target=_relay_data, args=(source, target), daemon=True).start()
 
 
-def _pass_on(one: socket.socket, other: socket.socket) -> None:
+def _relay_data(source: socket.socket, target: socket.socket) -> None:
     with suppress(OSError):
-        while data := one.recv(PIECE):
-            other.sendall(data)
+        while data := source.recv(CHUNK_BYTES):
+            target.sendall(data)
     with suppress(OSError):
-        other.shutdown(socket.SHUT_WR)
+        target.shutdown(socket.SHUT_WR)
 
 
-HERE: Final = -100
-CLONED: Final = 0x0008_0001  # OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC
-RECURSIVE: Final = 0x8000
-OF_DESCRIPTOR: Final = 0x1000
-FROM_DESCRIPTOR: Final = 0x4
-MAPPED: Final = 0x0010_0000
-PRIVATE: Final = 0x0004_4000  # MS_PRIVATE | MS_REC
-ALL_IDS: Final = 4_294_967_295
+AT_FDCWD: Final = -100
+OPEN_TREE_FLAGS: Final = 0x0008_0001  # OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC
+AT_RECURSIVE: Final = 0x8000
+AT_EMPTY_PATH: Final = 0x1000
+MOVE_MOUNT_F_EMPTY_PATH: Final = 0x4
+MOUNT_ATTR_IDMAP: Final = 0x0010_0000
+MAKE_PRIVATE: Final = 0x0004_4000  # MS_PRIVATE | MS_REC
+MAX_ID: Final = 4_294_967_295
 
 
-class Placed(TypedDict):
-    """One folder or file, and where it is put."""
+class StagedPathJson(TypedDict):
+    """A folder or file and its place on the stage."""
 
     source: str
     place: str
     owned: bool
 
 
-class _Attributes(ctypes.Structure):
+class _MountAttributes(ctypes.Structure):
     """`struct mount_attr`."""
 
     _fields_ = (
@@ -172,16 +172,17 @@ class _Attributes(ctypes.Structure):
     )
 
 
-def put_up(stage: str, staged: Sequence[Placed], uid: int) -> None:
-    """Take a view of our own and put them there. Sources are opened first: the stage may hide them.
+def mount_stage(stage: str, staged: Sequence[StagedPathJson], uid: int) -> None:
+    """Create a mount namespace and mount the paths on the stage. Sources are opened first, because the stage may hide
+    them.
 
-    The kernel takes all of it down with the last process that has this view.
+    The kernel removes the mounts with the last process in the namespace.
     """
-    call("unshare", NEW_MOUNTS)
-    call("mount", b"none", b"/", b"", PRIVATE, b"")
-    users = _root_and(uid) if any(placed["owned"] for placed in staged) else -1
+    call_libc("unshare", NEW_MOUNT_NAMESPACE)
+    call_libc("mount", b"none", b"/", b"", MAKE_PRIVATE, b"")
+    users = _open_swapped_namespace(uid) if any(placed["owned"] for placed in staged) else -1
     trees = [_open_tree(placed, users) for placed in staged]
-    call("mount", b"tmpfs", os.fsencode(stage), b"tmpfs", 0, b"mode=755,size=1m")
+    call_libc("mount", b"tmpfs", os.fsencode(stage), b"tmpfs", 0, b"mode=755,size=1m")
     for placed, tree in zip(staged, trees, strict=True):
         place = Path(stage, placed["place"])
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -189,54 +190,54 @@ def put_up(stage: str, staged: Sequence[Placed], uid: int) -> None:
             place.mkdir()
         else:
             place.touch()
-        call("syscall", MOVE_MOUNT, tree, b"", HERE, os.fsencode(place), FROM_DESCRIPTOR)
+        call_libc("syscall", MOVE_MOUNT, tree, b"", AT_FDCWD, os.fsencode(place), MOVE_MOUNT_F_EMPTY_PATH)
         os.close(tree)
     if users >= 0:
         os.close(users)
 
 
-def _open_tree(placed: Placed, users: int) -> int:
-    flags = CLONED if placed["owned"] else CLONED | RECURSIVE
-    tree = call("syscall", OPEN_TREE, HERE, os.fsencode(placed["source"]), flags)
+def _open_tree(placed: StagedPathJson, users: int) -> int:
+    flags = OPEN_TREE_FLAGS if placed["owned"] else OPEN_TREE_FLAGS | AT_RECURSIVE
+    tree = call_libc("syscall", OPEN_TREE, AT_FDCWD, os.fsencode(placed["source"]), flags)
     if placed["owned"]:
-        # What belongs to root on the disk belongs to another one in this view, and the other way round.
-        change = _Attributes(MAPPED, 0, 0, users)
-        call("syscall", MOUNT_SETATTR, tree, b"", OF_DESCRIPTOR, change, ctypes.sizeof(change))
+        # Files of root on the disk belong to the other user in this namespace, and vice versa.
+        change = _MountAttributes(MOUNT_ATTR_IDMAP, 0, 0, users)
+        call_libc("syscall", MOUNT_SETATTR, tree, b"", AT_EMPTY_PATH, change, ctypes.sizeof(change))
     return tree
 
 
-def _root_and(uid: int) -> int:
-    """A user namespace in which root and this one have changed places; nobody is in it."""
-    ready, done = os.pipe(), os.pipe()
+def _open_swapped_namespace(uid: int) -> int:
+    """Return a user namespace that swaps root and this user. No process is in it."""
+    ready, release = os.pipe(), os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            call("unshare", NEW_USERS)
+            call_libc("unshare", NEW_USER_NAMESPACE)
             os.write(ready[1], b".")
-            os.close(done[1])
-            os.read(done[0], 1)
+            os.close(release[1])
+            os.read(release[0], 1)
         finally:
             os._exit(0)
     os.close(ready[1])
     try:
         if os.read(ready[0], 1):
-            swapped = f"0 {uid} 1\n1 1 {uid - 1}\n{uid} 0 1\n{uid + 1} {uid + 1} {ALL_IDS - uid - 1}\n"
+            swapped = f"0 {uid} 1\n1 1 {uid - 1}\n{uid} 0 1\n{uid + 1} {uid + 1} {MAX_ID - uid - 1}\n"
             for kind in ("uid", "gid"):
                 Path(f"/proc/{child}/{kind}_map").write_text(swapped, encoding="ascii")
         return os.open(f"/proc/{child}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
     finally:
-        for number in (*done, ready[0]):
+        for number in (*release, ready[0]):
             os.close(number)
         os.waitpid(child, 0)
 
 
 PATH_BENEATH: Final = 1
-OF_FILES: Final = 0b1100_0000_0000_0111
-"""Rights that a file can have; the others are those of folders."""
+FILE_RIGHTS: Final = 0b1100_0000_0000_0111
+"""Rights that apply to files; the others apply to folders."""
 
 
-class Rules(TypedDict):
-    """What is forbidden, but for what the rules let."""
+class LandlockRulesetJson(TypedDict):
+    """Everything that is forbidden, and the rules with exceptions."""
 
     files: int
     network: int
@@ -257,57 +258,57 @@ class _Beneath(ctypes.Structure):
     _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
 
-def restrict(rules: Rules) -> None:
-    """From now on. What is not there cannot be let."""
-    known = _Ruleset(rules["files"], rules["network"], rules["scopes"])
-    # A kernel that is older than a field takes the structure without it, as long as it would be empty.
+def apply_landlock(rules: LandlockRulesetJson) -> None:
+    """Restrict the current process. Rules for missing paths are skipped."""
+    attributes = _Ruleset(rules["files"], rules["network"], rules["scopes"])
+    # An older kernel accepts the structure without the newer fields, if they are empty.
     size = 24 if rules["scopes"] else 16 if rules["network"] else 8
-    ruleset = call("syscall", LANDLOCK_CREATE, known, size, 0)
+    ruleset = call_libc("syscall", LANDLOCK_CREATE, attributes, size, 0)
     for path, rights in rules["rules"]:
         try:
             place = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except OSError:
             continue
         folder = stat.S_ISDIR(os.fstat(place).st_mode)
-        beneath = _Beneath(rights if folder else rights & OF_FILES, place)
-        call("syscall", LANDLOCK_ADD, ruleset, PATH_BENEATH, beneath, 0)
+        beneath = _Beneath(rights if folder else rights & FILE_RIGHTS, place)
+        call_libc("syscall", LANDLOCK_ADD, ruleset, PATH_BENEATH, beneath, 0)
         os.close(place)
-    call("syscall", LANDLOCK_RESTRICT, ruleset, 0)
+    call_libc("syscall", LANDLOCK_RESTRICT, ruleset, 0)
     os.close(ruleset)
 
 
-LIMITS: Final = {
+RLIMITS: Final = {
     "file_size": resource.RLIMIT_FSIZE,
     "open_files": resource.RLIMIT_NOFILE,
     "cpu_seconds": resource.RLIMIT_CPU,
 }
-INSTRUCTION: Final = 8
+INSTRUCTION_BYTES: Final = 8
 LAST_CAPABILITY: Final = int(Path("/proc/sys/kernel/cap_last_cap").read_text()) if sys.platform == "linux" else 0
 DROP_FROM_BOUNDING: Final = 24
 SET_SECURE_BITS: Final = 28
 NO_ROOT_AND_LOCKED: Final = 0b1110_1111
-AMBIENT: Final = 47
+AMBIENT_CAPABILITIES: Final = 47
 CLEAR_ALL: Final = 4
 CAPABILITY_VERSION: Final = 0x2008_0522
-FIRST_TO_GO: Final = "1000"
-"""When memory runs out, it is a command that the kernel ends, and nobody else."""
+OOM_SCORE: Final = "1000"
+"""The kernel ends commands first when memory runs out."""
 
 
-class Walls(TypedDict):
-    """What Greenroom asks for, as JSON can say it; see `Enclosed` in `core/ports/sandbox.py`."""
+class SandboxJson(TypedDict):
+    """The JSON form of `SandboxedCommand` in `core/ports/sandbox.py`."""
 
     uid: int | None
     gid: int | None
     rlimits: Mapping[str, int]
     tasks: int | None
     stage: str
-    staged: Sequence[Placed]
+    staged: Sequence[StagedPathJson]
     contents: Mapping[str, str]
-    landlock: Rules | None
+    landlock: LandlockRulesetJson | None
     seccomp: str
     outer: bool
     verdict: int | None
-    bridge: Bridge | None
+    bridge: EgressBridgeJson | None
 
 
 class _Program(ctypes.Structure):
@@ -323,52 +324,52 @@ class _Header(ctypes.Structure):
 
 
 class _Capabilities(ctypes.Structure):
-    """Two `struct __user_cap_data_struct`: effective, permitted and inheritable ones."""
+    """Two `struct __user_cap_data_struct`: effective, permitted and inheritable capabilities."""
 
     _fields_ = (("words", ctypes.c_uint32 * 6),)
 
 
-def prepare(walls: Walls) -> None:
-    """The slow part, before the command may go. `OSError` or `ValueError` where it cannot be done."""
+def prepare(sandbox: SandboxJson) -> None:
+    """Do the slow part before the command may start. Raise `OSError` or `ValueError` if it fails."""
     with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text(FIRST_TO_GO, encoding="ascii")
-    if walls["stage"]:
-        put_up(walls["stage"], walls["staged"], walls["uid"] or 0)
+        Path("/proc/self/oom_score_adj").write_text(OOM_SCORE, encoding="ascii")
+    if sandbox["stage"]:
+        mount_stage(sandbox["stage"], sandbox["staged"], sandbox["uid"] or 0)
 
 
-def enclose(walls: Walls) -> None:
-    """Put them up. `OSError` or `ValueError` where one cannot be: then there is nothing to run."""
-    _limit(walls["rlimits"], walls["tasks"])
-    for number, content in walls["contents"].items():
-        _open_as(int(number), base64.b64decode(content))
-    if walls["uid"] is not None:
-        _become(walls["uid"], walls["gid"] or walls["uid"])
-    if walls["landlock"] is not None or walls["seccomp"]:
+def apply_sandbox(sandbox: SandboxJson) -> None:
+    """Apply the sandbox. Raise `OSError` or `ValueError` if a part fails; then the command must not run."""
+    _set_limits(sandbox["rlimits"], sandbox["tasks"])
+    for number, content in sandbox["contents"].items():
+        _open_memory_file(int(number), base64.b64decode(content))
+    if sandbox["uid"] is not None:
+        _switch_user(sandbox["uid"], sandbox["gid"] or sandbox["uid"])
+    if sandbox["landlock"] is not None or sandbox["seccomp"]:
         process_control(NO_NEW_PRIVILEGES, 1)
-    if walls["landlock"] is not None:
-        restrict(walls["landlock"])
-    if walls["seccomp"]:
-        install_filter(base64.b64decode(walls["seccomp"]))
+    if sandbox["landlock"] is not None:
+        apply_landlock(sandbox["landlock"])
+    if sandbox["seccomp"]:
+        install_filter(base64.b64decode(sandbox["seccomp"]))
 
 
-def _limit(limits: Mapping[str, int], tasks: int | None) -> None:
+def _set_limits(limits: Mapping[str, int], tasks: int | None) -> None:
     for name, value in limits.items():
-        _lower(LIMITS[name], value)
+        _lower_limit(RLIMITS[name], value)
     if tasks is not None:
         with suppress(OSError, ValueError, IndexError):
-            # The limit counts all that one has on this machine, so what runs already comes on top.
+            # The limit counts all processes of the user, so add those that already run.
             running = int(Path("/proc/loadavg").read_text(encoding="ascii").split()[3].partition("/")[2])
-            _lower(resource.RLIMIT_NPROC, running + tasks)
+            _lower_limit(resource.RLIMIT_NPROC, running + tasks)
 
 
-def _lower(which: int, value: int) -> None:
-    _, most = resource.getrlimit(which)
-    value = value if most == resource.RLIM_INFINITY else min(value, most)
+def _lower_limit(which: int, value: int) -> None:
+    _, hard_limit = resource.getrlimit(which)
+    value = value if hard_limit == resource.RLIM_INFINITY else min(value, hard_limit)
     resource.setrlimit(which, (value, value))
 
 
-def _open_as(number: int, content: bytes) -> None:
-    """A file that has no name and lies in memory, open under this number."""
+def _open_memory_file(number: int, content: bytes) -> None:
+    """Open an unnamed file in memory under this descriptor."""
     memory = os.memfd_create("greenroom", 0)
     with open(memory, "wb", closefd=False) as file:
         file.write(content)
@@ -378,26 +379,26 @@ def _open_as(number: int, content: bytes) -> None:
         os.close(memory)
 
 
-def _become(uid: int, gid: int) -> None:
+def _switch_user(uid: int, gid: int) -> None:
     os.setgroups([])
     os.setresgid(gid, gid, gid)
     if uid == 0:
         _drop_capabilities()
     os.setresuid(uid, uid, uid)
-    die_with_parent(signal.SIGKILL)  # a process that becomes another user loses it
+    die_with_parent(signal.SIGKILL)  # switching the user resets it
 
 
 def _drop_capabilities() -> None:
-    """Root without any capability, for good: a program that it starts gets none either."""
+    """Drop all capabilities of root permanently, also for programs that it starts."""
     process_control(NO_NEW_PRIVILEGES, 1)
-    with suppress(OSError):  # only who may change capabilities may, and needs to, close these ways
+    with suppress(OSError):  # only possible, and only needed, with the right to change capabilities
         for number in range(LAST_CAPABILITY + 1):
             process_control(DROP_FROM_BOUNDING, number)
         process_control(SET_SECURE_BITS, NO_ROOT_AND_LOCKED)
-    process_control(AMBIENT, CLEAR_ALL)
-    call("capset", _Header(CAPABILITY_VERSION, 0), _Capabilities())
+    process_control(AMBIENT_CAPABILITIES, CLEAR_ALL)
+    call_libc("capset", _Header(CAPABILITY_VERSION, 0), _Capabilities())
 
 
 def install_filter(program: bytes) -> None:
-    """A filter of system calls, from now on."""
-    process_control(SET_SECCOMP, SECCOMP_FILTER, _Program(len(program) // INSTRUCTION, program))
+    """Install a system call filter in the current process."""
+    process_control(SET_SECCOMP, SECCOMP_FILTER, _Program(len(program) // INSTRUCTION_BYTES, program))

@@ -1,1 +1,1 @@
-"""Walls around commands: what the system has for it, put together, tried out and taken down again."""
+"""The sandbox for commands: tiers, trials, protection of files and limits."""

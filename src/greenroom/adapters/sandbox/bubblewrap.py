@@ -1,4 +1,4 @@
-"""The sandbox of namespaces that bubblewrap makes: a command sees its workspace and the machine's programs only."""
+"""The bubblewrap tier: namespaces in which a command sees only its workspace and the system's programs."""
 
 from __future__ import annotations
 
@@ -9,289 +9,323 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.sandbox.ground import NAME, SYSTEM, Ground, Identity, identity, secrets_in
-from greenroom.adapters.sandbox.layers import copied, keeps_upper, open_layer
-from greenroom.adapters.sandbox.programs import IN_WHEEL, Program, system_program
-from greenroom.adapters.sandbox.protection import COMMON, FOLDERS, GIT, outer_git, path_of, sockets_in
-from greenroom.adapters.sandbox.seccomp import seccomp
-from greenroom.adapters.sandbox.session import ETC_FOLDER, SandboxSession, furnish
-from greenroom.core.ports.sandbox import Bridge, Enclosed, Limits, Shown, Staged, Tier
+from greenroom.adapters.sandbox.layers import can_keep_overlay, copy_small_folder, open_layer
+from greenroom.adapters.sandbox.programs import PATH_IN_WHEEL, BubblewrapProgram, find_system_program
+from greenroom.adapters.sandbox.protection import (
+    COMMONDIR,
+    GIT_CONTROL_FILES,
+    GIT_CONTROL_FOLDERS,
+    decode_path,
+    find_outer_git,
+    find_sockets,
+)
+from greenroom.adapters.sandbox.seccomp import build_filter
+from greenroom.adapters.sandbox.session import ETC_FOLDER, SandboxSession, make_etc
+from greenroom.adapters.sandbox.view import (
+    COMMAND_USER,
+    SYSTEM_FOLDERS,
+    Identity,
+    SandboxView,
+    find_identity,
+    find_secrets,
+)
+from greenroom.core.ports.sandbox import CommandLimits, EgressBridge, SandboxedCommand, SandboxMount, StagedPath, Tier
 
-NAMESPACES: Final = (
+NAMESPACE_OPTIONS: Final = (
     *("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
     *("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "greenroom"),
 )
-IN_MEMORY: Final = ("/dev/shm", "/run")
-CLOSED: Final = ("--remount-ro", "/dev", "--remount-ro", "/")
-"""What lies in memory and is not limited is not written either."""
+TMPFS_FOLDERS: Final = ("/dev/shm", "/run")
+READ_ONLY_OPTIONS: Final = ("--remount-ro", "/dev", "--remount-ro", "/")
+"""Makes folders in memory without a size limit read-only."""
 
-VERDICT: Final = 3
-ARGUMENTS: Final = 40
-FILTER: Final = 41
-TOLD: Final = 45
-GATE: Final = 46
-BRIDGED: Final = ("--info-fd", str(TOLD), "--block-fd", str(GATE))
-PORT: Final = 3128
-STAGE: Final = "/tmp"
-ON_STAGE: Final = "bwrap"
+SIGNAL_FD: Final = 3
+ARGUMENTS_FD: Final = 40
+FILTER_FD: Final = 41
+INFO_FD: Final = 45
+BLOCK_FD: Final = 46
+BRIDGE_OPTIONS: Final = ("--info-fd", str(INFO_FD), "--block-fd", str(BLOCK_FD))
+PROXY_PORT: Final = 3128
+STAGE_FOLDER: Final = "/tmp"
+STAGED_PROGRAM: Final = "bwrap"
 
-INSIDE: Final = """\
+WRAPPER_SCRIPT: Final = """\
 trap : TERM INT HUP
 ulimit -u {processes} 2>/dev/null
 exec 4>&2 2>&3
 "$@" 2>&4 3>&- 4>&-
 exit $?
 """
-"""Says of which signal a command died, which bubblewrap cannot, and is not in the way when it is told to end."""
+"""Reports which signal ended a command, which bubblewrap cannot. It ignores the signals that end the command."""
 
-OWN_COUNT: Final = (5, 14)
-"""Since this kernel processes are counted for each user namespace; before, for all that a person runs."""
+NAMESPACE_LIMITS_KERNEL: Final = (5, 14)
+"""From this kernel on, processes are counted per user namespace; before, for all processes of a user."""
 
 
 class Mounts:
-    """The mounts of one command, in order. Another user cannot go where we can, so all of it is put on a stage first.
-    `nothing` is an empty file."""
+    """The mounts of one command, in order. Another user may not reach our folders, so they are staged first.
+    `_empty_file` is an empty file."""
 
-    def __init__(self, who: Identity, stage: str, nothing: Path) -> None:
-        self._who = who
+    def __init__(self, identity: Identity, stage: str, empty_file: Path) -> None:
+        self._identity = identity
         self._stage = stage
-        self._nothing = nothing
-        self._staged: list[Staged] = []
+        self._empty_file = empty_file
+        self._staged: list[StagedPath] = []
         self._places: list[tuple[str, tuple[str, ...]]] = []
-        self._closed: list[str] = []
+        self._read_only: list[str] = []
         self._sources: dict[Path, str] = {}
 
-    def program(self, program: Program) -> str:
-        """Where bubblewrap itself is started from."""
-        if not self._who.changes or not program.folder:
+    def stage_program(self, program: BubblewrapProgram) -> str:
+        """Stage bubblewrap if necessary and return its path."""
+        if not self._identity.changes or not program.folder:
             return program.path
-        self._staged.append(Staged(source=program.folder, place=ON_STAGE))
-        return f"{self._stage}/{ON_STAGE}/{IN_WHEEL}"
+        self._staged.append(StagedPath(source=program.folder, place=STAGED_PROGRAM))
+        return f"{self._stage}/{STAGED_PROGRAM}/{PATH_IN_WHEEL}"
 
     @property
-    def staged(self) -> tuple[Staged, ...]:
-        """What is to be put on the stage."""
+    def staged_paths(self) -> tuple[StagedPath, ...]:
+        """The paths to stage."""
         return tuple(self._staged)
 
-    def writable(self, source: Path, at: str, *, owned: bool) -> None:
-        """To be read and written."""
-        self._add(at, "--bind", self._source(source, owned=owned), at)
+    def bind(self, source: Path, at: str, *, owned: bool) -> None:
+        """Mount a path for reading and writing."""
+        self._add(at, "--bind", self._stage_source(source, owned=owned), at)
 
-    def readable(self, source: Path, at: str, *, owned: bool = False) -> None:
-        """To be read only."""
-        self._add(at, "--ro-bind", self._source(source, owned=owned), at)
+    def bind_read_only(self, source: Path, at: str, *, owned: bool = False) -> None:
+        """Mount a path read-only."""
+        self._add(at, "--ro-bind", self._stage_source(source, owned=owned), at)
 
     def overlay(self, source: Path, at: str, layer: Path | None) -> None:
-        """To be read and written; what is written is kept in the layer, or in memory."""
-        below = self._source(source, owned=True)
+        """Mount a writable overlay. Changes go into the layer, or into memory without one."""
+        lower = self._stage_source(source, owned=True)
         if layer is None:
-            self._add(at, "--overlay-src", below, "--tmp-overlay", at)
+            self._add(at, "--overlay-src", lower, "--tmp-overlay", at)
         else:
-            kept = self._source(layer, owned=True)
-            self._add(at, "--overlay-src", below, "--overlay", f"{kept}/upper", f"{kept}/work", at)
+            layer_path = self._stage_source(layer, owned=True)
+            self._add(at, "--overlay-src", lower, "--overlay", f"{layer_path}/upper", f"{layer_path}/work", at)
 
-    def as_it_is(self, at: str) -> None:
-        """What everybody can reach and read, where it is: that needs no stage."""
+    def bind_system_path(self, at: str) -> None:
+        """Mount a system path read-only in its place. Every user can read it, so it needs no stage."""
         self._add(at, "--ro-bind", at, at)
 
-    def inside(self, root: Path, at: Path, place: Path, *, writable: bool = False) -> None:
-        """Something in a folder that is there already, put on itself: so it cannot be moved, nor written."""
+    def bind_inside(self, root: Path, at: Path, place: Path, *, writable: bool = False) -> None:
+        """Mount a path inside a mounted folder onto itself, so that it cannot be moved or written."""
         within = place.relative_to(root)
         source = Path(self._sources[root]) / within
         self._add(str(at / within), "--bind" if writable else "--ro-bind", str(source), str(at / within))
 
-    def empty(self, at: str) -> None:
-        """A folder with nothing in it but what is put there, in which nothing can be made."""
+    def mount_empty_folder(self, at: str) -> None:
+        """Mount an empty folder in which nothing can be created."""
         self._add(at, "--tmpfs", at)
-        self._closed.append(at)
+        self._read_only.append(at)
 
-    def nothing(self, at: str) -> None:
-        """A file with nothing in it."""
-        self._add(at, "--ro-bind", self._sources.get(self._nothing) or self._source(self._nothing, owned=False), at)
+    def mount_empty_file(self, at: str) -> None:
+        """Mount an empty file."""
+        self._add(
+            at,
+            "--ro-bind",
+            self._sources.get(self._empty_file) or self._stage_source(self._empty_file, owned=False),
+            at,
+        )
 
-    def has(self, at: str) -> bool:
-        """Whether something is put there."""
+    def has_mount(self, at: str) -> bool:
+        """Return whether something is mounted at this path."""
         return any(place == at for place, _ in self._places)
 
-    def arguments(self) -> Iterator[str]:
-        """Parents come before what is in them."""
-        for _, words in sorted(self._places, key=lambda one: Path(one[0]).parts):
+    def render_arguments(self) -> Iterator[str]:
+        """Yield the arguments of bubblewrap, parents before their contents."""
+        for _, words in sorted(self._places, key=lambda mount: Path(mount[0]).parts):
             yield from words
-        for at in self._closed:
+        for at in self._read_only:
             yield from ("--remount-ro", at)
 
     def _add(self, at: str, *words: str) -> None:
         self._places.append((at, words))
 
-    def _source(self, source: Path, *, owned: bool) -> str:
-        if not self._who.changes:
+    def _stage_source(self, source: Path, *, owned: bool) -> str:
+        if not self._identity.changes:
             self._sources[source] = str(source)
             return str(source)
         place = str(len(self._staged))
-        self._staged.append(Staged(source=str(source), place=place, owned=owned and self._who.swapped))
+        self._staged.append(StagedPath(source=str(source), place=place, owned=owned and self._identity.swapped))
         self._sources[source] = f"{self._stage}/{place}"
         return self._sources[source]
 
 
 class Bubblewrap(SandboxSession):
-    """Around one workspace: a command in namespaces of its own, as somebody who is not root."""
+    """A sandbox for one workspace: commands run in their own namespaces, never as root."""
 
     tier: Tier = "bubblewrap"
 
-    def __init__(self, ground: Ground, limits: Limits, *, program: Program) -> None:
-        super().__init__(ground, limits, identity(ground.root, swaps=True))
+    def __init__(self, view: SandboxView, limits: CommandLimits, *, program: BubblewrapProgram) -> None:
+        super().__init__(view, limits, find_identity(view.root, swaps=True))
         self._program = program
-        self.scratch.give(self.who)
-        self._everybodys = furnish(self.scratch.etc, self.who, ground.home)
-        self._filter = seccomp(network=True)
+        self.scratch.change_owner(self.identity)
+        self._public_etc_folders = make_etc(self.scratch.etc, self.identity, view.home)
+        self._filter = build_filter(network=True)
 
-    def enclosed(self, token: str, words: tuple[str, ...], folder: str, env: Mapping[str, str], door: str) -> Enclosed:
-        """The command with these mounts and the filter of calls."""
-        mounts = Mounts(self.who, STAGE, self.scratch.nothing)
-        program = mounts.program(self._program)
-        arguments = [*NAMESPACES, *self._system(), *self._world(mounts, env), *CLOSED, *(BRIDGED if door else ())]
-        arguments += ["--seccomp", str(FILTER), "--chdir", self.ground.seen(folder)]
-        return Enclosed(
-            words=(program, "--args", str(ARGUMENTS), "--", *self._inside(), *words),
+    def build_command(
+        self, token: str, words: tuple[str, ...], folder: str, env: Mapping[str, str], egress_socket: str
+    ) -> SandboxedCommand:
+        """Return the command with its mounts and the system call filter."""
+        mounts = Mounts(self.identity, STAGE_FOLDER, self.scratch.empty_file)
+        program = mounts.stage_program(self._program)
+        arguments = [
+            *NAMESPACE_OPTIONS,
+            *self._mount_system(),
+            *self._mount_view(mounts, env),
+            *READ_ONLY_OPTIONS,
+            *(BRIDGE_OPTIONS if egress_socket else ()),
+        ]
+        arguments += ["--seccomp", str(FILTER_FD), "--chdir", self.view.inside_path(folder)]
+        return SandboxedCommand(
+            words=(program, "--args", str(ARGUMENTS_FD), "--", *self._build_wrapper(), *words),
             folder="/",
-            env=self._environment(env, door),
+            env=self._build_environment(env, egress_socket),
             token=token,
-            uid=self.who.uid if self.who.changes else None,
-            gid=self.who.gid if self.who.changes else None,
+            uid=self.identity.uid if self.identity.changes else None,
+            gid=self.identity.gid if self.identity.changes else None,
             rlimits=self.rlimits,
             tasks=self.limits.processes,
-            stage=STAGE if self.who.changes else "",
-            staged=mounts.staged,
-            contents={ARGUMENTS: b"".join(os.fsencode(word) + b"\0" for word in arguments), FILTER: self._filter},
+            stage=STAGE_FOLDER if self.identity.changes else "",
+            staged=mounts.staged_paths,
+            contents={ARGUMENTS_FD: b"".join(os.fsencode(word) + b"\0" for word in arguments), FILTER_FD: self._filter},
             outer=True,
-            verdict=VERDICT,
-            bridge=Bridge(port=PORT, socket=door, told=TOLD, gate=GATE) if door else None,
+            verdict=SIGNAL_FD,
+            bridge=EgressBridge(port=PROXY_PORT, socket=egress_socket, told=INFO_FD, gate=BLOCK_FD)
+            if egress_socket
+            else None,
         )
 
-    def _system(self) -> Iterator[str]:
-        for place in map(Path, SYSTEM):
+    def _mount_system(self) -> Iterator[str]:
+        for place in map(Path, SYSTEM_FOLDERS):
             if place.is_symlink():
                 yield from ("--symlink", str(place.readlink()), str(place))
             elif place.is_dir():
                 yield from ("--ro-bind", str(place), str(place))
         yield from ("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev")
-        for name in IN_MEMORY:
+        for name in TMPFS_FOLDERS:
             yield from ("--size", str(self.limits.temporary), "--tmpfs", name)
 
-    def _world(self, mounts: Mounts, env: Mapping[str, str]) -> Iterator[str]:
-        """The workspace where it is, read and write; tools where they are, to be read; a home and a /tmp of its own."""
-        ground = self.ground
+    def _mount_view(self, mounts: Mounts, env: Mapping[str, str]) -> Iterator[str]:
+        """Mount the workspace for writing, tools read-only, and a separate home and /tmp."""
+        view = self.view
         for name in ("/tmp", "/var/tmp"):
-            mounts.writable(self.scratch.tmp, name, owned=True)
-        mounts.readable(self.scratch.etc, ETC_FOLDER)
-        for name in self._everybodys:
-            mounts.as_it_is(f"{ETC_FOLDER}/{name}")
-        mounts.writable(self.scratch.home, str(ground.home), owned=True)
-        for place in self.tools(env):
-            mounts.readable(place, str(place))
-            for secret in secrets_in(place):
-                (mounts.empty if secret.is_dir() else mounts.nothing)(str(secret))
-        if not any(shown.at == ".git" for shown in ground.lent):
-            for place in outer_git(ground.root):
-                mounts.readable(place, str(place), owned=True)
-        mounts.writable(ground.root, str(ground.at), owned=True)
-        for one in ground.lent:
-            self._lend(mounts, one)
-        self._pinned(mounts)
-        for place in ground.hidden:
-            if place.is_relative_to(ground.root) and place.is_dir():
-                mounts.empty(str(ground.at / place.relative_to(ground.root)))
-        return mounts.arguments()
+            mounts.bind(self.scratch.tmp, name, owned=True)
+        mounts.bind_read_only(self.scratch.etc, ETC_FOLDER)
+        for name in self._public_etc_folders:
+            mounts.bind_system_path(f"{ETC_FOLDER}/{name}")
+        mounts.bind(self.scratch.home, str(view.home), owned=True)
+        for place in self.find_tools(env):
+            mounts.bind_read_only(place, str(place))
+            for secret in find_secrets(place):
+                (mounts.mount_empty_folder if secret.is_dir() else mounts.mount_empty_file)(str(secret))
+        if not any(shown.at == ".git" for shown in view.mounts):
+            for place in find_outer_git(view.root):
+                mounts.bind_read_only(place, str(place), owned=True)
+        mounts.bind(view.root, str(view.at), owned=True)
+        for mount in view.mounts:
+            self._mount_shared(mounts, mount)
+        self._mount_protected(mounts)
+        for place in view.hidden:
+            if place.is_relative_to(view.root) and place.is_dir():
+                mounts.mount_empty_folder(str(view.at / place.relative_to(view.root)))
+        return mounts.render_arguments()
 
-    def _lend(self, mounts: Mounts, shown: Shown) -> None:
-        """Something of elsewhere: to be read, or written, or written into a layer."""
-        source, at = Path(shown.source), str(self.ground.at / shown.at)
-        if not shown.layer:
-            (mounts.writable if shown.writable else mounts.readable)(source, at, owned=True)
+    def _mount_shared(self, mounts: Mounts, mount: SandboxMount) -> None:
+        """Mount an outside folder: read-only, writable, or with a layer for changes."""
+        source, at = Path(mount.source), str(self.view.at / mount.at)
+        if not mount.layer:
+            (mounts.bind if mount.writable else mounts.bind_read_only)(source, at, owned=True)
             return
         if self._program.overlays:
-            layer = open_layer(shown)
-            self._give(layer)
-            mounts.overlay(source, at, layer if keeps_upper(layer) else None)
-        elif (copy := copied(shown)) is not None:
-            self._give(copy)
-            mounts.writable(copy, at, owned=True)
+            layer = open_layer(mount)
+            self._change_owner(layer)
+            mounts.overlay(source, at, layer if can_keep_overlay(layer) else None)
+        elif (copy := copy_small_folder(mount)) is not None:
+            self._change_owner(copy)
+            mounts.bind(copy, at, owned=True)
             return
         else:
-            mounts.readable(source, at, owned=True)
-        for name in shown.hidden:
+            mounts.bind_read_only(source, at, owned=True)
+        for name in mount.hidden:
             if (source / name).is_file():
-                mounts.nothing(f"{at}/{name}")
+                mounts.mount_empty_file(f"{at}/{name}")
 
-    def _give(self, folder: Path) -> None:
-        """What we made for commands belongs to who they are."""
-        who = self.who
-        if who.changes and not who.swapped and folder.stat().st_uid != who.uid:
+    def _change_owner(self, folder: Path) -> None:
+        """Give a folder that Greenroom created to the user of the commands."""
+        identity = self.identity
+        if identity.changes and not identity.swapped and folder.stat().st_uid != identity.uid:
             for place in (folder, *folder.rglob("*")):
-                os.chown(place, who.uid, who.gid, follow_symlinks=False)
+                os.chown(place, identity.uid, identity.gid, follow_symlinks=False)
 
-    def _pinned(self, mounts: Mounts) -> None:
-        """What is protected cannot be changed; a repository can be worked in, but not exchanged."""
-        ground = self.ground
-        for git in self.protection.git_folders():
-            self._steady(mounts, git / COMMON)
-            for path in (git / name for name in GIT):
-                if path.parent.is_dir() and (os.path.lexists(path) or path.name != COMMON):
-                    self._steady(mounts, path)
-                    self._closed(mounts, path, folder=path.name in FOLDERS)
-        sign = self.protection.git_sign()
-        if sign is not None and not sign.is_symlink():
-            mounts.inside(ground.root, ground.at, sign)
+    def _mount_protected(self, mounts: Mounts) -> None:
+        """Make protected paths read-only. Commands can use a repository, but not replace it."""
+        view = self.view
+        for git in self.protection.find_git_folders():
+            self._pin_parents(mounts, git / COMMONDIR)
+            for path in (git / name for name in GIT_CONTROL_FILES):
+                if path.parent.is_dir() and (os.path.lexists(path) or path.name != COMMONDIR):
+                    self._pin_parents(mounts, path)
+                    self._make_read_only(mounts, path, folder=path.name in GIT_CONTROL_FOLDERS)
+        git_file = self.protection.find_git_file()
+        if git_file is not None and not git_file.is_symlink():
+            mounts.bind_inside(view.root, view.at, git_file)
         for key, folder in self.protection.before.led.items():
-            self._steady(mounts, path_of(key))
-            self._closed(mounts, path_of(key), folder=folder)
-        for path in sockets_in(ground.root):
-            mounts.nothing(self._seen(path))
-        for path in self.protection.governing():
-            self._kept(mounts, path)
+            self._pin_parents(mounts, decode_path(key))
+            self._make_read_only(mounts, decode_path(key), folder=folder)
+        for path in find_sockets(view.root):
+            mounts.mount_empty_file(self._inside_path(path))
+        for path in self.protection.list_governing():
+            self._mount_governing(mounts, path)
 
-    def _closed(self, mounts: Mounts, path: Path, *, folder: bool) -> None:
-        """What is there cannot be changed, what is not there cannot be made."""
+    def _make_read_only(self, mounts: Mounts, path: Path, *, folder: bool) -> None:
+        """Make an existing path read-only, and prevent the creation of a missing one."""
         if os.path.lexists(path):
-            mounts.inside(self.ground.root, self.ground.at, path)
+            mounts.bind_inside(self.view.root, self.view.at, path)
         else:
-            (mounts.empty if folder else mounts.nothing)(self._seen(path))
+            (mounts.mount_empty_folder if folder else mounts.mount_empty_file)(self._inside_path(path))
 
-    def _steady(self, mounts: Mounts, path: Path) -> None:
-        """No folder above it can be moved, to put another one with other contents in its place."""
-        ground = self.ground
-        for above in list(path.relative_to(ground.root).parents)[:-1]:
-            if (ground.root / above).is_dir() and not mounts.has(str(ground.at / above)):
-                mounts.inside(ground.root, ground.at, ground.root / above, writable=True)
+    def _pin_parents(self, mounts: Mounts, path: Path) -> None:
+        """Pin all parents of a path, so that none can be moved and replaced."""
+        view = self.view
+        for above in list(path.relative_to(view.root).parents)[:-1]:
+            if (view.root / above).is_dir() and not mounts.has_mount(str(view.at / above)):
+                mounts.bind_inside(view.root, view.at, view.root / above, writable=True)
 
-    def _seen(self, path: Path) -> str:
-        return str(self.ground.at / path.relative_to(self.ground.root))
+    def _inside_path(self, path: Path) -> str:
+        return str(self.view.at / path.relative_to(self.view.root))
 
-    def _kept(self, mounts: Mounts, path: Path) -> None:
-        """What is not there is not there to be made either."""
-        ground = self.ground
-        shown = ground.shown.get(path.name)
-        if shown is None:
-            self._steady(mounts, path)
-            self._closed(mounts, path, folder=not path.suffix)
+    def _mount_governing(self, mounts: Mounts, path: Path) -> None:
+        """Mount a governing path read-only. If it is missing, prevent its creation."""
+        view = self.view
+        visible = view.visible_names.get(path.name)
+        if visible is None:
+            self._pin_parents(mounts, path)
+            self._make_read_only(mounts, path, folder=not path.suffix)
         else:
-            mounts.empty(self._seen(path))
-            for name in shown:
+            mounts.mount_empty_folder(self._inside_path(path))
+            for name in visible:
                 if os.path.lexists(path / name) and not (path / name).is_symlink():
-                    mounts.inside(ground.root, ground.at, path / name)
+                    mounts.bind_inside(view.root, view.at, path / name)
 
-    def _environment(self, env: Mapping[str, str], door: str) -> dict[str, str]:
-        own = {**env, "HOME": str(self.ground.home), "TMPDIR": "/tmp"}
-        if self.who.changes:
-            own |= {"USER": NAME, "LOGNAME": NAME}
-        if door:
-            address = f"http://127.0.0.1:{PORT}"
+    def _build_environment(self, env: Mapping[str, str], egress_socket: str) -> dict[str, str]:
+        variables = {**env, "HOME": str(self.view.home), "TMPDIR": "/tmp"}
+        if self.identity.changes:
+            variables |= {"USER": COMMAND_USER, "LOGNAME": COMMAND_USER}
+        if egress_socket:
+            address = f"http://127.0.0.1:{PROXY_PORT}"
             names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
-            own |= {name: address for upper in names for name in (upper, upper.lower())}
-            own |= {"NO_PROXY": "localhost,127.0.0.1,::1", "no_proxy": "localhost,127.0.0.1,::1"}
-        return own
+            variables |= {name: address for upper in names for name in (upper, upper.lower())}
+            variables |= {"NO_PROXY": "localhost,127.0.0.1,::1", "no_proxy": "localhost,127.0.0.1,::1"}
+        return variables
 
-    def _inside(self) -> tuple[str, ...]:
+    def _build_wrapper(self) -> tuple[str, ...]:
         kernel = tuple(map(int, re.findall(r"\d+", platform.release())[:2]))
-        processes = str(self.limits.processes) if kernel >= OWN_COUNT else "unlimited"
-        return str(system_program("bash") or "/bin/sh"), "-c", INSIDE.format(processes=processes), NAME
+        processes = str(self.limits.processes) if kernel >= NAMESPACE_LIMITS_KERNEL else "unlimited"
+        return (
+            str(find_system_program("bash") or "/bin/sh"),
+            "-c",
+            WRAPPER_SCRIPT.format(processes=processes),
+            COMMAND_USER,
+        )

@@ -1,7 +1,7 @@
-"""Which sandbox this machine has: the strongest that was tried and holds. What was found out is kept.
+"""Choose the sandbox of this machine: the strongest tier that passes a trial. The result is cached.
 
-Trying is a command that wants to get out, in the sandbox and without it. What works without and not in it is shown to
-be held. What does not even work without shows nothing, and then no sandbox is trusted.
+The trial runs a command that tries to escape, with and without the sandbox. An attempt that works only without it
+proves that the sandbox holds. An attempt that fails in both cases proves nothing, and then no sandbox is trusted.
 """
 
 from __future__ import annotations
@@ -25,17 +25,22 @@ from typing import Final
 import msgspec
 
 from greenroom.adapters.sandbox.bubblewrap import Bubblewrap
-from greenroom.adapters.sandbox.ground import Ground, checked
-from greenroom.adapters.sandbox.landlock import LEAST, WITH_SCOPES, Landlock, landlock_version
-from greenroom.adapters.sandbox.programs import Program, find_programs, installed, wheel_program
-from greenroom.adapters.sandbox.seatbelt import PROGRAM, Seatbelt
+from greenroom.adapters.sandbox.landlock import MIN_VERSION, SCOPES_VERSION, Landlock, read_landlock_version
+from greenroom.adapters.sandbox.programs import (
+    BubblewrapProgram,
+    copy_wheel_program,
+    describe_installed_programs,
+    find_programs,
+)
+from greenroom.adapters.sandbox.seatbelt import SANDBOX_EXEC, Seatbelt
 from greenroom.adapters.sandbox.seccomp import MACHINES
+from greenroom.adapters.sandbox.view import SandboxView, check_view
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
-from greenroom.core.ports.commands import Command, Commands, Printed
-from greenroom.core.ports.sandbox import Limits, Shown, Tier, Wall
+from greenroom.core.ports.commands import Command, CommandPrinted, CommandRunner
+from greenroom.core.ports.sandbox import CommandLimits, Sandbox, SandboxMount, Tier
 
-ATTEMPTS: Final = """\
+ESCAPE_SCRIPT: Final = """\
 outside=$1 house=$2 port=$3
 (echo x >"$outside/drop/written") 2>/dev/null && echo "write outside of the workspace"
 (read -r line <"$outside/secret" && [ -n "$line" ]) 2>/dev/null && echo "read what it was not shown"
@@ -54,7 +59,7 @@ done </proc/self/status
 command -v unshare >/dev/null && unshare --user true 2>/dev/null && echo "make namespaces"
 mkdir made && echo x >made/file && cat made/file >/dev/null && echo "work"
 """
-TRACES: Final = """\
+TRACE_SCRIPT: Final = """\
 import ctypes, sys
 libc, pid, word = ctypes.CDLL(None), int(sys.argv[1]), ctypes.create_string_buffer(8)
 class Part(ctypes.Structure):
@@ -65,10 +70,11 @@ if libc.process_vm_readv(pid, ctypes.byref(ours), 1, ctypes.byref(theirs), 1, 0)
 if libc.ptrace(0x4206, pid, None, None) == 0:
     print("trace other processes")
 """
-"""For a Python: the address is one of the other process. PTRACE_SEIZE stops nothing, and ends with its caller."""
+"""A Python script; its address belongs to the other process. PTRACE_SEIZE does not stop that process and ends with its
+caller."""
 
-WORKS: Final = "work"
-SURE: Final = frozenset(
+CAN_WORK: Final = "work"
+ALWAYS_POSSIBLE_OUTSIDE: Final = frozenset(
     {
         "write outside of the workspace",
         "read what it was not shown",
@@ -77,69 +83,80 @@ SURE: Final = frozenset(
         "make a program that runs as its owner",
     }
 )
-"""What works for everybody without a sandbox. The rest works for some, and must not work for anybody in one."""
+"""Attempts that always work without a sandbox. The others work for some users, but must never work in a sandbox."""
 
-SIGNALS: Final = "signal other processes"
-"""Older kernels cannot keep Landlock's commands from it: a known limit."""
+CAN_SIGNAL: Final = "signal other processes"
+"""A known limit: on older kernels, Landlock cannot prevent this."""
 
-LAYERS: Final = "write into a layer"
+CAN_WRITE_LAYER: Final = "write into a layer"
 
-SECONDS: Final = 10.0
-LAYERED: Final = Shown(source="below", at="layered", layer="layer", hidden=("hidden",))
-"""Its folders are those of the trial."""
+TRIAL_TIMEOUT_S: Final = 10.0
+TRIAL_LAYER: Final = SandboxMount(source="below", at="layered", layer="layer", hidden=("hidden",))
+"""The mount with a layer for the trial; its folders belong to the trial."""
 
-Open = Callable[[Path, Wall | None], Commands]
-Build = Callable[[Path, Path], Wall]
-Candidate = tuple[Tier, Program | None, str]
-"""A tier, the bubblewrap for it, and what is missing for it."""
+OpenCommands = Callable[[Path, Sandbox | None], CommandRunner]
+BuildSandbox = Callable[[Path, Path], Sandbox]
+Candidate = tuple[Tier, BubblewrapProgram | None, str]
+"""A tier, its bubblewrap, and what is missing for it."""
 
 
 @record
-class Trial:
-    """What came of it: `why` it is not trusted, empty if it is; whether `layers` work in it."""
+class TierTrial:
+    """The result of a trial: `why` the sandbox is not trusted (empty if it is), and whether `layers` work."""
 
     why: str = ""
     layers: bool = False
 
 
-async def tried(build: Build, opened: Open, spared: Collection[str] = ()) -> Trial:
-    """Whether a sandbox holds, but for what is `spared`. `build` makes it around a workspace, with a folder for
-    itself; it may show `LAYERED` of that folder's parent."""
-    with _outside() as (outside, port):
+async def try_sandbox(build: BuildSandbox, open_commands: OpenCommands, ignored: Collection[str] = ()) -> TierTrial:
+    """Try whether a sandbox holds, ignoring the attempts in `ignored`.
+
+    `build` creates the sandbox for a workspace and a scratch folder. It may mount `TRIAL_LAYER` from the scratch
+    folder's parent.
+    """
+    with _open_trial_folder() as (outside, port):
         try:
-            held, free = await asyncio.gather(
-                _got_out(opened, build, outside, port), _got_out(opened, None, outside, port)
+            inside, unconfined = await asyncio.gather(
+                _try_to_escape(open_commands, build, outside, port), _try_to_escape(open_commands, None, outside, port)
             )
         except (WorldFault, OSError) as fault:
-            return Trial(why=str(fault))
-        for name in ("held", "free"):  # nothing is left of a program that would run as its owner
+            return TierTrial(why=str(fault))
+        for name in ("held", "free"):  # remove the set-id program
             (outside / name / "ids" / "one").unlink(missing_ok=True)
-        kept = not (outside / LAYERED.source / "made").exists()
-        why = _judged(held - set(spared), free) if kept else "a command could write through a layer"
-        return Trial(why=why, layers=LAYERS in held)
+        is_source_untouched = not (outside / TRIAL_LAYER.source / "made").exists()
+        why = (
+            _find_weakness(inside - set(ignored), unconfined)
+            if is_source_untouched
+            else "a command could write through a layer"
+        )
+        return TierTrial(why=why, layers=CAN_WRITE_LAYER in inside)
 
 
-def _judged(reached: set[str], open_: set[str]) -> str:
-    if not open_ >= SURE:
-        missing = ", ".join(sorted(SURE - open_))
-        return f"nothing is shown by trying: without walls a command could not {missing} either"
-    if escaped := sorted(reached - {WORKS, LAYERS}):
-        return f"a command could still {escaped[0]}" if escaped[0] in open_ | SURE else f"it said {escaped[0][:200]!r}"
-    return "" if WORKS in reached else "a command could not work in its workspace"
+def _find_weakness(inside: set[str], unconfined: set[str]) -> str:
+    if not unconfined >= ALWAYS_POSSIBLE_OUTSIDE:
+        missing = ", ".join(sorted(ALWAYS_POSSIBLE_OUTSIDE - unconfined))
+        return f"the trial proves nothing: without a sandbox a command could not {missing} either"
+    if escaped := sorted(inside - {CAN_WORK, CAN_WRITE_LAYER}):
+        return (
+            f"a command could still {escaped[0]}"
+            if escaped[0] in unconfined | ALWAYS_POSSIBLE_OUTSIDE
+            else f"it said {escaped[0][:200]!r}"
+        )
+    return "" if CAN_WORK in inside else "a command could not work in its workspace"
 
 
 @contextmanager
-def _outside() -> Iterator[tuple[Path, int]]:
-    """A place that everybody can reach, and a port of this machine that answers."""
+def _open_trial_folder() -> Iterator[tuple[Path, int]]:
+    """Yield a folder that every user can reach, and a local port that answers."""
     folder = Path(tempfile.mkdtemp(prefix="greenroom-trial-")).resolve()
     with socket.create_server(("127.0.0.1", 0)) as server:
         try:
             folder.chmod(0o755)
             (folder / "secret").write_text("secret\n", encoding="utf-8")
             (folder / "secret").chmod(0o644)
-            (folder / LAYERED.source).mkdir()
-            (folder / LAYERED.source / "seen").write_text("below\n", encoding="utf-8")
-            (folder / LAYERED.source / "hidden").write_text("secret\n", encoding="utf-8")
+            (folder / TRIAL_LAYER.source).mkdir()
+            (folder / TRIAL_LAYER.source / "seen").write_text("below\n", encoding="utf-8")
+            (folder / TRIAL_LAYER.source / "hidden").write_text("secret\n", encoding="utf-8")
             (folder / "drop").mkdir()
             (folder / "drop").chmod(0o777)
             yield folder, server.getsockname()[1]
@@ -147,153 +164,167 @@ def _outside() -> Iterator[tuple[Path, int]]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _got_out(opened: Open, build: Build | None, outside: Path, port: int) -> set[str]:
-    """What a command says that it could do."""
+async def _try_to_escape(open_commands: OpenCommands, build: BuildSandbox | None, outside: Path, port: int) -> set[str]:
+    """Run the escape script and return what it could do."""
     root = outside / ("held" if build is not None else "free")
     root.mkdir()
-    said = list[str]()
-    commands = opened(root, build(root, outside / "scratch") if build is not None else None)
+    output = list[str]()
+    commands = open_commands(root, build(root, outside / "scratch") if build is not None else None)
     try:
         memory = ctypes.create_string_buffer(b"memory")
-        given = (outside, os.getpid(), port, TRACES, ctypes.addressof(memory))
-        words = ("bash", "-c", ATTEMPTS, "trial", *map(str, given))
-        async with aclosing(commands.run(Command(words=words, seconds=SECONDS))) as events:
+        arguments = (outside, os.getpid(), port, TRACE_SCRIPT, ctypes.addressof(memory))
+        words = ("bash", "-c", ESCAPE_SCRIPT, "trial", *map(str, arguments))
+        async with aclosing(commands.run(Command(words=words, seconds=TRIAL_TIMEOUT_S))) as events:
             async for event in events:
-                said.append(event.text if isinstance(event, Printed) else "")
+                output.append(event.text if isinstance(event, CommandPrinted) else "")
         if build is not None and (root / "made").stat().st_uid != root.stat().st_uid:
-            said.append("leave files that are not the person's\n")
-        return set("".join(said).splitlines())
+            output.append("leave files that are not the person's\n")
+        return set("".join(output).splitlines())
     except FileNotFoundError:
-        return set("".join(said).splitlines())
+        return set("".join(output).splitlines())
     finally:
         await asyncio.to_thread(commands.close)
 
 
-VERSION: Final = 2
-"""Of what is kept: another one is not believed."""
+CACHE_VERSION: Final = 2
+"""Version of the cache file. Other versions are ignored."""
 
-CHANGES: Final = (
+KERNEL_SETTINGS: Final = (
     "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
     "/proc/sys/kernel/unprivileged_userns_clone",
     "/proc/sys/user/max_user_namespaces",
 )
-INSTALL: Final = (
+INSTALL_HINT: Final = (
     "bubblewrap is not installed (in a clone: ./go uv tool install '.[sandbox]'; Debian, Ubuntu: apt-get install "
     "bubblewrap; Fedora: dnf install bubblewrap)"
 )
 
 
 @record
-class Chosen:
-    """The tier, of each better one why it is not that, and the bubblewrap that is used."""
+class SandboxChoice:
+    """The chosen tier, why each stronger one was rejected, and the bubblewrap to use."""
 
     tier: Tier
     why: tuple[str, ...] = ()
-    program: Program | None = None
+    program: BubblewrapProgram | None = None
 
 
-def wall_of(tier: Tier, ground: Ground, limits: Limits, program: Program | None = None) -> Wall | None:
-    """A sandbox of this tier; None for none."""
+def make_sandbox(
+    tier: Tier, view: SandboxView, limits: CommandLimits, program: BubblewrapProgram | None = None
+) -> Sandbox | None:
+    """Create a sandbox of this tier; None for the tier `none`."""
     match tier:
         case "bubblewrap":
-            place = checked(ground)
+            checked_view = check_view(view)
             if program is None:
-                raise WorldFault(INSTALL)
-            return Bubblewrap(place, limits, program=program)
+                raise WorldFault(INSTALL_HINT)
+            return Bubblewrap(checked_view, limits, program=program)
         case "landlock":
-            return Landlock(ground, limits, version=landlock_version())
+            return Landlock(view, limits, version=read_landlock_version())
         case "seatbelt":
-            return Seatbelt(ground, limits)
+            return Seatbelt(view, limits)
         case "none":
             return None
 
 
-async def chosen(opened: Open, home: Path, cache: Path) -> Chosen:
-    """Try what there is, the strongest first, unless `cache` (a file in a folder of ours) knows this machine."""
-    key = _machine()
-    if (known := _read(cache, key)) is not None:
-        return known
-    found = await _try_all(opened, home, cache.parent)
-    if found.tier != "none":
+async def choose_sandbox(open_commands: OpenCommands, home: Path, cache: Path) -> SandboxChoice:
+    """Try the tiers, strongest first, unless the file `cache` has a result for this machine."""
+    key = _describe_machine()
+    if (cached := _read_cache(cache, key)) is not None:
+        return cached
+    choice = await _try_all(open_commands, home, cache.parent)
+    if choice.tier != "none":
         with suppress(OSError):
             cache.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             fresh = cache.with_name(f"{cache.name}.{os.getpid()}")
-            fresh.write_text(json.dumps({"key": key, "chosen": msgspec.to_builtins(found)}), encoding="utf-8")
+            fresh.write_text(json.dumps({"key": key, "chosen": msgspec.to_builtins(choice)}), encoding="utf-8")
             fresh.replace(cache)
-    return found
+    return choice
 
 
-async def _try_all(opened: Open, home: Path, folder: Path) -> Chosen:
+async def _try_all(open_commands: OpenCommands, home: Path, folder: Path) -> SandboxChoice:
     why = list[str]()
-    for tier, program, missing in _candidates(folder):
-        spared = (SIGNALS,) if tier == "landlock" and landlock_version() < WITH_SCOPES else ()
+    for tier, program, missing in _list_candidates(folder):
+        ignored = (CAN_SIGNAL,) if tier == "landlock" and read_landlock_version() < SCOPES_VERSION else ()
         build = partial(_build, tier, program, home)
-        trial = Trial(why=missing) if missing else await tried(build, opened, spared)
+        trial = TierTrial(why=missing) if missing else await try_sandbox(build, open_commands, ignored)
         if not trial.why and program is not None and program.overlays and not trial.layers:
-            trial = Trial(why=f"{program.path} cannot mount overlays here")
+            trial = TierTrial(why=f"{program.path} cannot mount overlays here")
         if not trial.why:
-            return Chosen(tier=tier, why=tuple(why), program=program)
+            return SandboxChoice(tier=tier, why=tuple(why), program=program)
         why.append(f"{tier}: {trial.why}")
-    return Chosen(tier="none", why=tuple(dict.fromkeys(why)))
+    return SandboxChoice(tier="none", why=tuple(dict.fromkeys(why)))
 
 
-def _build(tier: Tier, program: Program | None, home: Path, root: Path, scratch: Path) -> Wall:
-    """A sandbox to be tried, which shows `LAYERED` where it can."""
-    source, layer = str(scratch.parent / LAYERED.source), str(scratch.parent / LAYERED.layer)
-    lent = (replace(LAYERED, source=source, layer=layer),) if tier == "bubblewrap" else ()
-    wall = wall_of(tier, Ground(root=root, at=root, home=home, scratch=scratch, lent=lent), Limits(), program)
-    if wall is None:
+def _build(tier: Tier, program: BubblewrapProgram | None, home: Path, root: Path, scratch: Path) -> Sandbox:
+    """Create a sandbox for the trial, with `TRIAL_LAYER` if the tier supports it."""
+    source, layer = str(scratch.parent / TRIAL_LAYER.source), str(scratch.parent / TRIAL_LAYER.layer)
+    mounts = (replace(TRIAL_LAYER, source=source, layer=layer),) if tier == "bubblewrap" else ()
+    sandbox = make_sandbox(
+        tier, SandboxView(root=root, at=root, home=home, scratch=scratch, mounts=mounts), CommandLimits(), program
+    )
+    if sandbox is None:
         raise WorldFault("There is no sandbox to try.")
-    return wall
+    return sandbox
 
 
-def _candidates(folder: Path) -> list[Candidate]:
-    """What may be there, the strongest first, and what is missing for it."""
+def _list_candidates(folder: Path) -> list[Candidate]:
+    """Return the possible tiers, strongest first, and what is missing for each."""
     if sys.platform == "darwin":
-        return [("seatbelt", None, "" if Path(PROGRAM).exists() else f"{PROGRAM} is not there")]
+        return [("seatbelt", None, "" if Path(SANDBOX_EXEC).exists() else f"{SANDBOX_EXEC} is missing")]
     if not sys.platform.startswith("linux"):
         return []
     if platform.machine() not in MACHINES:
-        return [("bubblewrap", None, f"there is no filter of system calls for {platform.machine()}")]
-    landlock = landlock_version()
-    old = f"the kernel has Landlock {landlock}, and {LEAST} is the first that is enough" if landlock < LEAST else ""
+        return [("bubblewrap", None, f"there is no system call filter for {platform.machine()}")]
+    landlock = read_landlock_version()
+    too_old = (
+        f"the kernel has Landlock {landlock}, but {MIN_VERSION} or later is needed" if landlock < MIN_VERSION else ""
+    )
     candidates: list[Candidate] = []
-    missing = INSTALL
+    missing = INSTALL_HINT
     try:
         candidates += [("bubblewrap", program, "") for program in find_programs(folder)]
     except (WorldFault, OSError) as fault:
         missing = str(fault)
-    return [*(candidates or [("bubblewrap", None, missing)]), ("landlock", None, old)]
+    return [*(candidates or [("bubblewrap", None, missing)]), ("landlock", None, too_old)]
 
 
-def _machine() -> str:
-    """All that decides what holds: another kernel, another bubblewrap, another user are tried anew."""
-    facts = [VERSION, platform.release(), platform.machine(), os.getuid(), landlock_version(), len(ATTEMPTS)]
-    facts += installed()
-    for name in CHANGES:
+def _describe_machine() -> str:
+    """Return everything that affects the result. Another kernel, bubblewrap or user needs a new trial."""
+    facts = [
+        CACHE_VERSION,
+        platform.release(),
+        platform.machine(),
+        os.getuid(),
+        read_landlock_version(),
+        len(ESCAPE_SCRIPT),
+    ]
+    facts += describe_installed_programs()
+    for name in KERNEL_SETTINGS:
         with suppress(OSError):
             facts.append(Path(name).read_text(encoding="ascii").strip())
     return json.dumps(facts)
 
 
-def _read(cache: Path, key: str) -> Chosen | None:
-    """What is kept, if it is ours and of this machine. That there is none is not kept: tomorrow there may be."""
+def _read_cache(cache: Path, key: str) -> SandboxChoice | None:
+    """Return the cached result if it is ours and for this machine. The result `none` is not cached, because it may
+    change."""
     with suppress(OSError, ValueError, msgspec.ValidationError):
         if cache.stat().st_uid == os.getuid():
-            kept = json.loads(cache.read_text(encoding="utf-8"))
-            if isinstance(kept, dict) and kept.get("key") == key:
-                found = msgspec.convert(kept.get("chosen"), Chosen)
-                return found if _is_there(found) else None
+            cached = json.loads(cache.read_text(encoding="utf-8"))
+            if isinstance(cached, dict) and cached.get("key") == key:
+                choice = msgspec.convert(cached.get("chosen"), SandboxChoice)
+                return choice if _is_usable(choice) else None
     return None
 
 
-def _is_there(found: Chosen) -> bool:
-    """The wheel's program is compared again before each use: a copy that is not what we know is not run."""
-    if found.program is None:
-        return found.tier in ("landlock", "seatbelt")
-    if not found.program.folder:
-        return Path(found.program.path).is_file()
+def _is_usable(choice: SandboxChoice) -> bool:
+    """Return whether the chosen program still exists. The wheel's program is verified before each use."""
+    if choice.program is None:
+        return choice.tier in ("landlock", "seatbelt")
+    if not choice.program.folder:
+        return Path(choice.program.path).is_file()
     with suppress(WorldFault):
-        wheel = wheel_program(Path(found.program.folder).parent)
-        return wheel is not None and wheel.path == found.program.path
+        wheel = copy_wheel_program(Path(choice.program.folder).parent)
+        return wheel is not None and wheel.path == choice.program.path
     return False

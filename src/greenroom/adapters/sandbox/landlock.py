@@ -1,7 +1,7 @@
-"""The sandbox of Landlock, where namespaces are forbidden: files by a list, no network, the same filter of calls.
+"""The Landlock tier, for systems without user namespaces: a list of allowed files, no network, the system call filter.
 
-It sees no changed modes and dates, hides no processes, and cannot keep a command from git's settings; those are put
-back after it. What else it cannot do is said in docs/howto/sandbox.md.
+Landlock does not cover modes and dates, does not hide processes, and cannot protect git's settings. Those are restored
+after the command. docs/howto/sandbox.md lists the other limits.
 """
 
 from __future__ import annotations
@@ -11,118 +11,133 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.sandbox.ground import ETC, NAME, SYSTEM, Ground, identity, refuse_unreachable, secrets_in
-from greenroom.adapters.sandbox.layers import Links, readable_parts
-from greenroom.adapters.sandbox.protection import outer_git
-from greenroom.adapters.sandbox.seccomp import seccomp
-from greenroom.adapters.sandbox.session import SandboxSession, readable_by_all
+from greenroom.adapters.sandbox.layers import FolderLinks, list_readable_parts
+from greenroom.adapters.sandbox.protection import find_outer_git
+from greenroom.adapters.sandbox.seccomp import build_filter
+from greenroom.adapters.sandbox.session import SandboxSession, list_public_paths
+from greenroom.adapters.sandbox.view import (
+    COMMAND_USER,
+    ETC_ENTRIES,
+    SYSTEM_FOLDERS,
+    SandboxView,
+    find_identity,
+    find_secrets,
+    refuse_unreachable,
+)
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.ports.sandbox import Enclosed, Limits, Ruleset, Tier
+from greenroom.core.ports.sandbox import CommandLimits, LandlockRuleset, SandboxedCommand, Tier
 
-LEAST: Final = 3
-"""The first Landlock that sees a file being cut short."""
+MIN_VERSION: Final = 3
+"""The first Landlock version that covers truncating files."""
 
-WITH_NETWORK: Final = 4
-WITH_DEVICES: Final = 5
-WITH_SCOPES: Final = 6
+NETWORK_VERSION: Final = 4
+DEVICES_VERSION: Final = 5
+SCOPES_VERSION: Final = 6
 
-LOOK: Final = 0b1101  # execute, read files, read folders
-LIST: Final = 0b1000
-ALL: Final = 0x7FFF
-DEVICES: Final = 0x8000
-NETWORK: Final = 0b11
-SCOPES: Final = 0b11
-USE: Final = 0b110 | 1 << 14
+READ_RIGHTS: Final = 0b1101  # execute, read files, read folders
+LIST_RIGHT: Final = 0b1000
+ALL_FILE_RIGHTS: Final = 0x7FFF
+DEVICE_RIGHT: Final = 0x8000
+NETWORK_RIGHTS: Final = 0b11
+ALL_SCOPES: Final = 0b11
+DEVICE_FILE_RIGHTS: Final = 0b110 | 1 << 14
 
 CREATE_RULESET: Final = 444
-TELL_VERSION: Final = 1
+VERSION_FLAG: Final = 1
 
 HARMLESS_DEVICES: Final = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
-OPTIONAL: Final = "/opt"
-OTHERS: Final = 0o005
-PEOPLE: Final = ("/etc/passwd", "/etc/group", "/etc/hosts")
+OPT_FOLDER: Final = "/opt"
+OTHERS_READ_AND_ENTER: Final = 0o005
+USER_DATABASE_FILES: Final = ("/etc/passwd", "/etc/group", "/etc/hosts")
 
 
 class Landlock(SandboxSession):
-    """Around one workspace; `version` is which Landlock the kernel has."""
+    """A Landlock sandbox for one workspace; `version` is the kernel's Landlock version."""
 
     tier: Tier = "landlock"
 
-    def __init__(self, ground: Ground, limits: Limits, *, version: int) -> None:
-        if version < LEAST or ground.at != ground.root:
-            raise WorldFault("Landlock cannot be used for this: it is too old, or the workspace is to be elsewhere.")
-        who = identity(ground.root, swaps=False)
-        refuse_unreachable(ground.root, who)
-        super().__init__(ground, limits, who, weak=True)
+    def __init__(self, view: SandboxView, limits: CommandLimits, *, version: int) -> None:
+        if version < MIN_VERSION or view.at != view.root:
+            raise WorldFault("Landlock cannot be used: it is too old, or the workspace must be at another path.")
+        identity = find_identity(view.root, swaps=False)
+        refuse_unreachable(view.root, identity)
+        super().__init__(view, limits, identity, weak=True)
         self._version = version
-        self.scratch.give(who)
-        self._filter = seccomp(network=False)
-        self._links = Links(ground.root, (one for one in ground.lent if one.layer))
+        self.scratch.change_owner(identity)
+        self._filter = build_filter(network=False)
+        self._links = FolderLinks(view.root, (mount for mount in view.mounts if mount.layer))
 
-    def enclosed(self, token: str, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str) -> Enclosed:
-        """The command with rules and limits, as the owner of the workspace and without capabilities."""
-        # What the machine has set for git may not be read here, and a git that may not read it refuses to work.
-        own = {**env, "HOME": str(self.scratch.home), "TMPDIR": str(self.scratch.tmp), "GIT_CONFIG_NOSYSTEM": "1"}
-        return Enclosed(
+    def build_command(
+        self, token: str, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str
+    ) -> SandboxedCommand:
+        """Return the command with rules and limits, as the owner of the workspace and without capabilities."""
+        # The system's git settings are not readable here, and git fails if it cannot read them.
+        variables = {**env, "HOME": str(self.scratch.home), "TMPDIR": str(self.scratch.tmp), "GIT_CONFIG_NOSYSTEM": "1"}
+        return SandboxedCommand(
             words=words,
             folder=folder,
-            env=own | ({"USER": NAME, "LOGNAME": NAME} if self.who.uid and self.who.changes else {}),
+            env=variables
+            | ({"USER": COMMAND_USER, "LOGNAME": COMMAND_USER} if self.identity.uid and self.identity.changes else {}),
             token=token,
-            uid=self.who.uid if self.who.changes else None,
-            gid=self.who.gid if self.who.changes else None,
+            uid=self.identity.uid if self.identity.changes else None,
+            gid=self.identity.gid if self.identity.changes else None,
             rlimits=self.rlimits,
             tasks=self.limits.processes,
-            landlock=self._rules(env),
+            landlock=self._build_ruleset(env),
             seccomp=self._filter,
         )
 
     def close(self) -> None:
-        """What commands had for themselves goes with it."""
+        """Remove the links and the scratch folder."""
         self._links.close()
         super().close()
 
-    def _rules(self, env: Mapping[str, str]) -> Ruleset:
-        everything = ALL | (DEVICES if self._version >= WITH_DEVICES else 0)
-        return Ruleset(
-            files=everything,
-            network=NETWORK if self._version >= WITH_NETWORK else 0,
-            scopes=SCOPES if self._version >= WITH_SCOPES else 0,
-            rules=tuple(self._let(env, everything)),
+    def _build_ruleset(self, env: Mapping[str, str]) -> LandlockRuleset:
+        file_rights = ALL_FILE_RIGHTS | (DEVICE_RIGHT if self._version >= DEVICES_VERSION else 0)
+        return LandlockRuleset(
+            files=file_rights,
+            network=NETWORK_RIGHTS if self._version >= NETWORK_VERSION else 0,
+            scopes=ALL_SCOPES if self._version >= SCOPES_VERSION else 0,
+            rules=tuple(self._list_rules(env, file_rights)),
         )
 
-    def _let(self, env: Mapping[str, str], everything: int) -> Iterator[tuple[str, int]]:
-        for place in (self.ground.root, self.scratch.home, self.scratch.tmp):
-            yield str(place), everything
-        for place in self._machine():
-            yield str(place), LOOK
-        for place in self.tools(env):
-            # The folder as a whole, or what is in it: Landlock cannot take anything out of what it has given.
-            hidden = secrets_in(place)
+    def _list_rules(self, env: Mapping[str, str], file_rights: int) -> Iterator[tuple[str, int]]:
+        for place in (self.view.root, self.scratch.home, self.scratch.tmp):
+            yield str(place), file_rights
+        for place in self._list_system_paths():
+            yield str(place), READ_RIGHTS
+        for place in self.find_tools(env):
+            # Allow the folder or its entries: Landlock cannot exclude parts of an allowed folder.
+            hidden = find_secrets(place)
             shown = [entry for entry in place.iterdir() if entry not in hidden] if hidden else [place]
-            yield from ((str(entry), LOOK) for entry in shown)
-        for place in outer_git(self.ground.root):
-            yield str(place), LOOK
-        for one in self.ground.lent:
-            if one.layer:
-                yield one.source, LIST
-                yield from ((str(part), LOOK) for part in readable_parts(Path(one.source), one.hidden))
+            yield from ((str(entry), READ_RIGHTS) for entry in shown)
+        for place in find_outer_git(self.view.root):
+            yield str(place), READ_RIGHTS
+        for mount in self.view.mounts:
+            if mount.layer:
+                yield mount.source, LIST_RIGHT
+                yield from ((str(part), READ_RIGHTS) for part in list_readable_parts(Path(mount.source), mount.hidden))
         for name in HARMLESS_DEVICES:
-            yield name, USE | LOOK
+            yield name, DEVICE_FILE_RIGHTS | READ_RIGHTS
 
-    def _machine(self) -> Iterator[Path]:
-        """The machine's programs and what they need. Who is root would read there what is root's alone."""
-        etc = [Path("/etc", name) for name in ETC]
-        if self.who.uid != 0:
-            yield from (*map(Path, SYSTEM), *etc)
+    def _list_system_paths(self) -> Iterator[Path]:
+        """Yield the system's programs and their data. For root, only paths that every user can read."""
+        etc = [Path("/etc", name) for name in ETC_ENTRIES]
+        if self.identity.uid != 0:
+            yield from (*map(Path, SYSTEM_FOLDERS), *etc)
         else:
-            yield from (Path(name) for name in SYSTEM if name != OPTIONAL)
-            entries = Path(OPTIONAL).iterdir() if Path(OPTIONAL).is_dir() else ()
-            yield from (entry for entry in entries if entry.exists() and entry.stat().st_mode & OTHERS == OTHERS)
+            yield from (Path(name) for name in SYSTEM_FOLDERS if name != OPT_FOLDER)
+            entries = Path(OPT_FOLDER).iterdir() if Path(OPT_FOLDER).is_dir() else ()
+            yield from (
+                entry
+                for entry in entries
+                if entry.exists() and entry.stat().st_mode & OTHERS_READ_AND_ENTER == OTHERS_READ_AND_ENTER
+            )
             for place in etc:
-                yield from readable_by_all(place)
-        yield from map(Path, (*PEOPLE, "/proc"))
+                yield from list_public_paths(place)
+        yield from map(Path, (*USER_DATABASE_FILES, "/proc"))
 
 
-def landlock_version() -> int:
-    """Which Landlock the kernel has; 0 for none."""
-    return max(0, int(ctypes.CDLL(None).syscall(ctypes.c_long(CREATE_RULESET), None, ctypes.c_long(0), TELL_VERSION)))
+def read_landlock_version() -> int:
+    """Return the kernel's Landlock version; 0 if there is none."""
+    return max(0, int(ctypes.CDLL(None).syscall(ctypes.c_long(CREATE_RULESET), None, ctypes.c_long(0), VERSION_FLAG)))

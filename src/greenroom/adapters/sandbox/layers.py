@@ -1,4 +1,4 @@
-"""Show folders of elsewhere in a workspace where nothing can be mounted over them: by links, or by copies."""
+"""Show outside folders in a workspace without mounts: by links or copies."""
 
 from __future__ import annotations
 
@@ -9,91 +9,102 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from greenroom.core.ports.sandbox import Shown
+from greenroom.core.ports.sandbox import SandboxMount
 
-SMALL: Final = 20 * 1024 * 1024
-"""Bytes of a folder that is copied where there are no overlays; a larger one can only be read."""
+MAX_COPY_BYTES: Final = 20 * 1024 * 1024
+"""Largest folder in bytes that is copied where overlays are missing. A larger folder is read-only."""
 
-NO_UPPER: Final = ("overlay", "nfs", "9p", "fuse", "cifs", "smb", "virtiofs", "vfat", "exfat", "ntfs", "ecryptfs")
-"""File systems on which the kernel keeps no changes of an overlay."""
+NO_OVERLAY_FILESYSTEMS: Final = (
+    "overlay",
+    "nfs",
+    "9p",
+    "fuse",
+    "cifs",
+    "smb",
+    "virtiofs",
+    "vfat",
+    "exfat",
+    "ntfs",
+    "ecryptfs",
+)
+"""File systems that cannot store the changes of an overlay."""
 
 
-PACKAGES: Final = "node_modules"
-CACHE: Final = ".cache"
+NODE_MODULES: Final = "node_modules"
+CACHE_FOLDER: Final = ".cache"
 
 
-class Links:
-    """Ignored folders in a worktree where nothing can be mounted, for as long as commands may run there.
+class FolderLinks:
+    """Ignored folders in a worktree without mounts, as long as commands may run there.
 
-    A virtual environment is a link; `node_modules` is a folder of links, so that tools can keep a cache in it. Any
-    other folder is copied if it is small, since commands write there, and left out if it is large.
+    A virtual environment becomes a link. `node_modules` becomes a folder of links, so that tools can keep a cache in
+    it. Any other folder is copied if it is small, because commands write there. A large folder is left out.
     """
 
-    def __init__(self, root: Path, shown: Iterable[Shown]) -> None:
-        self._made: list[tuple[Path, str]] = []
-        for folder in shown:
-            place, source = root / folder.at, Path(folder.source)
-            with suppress(OSError):  # a file in the way of a parent: there is nothing to show it in
+    def __init__(self, root: Path, mounts: Iterable[SandboxMount]) -> None:
+        self._created: list[tuple[Path, str]] = []
+        for mount in mounts:
+            place, source = root / mount.at, Path(mount.source)
+            with suppress(OSError):  # a file occupies the path of a parent folder
                 place.parent.mkdir(parents=True, exist_ok=True)
-                if source.name == PACKAGES:
-                    self._link_entries(place, source, folder.hidden)
+                if source.name == NODE_MODULES:
+                    self._link_entries(place, source, mount.hidden)
                 elif (source / "pyvenv.cfg").is_file():
                     self._link(place, str(source))
-                elif not os.path.lexists(place) and _size(source) <= SMALL:
-                    shutil.copytree(source, place, symlinks=True, ignore=_leave_out(source, folder.hidden))
+                elif not os.path.lexists(place) and _measure_size(source) <= MAX_COPY_BYTES:
+                    shutil.copytree(source, place, symlinks=True, ignore=_make_copy_filter(source, mount.hidden))
 
     def _link_entries(self, place: Path, source: Path, hidden: Iterable[str]) -> None:
         place.mkdir(exist_ok=True)
         for entry in source.iterdir():
-            if entry.name not in (CACHE, *hidden):
+            if entry.name not in (CACHE_FOLDER, *hidden):
                 self._link(place / entry.name, str(entry))
 
     def _link(self, place: Path, source: str) -> None:
         if not os.path.lexists(place):
             place.symlink_to(source)
-        self._made.append((place, source))
+        self._created.append((place, source))
 
     def close(self) -> None:
-        """Take the links away; what a command has put in their place stays."""
-        for place, source in self._made:
+        """Remove the links. Files that a command put in their place stay."""
+        for place, source in self._created:
             with suppress(OSError):
                 if str(place.readlink()) == source:
                     place.unlink()
-        self._made.clear()
+        self._created.clear()
 
 
-def _leave_out(root: Path, hidden: Iterable[str]) -> Callable[[str, list[str]], set[str]]:
-    """Leaves these files out of a copy."""
+def _make_copy_filter(root: Path, hidden: Iterable[str]) -> Callable[[str, list[str]], set[str]]:
     left_out = {root / name for name in hidden}
     return lambda folder, names: {name for name in names if Path(folder, name) in left_out}
 
 
-def open_layer(shown: Shown) -> Path:
-    """The folder of a layer, with what an overlay needs in it."""
-    layer = Path(shown.layer)
+def open_layer(mount: SandboxMount) -> Path:
+    """Return the folder of a layer, with the subfolders that an overlay needs."""
+    layer = Path(mount.layer)
     for name in ("upper", "work"):
         (layer / name).mkdir(parents=True, exist_ok=True)
     return layer
 
 
-def copied(shown: Shown) -> Path | None:
-    """A copy of a small folder in its layer, made once; None for a large one."""
-    target = Path(shown.layer) / "copy"
+def copy_small_folder(mount: SandboxMount) -> Path | None:
+    """Copy a small folder into its layer, once; return None for a large folder."""
+    target = Path(mount.layer) / "copy"
     if not target.exists():
-        if _size(Path(shown.source)) > SMALL:
+        if _measure_size(Path(mount.source)) > MAX_COPY_BYTES:
             return None
         draft = target.with_name(f"draft-{os.getpid()}")
         shutil.rmtree(draft, ignore_errors=True)
-        shutil.copytree(shown.source, draft, symlinks=True)
-        for name in shown.hidden:
+        shutil.copytree(mount.source, draft, symlinks=True)
+        for name in mount.hidden:
             (draft / name).unlink(missing_ok=True)
             (draft / name).touch()
         draft.rename(target)
     return target
 
 
-def readable_parts(folder: Path, hidden: Iterable[str]) -> Iterator[Path]:
-    """What of a folder is left without these files: as few paths as possible."""
+def list_readable_parts(folder: Path, hidden: Iterable[str]) -> Iterator[Path]:
+    """Yield the parts of a folder without the hidden files, as few paths as possible."""
     names = [Path(name).parts for name in hidden]
     if not names:
         yield folder
@@ -105,27 +116,27 @@ def readable_parts(folder: Path, hidden: Iterable[str]) -> Iterator[Path]:
         if entry.name not in below:
             yield entry
         elif below[entry.name] and not entry.is_symlink() and entry.is_dir():
-            yield from readable_parts(entry, below[entry.name])
+            yield from list_readable_parts(entry, below[entry.name])
 
 
-def keeps_upper(place: Path) -> bool:
-    """Whether changes of an overlay can be kept in this folder, by the kind of its file system."""
+def can_keep_overlay(place: Path) -> bool:
+    """Return whether the file system of this folder can store the changes of an overlay."""
     with suppress(OSError, ValueError):
         device = place.stat().st_dev
         number = f"{os.major(device)}:{os.minor(device)}"
         for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.split(" ")[2] == number:
-                return not line.partition(" - ")[2].startswith(NO_UPPER)
+                return not line.partition(" - ")[2].startswith(NO_OVERLAY_FILESYSTEMS)
     return True
 
 
-def _size(folder: Path) -> int:
-    """Bytes in it, or a few more than are small."""
+def _measure_size(folder: Path) -> int:
+    """Return the size in bytes. Counting stops above `MAX_COPY_BYTES`."""
     size = 0
     for place, _, files in os.walk(folder):
         for name in files:
             with suppress(OSError):
                 size += Path(place, name).lstat().st_size
-        if size > SMALL:
+        if size > MAX_COPY_BYTES:
             break
     return size

@@ -1,7 +1,7 @@
-"""Limits of a command: a look at its processes four times a second; and the workspace's size.
+"""Limits of a command: its processes are measured four times a second, and so is the size of the workspace.
 
-Who looks comes late: what is taken in a quarter of a second can be too much. The kernel is told besides
-(`oom_score_adj`) that such processes go first when memory runs out.
+Measuring comes late: a command can exceed a limit within a quarter of a second. As a second defence, `oom_score_adj`
+makes the kernel end these processes first.
 """
 
 from __future__ import annotations
@@ -14,51 +14,56 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.core.base.records import record
-from greenroom.core.ports.sandbox import Limits
+from greenroom.core.ports.sandbox import CommandLimits
 
-BLOCK: Final = 512
-OFTEN: Final = 2.0
-SHARE: Final = 20
-"""Others may free on the disk what is used up here, so it is counted now and then too: every two seconds, but for no
-more than a twentieth of the time."""
+BLOCK_BYTES: Final = 512
+COUNT_INTERVAL_S: Final = 2.0
+COUNT_PAUSE_FACTOR: Final = 20
+"""Pause after a count, as a multiple of its duration. A count runs at most every two seconds and takes at most a
+twentieth of the time. It is needed because other programs may free disk space meanwhile."""
 
-SLACK: Final = 8
-"""What lies there in the beginning is not counted until the disk has grown by this part of the quota."""
+UNCOUNTED_DIVISOR: Final = 8
+"""Initial contents are counted only after the disk has grown by this fraction (1/8) of the quota."""
 
 
 class Quota:
-    """Of these folders together. A look at the disk is cheap; a count reads every folder."""
+    """The quota of several folders together. Measuring the disk is cheap; counting reads every folder."""
 
-    def __init__(self, folders: tuple[Path, ...], limits: Limits) -> None:
+    def __init__(self, folders: tuple[Path, ...], limits: CommandLimits) -> None:
         self._folders = folders
         self._limits = limits
-        self._counted = (limits.quota - limits.quota // SLACK, limits.entries - limits.entries // SLACK)
-        self._then: tuple[int, int] | None = None
-        self._due = time.monotonic() + OFTEN
+        self._counted = (
+            limits.quota - limits.quota // UNCOUNTED_DIVISOR,
+            limits.entries - limits.entries // UNCOUNTED_DIVISOR,
+        )
+        self._disk_at_count: tuple[int, int] | None = None
+        self._next_count = time.monotonic() + COUNT_INTERVAL_S
 
-    def overrun(self) -> str:
-        """Why it is too much; empty while it is not."""
-        now = self._on_disk()
-        if self._then is None:
-            self._then = now
-        grown = [have + after - before for have, after, before in zip(self._counted, now, self._then, strict=True)]
+    def find_exceeded_limit(self) -> str:
+        """Return which limit is exceeded, as a sentence; empty if none is."""
+        now = self._measure_disk()
+        if self._disk_at_count is None:
+            self._disk_at_count = now
+        grown = [
+            have + after - before for have, after, before in zip(self._counted, now, self._disk_at_count, strict=True)
+        ]
         fits = grown[0] <= self._limits.quota and grown[1] <= self._limits.entries
         began = time.monotonic()
-        if fits and began < self._due:
+        if fits and began < self._next_count:
             return ""
-        self._counted, self._then = self._count(), now
+        self._counted, self._disk_at_count = self._count(), now
         took = time.monotonic() - began
-        self._due = began + max(OFTEN, SHARE * took)
+        self._next_count = began + max(COUNT_INTERVAL_S, COUNT_PAUSE_FACTOR * took)
         size, entries = self._counted
         if size > self._limits.quota:
-            most = f"{self._limits.quota / 1024**3:.3g} GiB"
-            return f"Ended: more than {most} lie in the workspace, which is all it may hold. Remove something."
+            limit = f"{self._limits.quota / 1024**3:.3g} GiB"
+            return f"Ended: more than {limit} lie in the workspace, which is all it may hold. Remove something."
         if entries > self._limits.entries:
             return f"Ended: more than {self._limits.entries:,} files lie in the workspace. Remove some."
         return ""
 
-    def _on_disk(self) -> tuple[int, int]:
-        """Bytes and entries on the disks of the folders, whoever they belong to."""
+    def _measure_disk(self) -> tuple[int, int]:
+        """Return the used bytes and entries on the disks of the folders, of all users."""
         size = entries = 0
         for folder in self._folders:
             disk = os.statvfs(folder)
@@ -68,107 +73,111 @@ class Quota:
 
     def _count(self) -> tuple[int, int]:
         size = count = 0
-        waiting = [str(folder) for folder in self._folders]
-        while waiting:
-            with suppress(OSError), os.scandir(waiting.pop()) as found:  # it may go while we look
-                entries = list(found)
-                size += BLOCK * sum(entry.stat(follow_symlinks=False).st_blocks for entry in entries)
+        pending = [str(folder) for folder in self._folders]
+        while pending:
+            with suppress(OSError), os.scandir(pending.pop()) as scan:  # it may disappear meanwhile
+                entries = list(scan)
+                size += BLOCK_BYTES * sum(entry.stat(follow_symlinks=False).st_blocks for entry in entries)
                 count += len(entries)
-                waiting += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+                pending += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
         return size, count
 
 
 # ---------------------------------------------------------------------------------------------------- processes
 
-OURS: Final = 4
-"""Processes around a command that are not its own."""
+SUPERVISING_PROCESSES: Final = 4
+"""How many supervising processes run around a command."""
 
-PAGE: Final = os.sysconf("SC_PAGESIZE")
-TICKS: Final = os.sysconf("SC_CLK_TCK")
-OWN, CHILDREN, THREADS, STARTED = 11, 13, 17, 19
-"""Where it stands in /proc/PID/stat, behind the name. A kernel that lists no children tells nothing."""
+PAGE_BYTES: Final = os.sysconf("SC_PAGESIZE")
+TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
+CPU_TIME_FIELD, CHILDREN_TIME_FIELD, THREADS_FIELD, START_TIME_FIELD = 11, 13, 17, 19
+"""Positions in /proc/PID/stat after the name. A kernel that lists no children reports nothing."""
 
 
 @record
-class Usage:
-    """Bytes of memory, threads, seconds of the processor."""
+class ProcessUsage:
+    """Memory in bytes, threads, and CPU time in seconds."""
 
     memory: int = 0
     threads: int = 0
     seconds: float = 0.0
 
 
-class Watching:
-    """Of all commands of one workspace."""
+class UsageMeter:
+    """Measures the usage of all commands in one workspace."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._most = limits.memory
+    def __init__(self, limits: CommandLimits) -> None:
+        self._memory_limit = limits.memory
         self._times: dict[str, dict[tuple[int, str], int]] = {}
 
-    def usage(self, token: str, guard: int) -> Usage:
-        """What all below this process use now."""
-        times, threads, with_dead = self._times.setdefault(token, {}), 0, 0
-        found = dict(_below(guard))
-        for pid, stat in found.items():
-            own, dead = (int(stat[place]) + int(stat[place + 1]) for place in (OWN, CHILDREN))
-            # A process that nobody waits for takes its time with it, so whoever was seen once is remembered.
-            times[pid, stat[STARTED]] = own
-            with_dead += own + dead
-            threads += int(stat[THREADS])
-        memory = sum(map(_memory, found))
-        if memory > self._most:  # whoever forks has the same pages as its parent, until one of both writes
-            memory = sum(map(_share, found))
-        return Usage(memory=memory, threads=threads, seconds=max(with_dead, sum(times.values())) / TICKS)
+    def measure(self, token: str, supervisor_pid: int) -> ProcessUsage:
+        """Return the usage of all descendants of the supervisor."""
+        times, threads, with_exited = self._times.setdefault(token, {}), 0, 0
+        processes = dict(_list_descendants(supervisor_pid))
+        for pid, stat in processes.items():
+            cpu_time, exited = (
+                int(stat[place]) + int(stat[place + 1]) for place in (CPU_TIME_FIELD, CHILDREN_TIME_FIELD)
+            )
+            # The CPU time of a process without a waiting parent is lost, so every process seen is remembered.
+            times[pid, stat[START_TIME_FIELD]] = cpu_time
+            with_exited += cpu_time + exited
+            threads += int(stat[THREADS_FIELD])
+        memory = sum(map(_measure_unshared_memory, processes))
+        if memory > self._memory_limit:  # after a fork, parent and child share pages until one writes
+            memory = sum(map(_measure_proportional_memory, processes))
+        return ProcessUsage(
+            memory=memory, threads=threads, seconds=max(with_exited, sum(times.values())) / TICKS_PER_SECOND
+        )
 
     def forget(self, token: str) -> None:
-        """It has ended."""
+        """Forget a command that has ended."""
         self._times.pop(token, None)
 
 
-def over(usage: Usage, limits: Limits) -> str:
-    """Which limit is passed, in a sentence; empty if none is."""
+def find_exceeded_limit(usage: ProcessUsage, limits: CommandLimits) -> str:
+    """Return which limit is exceeded, as a sentence; empty if none is."""
     if usage.seconds > limits.cpu_seconds:
         return f"Ended: it has used the processor for more than {limits.cpu_seconds} seconds, which is all it may."
     if usage.memory > limits.memory:
         return f"Ended: it has taken more than {limits.memory / 1024**3:.3g} GiB of memory, which is all it may."
-    if usage.threads > limits.processes + OURS:
+    if usage.threads > limits.processes + SUPERVISING_PROCESSES:
         return f"Ended: it has begun more than {limits.processes} processes, which is all it may."
     return ""
 
 
-def _below(guard: int) -> Iterator[tuple[int, list[str]]]:
-    """All processes below this one, with what the kernel tells of each."""
-    waiting = list(_children(guard))
-    while waiting:
-        pid = waiting.pop()
-        if stat := _stat(pid):
+def _list_descendants(supervisor_pid: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield all descendants of a process with their fields from /proc/PID/stat."""
+    pending = list(_list_children(supervisor_pid))
+    while pending:
+        pid = pending.pop()
+        if stat := _read_stat(pid):
             yield pid, stat
-        waiting += _children(pid)
+        pending += _list_children(pid)
 
 
-def _children(pid: int) -> Iterator[int]:
+def _list_children(pid: int) -> Iterator[int]:
     with suppress(OSError):
         for thread in Path(f"/proc/{pid}/task").iterdir():
             yield from map(int, (thread / "children").read_text("ascii").split())
 
 
-def _stat(pid: int) -> list[str]:
+def _read_stat(pid: int) -> list[str]:
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
     return []
 
 
-def _memory(pid: int) -> int:
-    """What it has that is no file, as if it shared that with nobody. Quick."""
+def _measure_unshared_memory(pid: int) -> int:
+    """Return the memory of a process without files. Shared pages count fully. This is fast."""
     with suppress(OSError, ValueError, IndexError):
         resident, shared = Path(f"/proc/{pid}/statm").read_text("ascii").split()[1:3]
-        return (int(resident) - int(shared)) * PAGE
+        return (int(resident) - int(shared)) * PAGE_BYTES
     return 0
 
 
-def _share(pid: int) -> int:
-    """The same, divided by all who share a page. Slow, and where it cannot be known all of it."""
+def _measure_proportional_memory(pid: int) -> int:
+    """Return the memory of a process with shared pages divided among their users. This is slow."""
     with suppress(OSError, ValueError, IndexError):
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii").splitlines()
         return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(("Pss_Anon:", "Pss_Shmem:")))
-    return _memory(pid)
+    return _measure_unshared_memory(pid)

@@ -1,9 +1,9 @@
-"""What commands may not change in a workspace: git's hooks and settings, `.greenroom`, `.claude`, `.mcp.json`.
+"""Files that commands must not change in a workspace: git's hooks and settings, `.greenroom`, `.claude`, `.mcp.json`.
 
-bubblewrap mounts them read-only. Landlock cannot: there they are remembered before the first command and put back after
-the last one, in a record that all processes share that run commands in one workspace. One that is killed cannot put
-anything back: the next one does, because it finds the record. Repositories that a command makes itself are not looked
-at (docs/howto/sandbox.md, known limits).
+bubblewrap mounts them read-only. Landlock cannot: there they are recorded before the first command and restored after
+the last. All processes that run commands in a workspace share one record. If a process is killed, the next one finds
+the record and restores the files. Repositories that a command creates are not protected (docs/howto/sandbox.md, known
+limits).
 """
 
 from __future__ import annotations
@@ -22,37 +22,36 @@ from typing import Final
 
 import msgspec
 
-from greenroom.adapters.sandbox.ground import Ground
+from greenroom.adapters.sandbox.view import SandboxView
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve, record
 
-MOST: Final = 16 * 1024 * 1024
-"""Bytes that are remembered of one file."""
+MAX_FILE_BYTES: Final = 16 * 1024 * 1024
+"""How many bytes of a file are recorded."""
 
-BEAT: Final = 1.0
-LATE: Final = 5.0
-"""Seconds after the last beat in which a command may still have been alive."""
+HEARTBEAT_S: Final = 1.0
+MAX_HEARTBEAT_AGE_S: Final = 5.0
+"""How long after the last heartbeat a command may still have run, in seconds."""
 
 
 @record
-class Kept:
-    """One file, link or folder as it was. A folder has what was in it, by name (its bytes as Latin-1)."""
+class PathState:
+    """The recorded state of a file, link or folder. A folder has its entries by name (bytes as Latin-1)."""
 
     mode: int
     content: bytes = b""
-    entries: Mapping[str, Kept] | None = None
+    entries: Mapping[str, PathState] | None = None
 
 
 @record
-class Before:
-    """What was there when no command ran, by the keys of paths: contents, or None for nothing.
+class ProtectedState:
+    """The recorded state before the first command, by encoded path: contents, or None if missing.
 
-    What was `absent` is removed if it is empty afterwards. Settings `led` git to files, and (True) folders, of the
-    workspace. `git` is the inode of `.git`; in `stood_in` folders a `commondir` of ours stands for one that was not
-    there.
+    `absent` paths are removed afterwards if they are empty. `led` are paths in the workspace that git's settings name;
+    True means a folder. `git` is the inode of `.git`. In the folders `stood_in`, Greenroom placed a `commondir`.
     """
 
-    kept: Mapping[str, Kept | None] = {}
+    kept: Mapping[str, PathState | None] = {}
     absent: tuple[str, ...] = ()
     led: Mapping[str, bool] = {}
     git: int = 0
@@ -60,46 +59,53 @@ class Before:
 
 
 class SharedRecord:
-    """A file in `folder`, locked by every process that runs commands in the workspace at `root`."""
+    """A file in `folder` that every process with commands in the workspace `root` locks."""
 
     def __init__(self, folder: Path, root: Path) -> None:
         self._path = folder / f"{hashlib.sha256(os.fsencode(root)).hexdigest()[:32]}.before"
         self._file = -1
 
-    def enter(self, look: Callable[[], Before], mend: Callable[[Before], None]) -> Before:
-        """What all go by. Who is alone looks, after having mended what a killed process left."""
+    def enter(
+        self, take_snapshot: Callable[[], ProtectedState], restore: Callable[[ProtectedState], None]
+    ) -> ProtectedState:
+        """Return the shared state. The only process restores what a killed one left, then records the state."""
         while True:
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            alone = self._lock(fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not alone:
-                self._lock(fcntl.LOCK_SH)
+            is_alone = self._try_lock(fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not is_alone:
+                self._try_lock(fcntl.LOCK_SH)
             if self._is_current():
-                known = self._read()
-                if alone:
-                    return self._begin(known and self._of_the_dead(known), look, mend)
-                if known is not None:
-                    return known
-            self._close()  # another one is just leaving, or just coming
+                recorded = self._read()
+                if is_alone:
+                    return self._begin(recorded and self._drop_later_changes(recorded), take_snapshot, restore)
+                if recorded is not None:
+                    return recorded
+            self._close()  # another process is leaving or entering
 
-    def beat(self) -> None:
-        """Commands still run: who finds the record later knows until when."""
-        if self._file >= 0 and time.time() - os.fstat(self._file).st_mtime > BEAT:
+    def touch(self) -> None:
+        """Update the heartbeat, which shows until when commands ran."""
+        if self._file >= 0 and time.time() - os.fstat(self._file).st_mtime > HEARTBEAT_S:
             os.utime(self._file)
 
-    def leave(self, mend: Callable[[Before], None], before: Before) -> None:
-        """Our last command has ended: if no other process's runs, everything is mended."""
+    def leave(self, restore: Callable[[ProtectedState], None], before: ProtectedState) -> None:
+        """Leave after the last command. If no other process has commands, restore the files."""
         try:
-            if self._lock(fcntl.LOCK_EX | fcntl.LOCK_NB):
-                mend(before)
+            if self._try_lock(fcntl.LOCK_EX | fcntl.LOCK_NB):
+                restore(before)
                 self._path.unlink(missing_ok=True)
         finally:
             self._close()
 
-    def _begin(self, left: Before | None, look: Callable[[], Before], mend: Callable[[Before], None]) -> Before:
+    def _begin(
+        self,
+        leftover: ProtectedState | None,
+        take_snapshot: Callable[[], ProtectedState],
+        restore: Callable[[ProtectedState], None],
+    ) -> ProtectedState:
         try:
-            if left is not None:
-                mend(left)
-            before = look()
+            if leftover is not None:
+                restore(leftover)
+            before = take_snapshot()
             content = msgspec.msgpack.encode(before)
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, content, 0)
@@ -107,30 +113,32 @@ class SharedRecord:
             self._path.unlink(missing_ok=True)
             self._close()
             raise
-        self._lock(fcntl.LOCK_SH)
+        self._try_lock(fcntl.LOCK_SH)
         return before
 
-    def _of_the_dead(self, left: Before) -> Before:
-        """What they left, without what was changed when they were dead."""
-        died = os.fstat(self._file).st_mtime + LATE
-        kept = {path: state for path, state in left.kept.items() if _changed(path_of(path)) <= died}
-        return evolve(left, kept=kept)
+    def _drop_later_changes(self, leftover: ProtectedState) -> ProtectedState:
+        """Drop the files that were changed after the killed process had ended."""
+        died = os.fstat(self._file).st_mtime + MAX_HEARTBEAT_AGE_S
+        unchanged = {
+            path: state for path, state in leftover.kept.items() if _read_change_time(decode_path(path)) <= died
+        }
+        return evolve(leftover, kept=unchanged)
 
-    def _lock(self, how: int) -> bool:
+    def _try_lock(self, operation: int) -> bool:
         with suppress(BlockingIOError):
-            fcntl.flock(self._file, how)
+            fcntl.flock(self._file, operation)
             return True
         return False
 
     def _is_current(self) -> bool:
-        """Whether the file was not taken away while we waited for it."""
+        """Return whether the file was not removed while waiting for its lock."""
         with suppress(FileNotFoundError):
             return os.path.samestat(os.fstat(self._file), self._path.stat())
         return False
 
-    def _read(self) -> Before | None:
+    def _read(self) -> ProtectedState | None:
         with suppress(msgspec.DecodeError, ValueError):
-            return msgspec.msgpack.decode(os.pread(self._file, os.fstat(self._file).st_size, 0), type=Before)
+            return msgspec.msgpack.decode(os.pread(self._file, os.fstat(self._file).st_size, 0), type=ProtectedState)
         return None
 
     def _close(self) -> None:
@@ -138,329 +146,363 @@ class SharedRecord:
         self._file = -1
 
 
-def remember(place: Path) -> Kept | None:
-    """What is there now; None where nothing is."""
+def read_path_state(place: Path) -> PathState | None:
+    """Return the current state of a path; None if it is missing."""
     try:
         mode = os.lstat(place).st_mode
         if stat.S_ISLNK(mode):
-            return Kept(mode=mode, content=os.fsencode(place.readlink()))
+            return PathState(mode=mode, content=os.fsencode(place.readlink()))
         if stat.S_ISDIR(mode):
-            inner = {key_of(entry.name): remember(entry) for entry in place.iterdir()}
-            return Kept(mode=mode, entries={name: kept for name, kept in inner.items() if kept is not None})
+            inner = {encode_path(entry.name): read_path_state(entry) for entry in place.iterdir()}
+            return PathState(mode=mode, entries={name: state for name, state in inner.items() if state is not None})
         if not stat.S_ISREG(mode):
-            return Kept(mode=mode)
+            return PathState(mode=mode)
         with place.open("rb") as file:
-            return Kept(mode=mode, content=file.read(MOST))
+            return PathState(mode=mode, content=file.read(MAX_FILE_BYTES))
     except OSError:
         return None
 
 
-def put_back(before: Mapping[str, Kept | None]) -> None:
-    """Make it what it was, while no command runs. Where the folder is a link by now there is nothing to put it into."""
-    places = {path_of(path): kept for path, kept in before.items()}
-    for place, kept in places.items():
-        if kept is not None and not os.path.lexists(place.parent) and _is_real(place.parent.parent):
+def restore_paths(before: Mapping[str, PathState | None]) -> None:
+    """Restore paths to their recorded state. No command may run. A path below a link is skipped."""
+    places = {decode_path(path): state for path, state in before.items()}
+    for place, state in places.items():
+        if state is not None and not os.path.lexists(place.parent) and _is_real_folder(place.parent.parent):
             place.parent.mkdir()
-    for place, kept in places.items():
-        if _is_real(place.parent) and remember(place) != kept:
+    for place, state in places.items():
+        if _is_real_folder(place.parent) and read_path_state(place) != state:
             if place.is_dir() and not place.is_symlink():
                 shutil.rmtree(place)
             else:
                 place.unlink(missing_ok=True)
-            if kept is not None:
-                _restore(place, kept)
+            if state is not None:
+                _restore_path(place, state)
 
 
-def _is_real(folder: Path) -> bool:
+def _is_real_folder(folder: Path) -> bool:
     return folder.is_dir() and folder.resolve() == folder
 
 
-def _restore(place: Path, kept: Kept) -> None:
-    if stat.S_ISLNK(kept.mode):
-        place.symlink_to(os.fsdecode(kept.content))
-    elif kept.entries is not None:
+def _restore_path(place: Path, state: PathState) -> None:
+    if stat.S_ISLNK(state.mode):
+        place.symlink_to(os.fsdecode(state.content))
+    elif state.entries is not None:
         place.mkdir()
-        for name, one in kept.entries.items():
-            _restore(place / path_of(name), one)
-        place.chmod(stat.S_IMODE(kept.mode))
-    elif stat.S_ISREG(kept.mode):
-        place.write_bytes(kept.content)
-        place.chmod(stat.S_IMODE(kept.mode))
+        for name, entry in state.entries.items():
+            _restore_path(place / decode_path(name), entry)
+        place.chmod(stat.S_IMODE(state.mode))
+    elif stat.S_ISREG(state.mode):
+        place.write_bytes(state.content)
+        place.chmod(stat.S_IMODE(state.mode))
 
 
-def key_of(path: Path | str) -> str:
-    """A path, or name, as text that can be stored: names need not be UTF-8."""
+def encode_path(path: Path | str) -> str:
+    """Encode a path or name as text; names may not be UTF-8."""
     return os.fsencode(path).decode("latin-1")
 
 
-def path_of(key: str) -> Path:
-    """The path of a key."""
+def decode_path(key: str) -> Path:
+    """Decode a path."""
     return Path(os.fsdecode(key.encode("latin-1")))
 
 
-def _changed(place: Path) -> float:
-    """When it, or something in it, was changed; of what is gone, when it may have gone. The kernel dates that."""
+def _read_change_time(place: Path) -> float:
+    """Return when a path or its entries changed, by the kernel's clock; if it is gone, when its parent changed."""
     with suppress(OSError):
         inner = place.iterdir() if place.is_dir() and not place.is_symlink() else ()
-        return max(os.lstat(one).st_ctime for one in (place, *inner))
+        return max(os.lstat(path).st_ctime for path in (place, *inner))
     with suppress(OSError):
         return os.lstat(place.parent).st_ctime
     return 0.0
 
 
-GIT: Final = ("config", "config.worktree", "hooks", "commondir", "info/attributes")
-"""What of a git folder decides which programs git runs."""
+GIT_CONTROL_FILES: Final = ("config", "config.worktree", "hooks", "commondir", "info/attributes")
+"""Entries of a git folder that decide which programs git runs."""
 
-FOLDERS: Final = ("hooks",)
-"""Those that are folders; the others are files."""
+GIT_CONTROL_FOLDERS: Final = ("hooks",)
+"""Those of the entries that are folders."""
 
-COMMON: Final = "commondir"
-ITSELF: Final = b".\n"
-"""A `commondir` that says what git does without one. An empty one would be a broken repository to git."""
+COMMONDIR: Final = "commondir"
+HARMLESS_COMMONDIR: Final = b".\n"
+"""A `commondir` with git's default. An empty file would break the repository."""
 
-LINK: Final = "gitdir:"
-LEADING: Final = (b"hookspath", b"include")
-PERSONAL: Final = ("/etc/gitconfig", ".gitconfig", ".config/git/config")
-PATIENCE: Final = 5.0
-LISTENING: Final = Path("/proc/net/unix")
-ASIDE: Final = ".left-by-a-command"
+GITDIR_PREFIX: Final = "gitdir:"
+INCLUDING_SETTINGS: Final = (b"hookspath", b"include")
+PERSONAL_GIT_CONFIGS: Final = ("/etc/gitconfig", ".gitconfig", ".config/git/config")
+GIT_TIMEOUT_S: Final = 5.0
+UNIX_SOCKET_TABLE: Final = Path("/proc/net/unix")
+SET_ASIDE_SUFFIX: Final = ".left-by-a-command"
 
 
 class Protection:
-    """Of one workspace, over all commands in it. With `weak` nothing but us keeps commands from changing it."""
+    """Protects one workspace during all its commands. With `weak`, nothing prevents changes; they are restored."""
 
-    def __init__(self, ground: Ground, *, weak: bool) -> None:
-        self._ground = ground
-        self._git = ground.root / ".git"
-        self._weak = weak
-        self._record = SharedRecord(ground.scratch, ground.root)
+    def __init__(self, view: SandboxView, *, weak: bool) -> None:
+        self._view = view
+        self._git = view.root / ".git"
+        self._is_weak = weak
+        self._record = SharedRecord(view.scratch, view.root)
         self._running = 0
-        self._lent = any(one.at == ".git" for one in ground.lent)
-        self.before = Before()
+        self._is_git_mounted = any(mount.at == ".git" for mount in view.mounts)
+        self.before = ProtectedState()
 
     def begin(self) -> None:
-        """A command is about to run."""
+        """Prepare for a command; record the state before the first."""
         if self._running == 0:
-            self.before = self._record.enter(self._look, self._mend)
+            self.before = self._record.enter(self._take_snapshot, self._restore)
         self._running += 1
 
     def end(self) -> None:
-        """A command has ended; after the last one everything is what it was."""
+        """Note the end of a command; restore everything after the last."""
         self._running -= 1
         if self._running == 0:
-            self._record.leave(self._mend, self.before)
+            self._record.leave(self._restore, self.before)
 
-    def beat(self) -> None:
-        """One still runs. A fresh `commondir` exchanges all of a person's settings at once, so it does not wait."""
-        self._record.beat()
-        name = key_of(self._git / COMMON)
-        if self._weak and name in self.before.kept and self.before.kept[name] is None:
+    def keep_alive(self) -> None:
+        """Update the heartbeat. Remove a new `commondir` immediately, because it replaces all git settings."""
+        self._record.touch()
+        name = encode_path(self._git / COMMONDIR)
+        if self._is_weak and name in self.before.kept and self.before.kept[name] is None:
             with suppress(OSError):
                 folder = os.open(self._git, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
                 try:
-                    os.unlink(COMMON, dir_fd=folder)
+                    os.unlink(COMMONDIR, dir_fd=folder)
                 finally:
                     os.close(folder)
 
-    def governing(self) -> Iterator[Path]:
-        """What governs agents, whether it is there or not. Of a link that is what it leads to, if that is in the
-        workspace; `WorldFault` where our own folder is one."""
-        for path in self._names():
+    def list_governing(self) -> Iterator[Path]:
+        """Yield the paths that control agents, whether they exist or not. A link counts as its target if that is in the
+        workspace.
+
+        Raise `WorldFault` if `.greenroom` is a link.
+        """
+        for path in self._list_protected():
             if not path.is_symlink():
                 yield path
-            elif path.name in self._ground.shown:
-                raise WorldFault(f"{str(path)!r} is a link, so it cannot be protected. Put a real folder in its place.")
-            elif (target := _target(path)).is_relative_to(self._ground.root) and target != self._ground.root:
+            elif path.name in self._view.visible_names:
+                raise WorldFault(f"{str(path)!r} is a link, so it cannot be protected. Replace it by a real folder.")
+            elif (target := _resolve_link(path)).is_relative_to(self._view.root) and target != self._view.root:
                 yield target
 
-    def git_folders(self) -> list[Path]:
-        """The workspace's own git folder, and those of its submodules and worktrees in it."""
+    def find_git_folders(self) -> list[Path]:
+        """Return the git folder of the workspace, and those of its submodules and worktrees."""
         git = self._git.resolve()
-        if self._lent or not git.is_dir() or not git.is_relative_to(self._ground.root):
+        if self._is_git_mounted or not git.is_dir() or not git.is_relative_to(self._view.root):
             return []
-        inner = [one for kind in ("modules/*", "modules/*/*", "worktrees/*") for one in git.glob(kind)]
-        return [git, *(one for one in inner if (one / "HEAD").is_file() and not one.is_symlink())]
+        inner = [folder for kind in ("modules/*", "modules/*/*", "worktrees/*") for folder in git.glob(kind)]
+        return [git, *(folder for folder in inner if (folder / "HEAD").is_file() and not folder.is_symlink())]
 
-    def git_sign(self) -> Path | None:
-        """The file, or link, that stands for a git folder elsewhere."""
-        return self._git if not self._lent and (self._git.is_symlink() or self._git.is_file()) else None
+    def find_git_file(self) -> Path | None:
+        """Return the `.git` file or link to a git folder elsewhere; None if there is none."""
+        return self._git if not self._is_git_mounted and (self._git.is_symlink() or self._git.is_file()) else None
 
-    def _names(self) -> list[Path]:
-        return [self._ground.root / name for name in self._ground.kept]
+    def _list_protected(self) -> list[Path]:
+        return [self._view.root / name for name in self._view.protected]
 
-    def _look(self) -> Before:
-        """While no command runs."""
-        governing, git = [*self.governing()], self.git_folders()
-        stood_in = () if self._weak else tuple(key_of(one) for one in git if _stand_in(one))
-        own = [one / name for one in git for name in GIT]
-        led = settings_lead_to(self._ground) if git else {}
-        every = [*governing, *own, *led]
-        return Before(
-            kept={key_of(path): remember(path) for path in self._remembered([*own, *led])},
-            absent=tuple(key_of(path) for path in every if path.name != COMMON and not os.path.lexists(path)),
-            led={key_of(path): folder for path, folder in led.items()},
-            git=_inode(self._git),
+    def _take_snapshot(self) -> ProtectedState:
+        """Record the state. No command may run."""
+        governing, git = [*self.list_governing()], self.find_git_folders()
+        stood_in = (
+            ()
+            if self._is_weak
+            else tuple(encode_path(git_folder) for git_folder in git if _place_commondir(git_folder))
+        )
+        control_files = [git_folder / name for git_folder in git for name in GIT_CONTROL_FILES]
+        included = find_included_settings(self._view) if git else {}
+        protected = [*governing, *control_files, *included]
+        return ProtectedState(
+            kept={
+                encode_path(path): read_path_state(path)
+                for path in self._list_recorded_paths([*control_files, *included])
+            },
+            absent=tuple(
+                encode_path(path) for path in protected if path.name != COMMONDIR and not os.path.lexists(path)
+            ),
+            led={encode_path(path): folder for path, folder in included.items()},
+            git=_read_inode(self._git),
             stood_in=stood_in,
         )
 
-    def _remembered(self, of_git: list[Path]) -> Iterator[Path]:
-        """All of it, or what mounts cannot keep: links, and files that have a second name to be changed by."""
-        sign = self.git_sign()
-        links = [path for path in (*self._names(), self._git) if path.is_symlink()]
-        if not self._weak:
-            yield from (*links, *filter(_has_second_name, of_git))
+    def _list_recorded_paths(self, of_git: list[Path]) -> Iterator[Path]:
+        """Yield all paths to record. With mounts, only links and files with hard links."""
+        git_file = self.find_git_file()
+        links = [path for path in (*self._list_protected(), self._git) if path.is_symlink()]
+        if not self._is_weak:
+            yield from (*links, *filter(_has_hard_links, of_git))
             return
-        for path in self.governing():
-            shown = self._ground.shown.get(path.name)
-            yield from [path] if shown is None else (path / name for name in shown)
-        yield from (*links, *([sign] if sign is not None else ()), *of_git)
+        for path in self.list_governing():
+            visible = self._view.visible_names.get(path.name)
+            yield from [path] if visible is None else (path / name for name in visible)
+        yield from (*links, *([git_file] if git_file is not None else ()), *of_git)
 
-    def _mend(self, before: Before) -> None:
-        """While no command runs any more."""
-        if self._weak:
+    def _restore(self, before: ProtectedState) -> None:
+        """Restore the state. No command may run."""
+        if self._is_weak:
             self._restore_folders(before)
-        put_back(before.kept)
-        for path in (path_of(folder) / COMMON for folder in before.stood_in):
+        restore_paths(before.kept)
+        for path in (decode_path(folder) / COMMONDIR for folder in before.stood_in):
             with suppress(OSError):
-                if not path.is_symlink() and path.stat().st_size == len(ITSELF) and path.read_bytes() == ITSELF:
+                if (
+                    not path.is_symlink()
+                    and path.stat().st_size == len(HARMLESS_COMMONDIR)
+                    and path.read_bytes() == HARMLESS_COMMONDIR
+                ):
                     path.unlink()
-        for path in map(path_of, before.absent):
-            with suppress(OSError):  # bubblewrap leaves a file or folder where it has mounted something
+        for path in map(decode_path, before.absent):
+            with suppress(OSError):  # bubblewrap leaves an empty file or folder as mount point
                 if path.is_dir() and not path.is_symlink():
                     path.rmdir()
                 elif os.lstat(path).st_size == 0:
                     path.unlink()
 
-    def _restore_folders(self, before: Before) -> None:
-        """Our own folder is no link; the git folder is the one that it was, or aside."""
-        for path in self._names():
+    def _restore_folders(self, before: ProtectedState) -> None:
+        """Remove a link in place of `.greenroom`. Bring back the original git folder, and set a new one aside."""
+        for path in self._list_protected():
             with suppress(OSError):
-                if path.name in self._ground.shown and not stat.S_ISDIR(os.lstat(path).st_mode):
+                if path.name in self._view.visible_names and not stat.S_ISDIR(os.lstat(path).st_mode):
                     path.unlink()
-        if before.git in (0, _folder_inode(self._git)) or key_of(self._git) in before.kept:
+        if before.git in (0, _read_folder_inode(self._git)) or encode_path(self._git) in before.kept:
             return
         with suppress(OSError):
             if os.path.lexists(self._git):
-                names = (self._git.with_name(f".git{ASIDE}{number or ''}") for number in range(1000))
+                names = (self._git.with_name(f".git{SET_ASIDE_SUFFIX}{number or ''}") for number in range(1000))
                 self._git.rename(next(name for name in names if not os.path.lexists(name)))
-            for entry in self._ground.root.iterdir():
-                if _folder_inode(entry) == before.git:
+            for entry in self._view.root.iterdir():
+                if _read_folder_inode(entry) == before.git:
                     entry.rename(self._git)
 
 
-def settings_lead_to(ground: Ground) -> dict[Path, bool]:
-    """Files (False) and folders (True) of the workspace that git reads because settings name them; git is asked."""
-    own = [ground.root / ".git" / name for name in ("config", "config.worktree")]
-    if not any(_mentions(path) for path in (*own, *(ground.home / name for name in PERSONAL))):
+def find_included_settings(view: SandboxView) -> dict[Path, bool]:
+    """Ask git which paths of the workspace its settings name: False for files, True for folders."""
+    configs = [view.root / ".git" / name for name in ("config", "config.worktree")]
+    if not any(_has_includes(path) for path in (*configs, *(view.home / name for name in PERSONAL_GIT_CONFIGS))):
         return {}
     words = ("git", "-c", "safe.directory=*", "config", "--list", "--show-origin", "-z")
-    env = {"HOME": str(ground.home), "PATH": os.defpath}
+    env = {"HOME": str(view.home), "PATH": os.defpath}
     try:
         listed = subprocess.run(
-            words, cwd=ground.root, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=True
+            words,
+            cwd=view.root,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=GIT_TIMEOUT_S,
+            check=True,
         ).stdout
     except (OSError, subprocess.SubprocessError) as error:
-        raise WorldFault(f"git cannot list the settings of {str(ground.root)!r}: {error}") from None
+        raise WorldFault(f"git cannot list the settings of {str(view.root)!r}: {error}") from None
     fields = os.fsdecode(listed).split("\0")
-    found = {}
+    included = {}
     for origin, setting in zip(fields[::2], fields[1::2], strict=False):
         key, _, value = setting.partition("\n")
         hooks = key == "core.hookspath"
         if value and (hooks or (key.startswith("include") and key.endswith(".path"))):
-            base = ground.root if hooks else ground.root / Path(origin.removeprefix("file:")).parent
-            target = Path(os.path.normpath(base / (ground.home / value[2:] if value.startswith("~/") else value)))
+            base = view.root if hooks else view.root / Path(origin.removeprefix("file:")).parent
+            target = Path(os.path.normpath(base / (view.home / value[2:] if value.startswith("~/") else value)))
             with suppress(OSError, RuntimeError):
                 target = target.resolve()
-            inside = target.is_relative_to(ground.root) and target != ground.root
-            if inside and not target.is_relative_to(ground.root / ".git"):  # what is there is kept anyway
-                found[target] = hooks
-    return found
+            inside = target.is_relative_to(view.root) and target != view.root
+            if inside and not target.is_relative_to(view.root / ".git"):  # the git folder is protected anyway
+                included[target] = hooks
+    return included
 
 
-def outer_git(root: Path) -> list[Path]:
-    """Git folders outside, of a workspace that is a worktree or submodule: commands may read them.
+def find_outer_git(root: Path) -> list[Path]:
+    """Return the outside git folders of a worktree or submodule. Commands may read them.
 
-    A file of the workspace can say anything, so the repository has to say the same: that this is a worktree of its own.
+    The workspace's `.git` file is not trusted: the repository must list this worktree too.
     """
     try:
         text = (root / ".git").read_text(encoding="utf-8") if (root / ".git").is_file() else ""
-        if not text.startswith(LINK):
+        if not text.startswith(GITDIR_PREFIX):
             return []
-        own = (root / text.removeprefix(LINK).strip()).resolve(strict=True)
-        if not _knows(own, root):
+        git_folder = (root / text.removeprefix(GITDIR_PREFIX).strip()).resolve(strict=True)
+        if not _is_registered_worktree(git_folder, root):
             return []
-        shared = own / COMMON
-        common = (own / shared.read_text(encoding="utf-8").strip()).resolve(strict=True) if shared.is_file() else own
+        shared = git_folder / COMMONDIR
+        common = (
+            (git_folder / shared.read_text(encoding="utf-8").strip()).resolve(strict=True)
+            if shared.is_file()
+            else git_folder
+        )
     except (OSError, ValueError, RuntimeError):
         return []
-    outside = [one for one in dict.fromkeys((common, own)) if not one.is_relative_to(root) and (one / "HEAD").is_file()]
-    return [one for one in outside if not any(one != other and one.is_relative_to(other) for other in outside)]
+    outside = [
+        folder
+        for folder in dict.fromkeys((common, git_folder))
+        if not folder.is_relative_to(root) and (folder / "HEAD").is_file()
+    ]
+    return [
+        folder for folder in outside if not any(folder != other and folder.is_relative_to(other) for other in outside)
+    ]
 
 
-def _knows(own: Path, root: Path) -> bool:
-    """Whether the repository knows this workspace: as a worktree, or as the place of a submodule."""
+def _is_registered_worktree(git_folder: Path, root: Path) -> bool:
+    """Return whether the repository lists this workspace as a worktree or submodule."""
     with suppress(OSError, ValueError, RuntimeError):
-        if (own / "gitdir").is_file():
-            return (own / (own / "gitdir").read_text(encoding="utf-8").strip()).resolve() == root.resolve() / ".git"
-        for line in (own / "config").read_text(encoding="utf-8").splitlines():
+        if (git_folder / "gitdir").is_file():
+            return (
+                git_folder / (git_folder / "gitdir").read_text(encoding="utf-8").strip()
+            ).resolve() == root.resolve() / ".git"
+        for line in (git_folder / "config").read_text(encoding="utf-8").splitlines():
             key, _, value = line.partition("=")
             if key.strip().lower() == "worktree":
-                return (own / value.strip().strip('"')).resolve() == root.resolve()
+                return (git_folder / value.strip().strip('"')).resolve() == root.resolve()
     return False
 
 
-def sockets_in(root: Path) -> Iterator[Path]:
-    """Sockets in the workspace behind which a process of the machine is, which is no part of the workspace."""
+def find_sockets(root: Path) -> Iterator[Path]:
+    """Yield sockets in the workspace on which a process outside the sandbox listens."""
     with suppress(OSError):
-        for line in LISTENING.read_text(encoding="utf-8", errors="surrogateescape").splitlines()[1:]:
+        for line in UNIX_SOCKET_TABLE.read_text(encoding="utf-8", errors="surrogateescape").splitlines()[1:]:
             path = Path(line.split(maxsplit=7)[-1])
             if path.is_absolute() and path.is_relative_to(root) and path.is_socket():
                 yield path
 
 
-def _stand_in(git: Path) -> bool:
-    """Put a harmless `commondir` where there is none: while it is there, and mounted, no other can be made."""
-    place = git / COMMON
+def _place_commondir(git: Path) -> bool:
+    """Place a harmless `commondir` if there is none. While it is mounted, no other can be created."""
+    place = git / COMMONDIR
     with suppress(OSError):
         whole = (git / "HEAD").is_file() and (git / "refs").is_dir() and (git / "objects").is_dir()
         if not whole or os.path.lexists(place):
             return False
-        draft, owner = place.with_name(f"{COMMON}.by-greenroom"), git.stat()
+        draft, owner = place.with_name(f"{COMMONDIR}.by-greenroom"), git.stat()
         draft.unlink(missing_ok=True)
-        draft.write_bytes(ITSELF)
+        draft.write_bytes(HARMLESS_COMMONDIR)
         if os.geteuid() == 0:
             os.chown(draft, owner.st_uid, owner.st_gid)
-        draft.rename(place)  # at once: git takes half of one for a broken repository
+        draft.rename(place)  # atomic: git reports half a file as a broken repository
         return True
     return False
 
 
-def _target(link: Path) -> Path:
-    """What a link leads to; the top of all where that is nothing."""
+def _resolve_link(link: Path) -> Path:
+    """Return the target of a link; `/` if there is none."""
     with suppress(OSError, RuntimeError):
         return link.resolve(strict=True)
     return Path("/")
 
 
-def _mentions(settings: Path) -> bool:
+def _has_includes(settings: Path) -> bool:
     with suppress(OSError):
         text = settings.read_bytes().lower()
-        return any(word in text for word in LEADING)
+        return any(word in text for word in INCLUDING_SETTINGS)
     return False
 
 
-def _inode(path: Path) -> int:
+def _read_inode(path: Path) -> int:
     with suppress(OSError):
         return os.lstat(path).st_ino
     return 0
 
 
-def _folder_inode(path: Path) -> int:
-    """Of a folder only: a disk gives the number of one that was removed to the next file that is made."""
-    return _inode(path) if path.is_dir() and not path.is_symlink() else 0
+def _read_folder_inode(path: Path) -> int:
+    """Return the inode of a folder; 0 for anything else, because inodes of removed folders are reused for files."""
+    return _read_inode(path) if path.is_dir() and not path.is_symlink() else 0
 
 
-def _has_second_name(path: Path) -> bool:
+def _has_hard_links(path: Path) -> bool:
     with suppress(OSError):
         kind = os.lstat(path)
         return stat.S_ISREG(kind.st_mode) and kind.st_nlink > 1

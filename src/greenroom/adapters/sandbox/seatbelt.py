@@ -1,17 +1,17 @@
-"""Walls of macOS: a profile for `sandbox-exec`. Nobody of us has a Mac: it is written by the book, and unverified."""
+"""The macOS tier: a profile for `sandbox-exec`. It follows the documentation and was never tested on a Mac."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from greenroom.adapters.sandbox.ground import Ground, identity, secrets_in
-from greenroom.adapters.sandbox.protection import GIT
+from greenroom.adapters.sandbox.protection import GIT_CONTROL_FILES
 from greenroom.adapters.sandbox.session import SandboxSession
-from greenroom.core.ports.sandbox import Enclosed, Limits, Tier
+from greenroom.adapters.sandbox.view import SandboxView, find_identity, find_secrets
+from greenroom.core.ports.sandbox import CommandLimits, SandboxedCommand, Tier
 
-PROGRAM: Final = "/usr/bin/sandbox-exec"
-BEGINNING: Final = """\
+SANDBOX_EXEC: Final = "/usr/bin/sandbox-exec"
+BASE_PROFILE: Final = """\
 (version 1)
 (deny default)
 (allow process-fork)
@@ -29,42 +29,44 @@ BEGINNING: Final = """\
 
 
 class Seatbelt(SandboxSession):
-    """Around one workspace. There is no network, and limits are those of single processes only."""
+    """A sandbox for one workspace. There is no network, and limits apply to single processes only."""
 
     tier: Tier = "seatbelt"
 
-    def __init__(self, ground: Ground, limits: Limits) -> None:
-        super().__init__(ground, limits, identity(ground.root, swaps=False))
+    def __init__(self, view: SandboxView, limits: CommandLimits) -> None:
+        super().__init__(view, limits, find_identity(view.root, swaps=False))
 
-    def enclosed(self, token: str, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str) -> Enclosed:
-        """The command under a profile."""
-        return Enclosed(
-            words=(PROGRAM, "-p", self.profile(env), *words),
+    def build_command(
+        self, token: str, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str
+    ) -> SandboxedCommand:
+        """Return the command with its profile."""
+        return SandboxedCommand(
+            words=(SANDBOX_EXEC, "-p", self.render_profile(env), *words),
             folder=folder,
             env={**env, "HOME": str(self.scratch.home), "TMPDIR": str(self.scratch.tmp)},
             token=token,
             rlimits=self.rlimits,
         )
 
-    def profile(self, env: Mapping[str, str]) -> str:
-        """What may be done; the last rule that fits counts."""
-        return BEGINNING + "".join(f"{line}\n" for line in self._rules(env))
+    def render_profile(self, env: Mapping[str, str]) -> str:
+        """Render the profile. The last matching rule decides."""
+        return BASE_PROFILE + "".join(f"{line}\n" for line in self._list_rules(env))
 
-    def _rules(self, env: Mapping[str, str]) -> Iterator[str]:
-        for place in (self.ground.root, self.scratch.home, self.scratch.tmp):
-            yield f"(allow file* (subpath {_quoted(str(place))}))"
-        for place in self.tools(env):
-            yield f"(allow file-read* (subpath {_quoted(str(place))}))"
-            yield from (f"(deny file* (subpath {_quoted(str(one))}))" for one in secrets_in(place))
-        for path in self.protection.governing():
-            yield f"(deny file-write* (subpath {_quoted(str(path))}))"
-        for place in self.protection.git_folders():
-            for name in GIT:
-                yield f"(deny file-write* (subpath {_quoted(str(place / name))}))"
-        for place in self.ground.hidden:
-            yield f"(deny file* (subpath {_quoted(str(place))}))"
+    def _list_rules(self, env: Mapping[str, str]) -> Iterator[str]:
+        for place in (self.view.root, self.scratch.home, self.scratch.tmp):
+            yield f"(allow file* (subpath {_quote(str(place))}))"
+        for place in self.find_tools(env):
+            yield f"(allow file-read* (subpath {_quote(str(place))}))"
+            yield from (f"(deny file* (subpath {_quote(str(secret))}))" for secret in find_secrets(place))
+        for path in self.protection.list_governing():
+            yield f"(deny file-write* (subpath {_quote(str(path))}))"
+        for place in self.protection.find_git_folders():
+            for name in GIT_CONTROL_FILES:
+                yield f"(deny file-write* (subpath {_quote(str(place / name))}))"
+        for place in self.view.hidden:
+            yield f"(deny file* (subpath {_quote(str(place))}))"
 
 
-def _quoted(path: str) -> str:
+def _quote(path: str) -> str:
     escaped = path.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

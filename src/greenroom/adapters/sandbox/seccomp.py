@@ -1,4 +1,4 @@
-"""The filter of system calls: which ones a command cannot make, as a program for the kernel (classic BPF)."""
+"""The system call filter: which calls a command cannot make, as a classic BPF program for the kernel."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Final
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
 
-HIGHEST: Final = 470
-"""Calls above it are newer than this filter."""
+LAST_KNOWN_CALL: Final = 470
+"""The last call that this filter knows. Higher numbers are refused."""
 
-NUMBERS: Final = """\
+CALL_NUMBERS: Final = """\
 io_uring_setup 425 425, io_uring_enter 426 426, io_uring_register 427 427, open_tree 428 428, move_mount 429 429,
 fsopen 430 430, fsconfig 431 431, fsmount 432 432, fspick 433 433, clone3 435 435, openat2 437 437,
 pidfd_getfd 438 438, mount_setattr 442 442, quotactl_fd 443 443, fchmodat2 452 452, statmount 457 457,
@@ -33,29 +33,29 @@ openat 257 56, mkdirat 258 34, mknodat 259 33, fchmodat 268 53, unshare 272 97, 
 perf_event_open 298 241, fanotify_init 300 262, prlimit64 302 261, open_by_handle_at 304 265,
 clock_adjtime 305 266, setns 308 268, process_vm_readv 310 270, process_vm_writev 311 271, kcmp 312 272,
 finit_module 313 273, kexec_file_load 320 294, bpf 321 280, userfaultfd 323 282"""
-"""Each call with its number on x86_64 and on aarch64."""
+"""The numbers of each call on x86_64 and aarch64."""
 
 
 @record
 class Machine:
-    """`audit` is how the kernel calls it; calls with a bit of `foreign` are those of another one."""
+    """A machine type. `audit` is its number in the kernel. A call with a bit of `foreign` belongs to another ABI."""
 
     audit: int
     calls: Mapping[str, int]
     foreign: int = 0
 
 
-def _numbers(column: int) -> dict[str, int]:
-    rows = [row.split() for row in NUMBERS.replace("\n", " ").split(",")]
+def _parse_call_numbers(column: int) -> dict[str, int]:
+    rows = [row.split() for row in CALL_NUMBERS.replace("\n", " ").split(",")]
     return {row[0]: int(row[column]) for row in rows if row[column] != "-"}
 
 
 MACHINES: Final[Mapping[str, Machine]] = {
-    "x86_64": Machine(audit=0xC000_003E, calls=_numbers(1), foreign=0x4000_0000),
-    "aarch64": Machine(audit=0xC000_00B7, calls=_numbers(2)),
+    "x86_64": Machine(audit=0xC000_003E, calls=_parse_call_numbers(1), foreign=0x4000_0000),
+    "aarch64": Machine(audit=0xC000_00B7, calls=_parse_call_numbers(2)),
 }
 
-REFUSED: Final = (
+REFUSED_CALLS: Final = (
     *("ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd"),  # other processes
     *("io_uring_setup", "io_uring_enter", "io_uring_register"),  # calls that no filter sees
     *("keyctl", "add_key", "request_key", "bpf", "perf_event_open", "userfaultfd", "fanotify_init"),
@@ -66,35 +66,36 @@ REFUSED: Final = (
     *("settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname", "setdomainname"),
     *("iopl", "ioperm", "modify_ldt", "vhangup", "uselib", "ustat", "sysfs", "_sysctl"),
 )
-WITHOUT_NETWORK: Final = ("connect", "bind", "listen", "accept", "accept4")
-"""Where there is no network of its own to be kept in, nobody is reached at all."""
+NETWORK_CALLS: Final = ("connect", "bind", "listen", "accept", "accept4")
+"""Calls to refuse when a command has no network namespace."""
 
-WITHOUT_SPACES: Final = (
+SHARED_MEMORY_CALLS: Final = (
     *("shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget", "msgsnd", "msgrcv", "msgctl"),
     *("mq_open", "mq_unlink"),
 )
-"""Memory and messages that all programs of a machine share, where there is no such space of its own."""
+"""Calls for memory and messages that all programs share. They are refused without an IPC namespace."""
 
-ATTRIBUTES: Final = (
+ATTRIBUTE_CALLS: Final = (
     *("setxattr", "lsetxattr", "fsetxattr", "setxattrat"),
     *("removexattr", "lremovexattr", "fremovexattr", "removexattrat"),
 )
-"""What Landlock does not know of. Programs do without, as on file systems that have none."""
+"""Calls for file attributes, which Landlock does not cover. Programs work without them, as on file systems that have
+none."""
 
-OF_OTHERS: Final = {"setpriority": 1, "prlimit64": 0}
-"""Which argument names a process; 0 is whoever asks."""
+PROCESS_ARGUMENTS: Final = {"setpriority": 1, "prlimit64": 0}
+"""Which argument names a process; 0 is the caller."""
 
-EVERYBODY: Final = 2
-"""Not one process, nor a group: all that a person runs."""
+PRIO_USER: Final = 2
+"""Selects all processes of a user, instead of a process or group."""
 
-UNKNOWN: Final = ("clone3", "openat2")
-"""Calls whose arguments lie in memory, where no filter looks: programs know what to do on a kernel without them."""
+UNFILTERABLE_CALLS: Final = ("clone3", "openat2")
+"""Calls whose arguments are in memory, where no filter can check them. Programs fall back as on an older kernel."""
 
 NEW_NAMESPACES: Final = 0x7E02_0000
-SET_ID: Final = 0o6000
-"""A program that runs as whoever it belongs to would be one for the others on this machine."""
+SET_ID_BITS: Final = 0o6000
+"""A set-id program would run with its owner's rights for other users of this machine."""
 
-MODES: Final = {
+MODE_ARGUMENTS: Final = {
     "chmod": 1,
     "fchmod": 1,
     "fchmodat": 2,
@@ -105,36 +106,36 @@ MODES: Final = {
     "mkdir": 1,
     "mkdirat": 2,
 }
-"""Which argument says what may be done with a file."""
+"""Which argument is the mode of a file."""
 
-OPENS: Final = {"open": 1, "openat": 2}
-"""Which one says how it is opened; the next says what may be done with it, but only if it is made."""
+OPEN_FLAG_ARGUMENTS: Final = {"open": 1, "openat": 2}
+"""Which argument holds the open flags. The next one is the mode, if the file is created."""
 
-MAKES: Final = 0o20_000_100  # O_CREAT, O_TMPFILE
+CREATE_FLAGS: Final = 0o20_000_100  # O_CREAT, O_TMPFILE
 
-TERMINAL: Final = (0x5412, 0x541C, 0x5423)
-"""Typing into a terminal, pasting into one, changing its rules."""
+TERMINAL_REQUESTS: Final = (0x5412, 0x541C, 0x5423)
+"""Requests that type or paste into a terminal, or change its settings."""
 
-UNIX, INET, INET6 = 1, 2, 10
-STREAM, PACKETS = 1, 5
+AF_UNIX, AF_INET, AF_INET6 = 1, 2, 10
+SOCK_STREAM, SOCK_SEQPACKET = 1, 5
 PERSONALITIES: Final = (0, 0x8, 0x2_0000, 0xFFFF_FFFF)
 
-LOAD: Final = 0x20
-EQUAL: Final = 0x15
-ABOVE: Final = 0x25
-BITS: Final = 0x45
-MASK: Final = 0x54
-RETURN: Final = 0x06
-ALLOW: Final = 0x7FFF_0000
-SAY: Final = 0x0005_0000
-NUMBER: Final = 0
-ARCHITECTURE: Final = 4
-ARGUMENTS: Final = 16
+BPF_LOAD: Final = 0x20
+BPF_JUMP_EQUAL: Final = 0x15
+BPF_JUMP_ABOVE: Final = 0x25
+BPF_JUMP_BITS: Final = 0x45
+BPF_AND: Final = 0x54
+BPF_RETURN: Final = 0x06
+SECCOMP_ALLOW: Final = 0x7FFF_0000
+SECCOMP_ERRNO: Final = 0x0005_0000
+CALL_NUMBER_OFFSET: Final = 0
+ARCHITECTURE_OFFSET: Final = 4
+ARGUMENTS_OFFSET: Final = 16
 
 
 @record
-class Step:
-    """One instruction: what, on which value, and how many to go over if so (`yes`) or not (`no`)."""
+class BpfInstruction:
+    """One BPF instruction: its code, its value, and how many to skip if it matches (`yes`) or not (`no`)."""
 
     code: int
     value: int
@@ -142,80 +143,85 @@ class Step:
     no: int = 0
 
 
-def seccomp(*, network: bool, machine: str = "") -> bytes:
-    """The filter for this machine; `network` says that a command has one of its own, and may use that."""
+def build_filter(*, network: bool, machine: str = "") -> bytes:
+    """Build the filter for this machine. With `network`, a command has its own network namespace and may use it."""
     name = machine or platform.machine()
     if name not in MACHINES:
-        raise WorldFault(f"There is no filter of system calls for a machine {name!r}, so no walls can be put up here.")
+        raise WorldFault(f"There is no system call filter for the machine {name!r}, so it has no sandbox.")
     known = MACHINES[name]
     steps = [
-        Step(code=LOAD, value=ARCHITECTURE),
-        *(Step(code=EQUAL, value=known.audit, yes=1), _refuse(errno.EPERM)),
-        Step(code=LOAD, value=NUMBER),
-        *(_if(BITS, known.foreign, errno.EPERM) if known.foreign else ()),
-        *_if(ABOVE, HIGHEST, errno.ENOSYS),
-        *_about_calls(known, network=network),
-        *_about_arguments(known.calls, network=network),
-        Step(code=RETURN, value=ALLOW),
+        BpfInstruction(code=BPF_LOAD, value=ARCHITECTURE_OFFSET),
+        *(BpfInstruction(code=BPF_JUMP_EQUAL, value=known.audit, yes=1), _refuse(errno.EPERM)),
+        BpfInstruction(code=BPF_LOAD, value=CALL_NUMBER_OFFSET),
+        *(_refuse_if(BPF_JUMP_BITS, known.foreign, errno.EPERM) if known.foreign else ()),
+        *_refuse_if(BPF_JUMP_ABOVE, LAST_KNOWN_CALL, errno.ENOSYS),
+        *_filter_calls(known, network=network),
+        *_filter_arguments(known.calls, network=network),
+        BpfInstruction(code=BPF_RETURN, value=SECCOMP_ALLOW),
     ]
-    return b"".join(struct.pack("=HBBI", one.code, one.yes, one.no, one.value) for one in steps)
+    return b"".join(struct.pack("=HBBI", step.code, step.yes, step.no, step.value) for step in steps)
 
 
-def _about_calls(known: Machine, *, network: bool) -> Iterator[Step]:
-    refused = REFUSED if network else (*REFUSED, *WITHOUT_NETWORK, *WITHOUT_SPACES)
+def _filter_calls(known: Machine, *, network: bool) -> Iterator[BpfInstruction]:
+    refused = REFUSED_CALLS if network else (*REFUSED_CALLS, *NETWORK_CALLS, *SHARED_MEMORY_CALLS)
     for name in refused:
         if name in known.calls:
-            yield from _if(EQUAL, known.calls[name], errno.EPERM)
-    for name in () if network else ATTRIBUTES:
-        yield from _if(EQUAL, known.calls[name], errno.EOPNOTSUPP)
-    for name in UNKNOWN:
-        yield from _if(EQUAL, known.calls[name], errno.ENOSYS)
+            yield from _refuse_if(BPF_JUMP_EQUAL, known.calls[name], errno.EPERM)
+    for name in () if network else ATTRIBUTE_CALLS:
+        yield from _refuse_if(BPF_JUMP_EQUAL, known.calls[name], errno.EOPNOTSUPP)
+    for name in UNFILTERABLE_CALLS:
+        yield from _refuse_if(BPF_JUMP_EQUAL, known.calls[name], errno.ENOSYS)
 
 
-def _about_arguments(calls: Mapping[str, int], *, network: bool) -> Iterator[Step]:
-    yield from _looking_at(calls["clone"], 0, _if(BITS, NEW_NAMESPACES, errno.EPERM))
-    for name, at in MODES.items():
+def _filter_arguments(calls: Mapping[str, int], *, network: bool) -> Iterator[BpfInstruction]:
+    yield from _filter_argument(calls["clone"], 0, _refuse_if(BPF_JUMP_BITS, NEW_NAMESPACES, errno.EPERM))
+    for name, at in MODE_ARGUMENTS.items():
         if name in calls:
-            yield from _looking_at(calls[name], at, _if(BITS, SET_ID, errno.EPERM))
-    for name, at in OPENS.items():
+            yield from _filter_argument(calls[name], at, _refuse_if(BPF_JUMP_BITS, SET_ID_BITS, errno.EPERM))
+    for name, at in OPEN_FLAG_ARGUMENTS.items():
         if name in calls:
-            mode = [Step(code=LOAD, value=ARGUMENTS + 8 * (at + 1)), *_if(BITS, SET_ID, errno.EPERM)]
-            yield from _looking_at(calls[name], at, [Step(code=BITS, value=MAKES, no=len(mode)), *mode])
-    terminal = [step for one in TERMINAL for step in _if(EQUAL, one, errno.EPERM)]
-    yield from _looking_at(calls["ioctl"], 1, terminal)
-    families = (UNIX, INET, INET6) if network else (UNIX,)
-    yield from _looking_at(calls["socket"], 0, _only(families, errno.EAFNOSUPPORT))
-    yield from _looking_at(calls["personality"], 0, _only(PERSONALITIES, errno.EPERM))
+            mode = [
+                BpfInstruction(code=BPF_LOAD, value=ARGUMENTS_OFFSET + 8 * (at + 1)),
+                *_refuse_if(BPF_JUMP_BITS, SET_ID_BITS, errno.EPERM),
+            ]
+            yield from _filter_argument(
+                calls[name], at, [BpfInstruction(code=BPF_JUMP_BITS, value=CREATE_FLAGS, no=len(mode)), *mode]
+            )
+    terminal = [step for request in TERMINAL_REQUESTS for step in _refuse_if(BPF_JUMP_EQUAL, request, errno.EPERM)]
+    yield from _filter_argument(calls["ioctl"], 1, terminal)
+    families = (AF_UNIX, AF_INET, AF_INET6) if network else (AF_UNIX,)
+    yield from _filter_argument(calls["socket"], 0, _refuse_unless(families, errno.EAFNOSUPPORT))
+    yield from _filter_argument(calls["personality"], 0, _refuse_unless(PERSONALITIES, errno.EPERM))
     if not network:
-        # One that sends single messages needs no connection to reach somebody.
-        kinds = [Step(code=MASK, value=0xF), *_only((STREAM, PACKETS), errno.EPERM)]
+        # A datagram socket reaches others without a connection.
+        kinds = [BpfInstruction(code=BPF_AND, value=0xF), *_refuse_unless((SOCK_STREAM, SOCK_SEQPACKET), errno.EPERM)]
         for name in ("socket", "socketpair"):
-            yield from _looking_at(calls[name], 1, kinds)
-        for name, at in OF_OTHERS.items():
-            yield from _looking_at(calls[name], at, _only((0,), errno.EPERM))
-        yield from _looking_at(calls["setpriority"], 0, _if(EQUAL, EVERYBODY, errno.EPERM))
+            yield from _filter_argument(calls[name], 1, kinds)
+        for name, at in PROCESS_ARGUMENTS.items():
+            yield from _filter_argument(calls[name], at, _refuse_unless((0,), errno.EPERM))
+        yield from _filter_argument(calls["setpriority"], 0, _refuse_if(BPF_JUMP_EQUAL, PRIO_USER, errno.EPERM))
 
 
-def _if(test: int, value: int, error: int) -> list[Step]:
-    return [Step(code=test, value=value, no=1), _refuse(error)]
+def _refuse_if(test: int, value: int, error: int) -> list[BpfInstruction]:
+    return [BpfInstruction(code=test, value=value, no=1), _refuse(error)]
 
 
-def _only(values: Sequence[int], error: int) -> list[Step]:
-    """Everything but these is refused."""
-    tests = [Step(code=EQUAL, value=one, yes=len(values) - at) for at, one in enumerate(values)]
+def _refuse_unless(values: Sequence[int], error: int) -> list[BpfInstruction]:
+    """Refuse every value except these."""
+    tests = [BpfInstruction(code=BPF_JUMP_EQUAL, value=value, yes=len(values) - at) for at, value in enumerate(values)]
     return [*tests, _refuse(error)]
 
 
-def _refuse(error: int) -> Step:
-    return Step(code=RETURN, value=SAY | error)
+def _refuse(error: int) -> BpfInstruction:
+    return BpfInstruction(code=BPF_RETURN, value=SECCOMP_ERRNO | error)
 
 
-def _looking_at(number: int, argument: int, steps: Sequence[Step]) -> list[Step]:
-    """These steps on an argument of this call; afterwards the call's number is at hand again."""
-    look = Step(code=LOAD, value=ARGUMENTS + 8 * argument)
+def _filter_argument(number: int, argument: int, steps: Sequence[BpfInstruction]) -> list[BpfInstruction]:
+    """Apply steps to an argument of a call, then load the call number again."""
+    load = BpfInstruction(code=BPF_LOAD, value=ARGUMENTS_OFFSET + 8 * argument)
     return [
-        Step(code=EQUAL, value=number, no=len(steps) + 2),
-        look,
+        BpfInstruction(code=BPF_JUMP_EQUAL, value=number, no=len(steps) + 2),
+        load,
         *steps,
-        Step(code=LOAD, value=NUMBER),
+        BpfInstruction(code=BPF_LOAD, value=CALL_NUMBER_OFFSET),
     ]

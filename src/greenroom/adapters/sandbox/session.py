@@ -1,7 +1,7 @@
-"""What every sandbox needs while it stands: what is protected, how much is used, and folders for commands.
+"""What every tier shares: protected files, usage, and scratch folders for commands.
 
-The folders are ours for as long as we live: /tmp, /etc and home. A lock says so; leftovers are swept. Their /etc has
-what programs need of the machine's, who they are themselves, and nothing of others.
+Scratch folders are /tmp, /etc and home. They exist while the process lives: a lock shows that, and leftovers are
+removed. Their /etc has what programs need and the command's own user, but no other users.
 """
 
 from __future__ import annotations
@@ -19,106 +19,115 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.sandbox.ground import ETC, NAME, Ground, Identity, checked, tools
-from greenroom.adapters.sandbox.limits import Quota, Watching, over
+from greenroom.adapters.sandbox.limits import Quota, UsageMeter, find_exceeded_limit
 from greenroom.adapters.sandbox.protection import Protection
-from greenroom.core.ports.sandbox import Enclosed, Limits
+from greenroom.adapters.sandbox.view import (
+    COMMAND_USER,
+    ETC_ENTRIES,
+    Identity,
+    SandboxView,
+    check_view,
+    find_tool_folders,
+)
+from greenroom.core.ports.sandbox import CommandLimits, SandboxedCommand
 
 ETC_FOLDER: Final = "/etc"
-ENTERED: Final = stat.S_IROTH | stat.S_IXOTH
-"""Others may list a folder, and reach what is in it."""
+OTHERS_READ_AND_ENTER: Final = stat.S_IROTH | stat.S_IXOTH
+"""The permission bits with which others may list and enter a folder."""
 
 
-def furnish(folder: Path, who: Identity, home: Path, *, machine: str = ETC_FOLDER) -> tuple[str, ...]:
-    """Make it in `folder`, for this one; returns which folders in it are empty, and to be seen as the machine has them.
+def make_etc(folder: Path, identity: Identity, home: Path, *, machine: str = ETC_FOLDER) -> tuple[str, ...]:
+    """Create an /etc in `folder` for this user. Return the folders in it that the system's own folders must cover.
 
-    Of a folder all of which everybody may read, nothing is copied: a thousand links and certificates are a fifth of a
-    second, for which every command would wait that is the first behind its walls.
+    A folder that every user can read is not copied. Copying a thousand links and certificates takes 0.2 s, and the
+    first command would wait for it.
     """
     folder.mkdir(mode=0o755)
-    seen = [shown for name in ETC for shown in _take(Path(machine), folder, name)]
-    name = NAME if who.changes else _name(who.uid)
-    people = f"{name}:x:{who.uid}:{who.gid}::{home}:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n"
+    public_folders = [shown for name in ETC_ENTRIES for shown in _copy_public(Path(machine), folder, name)]
+    name = COMMAND_USER if identity.changes else _find_user_name(identity.uid)
+    people = f"{name}:x:{identity.uid}:{identity.gid}::{home}:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n"
     (folder / "passwd").write_text(people, encoding="utf-8")
-    (folder / "group").write_text(f"{name}:x:{who.gid}:\nnogroup:x:65534:\n", encoding="utf-8")
+    (folder / "group").write_text(f"{name}:x:{identity.gid}:\nnogroup:x:65534:\n", encoding="utf-8")
     (folder / "hosts").write_text("127.0.0.1 localhost greenroom\n::1 localhost\n", encoding="utf-8")
-    return tuple(seen)
+    return tuple(public_folders)
 
 
-def _name(uid: int) -> str:
+def _find_user_name(uid: int) -> str:
     with suppress(KeyError):
         return pwd.getpwuid(uid).pw_name
-    return NAME
+    return COMMAND_USER
 
 
-def _take(machine: Path, folder: Path, name: str) -> Iterator[str]:
-    """What everybody may read. Links stay links: what they lead to is seen, or nobody's business."""
+def _copy_public(machine: Path, folder: Path, name: str) -> Iterator[str]:
+    """Copy what every user can read, and yield the folders to mount instead. Links stay links."""
     source, target = machine / name, folder / name
     with suppress(OSError):
         kind = source.lstat().st_mode
         if stat.S_ISLNK(kind):
             target.symlink_to(source.readlink())
-        elif stat.S_ISDIR(kind) and _others(kind, ENTERED):
+        elif stat.S_ISDIR(kind) and _has_rights(kind, OTHERS_READ_AND_ENTER):
             target.mkdir()
-            if _is_everybodys(source):
+            if _is_public(source):
                 yield name
                 return
             for child in source.iterdir():
-                yield from _take(machine, folder, f"{name}/{child.name}")
-        elif stat.S_ISREG(kind) and _others(kind, stat.S_IROTH):
+                yield from _copy_public(machine, folder, f"{name}/{child.name}")
+        elif stat.S_ISREG(kind) and _has_rights(kind, stat.S_IROTH):
             shutil.copyfile(source, target)
 
 
-def _is_everybodys(folder: Path) -> bool:
-    """Whether others may read it, and all that is in it."""
+def _is_public(folder: Path) -> bool:
+    """Return whether every user can read a folder and its contents."""
     for place in (folder, *folder.rglob("*")):
         kind = place.lstat().st_mode
-        if not stat.S_ISLNK(kind) and not _others(kind, ENTERED if stat.S_ISDIR(kind) else stat.S_IROTH):
+        if not stat.S_ISLNK(kind) and not _has_rights(
+            kind, OTHERS_READ_AND_ENTER if stat.S_ISDIR(kind) else stat.S_IROTH
+        ):
             return False
     return True
 
 
-def _others(mode: int, rights: int) -> bool:
+def _has_rights(mode: int, rights: int) -> bool:
     return mode & rights == rights
 
 
-def readable_by_all(place: Path) -> Iterator[Path]:
-    """What of a file or folder everybody may read, as few paths as possible."""
+def list_public_paths(place: Path) -> Iterator[Path]:
+    """Yield the parts of a path that every user can read, as few paths as possible."""
     with suppress(OSError):
         kind = place.stat().st_mode
-        if stat.S_ISDIR(kind) and _others(kind, ENTERED):
-            whole = _is_everybodys(place)
-            for one in [place] if whole else sorted(place.iterdir()):
-                yield from [one] if whole else readable_by_all(one)
-        elif stat.S_ISREG(kind) and _others(kind, stat.S_IROTH):
+        if stat.S_ISDIR(kind) and _has_rights(kind, OTHERS_READ_AND_ENTER):
+            whole = _is_public(place)
+            for path in [place] if whole else sorted(place.iterdir()):
+                yield from [path] if whole else list_public_paths(path)
+        elif stat.S_ISREG(kind) and _has_rights(kind, stat.S_IROTH):
             yield place
 
 
-LOCK: Final = "in-use"
+LOCK_NAME: Final = "in-use"
 
 
-class OwnFolder:
-    """Made below `folder`, which is nobody else's. Others may go through it, and see nothing."""
+class TemporaryFolder:
+    """A temporary folder below `folder`. Other users can pass through it, but list nothing."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o711)
-        with _alone_in(folder):  # or another house takes a folder for a dead one's before it is locked
-            _sweep(folder)
+        with _lock_folder(folder):  # so that no other process removes the folder before it is locked
+            _remove_leftovers(folder)
             self.place = folder / secrets.token_hex(8)
             self.place.mkdir(mode=0o711)
-            self._lock = os.open(self.place / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._lock = os.open(self.place / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def close(self) -> None:
-        """Remove it, once."""
+        """Remove the folder."""
         if self._lock >= 0:
-            shutil.rmtree(self.place, onerror=_open_and_again)
+            shutil.rmtree(self.place, onerror=_unlock_and_retry)
             os.close(self._lock)
             self._lock = -1
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
+def _lock_folder(folder: Path) -> Iterator[None]:
     number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(number, fcntl.LOCK_EX)
@@ -127,19 +136,19 @@ def _alone_in(folder: Path) -> Iterator[None]:
         os.close(number)
 
 
-def _sweep(folder: Path) -> None:
+def _remove_leftovers(folder: Path) -> None:
     for place in folder.iterdir():
         with suppress(OSError):
-            lock = os.open(place / LOCK, os.O_RDWR | os.O_CLOEXEC)
+            lock = os.open(place / LOCK_NAME, os.O_RDWR | os.O_CLOEXEC)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(place, onerror=_open_and_again)
+                shutil.rmtree(place, onerror=_unlock_and_retry)
             finally:
                 os.close(lock)
 
 
-def _open_and_again(_: object, path: str, __: object) -> None:
-    """Somebody took the right away to remove what is in a folder of theirs."""
+def _unlock_and_retry(_: object, path: str, __: object) -> None:
+    """Make a folder writable and remove its contents again: a command may have changed its permissions."""
     with suppress(OSError):
         place = Path(path)
         place.parent.chmod(0o700)
@@ -150,82 +159,86 @@ def _open_and_again(_: object, path: str, __: object) -> None:
             place.unlink()
 
 
-IDENTITY: Final = """\
+GIT_CONFIG: Final = """\
 [user]
 \tname = {name}
 \temail = {email}
 [init]
 \tdefaultBranch = main
 """
-IGNORED: Final = "/.mcp.json\n"
-"""What walls put there so that nobody can, and nobody should commit."""
+GIT_IGNORE: Final = "/.mcp.json\n"
+"""Placeholders of the sandbox that must not be committed."""
 
 
-class Scratch(OwnFolder):
-    """What commands have for themselves: a home, a /tmp and an /etc."""
+class CommandScratch(TemporaryFolder):
+    """The private folders of commands: a home, a /tmp and an /etc."""
 
     def __init__(self, folder: Path, *, name: str = "Greenroom agent", email: str = "agent@greenroom.invalid") -> None:
         super().__init__(folder)
         self.home = self.place / "home"
         self.tmp = self.place / "tmp"
         self.etc = self.place / "etc"
-        self.nothing = self.place / "nothing"
-        for one in (self.home, self.tmp):
-            one.mkdir(mode=0o700)
-        self.nothing.touch(mode=0o444)
+        self.empty_file = self.place / "nothing"
+        for path in (self.home, self.tmp):
+            path.mkdir(mode=0o700)
+        self.empty_file.touch(mode=0o444)
         ignored = self.home / ".config" / "git"
         ignored.mkdir(parents=True)
-        (ignored / "ignore").write_text(IGNORED, encoding="utf-8")
+        (ignored / "ignore").write_text(GIT_IGNORE, encoding="utf-8")
         clean = {"name": name.replace("\n", " "), "email": email.replace("\n", " ")}
-        (self.home / ".gitconfig").write_text(IDENTITY.format(**clean), encoding="utf-8")
+        (self.home / ".gitconfig").write_text(GIT_CONFIG.format(**clean), encoding="utf-8")
 
-    def give(self, who: Identity) -> None:
-        """What is for writing belongs to this one."""
-        if who.changes and not who.swapped:
-            for one in (self.tmp, self.home, *self.home.rglob("*")):
-                os.chown(one, who.uid, who.gid)
+    def change_owner(self, identity: Identity) -> None:
+        """Give the writable folders to this user."""
+        if identity.changes and not identity.swapped:
+            for path in (self.tmp, self.home, *self.home.rglob("*")):
+                os.chown(path, identity.uid, identity.gid)
 
 
 class SandboxSession(ABC):
-    """What every tier has of one workspace. With `weak` nothing is mounted, so what is protected is remembered and put
-    back."""
+    """The base of every tier, for one workspace. With `weak` there are no mounts: protected files are recorded and
+    restored."""
 
-    def __init__(self, ground: Ground, limits: Limits, who: Identity, *, weak: bool = False) -> None:
-        self.ground = checked(ground)
+    def __init__(self, view: SandboxView, limits: CommandLimits, identity: Identity, *, weak: bool = False) -> None:
+        self.view = check_view(view)
         self.limits = limits
-        self.who = who
-        self.scratch = Scratch(ground.scratch)
-        self.protection = Protection(ground, weak=weak)
+        self.identity = identity
+        self.scratch = CommandScratch(view.scratch)
+        self.protection = Protection(view, weak=weak)
         self._tools: list[Path] | None = None
-        self._alone = threading.Lock()
-        """Commands begin and end in threads."""
+        self._lock = threading.Lock()
+        """Commands start and end in threads."""
 
-        layers = [] if weak else [Path(one.layer) for one in ground.lent if one.layer]
+        layers = [] if weak else [Path(mount.layer) for mount in view.mounts if mount.layer]
         for layer in layers:
             layer.mkdir(parents=True, exist_ok=True)
-        self._quota = Quota((ground.root, self.scratch.place, *layers), limits)
-        self._watching = Watching(limits)
+        self._quota = Quota((view.root, self.scratch.place, *layers), limits)
+        self._meter = UsageMeter(limits)
 
-    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], door: str = "") -> Enclosed:
-        """The command in its sandbox, with limits."""
+    def confine(
+        self, words: tuple[str, ...], folder: str, env: Mapping[str, str], egress_socket: str = ""
+    ) -> SandboxedCommand:
+        """Return the command in its sandbox, with limits."""
         token = self.begin()
         try:
-            return self.enclosed(token, words, folder, env, door)
+            return self.build_command(token, words, folder, env, egress_socket)
         except BaseException:
             self.end(token)
             raise
 
     @abstractmethod
-    def enclosed(self, token: str, words: tuple[str, ...], folder: str, env: Mapping[str, str], door: str) -> Enclosed:
-        """A command that has begun, as this tier runs it."""
+    def build_command(
+        self, token: str, words: tuple[str, ...], folder: str, env: Mapping[str, str], egress_socket: str
+    ) -> SandboxedCommand:
+        """Return a started command as this tier runs it."""
 
-    def tidy(self, enclosed: Enclosed) -> None:
-        """Take away its mount points, and put back what it changed that governs."""
-        self.end(enclosed.token)
+    def clean_up(self, command: SandboxedCommand) -> None:
+        """Remove the mount points of a command and restore the protected files that it changed."""
+        self.end(command.token)
 
     @property
     def rlimits(self) -> dict[str, int]:
-        """Those that hold for each process."""
+        """The limits for each process."""
         limits = self.limits
         return {
             "file_size": limits.file_size,
@@ -234,30 +247,30 @@ class SandboxSession(ABC):
         }
 
     def begin(self) -> str:
-        """A command is about to run; its name."""
-        with self._alone:
+        """Prepare for a command and return its token."""
+        with self._lock:
             self.protection.begin()
         return secrets.token_hex(8)
 
     def end(self, token: str) -> None:
-        """It has ended, or was not begun."""
-        self._watching.forget(token)
-        with self._alone:
+        """Note that a command has ended or did not start."""
+        self._meter.forget(token)
+        with self._lock:
             self.protection.end()
 
-    def tools(self, env: Mapping[str, str]) -> list[Path]:
-        """They are looked for once: a Python installed in the middle of a run is seen in the next one."""
+    def find_tools(self, env: Mapping[str, str]) -> list[Path]:
+        """Return the tool folders. They are searched once: a Python installed during a run is visible in the next."""
         if self._tools is None:
-            self._tools = tools(env, self.ground)
+            self._tools = find_tool_folders(env, self.view)
         return self._tools
 
-    def overrun(self, enclosed: Enclosed, guard: int) -> str:
-        """Why it has used too much: what all its processes have together, or room in the workspace."""
-        with self._alone:
-            self.protection.beat()
-        usage = self._watching.usage(enclosed.token, guard)
-        return over(usage, self.limits) or self._quota.overrun()
+    def find_exceeded_limit(self, command: SandboxedCommand, supervisor_pid: int) -> str:
+        """Return which limit the command exceeds, of its processes or of the workspace; empty if none."""
+        with self._lock:
+            self.protection.keep_alive()
+        usage = self._meter.measure(command.token, supervisor_pid)
+        return find_exceeded_limit(usage, self.limits) or self._quota.find_exceeded_limit()
 
     def close(self) -> None:
-        """What commands had for themselves goes with it."""
+        """Remove the scratch folder."""
         self.scratch.close()

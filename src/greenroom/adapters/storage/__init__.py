@@ -1,1 +1,1 @@
-"""Where the log lies: in memory for tests and `--ephemeral`, in SQLite for real."""
+"""Implementations of the log: in memory for tests and `--ephemeral`, in SQLite otherwise."""

@@ -1,6 +1,6 @@
-"""The database file: how it is opened, for writing or only for looking, and the names of the teams in it.
+"""Opening the database file for writing or reading, and the names of its teams.
 
-Nothing heavy is imported here: a shell that completes an id waits for it.
+This module imports nothing heavy, because shell completion waits for it.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final, Literal
 
-FILE: Final = "greenroom.db"
-BRIEF: Final = 1.0
-"""Seconds that a shell may wait for a lock."""
+DATABASE_NAME: Final = "greenroom.db"
+SHELL_TIMEOUT_S: Final = 1.0
+"""How long shell completion waits for a lock, in seconds."""
 
-Mode = Literal["rw", "ro", "frozen"]
+ConnectMode = Literal["rw", "ro", "frozen"]
 
 
-class Frozen(sqlite3.Connection):
-    """A connection to what does not change while it is open, or is not there yet: to see something new, open another.
+class FrozenConnection(sqlite3.Connection):
+    """A connection that does not see later changes. Open another one to see them.
 
-    So a file is read whose folder cannot be written: SQLite would need its scratch files beside it.
+    It reads a file in a read-only folder, where SQLite could not create its temporary files.
     """
 
 
 def connect(
-    path: Path, *, timeout: float, mode: Mode = "rw", connection: type[sqlite3.Connection] = sqlite3.Connection
+    path: Path, *, timeout: float, mode: ConnectMode = "rw", connection: type[sqlite3.Connection] = sqlite3.Connection
 ) -> sqlite3.Connection:
-    """A connection in autocommit mode: we say BEGIN ourselves. All but `rw` leave even a damaged WAL as it is."""
+    """Open a connection in autocommit mode; callers send BEGIN. Only `rw` may repair a damaged WAL."""
     return sqlite3.connect(
         f"{path.absolute().as_uri()}?{'immutable=1' if mode == 'frozen' else f'mode={mode}'}",
         uri=True,
@@ -36,20 +36,20 @@ def connect(
         isolation_level=None,
         check_same_thread=False,
         cached_statements=600,
-        factory=Frozen if mode == "frozen" else connection,
+        factory=FrozenConnection if mode == "frozen" else connection,
     )
 
 
-def connect_to_look(
+def connect_read_only(
     path: Path, *, timeout: float, connection: type[sqlite3.Connection] = sqlite3.Connection
 ) -> sqlite3.Connection:
-    """A connection that changes nothing, also where nothing can be changed."""
+    """Open a connection that changes nothing, even in a read-only folder."""
     db = connect(path, timeout=timeout, mode="ro", connection=connection)
     try:
         db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
     except sqlite3.OperationalError as error:
         db.close()
-        if not refuses_scratch(error) or _has_wal(path):
+        if not is_scratch_refused(error) or _has_wal(path):
             raise
         return connect(path, timeout=timeout, mode="frozen")
     except sqlite3.Error:
@@ -58,20 +58,20 @@ def connect_to_look(
     return db
 
 
-def names(home: Path) -> Sequence[str]:
-    """The names of all teams, oldest first; none where there is no store."""
-    if not (home / FILE).exists():
+def list_team_names(home: Path) -> Sequence[str]:
+    """Return the names of all teams, oldest first; none if there is no store."""
+    if not (home / DATABASE_NAME).exists():
         return []
-    with closing(connect_to_look(home / FILE, timeout=BRIEF)) as db:
+    with closing(connect_read_only(home / DATABASE_NAME, timeout=SHELL_TIMEOUT_S)) as db:
         return [row[0] for row in db.execute("SELECT stream FROM streams ORDER BY created_at, id")]
 
 
-def refuses_scratch(error: sqlite3.OperationalError) -> bool:
-    """Whether SQLite could not make or write the files that it needs beside the database."""
+def is_scratch_refused(error: sqlite3.OperationalError) -> bool:
+    """Return whether SQLite could not create or write its files beside the database."""
     return error.sqlite_errorcode & 0xFF in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 
 
 def _has_wal(path: Path) -> bool:
-    """Whether there are commits that stand beside the file and not yet in it."""
+    """Return whether some commits are still in the WAL."""
     wal = path.with_name(f"{path.name}-wal")
     return wal.exists() and wal.stat().st_size > 0

@@ -1,4 +1,4 @@
-"""Who listens to which stream. It carries no data: a woken listener looks for itself."""
+"""Listeners by stream. No data is passed: a woken listener reads the stream itself."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-INBOX = "inbox of "
+INBOX_PREFIX = "inbox of "
 
 
-def inbox_of(stream: str) -> str:
-    """What those listen to who wait for intents: appends of their own are not news to them."""
-    return f"{INBOX}{stream}"
+def make_inbox_key(stream: str) -> str:
+    """Return the key for listeners that wait for intents. Appends do not wake them."""
+    return f"{INBOX_PREFIX}{stream}"
 
 
-class Watch:
+class StreamWatch:
     """The listeners of one event loop, by stream."""
 
     def __init__(self) -> None:
         self._listeners: dict[str, set[asyncio.Event]] = {}
 
     @property
-    def busy(self) -> bool:
-        """Whether anybody listens."""
+    def has_listeners(self) -> bool:
+        """Whether there are listeners."""
         return bool(self._listeners)
 
     @contextmanager
     def listen(self, stream: str) -> Iterator[asyncio.Event]:
-        """An event that is set whenever something may have changed in the stream."""
+        """Yield an event that is set when the stream may have changed."""
         event = asyncio.Event()
         self._listeners.setdefault(stream, set()).add(event)
         try:
@@ -38,12 +38,12 @@ class Watch:
                 del self._listeners[stream]
 
     def wake(self, stream: str) -> None:
-        """Something changed in this stream."""
+        """Wake the listeners of a stream."""
         for event in self._listeners.get(stream, ()):
             event.set()
 
     def wake_all(self, *, inboxes: bool = True) -> None:
-        """Something changed, nobody knows where; in the inboxes or not."""
+        """Wake the listeners of all streams, with or without those of inboxes."""
         for stream, listeners in self._listeners.items():
-            for event in listeners if inboxes or not stream.startswith(INBOX) else ():
+            for event in listeners if inboxes or not stream.startswith(INBOX_PREFIX) else ():
                 event.set()

@@ -1,8 +1,8 @@
-"""The web outside: a guard that every connection passes, pages, searches, and a proxy for commands."""
+"""The web: an address filter for every connection, pages, searches, and an egress proxy for commands."""
 
 from typing import Final
 
 DUCKDUCKGO: Final = "html.duckduckgo.com:443"
 TAVILY: Final = "https://api.tavily.com/search"
 TAVILY_KEY: Final = "TAVILY_API_KEY"
-"""Where the searches are that are not a person's own, and the variable in which the key is looked for."""
+"""The addresses of the public search services, and the variable for Tavily's key."""

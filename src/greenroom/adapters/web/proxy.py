@@ -1,7 +1,7 @@
-"""The filtering proxy: plain HTTP and tunnels (CONNECT) to hosts that a rule allows, through the guard.
+"""The egress proxy: plain HTTP and tunnels (CONNECT) to allowed hosts, through the address filter.
 
-The head of a request is read strictly: what two programs could read in two ways is refused. A tunnel is not looked
-into: who allows a host allows everything that is said to it, also that the host passes it on.
+Request heads are parsed strictly: anything that two programs could read differently is refused. The contents of a
+tunnel are not inspected. An allowed host can receive everything, and may pass it on.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from greenroom.adapters.web.guard import Guard
+from greenroom.adapters.web.address_filter import AddressFilter
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.base.hosts import BadHost, Host, host, loosens
+from greenroom.core.base.hosts import BadHost, Host, allows_host, parse_host
 from greenroom.core.base.records import record
-from greenroom.core.ports.web import BadAddress, WebFault, address
+from greenroom.core.ports.web import BadAddress, WebFault, parse_address
 
 USER: Final = "greenroom"
-_FIRST: Final = re.compile(r"([A-Z]{3,20}) (\S+) HTTP/1\.[01]")
+_REQUEST_LINE: Final = re.compile(r"([A-Z]{3,20}) (\S+) HTTP/1\.[01]")
 _HEADER: Final = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)")
 _LENGTH: Final = re.compile(r"[0-9]{1,15}")
-_HOP: Final = frozenset(
+_HOP_HEADERS: Final = frozenset(
     {
         *("connection", "proxy-connection", "proxy-authorization", "keep-alive", "te", "trailer", "upgrade", "host"),
     }
@@ -39,7 +39,7 @@ Headers = Sequence[tuple[str, str]]
 
 
 class BadHead(Exception):
-    """What a client is answered whose request cannot be taken."""
+    """The error response for a request that cannot be served."""
 
     def __init__(self, status: str, why: str) -> None:
         super().__init__(why)
@@ -47,8 +47,8 @@ class BadHead(Exception):
 
 
 @record
-class Head:
-    """What a client wants. Of a tunnel only `host` is known; of a request what is sent on, and how long its body is."""
+class RequestHead:
+    """A parsed request head. A tunnel has only `host`; a plain request also has a head and a body length."""
 
     host: Host
     tunnel: bool
@@ -56,126 +56,134 @@ class Head:
     body: int = 0
 
 
-def head_of(raw: bytes, token: str = "") -> Head:
-    """Read it; `BadHead` for what is not exactly a request, or comes without the token."""
+def parse_head(raw: bytes, token: str = "") -> RequestHead:
+    """Parse a request head. Raise `BadHead` if it is invalid or lacks the token."""
     first, *lines = raw.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
-    asked = _FIRST.fullmatch(first)
-    if asked is None:
-        raise BadHead("400 Bad Request", "That is no request to a proxy.")
-    headers = [_header(line) for line in lines]
+    request_line = _REQUEST_LINE.fullmatch(first)
+    if request_line is None:
+        raise BadHead("400 Bad Request", "This is not a request to a proxy.")
+    headers = [_parse_header(line) for line in lines]
     if token:
-        _refuse_stranger(headers, token)
-    method, target = asked[1], asked[2]
+        _check_token(headers, token)
+    method, target = request_line[1], request_line[2]
     if method == "CONNECT":
-        return Head(host=_tunnel_host(target), tunnel=True)
-    return _plain_request(method, target, headers)
+        return RequestHead(host=_parse_tunnel_host(target), tunnel=True)
+    return _parse_plain_request(method, target, headers)
 
 
-def _plain_request(method: str, target: str, headers: Headers) -> Head:
+def _parse_plain_request(method: str, target: str, headers: Headers) -> RequestHead:
     try:
-        wanted = address(target)
+        target_address = parse_address(target)
     except BadAddress as why:
         raise BadHead("400 Bad Request", str(why)) from None
-    if wanted.scheme != "http":
-        raise BadHead("400 Bad Request", "An https address is reached with CONNECT.")
-    named = {one.strip().lower() for name, value in headers if name == "connection" for one in value.split(",")}
-    kept = [(name, value) for name, value in headers if name not in _HOP and name not in named]
-    place = wanted.url.partition("://")[2].partition("/")[0]
-    lines = [f"{method} {wanted.target} HTTP/1.1", f"Host: {place}", *(f"{name}: {value}" for name, value in kept)]
+    if target_address.scheme != "http":
+        raise BadHead("400 Bad Request", "Use CONNECT for https addresses.")
+    listed = {word.strip().lower() for name, value in headers if name == "connection" for word in value.split(",")}
+    forwarded = [(name, value) for name, value in headers if name not in _HOP_HEADERS and name not in listed]
+    place = target_address.url.partition("://")[2].partition("/")[0]
+    lines = [
+        f"{method} {target_address.target} HTTP/1.1",
+        f"Host: {place}",
+        *(f"{name}: {value}" for name, value in forwarded),
+    ]
     sent = "\r\n".join((*lines, "Connection: close", "", "")).encode("latin-1")
-    return Head(host=wanted.host, tunnel=False, sent=sent, body=_body_length(headers))
+    return RequestHead(host=target_address.host, tunnel=False, sent=sent, body=_parse_body_length(headers))
 
 
-def _header(line: str) -> tuple[str, str]:
-    read = _HEADER.fullmatch(line)
-    if read is None:
-        raise BadHead("400 Bad Request", "A header of the request is none.")
-    return read[1].lower(), read[2].strip(" \t")
+def _parse_header(line: str) -> tuple[str, str]:
+    parsed = _HEADER.fullmatch(line)
+    if parsed is None:
+        raise BadHead("400 Bad Request", "A header of the request is invalid.")
+    return parsed[1].lower(), parsed[2].strip(" \t")
 
 
-def _body_length(headers: Headers) -> int:
-    """How long the body is. One without a length could hide a second request."""
+def _parse_body_length(headers: Headers) -> int:
+    """Return the length of the body. A body without a length could hide a second request."""
     if any(name == "transfer-encoding" for name, _ in headers):
         raise BadHead("411 Length Required", "Send the body with its Content-Length.")
-    said = {value for name, value in headers if name == "content-length"}
-    if not said:
+    lengths = {value for name, value in headers if name == "content-length"}
+    if not lengths:
         return 0
-    if len(said) > 1 or not all(map(_LENGTH.fullmatch, said)):
+    if len(lengths) > 1 or not all(map(_LENGTH.fullmatch, lengths)):
         raise BadHead("400 Bad Request", "The length of the body is not clear.")
-    return int(said.pop())
+    return int(lengths.pop())
 
 
-def _tunnel_host(target: str) -> Host:
+def _parse_tunnel_host(target: str) -> Host:
     try:
-        asked = host(target)
+        parsed = parse_host(target)
     except BadHost as why:
         raise BadHead("400 Bad Request", f"The host {target[:200]!r} {why}.") from None
-    if not asked.port:
-        raise BadHead("400 Bad Request", f"The host {target[:200]!r} comes without a port.")
-    return asked
+    if not parsed.port:
+        raise BadHead("400 Bad Request", f"The host {target[:200]!r} has no port.")
+    return parsed
 
 
-def _refuse_stranger(headers: Headers, token: str) -> None:
+def _check_token(headers: Headers, token: str) -> None:
     wanted = f"Basic {base64.b64encode(f'{USER}:{token}'.encode()).decode()}"
-    said = [value for name, value in headers if name == "proxy-authorization"]
-    if len(said) != 1 or not hmac.compare_digest(said[0].encode("latin-1"), wanted.encode()):
-        raise BadHead("407 Proxy Authentication Required", "This proxy is for those who have its token.")
+    sent = [value for name, value in headers if name == "proxy-authorization"]
+    if len(sent) != 1 or not hmac.compare_digest(sent[0].encode("latin-1"), wanted.encode()):
+        raise BadHead("407 Proxy Authentication Required", "This proxy needs a token.")
 
 
-PIECE: Final = 2**16
+CHUNK_BYTES: Final = 2**16
 
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def pump(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, heard: Callable[[], None], most: int | None = None
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    on_data: Callable[[], None],
+    max_bytes: int | None = None,
 ) -> None:
-    """Pass on what comes, `most` bytes at most. The end of a stream without a bound is passed on too."""
-    left = PIECE if most is None else most
-    while left > 0 and (piece := await reader.read(min(PIECE, left))):
-        heard()
+    """Copy at most `max_bytes` bytes. Without a limit, the end of the stream is passed on too."""
+    left = CHUNK_BYTES if max_bytes is None else max_bytes
+    while left > 0 and (piece := await reader.read(min(CHUNK_BYTES, left))):
+        on_data()
         writer.write(piece)
         await writer.drain()
-        heard()
-        left -= 0 if most is None else len(piece)
-    if most is None and writer.can_write_eof():
+        on_data()
+        left -= 0 if max_bytes is None else len(piece)
+    if max_bytes is None and writer.can_write_eof():
         writer.write_eof()
 
 
-async def both(*pumps: Coroutine[None, None, None]) -> None:
-    """Until all have ended, or one has failed."""
-    tasks = [asyncio.ensure_future(one) for one in pumps]
+async def run_all(*pumps: Coroutine[None, None, None]) -> None:
+    """Run all until they end, or one fails."""
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in pumps]
     try:
         await asyncio.gather(*tasks)
     finally:
-        await _ended(tasks)
+        await _cancel_all(tasks)
 
 
-async def first(main: Coroutine[None, None, None], beside: Coroutine[None, None, None]) -> None:
-    """Until the first has ended, whatever the other does."""
-    tasks = [asyncio.ensure_future(one) for one in (main, beside)]
+async def run_until_main_ends(main: Coroutine[None, None, None], beside: Coroutine[None, None, None]) -> None:
+    """Run both until `main` ends, then cancel the other."""
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in (main, beside)]
     try:
         await tasks[0]
     finally:
-        await _ended(tasks)
+        await _cancel_all(tasks)
 
 
-async def _ended(tasks: Iterable[asyncio.Future[None]]) -> None:
-    for one in tasks:
-        one.cancel()
+async def _cancel_all(tasks: Iterable[asyncio.Future[None]]) -> None:
+    for task in tasks:
+        task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-LONGEST: Final = 2**15
-LINGER: Final = 1.0
-"""Seconds in which somebody who is refused can end what they were saying."""
+MAX_HEAD_BYTES: Final = 2**15
+LINGER_S: Final = 1.0
+"""How long a refused client may still send data, in seconds."""
 
-OPENED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
+TUNNEL_OPENED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
 @record
 class ProxyLimits:
-    """How many connections at once; seconds for a request's head, until a host answers, of silence, and for all."""
+    """The number of parallel connections, and time limits in seconds: for the head, for connecting, without data, in
+    total."""
 
     connections: int = 128
     head: float = 10.0
@@ -185,10 +193,10 @@ class ProxyLimits:
 
 
 @record
-class Visit:
-    """What was asked of the proxy, and what came of it. The host is empty where it could not be read.
+class ProxyVisit:
+    """A request to the proxy and its outcome. `host` is empty if it could not be read.
 
-    `caller` is the process that asked, where the system tells: at a unix socket of Linux.
+    `caller` is the process of the client, which Linux reports for unix sockets.
     """
 
     host: str
@@ -198,34 +206,37 @@ class Visit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
-    """The hosts that somebody may reach, as patterns, and the guard that looks where they are."""
+class EgressRoute:
+    """The allowed hosts as patterns, and the address filter for them."""
 
     hosts: tuple[Host, ...]
-    guard: Guard
+    address_filter: AddressFilter
 
 
 PROXY_LIMITS: Final = ProxyLimits()
 
 
 class Proxy:
-    """One proxy. `hosts` are those that may be reached: a name, or `*.domain` for all below one, and a port if it is
-    not the web's. Who asks may have a way of its own, and goes that one (`own`, by the process that asks). `told` hears
-    of every request. With a `token` only who has it is served."""
+    """An egress proxy. `hosts` are allowed: a name, or `*.domain` for its subdomains, and a port if it is not 80 or
+    443.
+
+    `route_of` may return another route for a process. `on_visit` is called for every request. With `token`, clients
+    must send it.
+    """
 
     def __init__(
         self,
-        guard: Guard,
+        address_filter: AddressFilter,
         hosts: Iterable[str],
         *,
-        own: Callable[[int], Way | None] = lambda _: None,
-        told: Callable[[Visit], None] = lambda _: None,
+        route_of: Callable[[int], EgressRoute | None] = lambda _: None,
+        on_visit: Callable[[ProxyVisit], None] = lambda _: None,
         token: str = "",
         limits: ProxyLimits = PROXY_LIMITS,
     ) -> None:
-        self._way = Way(hosts=tuple(map(pattern, hosts)), guard=guard)
-        self._own = own
-        self._told = told
+        self._default_route = EgressRoute(hosts=tuple(map(parse_pattern, hosts)), address_filter=address_filter)
+        self._route_of = route_of
+        self._on_visit = on_visit
         self._token = token
         self._limits = limits
         self._server: asyncio.Server | None = None
@@ -233,18 +244,18 @@ class Proxy:
         self._path: Path | None = None
 
     async def listen(self, path: Path, mode: int = 0o600) -> None:
-        """Serve at a unix socket that nobody can use before its mode is set."""
-        door, self._path = _door(path, mode), path
-        self._server = await asyncio.start_unix_server(self._visited, sock=door, limit=LONGEST)
+        """Serve at a unix socket, which is not usable before its mode is set."""
+        unix_socket, self._path = _bind_unix_socket(path, mode), path
+        self._server = await asyncio.start_unix_server(self._accept, sock=unix_socket, limit=MAX_HEAD_BYTES)
 
-    async def listen_here(self) -> int:
-        """Serve at a free port of the loopback interface, which is returned."""
-        self._server = await asyncio.start_server(self._visited, "127.0.0.1", 0, limit=LONGEST)
+    async def listen_on_loopback(self) -> int:
+        """Serve at a free port of the loopback interface and return the port."""
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=MAX_HEAD_BYTES)
         port: int = self._server.sockets[0].getsockname()[1]
         return port
 
     async def close(self) -> None:
-        """End it, and all that it serves."""
+        """Stop the proxy and all its connections."""
         if self._server is not None:
             self._server.close()
         for task in tuple(self._visits):
@@ -254,58 +265,60 @@ class Proxy:
             self._path.unlink(missing_ok=True)
 
     def cut(self, callers: Collection[int]) -> None:
-        """End what is served to these processes, also what they have asked for and not got yet."""
+        """End all connections of these processes, including pending requests."""
         for task in [task for task, caller in self._visits.items() if caller in callers]:
             task.cancel()
 
     # ---------------------------------------------------------------------------------------------------- a visit
 
-    def _visited(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.create_task(self._visit(reader, writer))
-        self._visits[task] = _caller(writer)
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._handle(reader, writer))
+        self._visits[task] = _find_caller_pid(writer)
         task.add_done_callback(lambda done: self._visits.pop(done, None))
 
-    async def _visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             if len(self._visits) > self._limits.connections:
                 raise BadHead("503 Service Unavailable", "Too many connections at once. Try again.")
-            await self._serve(await self._head(reader), reader, writer)
+            await self._serve(await self._read_head(reader), reader, writer)
         except BadHead as bad:
-            self._told(Visit(host="", verdict="refused", why=str(bad), caller=_caller(writer)))
+            self._on_visit(ProxyVisit(host="", verdict="refused", why=str(bad), caller=_find_caller_pid(writer)))
             await self._answer((reader, writer), bad.status, str(bad))
         except OSError:
-            pass  # whoever asked is gone, or took too long
+            pass  # the client is gone or too slow
         finally:
             writer.close()
             with suppress(OSError):
                 await writer.wait_closed()
 
-    async def _head(self, reader: asyncio.StreamReader) -> Head:
+    async def _read_head(self, reader: asyncio.StreamReader) -> RequestHead:
         try:
             async with asyncio.timeout(self._limits.head):
-                return head_of(await reader.readuntil(b"\r\n\r\n"), self._token)
+                return parse_head(await reader.readuntil(b"\r\n\r\n"), self._token)
         except asyncio.IncompleteReadError:
-            raise BadHead("400 Bad Request", "The request ends before its end.") from None
+            raise BadHead("400 Bad Request", "The request is incomplete.") from None
         except asyncio.LimitOverrunError:
             raise BadHead("431 Request Header Fields Too Large", "The head of the request is too long.") from None
         except TimeoutError:
-            raise BadHead("408 Request Timeout", "The request did not come to an end.") from None
+            raise BadHead("408 Request Timeout", "The request was not completed in time.") from None
 
-    async def _serve(self, head: Head, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        place, caller = str(head.host), _caller(writer)
-        way = self._own(caller) or self._way
-        if not any(loosens(one, head.host) for one in way.hosts):
-            why = f"{place!r} is none of the hosts that may be reached from here."
-            self._told(Visit(host=place, verdict="refused", why=why, caller=caller))
+    async def _serve(self, head: RequestHead, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        place, caller = str(head.host), _find_caller_pid(writer)
+        route = self._route_of(caller) or self._default_route
+        if not any(allows_host(host_pattern, head.host) for host_pattern in route.hosts):
+            why = f"{place!r} is none of the hosts that are allowed."
+            self._on_visit(ProxyVisit(host=place, verdict="refused", why=why, caller=caller))
             return await self._answer((reader, writer), "403 Forbidden", why)
         try:
-            checked = await way.guard.check(head.host)
-            there = await asyncio.open_connection(sock=await checked.connect(self._limits.connect), limit=PIECE)
+            checked = await route.address_filter.check(head.host)
+            there = await asyncio.open_connection(sock=await checked.connect(self._limits.connect), limit=CHUNK_BYTES)
         except WebFault as fault:
-            barred = fault.reason == "barred"
-            self._told(Visit(host=place, verdict="refused" if barred else "failed", why=str(fault), caller=caller))
-            return await self._answer((reader, writer), "403 Forbidden" if barred else "502 Bad Gateway", str(fault))
-        self._told(Visit(host=place, verdict="allowed", caller=caller))
+            is_barred = fault.reason == "barred"
+            self._on_visit(
+                ProxyVisit(host=place, verdict="refused" if is_barred else "failed", why=str(fault), caller=caller)
+            )
+            return await self._answer((reader, writer), "403 Forbidden" if is_barred else "502 Bad Gateway", str(fault))
+        self._on_visit(ProxyVisit(host=place, verdict="allowed", caller=caller))
         try:
             await self._relay(head, (reader, writer), there)
         finally:
@@ -317,68 +330,68 @@ class Proxy:
     async def _answer(self, here: Stream, status: str, why: str) -> None:
         reader, writer = here
         body = f"{why}\n".encode()
-        asks = "Proxy-Authenticate: Basic\r\n" if status.startswith("407") else ""
+        challenge = "Proxy-Authenticate: Basic\r\n" if status.startswith("407") else ""
         head = (
             f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\n"
-            f"{asks}Connection: close\r\n\r\n"
+            f"{challenge}Connection: close\r\n\r\n"
         )
         writer.write(head.encode() + body)
         with suppress(OSError):
-            async with asyncio.timeout(LINGER):
+            async with asyncio.timeout(LINGER_S):
                 writer.write_eof()
-                # Who still speaks when the door is closed is cut off, and does not hear the answer.
-                while await reader.read(PIECE):
+                # Read the rest: closing early would reset the connection before the client reads the response.
+                while await reader.read(CHUNK_BYTES):
                     pass
 
     # ---------------------------------------------------------------------------------------------------- a relay
 
-    async def _relay(self, head: Head, here: Stream, there: Stream) -> None:
-        """Both ways at once, until both have ended, or nobody has said anything for too long."""
+    async def _relay(self, head: RequestHead, here: Stream, there: Stream) -> None:
+        """Relay data in both directions until both sides end, or no data comes for too long."""
         clock = asyncio.get_running_loop().time
         end = clock() + self._limits.total
         with suppress(OSError):
-            async with asyncio.timeout_at(min(clock() + self._limits.idle, end)) as patience:
+            async with asyncio.timeout_at(min(clock() + self._limits.idle, end)) as timeout:
 
-                def heard() -> None:
-                    patience.reschedule(min(clock() + self._limits.idle, end))
+                def extend_timeout() -> None:
+                    timeout.reschedule(min(clock() + self._limits.idle, end))
 
                 if head.tunnel:
-                    here[1].write(OPENED)
-                    await both(pump(here[0], there[1], heard), pump(there[0], here[1], heard))
+                    here[1].write(TUNNEL_OPENED)
+                    await run_all(pump(here[0], there[1], extend_timeout), pump(there[0], here[1], extend_timeout))
                 else:
                     there[1].write(head.sent)
-                    sending = pump(here[0], there[1], heard, head.body)
-                    # An answer may come before all of the body is sent; after it nothing more is sent.
-                    await first(pump(there[0], here[1], heard), sending)
+                    sending = pump(here[0], there[1], extend_timeout, head.body)
+                    # A response may come before the body is complete. Then the rest of the body is not sent.
+                    await run_until_main_ends(pump(there[0], here[1], extend_timeout), sending)
 
 
-def pattern(told: str) -> Host:
-    """A host that may be reached, as settings write it; `WorldFault` for what is none."""
+def parse_pattern(text: str) -> Host:
+    """Parse an allowed host from the settings. Raise `WorldFault` if it is invalid."""
     try:
-        return host(told, pattern=True)
+        return parse_host(text, pattern=True)
     except BadHost as why:
-        raise WorldFault(f"{told!r} is no host that can be allowed: it {why}.") from None
+        raise WorldFault(f"{text!r} is not a valid host: it {why}.") from None
 
 
-def _caller(writer: asyncio.StreamWriter) -> int:
-    """The process at the other end; 0 where nobody says."""
-    known = writer.get_extra_info("socket")
-    if known.family != socket.AF_UNIX or not hasattr(socket, "SO_PEERCRED"):
+def _find_caller_pid(writer: asyncio.StreamWriter) -> int:
+    """Return the process of the client; 0 if it is unknown."""
+    connection = writer.get_extra_info("socket")
+    if connection.family != socket.AF_UNIX or not hasattr(socket, "SO_PEERCRED"):
         return 0
-    pid, _, _ = struct.unpack("3i", known.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+    pid, _, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
     return int(pid)
 
 
-def _door(path: Path, mode: int) -> socket.socket:
-    """A unix socket, in the place of one that a dead process has left."""
-    door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+def _bind_unix_socket(path: Path, mode: int) -> socket.socket:
+    """Bind a unix socket, replacing one that a dead process left."""
+    unix_socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         with suppress(FileNotFoundError):
             if stat.S_ISSOCK(path.lstat().st_mode):
                 path.unlink()
-        door.bind(str(path))
+        unix_socket.bind(str(path))
         path.chmod(mode)
     except OSError as error:
-        door.close()
-        raise WorldFault(f"No proxy can listen at {str(path)!r}: {error.strerror or error}.") from None
-    return door
+        unix_socket.close()
+        raise WorldFault(f"The egress proxy cannot listen at {str(path)!r}: {error.strerror or error}.") from None
+    return unix_socket

@@ -1,1 +1,1 @@
-"""What is known of providers and model families, and which of them are at hand."""
+"""The catalog of providers and model families, and which of them are available."""

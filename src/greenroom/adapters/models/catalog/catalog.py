@@ -1,6 +1,6 @@
-"""What is known of providers and models, read once from the two files beside this one. It touches no network.
+"""The catalog of providers and models, read once from the two files beside this module. It uses no network.
 
-`providers.toml` says who serves models, `families.toml` what a model of a certain name can do.
+`providers.toml` lists the providers. `families.toml` lists what models with certain names can do.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from greenroom.core.ports.model import ModelCard
 Wire = Literal["openai", "pydantic_ai"]
 
 _DOTTED_VENDOR: Final = re.compile(r"(?:[a-z]+\.)+(?=[a-z])")
-"""Bedrock's way to write a vendor: `eu.anthropic.claude-…`."""
+"""Bedrock's notation for a vendor: `eu.anthropic.claude-…`."""
 
 
 @record
 class Provider:
-    """Somebody who serves models. `keys` are variables; an empty `base_url` has to be given by the person."""
+    """A provider of models. `keys` are environment variables. If `base_url` is empty, the person must set it."""
 
     name: str
     base_url: str = ""
@@ -49,228 +49,234 @@ class Provider:
 
 
 @record
-class Family:
-    """Models that are alike: patterns of their names, who serves them (the best known first), what they can do."""
+class ModelFamily:
+    """A family of similar models: name patterns, providers (best known first) and capabilities."""
 
     names: tuple[str, ...]
     at: tuple[str, ...]
     card: ModelCard
 
 
-def read(name: str) -> Data:
-    """One of the two files."""
+def read_table(name: str) -> Data:
+    """Read one of the two files."""
     return tomllib.loads(files(__package__).joinpath(name).read_text("utf-8"))
 
 
 @cache
-def providers() -> Mapping[str, Provider]:
-    """All providers by name, in the order in which they are proposed."""
-    tables = convert(read("providers.toml"), dict[str, dict[str, object]])
+def load_providers() -> Mapping[str, Provider]:
+    """Return all providers by name, in the order in which they are proposed."""
+    tables = convert(read_table("providers.toml"), dict[str, dict[str, object]])
     return MappingProxyType({name: convert({**table, "name": name}, Provider) for name, table in tables.items()})
 
 
 @cache
-def families() -> Sequence[Family]:
-    """All families, the special before the general."""
-    tables = convert(read("families.toml")["family"], list[dict[str, object]])
-    return tuple(convert({**table, "card": table}, Family) for table in tables)
+def load_families() -> Sequence[ModelFamily]:
+    """Return all families, specific ones before general ones."""
+    tables = convert(read_table("families.toml")["family"], list[dict[str, object]])
+    return tuple(convert({**table, "card": table}, ModelFamily) for table in tables)
 
 
-def provider(name: str) -> Provider:
-    """The provider of this name."""
-    found = providers().get(name.strip().lower())
-    if found is None:
-        raise unknown(name, providers())
-    return found
+def get_provider(name: str) -> Provider:
+    """Return the provider with this name. Raise `WorldFault` if there is none."""
+    found_provider = load_providers().get(name.strip().lower())
+    if found_provider is None:
+        raise make_unknown_fault(name, load_providers())
+    return found_provider
 
 
-def unknown(name: str, names: Collection[str]) -> WorldFault:
-    """There is no such provider; perhaps one of these is meant."""
-    near = get_close_matches(name.strip().lower(), names, n=3, cutoff=0.6)
-    hint = f"Did you mean {listed(near, ' or ')}?" if near else f"There are: {listed(sorted(names), ', ')}."
+def make_unknown_fault(name: str, names: Collection[str]) -> WorldFault:
+    """Return the fault for an unknown provider, with similar names."""
+    close_matches = get_close_matches(name.strip().lower(), names, n=3, cutoff=0.6)
+    hint = (
+        f"Did you mean {quote_names(close_matches, ' or ')}?"
+        if close_matches
+        else f"Known: {quote_names(sorted(names), ', ')}."
+    )
     return WorldFault(f"There is no provider {name!r}. {hint}")
 
 
-def listed(names: Sequence[str], between: str) -> str:
-    """Names as they are typed."""
-    return between.join(f"`{name}`" for name in names)
+def quote_names(names: Sequence[str], separator: str) -> str:
+    """Join names in backticks."""
+    return separator.join(f"`{name}`" for name in names)
 
 
-def bare(model: str) -> str:
-    """The name that a family goes by: no vendor before it, no tag behind it, in lower case."""
+def normalise_name(model: str) -> str:
+    """Return the name for matching families: lower case, without vendor and tag."""
     name = model.strip().lower().removeprefix("ft:").rsplit("/", 1)[-1].split(":", 1)[0]
     return _DOTTED_VENDOR.sub("", name, count=1) if _DOTTED_VENDOR.match(name) else name
 
 
-def family_of(model: str) -> Family | None:
-    """The first family with a fitting name."""
-    name = bare(model)
-    return next((one for one in families() if any(fnmatchcase(name, pattern) for pattern in one.names)), None)
+def find_family(model: str) -> ModelFamily | None:
+    """Return the first family whose patterns match; None if there is none."""
+    name = normalise_name(model)
+    return next(
+        (family for family in load_families() if any(fnmatchcase(name, pattern) for pattern in family.names)), None
+    )
 
 
-def card_of(model: str) -> ModelCard:
-    """What is known of a model (its name without the provider); the cautious card for one that nobody knows."""
-    found = family_of(model)
-    return ModelCard() if found is None else found.card
+def find_card(model: str) -> ModelCard:
+    """Return the card of a model, named without its provider. An unknown model gets the cautious default."""
+    family = find_family(model)
+    return ModelCard() if family is None else family.card
 
 
-def split(name: str, also: Collection[str] = ()) -> tuple[str, str]:
-    """(provider, model) of `provider:model`, cut at the first colon. `also` are providers that a person has set up."""
+def split_model_name(name: str, own_providers: Collection[str] = ()) -> tuple[str, str]:
+    """Split `provider:model` at the first colon. `own_providers` are providers from the settings."""
     first, colon, model = (part.strip() for part in name.partition(":"))
     lower = first.lower()
-    chosen = first if first in also else lower
-    if colon and (chosen in providers() or chosen in also):
+    chosen = first if first in own_providers else lower
+    if colon and (chosen in load_providers() or chosen in own_providers):
         if not model:
-            raise WorldFault(f"{name!r} names no model. Write for instance {example(chosen)}.")
+            raise WorldFault(f"{name!r} has no model name. Write for example {make_example(chosen)}.")
         return chosen, model
-    proposed = proposals(name.strip())
+    proposed = propose_names(name.strip())
     if proposed:
-        raise WorldFault(f"{name!r} names no provider. Write {listed(proposed, ' or ')}.")
+        raise WorldFault(f"{name!r} has no provider. Write {quote_names(proposed, ' or ')}.")
     if colon:
-        raise unknown(first, {*providers(), *also})
-    raise WorldFault(f"{name!r} names no provider. Write provider:model, for instance {example('openai')}.")
+        raise make_unknown_fault(first, {*load_providers(), *own_providers})
+    raise WorldFault(f"{name!r} has no provider. Write provider:model, for example {make_example('openai')}.")
 
 
-def example(name: str) -> str:
-    """A name that can be typed."""
-    known = providers().get(name)
-    return f"`{name}:{(known.strong if known else '') or 'MODEL'}`"
+def make_example(name: str) -> str:
+    """Return an example of a full model name."""
+    known_provider = load_providers().get(name)
+    return f"`{name}:{(known_provider.strong if known_provider else '') or 'MODEL'}`"
 
 
-def proposals(model: str) -> Sequence[str]:
-    """How to write a model of a known family in full."""
-    found = family_of(model)
-    if found is None:
+def propose_names(model: str) -> Sequence[str]:
+    """Return full names for a model of a known family."""
+    family = find_family(model)
+    if family is None:
         return ()
     if "/" in model:
         return (f"openrouter:{model}",)
-    # A tag is Ollama's way to name a size, where others have it in the name.
-    at = ("ollama",) if ":" in model and "ollama" in found.at else found.at
+    # In Ollama a tag names the size; other providers have it in the name.
+    at = ("ollama",) if ":" in model and "ollama" in family.at else family.at
     return tuple(f"{place}:{model}" for place in at if place != "openrouter") or (f"openrouter:{model}",)
 
 
-EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-"""Where a server listens on every interface it is reached on the loopback one."""
+LOOPBACK_OF_ANY: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+"""Loopback addresses for servers that listen on every interface."""
 
 
-def address(provider: Provider, environ: Mapping[str, str], given: str = "") -> str:
-    """The base address without a slash at its end: what is given, else the provider's variable, else its own."""
-    named = environ.get(provider.base_url_env, "").strip() if provider.base_url_env else ""
-    if given.strip():
-        return completed(provider, given.strip(), "base_url")
-    if named:
-        return completed(provider, named, f"${provider.base_url_env}")
+def resolve_base_url(provider: Provider, environ: Mapping[str, str], configured: str = "") -> str:
+    """Return the base URL without a trailing slash: `configured`, else the provider's variable, else its default."""
+    from_environment = environ.get(provider.base_url_env, "").strip() if provider.base_url_env else ""
+    if configured.strip():
+        return complete_base_url(provider, configured.strip(), "base_url")
+    if from_environment:
+        return complete_base_url(provider, from_environment, f"${provider.base_url_env}")
     if not provider.base_url and provider.wire == "openai":
         raise WorldFault(
-            f"{provider.name!r} has no address of its own. Set ${provider.base_url_env}, or "
+            f"{provider.name!r} has no default address. Set ${provider.base_url_env}, or "
             f"`base_url` under [providers.{provider.name}] in your config.toml."
         )
     return provider.base_url
 
 
-def completed(provider: Provider, text: str, source: str) -> str:
-    """An address as people write it (`0.0.0.0:11434`, `:1234`, `https://host`) as one that can be asked."""
-    usual = urlsplit(provider.base_url)
+def complete_base_url(provider: Provider, text: str, source: str) -> str:
+    """Complete an address that a person typed (`0.0.0.0:11434`, `:1234`, `https://host`) to a base URL."""
+    default = urlsplit(provider.base_url)
     if "://" not in text and provider.local:
-        text = with_port(text, usual)
+        text = add_port(text, default)
     try:
         parts = urlsplit(text)
         host, port = parts.hostname, parts.port
     except ValueError:
-        host, port, parts = None, None, usual
+        host, port, parts = None, None, default
     if parts.scheme not in {"http", "https"} or not host:
-        raise WorldFault(f"{source} for {provider.name!r} is no address. Write it like https://host/v1.")
+        raise WorldFault(f"{source} for {provider.name!r} is not a valid URL. Write it like https://host/v1.")
     if parts.username is not None:
-        raise WorldFault(f"{source} for {provider.name!r} holds a password. Give it as a key instead.")
-    host = EVERYWHERE.get(host, host)
+        raise WorldFault(f"{source} for {provider.name!r} contains a password. Set it as the API key instead.")
+    host = LOOPBACK_OF_ANY.get(host, host)
     place = f"[{host}]" if ":" in host else host
-    path = parts.path.rstrip("/") or provider.path or usual.path
+    path = parts.path.rstrip("/") or provider.path or default.path
     return urlunsplit((parts.scheme, place if port is None else f"{place}:{port}", path, parts.query, ""))
 
 
-def with_port(text: str, usual: SplitResult) -> str:
-    """A host without a scheme, as OLLAMA_HOST has it: what it leaves out is as usual."""
+def add_port(text: str, default: SplitResult) -> str:
+    """Complete a host without a scheme, as in OLLAMA_HOST, with the default host and port."""
     host, slash, path = text.partition("/")
     if host.count(":") > 1 and not host.startswith("["):
         host = f"[{host}]"
     name, _, port = host.rpartition(":") if not host.endswith("]") and ":" in host else (host, "", "")
-    return f"http://{name or '127.0.0.1'}:{port or usual.port}{slash}{path}"
+    return f"http://{name or '127.0.0.1'}:{port or default.port}{slash}{path}"
 
 
 @record
-class Found:
-    """There is a key for this provider in this variable."""
+class FoundKey:
+    """A provider and the environment variable that holds its key."""
 
     provider: Provider
     variable: str
 
 
 @record
-class Server:
-    """A model server that answers, and the models that it has."""
+class ModelServer:
+    """A model server that answers, and its models."""
 
     provider: Provider
     base_url: str
     models: tuple[str, ...]
 
 
-def found(environ: Mapping[str, str]) -> Sequence[Found]:
-    """The providers that have a key. One that shares its variable with an earlier one needs a variable of its own."""
-    here: dict[str, Found] = {}
-    for one in providers().values():
-        variable = next((name for name in one.keys if environ.get(name, "").strip()), None)
-        if variable is not None and variable not in here:
-            here[variable] = Found(provider=one, variable=variable)
-    return tuple(here.values())
+def find_keys(environ: Mapping[str, str]) -> Sequence[FoundKey]:
+    """Return the providers that have a key. If two share a variable, only the first counts."""
+    keys: dict[str, FoundKey] = {}
+    for candidate in load_providers().values():
+        variable = next((name for name in candidate.keys if environ.get(name, "").strip()), None)
+        if variable is not None and variable not in keys:
+            keys[variable] = FoundKey(provider=candidate, variable=variable)
+    return tuple(keys.values())
 
 
 def is_local(base_url: str) -> bool:
-    """Whether the address is on this machine."""
+    """Return whether the address is on this machine. Raise `WorldFault` if it is invalid."""
     parts = urlsplit(base_url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise WorldFault(f"{base_url!r} is no address of a provider. It begins with https:// and often ends in /v1.")
+        raise WorldFault(f"{base_url!r} is not a valid base_url. It starts with https:// and usually ends in /v1.")
     try:
         return ipaddress.ip_address(parts.hostname).is_loopback
     except ValueError:
         return parts.hostname == "localhost"
 
 
-LONGEST_LIST: Final = 1_000_000
-"""Bytes of a list of models; whatever answers with more is something else."""
+MAX_LIST_BYTES: Final = 1_000_000
+"""Largest size of a list of models, in bytes. A larger response is not from a model server."""
 
 
-async def local_servers(timeout: float = 0.3, *, environ: Mapping[str, str] = os.environ) -> Sequence[Server]:
-    """The local providers that answer in time, with the models that they have."""
+async def find_local_servers(timeout: float = 0.3, *, environ: Mapping[str, str] = os.environ) -> Sequence[ModelServer]:
+    """Return the local servers that answer in time, with their models."""
     import aiohttp
 
-    async def body_of(response: aiohttp.ClientResponse) -> bytes:
+    async def read_body(response: aiohttp.ClientResponse) -> bytes:
         body = bytearray()
         async for piece in response.content.iter_any():
             body += piece
-            if len(body) > LONGEST_LIST:
+            if len(body) > MAX_LIST_BYTES:
                 return b""
         return bytes(body)
 
-    async def ask(session: aiohttp.ClientSession, provider: Provider) -> Server | None:
+    async def query_server(session: aiohttp.ClientSession, provider: Provider) -> ModelServer | None:
         try:
-            base_url = address(provider, environ)
+            base_url = resolve_base_url(provider, environ)
             async with session.get(f"{base_url}/models", allow_redirects=False) as response:
-                listed = json.decode(await body_of(response), type=_Models).data or []
+                models = json.decode(await read_body(response), type=_ModelList).data or []
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError, WorldFault):
-            # Nothing there, something else there, or an address that is none: all the same, no model server.
+            # There is no model server: no answer, another service, or an invalid address.
             return None
-        return Server(provider=provider, base_url=base_url, models=tuple(sorted(model.id for model in listed)))
+        return ModelServer(provider=provider, base_url=base_url, models=tuple(sorted(model.id for model in models)))
 
-    local = [provider for provider in providers().values() if provider.local]
+    local = [provider for provider in load_providers().values() if provider.local]
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=timeout)) as session:
-        asked = await asyncio.gather(*(ask(session, provider) for provider in local))
-    return tuple(server for server in asked if server is not None)
+        answers = await asyncio.gather(*(query_server(session, provider) for provider in local))
+    return tuple(server for server in answers if server is not None)
 
 
-class _Model(Struct):
+class _ModelEntry(Struct):
     id: str
 
 
-class _Models(Struct):
-    data: list[_Model] | None
-    """Ollama without a model says null."""
+class _ModelList(Struct):
+    data: list[_ModelEntry] | None
+    """Ollama without any model sends null."""

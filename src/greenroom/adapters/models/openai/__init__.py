@@ -1,1 +1,1 @@
-"""OpenAI's chat completions over HTTP: the one wire format written by hand, because it is nearly everybody's."""
+"""OpenAI's chat completions over HTTP. This wire format is written by hand, because most providers use it."""

@@ -1,4 +1,4 @@
-"""What went wrong, as a `Failed`: which kind, in one sentence, with the provider's own words."""
+"""Convert errors of a provider to `Failed`: the kind, one sentence, and the provider's own message."""
 
 from __future__ import annotations
 
@@ -14,17 +14,27 @@ from msgspec import DecodeError, json
 
 from greenroom.core.ports.model import Failed, FaultKind
 
-LONGEST: Final = 400
-"""Characters of a provider's words that are shown."""
+MAX_DETAIL_CHARS: Final = 400
+"""How many characters of a provider's message are shown."""
 
 _TITLE: Final = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _HEADING: Final = re.compile(r"<h1[^>]*>(.*?)</h1>", re.IGNORECASE | re.DOTALL)
 _TAGS: Final = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
-_NAMES: Final = ("message", "detail", "error", "errors", "msg", "title", "status_msg", "error_msg", "description")
+_MESSAGE_FIELDS: Final = (
+    "message",
+    "detail",
+    "error",
+    "errors",
+    "msg",
+    "title",
+    "status_msg",
+    "error_msg",
+    "description",
+)
 
 
-def complaint_in(body: Mapping[str, object]) -> bool:
-    """Whether this is an error and no answer, though it may have come with status 200."""
+def is_error(body: Mapping[str, object]) -> bool:
+    """Return whether a body is an error, even with status 200."""
     if "error" in body and (error := body["error"]) and not (isinstance(error, dict) and not any(error.values())):
         return True
     if "x_groq" in body and isinstance(groq := body["x_groq"], dict) and groq.get("error"):
@@ -40,20 +50,20 @@ def complaint_in(body: Mapping[str, object]) -> bool:
     return choices is None and any(body.get(name) for name in ("message", "detail", "msg", "errors", "error_msg"))
 
 
-def code_in(body: object) -> str:
-    """The provider's codes and types for it, joined: what tells one kind of fault from another."""
-    found: list[str] = []
-    for holder in _holders(body):
+def find_codes(body: object) -> str:
+    """Return the provider's error codes and types, joined. They help to find the kind of fault."""
+    codes: list[str] = []
+    for holder in _list_error_objects(body):
         for name in ("code", "type", "status", "param", "status_code", "reason"):
             value = holder.get(name)
             if isinstance(value, str | int) and not isinstance(value, bool):
-                found.append(str(value))
-    return " ".join(found).lower()
+                codes.append(str(value))
+    return " ".join(codes).lower()
 
 
-def status_in(body: object) -> int | None:
-    """An HTTP status that is told inside the body."""
-    for holder in _holders(body):
+def find_status(body: object) -> int | None:
+    """Return an HTTP status from inside the body; None if there is none."""
+    for holder in _list_error_objects(body):
         for name in ("code", "status", "status_code"):
             value = holder.get(name)
             number = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
@@ -62,82 +72,84 @@ def status_in(body: object) -> int | None:
     return None
 
 
-def _holders(body: object) -> list[Mapping[str, object]]:
-    """The objects in which something about the error may stand, the innermost last."""
+def _list_error_objects(body: object) -> list[Mapping[str, object]]:
+    """Return the objects that may describe the error, innermost last."""
     if isinstance(body, list):
         body = body[0] if body else None
     if not isinstance(body, dict):
         return []
-    found: list[Mapping[str, object]] = [body]
+    holders: list[Mapping[str, object]] = [body]
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     for holder in (body, first):
         for name in ("error", "base_resp", "x_groq"):
             inner = holder.get(name) if isinstance(holder, dict) else None
             if isinstance(inner, dict):
-                found.append(inner)
-    return found
+                holders.append(inner)
+    return holders
 
 
-def words_in(body: object, clean: Callable[[str], str] = str) -> str:
-    """What it says, in one line; empty when it says nothing. `clean` takes out what nobody may read."""
-    raw = _raw(body)
-    said = next((said for holder in reversed(_holders(body)) if (said := _said(holder))), "")
-    if not said and isinstance(body, str):
-        said = body
-    if raw and raw not in said:
-        said = f"{said} ({raw})" if said else raw
-    return shortened(clean(said))
+def find_message(body: object, redact: Callable[[str], str] = str) -> str:
+    """Return the error message in one line; empty if there is none. `redact` removes secrets."""
+    raw = _find_upstream_message(body)
+    text = next((text for holder in reversed(_list_error_objects(body)) if (text := _find_text(holder))), "")
+    if not text and isinstance(body, str):
+        text = body
+    if raw and raw not in text:
+        text = f"{text} ({raw})" if text else raw
+    return shorten(redact(text))
 
 
-def _raw(body: object) -> str:
-    """What a router was told by the provider behind it."""
-    for holder in _holders(body):
+def _find_upstream_message(body: object) -> str:
+    """Return the message of the provider behind a router."""
+    for holder in _list_error_objects(body):
         metadata = holder.get("metadata")
         raw = metadata.get("raw") if isinstance(metadata, dict) else None
         if isinstance(raw, str) and raw:
             try:
-                return words_in(json.decode(raw)) or raw
+                return find_message(json.decode(raw)) or raw
             except (DecodeError, UnicodeEncodeError, RecursionError):
                 return raw
     return ""
 
 
-def _said(holder: object, depth: int = 0) -> str:
+def _find_text(holder: object, depth: int = 0) -> str:
     if isinstance(holder, str):
         return holder
     if depth > 3:
         return ""
     if isinstance(holder, list):
-        return "; ".join(said for one in holder[:5] if (said := _said(one, depth + 1)))
+        return "; ".join(text for item in holder[:5] if (text := _find_text(item, depth + 1)))
     if not isinstance(holder, dict):
         return ""
-    said = next((said for name in _NAMES if (said := _said(holder.get(name), depth + 1))), "")
+    text = next((text for name in _MESSAGE_FIELDS if (text := _find_text(holder.get(name), depth + 1))), "")
     place = holder.get("loc")
-    if said and isinstance(place, list):
-        return f"{'.'.join(map(str, place))}: {said}"
-    return said
+    if text and isinstance(place, list):
+        return f"{'.'.join(map(str, place))}: {text}"
+    return text
 
 
-def words_of_page(page: str) -> str:
-    """What a web page says that came instead of an answer."""
+def extract_page_message(page: str) -> str:
+    """Return the message of an HTML page."""
     for pattern in (_TITLE, _HEADING):
         found = pattern.search(page)
-        if found and (said := shortened(html.unescape(_TAGS.sub(" ", found.group(1))))):
-            return said
-    return shortened(html.unescape(_TAGS.sub(" ", page)))
+        if found and (text := shorten(html.unescape(_TAGS.sub(" ", found.group(1))))):
+            return text
+    return shorten(html.unescape(_TAGS.sub(" ", page)))
 
 
-def shortened(said: str) -> str:
-    """On one line, without what no terminal should get, and not too long."""
-    line = " ".join("".join(one if one.isprintable() else " " for one in said[: LONGEST * 20]).split())
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
+def shorten(text: str) -> str:
+    """Return the text on one line, without unprintable characters, at most `MAX_DETAIL_CHARS` long."""
+    line = " ".join(
+        "".join(character if character.isprintable() else " " for character in text[: MAX_DETAIL_CHARS * 20]).split()
+    )
+    return line if len(line) <= MAX_DETAIL_CHARS else f"{line[: MAX_DETAIL_CHARS - 1]}…"
 
 
-LONGEST_WAIT: Final = 3600.0
-"""Seconds. What a provider wants us to wait longer for is a matter for a person."""
+MAX_WAIT_S: Final = 3600.0
+"""The longest wait that a provider may demand, in seconds."""
 
-_BY_STATUS: Final[Mapping[int, FaultKind]] = {
+_KIND_BY_STATUS: Final[Mapping[int, FaultKind]] = {
     401: "auth",
     402: "credit",
     403: "auth",
@@ -157,7 +169,7 @@ _BY_STATUS: Final[Mapping[int, FaultKind]] = {
     529: "overloaded",
 }
 
-_WORDS: Final[Mapping[FaultKind, tuple[str, ...]]] = {
+_KIND_PATTERNS: Final[Mapping[FaultKind, tuple[str, ...]]] = {
     "too_long": (
         r"context[_ ](length|window|size)|maximum context|max(imum)? (number of )?tokens|prompt is too long",
         r"too many (input )?tokens|exceed(s|ed)? .{0,40}context|input is too long|string_above_max_length",
@@ -180,143 +192,155 @@ _WORDS: Final[Mapping[FaultKind, tuple[str, ...]]] = {
     "overloaded": (r"overloaded|capacity|try again later|temporarily unavailable|server is busy|system_resource",),
     "filter": (r"content[_ ](filter|policy|management)|data_inspection_failed|safety|moderation",),
 }
-"""In this order: the first that is found in code, type or words decides, whatever the status says."""
+"""Patterns in order: the first match in code, type or message decides, regardless of the status."""
 
-_BY_WORDS: Final = tuple((kind, re.compile("|".join(words), re.IGNORECASE)) for kind, words in _WORDS.items())
+_KIND_BY_WORDS: Final = tuple(
+    (kind, re.compile("|".join(words), re.IGNORECASE)) for kind, words in _KIND_PATTERNS.items()
+)
 _NO_CREDIT: Final = re.compile(
     r"insufficient[_ ](quota|balance|credit|funds)|credit balance|arrearage|余额", re.IGNORECASE
 )
 _RATE: Final = re.compile(r"rate_limit|resource_exhausted|per (minute|day)|(try again|retry|wait) ", re.IGNORECASE)
-_ASKING_MAY_HELP: Final = frozenset({500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+_RETRYABLE_STATUSES: Final = frozenset({500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 
-_WHAT: Final[Mapping[FaultKind, str]] = {
-    "auth": "{who} does not let us in",
-    "credit": "{who} says there is no credit left",
-    "address": "{who} has no chat completions at {url}",
-    "model": "{who} does not know this model",
-    "request": "{who} does not understand the request",
+_FAULT_TEXTS: Final[Mapping[FaultKind, str]] = {
+    "auth": "{who} rejected the API key",
+    "credit": "{who} has no credit left",
+    "address": "{who} has no chat completions API at {url}",
+    "model": "the model {who} is not available",
+    "request": "{who} rejected the request as invalid",
     "too_long": "the conversation is too long for {who}",
-    "filter": "{who} refuses to answer this",
-    "tls": "the certificate of {who} at {url} cannot be trusted",
-    "rate": "{who} gets too many requests",
+    "filter": "{who} refused to answer this request",
+    "tls": "the TLS certificate of {who} at {url} is not trusted",
+    "rate": "{who} received too many requests; wait, or lower `requests_per_minute`",
     "overloaded": "{who} is overloaded",
-    "server": "{who} has a fault of its own",
-    "network": "the connection to {who} was lost",
-    "timeout": "{who} took too long",
-    "malformed": "{who} answered something that cannot be read",
-    "cut_off": "the answer of {who} broke off",
-    "too_large": "{who} sent more than it was asked for",
-    "truncated": "{who} has read only a part of the request",
+    "server": "{who} failed with a server error",
+    "network": "the connection to {who} failed",
+    "timeout": "{who} did not answer in time",
+    "malformed": "{who} sent a response that cannot be read",
+    "cut_off": "the response of {who} ended early",
+    "too_large": "{who} sent more than requested",
+    "truncated": "{who} read only a part of the request",
 }
-_NOW: Final[Mapping[FaultKind, str]] = {
-    "auth": "Check the key: `greenroom init` stores a new one",
+_FAULT_ADVICE: Final[Mapping[FaultKind, str]] = {
+    "auth": "Store a valid key with `greenroom init`",
     "credit": "Top up the account, or choose another model with --model",
-    "address": "Check base_url in the settings (`greenroom config show`); it usually ends in /v1",
-    "model": "`greenroom models list` shows those that it has",
-    "too_long": "Choose a model with a larger window",
-    "tls": "If a proxy of yours is between, name its certificate in SSL_CERT_FILE",
-    "truncated": "Give the model a larger window (for Ollama: num_ctx), or shorten the task",
+    "address": "Check base_url with `greenroom config show`; it usually ends in /v1",
+    "model": "List the available models with `greenroom models list`",
+    "too_long": "Choose a model with a larger context window with --model",
+    "tls": "If you use a proxy, set SSL_CERT_FILE to its certificate",
+    "truncated": "Give the model a larger context window (for Ollama: num_ctx), or shorten the task",
 }
 
 
-SHORTEST_SECRET: Final = 8
-"""Characters. What is shorter is no secret, and taking it out would make nonsense of the words."""
+MIN_SECRET_CHARS: Final = 8
+"""Shortest secret in characters. Redacting shorter values would damage ordinary words."""
 
 
-class Faults:
-    """Makes faults for one endpoint. None of its `secrets` ever appears in one."""
+class FaultMaker:
+    """Makes the faults of one endpoint. They never contain its `secrets`."""
 
     def __init__(
         self,
-        who: str,
+        model: str,
         url: str,
         secrets: Callable[[], Iterable[str]] = tuple,
         *,
         idle: float = 0.0,
-        longest: float = 0.0,
+        max_seconds: float = 0.0,
     ) -> None:
-        self._who = who
+        self._model = model
         self._url = url
         self._secrets = secrets
         self._idle = idle
-        self._longest = longest
+        self._max_seconds = max_seconds
 
-    def masked(self, text: str) -> str:
-        """The text without our secrets: some providers repeat what they were sent."""
+    def redact(self, text: str) -> str:
+        """Return the text without secrets: some providers echo what they received."""
         for secret in self._secrets():
-            if len(secret) >= SHORTEST_SECRET:
+            if len(secret) >= MIN_SECRET_CHARS:
                 text = text.replace(secret, "****")
         return text
 
-    def fault(
-        self, kind: FaultKind, said: str = "", *, status: int | None = None, retry_after: float | None = None
+    def make_fault(
+        self, kind: FaultKind, detail: str = "", *, status: int | None = None, retry_after: float | None = None
     ) -> Failed:
-        """A fault of this kind, in one sentence."""
-        said = self.masked(said)
-        what = _WHAT[kind].format(who=self._who, url=self._url)
-        what = what[0].upper() + what[1:] if what.startswith("the ") else what
+        """Return a fault of this kind: what happened, the provider's message, and what to do."""
+        detail = self.redact(detail)
+        problem = _FAULT_TEXTS[kind].format(who=self._model, url=self._url)
+        problem = problem[0].upper() + problem[1:] if problem.startswith("the ") else problem
         code = f" (HTTP {status})" if status is not None and status != 200 else ""
-        words = f": {said}" if said else ""
-        stop = "" if said.endswith((".", "!", "?", "。")) else "."
-        now = f" {_NOW[kind]}." if kind in _NOW else ""
+        words = f": {detail}" if detail else ""
+        stop = "" if detail.endswith((".", "!", "?", "。")) else "."
+        advice = f" {_FAULT_ADVICE[kind]}." if kind in _FAULT_ADVICE else ""
         return Failed(
-            kind=kind, why=f"{what}{code}{words}{stop}{now}", said=said, status=status, retry_after=retry_after
+            kind=kind, why=f"{problem}{code}{words}{stop}{advice}", said=detail, status=status, retry_after=retry_after
         )
 
-    def answered(self, status: int, headers: Mapping[str, str], body: bytes) -> Failed:
-        """A response that is no answer: by its status, and by what it says."""
+    def from_response(self, status: int, headers: Mapping[str, str], body: bytes) -> Failed:
+        """Return the fault for an HTTP response, by its status and body."""
         if 300 <= status < 400:
-            where = self.masked(headers.get("Location", "somewhere else"))
-            return self.fault("address", f"it sends us on to {where[:200]}", status=status)
-        text = self.masked(body.decode(errors="replace").strip())
-        told = _json(text)
-        if told is None or status < 400:
+            where = self.redact(headers.get("Location", "another address"))
+            return self.make_fault("address", f"it redirects to {where[:200]}", status=status)
+        text = self.redact(body.decode(errors="replace").strip())
+        error = _decode_json(text)
+        if error is None or status < 400:
             page = "<" in text[:200]
-            said = words_of_page(text) if page else shortened(text)
+            detail = extract_page_message(text) if page else shorten(text)
             if status >= 400:
-                return self.fault(_of_status(status), said, status=status, retry_after=waiting(headers, text))
-            return self.fault("address", f"a web page came: {said}") if page else self.fault("malformed", said)
-        return self.complained(told, status=status, headers=headers)
+                return self.make_fault(
+                    _kind_of_status(status), detail, status=status, retry_after=find_wait(headers, text)
+                )
+            return (
+                self.make_fault("address", f"it returned a web page: {detail}")
+                if page
+                else self.make_fault("malformed", detail)
+            )
+        return self.from_error_body(error, status=status, headers=headers)
 
-    def complained(
+    def from_error_body(
         self, body: object, *, status: int | None = None, headers: Mapping[str, str] | None = None
     ) -> Failed:
-        """An error object, with whichever status or in the middle of an answer."""
-        said, code = words_in(body, self.masked), code_in(body)
-        http = status if status is not None and status >= 400 else status_in(body)
-        kind = _of(http, f"{code} {said}")
-        return self.fault(kind, said, status=status, retry_after=waiting(headers or {}, f"{said} {_delay(body)}"))
+        """Return the fault for an error object, with any status or inside a stream."""
+        detail, code = find_message(body, self.redact), find_codes(body)
+        http = status if status is not None and status >= 400 else find_status(body)
+        kind = _kind_of_error(http, f"{code} {detail}")
+        return self.make_fault(
+            kind, detail, status=status, retry_after=find_wait(headers or {}, f"{detail} {_find_retry_delay(body)}")
+        )
 
-    def raised(self, error: BaseException, *, local: bool) -> Failed:
-        """What the network did."""
+    def from_exception(self, error: BaseException, *, local: bool) -> Failed:
+        """Return the fault for an exception of the network."""
         match error:
             case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-                return self.fault("tls", str(error))
+                return self.make_fault("tls", str(error))
             case aiohttp.ServerTimeoutError():
-                return self.fault("timeout", f"nothing came for {self._idle:g} s")
+                return self.make_fault("timeout", f"no data for {self._idle:g} s. Try again or change --model")
             case TimeoutError():
-                return self.fault("timeout", f"its answer was not whole after {self._longest:g} s")
+                return self.make_fault(
+                    "timeout", f"incomplete after {self._max_seconds:g} s. Try again or change --model"
+                )
             case aiohttp.ClientConnectorError():
-                return self._unreached(error, local=local)
+                return self._make_unreachable(error, local=local)
             case aiohttp.InvalidURL():
-                return self.fault("address", "that is no address")
+                return self.make_fault("address", "the URL is invalid")
             case aiohttp.ClientPayloadError():
                 packed = "decode" in str(error)
-                said = "it is not packed as it says" if packed else "it broke off in the middle of the answer"
-                return self.fault("malformed" if packed else "network", said)
+                detail = "its compression is invalid" if packed else "it closed the connection early"
+                return self.make_fault("malformed" if packed else "network", detail)
             case ValueError():
-                return self.fault("auth", "the key, or a header of the settings, holds what cannot be sent")
+                return self.make_fault("auth", "the key or a header in the settings contains invalid characters")
             case _:
-                return self.fault("network", self.masked(str(error)) or type(error).__name__)
+                return self.make_fault("network", self.redact(str(error)) or type(error).__name__)
 
-    def _unreached(self, error: aiohttp.ClientConnectorError, *, local: bool) -> Failed:
+    def _make_unreachable(self, error: aiohttp.ClientConnectorError, *, local: bool) -> Failed:
         cause = error.os_error.strerror or error.os_error
         if local:
-            return self.fault("address", f"nothing listens there ({cause}): start the server")
-        return self.fault("network", f"{error.host} cannot be reached ({cause})")
+            return self.make_fault("address", f"no server is listening there ({cause}). Start the server")
+        return self.make_fault("network", f"{error.host} cannot be reached ({cause}). Check your network and base_url")
 
 
-def _json(text: str) -> object:
+def _decode_json(text: str) -> object:
     try:
         found: object = json.decode(text)
     except (DecodeError, UnicodeEncodeError, RecursionError):
@@ -324,50 +348,52 @@ def _json(text: str) -> object:
     return found
 
 
-def _of_status(status: int) -> FaultKind:
-    return _BY_STATUS.get(status, "server" if status >= 500 else "request")
+def _kind_of_status(status: int) -> FaultKind:
+    return _KIND_BY_STATUS.get(status, "server" if status >= 500 else "request")
 
 
-def _of(status: int | None, words: str) -> FaultKind:
-    """The kind: what the words say if they say something known, else the status."""
-    by_status: FaultKind = "server" if status is None else _of_status(status)
+def _kind_of_error(status: int | None, words: str) -> FaultKind:
+    """Return the kind of a fault: by a known phrase in the message, else by the status."""
+    by_status: FaultKind = "server" if status is None else _kind_of_status(status)
     if status in (401, 402):
         return by_status
     if status == 429:
-        # Many name their billing page when they mean that one should wait.
+        # Many providers mention billing although waiting is enough.
         return "credit" if _NO_CREDIT.search(words) and not _RATE.search(words) else "rate"
-    for kind, pattern in _BY_WORDS:
-        if pattern.search(words) and (status not in _ASKING_MAY_HELP or kind in ("rate", "overloaded")):
+    for kind, pattern in _KIND_BY_WORDS:
+        if pattern.search(words) and (status not in _RETRYABLE_STATUSES or kind in ("rate", "overloaded")):
             return "model" if by_status == "address" and kind == "model" else kind
     return by_status
 
 
-def _delay(body: object) -> str:
-    """Google's own way of saying how long to wait."""
+def _find_retry_delay(body: object) -> str:
+    """Return Google's own retry delay as text; empty if there is none."""
     text = json.encode(body).decode() if isinstance(body, dict | list) else ""
     found = re.search(r'"retryDelay":\s*"([\d.]+)s"', text)
     return f"try again in {found.group(1)}s" if found else ""
 
 
-_TRY_AGAIN: Final = re.compile(
+_RETRY_HINT: Final = re.compile(
     r"(?:try again|retry|wait)(?: again)? (?:(?:in|after|for) )?((?:\d+(?:\.\d+)?\s*[a-z]*[\s,]*)+)", re.IGNORECASE
 )
-_SPAN: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milli|h|m|s|$|\s)", re.IGNORECASE)
-_SECONDS: Final = {"ms": 0.001, "milli": 0.001, "h": 3600.0, "m": 60.0, "s": 1.0}
+_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milli|h|m|s|$|\s)", re.IGNORECASE)
+_SECONDS_PER_UNIT: Final = {"ms": 0.001, "milli": 0.001, "h": 3600.0, "m": 60.0, "s": 1.0}
 
 
-def waiting(headers: Mapping[str, str], words: str) -> float | None:
-    """How many seconds the provider wants us to wait, if it says so."""
-    found = _in_header(headers)
-    if found is None and (said := _TRY_AGAIN.search(words)):
-        spans = _SPAN.findall(said.group(1))
-        found = (
-            sum(float(number) * _SECONDS.get(unit.lower().strip(), 1.0) for number, unit in spans) if spans else None
+def find_wait(headers: Mapping[str, str], words: str) -> float | None:
+    """Return how many seconds the provider asks to wait; None if it does not say."""
+    seconds = _parse_retry_header(headers)
+    if seconds is None and (hint := _RETRY_HINT.search(words)):
+        spans = _DURATION.findall(hint.group(1))
+        seconds = (
+            sum(float(number) * _SECONDS_PER_UNIT.get(unit.lower().strip(), 1.0) for number, unit in spans)
+            if spans
+            else None
         )
-    return None if found is None else min(max(found, 0.0), LONGEST_WAIT)
+    return None if seconds is None else min(max(seconds, 0.0), MAX_WAIT_S)
 
 
-def _in_header(headers: Mapping[str, str]) -> float | None:
+def _parse_retry_header(headers: Mapping[str, str]) -> float | None:
     try:
         millis, after = headers.get("retry-after-ms"), headers.get("Retry-After")
         if millis is not None:

@@ -14,25 +14,26 @@ from msgspec import DecodeError, json
 from yarl import URL
 
 from greenroom.adapters.models.catalog.catalog import is_local
-from greenroom.adapters.models.openai.faults import Faults
-from greenroom.adapters.models.openai.request import Encoding, words_of
-from greenroom.adapters.models.openai.response import Complaint, Reading, TooMuch
+from greenroom.adapters.models.openai.faults import FaultMaker
+from greenroom.adapters.models.openai.request import RequestEncoder, count_words
+from greenroom.adapters.models.openai.response import ErrorInResponse, ResponseReader, ResponseTooLarge
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.model import Failed, Listening, ModelCard, ModelEvent, ModelRequest, Usage
+from greenroom.core.ports.model import ClosingStream, Failed, ModelCard, ModelEvent, ModelRequest, Usage
 
-CONNECT: Final = 15.0
-"""Seconds for a connection to be made."""
+CONNECT_TIMEOUT_S: Final = 15.0
+"""How long to wait for a connection, in seconds."""
 
-KEEP: Final = 60.0
-"""Seconds a connection is kept after use: most servers let go after 60 to 75."""
+KEEPALIVE_S: Final = 60.0
+"""How long an idle connection is kept, in seconds. Most servers close it after 60 to 75."""
 
 
-LARGE: Final = 2**20
-"""Bytes of a request that are sent piece by piece, so that nobody else has to wait for them."""
+STREAMED_BODY_BYTES: Final = 2**20
+"""Size in bytes from which a request is sent in pieces, so that it does not block other requests."""
 
 
 class Endpoint:
-    """`key` is asked for each request and never kept; it goes to this address only: redirects are not followed."""
+    """An endpoint and its connections. `key` is read for each request, never stored, and sent to this address only.
+    Redirects are not followed."""
 
     def __init__(
         self,
@@ -46,7 +47,7 @@ class Endpoint:
     ) -> None:
         self.provider = provider
         self.base_url = base_url.rstrip("/")
-        self.address = below(base_url, "chat/completions")
+        self.address = join_url(base_url, "chat/completions")
         self.key = key
         self.local = is_local(base_url)
         self._headers = {"Content-Type": "application/json", **(headers or {})}
@@ -56,16 +57,16 @@ class Endpoint:
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def session(self) -> aiohttp.ClientSession:
-        """The connections, made on first use, anew in another event loop."""
+    def open_session(self) -> aiohttp.ClientSession:
+        """Return the HTTP session. It is created on first use, and again for another event loop."""
         loop = asyncio.get_running_loop()
         if self._session is None or self._session.closed or self._loop is not loop:
             self._loop = loop
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
-                    limit=self._connections, limit_per_host=0, keepalive_timeout=KEEP, ttl_dns_cache=300
+                    limit=self._connections, limit_per_host=0, keepalive_timeout=KEEPALIVE_S, ttl_dns_cache=300
                 ),
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
                 headers=self._headers,
                 trust_env=not self.local,
                 auto_decompress=True,
@@ -74,38 +75,38 @@ class Endpoint:
         return self._session
 
     def post(self, body: bytes) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
-        """Ask for a completion."""
-        data = body if len(body) < LARGE else io.BytesIO(body)
-        return self.session().post(self._url, data=data, headers=self._authorization(), allow_redirects=False)
+        """Send a chat completion request."""
+        data = body if len(body) < STREAMED_BODY_BYTES else io.BytesIO(body)
+        return self.open_session().post(self._url, data=data, headers=self._make_authorization(), allow_redirects=False)
 
-    def secrets(self) -> tuple[str, ...]:
-        """What nobody else may read: the key, and what the settings add to every request."""
+    def list_secrets(self) -> tuple[str, ...]:
+        """Return the secrets: the key, and the headers from the settings."""
         return (self.key(), *(value for name, value in self._headers.items() if name != "Content-Type"))
 
-    def _authorization(self) -> dict[str, str] | None:
+    def _make_authorization(self) -> dict[str, str] | None:
         key = self.key()
         return {"Authorization": f"Bearer {key}"} if key else None
 
-    async def models(self) -> list[str]:
-        """The models that the endpoint says it has."""
-        limit = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT, sock_read=self.idle)
-        async with self.session().get(
-            below(self.base_url, "models"), headers=self._authorization(), allow_redirects=False, timeout=limit
+    async def list_models(self) -> list[str]:
+        """Return the models that the endpoint lists."""
+        limit = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=self.idle)
+        async with self.open_session().get(
+            join_url(self.base_url, "models"), headers=self._make_authorization(), allow_redirects=False, timeout=limit
         ) as response:
             body: object = await response.json(content_type=None)
         items = body.get("data") if isinstance(body, dict) else body
-        names = [one.get("id") for one in items if isinstance(one, dict)] if isinstance(items, list) else []
+        names = [item.get("id") for item in items if isinstance(item, dict)] if isinstance(items, list) else []
         return [name for name in names if isinstance(name, str)]
 
     async def close(self) -> None:
-        """Let the connections go."""
+        """Close the connections."""
         session, self._session = self._session, None
         if session is not None and not session.closed:
             await session.close()
 
 
-def below(base_url: str, path: str) -> str:
-    """An address below the base address; a query (Azure's api-version) stays at its end."""
+def join_url(base_url: str, path: str) -> str:
+    """Append a path to the base URL, before a query such as Azure's api-version."""
     parts = urlsplit(base_url)
     return parts._replace(path=f"{parts.path.rstrip('/')}/{path}").geturl()
 
@@ -113,51 +114,51 @@ def below(base_url: str, path: str) -> str:
 BOM: Final = b"\xef\xbb\xbf"
 
 
-class Sent(NamedTuple):
-    """One event: what `data:` said, and the name that `event:` gave it, if any."""
+class ServerSentEvent(NamedTuple):
+    """One server-sent event: the content of `data:` and the name from `event:`, if any."""
 
     data: bytes
     name: str = ""
 
 
-class Events:
-    """Takes pieces, gives whole events. Comments (keep-alives) vanish; bare lines of JSON count as data."""
+class EventParser:
+    """Parses server-sent events from pieces. Comments (keep-alives) are dropped; bare JSON lines count as data."""
 
     def __init__(self) -> None:
         self._rest = b""
         self._data: list[bytes] = []
         self._name = ""
-        self._begun = False
+        self._has_begun = False
 
-    def feed(self, piece: bytes) -> list[Sent]:
-        """The events that are whole now."""
+    def feed(self, piece: bytes) -> list[ServerSentEvent]:
+        """Add a piece and return the events that are complete now."""
         text = self._rest + piece
-        if not self._begun and len(text) >= len(BOM):
-            self._begun, text = True, text.removeprefix(BOM)
+        if not self._has_begun and len(text) >= len(BOM):
+            self._has_begun, text = True, text.removeprefix(BOM)
         lines = text.splitlines(keepends=True)
-        # A line is whole when its end is there; a \r may be half of one.
-        torn = bool(lines) and not lines[-1].endswith(b"\n")
-        self._rest = lines.pop() if torn else b""
-        found: list[Sent] = []
+        # A line is complete when its end has arrived; a \r may be half of the end.
+        is_torn = bool(lines) and not lines[-1].endswith(b"\n")
+        self._rest = lines.pop() if is_torn else b""
+        events: list[ServerSentEvent] = []
         for line in lines:
-            self._take(line.rstrip(b"\r\n"), found)
-        return found
+            self._parse_line(line.rstrip(b"\r\n"), events)
+        return events
 
-    def end(self) -> list[Sent]:
-        """What was left when the stream ended, with or without its last empty line."""
-        found: list[Sent] = []
+    def end(self) -> list[ServerSentEvent]:
+        """Return what is left at the end of the stream, with or without a final empty line."""
+        events: list[ServerSentEvent] = []
         for line in self._rest.splitlines():
-            self._take(line, found)
-        self._take(b"", found)
+            self._parse_line(line, events)
+        self._parse_line(b"", events)
         self._rest = b""
-        return found
+        return events
 
-    def _take(self, line: bytes, found: list[Sent]) -> None:
+    def _parse_line(self, line: bytes, events: list[ServerSentEvent]) -> None:
         if line.startswith(b"data:"):
             self._data.append(line[5:].removeprefix(b" "))
         elif not line:
             if self._data:
-                found.append(Sent(b"\n".join(self._data), self._name))
+                events.append(ServerSentEvent(b"\n".join(self._data), self._name))
             self._data, self._name = [], ""
         elif line.startswith(b"event:"):
             self._name = line[6:].strip().decode(errors="replace")
@@ -165,11 +166,11 @@ class Events:
             self._data.append(line)
 
 
-PAGE: Final = 64 * 1024
-"""Bytes of something that is no answer that are looked at."""
+MAX_ERROR_BYTES: Final = 64 * 1024
+"""How many bytes of an error response are read."""
 
 BYTES_PER_CHARACTER: Final = 32
-"""What an answer may weigh on its way, for each character that it may have: every word of a stream is wrapped."""
+"""Largest number of bytes per character of a response. Each word of a stream is wrapped in JSON."""
 
 DONE: Final = b"[DONE]"
 _SSE: Final = (b"data:", b"event:", b":", b"id:", b"retry:")
@@ -177,129 +178,128 @@ _SSE: Final = (b"data:", b"event:", b":", b"id:", b"retry:")
 _decode: Final = json.Decoder().decode
 
 
-class Body:
-    """Takes bytes, gives events. A `Failed` among them is the last one."""
+class ResponseBodyReader:
+    """Converts the bytes of a response to events. A `Failed` event is always the last."""
 
-    def __init__(self, reading: Reading, faults: Faults, status: int, headers: Mapping[str, str]) -> None:
-        self.failed = False
-        self._reading = reading
+    def __init__(self, reader: ResponseReader, faults: FaultMaker, status: int, headers: Mapping[str, str]) -> None:
+        self.has_failed = False
+        self._reader = reader
         self._faults = faults
         self._status = status
         self._headers = headers
         streams = status == 200 and "text/event-stream" in headers.get("Content-Type", "")
-        self._events = Events() if streams else None
+        self._events = EventParser() if streams else None
         self._pieces: list[bytes] = []
         self._size = 0
 
     @property
-    def over(self) -> bool:
-        """Whether nothing that still comes matters."""
-        return self.failed or self._reading.done or (self._status != 200 and self._size > PAGE)
+    def is_over(self) -> bool:
+        """Whether the rest of the response can be ignored."""
+        return self.has_failed or self._reader.is_done or (self._status != 200 and self._size > MAX_ERROR_BYTES)
 
     def feed(self, piece: bytes) -> list[ModelEvent]:
-        """What is known now."""
+        """Add a piece and return its events."""
         self._size += len(piece)
-        if self._size > BYTES_PER_CHARACTER * self._reading.most + PAGE:
-            raise TooMuch(f"more than {self._size:,} bytes")
+        if self._size > BYTES_PER_CHARACTER * self._reader.max_chars + MAX_ERROR_BYTES:
+            raise ResponseTooLarge(f"more than {self._size:,} bytes")
         if self._events is not None:
-            return self._read(self._events.feed(piece))
+            return self._read_events(self._events.feed(piece))
         self._pieces.append(piece)
         return []
 
     def end(self) -> list[ModelEvent]:
-        """What was left; a body that came in one piece is read now."""
-        if self.failed:
+        """Return the remaining events. A body that is not a stream is read here."""
+        if self.has_failed:
             return []
         if self._events is not None:
-            return self._read(self._events.end())
+            return self._read_events(self._events.end())
         data = b"".join(self._pieces)
         if self._status != 200:
-            return self._fails(self._faults.answered(self._status, self._headers, data[:PAGE]))
+            return self._fail(self._faults.from_response(self._status, self._headers, data[:MAX_ERROR_BYTES]))
         if data.removeprefix(BOM).lstrip().startswith(_SSE):
-            events = Events()
-            return self._read([*events.feed(data), *events.end()])
-        return self._whole(data)
+            events = EventParser()
+            return self._read_events([*events.feed(data), *events.end()])
+        return self._read_whole(data)
 
-    def _read(self, sent: list[Sent]) -> list[ModelEvent]:
-        found: list[ModelEvent] = []
-        for one in sent:
-            found += self._chunk(one)
-            if self.failed:
+    def _read_events(self, sent: list[ServerSentEvent]) -> list[ModelEvent]:
+        events: list[ModelEvent] = []
+        for event in sent:
+            events += self._read_chunk(event)
+            if self.has_failed:
                 break
-        return found
+        return events
 
-    def _fails(self, failed: Failed) -> list[ModelEvent]:
-        self.failed = True
+    def _fail(self, failed: Failed) -> list[ModelEvent]:
+        self.has_failed = True
         return [failed]
 
-    def _chunk(self, sent: Sent) -> list[ModelEvent]:
+    def _read_chunk(self, sent: ServerSentEvent) -> list[ModelEvent]:
         data = sent.data.strip()
         if data == DONE:
-            self._reading.done = True
-        if not data or self._reading.done:
+            self._reader.is_done = True
+        if not data or self._reader.is_done:
             return []
         try:
             chunk: object = _decode(data)
         except (DecodeError, UnicodeDecodeError, RecursionError):
-            said = data[:120].decode(errors="replace")
+            excerpt = data[:120].decode(errors="replace")
             if sent.name == "error":
-                raise Complaint({"error": said}) from None
-            return self._fails(self._faults.fault("malformed", f"a chunk that is no JSON: {said}"))
+                raise ErrorInResponse({"error": excerpt}) from None
+            return self._fail(self._faults.make_fault("malformed", f"a chunk is not JSON: {excerpt}"))
         if not isinstance(chunk, dict):
             return []
         if sent.name == "error" and "error" not in chunk:
-            raise Complaint({"error": chunk})
-        return self._reading.take(cast("dict[str, object]", chunk))
+            raise ErrorInResponse({"error": chunk})
+        return self._reader.take(cast("dict[str, object]", chunk))
 
-    def _whole(self, data: bytes) -> list[ModelEvent]:
+    def _read_whole(self, data: bytes) -> list[ModelEvent]:
         try:
             body: object = _decode(data.removeprefix(BOM))
         except (DecodeError, UnicodeDecodeError, RecursionError):
-            return self._fails(self._faults.answered(200, self._headers, data[:PAGE]))
+            return self._fail(self._faults.from_response(200, self._headers, data[:MAX_ERROR_BYTES]))
         if not isinstance(body, dict):
-            said = data[:120].decode(errors="replace")
-            return self._fails(self._faults.fault("malformed", f"JSON that is no object: {said}"))
-        found = self._reading.take(cast("dict[str, object]", body))
-        # What came whole is complete, unless nothing that could be an answer was in it.
-        self._reading.done = self._reading.begun or bool(body.get("choices"))
-        return found
+            excerpt = data[:120].decode(errors="replace")
+            return self._fail(self._faults.make_fault("malformed", f"the JSON is not an object: {excerpt}"))
+        events = self._reader.take(cast("dict[str, object]", body))
+        # A body without streaming is complete if it contains any answer.
+        self._reader.is_done = self._reader.has_begun or bool(body.get("choices"))
+        return events
 
 
-LONGEST: Final = 900.0
-"""Seconds that a whole answer may take, however steadily it drips."""
+MAX_RESPONSE_S: Final = 900.0
+"""How long a whole response may take, in seconds."""
 
 CHARS_PER_TOKEN: Final = 32
-"""Characters that a token has at most, by far: who sends more than its tokens could be is not listened to."""
+"""Generous upper bound of characters per token. A longer response is aborted."""
 
 BYTES_PER_TOKEN: Final = 6
-"""Where fewer tokens were counted than this makes of a request, it is worth looking whether all of it was read."""
+"""If a request has more bytes per counted token than this, it may have been truncated."""
 
 
 class Deadline:
-    """Ends what is done in it with `TimeoutError` when it takes longer than `longest`, and with `ServerTimeoutError`
-    when nothing is `heard` for `idle` seconds. One timer for a whole answer: aiohttp's own is set anew by each piece.
-    """
+    """A deadline for a response: `TimeoutError` after `max_seconds` seconds, `ServerTimeoutError` after `idle` seconds
+    without data. It needs one timer per response; aiohttp's own is reset by each piece."""
 
-    def __init__(self, longest: float, idle: float) -> None:
+    def __init__(self, max_seconds: float, idle: float) -> None:
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
         self._cancelling = self._task.cancelling() if self._task is not None else 0
         self._idle = idle
-        self._heard = self._loop.time()
-        self._end = self._heard + longest
+        self._last_data = self._loop.time()
+        self._end = self._last_data + max_seconds
         self._error: Exception | None = None
-        self._timer = self._loop.call_later(min(longest, idle), self._look)
+        self._timer = self._loop.call_later(min(max_seconds, idle), self._check)
 
-    def heard(self) -> None:
-        """Something has come."""
-        self._heard = self._loop.time()
+    def extend(self) -> None:
+        """Restart the idle time, because data has arrived."""
+        self._last_data = self._loop.time()
 
-    def _look(self) -> None:
-        now, silent = self._loop.time(), self._heard + self._idle
-        if now < min(self._end, silent):
-            self._timer = self._loop.call_at(min(self._end, silent), self._look)
+    def _check(self) -> None:
+        now, idle_end = self._loop.time(), self._last_data + self._idle
+        if now < min(self._end, idle_end):
+            self._timer = self._loop.call_at(min(self._end, idle_end), self._check)
         elif self._task is not None:
-            self._error = aiohttp.ServerTimeoutError() if silent <= self._end else TimeoutError()
+            self._error = aiohttp.ServerTimeoutError() if idle_end <= self._end else TimeoutError()
             self._task.cancel()
 
     async def __aenter__(self) -> Self:
@@ -313,13 +313,13 @@ class Deadline:
                 raise self._error from error
 
 
-def unpriced(_: int, __: int) -> int | None:
-    """Nobody knows."""
+def price_unknown(_: int, __: int) -> int | None:
+    """Return None: the price is unknown."""
     return None
 
 
 class OpenAICompatible:
-    """Streams chat completions. `cost` puts a price on a usage; `price` bounds what a request may cost."""
+    """A model that streams chat completions. `cost` prices a usage; `price` is an upper bound for a request."""
 
     def __init__(
         self,
@@ -327,77 +327,85 @@ class OpenAICompatible:
         model: str,
         *,
         card: ModelCard | None = None,
-        price: Callable[[int, int], int | None] = unpriced,
+        price: Callable[[int, int], int | None] = price_unknown,
         cost: Callable[[Usage], int | None] = lambda usage: usage.money,
-        longest: float = LONGEST,
+        max_seconds: float = MAX_RESPONSE_S,
     ) -> None:
         self.name = f"{endpoint.provider}:{model}"
         self.card = card or ModelCard()
         self.price = price
         self._cost = cost
         self._endpoint = endpoint
-        self._encoding = Encoding(endpoint.provider, model, self.card)
-        self._longest = longest
+        self._encoder = RequestEncoder(endpoint.provider, model, self.card)
+        self._max_seconds = max_seconds
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """Ask, and read the answer as it comes."""
+        """Send a request and yield the response as it arrives."""
         endpoint = self._endpoint
-        faults = Faults(self.name, endpoint.address, endpoint.secrets, idle=endpoint.idle, longest=self._longest)
-        reading = Reading(endpoint.provider, request.max_output * CHARS_PER_TOKEN + 4096)
+        faults = FaultMaker(
+            self.name, endpoint.address, endpoint.list_secrets, idle=endpoint.idle, max_seconds=self._max_seconds
+        )
+        reader = ResponseReader(endpoint.provider, request.max_output * CHARS_PER_TOKEN + 4096)
         try:
-            async with Listening(self._asked(request, reading, faults)) as events:
+            async with ClosingStream(self._stream_response(request, reader, faults)) as events:
                 async for event in events:
                     yield event
-        except (Complaint, TooMuch, aiohttp.ClientError, OSError, ValueError, RecursionError) as error:
-            yield _fault(error, faults, local=endpoint.local)
+        except (ErrorInResponse, ResponseTooLarge, aiohttp.ClientError, OSError, ValueError, RecursionError) as error:
+            yield _translate_error(error, faults, local=endpoint.local)
 
-    async def _asked(self, request: ModelRequest, reading: Reading, faults: Faults) -> AsyncIterator[ModelEvent]:
-        sent = self._encoding.body(request)
-        async with Deadline(self._longest, self._endpoint.idle) as deadline, self._endpoint.post(sent) as response:
-            body = Body(reading, faults, response.status, response.headers)
+    async def _stream_response(
+        self, request: ModelRequest, reader: ResponseReader, faults: FaultMaker
+    ) -> AsyncIterator[ModelEvent]:
+        sent = self._encoder.encode_request(request)
+        async with Deadline(self._max_seconds, self._endpoint.idle) as deadline, self._endpoint.post(sent) as response:
+            body = ResponseBodyReader(reader, faults, response.status, response.headers)
             async for piece in response.content.iter_any():
-                deadline.heard()
+                deadline.extend()
                 for event in body.feed(piece):
                     yield event
-                if body.over:
+                if body.is_over:
                     break
             for event in body.end():
                 yield event
-        for event in () if body.failed else self._ended(request, reading, faults, len(sent)):
+        for event in () if body.has_failed else self._finish(request, reader, faults, len(sent)):
             yield event
 
     async def close(self) -> None:
-        """Let the connections of its endpoint go."""
+        """Close the connections of its endpoint."""
         await self._endpoint.close()
 
-    def _ended(self, request: ModelRequest, reading: Reading, faults: Faults, size: int) -> Iterator[ModelEvent]:
-        usage, failed = reading.counted, self._failed(request, reading, faults, size)
-        if failed is None:
-            yield from reading.rest()
+    def _finish(
+        self, request: ModelRequest, reader: ResponseReader, faults: FaultMaker, size: int
+    ) -> Iterator[ModelEvent]:
+        usage, failure = reader.counted_usage, self._find_failure(request, reader, faults, size)
+        if failure is None:
+            yield from reader.emit_rest()
         if usage is not None:
             yield evolve(usage, money=self._cost(usage))
-        yield failed or reading.finished(self.name)
+        yield failure or reader.make_finished(self.name)
 
-    def _failed(self, request: ModelRequest, reading: Reading, faults: Faults, size: int) -> Failed | None:
-        """What is wrong with an answer that nobody has complained about."""
-        if not reading.begun:
-            return faults.fault("malformed", "it said nothing at all")
-        if not reading.complete:
-            return faults.fault("cut_off", "its end never came")
-        told = reading.usage.input if reading.usage is not None else 0
-        if 0 < told < size / BYTES_PER_TOKEN and told < 0.8 * (words := words_of(request)):
-            return faults.fault("truncated", f"it counted {told} tokens where at least {words} were sent")
+    def _find_failure(
+        self, request: ModelRequest, reader: ResponseReader, faults: FaultMaker, size: int
+    ) -> Failed | None:
+        """Return the fault of a response that reported no error itself; None if it is complete."""
+        if not reader.has_begun:
+            return faults.make_fault("malformed", "the response is empty")
+        if not reader.is_complete:
+            return faults.make_fault("cut_off", "its end is missing")
+        counted = reader.usage.input if reader.usage is not None else 0
+        if 0 < counted < size / BYTES_PER_TOKEN and counted < 0.8 * (words := count_words(request)):
+            return faults.make_fault("truncated", f"it counted {counted} tokens, but at least {words} were sent")
         return None
 
 
-def _fault(error: Exception, faults: Faults, *, local: bool) -> Failed:
-    """What went wrong, whatever it was."""
+def _translate_error(error: Exception, faults: FaultMaker, *, local: bool) -> Failed:
+    """Return the fault for an exception."""
     match error:
-        case Complaint():
-            return faults.complained(error.said)
-        case TooMuch():
-            return faults.fault("too_large", str(error))
+        case ErrorInResponse():
+            return faults.from_error_body(error.body)
+        case ResponseTooLarge():
+            return faults.make_fault("too_large", str(error))
         case RecursionError():
-            return faults.fault("malformed", "it is nested too deeply")
+            return faults.make_fault("malformed", "the JSON is nested too deeply")
         case _:
-            return faults.raised(error, local=local)
+            return faults.from_exception(error, local=local)

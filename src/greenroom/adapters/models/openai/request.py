@@ -1,4 +1,4 @@
-"""Requests as bytes. A message and a tool are encoded once; a request is what is new and a join of what is known."""
+"""Encode requests. Each message and tool is encoded once; a request joins the encoded parts."""
 
 from __future__ import annotations
 
@@ -17,88 +17,90 @@ _WORDS: Final = re.compile(r"\w+")
 _encode: Final = json.Encoder().encode
 
 
-class Encoding:
-    """How one model of one provider is asked."""
+class RequestEncoder:
+    """Encodes requests to one model of a provider."""
 
     def __init__(self, provider: str, model: str, card: ModelCard) -> None:
         self._provider = provider
         self._card = card
         self._model = _encode(model)
         self._wire = f"openai/{provider}/{card.images:d}{card.files:d}"
-        self._message: Callable[[ChatMessage], bytes] = partial(message, provider=provider, card=card)
-        self._tool: Callable[[ToolSpec], bytes] = partial(tool, strict=card.strict)
+        self._message: Callable[[ChatMessage], bytes] = partial(encode_message, provider=provider, card=card)
+        self._tool: Callable[[ToolSpec], bytes] = partial(encode_tool, strict=card.strict)
 
-    def body(self, request: ModelRequest) -> bytes:
-        """The whole request."""
+    def encode_request(self, request: ModelRequest) -> bytes:
+        """Encode a request."""
         wire, encoded = self._wire, self._message
-        said = b",".join([one.encoded(wire, encoded) for one in request.messages])
+        messages = b",".join([item.encode_for(wire, encoded) for item in request.messages])
         tools = b""
         if request.tools and self._card.tools:
-            known = b",".join([one.encoded(f"{wire}/{self._card.strict:d}", self._tool) for one in request.tools])
-            tools = b',"tools":[%s]' % known
-        rest = _encode(self._settings(request))
-        return b'{"model":%s%s,"messages":[%s],%s' % (self._model, tools, said, rest[1:])
+            tools_json = b",".join(
+                [item.encode_for(f"{wire}/{self._card.strict:d}", self._tool) for item in request.tools]
+            )
+            tools = b',"tools":[%s]' % tools_json
+        rest = _encode(self._build_settings(request))
+        return b'{"model":%s%s,"messages":[%s],%s' % (self._model, tools, messages, rest[1:])
 
-    def _settings(self, request: ModelRequest) -> dict[str, object]:
+    def _build_settings(self, request: ModelRequest) -> dict[str, object]:
         card = self._card
-        found: dict[str, object] = {card.max_output_name: min(request.max_output, card.output)}
+        settings: dict[str, object] = {card.max_output_name: min(request.max_output, card.output)}
         if request.streaming:
-            found["stream"] = True
-            found["stream_options"] = {"include_usage": True}
+            settings["stream"] = True
+            settings["stream_options"] = {"include_usage": True}
         if request.temperature is not None and card.temperature:
-            found["temperature"] = request.temperature
+            settings["temperature"] = request.temperature
         if request.stop:
-            found["stop"] = list(request.stop)
+            settings["stop"] = list(request.stop)
         if request.effort is not None and card.effort:
-            found["reasoning_effort"] = request.effort
+            settings["reasoning_effort"] = request.effort
         if request.tools and card.tools and request.tool_choice != "auto":
-            found["tool_choice"] = request.tool_choice
+            settings["tool_choice"] = request.tool_choice
         if request.schema is not None:
             shape = {"name": "answer", "schema": request.schema, "strict": True}
-            found["response_format"] = {"type": "json_schema", "json_schema": shape}
-        return found
+            settings["response_format"] = {"type": "json_schema", "json_schema": shape}
+        return settings
 
 
-def words_of(request: ModelRequest) -> int:
-    """How many tokens the texts of a request have at least: no tokeniser makes one of two words."""
-    return sum(len(_WORDS.findall(one.content)) for one in request.messages)
+def count_words(request: ModelRequest) -> int:
+    """Return a lower bound for the tokens of a request: the number of words."""
+    return sum(len(_WORDS.findall(chat_message.content)) for chat_message in request.messages)
 
 
-def message(one: ChatMessage, *, provider: str, card: ModelCard) -> bytes:
-    """A message on the wire. What is opaque goes back to whom it came from, and to nobody else."""
-    found: dict[str, object] = {"role": one.role, "content": _content(one, card)}
-    if one.calls:
-        found["content"] = one.content or None
-        found["tool_calls"] = [_call(call, provider) for call in one.calls]
-    if one.role == "tool":
-        found["tool_call_id"] = one.call_id or ""
-    for part in one.opaque:
+def encode_message(chat_message: ChatMessage, *, provider: str, card: ModelCard) -> bytes:
+    """Encode a message. Opaque data is sent only to the provider that it came from."""
+    fields: dict[str, object] = {"role": chat_message.role, "content": _build_content(chat_message, card)}
+    if chat_message.calls:
+        fields["content"] = chat_message.content or None
+        fields["tool_calls"] = [_build_call(call, provider) for call in chat_message.calls]
+    if chat_message.role == "tool":
+        fields["tool_call_id"] = chat_message.call_id or ""
+    for part in chat_message.opaque:
         if part.provider == provider:
-            found.update(part.data)
-    return encode(found)
+            fields.update(part.data)
+    return encode(fields)
 
 
-def _call(call: ToolCall, provider: str) -> dict[str, object]:
-    # What could not be read is not given back either: servers that parse it would refuse the whole conversation.
-    found: dict[str, object] = {
+def _build_call(call: ToolCall, provider: str) -> dict[str, object]:
+    # Arguments that could not be parsed are not sent back: a server that parses them would refuse the conversation.
+    fields: dict[str, object] = {
         "id": call.call_id,
         "type": "function",
         "function": {"name": call.name, "arguments": encode(call.arguments).decode()},
     }
     if call.extra is not None and call.extra.provider == provider:
-        found["extra_content"] = call.extra.data
-    return found
+        fields["extra_content"] = call.extra.data
+    return fields
 
 
-def _content(one: ChatMessage, card: ModelCard) -> object:
-    if not one.media:
-        return one.content
-    parts: list[object] = [{"type": "text", "text": one.content}] if one.content else []
-    return parts + [_part(media, card) for media in one.media]
+def _build_content(chat_message: ChatMessage, card: ModelCard) -> object:
+    if not chat_message.media:
+        return chat_message.content
+    parts: list[object] = [{"type": "text", "text": chat_message.content}] if chat_message.content else []
+    return parts + [_build_part(media, card) for media in chat_message.media]
 
 
-def _part(media: Media, card: ModelCard) -> object:
-    """An image or a file; where the endpoint takes none, that there is one."""
+def _build_part(media: Media, card: ModelCard) -> object:
+    """Build an image or file part, or a note about it if the endpoint does not support it."""
     image = media.media_type.startswith("image/")
     if (image and card.images) or (not image and card.files):
         address = f"data:{media.media_type};base64,{base64.b64encode(media.data).decode()}"
@@ -109,13 +111,13 @@ def _part(media: Media, card: ModelCard) -> object:
     return {"type": "text", "text": f"[{name}: {len(media.data)} bytes that this model cannot be shown]"}
 
 
-def tool(one: ToolSpec, *, strict: bool) -> bytes:
-    """A tool on the wire."""
+def encode_tool(spec: ToolSpec, *, strict: bool) -> bytes:
+    """Encode a tool."""
     function: dict[str, object] = {
-        "name": one.name,
-        "description": one.description,
-        "parameters": one.parameters,
+        "name": spec.name,
+        "description": spec.description,
+        "parameters": spec.parameters,
     }
     if strict:
-        function["strict"] = False  # our schemas have optional fields, which strict ones may not
+        function["strict"] = False  # Greenroom's schemas have optional fields, which strict mode forbids
     return encode({"type": "function", "function": function})

@@ -1,4 +1,4 @@
-"""One answer, chunk by chunk: token counts, tool calls, thoughts and text, wherever a provider puts them."""
+"""Read a response chunk by chunk: token counts, tool calls, thoughts and text, in each provider's format."""
 
 from __future__ import annotations
 
@@ -9,109 +9,113 @@ from typing import Final, NamedTuple, cast
 from msgspec import DecodeError
 from msgspec.json import decode
 
-from greenroom.adapters.models.openai.faults import complaint_in
+from greenroom.adapters.models.openai.faults import is_error
 from greenroom.core.ports.model import (
     Finished,
     FinishReason,
     ModelEvent,
+    ModelReasoningDelta,
+    ModelTextDelta,
     Opaque,
-    ReasoningDelta,
-    TextDelta,
     ToolCall,
     Usage,
 )
 
-INPUT: Final = ("prompt_tokens", "input_tokens")
-OUTPUT: Final = ("completion_tokens", "output_tokens")
-DETAILS: Final = ("prompt_tokens_details", "input_tokens_details")
-CACHED: Final = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")
-WRITTEN: Final = ("cache_creation_input_tokens", "cache_write_tokens", "cache_creation_tokens")
+INPUT_FIELDS: Final = ("prompt_tokens", "input_tokens")
+OUTPUT_FIELDS: Final = ("completion_tokens", "output_tokens")
+DETAIL_FIELDS: Final = ("prompt_tokens_details", "input_tokens_details")
+CACHED_FIELDS: Final = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")
+CACHE_WRITE_FIELDS: Final = ("cache_creation_input_tokens", "cache_write_tokens", "cache_creation_tokens")
 
 
-def usage_in(chunk: Mapping[str, object]) -> Usage | None:
-    """The usage that a chunk or a body tells of: at the top, in its choice, under Groq's or llama.cpp's own name."""
-    told = chunk.get("usage") or _inside(chunk.get("choices")) or _inside(chunk.get("x_groq"))
-    if told is not None:
-        return read_usage(told) if isinstance(told, dict) else None
+def find_usage(chunk: Mapping[str, object]) -> Usage | None:
+    """Return the usage of a chunk or body: at the top, in its choice, or under the names of Groq and llama.cpp."""
+    usage = chunk.get("usage") or _find_inner_usage(chunk.get("choices")) or _find_inner_usage(chunk.get("x_groq"))
+    if usage is not None:
+        return read_usage(usage) if isinstance(usage, dict) else None
     timings = chunk.get("timings")
-    return _timed(timings) if isinstance(timings, dict) else None
+    return _read_timings(timings) if isinstance(timings, dict) else None
 
 
-def read_usage(told: Mapping[str, object]) -> Usage | None:
-    """Read one usage object; None when it holds no count at all."""
-    known = _count(told, INPUT), _count(told, OUTPUT), number(told.get("total_tokens"))
-    if all(one is None for one in known):
+def read_usage(usage: Mapping[str, object]) -> Usage | None:
+    """Read a usage object; None if it contains no count."""
+    counts = _read_count(usage, INPUT_FIELDS), _read_count(usage, OUTPUT_FIELDS), parse_count(usage.get("total_tokens"))
+    if all(count is None for count in counts):
         return None
-    read_, written, total = (one or 0 for one in known)
+    read_, written, total = (count or 0 for count in counts)
     if not read_ + written + total:
-        return None  # nothing costs nothing: whoever says so has not counted
-    thought = _detail(told, ("completion_tokens_details", "output_tokens_details"), ("reasoning_tokens",))
-    thought = thought or number(told.get("reasoning_tokens")) or 0
-    # Some do not count what was thought as written: then only the total tells, or that it is more than all.
-    written = max(written + thought if thought > written else written, total - read_)
-    cached = _count(told, CACHED) or _detail(told, DETAILS, CACHED)
-    stored = _count(told, WRITTEN) or _detail(told, DETAILS, WRITTEN)
+        return None  # all zero means that the provider did not count
+    reasoning = _read_detail_count(usage, ("completion_tokens_details", "output_tokens_details"), ("reasoning_tokens",))
+    reasoning = reasoning or parse_count(usage.get("reasoning_tokens")) or 0
+    # Some providers do not count thoughts as output. Then the total shows it, or thoughts exceed the output.
+    written = max(written + reasoning if reasoning > written else written, total - read_)
+    cached = _read_count(usage, CACHED_FIELDS) or _read_detail_count(usage, DETAIL_FIELDS, CACHED_FIELDS)
+    stored = _read_count(usage, CACHE_WRITE_FIELDS) or _read_detail_count(usage, DETAIL_FIELDS, CACHE_WRITE_FIELDS)
     if cached + stored > read_:
-        read_ += cached + stored  # Anthropic's way of counting: what came from the cache is not in the rest
+        read_ += cached + stored  # Anthropic does not include cached tokens in the input
     return Usage(
         input=read_,
         output=written,
         cached=cached,
         written=stored,
-        thought=thought,
-        money=_cost(told),
+        thought=reasoning,
+        money=_read_cost(usage),
     )
 
 
-def number(value: object) -> int | None:
-    """A count: not negative, and not what only looks like one."""
+def parse_count(value: object) -> int | None:
+    """Return a plausible, non-negative count; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
         return None
     return int(value)
 
 
-def _timed(timings: Mapping[str, object]) -> Usage | None:
-    new, said, cached = (number(timings.get(name)) for name in ("prompt_n", "predicted_n", "cache_n"))
-    if new is None and said is None:
+def _read_timings(timings: Mapping[str, object]) -> Usage | None:
+    fresh, output, cached = (parse_count(timings.get(name)) for name in ("prompt_n", "predicted_n", "cache_n"))
+    if fresh is None and output is None:
         return None
-    return Usage(input=(new or 0) + (cached or 0), output=said or 0, cached=cached or 0)
+    return Usage(input=(fresh or 0) + (cached or 0), output=output or 0, cached=cached or 0)
 
 
-def _inside(holder: object) -> object:
-    """The usage in a choice, or in another object, if there is one."""
+def _find_inner_usage(holder: object) -> object:
+    """Return the usage inside a choice or another object; None if there is none."""
     if isinstance(holder, list):
         holder = holder[0] if holder else None
     return (holder.get("usage") or None) if isinstance(holder, dict) else None
 
 
-def _count(told: Mapping[str, object], names: tuple[str, ...]) -> int | None:
-    return next((found for name in names if (found := number(told.get(name))) is not None), None)
+def _read_count(usage: Mapping[str, object], names: tuple[str, ...]) -> int | None:
+    return next((count for name in names if (count := parse_count(usage.get(name))) is not None), None)
 
 
-def _detail(told: Mapping[str, object], holders: tuple[str, ...], names: tuple[str, ...]) -> int:
+def _read_detail_count(usage: Mapping[str, object], holders: tuple[str, ...], names: tuple[str, ...]) -> int:
     for holder in holders:
-        details = told.get(holder)
+        details = usage.get(holder)
         if isinstance(details, dict):
-            return _count(details, names) or 0
+            return _read_count(details, names) or 0
     return 0
 
 
-def _cost(told: Mapping[str, object]) -> int | None:
-    """What OpenRouter says it took, and what it made the user's own provider take."""
-    taken, details = _money(told.get("cost")), told.get("cost_details")
-    beyond = _money(details.get("upstream_inference_cost")) if isinstance(details, dict) and told.get("is_byok") else 0
-    return None if taken is None else taken + (beyond or 0)
+def _read_cost(usage: Mapping[str, object]) -> int | None:
+    """Return the cost that OpenRouter reports, including that of the user's own provider key."""
+    charged, details = _parse_dollars(usage.get("cost")), usage.get("cost_details")
+    upstream = (
+        _parse_dollars(details.get("upstream_inference_cost"))
+        if isinstance(details, dict) and usage.get("is_byok")
+        else 0
+    )
+    return None if charged is None else charged + (upstream or 0)
 
 
-def _money(cost: object) -> int | None:
-    """Dollars, as OpenRouter says them, in millionths; rounded up, because a cap is a cap."""
+def _parse_dollars(cost: object) -> int | None:
+    """Convert dollars to microdollars, rounded up, so that a limit is never exceeded."""
     if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 <= cost < 1e6:
         return None
     return -int(-cost * 1_000_000 // 1)
 
 
-class _Parts:
-    """One call, as far as it has come."""
+class _CallParts:
+    """The received parts of one call."""
 
     def __init__(self) -> None:
         self.call_id = ""
@@ -121,31 +125,31 @@ class _Parts:
         self.extra: Mapping[str, object] | None = None
 
 
-class Calls:
-    """Takes deltas in whichever shape, gives whole calls at the end."""
+class ToolCallCollector:
+    """Collects deltas of tool calls in any format, and builds the calls at the end."""
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
-        self._parts: list[_Parts] = []
-        self._places: dict[int, _Parts] = {}
+        self._parts: list[_CallParts] = []
+        self._by_index: dict[int, _CallParts] = {}
 
     def __len__(self) -> int:
         return len(self._parts)
 
     def take(self, deltas: object) -> None:
-        """Take the `tool_calls` of one chunk or message."""
+        """Add the `tool_calls` of a chunk or message."""
         for delta in deltas if isinstance(deltas, list) else [deltas]:
             if isinstance(delta, dict):
-                self._take(delta)
+                self._take_delta(delta)
 
-    def _take(self, delta: Mapping[str, object]) -> None:
+    def _take_delta(self, delta: Mapping[str, object]) -> None:
         function = delta.get("function")
         function = function if isinstance(function, dict) else {}
-        parts = self._part(delta, _text(function.get("name")))
-        parts.call_id = parts.call_id or _text(delta.get("id"))
-        name = _text(function.get("name"))
+        parts = self._find_parts(delta, _as_text(function.get("name")))
+        parts.call_id = parts.call_id or _as_text(delta.get("id"))
+        name = _as_text(function.get("name"))
         if name and name != parts.name:
-            parts.name += name  # in pieces; sent again with every chunk it is the same name still
+            parts.name += name  # names may come in pieces, or be repeated in every chunk
         arguments = function.get("arguments")
         if isinstance(arguments, dict):
             parts.whole = arguments
@@ -155,168 +159,169 @@ class Calls:
         if isinstance(extra, dict):
             parts.extra = extra
 
-    def _part(self, delta: Mapping[str, object], name: str) -> _Parts:
-        """The call that this belongs to: by its index; a new id and a new name begin another one all the same."""
-        index, call_id = delta.get("index"), _text(delta.get("id"))
+    def _find_parts(self, delta: Mapping[str, object], name: str) -> _CallParts:
+        """Return the call of a delta, by its index. A new id or a new name starts another call."""
+        index, call_id = delta.get("index"), _as_text(delta.get("id"))
         place = index if isinstance(index, int) else None
-        known = self._places.get(place) if place is not None else self._by_id(call_id, name)
-        if known is None or (name and _is_another(known, name, call_id, delta)):
-            known = _Parts()
-            self._parts.append(known)
+        parts = self._by_index.get(place) if place is not None else self._find_by_id(call_id, name)
+        if parts is None or (name and _is_new_call(parts, name, call_id, delta)):
+            parts = _CallParts()
+            self._parts.append(parts)
         if place is not None:
-            self._places[place] = known
-        return known
+            self._by_index[place] = parts
+        return parts
 
-    def _by_id(self, call_id: str, name: str) -> _Parts | None:
-        """Without an index: the call with this id; else a name begins a new one, and all else goes on with the last."""
+    def _find_by_id(self, call_id: str, name: str) -> _CallParts | None:
+        """Find the call of a delta without index: by id. Otherwise, a name starts a new call, anything else continues
+        the last."""
         if call_id:
-            return next((one for one in self._parts if one.call_id == call_id), None)
+            return next((parts for parts in self._parts if parts.call_id == call_id), None)
         return None if name or not self._parts else self._parts[-1]
 
-    def whole(self) -> Iterator[ToolCall]:
-        """The calls, each with an id of its own."""
+    def build_calls(self) -> Iterator[ToolCall]:
+        """Yield the calls, each with a unique id."""
         used: set[str] = set()
         for number, parts in enumerate(self._parts, start=1):
             call_id = parts.call_id
             if not call_id or call_id in used:
                 call_id = f"call_{number}"
             used.add(call_id)
-            arguments, unread = _read(parts)
+            arguments, unread = _parse_arguments(parts)
             extra = None if parts.extra is None else Opaque(provider=self._provider, data=parts.extra)
             yield ToolCall(call_id=call_id, name=parts.name, arguments=arguments, unread=unread, extra=extra)
 
 
-def _is_another(known: _Parts, name: str, call_id: str, delta: Mapping[str, object]) -> bool:
-    """Whether a call in the place of a known one is a new one: it has another id, or that one is whole already."""
-    if call_id and known.call_id and call_id != known.call_id:
+def _is_new_call(parts: _CallParts, name: str, call_id: str, delta: Mapping[str, object]) -> bool:
+    """Return whether a delta at a known index starts a new call: the id differs, or the known call is complete."""
+    if call_id and parts.call_id and call_id != parts.call_id:
         return True
-    whole = bool(known.name and (known.whole or "".join(known.arguments).strip())) and not _read(known)[1]
+    is_whole = bool(parts.name and (parts.whole or "".join(parts.arguments).strip())) and not _parse_arguments(parts)[1]
     function = delta.get("function")
-    more = isinstance(function, dict) and bool(function.get("arguments"))
-    return whole and more and (name != known.name or not call_id)
+    has_arguments = isinstance(function, dict) and bool(function.get("arguments"))
+    return is_whole and has_arguments and (name != parts.name or not call_id)
 
 
-def _text(value: object) -> str:
+def _as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _read(parts: _Parts) -> tuple[Mapping[str, object], str]:
-    """The arguments; what is no JSON object stays as it came and is nothing that can be run."""
+def _parse_arguments(parts: _CallParts) -> tuple[Mapping[str, object], str]:
+    """Return the arguments, or the raw text if they are not a JSON object. A call with raw text cannot run."""
     if parts.whole is not None:
         return parts.whole, ""
     text = "".join(parts.arguments)
     if not text.strip():
         return {}, ""
     try:
-        found = _decoded(text)
-        # Some encode their arguments twice.
-        found = _decoded(found) if isinstance(found, str) else found
+        value = _decode_strict(text)
+        # Some providers encode arguments twice.
+        value = _decode_strict(value) if isinstance(value, str) else value
     except (DecodeError, UnicodeEncodeError, RecursionError, ValueError):
         return {}, text
-    if isinstance(found, dict):
-        return cast("dict[str, object]", found), ""
-    return {}, "" if found is None and text.strip() == "null" else text
+    if isinstance(value, dict):
+        return cast("dict[str, object]", value), ""
+    return {}, "" if value is None and text.strip() == "null" else text
 
 
-def _decoded(text: str) -> object:
-    """The value; a key that is there twice is no JSON: nobody knows which of its values was meant."""
-    found = decode(text)
-    json.loads(text, object_pairs_hook=_once)
-    return cast("object", found)
+def _decode_strict(text: str) -> object:
+    """Decode JSON. Duplicate keys raise `ValueError`, because it is unclear which value is meant."""
+    value = decode(text)
+    json.loads(text, object_pairs_hook=_refuse_duplicate_keys)
+    return cast("object", value)
 
 
-def _once(pairs: Sequence[tuple[str, object]]) -> None:
+def _refuse_duplicate_keys(pairs: Sequence[tuple[str, object]]) -> None:
     if len(dict(pairs)) < len(pairs):
-        raise ValueError("a key is there twice")
+        raise ValueError("duplicate key")
 
 
-TAGS: Final = ("<think>", "<thinking>", "<reasoning>")
+THOUGHT_TAGS: Final = ("<think>", "<thinking>", "<reasoning>")
 
 
-class Piece(NamedTuple):
-    """A piece of text, and whether it was only thought."""
+class TextPiece(NamedTuple):
+    """A piece of text, and whether it is a thought."""
 
     text: str
     thought: bool
 
 
-class Thinking:
-    """Takes text in pieces, torn anywhere, and says which of it was thought."""
+class ThoughtSplitter:
+    """Splits streamed text into thoughts and answer. Tags may be torn across pieces."""
 
     def __init__(self) -> None:
-        self._held = ""
-        self._close: str | None = None
-        self._begun = False
-        self._answers = False
-        self._trims = False
+        self._buffer = ""
+        self._closing_tag: str | None = None
+        self._has_begun = False
+        self._is_answering = False
+        self._trims_newlines = False
 
-    def feed(self, text: str) -> Iterator[Piece]:
-        """The pieces that are decided now."""
-        if self._answers:
-            yield from self._answer(text)
+    def feed(self, text: str) -> Iterator[TextPiece]:
+        """Add text and yield the pieces that are decided now."""
+        if self._is_answering:
+            yield from self._emit_answer(text)
             return
-        self._held += text
-        if not self._begun and not self._begin():
+        self._buffer += text
+        if not self._has_begun and not self._has_decided_start():
             return
-        if self._close is None:
-            held, self._held = self._held, ""
-            yield from self._answer(held)
+        if self._closing_tag is None:
+            buffered, self._buffer = self._buffer, ""
+            yield from self._emit_answer(buffered)
         else:
-            yield from self._think(self._close)
+            yield from self._split_thought(self._closing_tag)
 
-    def end(self) -> Iterator[Piece]:
-        """What was held back."""
-        if self._held:
-            yield Piece(self._held, thought=self._close is not None)
-        self._held = ""
+    def end(self) -> Iterator[TextPiece]:
+        """Yield the text that was held back."""
+        if self._buffer:
+            yield TextPiece(self._buffer, thought=self._closing_tag is not None)
+        self._buffer = ""
 
-    def _begin(self) -> bool:
-        """Whether it is decided how the text begins."""
-        start = self._held.lstrip()
-        for tag in TAGS:
+    def _has_decided_start(self) -> bool:
+        """Return whether it is clear if the text starts with a tag."""
+        start = self._buffer.lstrip()
+        for tag in THOUGHT_TAGS:
             if start.startswith(tag):
-                self._close, self._held, self._begun = f"</{tag[1:]}", start[len(tag) :], True
+                self._closing_tag, self._buffer, self._has_begun = f"</{tag[1:]}", start[len(tag) :], True
                 return True
-        if any(tag.startswith(start) for tag in TAGS):
+        if any(tag.startswith(start) for tag in THOUGHT_TAGS):
             return False
-        self._begun = True
+        self._has_begun = True
         return True
 
-    def _think(self, close: str) -> Iterator[Piece]:
-        thought, found, rest = self._held.partition(close)
+    def _split_thought(self, close: str) -> Iterator[TextPiece]:
+        thought, found, rest = self._buffer.partition(close)
         if found:
             if thought:
-                yield Piece(thought, thought=True)
-            self._held, self._trims = "", True
-            yield from self._answer(rest)
+                yield TextPiece(thought, thought=True)
+            self._buffer, self._trims_newlines = "", True
+            yield from self._emit_answer(rest)
             return
-        keep = _overlap(thought, close)
-        self._held = thought[len(thought) - keep :]
+        keep = _count_overlap(thought, close)
+        self._buffer = thought[len(thought) - keep :]
         if len(thought) > keep:
-            yield Piece(thought[: len(thought) - keep], thought=True)
+            yield TextPiece(thought[: len(thought) - keep], thought=True)
 
-    def _answer(self, text: str) -> Iterator[Piece]:
-        """The empty lines between a thought and the answer belong to neither."""
-        self._answers = True
-        text = text.lstrip("\n") if self._trims else text
+    def _emit_answer(self, text: str) -> Iterator[TextPiece]:
+        """Yield answer text, without the empty lines after a thought."""
+        self._is_answering = True
+        text = text.lstrip("\n") if self._trims_newlines else text
         if text:
-            self._trims = False
-            yield Piece(text, thought=False)
+            self._trims_newlines = False
+            yield TextPiece(text, thought=False)
 
 
-def _overlap(text: str, tag: str) -> int:
-    """How many characters at the end of the text may be the beginning of the tag."""
+def _count_overlap(text: str, tag: str) -> int:
+    """Return how many characters at the end of the text may start the tag."""
     return next((size for size in range(min(len(tag) - 1, len(text)), 0, -1) if tag.startswith(text[-size:])), 0)
 
 
-REASONING: Final = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
-THOUGHTS: Final = frozenset((*REASONING, "reasoning_details"))
-"""The names under which thoughts come; whoever sends several says the same thing under each."""
+REASONING_FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
+THOUGHT_FIELDS: Final = frozenset((*REASONING_FIELDS, "reasoning_details"))
+"""Fields that contain thoughts. A provider that sends several repeats the same text."""
 
-MOST_CALLS: Final = 128
-"""Calls in one reply that anybody could have meant."""
+MAX_CALLS: Final = 128
+"""How many tool calls a response may have."""
 
-_REASONS: Final[Mapping[str, FinishReason]] = {
+_FINISH_REASONS: Final[Mapping[str, FinishReason]] = {
     "tool_calls": "calls",
     "tool_call": "calls",
     "tool_use": "calls",
@@ -332,41 +337,41 @@ _REASONS: Final[Mapping[str, FinishReason]] = {
     "prohibited_content": "filter",
     "blocklist": "filter",
 }
-"""All others (stop, eos, end_turn, stop_sequence, …) mean that it said what it wanted."""
+"""All other reasons (stop, eos, end_turn, stop_sequence, …) mean a normal end."""
 
 
-BROKEN: Final = frozenset(
+BROKEN_REASONS: Final = frozenset(
     {"network_error", "insufficient_system_resource", "abort", "failed", "model_error", "malformed_function_call"}
 )
-"""Words for an end that is none: the answer was given up."""
+"""Finish reasons of an aborted response."""
 
 
-class Complaint(Exception):
-    """The provider says in the middle of an answer that there will be none."""
+class ErrorInResponse(Exception):
+    """The provider reported an error inside a response."""
 
-    def __init__(self, said: Mapping[str, object]) -> None:
-        super().__init__("a complaint instead of an answer")
-        self.said = said
-
-
-class TooMuch(Exception):
-    """More comes than was asked for."""
+    def __init__(self, body: Mapping[str, object]) -> None:
+        super().__init__("an error instead of a response")
+        self.body = body
 
 
-class Reading:
-    """One answer, chunk by chunk. `most` is how many characters it may have."""
+class ResponseTooLarge(Exception):
+    """The response is larger than requested."""
 
-    def __init__(self, provider: str, most: int) -> None:
+
+class ResponseReader:
+    """Reads one response of at most `max_chars` characters, chunk by chunk."""
+
+    def __init__(self, provider: str, max_chars: int) -> None:
         self.usage: Usage | None = None
-        self.said = ""
-        self.begun = False
-        self.done = False
+        self.finish_reason = ""
+        self.has_begun = False
+        self.is_done = False
         self._provider = provider
-        self.most = most
-        self._left = most
-        self._in_pieces = False
-        self._thinking = Thinking()
-        self._calls = Calls(provider)
+        self.max_chars = max_chars
+        self._remaining_chars = max_chars
+        self._is_streamed = False
+        self._splitter = ThoughtSplitter()
+        self._calls = ToolCallCollector(provider)
         self._details: list[object] = []
         self._thoughts: list[str] = []
         self._thought_name = ""
@@ -374,156 +379,156 @@ class Reading:
         self._id = ""
 
     @property
-    def complete(self) -> bool:
-        """Whether the provider has said, in whichever way, that this is all."""
-        return bool(self.said) or self.done or (self.begun and self.usage is not None)
+    def is_complete(self) -> bool:
+        """Whether the provider marked the end of the response in any way."""
+        return bool(self.finish_reason) or self.is_done or (self.has_begun and self.usage is not None)
 
     def take(self, chunk: Mapping[str, object]) -> list[ModelEvent]:
-        """What one chunk, or a whole body, tells."""
-        if complaint_in(chunk):
-            raise Complaint(chunk)
+        """Return the events of a chunk or whole body."""
+        if is_error(chunk):
+            raise ErrorInResponse(chunk)
         if not self._id:
-            self._model, self._id = _text(chunk.get("model")), _text(chunk.get("id"))
-        self._count(usage_in(chunk))
+            self._model, self._id = _as_text(chunk.get("model")), _as_text(chunk.get("id"))
+        self._update_usage(find_usage(chunk))
         choices = chunk.get("choices")
-        found: list[ModelEvent] = []
+        events: list[ModelEvent] = []
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict) and choice.get("index") in (None, 0):
-                found += self._choice(choice)
-        return found
+                events += self._read_choice(choice)
+        return events
 
-    def _count(self, told: Usage | None) -> None:
-        """Counts grow while an answer comes; one that is smaller than before is a mistake."""
-        if told is not None and (self.usage is None or told.spent.tokens >= self.usage.spent.tokens):
-            self.usage = told
+    def _update_usage(self, usage: Usage | None) -> None:
+        """Update the usage. Counts only grow; a smaller count is ignored."""
+        if usage is not None and (self.usage is None or usage.amounts.tokens >= self.usage.amounts.tokens):
+            self.usage = usage
 
     @property
-    def counted(self) -> Usage | None:
-        """What the answer took, unless that cannot be: text of no tokens is not counted."""
-        silent = self._left == self.most
-        return self.usage if self.usage is not None and (self.usage.output or silent) else None
+    def counted_usage(self) -> Usage | None:
+        """The usage, unless it claims no output tokens although there is text."""
+        is_silent = self._remaining_chars == self.max_chars
+        return self.usage if self.usage is not None and (self.usage.output or is_silent) else None
 
-    def _choice(self, choice: Mapping[str, object]) -> Iterator[ModelEvent]:
-        said = choice.get("finish_reason") or choice.get("stop_reason")
+    def _read_choice(self, choice: Mapping[str, object]) -> Iterator[ModelEvent]:
+        reason = choice.get("finish_reason") or choice.get("stop_reason")
         delta, message = choice.get("delta"), choice.get("message")
         if isinstance(delta, dict):
-            self._in_pieces = True
-            yield from self._message(delta)
-        elif self._in_pieces:
-            pass  # some say everything once more at the end
+            self._is_streamed = True
+            yield from self._read_message(delta)
+        elif self._is_streamed:
+            pass  # some providers repeat the whole message at the end
         elif isinstance(message, dict):
-            yield from self._message(message)
-        if isinstance(said, str) and said and not self.said:
-            if said.lower() in BROKEN:
-                raise Complaint({"error": {"message": f"the answer ended with {said!r}", "code": said}})
-            self.said = said
-            self.begun = True
+            yield from self._read_message(message)
+        if isinstance(reason, str) and reason and not self.finish_reason:
+            if reason.lower() in BROKEN_REASONS:
+                raise ErrorInResponse({"error": {"message": f"the response ended with {reason!r}", "code": reason}})
+            self.finish_reason = reason
+            self.has_begun = True
 
-    def _message(self, message: Mapping[str, object]) -> Iterator[ModelEvent]:
-        if not THOUGHTS.isdisjoint(message):
-            yield from self._reasoning(message)
+    def _read_message(self, message: Mapping[str, object]) -> Iterator[ModelEvent]:
+        if not THOUGHT_FIELDS.isdisjoint(message):
+            yield from self._read_reasoning(message)
         content = message.get("content")
         if isinstance(content, str):
-            yield from self._content(content)
+            yield from self._read_content(content)
         elif isinstance(content, list):
             for part in content:
-                yield from self._part(part)
+                yield from self._read_part(part)
         refusal = message.get("refusal")
         if isinstance(refusal, str) and refusal:
-            yield from self._content(refusal)
-            self.said = self.said or "refusal"
+            yield from self._read_content(refusal)
+            self.finish_reason = self.finish_reason or "refusal"
         if message.get("tool_calls"):
-            self.begun = True
+            self.has_begun = True
             self._calls.take(message["tool_calls"])
-        if len(self._calls) > MOST_CALLS:
-            raise TooMuch(f"more than {MOST_CALLS} tool calls in one answer")
+        if len(self._calls) > MAX_CALLS:
+            raise ResponseTooLarge(f"more than {MAX_CALLS} tool calls in one response")
 
-    def _reasoning(self, message: Mapping[str, object]) -> Iterator[ModelEvent]:
+    def _read_reasoning(self, message: Mapping[str, object]) -> Iterator[ModelEvent]:
         details = message.get("reasoning_details")
         if isinstance(details, list):
             self._details += details
-        for name in REASONING:
+        for name in REASONING_FIELDS:
             thought = message.get(name)
             if isinstance(thought, str) and thought:
                 self._thought_name = name
-                yield from self._thought(thought)
+                yield from self._emit_thought(thought)
                 return
         if isinstance(details, list):
             for detail in details:
                 if isinstance(detail, dict):
-                    yield from self._thought(_text(detail.get("text")) or _text(detail.get("summary")))
+                    yield from self._emit_thought(_as_text(detail.get("text")) or _as_text(detail.get("summary")))
 
-    def _part(self, part: object) -> Iterator[ModelEvent]:
-        """Content in a list: text, and thoughts that are texts or lists of them (Mistral)."""
+    def _read_part(self, part: object) -> Iterator[ModelEvent]:
+        """Read a part of a content list: text, or thoughts as texts or lists (Mistral)."""
         if isinstance(part, str):
-            yield from self._content(part)
+            yield from self._read_content(part)
         if not isinstance(part, dict):
             return
         if part.get("type") in ("thinking", "reasoning"):
             inner = part.get("thinking") or part.get("reasoning") or part.get("text") or part.get("summary")
-            for one in inner if isinstance(inner, list) else [inner]:
-                yield from self._thought(_text(one.get("text")) if isinstance(one, dict) else _text(one))
+            for item in inner if isinstance(inner, list) else [inner]:
+                yield from self._emit_thought(_as_text(item.get("text")) if isinstance(item, dict) else _as_text(item))
         else:
-            yield from self._content(_text(part.get("text")))
+            yield from self._read_content(_as_text(part.get("text")))
 
-    def _content(self, text: str) -> Iterator[ModelEvent]:
-        for piece in self._thinking.feed(text):
-            yield from self._thought(piece.text) if piece.thought else self._answer(piece.text)
+    def _read_content(self, text: str) -> Iterator[ModelEvent]:
+        for piece in self._splitter.feed(text):
+            yield from self._emit_thought(piece.text) if piece.thought else self._emit_text(piece.text)
 
-    def _answer(self, text: str) -> list[ModelEvent]:
+    def _emit_text(self, text: str) -> list[ModelEvent]:
         if not text:
             return []
-        self._weigh(text)
-        return [TextDelta(text=text)]
+        self._count_chars(text)
+        return [ModelTextDelta(text=text)]
 
-    def _thought(self, text: str) -> list[ModelEvent]:
+    def _emit_thought(self, text: str) -> list[ModelEvent]:
         if not text:
             return []
-        self._weigh(text)
+        self._count_chars(text)
         self._thoughts.append(text)
-        return [ReasoningDelta(text=text)]
+        return [ModelReasoningDelta(text=text)]
 
-    def _weigh(self, text: str) -> None:
-        self.begun = True
-        self._left -= len(text)
-        if self._left < 0:
-            raise TooMuch("more text than the answer may have")
+    def _count_chars(self, text: str) -> None:
+        self.has_begun = True
+        self._remaining_chars -= len(text)
+        if self._remaining_chars < 0:
+            raise ResponseTooLarge("more text than allowed")
 
-    def rest(self) -> Iterator[ModelEvent]:
-        """What can only be told at the end: text that was held back, whole calls, what goes back unchanged."""
-        for piece in self._thinking.end():
-            yield from self._thought(piece.text) if piece.thought else self._answer(piece.text)
-        calls = list(self._calls.whole())
+    def emit_rest(self) -> Iterator[ModelEvent]:
+        """Yield what is complete only at the end: held-back text, tool calls, and opaque data."""
+        for piece in self._splitter.end():
+            yield from self._emit_thought(piece.text) if piece.thought else self._emit_text(piece.text)
+        calls = list(self._calls.build_calls())
         yield from calls
         if self._details:
-            yield Opaque(provider=self._provider, data={"reasoning_details": joined(self._details)})
+            yield Opaque(provider=self._provider, data={"reasoning_details": merge_details(self._details)})
         elif calls and self._thought_name == "reasoning_content":
-            # Whoever thinks between calls wants its thoughts back with them.
+            # Models that think between calls need their thoughts back.
             yield Opaque(provider=self._provider, data={"reasoning_content": "".join(self._thoughts)})
 
-    def finished(self, by: str) -> Finished:
-        """How it ended."""
-        reason = _REASONS.get(self.said.lower(), "stop")
+    def make_finished(self, by: str) -> Finished:
+        """Return the final event with the finish reason."""
+        reason = _FINISH_REASONS.get(self.finish_reason.lower(), "stop")
         if len(self._calls) and reason == "stop":
             reason = "calls"
-        return Finished(reason=reason, said=self.said, model=self._model, response_id=self._id, by=by)
+        return Finished(reason=reason, said=self.finish_reason, model=self._model, response_id=self._id, by=by)
 
 
-def joined(details: list[object]) -> list[object]:
-    """The details of all chunks, those of one index put together again: they go back as if they had come whole."""
-    found: list[object] = []
-    places: dict[object, dict[str, object]] = {}
+def merge_details(details: list[object]) -> list[object]:
+    """Merge the reasoning details of all chunks by index, so that they can be sent back whole."""
+    merged: list[object] = []
+    entries: dict[object, dict[str, object]] = {}
     for detail in details:
         if not isinstance(detail, dict):
             continue
         place = (detail.get("index"), detail.get("type"))
-        known = places.get(place) if place[0] is not None else None
-        if known is None:
-            known = places[place] = dict(detail)
-            found.append(known)
+        entry = entries.get(place) if place[0] is not None else None
+        if entry is None:
+            entry = entries[place] = dict(detail)
+            merged.append(entry)
             continue
         for name, value in detail.items():
-            old = known.get(name)
-            grows = name in ("text", "summary", "data") and isinstance(old, str) and isinstance(value, str)
-            known[name] = f"{old}{value}" if grows else (value if value is not None else old)
-    return found
+            old = entry.get(name)
+            is_appended = name in ("text", "summary", "data") and isinstance(old, str) and isinstance(value, str)
+            entry[name] = f"{old}{value}" if is_appended else (value if value is not None else old)
+    return merged

@@ -1,4 +1,4 @@
-"""Writing down what a model is asked and answers, while it is asked. Nobody who uses the model notices."""
+"""Models that record requests and responses, and models that replay a recording."""
 
 from __future__ import annotations
 
@@ -13,62 +13,71 @@ from typing import Final, Self
 from msgspec import to_builtins
 from msgspec.json import decode
 
-from greenroom.adapters.models.replay.cassette import (
+from greenroom.adapters.models.replay.recording import (
+    EVENT_TAGS,
     FIRST_LINE,
-    TAGS,
-    Cassette,
-    Redaction,
-    Tape,
-    canonical,
-    cleaned,
-    is_cassette,
-    key,
-    refuse_special,
+    ModelRecording,
+    RecordedCall,
+    RecordingRedaction,
+    clean_data,
+    encode_canonical,
+    hash_request,
+    is_recording,
+    refuse_special_file,
 )
-from greenroom.adapters.models.retry import Around
+from greenroom.adapters.models.retry import ModelWrapper
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, as_dict, encode
-from greenroom.core.ports.model import Failed, Finished, Listening, Model, ModelCard, ModelEvent, ModelRequest, Usage
+from greenroom.core.ports.model import (
+    ClosingStream,
+    Failed,
+    Finished,
+    Model,
+    ModelCard,
+    ModelEvent,
+    ModelRequest,
+    Usage,
+)
 
-ONLY_OURS: Final = 0o600
-IN_PIECES: Final = ("text", "reasoning")
+PRIVATE_MODE: Final = 0o600
+STREAMED_TAGS: Final = ("text", "reasoning")
 
 
 class Recorder:
-    """A recording that is being made; several models may share it.
+    """Writes a recording; several models may share it.
 
-    `secrets` are never written, nor is what looks like a key. When the file cannot be written any more, `trouble` says
-    why: the run goes on, only the recording is incomplete.
+    `secrets` and anything that looks like a key are never written. If writing fails, `problem` says why. The run
+    continues, and only the recording is incomplete.
     """
 
     def __init__(self, path: str | Path, *, secrets: Iterable[str] = (), overwrite: bool = False) -> None:
         self.path = Path(path)
-        self.trouble = ""
-        self.redaction = Redaction(secrets)
-        self._file = _opened(self.path, overwrite=overwrite)
+        self.problem = ""
+        self.redaction = RecordingRedaction(secrets)
+        self._file = _open_file(self.path, overwrite=overwrite)
         self.write(FIRST_LINE)
 
     def wrap(self, model: Model) -> RecordingModel:
-        """The same model, recorded."""
+        """Return the model with recording."""
         return RecordingModel(model, self)
 
     def write(self, line: bytes) -> None:
-        """Append a line at once, so that lines of several models never mix."""
-        if self.trouble:
+        """Append a line in one write, so that lines of several models never mix."""
+        if self.problem:
             return
         try:
             if os.write(self._file, line) < len(line):
                 raise OSError("the disk is full")
         except OSError as fault:
-            self.trouble = f"The recording {str(self.path)!r} cannot be written any more: {fault.strerror or fault}."
-            logging.getLogger(__name__).warning("%s The run goes on without it.", self.trouble)
+            self.problem = f"The recording {str(self.path)!r} can no longer be written: {fault.strerror or fault}."
+            logging.getLogger(__name__).warning("%s The run continues without it.", self.problem)
 
     def close(self) -> None:
-        """End the recording; calls that end later are not written."""
+        """Close the recording. Calls that end later are not written."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
-            self.trouble = self.trouble or f"The recording {str(self.path)!r} is closed."
+            self.problem = self.problem or f"The recording {str(self.path)!r} is closed."
 
     def __enter__(self) -> Self:
         return self
@@ -77,147 +86,149 @@ class Recorder:
         self.close()
 
 
-def _opened(path: Path, *, overwrite: bool) -> int:
-    """A file that only we can read, since a conversation may hold more than keys. Nothing else is ever overwritten."""
-    refuse_special(path)
+def _open_file(path: Path, *, overwrite: bool) -> int:
+    """Open a private file, because a conversation may hold more than keys. Only recordings are overwritten."""
+    refuse_special_file(path)
     try:
-        with path.open("rb") as old:
-            first = old.readline()
+        with path.open("rb") as existing:
+            first = existing.readline()
     except FileNotFoundError:
         first = b""
     except OSError as fault:
         raise WorldFault(f"The recording {str(path)!r} cannot be opened: {fault.strerror}.") from fault
-    if first and not is_cassette(first):
-        raise WorldFault(f"{str(path)!r} is there and is no recording; it is left as it is. Choose another file.")
+    if first and not is_recording(first):
+        raise WorldFault(f"{str(path)!r} exists and is not a recording, so it is kept. Choose another file.")
     if first and not overwrite:
-        raise WorldFault(f"The recording {str(path)!r} is there already. Choose another file, or allow overwriting.")
+        raise WorldFault(f"The recording {str(path)!r} already exists. Choose another file, or allow overwriting.")
     try:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC, ONLY_OURS)
-        path.chmod(ONLY_OURS)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC, PRIVATE_MODE)
+        path.chmod(PRIVATE_MODE)
     except OSError as fault:
         raise WorldFault(f"The recording {str(path)!r} cannot be opened: {fault.strerror}.") from fault
     return file
 
 
-class RecordingModel(Around):
-    """A model whose answers are written down when they have ended. One that nobody waited for is not written."""
+class RecordingModel(ModelWrapper):
+    """A model whose finished responses are recorded. A cancelled response is not."""
 
     def __init__(self, model: Model, recorder: Recorder) -> None:
         super().__init__(model)
         self._recorder = recorder
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """The model's own events. What ends them is written down before it is given on: many stop reading there."""
-        heard: list[ModelEvent] = []
-        async with Listening(self._model.stream(request)) as events:
+        """Yield the model's events. The call is recorded before its last event is yielded, because many callers stop
+        there."""
+        recorded: list[ModelEvent] = []
+        async with ClosingStream(self._model.stream(request)) as events:
             async for event in events:
-                heard.append(event)
+                recorded.append(event)
                 if isinstance(event, Finished | Failed):
-                    self._recorder.write(self._line(request, heard))
+                    self._recorder.write(self._encode_line(request, recorded))
                 yield event
 
-    def _line(self, request: ModelRequest, heard: list[ModelEvent]) -> bytes:
+    def _encode_line(self, request: ModelRequest, recorded: list[ModelEvent]) -> bytes:
         redaction = self._recorder.redaction
-        form = canonical(request, self.name, redaction.text)
-        end = heard[-1]
-        used = [event for event in heard if isinstance(event, Usage)]
-        tape = Tape(
-            key=key(form),
+        form = encode_canonical(request, self.name, redaction.redact)
+        end = recorded[-1]
+        usages = [event for event in recorded if isinstance(event, Usage)]
+        call = RecordedCall(
+            key=hash_request(form),
             request=decode(form),
-            events=tuple(redacted(heard, redaction)),
-            usage=used[-1] if used else None,
+            events=tuple(redact_events(recorded, redaction)),
+            usage=usages[-1] if usages else None,
             finish=end if isinstance(end, Finished) else None,
             error=end if isinstance(end, Failed) else None,
         )
-        return encode(cleaned(to_builtins(tape, enc_hook=as_dict), redaction.text)) + b"\n"
+        return encode(clean_data(to_builtins(call, enc_hook=as_dict), redaction.redact)) + b"\n"
 
 
-def redacted(heard: Iterable[ModelEvent], redaction: Redaction) -> list[Data]:
-    """The events between request and end, as they are written, with their cuts but without secrets."""
-    said: list[Data] = [
-        {"t": TAGS[type(event)], **to_builtins(event, enc_hook=as_dict)} for event in heard if type(event) in TAGS
+def redact_events(events: Iterable[ModelEvent], redaction: RecordingRedaction) -> list[Data]:
+    """Return the events of a response for the file, in their pieces and without secrets."""
+    rows: list[Data] = [
+        {"t": EVENT_TAGS[type(event)], **to_builtins(event, enc_hook=as_dict)}
+        for event in events
+        if type(event) in EVENT_TAGS
     ]
-    for tag in IN_PIECES:
-        places = [place for place, event in enumerate(said) if event["t"] == tag]
-        pieces = redaction.pieces([str(said[place]["text"]) for place in places])
+    for tag in STREAMED_TAGS:
+        places = [place for place, event in enumerate(rows) if event["t"] == tag]
+        pieces = redaction.redact_pieces([str(rows[place]["text"]) for place in places])
         for place, piece in zip(places, pieces, strict=True):
-            said[place] = {"t": tag, "text": piece}
-    return said
+            rows[place] = {"t": tag, "text": piece}
+    return rows
 
 
 class ReplayModel:
-    """Plays a recording: a file, or a `Cassette` that several models share.
+    """Replays a recording: a file, or a `ModelRecording` that several models share.
 
-    `name` says which of the recorded models this one is; it may be left out if there is one only. The `secrets` must be
-    those it was recorded with.
+    `name` selects a recorded model; it is optional if there is only one. `secrets` must be those of the recording.
     """
 
     def __init__(
         self,
-        recording: Cassette | str | Path,
+        recording: ModelRecording | str | Path,
         *,
         name: str = "",
         card: ModelCard | None = None,
         secrets: Iterable[str] = (),
     ) -> None:
-        self.cassette = recording if isinstance(recording, Cassette) else Cassette(recording)
-        self.name = name or _only(self.cassette)
+        self.recording = recording if isinstance(recording, ModelRecording) else ModelRecording(recording)
+        self.name = name or _find_only_model(self.recording)
         self.card = card or ModelCard()
-        self._clean = Redaction(secrets).text
+        self._clean = RecordingRedaction(secrets).redact
 
     def price(self, read: int, written: int) -> int | None:
-        """Nothing is paid twice."""
+        """Return 0: a replay is free."""
         return 0
 
-    def unused(self) -> tuple[Tape, ...]:
-        """What was recorded and never asked for."""
-        return self.cassette.unused()
+    def list_unused(self) -> tuple[RecordedCall, ...]:
+        """Return the recorded calls that were never requested."""
+        return self.recording.list_unused()
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """The recorded answer, in the pieces in which it came."""
-        form = canonical(request, self.name, self._clean)
-        name = key(form)
-        tape = self.cassette.take(name, request.purpose)
-        events = iter([self.cassette.missing(name, form)]) if tape is None else tape.played()
+        """Yield the recorded response in its original pieces."""
+        form = encode_canonical(request, self.name, self._clean)
+        name = hash_request(form)
+        call = self.recording.take(name, request.purpose)
+        events = iter([self.recording.make_missing_fault(name, form)]) if call is None else call.replay()
         for event in events:
-            # Others get their turn between two pieces, as with a real model.
+            # Let other tasks run between two pieces, as with a real model.
             await asyncio.sleep(0)
             yield event
 
 
-def _only(cassette: Cassette) -> str:
-    match cassette.models:
-        case (one,):
-            return one
+def _find_only_model(recording: ModelRecording) -> str:
+    match recording.models:
+        case (name,):
+            return name
         case ():
             return "replay:empty"
         case several:
             names = ", ".join(several)
             raise WorldFault(
-                f"The recording {cassette.path.name!r} has several models; say which one to play: {names}."
+                f"The recording {recording.path.name!r} has several models. Name the one to replay: {names}."
             )
 
 
-class Playing:
-    """A recording in the place of all models: whoever was recorded answers under its own name, and else the first.
+class ReplayModels:
+    """A recording instead of all models. A name that was not recorded gets the first recorded model.
 
-    `card` says what is known of a model by its name: who plays it must be asked just as it was.
+    `card` returns the card of a model by name. Requests must be built exactly as they were recorded.
     """
 
     def __init__(
         self, recording: str | Path, *, card: Callable[[str], ModelCard] | None = None, secrets: Iterable[str] = ()
     ) -> None:
-        self.cassette = Cassette(recording)
+        self.recording = ModelRecording(recording)
         self._card = card
         self._secrets = tuple(secrets)
 
     @property
-    def main(self) -> str:
-        """The model that was recorded first."""
-        return next(iter(self.cassette.models), "replay:empty")
+    def main_model(self) -> str:
+        """The name of the first recorded model."""
+        return next(iter(self.recording.models), "replay:empty")
 
-    def named(self, name: str) -> ReplayModel:
-        """The recorded model of this name."""
-        chosen = name if name in self.cassette.models else self.main
+    def get_model(self, name: str) -> ReplayModel:
+        """Return the replay model for this name."""
+        chosen = name if name in self.recording.models else self.main_model
         card = self._card(chosen) if self._card is not None else None
-        return ReplayModel(self.cassette, name=chosen, card=card, secrets=self._secrets)
+        return ReplayModel(self.recording, name=chosen, card=card, secrets=self._secrets)

@@ -1,7 +1,7 @@
-"""Models of vendors that speak a language of their own (Anthropic, Google, Bedrock, …), through pydantic-ai.
+"""Models of vendors with their own API (Anthropic, Google, Bedrock, …), through pydantic-ai.
 
-Importing this package costs nothing; its modules import pydantic-ai, so only who asks such a model imports them. None
-of its types leaves this room.
+Importing this package is cheap. Its modules import pydantic-ai, so import them only when a model is used. Types of
+pydantic-ai are not exposed.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import Final
 
 from greenroom.core.base.errors import WorldFault, how_to_install
 
-BROUGHT: Final = frozenset({"anthropic", "google"})
-"""Providers whose SDKs the extra `vendors` brings."""
+INCLUDED_PROVIDERS: Final = frozenset({"anthropic", "google"})
+"""Providers whose SDKs the extra `vendors` installs."""
 
 
-def missing(name: str) -> WorldFault:
-    """`name` (a provider, or `provider:model`) cannot be asked with what is installed here."""
+def make_missing_fault(name: str) -> WorldFault:
+    """Return the fault for a provider, or `provider:model`, whose SDK is not installed."""
     provider = name.partition(":")[0]
-    sdk = "" if provider in BROUGHT else f"'pydantic-ai-slim[{provider}]'"
-    return WorldFault(f"{name} needs the extra that brings it: {how_to_install('vendors', sdk)}.")
+    sdk = "" if provider in INCLUDED_PROVIDERS else f"'pydantic-ai-slim[{provider}]'"
+    return WorldFault(f"{name} needs an extra package. Install it: {how_to_install('vendors', sdk)}.")

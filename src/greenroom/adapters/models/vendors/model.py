@@ -1,4 +1,4 @@
-"""A model of a vendor with a language of its own."""
+"""A model of a vendor with its own API, through pydantic-ai."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from greenroom.adapters.models.openai.faults import Faults, shortened, words_of_page
-from greenroom.adapters.models.openai.model import CHARS_PER_TOKEN, CONNECT, LONGEST, unpriced
-from greenroom.adapters.models.openai.response import MOST_CALLS, Calls, TooMuch
-from greenroom.adapters.models.vendors.request import Asking, keepsake
+from greenroom.adapters.models.openai.faults import FaultMaker, extract_page_message, shorten
+from greenroom.adapters.models.openai.model import CHARS_PER_TOKEN, CONNECT_TIMEOUT_S, MAX_RESPONSE_S, price_unknown
+from greenroom.adapters.models.openai.response import MAX_CALLS, ResponseTooLarge, ToolCallCollector
+from greenroom.adapters.models.vendors.request import VendorRequestBuilder, make_opaque
 from greenroom.adapters.models.vendors.vendor import Vendor
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.model import (
@@ -57,258 +57,261 @@ from greenroom.core.ports.model import (
     FinishReason,
     ModelCard,
     ModelEvent,
+    ModelReasoningDelta,
     ModelRequest,
-    ReasoningDelta,
-    TextDelta,
+    ModelTextDelta,
     Usage,
 )
 
-Piece = ModelResponseStreamEvent | ModelResponse
+VendorPiece = ModelResponseStreamEvent | ModelResponse
 
-REASONS: Final[Mapping[str, FinishReason]] = {
+FINISH_REASONS: Final[Mapping[str, FinishReason]] = {
     "stop": "stop",
     "length": "length",
     "tool_call": "calls",
     "content_filter": "filter",
 }
 
-THOUGHT: Final = ("thoughts_tokens", "thinking_tokens", "reasoning_tokens")
-"""The names under which tokens of thoughts are counted."""
+THOUGHT_COUNT_NAMES: Final = ("thoughts_tokens", "thinking_tokens", "reasoning_tokens")
+"""Names under which providers count reasoning tokens."""
 
 
-async def heard(
+async def stream_response(
     model: Model,
     messages: list[ModelMessage],
     settings: ModelSettings,
     parameters: ModelRequestParameters,
     *,
     streaming: bool,
-) -> AsyncGenerator[Piece, None]:
-    """Ask; what comes, and last of all the whole answer. Who stops listening closes the connection."""
+) -> AsyncGenerator[VendorPiece, None]:
+    """Send the request. Yield the events as they arrive, then the whole response. Closing the generator closes the
+    connection."""
     if streaming:
         async with model.request_stream(messages, settings, parameters) as streamed:
             async for event in streamed:
                 yield event
-            whole = streamed.get()
+            response = streamed.get()
     else:
-        whole = await model.request(messages, settings, parameters)
-        for index, part in enumerate(whole.parts):
+        response = await model.request(messages, settings, parameters)
+        for index, part in enumerate(response.parts):
             yield PartStartEvent(index=index, part=part)
-    yield whole
+    yield response
 
 
-class Reading:
-    """One answer. `most` is how many characters it may have."""
+class VendorResponseReader:
+    """Reads one response of at most `max_chars` characters."""
 
-    def __init__(self, provider: str, most: int) -> None:
+    def __init__(self, provider: str, max_chars: int) -> None:
         self._provider = provider
-        self._left = most
+        self._remaining_chars = max_chars
         self._calls = 0
-        self._whole = ModelResponse(parts=[])
+        self._response = ModelResponse(parts=[])
 
-    async def events(self, pieces: AsyncGenerator[Piece, None]) -> AsyncGenerator[ModelEvent, None]:
-        """What the pieces tell, as they come."""
+    async def events(self, pieces: AsyncGenerator[VendorPiece, None]) -> AsyncGenerator[ModelEvent, None]:
+        """Yield model events as the pieces arrive."""
         async with aclosing(pieces):
             async for piece in pieces:
                 event = self.take(piece)
                 if event is not None:
                     yield event
 
-    def take(self, piece: Piece) -> ModelEvent | None:
-        """What a piece tells, if it tells something now."""
+    def take(self, piece: VendorPiece) -> ModelEvent | None:
+        """Return the event for a piece; None if it has none yet."""
         match piece:
             case ModelResponse():
-                self._whole = piece
+                self._response = piece
             case PartStartEvent(part=TextPart(content=text)) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
-                self._weigh(text)
-                return TextDelta(text=text) if text else None
+                self._count_chars(text)
+                return ModelTextDelta(text=text) if text else None
             case (
                 PartStartEvent(part=ThinkingPart(content=text))
                 | PartDeltaEvent(delta=ThinkingPartDelta(content_delta=str(text)))
             ):
-                self._weigh(text)
-                return ReasoningDelta(text=text) if text else None
+                self._count_chars(text)
+                return ModelReasoningDelta(text=text) if text else None
             case PartStartEvent(part=ToolCallPart()):
                 self._calls += 1
-                if self._calls > MOST_CALLS:
-                    raise TooMuch(f"more than {MOST_CALLS} tool calls in one answer")
+                if self._calls > MAX_CALLS:
+                    raise ResponseTooLarge(f"more than {MAX_CALLS} tool calls in one response")
             case _:
                 pass
         return None
 
-    def _weigh(self, text: str) -> None:
-        self._left -= len(text)
-        if self._left < 0:
-            raise TooMuch("more text than the answer may have")
+    def _count_chars(self, text: str) -> None:
+        self._remaining_chars -= len(text)
+        if self._remaining_chars < 0:
+            raise ResponseTooLarge("more text than allowed")
 
     @property
-    def said(self) -> str:
-        """The provider's word for why it ended; empty when there was no end."""
-        details = self._whole.provider_details or {}
-        told = details.get("finish_reason") or details.get("block_reason") or self._whole.finish_reason
-        return str(told or "")
+    def finish_reason(self) -> str:
+        """The provider's finish reason; empty if the response has no end."""
+        details = self._response.provider_details or {}
+        reason = details.get("finish_reason") or details.get("block_reason") or self._response.finish_reason
+        return str(reason or "")
 
     @property
-    def broken(self) -> bool:
-        """Whether the provider says that the model's answer is of no use."""
-        return self._whole.finish_reason == "error"
+    def is_broken(self) -> bool:
+        """Whether the provider reports that the response is unusable."""
+        return self._response.finish_reason == "error"
 
     @property
     def usage(self) -> Usage | None:
-        """What it took: pydantic-ai counts what came from the cache, and what went into it, as read."""
-        told = self._whole.usage
-        if not (told.input_tokens or told.output_tokens):
+        """The token usage. pydantic-ai counts cache reads and cache writes as input."""
+        counted = self._response.usage
+        if not (counted.input_tokens or counted.output_tokens):
             return None
-        thought = told.output_reasoning_tokens or next(
-            (told.details[name] for name in THOUGHT if name in told.details), 0
+        reasoning = counted.output_reasoning_tokens or next(
+            (counted.details[name] for name in THOUGHT_COUNT_NAMES if name in counted.details), 0
         )
         return Usage(
-            input=told.input_tokens,
-            output=told.output_tokens,
-            cached=told.cache_read_tokens,
-            written=told.cache_write_tokens,
-            thought=min(thought, told.output_tokens),
+            input=counted.input_tokens,
+            output=counted.output_tokens,
+            cached=counted.cache_read_tokens,
+            written=counted.cache_write_tokens,
+            thought=min(reasoning, counted.output_tokens),
         )
 
-    def rest(self) -> Iterator[ModelEvent]:
-        """What can only be told at the end: whole calls, and what goes back unchanged."""
-        calls = Calls(self._provider)
-        for index, part in enumerate(self._whole.parts):
+    def emit_rest(self) -> Iterator[ModelEvent]:
+        """Yield what is complete only at the end: tool calls and opaque data for the provider."""
+        calls = ToolCallCollector(self._provider)
+        for index, part in enumerate(self._response.parts):
             if isinstance(part, ToolCallPart):
                 function = {"name": part.tool_name, "arguments": part.args}
                 calls.take({"index": index, "id": part.tool_call_id, "function": function})
-        yield from calls.whole()
-        kept = keepsake(self._provider, self._whole)
-        if kept is not None:
-            yield kept
+        yield from calls.build_calls()
+        opaque = make_opaque(self._provider, self._response)
+        if opaque is not None:
+            yield opaque
 
-    def finished(self, by: str) -> Finished:
-        """How it ended."""
-        whole = self._whole
-        reason = REASONS.get(whole.finish_reason or "", "stop")
-        if reason == "stop" and any(isinstance(part, ToolCallPart) for part in whole.parts):
+    def make_finished(self, by: str) -> Finished:
+        """Return the final event with the finish reason."""
+        response = self._response
+        reason = FINISH_REASONS.get(response.finish_reason or "", "stop")
+        if reason == "stop" and any(isinstance(part, ToolCallPart) for part in response.parts):
             reason = "calls"
         return Finished(
             reason=reason,
-            said=self.said,
-            model=whole.model_name or "",
-            response_id=whole.provider_response_id or "",
+            said=self.finish_reason,
+            model=response.model_name or "",
+            response_id=response.provider_response_id or "",
             by=by,
         )
 
 
-BUDGETS: Final = {"low": 2048, "medium": 8192, "high": 24_576}
-"""Tokens to think with, where a model is told a number. Never more than half of the answer."""
+THINKING_BUDGETS: Final = {"low": 2048, "medium": 8192, "high": 24_576}
+"""Thinking budgets in tokens, for models that take a number. At most half of the output is used."""
 
-LEAST_BUDGET: Final = 1024
-"""Anthropic takes no smaller number."""
+MIN_THINKING_BUDGET: Final = 1024
+"""The smallest thinking budget that Anthropic accepts, in tokens."""
 
-CACHED: Final[Data] = {
+CACHE_SETTINGS: Final[Data] = {
     "anthropic_cache_instructions": True,
     "anthropic_cache_tool_definitions": True,
     "anthropic_cache_messages": True,
 }
-"""Breakpoints after the tools, after the system prompt and at the end. Not the automatic one: gateways refuse it."""
+"""Cache breakpoints after the tools, after the system prompt and at the end. Gateways refuse the automatic one."""
 
 
-class Manner:
-    """How one model is asked: by its provider, by what we know of it (`card`) and by its profile."""
+class VendorSettings:
+    """The request settings of one model, from its provider, its card and its profile."""
 
     def __init__(self, provider: str, card: ModelCard, model: Model) -> None:
         self._provider = provider
         self._card = card
         self._profile = cast("Mapping[str, object]", model.profile)
-        self._refused = model.unsupported_settings
+        self._unsupported = model.unsupported_settings
 
-    def _has(self, name: str, *, otherwise: bool = False) -> bool:
+    def _has_feature(self, name: str, *, otherwise: bool = False) -> bool:
         return bool(self._profile.get(name, otherwise))
 
-    def settings(self, request: ModelRequest, *, idle: float) -> ModelSettings:
-        """The settings of a request. Asking again is not the SDK's business."""
+    def build_settings(self, request: ModelRequest, *, idle: float) -> ModelSettings:
+        """Return the settings of a request. SDK retries are off: Greenroom retries itself."""
         card = self._card
-        most = min(request.max_output, card.output)
-        thinking = self._thinking(request, most)
-        found: dict[str, object] = {"max_tokens": most, "timeout": idle, "max_retries": 0, **thinking}
+        max_tokens = min(request.max_output, card.output)
+        thinking = self._build_thinking(request, max_tokens)
+        values: dict[str, object] = {"max_tokens": max_tokens, "timeout": idle, "max_retries": 0, **thinking}
         if request.stop:
-            found["stop_sequences"] = list(request.stop)
+            values["stop_sequences"] = list(request.stop)
         if request.tools and card.tools:
-            found |= self._choice(request, thinks=bool(thinking))
-        if request.temperature is not None and self._takes_temperature(thinks=bool(thinking)):
-            found["temperature"] = request.temperature
+            values |= self._build_tool_choice(request, thinks=bool(thinking))
+        if request.temperature is not None and self._accepts_temperature(thinks=bool(thinking)):
+            values["temperature"] = request.temperature
         if card.cache == "breakpoints":
-            found |= CACHED if self._provider == "anthropic" else {"cache": True}
-        return cast("ModelSettings", {name: told for name, told in found.items() if name not in self._refused})
+            values |= CACHE_SETTINGS if self._provider == "anthropic" else {"cache": True}
+        return cast("ModelSettings", {name: value for name, value in values.items() if name not in self._unsupported})
 
-    def _thinking(self, request: ModelRequest, most: int) -> dict[str, object]:
+    def _build_thinking(self, request: ModelRequest, max_tokens: int) -> dict[str, object]:
         effort = request.effort
-        if effort is None or not (self._has("supports_thinking") or self._has("thinking_always_enabled")):
+        if effort is None or not (
+            self._has_feature("supports_thinking") or self._has_feature("thinking_always_enabled")
+        ):
             return {}
-        budget = min(BUDGETS[effort], most // 2)
-        if self._provider == "anthropic" and not self._has("anthropic_supports_adaptive_thinking"):
-            # Who thinks by the token cannot be made to call a tool: the call is what was asked for.
-            if budget < LEAST_BUDGET or request.tool_choice == "required":
+        budget = min(THINKING_BUDGETS[effort], max_tokens // 2)
+        if self._provider == "anthropic" and not self._has_feature("anthropic_supports_adaptive_thinking"):
+            # A thinking budget excludes a forced tool call. The forced call has priority.
+            if budget < MIN_THINKING_BUDGET or request.tool_choice == "required":
                 return {}
             return {"anthropic_thinking": {"type": "enabled", "budget_tokens": budget}}
-        if self._provider == "google" and not self._has("google_supports_thinking_level", otherwise=True):
+        if self._provider == "google" and not self._has_feature("google_supports_thinking_level", otherwise=True):
             return {"google_thinking_config": {"include_thoughts": True, "thinking_budget": budget}}
         return {"thinking": effort}
 
-    def _choice(self, request: ModelRequest, *, thinks: bool) -> dict[str, object]:
-        found: dict[str, object] = {} if self._card.parallel_calls else {"parallel_tool_calls": False}
-        if request.tool_choice == "none" or (request.tool_choice == "required" and self._forced(thinks=thinks)):
-            found["tool_choice"] = request.tool_choice
-        return found
+    def _build_tool_choice(self, request: ModelRequest, *, thinks: bool) -> dict[str, object]:
+        values: dict[str, object] = {} if self._card.parallel_calls else {"parallel_tool_calls": False}
+        if request.tool_choice == "none" or (request.tool_choice == "required" and self._can_force_tool(thinks=thinks)):
+            values["tool_choice"] = request.tool_choice
+        return values
 
-    def _forced(self, *, thinks: bool) -> bool:
-        """Whether a model that thinks, or does not, can be made to call a tool."""
-        if not self._has("supports_forced_tool_choice", otherwise=True):
+    def _can_force_tool(self, *, thinks: bool) -> bool:
+        """Return whether the model can be forced to call a tool, with or without thinking."""
+        if not self._has_feature("supports_forced_tool_choice", otherwise=True):
             return False
-        thinks = thinks or self._has("thinking_enabled_by_default")
-        return not thinks or self._has("supports_forced_tool_choice_with_thinking", otherwise=True)
+        thinks = thinks or self._has_feature("thinking_enabled_by_default")
+        return not thinks or self._has_feature("supports_forced_tool_choice_with_thinking", otherwise=True)
 
-    def _takes_temperature(self, *, thinks: bool) -> bool:
+    def _accepts_temperature(self, *, thinks: bool) -> bool:
         claude = self._provider in ("anthropic", "bedrock")
         return self._card.temperature and not (
-            (claude and thinks) or self._has("anthropic_disallows_sampling_settings")
+            (claude and thinks) or self._has_feature("anthropic_disallows_sampling_settings")
         )
 
-    def parameters(self, request: ModelRequest, tools: Sequence[ToolDefinition]) -> ModelRequestParameters:
-        """The tools that it is told of, and the shape that its answer is to have."""
+    def build_parameters(self, request: ModelRequest, tools: Sequence[ToolDefinition]) -> ModelRequestParameters:
+        """Return the tools and the output schema of a request."""
         schema = request.schema
         if schema is None:
             return ModelRequestParameters(function_tools=list(tools))
         return ModelRequestParameters(
             function_tools=list(tools),
-            output_mode=self._mode(schema, tools),
+            output_mode=self._choose_output_mode(schema, tools),
             output_object=OutputObjectDefinition(json_schema=dict(schema), name="answer"),
         )
 
-    def _mode(self, schema: Data, tools: Sequence[ToolDefinition]) -> Literal["native", "prompted"]:
-        """Whether the provider holds the answer to the shape, or the model is only told of it."""
-        both = not tools or self._provider != "google" or self._has("google_supports_tool_combination")
-        native = both and self._has("supports_json_schema_output") and not is_open(schema)
-        return "native" if native else "prompted"
+    def _choose_output_mode(self, schema: Data, tools: Sequence[ToolDefinition]) -> Literal["native", "prompted"]:
+        """Return `native` if the provider enforces the schema, `prompted` if the model is only told."""
+        can_combine = not tools or self._provider != "google" or self._has_feature("google_supports_tool_combination")
+        is_native = can_combine and self._has_feature("supports_json_schema_output") and not is_open_schema(schema)
+        return "native" if is_native else "prompted"
 
 
-def is_open(schema: object) -> bool:
-    """Whether an object in it may have fields that it does not name: strict schemas would leave them empty."""
+def is_open_schema(schema: object) -> bool:
+    """Return whether an object in the schema allows unnamed fields. A strict schema would leave them empty."""
     if isinstance(schema, list | tuple):
-        return any(is_open(one) for one in schema)
+        return any(is_open_schema(item) for item in schema)
     if not isinstance(schema, Mapping):
         return False
     if schema.get("type") == "object" and not schema.get("properties"):
         return True
-    more = schema.get("additionalProperties", False)
-    return more is not False or any(is_open(one) for one in schema.values())
+    additional = schema.get("additionalProperties", False)
+    return additional is not False or any(is_open_schema(item) for item in schema.values())
 
 
-TRIPPED: Final = (ValueError, TypeError, LookupError, AttributeError, AssertionError)
-"""What an SDK trips over when an answer is not what it expects."""
+SDK_ERRORS: Final = (ValueError, TypeError, LookupError, AttributeError, AssertionError)
+"""Exceptions that SDKs raise for unexpected responses."""
 
-RAISED: Final = (AgentRunError, UserError, httpx2.HTTPError, httpx2.StreamError, OSError, *TRIPPED)
-"""Everything that asking a vendor raises."""
+VENDOR_ERRORS: Final = (AgentRunError, UserError, httpx2.HTTPError, httpx2.StreamError, OSError, *SDK_ERRORS)
+"""All exceptions that a request to a vendor can raise."""
 
-KINDS: Final[Mapping[type[ModelAPIError], FaultKind]] = {
+KIND_BY_ERROR: Final[Mapping[type[ModelAPIError], FaultKind]] = {
     ModelContextWindowExceededError: "too_long",
     ModelQuotaExceededError: "credit",
     ModelRateLimitError: "rate",
@@ -316,108 +319,110 @@ KINDS: Final[Mapping[type[ModelAPIError], FaultKind]] = {
     ModelUnavailableError: "overloaded",
     ModelAuthenticationError: "auth",
 }
-"""Kinds that pydantic-ai tells by the vendor's own codes. The others are found by status and words."""
+"""Fault kinds that pydantic-ai derives from the vendor's codes. Status and message decide the others."""
 
 
-class VendorFaults:
-    """Makes faults for one model. `secret` never appears in one."""
+class VendorFaultMaker:
+    """Makes the faults of one model. They never contain `secret`."""
 
-    def __init__(self, name: str, vendor: Vendor, secret: str, *, longest: float) -> None:
+    def __init__(self, name: str, vendor: Vendor, secret: str, *, max_seconds: float) -> None:
         self._name = name
         self._vendor = vendor
-        self._faults = Faults(name, vendor.address, lambda: (secret,), idle=vendor.idle, longest=longest)
+        self._faults = FaultMaker(name, vendor.address, lambda: (secret,), idle=vendor.idle, max_seconds=max_seconds)
 
-    def fault(self, kind: FaultKind, said: str = "") -> Failed:
-        """A fault of this kind, in one sentence."""
-        return self._faults.fault(kind, said)
+    def make_fault(self, kind: FaultKind, detail: str = "") -> Failed:
+        """Return a fault of this kind."""
+        return self._faults.make_fault(kind, detail)
 
-    def unmade(self, error: UserError) -> Failed:
-        """The SDK has not what it needs to ask at all."""
-        return self.fault("auth", "there is no key" if "API_KEY" in error.message else shortened(error.message))
+    def from_missing_setup(self, error: UserError) -> Failed:
+        """Return the fault for an SDK that lacks its key or another setting."""
+        return self.make_fault("auth", "no key is set" if "API_KEY" in error.message else shorten(error.message))
 
-    def raised(self, error: Exception) -> Failed:
-        """Whatever asking raised."""
+    def from_exception(self, error: Exception) -> Failed:
+        """Return the fault for an exception of a request."""
         match error:
             case ModelHTTPError():
-                return self._answered(error)
+                return self._from_http_error(error)
             case ModelTimeoutError() | ModelRequestTimeout() | TimeoutError() | httpx2.TimeoutException():
-                return self._timed_out(error)
+                return self._from_timeout(error)
             case ModelConnectionError() | httpx2.HTTPError() | httpx2.StreamError() | OSError():
-                return self._lost(error)
+                return self._from_network_error(error)
             case ModelAPIError():
-                return self._complained(error)
+                return self._from_api_error(error)
             case ContentFilterError():
-                return self._faults.fault("filter", shortened(error.message))
+                return self._faults.make_fault("filter", shorten(error.message))
             case UserError():
-                return self._faults.fault("request", shortened(error.message))
+                return self._faults.make_fault("request", shorten(error.message))
             case _:
-                return self._faults.fault("malformed", shortened(str(error)) or type(error).__name__)
+                return self._faults.make_fault("malformed", shorten(str(error)) or type(error).__name__)
 
-    def _timed_out(self, error: Exception) -> Failed:
+    def _from_timeout(self, error: Exception) -> Failed:
         if isinstance(error, TimeoutError):
-            return self._faults.raised(error, local=self._vendor.local)
+            return self._faults.from_exception(error, local=self._vendor.local)
         if getattr(error, "phase", "") == "connect":
-            return self._unreached(f"no connection was made within {CONNECT:g} s")
-        return self._faults.fault("timeout", f"nothing came for {self._vendor.idle:g} s")
+            return self._make_unreachable(f"no connection within {CONNECT_TIMEOUT_S:g} s")
+        return self._faults.make_fault("timeout", f"no data for {self._vendor.idle:g} s. Try again or change --model")
 
-    def _answered(self, error: ModelHTTPError) -> Failed:
-        """A response that is no answer, or an error in the middle of one."""
+    def _from_http_error(self, error: ModelHTTPError) -> Failed:
+        """Return the fault for an HTTP error, or an error inside a stream."""
         body, status = error.body, error.status_code
         if isinstance(body, str) and "<" in body[:200]:
-            body = words_of_page(body)
-        told = self._faults.complained(body, status=status, headers=CIMultiDict(error.headers or {}))
-        kind = next((kind for cls, kind in KINDS.items() if isinstance(error, cls)), told.kind)
+            body = extract_page_message(body)
+        failure = self._faults.from_error_body(body, status=status, headers=CIMultiDict(error.headers or {}))
+        kind = next((kind for cls, kind in KIND_BY_ERROR.items() if isinstance(error, cls)), failure.kind)
         if isinstance(error, ModelNotFoundError):
-            kind = "model" if "model" in told.said.lower() else "address"
-        shown = None if error.in_stream else status
+            kind = "model" if "model" in failure.said.lower() else "address"
+        shown_status = None if error.in_stream else status
         if kind == "address":
-            return self._nowhere(told.said, shown)
-        return self._faults.fault(kind, told.said, status=shown, retry_after=told.retry_after)
+            return self._make_address_fault(failure.said, shown_status)
+        return self._faults.make_fault(kind, failure.said, status=shown_status, retry_after=failure.retry_after)
 
-    def _complained(self, error: ModelAPIError) -> Failed:
-        """An error without a status of its own."""
+    def _from_api_error(self, error: ModelAPIError) -> Failed:
+        """Return the fault for an error without a status."""
         if 300 <= int(getattr(error.__cause__, "status_code", 0)) < 400:
-            return self._nowhere("it sends us on to somewhere else")
+            return self._make_address_fault("it redirects to another address")
         if error.body is None:
-            return self._faults.fault("malformed", shortened(error.message))
-        told = self._faults.complained(error.body)
-        kind = next((kind for cls, kind in KINDS.items() if isinstance(error, cls)), told.kind)
-        return self._faults.fault(kind, told.said, retry_after=told.retry_after)
+            return self._faults.make_fault("malformed", shorten(error.message))
+        failure = self._faults.from_error_body(error.body)
+        kind = next((kind for cls, kind in KIND_BY_ERROR.items() if isinstance(error, cls)), failure.kind)
+        return self._faults.make_fault(kind, failure.said, retry_after=failure.retry_after)
 
-    def _lost(self, error: Exception) -> Failed:
-        """What the network did."""
-        causes = list(chain(error))
-        said = next((words for one in reversed(causes) if (words := shortened(str(one)))), type(error).__name__)
-        if any(isinstance(one, ssl.SSLError) or "CERTIFICATE_VERIFY_FAILED" in str(one) for one in causes):
-            return self._faults.fault("tls", said)
-        if any(isinstance(one, httpx2.ConnectError) or getattr(one, "phase", "") == "connect" for one in causes):
-            return self._unreached(said)
-        return self._faults.fault("network", said)
+    def _from_network_error(self, error: Exception) -> Failed:
+        """Return the fault for a network error."""
+        causes = list(list_causes(error))
+        detail = next((words for cause in reversed(causes) if (words := shorten(str(cause)))), type(error).__name__)
+        if any(isinstance(cause, ssl.SSLError) or "CERTIFICATE_VERIFY_FAILED" in str(cause) for cause in causes):
+            return self._faults.make_fault("tls", detail)
+        if any(isinstance(cause, httpx2.ConnectError) or getattr(cause, "phase", "") == "connect" for cause in causes):
+            return self._make_unreachable(detail)
+        return self._faults.make_fault("network", detail)
 
-    def _unreached(self, said: str) -> Failed:
+    def _make_unreachable(self, detail: str) -> Failed:
         if self._vendor.local:
-            return self._nowhere(f"nothing listens there ({said}): start the server")
-        return self._faults.fault("network", f"{self._vendor.address} cannot be reached ({said})")
+            return self._make_address_fault(f"no server is listening there ({detail}). Start the server")
+        return self._faults.make_fault(
+            "network", f"{self._vendor.address} cannot be reached ({detail}). Check your network"
+        )
 
-    def _nowhere(self, said: str, status: int | None = None) -> Failed:
-        """Nothing that speaks the vendor's language is there."""
-        failed = self._faults.fault("address", said, status=status)
+    def _make_address_fault(self, detail: str, status: int | None = None) -> Failed:
+        """Return the fault for an address without the vendor's API."""
+        failure = self._faults.make_fault("address", detail, status=status)
         code = f" (HTTP {status})" if status is not None else ""
-        words = f": {failed.said.rstrip('.')}" if failed.said else ""
-        now = "Check base_url in the settings (`greenroom config show`)."
-        return evolve(failed, why=f"{self._name} does not answer at {self._vendor.address}{code}{words}. {now}")
+        words = f": {failure.said.rstrip('.')}" if failure.said else ""
+        advice = "Check base_url with `greenroom config show`."
+        return evolve(failure, why=f"{self._name} does not answer at {self._vendor.address}{code}{words}. {advice}")
 
 
-def chain(error: BaseException) -> Iterator[BaseException]:
-    """An error and what caused it, the innermost last."""
-    seen: BaseException | None = error
-    while seen is not None:
-        yield seen
-        seen = seen.__cause__ or seen.__context__
+def list_causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and its causes, innermost last."""
+    current: BaseException | None = error
+    while current is not None:
+        yield current
+        current = current.__cause__ or current.__context__
 
 
 class VendorModel:
-    """Asks through pydantic-ai. `cost` puts a price on a usage; `price` bounds what a request may cost."""
+    """A model behind pydantic-ai. `cost` prices a usage; `price` is an upper bound for a request."""
 
     def __init__(
         self,
@@ -425,9 +430,9 @@ class VendorModel:
         model: str,
         *,
         card: ModelCard | None = None,
-        price: Callable[[int, int], int | None] = unpriced,
+        price: Callable[[int, int], int | None] = price_unknown,
         cost: Callable[[Usage], int | None] = lambda usage: usage.money,
-        longest: float = LONGEST,
+        max_seconds: float = MAX_RESPONSE_S,
     ) -> None:
         self.name = f"{vendor.provider}:{model}"
         self.card = card or ModelCard()
@@ -435,53 +440,53 @@ class VendorModel:
         self._cost = cost
         self._vendor = vendor
         self._model = model
-        self._asking = Asking(vendor.provider, self.card)
-        self._longest = longest
+        self._request_builder = VendorRequestBuilder(vendor.provider, self.card)
+        self._max_seconds = max_seconds
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """Ask, and read the answer as it comes."""
+        """Send a request and yield the response as it arrives."""
         vendor = self._vendor
-        faults = VendorFaults(self.name, vendor, vendor.key(), longest=self._longest)
-        reading = Reading(vendor.provider, request.max_output * CHARS_PER_TOKEN + 4096)
+        faults = VendorFaultMaker(self.name, vendor, vendor.key(), max_seconds=self._max_seconds)
+        reader = VendorResponseReader(vendor.provider, request.max_output * CHARS_PER_TOKEN + 4096)
         try:
-            pieces = self._asked(vendor.model(self._model), request)
+            pieces = self._stream_response(vendor.get_model(self._model), request)
         except UserError as error:
-            yield faults.unmade(error)
+            yield faults.from_missing_setup(error)
             return
         try:
-            async with asyncio.timeout(self._longest), aclosing(reading.events(pieces)) as events:
+            async with asyncio.timeout(self._max_seconds), aclosing(reader.events(pieces)) as events:
                 async for event in events:
                     yield event
-        except TooMuch as error:
-            yield faults.fault("too_large", str(error))
-        except RAISED as error:
-            yield faults.raised(error)
+        except ResponseTooLarge as error:
+            yield faults.make_fault("too_large", str(error))
+        except VENDOR_ERRORS as error:
+            yield faults.from_exception(error)
         else:
-            for event in self._ended(reading, faults):
+            for event in self._finish(reader, faults):
                 yield event
 
-    def _asked(self, model: Model, request: ModelRequest) -> AsyncGenerator[Piece, None]:
-        manner = Manner(self._vendor.provider, self.card, model)
-        return heard(
+    def _stream_response(self, model: Model, request: ModelRequest) -> AsyncGenerator[VendorPiece, None]:
+        settings_builder = VendorSettings(self._vendor.provider, self.card, model)
+        return stream_response(
             model,
-            self._asking.messages(request.messages),
-            manner.settings(request, idle=self._vendor.idle),
-            manner.parameters(request, self._asking.tools(request.tools)),
+            self._request_builder.build_messages(request.messages),
+            settings_builder.build_settings(request, idle=self._vendor.idle),
+            settings_builder.build_parameters(request, self._request_builder.build_tools(request.tools)),
             streaming=request.streaming,
         )
 
-    def _ended(self, reading: Reading, faults: VendorFaults) -> Iterator[ModelEvent]:
-        usage, failed = reading.usage, None
-        if not reading.said:
-            failed = faults.fault("cut_off", "its end never came")
-        elif reading.broken:
-            failed = faults.fault("malformed", reading.said)
-        if failed is None:
-            yield from reading.rest()
+    def _finish(self, reader: VendorResponseReader, faults: VendorFaultMaker) -> Iterator[ModelEvent]:
+        usage, failure = reader.usage, None
+        if not reader.finish_reason:
+            failure = faults.make_fault("cut_off", "its end is missing")
+        elif reader.is_broken:
+            failure = faults.make_fault("malformed", reader.finish_reason)
+        if failure is None:
+            yield from reader.emit_rest()
         if usage is not None:
             yield evolve(usage, money=self._cost(usage))
-        yield failed or reading.finished(self.name)
+        yield failure or reader.make_finished(self.name)
 
     async def close(self) -> None:
-        """Let the connections go, also those of the vendor's other models."""
+        """Close the connections of the vendor, which all its models share."""
         await self._vendor.close()

@@ -1,4 +1,4 @@
-"""The log in one SQLite file: many readers, one writer thread per process, one fsync for all who wait."""
+"""The log in one SQLite file: many readers, one writer thread per process, one fsync per group of appends."""
 
 from greenroom.adapters.storage.sqlite.log import SqliteLog
 

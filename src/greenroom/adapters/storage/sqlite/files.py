@@ -1,7 +1,7 @@
-"""Files beside the database: large payloads named by their content (`blobs/ab/abcdef…`), and who is alive.
+"""Files beside the database: large payloads named by their content (`blobs/ab/abcdef…`), and lease files.
 
-Each stream that is owned has a locked file. The kernel lets go of it when its process dies, however it dies. Who may
-append is not decided here but by the epoch in the database.
+Each owned stream has a locked file. The kernel releases the lock when the process dies, for any reason. The lock only
+shows that the owner is alive; the epoch in the database decides who may append.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from greenroom.core.base.errors import StoreFault
 
 
 def flush(handle: int) -> None:
-    """Return when the file is on the disk, not only in a cache of the system or the drive."""
+    """Wait until the file is on the disk, not only in a cache of the system or drive."""
     everything = getattr(fcntl, "F_FULLFSYNC", None)  # macOS only
     if everything is None:
         os.fsync(handle)
@@ -32,7 +32,7 @@ def flush(handle: int) -> None:
 
 
 def flush_folder(folder: Path) -> None:
-    """Make the names in a folder durable: a new file's contents are not its name."""
+    """Make the names in a folder durable. Flushing a new file does not flush its name."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         flush(handle)
@@ -41,8 +41,8 @@ def flush_folder(folder: Path) -> None:
 
 
 DIGEST: Final = re.compile(r"[0-9a-f]{64}")
-FRESH: Final = 1800.0
-"""Seconds for which we need not look whether a blob that was put is still there: none is collected before an hour."""
+FRESH_S: Final = 1800.0
+"""How long a stored blob is assumed to exist, in seconds. Blobs are collected after an hour at the earliest."""
 
 
 class BlobFiles:
@@ -50,75 +50,75 @@ class BlobFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._fresh: dict[str, tuple[int, float]] = {}
+        self._recent: dict[str, tuple[int, float]] = {}
 
     def put(self, data: bytes) -> str:
-        """Keep the bytes durably; returns their SHA-256."""
+        """Store the bytes durably and return their SHA-256."""
         digest = hashlib.sha256(data).hexdigest()
-        path = self._path(digest)
-        if not self._renew(path):
+        path = self._make_path(digest)
+        if not self._try_renew(path):
             self._write(path, data)
         flush_folder(path.parent)
-        self._fresh[digest] = (len(data), time.monotonic())
+        self._recent[digest] = (len(data), time.monotonic())
         return digest
 
     def get(self, digest: str) -> bytes:
-        """The bytes, checked."""
+        """Return the bytes of a blob. Raise `StoreFault` if it is missing or damaged."""
         if not DIGEST.fullmatch(digest):
-            raise StoreFault(f"{digest!r} is not the digest of a blob: 64 hexadecimal digits are wanted.")
-        path = self._path(digest)
+            raise StoreFault(f"{digest!r} is not the digest of a blob: it must have 64 hexadecimal digits.")
+        path = self._make_path(digest)
         try:
             data = path.read_bytes()
         except FileNotFoundError:
-            raise StoreFault(f"The blob {path} is missing. Restore it from a copy of the folder.") from None
+            raise StoreFault(f"The blob {path} is missing. Restore it from a backup of the folder.") from None
         if hashlib.sha256(data).hexdigest() != digest:
-            raise StoreFault(f"The blob {path} is damaged. Restore it from a copy of the folder.")
+            raise StoreFault(f"The blob {path} is damaged. Restore it from a backup of the folder.")
         return data
 
-    def size(self, digest: str) -> int | None:
-        """How large the blob is; None when it is not there."""
-        size, put_at = self._fresh.get(digest, (0, -FRESH))
-        if time.monotonic() - put_at < FRESH:
+    def find_size(self, digest: str) -> int | None:
+        """Return the size of a blob; None if it is missing."""
+        size, put_at = self._recent.get(digest, (0, -FRESH_S))
+        if time.monotonic() - put_at < FRESH_S:
             return size
         if not DIGEST.fullmatch(digest):
             return None
         try:
-            return self._path(digest).stat().st_size
+            return self._make_path(digest).stat().st_size
         except FileNotFoundError:
             return None
 
-    def named(self, digest: str) -> None:
-        """An event names the blob now: nobody needs to remember it here."""
-        self._fresh.pop(digest, None)
+    def mark_referenced(self, digest: str) -> None:
+        """Stop tracking a blob that an event references now."""
+        self._recent.pop(digest, None)
 
-    def old(self, before: float) -> Iterator[Sequence[str]]:
-        """The digests that nobody put since then, folder by folder. (What is half written is swept up on the way.)"""
+    def list_old(self, before: float) -> Iterator[Sequence[str]]:
+        """Yield the digests that were not stored since `before`, folder by folder. Remove old partial files too."""
         for folder in sorted(self._folder.glob("??")):
-            aged = [path for path in folder.iterdir() if modified(path) < before]
-            for path in aged:
+            old_paths = [path for path in folder.iterdir() if read_modified_time(path) < before]
+            for path in old_paths:
                 if path.suffix:
                     path.unlink(missing_ok=True)
-            yield [path.name for path in aged if not path.suffix]
+            yield [path.name for path in old_paths if not path.suffix]
 
     def remove(self, digest: str, before: float) -> int:
-        """Delete a blob that nothing names, unless somebody put it again meanwhile; returns the bytes freed."""
-        path = self._path(digest)
-        with self._locked(fcntl.LOCK_EX):
+        """Delete an unreferenced blob, unless it was stored again meanwhile. Return the bytes freed."""
+        path = self._make_path(digest)
+        with self._lock(fcntl.LOCK_EX):
             try:
-                found = path.stat()
+                status = path.stat()
             except FileNotFoundError:
                 return 0
-            if found.st_mtime >= before:
+            if status.st_mtime >= before:
                 return 0
             path.unlink()
-            self._fresh.pop(digest, None)
-            return found.st_size
+            self._recent.pop(digest, None)
+            return status.st_size
 
-    def _renew(self, path: Path) -> bool:
-        """Make a blob that is there young again, so that nobody collects what is about to be named."""
+    def _try_renew(self, path: Path) -> bool:
+        """Update the time of an existing blob, so that it is not collected before an event references it."""
         if not path.exists():
             return False
-        with self._locked(fcntl.LOCK_SH):
+        with self._lock(fcntl.LOCK_SH):
             try:
                 os.utime(path)
             except FileNotFoundError:
@@ -126,16 +126,16 @@ class BlobFiles:
             return True
 
     @contextmanager
-    def _locked(self, how: int) -> Iterator[None]:
-        """Between looking at a blob's age and deleting it nobody may renew it, in whichever process."""
+    def _lock(self, operation: int) -> Iterator[None]:
+        """Hold the lock that separates renewing a blob from collecting it, across processes."""
         handle = os.open(self._folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(handle, how)
+            fcntl.flock(handle, operation)
             yield
         finally:
             os.close(handle)
 
-    def _path(self, digest: str) -> Path:
+    def _make_path(self, digest: str) -> Path:
         return self._folder / digest[:2] / digest
 
     def _write(self, path: Path, data: bytes) -> None:
@@ -154,39 +154,39 @@ class BlobFiles:
             raise
 
 
-def modified(path: Path) -> float:
-    """When the file was written or renewed; what has gone meanwhile, or got its name, is young."""
+def read_modified_time(path: Path) -> float:
+    """Return when the file was written or renewed; infinity if it is gone."""
     try:
         return path.stat().st_mtime
     except FileNotFoundError:
         return math.inf
 
 
-TRIES: Final = 5
-PAUSE: Final = 0.002
-"""Somebody who only asks whether a stream is owned holds its lock for some microseconds: look again."""
+MAX_ATTEMPTS: Final = 5
+RETRY_PAUSE_S: Final = 0.002
+"""Pause in seconds between two attempts. A process that checks for an owner holds the lock for microseconds."""
 
 
-class Leases:
-    """The locks that one log instance holds. Changed only by the writer thread, inside its transactions."""
+class LeaseFiles:
+    """The lease files that one log instance has locked. Only the writer thread changes them, inside transactions."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._held: dict[str, int] = {}
 
-    def path(self, stream: str) -> Path:
-        """The stream's lock file."""
+    def make_path(self, stream: str) -> Path:
+        """Return the stream's lock file."""
         return self._folder / f"{quote(stream, safe='')}.lock"
 
-    def mine(self, stream: str) -> bool:
-        """Whether this instance holds the lock that counts, and nobody took it over by force."""
+    def is_mine(self, stream: str) -> bool:
+        """Return whether this instance holds the current lock, and no other process took it over by force."""
         handle = self._held.get(stream)
-        return handle is not None and self._is_current(handle, self.path(stream))
+        return handle is not None and self._is_current(handle, self.make_path(stream))
 
-    def live(self, stream: str) -> bool:
-        """Whether somebody alive, here or elsewhere, holds the stream's lock."""
+    def is_live(self, stream: str) -> bool:
+        """Return whether any live process holds the stream's lock."""
         try:
-            handle = os.open(self.path(stream), os.O_RDONLY | os.O_CLOEXEC)
+            handle = os.open(self.make_path(stream), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return False
         try:
@@ -197,28 +197,28 @@ class Leases:
             os.close(handle)
         return False
 
-    def take(self, stream: str, *, force: bool) -> bool:
-        """Lock the stream. With `force` a new file takes the place of the one that somebody else has locked."""
-        if self.mine(stream):
+    def try_take(self, stream: str, *, force: bool) -> bool:
+        """Lock the stream. With `force`, replace a lock file that another process has locked."""
+        if self.is_mine(stream):
             return True
         self.drop(stream)
-        handle = self._lock(self.path(stream))
+        handle = self._lock(self.make_path(stream))
         if handle is None and force:
-            handle = self._replace(self.path(stream))
+            handle = self._replace(self.make_path(stream))
         if handle is None:
             return False
         self._held[stream] = handle
         return True
 
     def drop(self, stream: str) -> None:
-        """Unlock the stream, if this instance had it."""
+        """Unlock the stream if this instance holds it."""
         handle = self._held.pop(stream, None)
         if handle is not None:
             os.close(handle)
 
     def remove(self, stream: str) -> None:
-        """Delete the file, while its lock is held, and unlock it."""
-        self.path(stream).unlink(missing_ok=True)
+        """Delete the lock file while it is locked, then unlock it."""
+        self.make_path(stream).unlink(missing_ok=True)
         self.drop(stream)
 
     def close(self) -> None:
@@ -227,22 +227,22 @@ class Leases:
             self.drop(stream)
 
     def _lock(self, path: Path) -> int | None:
-        for _ in range(TRIES):
+        for _ in range(MAX_ATTEMPTS):
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            if self._try(handle) and self._is_current(handle, path):
+            if self._try_lock(handle) and self._is_current(handle, path):
                 return handle
             os.close(handle)
-            time.sleep(PAUSE)
+            time.sleep(RETRY_PAUSE_S)
         return None
 
     def _replace(self, path: Path) -> int:
         handle, name = tempfile.mkstemp(prefix=".", dir=self._folder)
-        self._try(handle)
+        self._try_lock(handle)
         Path(name).replace(path)
         return handle
 
     @staticmethod
-    def _try(handle: int) -> bool:
+    def _try_lock(handle: int) -> bool:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -251,7 +251,7 @@ class Leases:
 
     @staticmethod
     def _is_current(handle: int, path: Path) -> bool:
-        """Whether the locked file is still the one that others find under this name."""
+        """Return whether the locked file is still the file at this path."""
         try:
             return os.path.samestat(os.fstat(handle), path.stat())
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The log and its blobs in a folder that several processes share: `greenroom.db` and what lies beside it."""
+"""The log and its blobs in a folder that several processes share: `greenroom.db` and the files beside it."""
 
 from __future__ import annotations
 
@@ -13,52 +13,52 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-from greenroom.adapters.storage.database import Frozen
+from greenroom.adapters.storage.database import FrozenConnection
 from greenroom.adapters.storage.sqlite import statements
-from greenroom.adapters.storage.sqlite.faults import translated
-from greenroom.adapters.storage.sqlite.files import BlobFiles, Leases
-from greenroom.adapters.storage.sqlite.opening import Access, Opening
-from greenroom.adapters.storage.sqlite.writer import Answer, Appender, Committer, Mode, Work, Writer
-from greenroom.adapters.storage.watch import Watch, inbox_of
+from greenroom.adapters.storage.sqlite.faults import translate_errors
+from greenroom.adapters.storage.sqlite.files import BlobFiles, LeaseFiles
+from greenroom.adapters.storage.sqlite.store_folder import Access, StoreFolder
+from greenroom.adapters.storage.sqlite.writer import Appender, ChangeMode, ChangeResult, ChangeWork, Committer, Writer
+from greenroom.adapters.storage.watch import StreamWatch, make_inbox_key
 from greenroom.core.base.errors import StoreFault, WorldFault
 from greenroom.core.ports.log import (
-    Append,
     ArchiveRow,
-    Head,
-    Held,
+    EventBatch,
     InboxRow,
     Lease,
-    Snapshot,
+    LeaseHolder,
+    StateSnapshot,
     StoredEvent,
+    StreamHead,
     StreamInfo,
 )
 
-THREADS: Final = 4
-"""A background check takes one of them for its whole time."""
+READER_THREADS: Final = 4
+"""How many reader threads there are. A background check occupies one while it runs."""
 
 
-class Readers:
-    """Threads for reading and for files. Public methods are called from the event loop."""
+class ReaderPool:
+    """Threads for queries and file access. Call its public methods from the event loop."""
 
     def __init__(self, path: Path, connect: Callable[[], sqlite3.Connection]) -> None:
         self._path = path
         self._connect = connect
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="greenroom-reader")
+        self._threads = ThreadPoolExecutor(READER_THREADS, thread_name_prefix="greenroom-reader")
         self._free: list[sqlite3.Connection] = []
         self._busy: set[sqlite3.Connection] = set()
         self._closed = False
 
-    async def ask(self, query: Callable[[sqlite3.Connection], T]) -> T:
-        """Run a query on a connection that nobody else uses."""
-        return await self.run(lambda: self._ask(query))
+    async def query(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        """Run a query on a connection that no other query uses."""
+        return await self.run(lambda: self._run_query(query))
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Run anything that blocks."""
+        """Run a blocking function in a thread."""
         self._refuse_if_closed()
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._translate, work)
 
     def close(self) -> None:
-        """Break off what is being read, and end the threads."""
+        """Interrupt running queries and end the threads."""
         self._closed = True
         for db in tuple(self._busy):
             db.interrupt()
@@ -68,10 +68,10 @@ class Readers:
 
     def _translate(self, work: Callable[[], T]) -> T:
         self._refuse_if_closed()
-        with translated(self._path):
+        with translate_errors(self._path):
             return work()
 
-    def _ask(self, query: Callable[[sqlite3.Connection], T]) -> T:
+    def _run_query(self, query: Callable[[sqlite3.Connection], T]) -> T:
         try:
             db = self._free.pop()
         except IndexError:
@@ -82,7 +82,7 @@ class Readers:
             return query(db)
         finally:
             self._busy.discard(db)
-            if isinstance(db, Frozen):  # nothing new is ever seen through it
+            if isinstance(db, FrozenConnection):  # it never sees later changes
                 db.close()
             else:
                 self._free.append(db)
@@ -92,25 +92,25 @@ class Readers:
             raise StoreFault(f"{self._path} was closed. Open it again.")
 
 
-UNNAMED_AGE: Final = 3600.0
-"""Seconds. A blob is written before the event that names it: a young one may be waiting for its event."""
+UNREFERENCED_AGE_S: Final = 3600.0
+"""Age in seconds at which an unreferenced blob is removed. A blob is written before the event that names it."""
 
-ANSWERED_AGE: Final = 86400.0
-"""Seconds. After a day nobody asks for an answer any more."""
+ANSWERED_AGE_S: Final = 86400.0
+"""Age in seconds at which answered inbox rows are removed."""
 
-VACUUM: Final = 2000
-"""Pages given back at once."""
+PAGES_PER_VACUUM: Final = 2000
+"""How many pages one vacuum step returns to the system."""
 
 
-class Upkeep:
-    """Collecting and checking."""
+class StoreMaintenance:
+    """Garbage collection and integrity checks of a store."""
 
     def __init__(
         self,
         path: Path,
         *,
         writer: Callable[[], Writer],
-        readers: Readers,
+        readers: ReaderPool,
         blobs: BlobFiles,
         clock: Callable[[], float],
     ) -> None:
@@ -121,18 +121,18 @@ class Upkeep:
         self._clock = clock
 
     async def collect(self) -> int:
-        """Drop what nothing refers to, give the room back to the system; returns the bytes freed."""
-        before = await self._readers.run(self._size)
-        limit = int((self._clock() - ANSWERED_AGE) * 1000)
+        """Remove unreferenced data and return free pages to the system. Return the number of bytes freed."""
+        before = await self._readers.run(self._measure_size)
+        limit = int((self._clock() - ANSWERED_AGE_S) * 1000)
         await self._writer().change(partial(drop_answered, before=limit))
-        for number in await self._readers.ask(statements.forgotten):
+        for number in await self._readers.query(statements.list_forgotten):
             await self.sweep(number)
         freed = await self._collect_blobs()
-        free = await self._writer().change(free_pages, mode="bare")
-        while free > (left := await self._writer().change(shrink, mode="bare")):
-            free = left
+        free = await self._writer().change(count_free_pages, mode="bare")
+        while free > (remaining := await self._writer().change(shrink, mode="bare")):
+            free = remaining
         await self._writer().change(truncate_wal, mode="bare")
-        return freed + max(0, before - await self._readers.run(self._size))
+        return freed + max(0, before - await self._readers.run(self._measure_size))
 
     async def sweep(self, number: int) -> None:
         """Delete all rows of a forgotten stream."""
@@ -140,101 +140,107 @@ class Upkeep:
             pass
 
     async def check(self) -> Sequence[str]:
-        """What is wrong with the tables and the blobs."""
-        found = list(await self._readers.ask(statements.damage))
+        """Return a description of each damage in the tables and blobs."""
+        problems = list(await self._readers.query(statements.find_damage))
         after = ""
-        while page := await self._readers.ask(partial(statements.named, after=after)):
-            found += await self._readers.run(partial(self._damaged, page))
+        while page := await self._readers.query(partial(statements.list_referenced, after=after)):
+            problems += await self._readers.run(partial(self._find_damaged, page))
             after = page[-1]
-        return found
+        return problems
 
     async def _collect_blobs(self) -> int:
-        before = self._clock() - UNNAMED_AGE
+        before = self._clock() - UNREFERENCED_AGE_S
         freed = 0
-        for digests in await self._readers.run(lambda: [page for page in self._blobs.old(before) if page]):
-            freed += await self._writer().change(partial(self._remove_unnamed, digests=digests, before=before))
+        for digests in await self._readers.run(lambda: [page for page in self._blobs.list_old(before) if page]):
+            freed += await self._writer().change(partial(self._remove_unreferenced, digests=digests, before=before))
         return freed
 
-    def _remove_unnamed(self, db: sqlite3.Connection, digests: Sequence[str], before: float) -> Answer[int]:
-        # In a write transaction: no append names one of them between the question and the deletion.
-        return sum(self._blobs.remove(digest, before) for digest in statements.unnamed(db, digests)), None
+    def _remove_unreferenced(self, db: sqlite3.Connection, digests: Sequence[str], before: float) -> ChangeResult[int]:
+        # In a write transaction, so that no append references a blob between the query and the deletion.
+        return sum(self._blobs.remove(digest, before) for digest in statements.filter_unreferenced(db, digests)), None
 
-    def _damaged(self, digests: Sequence[str]) -> Sequence[str]:
-        found = []
+    def _find_damaged(self, digests: Sequence[str]) -> Sequence[str]:
+        problems = []
         for digest in digests:
             try:
                 self._blobs.get(digest)
             except StoreFault as fault:
-                found.append(str(fault))
-        return found
+                problems.append(str(fault))
+        return problems
 
-    def _size(self) -> int:
-        return sum(file.stat().st_size for file in files_of(self._path) if file.exists())
+    def _measure_size(self) -> int:
+        return sum(file.stat().st_size for file in list_files(self._path) if file.exists())
 
 
-def drop_answered(db: sqlite3.Connection, before: int) -> Answer[None]:
-    """Delete the inbox rows that were answered before then."""
+def drop_answered(db: sqlite3.Connection, before: int) -> ChangeResult[None]:
+    """Delete the inbox rows that were answered before this time."""
     db.execute("DELETE FROM inbox WHERE answered_at < ?", (before,))
     return None, None
 
 
-def free_pages(db: sqlite3.Connection) -> Answer[int]:
-    """How many pages of the file hold nothing."""
+def count_free_pages(db: sqlite3.Connection) -> ChangeResult[int]:
+    """Return the number of free pages in the file."""
     return db.execute("PRAGMA freelist_count").fetchone()[0], None
 
 
-def shrink(db: sqlite3.Connection) -> Answer[int]:
-    """Give some free pages back to the system; how many are left."""
-    db.execute(f"PRAGMA incremental_vacuum({VACUUM})").fetchall()
-    return free_pages(db)
+def shrink(db: sqlite3.Connection) -> ChangeResult[int]:
+    """Return some free pages to the system, and the number that is left to the caller."""
+    db.execute(f"PRAGMA incremental_vacuum({PAGES_PER_VACUUM})").fetchall()
+    return count_free_pages(db)
 
 
-def truncate_wal(db: sqlite3.Connection) -> Answer[None]:
-    """Empty the WAL, unless somebody reads an old page of it just now."""
-    (patience,) = db.execute("PRAGMA busy_timeout").fetchone()
+def truncate_wal(db: sqlite3.Connection) -> ChangeResult[None]:
+    """Truncate the WAL, unless a reader still needs it."""
+    (timeout,) = db.execute("PRAGMA busy_timeout").fetchone()
     db.execute("PRAGMA busy_timeout = 100")
     try:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     finally:
-        db.execute(f"PRAGMA busy_timeout = {patience}")
+        db.execute(f"PRAGMA busy_timeout = {timeout}")
     return None, None
 
 
 class Poller:
-    """One task that asks SQLite whether anything changed, however many listen."""
+    """One task that polls SQLite for changes, shared by all listeners."""
 
     def __init__(
-        self, path: Path, readers: Readers, connect: Callable[[], sqlite3.Connection], watch: Watch, *, every: float
+        self,
+        path: Path,
+        readers: ReaderPool,
+        connect: Callable[[], sqlite3.Connection],
+        watch: StreamWatch,
+        *,
+        interval: float,
     ) -> None:
         self._path = path
         self._readers = readers
         self._connect = connect
         self._watch = watch
-        self._every = every
+        self._interval = interval
         self._task: asyncio.Task[None] | None = None
         self._db: sqlite3.Connection | None = None
 
     @contextmanager
     def listen(self, stream: str) -> Iterator[asyncio.Event]:
-        """An event that is set whenever somebody, anywhere, may have changed the stream."""
+        """Yield an event that is set when any process may have changed the stream."""
         with self._watch.listen(stream) as event:
             self.ensure()
             yield event
 
     def ensure(self) -> None:
-        """See that somebody looks."""
+        """Start the polling task if it does not run."""
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._poll(), name="greenroom-poller")
 
     async def close(self) -> None:
-        """Stop looking and wake everybody: they find the store closed."""
+        """Stop polling and wake all listeners, so that they find the store closed."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
         self._watch.wake_all()
 
     def close_connection(self) -> None:
-        """Let the connection go, once no thread can be using it."""
+        """Close the connection. Call this when no thread can be using it."""
         if self._db is not None:
             self._db.close()
             self._db = None
@@ -242,71 +248,73 @@ class Poller:
     async def _poll(self) -> None:
         seen = None
         try:
-            while self._watch.busy:
-                now = await self._readers.run(self._version)
+            while self._watch.has_listeners:
+                now = await self._readers.run(self._read_version)
                 if now != seen:
-                    # Of what others append those who look at an inbox want to know nothing.
+                    # Appends do not wake listeners of inboxes.
                     self._watch.wake_all(inboxes=seen is None or now[1:] != seen[1:])
                     seen = now
-                await asyncio.sleep(self._every)
+                await asyncio.sleep(self._interval)
         except WorldFault:
-            self._watch.wake_all()  # each listener looks for itself and hears of it
+            self._watch.wake_all()  # each listener reads and gets the fault
 
-    def _version(self) -> tuple[int, ...]:
+    def _read_version(self) -> tuple[int, ...]:
         if self._db is None:
             self._db = self._connect()
-        if isinstance(self._db, Frozen):
+        if isinstance(self._db, FrozenConnection):
             self.close_connection()
-            return tuple(stamp for file in files_of(self._path) for stamp in stamps(file))
+            return tuple(stamp for file in list_files(self._path) for stamp in read_stamps(file))
         (version,) = self._db.execute("PRAGMA data_version").fetchone()
         return (int(version), *(self._db.execute("SELECT max(seq) FROM inbox").fetchone()))
 
 
-def files_of(path: Path) -> tuple[Path, Path]:
-    """The files in which a commit shows: the database and its WAL."""
+def list_files(path: Path) -> tuple[Path, Path]:
+    """Return the files that a commit changes: the database and its WAL."""
     return path, path.with_name(f"{path.name}-wal")
 
 
-def stamps(file: Path) -> tuple[int, ...]:
-    """What differs when somebody has written to the file; nothing when it is not there."""
+def read_stamps(file: Path) -> tuple[int, ...]:
+    """Return values that change with every write to the file; empty if the file is missing."""
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return ()
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 T = TypeVar("T")
 
 
 class SqliteLog:
-    """`Log` and `Blobs` on SQLite, as those ports say. Made by `open`; belongs to the event loop that opened it."""
+    """The ports `Log` and `Blobs` on SQLite. Create it with `open`; it belongs to that event loop."""
 
     def __init__(
         self,
-        place: Opening,
+        folder: StoreFolder,
         db: sqlite3.Connection | None,
-        readers: Readers,
+        readers: ReaderPool,
         *,
         clock: Callable[[], float],
         poll: float,
     ) -> None:
-        watch = Watch()
-        self.path = place.path
-        self._side = place.side
+        watch = StreamWatch()
+        self.path = folder.path
+        self._side_record = folder.side
         self._readers = readers
-        self._blobs = BlobFiles(place.home / "blobs")
-        self._leases = Leases(place.home / "leases")
+        self._blobs = BlobFiles(folder.home / "blobs")
+        self._leases = LeaseFiles(folder.home / "leases")
         self._committer: Committer | None = None
         self._writer: Writer | None = None
         if db is not None:
             appender = Appender(self._blobs, clock)
             self._committer = Committer(
-                place.path, db, connect=place.connect_writer, side=place.side, appender=appender
+                folder.path, db, connect=folder.connect_writer, side=folder.side, appender=appender
             )
-            self._writer = Writer(place.path, self._committer, watch)
-        self._poller = Poller(place.path, readers, place.connect_reader, watch, every=poll)
-        self._upkeep = Upkeep(place.path, writer=lambda: self._writing, readers=readers, blobs=self._blobs, clock=clock)
+            self._writer = Writer(folder.path, self._committer, watch)
+        self._poller = Poller(folder.path, readers, folder.connect_reader, watch, interval=poll)
+        self._upkeep = StoreMaintenance(
+            folder.path, writer=lambda: self._open_writer, readers=readers, blobs=self._blobs, clock=clock
+        )
         self._tokens = itertools.count(1)
 
     @classmethod
@@ -321,54 +329,54 @@ class SqliteLog:
         accept_loss: bool = False,
         connection: type[sqlite3.Connection] = sqlite3.Connection,
     ) -> SqliteLog:
-        """Open the store in this folder, or make one; `accept_loss` goes on though acknowledged commits are missing.
+        """Open the store in a folder, or create it. With `accept_loss`, open it even if acknowledged commits are
+        missing.
 
-        `access` says whether one is made, changed, or only looked at: then every writing method is refused, and a store
-        that is not there looks like an empty one. `clock` gives seconds, `timeout` is how long to wait for a lock,
-        `poll` how often to look for commits of other processes while somebody listens. `connection` is for tests that
-        inject faults.
+        `access` says whether to create, change or only read it. When reading, every writing method raises, and a
+        missing store appears empty. `clock` returns seconds. `timeout` is how long to wait for a lock. `poll` is the
+        interval for detecting commits of other processes. `connection` lets tests inject faults.
         """
-        place = Opening(home, timeout=timeout, connection=connection)
-        readers = Readers(place.path, place.connect_reader)
+        folder = StoreFolder(home, timeout=timeout, connection=connection)
+        readers = ReaderPool(folder.path, folder.connect_reader)
         try:
-            db = await readers.run(partial(place.open, access, accept_loss=accept_loss))
+            db = await readers.run(partial(folder.open, access, accept_loss=accept_loss))
         except BaseException:
             readers.close()
             raise
-        return cls(place, db, readers, clock=clock, poll=poll)
+        return cls(folder, db, readers, clock=clock, poll=poll)
 
     @property
-    def _writing(self) -> Writer:
+    def _open_writer(self) -> Writer:
         if self._writer is None:
-            raise StoreFault(f"{self.path} was opened for looking only. Open it for statements.")
+            raise StoreFault(f"{self.path} was opened for reading only. Open it for writing.")
         return self._writer
 
     @property
     def commits(self) -> int:
-        """How many transactions this instance committed."""
+        """The number of transactions that this instance committed."""
         return self._committer.commits if self._committer else 0
 
     # ------------------------------------------------------------------------------------------- streams
 
     async def create(self, stream: str, at: int) -> bool:
-        return await self._writing.change(partial(statements.create, stream=stream, at=at))
+        return await self._open_writer.change(partial(statements.create_stream, stream=stream, at=at))
 
     async def streams(self) -> Sequence[StreamInfo]:
-        return await self._readers.ask(partial(statements.streams, leases=self._leases))
+        return await self._readers.query(partial(statements.list_streams, leases=self._leases))
 
     async def forget(self, stream: str) -> None:
-        forget = statements.Forget(self._leases, stream)
-        number = await self._writing.change(forget, stream=stream, undo=forget.undo)
+        forget = statements.StreamRemoval(self._leases, stream)
+        number = await self._open_writer.change(forget, stream=stream, undo=forget.undo)
         await self._upkeep.sweep(number)
 
-    async def append(self, batch: Append) -> int:
-        return await self._writing.append(batch)
+    async def append(self, batch: EventBatch) -> int:
+        return await self._open_writer.append(batch)
 
-    async def head(self, stream: str) -> Head:
-        return await self._readers.ask(partial(statements.head, stream=stream))
+    async def head(self, stream: str) -> StreamHead:
+        return await self._readers.query(partial(statements.read_head, stream=stream))
 
     async def read(self, stream: str, after: int = 0, upto: int | None = None) -> AsyncIterator[Sequence[StoredEvent]]:
-        while page := await self._page(stream, after, upto):
+        while page := await self._read_page(stream, after, upto):
             after = page[-1].version
             yield page
 
@@ -376,86 +384,90 @@ class SqliteLog:
         with self._poller.listen(stream) as changed:
             while True:
                 changed.clear()
-                while page := await self._page(stream, after, None):
+                while page := await self._read_page(stream, after, None):
                     after = page[-1].version
                     yield page
                 self._poller.ensure()
                 await changed.wait()
 
-    async def _page(self, stream: str, after: int, upto: int | None) -> Sequence[StoredEvent]:
-        return await self._readers.ask(partial(statements.page, stream=stream, after=after, upto=upto))
+    async def _read_page(self, stream: str, after: int, upto: int | None) -> Sequence[StoredEvent]:
+        return await self._readers.query(partial(statements.read_page, stream=stream, after=after, upto=upto))
 
     # ------------------------------------------------------------------------------ snapshots and archive
 
-    async def save_snapshot(self, stream: str, snapshot: Snapshot) -> None:
-        await self._writing.change(partial(statements.save_snapshot, stream=stream, snapshot=snapshot))
+    async def save_snapshot(self, stream: str, snapshot: StateSnapshot) -> None:
+        await self._open_writer.change(partial(statements.save_snapshot, stream=stream, snapshot=snapshot))
 
-    async def load_snapshot(self, stream: str, fingerprint: str, upto: int | None = None) -> Snapshot | None:
+    async def load_snapshot(self, stream: str, fingerprint: str, upto: int | None = None) -> StateSnapshot | None:
         query = partial(statements.load_snapshot, stream=stream, fingerprint=fingerprint, upto=upto)
-        return await self._readers.ask(query)
+        return await self._readers.query(query)
 
-    async def archived(
+    async def read_archive(
         self, stream: str, kind: str, *, owner: str | None = None, after: int = 0, limit: int = 1000
     ) -> Sequence[ArchiveRow]:
-        query = partial(statements.archived, stream=stream, kind=kind, owner=owner, after=after, limit=limit)
-        return await self._readers.ask(query)
+        query = partial(statements.read_archive, stream=stream, kind=kind, owner=owner, after=after, limit=limit)
+        return await self._readers.query(query)
 
     async def chain(self, stream: str, version: int, limit: int = 1000) -> Sequence[StoredEvent]:
-        return await self._readers.ask(partial(statements.chain, stream=stream, version=version, limit=limit))
+        return await self._readers.query(partial(statements.read_chain, stream=stream, version=version, limit=limit))
 
     async def pick(self, stream: str, versions: Sequence[int]) -> Sequence[StoredEvent]:
-        return await self._readers.ask(partial(statements.pick, stream=stream, versions=versions))
+        return await self._readers.query(partial(statements.read_versions, stream=stream, versions=versions))
 
     async def newest(self, stream: str, type_: str, field: str, value: str) -> StoredEvent | None:
-        return await self._readers.ask(partial(statements.newest, stream=stream, type_=type_, field=field, value=value))
+        return await self._readers.query(
+            partial(statements.find_newest, stream=stream, type_=type_, field=field, value=value)
+        )
 
     async def find(self, stream: str, kind: str, key: str) -> ArchiveRow | None:
-        return await self._readers.ask(partial(statements.find, stream=stream, kind=kind, key=key))
+        return await self._readers.query(partial(statements.find_archived, stream=stream, kind=kind, key=key))
 
     async def rebuild_archive(self, stream: str, rows: AsyncIterator[Sequence[ArchiveRow]]) -> int:
         token = next(self._tokens)
         try:
-            async for some in rows:
-                await self._writing.change(partial(statements.stage, token=token, rows=some), mode="bare")
-            return await self._writing.change(partial(statements.unstage, token=token, stream=stream))
+            async for page in rows:
+                await self._open_writer.change(partial(statements.stage, token=token, rows=page), mode="bare")
+            return await self._open_writer.change(partial(statements.unstage, token=token, stream=stream))
         except BaseException:
-            self._leave(partial(statements.discard, token=token), mode="bare")
+            self._run_unattended(partial(statements.discard, token=token), mode="bare")
             raise
 
-    def _leave(self, work: Work[None], *, mode: Mode = "transaction") -> None:
-        with suppress(StoreFault):  # closed: the temporary table and the locks went with it
-            left = self._writing.change(work, mode=mode)
-            left.add_done_callback(asyncio.Future.exception)  # nobody waits for it: see that nobody is warned
+    def _run_unattended(self, work: ChangeWork[None], *, mode: ChangeMode = "transaction") -> None:
+        with suppress(StoreFault):  # closed: the temporary table and the locks are gone too
+            pending = self._open_writer.change(work, mode=mode)
+            pending.add_done_callback(asyncio.Future.exception)  # avoids the warning about an unread exception
 
     # -------------------------------------------------------------------------------------------- inbox
 
     async def put(self, stream: str, row: InboxRow) -> bool:
-        return await self._writing.change(partial(statements.put, stream=stream, row=row), stream=inbox_of(stream))
+        return await self._open_writer.change(
+            partial(statements.put_intent, stream=stream, row=row), stream=make_inbox_key(stream)
+        )
 
     async def waiting(self, stream: str) -> Sequence[InboxRow]:
-        return (await self._readers.ask(partial(statements.waiting, stream=stream)))[0]
+        return (await self._readers.query(partial(statements.read_waiting, stream=stream)))[0]
 
     async def arrivals(self, stream: str) -> AsyncIterator[Sequence[InboxRow]]:
         last = 0
-        with self._poller.listen(inbox_of(stream)) as changed:
+        with self._poller.listen(make_inbox_key(stream)) as changed:
             while True:
                 changed.clear()
-                rows, last = await self._readers.ask(partial(statements.waiting, stream=stream, after=last))
+                rows, last = await self._readers.query(partial(statements.read_waiting, stream=stream, after=last))
                 if rows:
                     yield rows
                 self._poller.ensure()
                 await changed.wait()
 
     async def outcome(self, stream: str, intent_id: str) -> bytes | None:
-        return await self._readers.ask(partial(statements.outcome, stream=stream, intent_id=intent_id))
+        return await self._readers.query(partial(statements.read_outcome, stream=stream, intent_id=intent_id))
 
     async def answer(self, stream: str, intent_id: str) -> bytes:
         with self._poller.listen(stream) as changed:
             while True:
                 changed.clear()
-                found = await self.outcome(stream, intent_id)
-                if found is not None:
-                    return found
+                outcome = await self.outcome(stream, intent_id)
+                if outcome is not None:
+                    return outcome
                 self._poller.ensure()
                 await changed.wait()
 
@@ -463,31 +475,31 @@ class SqliteLog:
 
     async def acquire(
         self, stream: str, owner: str, *, force: bool = False, made_at: int | None = None
-    ) -> Lease | Held:
-        acquire = statements.Acquire(self._leases, stream, owner, force=force, made_at=made_at)
-        answer = self._writing.change(acquire, undo=acquire.undo)
+    ) -> Lease | LeaseHolder:
+        acquire = statements.LeaseAcquisition(self._leases, stream, owner, force=force, made_at=made_at)
+        answer = self._open_writer.change(acquire, undo=acquire.undo)
         try:
             return await asyncio.shield(answer)
         except asyncio.CancelledError:
-            answer.add_done_callback(self._give_back)
+            answer.add_done_callback(self._release_unwanted)
             raise
 
-    def _give_back(self, answer: asyncio.Future[Lease | Held]) -> None:
-        """Whoever wanted the lease went away before it had it."""
+    def _release_unwanted(self, answer: asyncio.Future[Lease | LeaseHolder]) -> None:
+        """Release a lease whose caller was cancelled before it arrived."""
         lease = None if answer.cancelled() or answer.exception() else answer.result()
         if isinstance(lease, Lease):
-            self._leave(partial(statements.release, leases=self._leases, lease=lease))
+            self._run_unattended(partial(statements.release_lease, leases=self._leases, lease=lease))
 
     async def release(self, lease: Lease) -> None:
-        await self._writing.change(partial(statements.release, leases=self._leases, lease=lease))
+        await self._open_writer.change(partial(statements.release_lease, leases=self._leases, lease=lease))
 
-    async def holder(self, stream: str) -> Held | None:
-        return await self._readers.ask(partial(statements.holder, leases=self._leases, stream=stream))
+    async def holder(self, stream: str) -> LeaseHolder | None:
+        return await self._readers.query(partial(statements.find_holder, leases=self._leases, stream=stream))
 
     # -------------------------------------------------------------------------------------------- blobs
 
     async def put_blob(self, data: bytes) -> str:
-        _ = self._writing  # refused where one only looks
+        _ = self._open_writer  # raises if opened for reading only
         return await self._readers.run(partial(self._blobs.put, data))
 
     async def get_blob(self, digest: str) -> bytes:
@@ -508,4 +520,4 @@ class SqliteLog:
         self._readers.close()
         self._poller.close_connection()
         self._leases.close()
-        self._side.close()
+        self._side_record.close()

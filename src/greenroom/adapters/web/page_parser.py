@@ -1,7 +1,7 @@
-"""Pages and PDFs as text. It runs in a process of its own, because strangers wrote what is parsed: `python -m` this.
+"""Convert pages and PDFs to text. This runs in a separate process (`python -m`), because the input is untrusted.
 
-What is to be read comes in on stdin, what was read goes out on stdout as JSON. It dies of too much time or memory
-alone, also when nobody is left who waits for it.
+The document comes from stdin, and the result goes to stdout as JSON. The process ends itself when it uses too much time
+or memory, even if its parent is gone.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Final
 
 from greenroom.core.base.errors import how_to_install
 
-UNSEEN: Final = frozenset({"script", "style", "noscript", "template", "svg", "head", "iframe", "object"})
-BLOCKS: Final = frozenset(
+HIDDEN_TAGS: Final = frozenset({"script", "style", "noscript", "template", "svg", "head", "iframe", "object"})
+BLOCK_TAGS: Final = frozenset(
     {
         *(
             "address",
@@ -43,43 +43,43 @@ _SPACES: Final = re.compile(r"[ \t\r\f\v\xa0]+")
 _LINES: Final = re.compile(r" ?\n[ \n]*\n ?| ?\n ?")
 
 
-class _Text(HTMLParser):
+class _PageText(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.parts: list[str] = []
         self.title: list[str] = []
-        self._unseen = 0
+        self._hidden_depth = 0
         self._in_title = False
-        self._titled = False
+        self._has_title = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "title":
             self._in_title = True
-        elif tag in UNSEEN:
-            self._unseen += 1
+        elif tag in HIDDEN_TAGS:
+            self._hidden_depth += 1
         elif tag == "body":
-            self._unseen = 0  # a head that nobody has closed
-        elif tag in BLOCKS:
+            self._hidden_depth = 0  # the head was not closed
+        elif tag in BLOCK_TAGS:
             self.parts.append("\n")
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "title":
-            self._in_title, self._titled = False, True
-        elif tag in UNSEEN:
-            self._unseen = max(0, self._unseen - 1)
-        elif tag in BLOCKS:
+            self._in_title, self._has_title = False, True
+        elif tag in HIDDEN_TAGS:
+            self._hidden_depth = max(0, self._hidden_depth - 1)
+        elif tag in BLOCK_TAGS:
             self.parts.append("\n")
 
     def handle_data(self, data: str) -> None:
         if self._in_title:
-            self.title += [] if self._titled else [data]  # drawings have titles too
-        elif not self._unseen:
+            self.title += [] if self._has_title else [data]  # SVG images have titles too
+        elif not self._hidden_depth:
             self.parts.append(data)
 
 
-def text_of_page(page: str) -> tuple[str, str]:
-    """The title and the text of a page, however broken."""
-    reader = _Text()
+def extract_page_text(page: str) -> tuple[str, str]:
+    """Return the title and text of a page, even if it is malformed."""
+    reader = _PageText()
     reader.feed(page)
     reader.close()
     text = _SPACES.sub(" ", "".join(reader.parts))
@@ -87,75 +87,79 @@ def text_of_page(page: str) -> tuple[str, str]:
     return " ".join("".join(reader.title).split()), lined.strip()
 
 
-MEMORY: Final = 2**30
-SECONDS: Final = 30
-MOST: Final = 5_000_000
-"""Characters of text; a PDF can have more than it has bytes."""
+MAX_MEMORY_BYTES: Final = 2**30
+MAX_CPU_SECONDS: Final = 30
+MAX_TEXT_CHARS: Final = 5_000_000
+"""Longest text in characters. A PDF can contain more characters than bytes."""
 
-PAGES: Final = 1_000
-EXTRA: Final = how_to_install("web")
+MAX_PDF_PAGES: Final = 1_000
+INSTALL_HINT: Final = how_to_install("web")
 
 Parsed = Mapping[str, str]
 
 
-def page(data: bytes, url: str) -> Parsed:
-    """A page as Markdown without what surrounds its article; all its text where there is no article."""
+def parse_page(data: bytes, url: str) -> Parsed:
+    """Convert the article of a page to Markdown; without an article, return all its text."""
     source = data.decode(errors="replace")
-    title, plain = text_of_page(source)
+    title, plain = extract_page_text(source)
     try:
         import trafilatura
     except ModuleNotFoundError:
-        return {"title": title, "text": plain, "note": f"Plain text; for clean Markdown install the extra: {EXTRA}."}
+        return {
+            "title": title,
+            "text": plain,
+            "note": f"Plain text; for clean Markdown install the extra: {INSTALL_HINT}.",
+        }
     text = trafilatura.extract(source, url=url, output_format="markdown", include_links=True, favor_recall=True)
     return {"title": title, "text": text or plain, "note": ""}
 
 
-def pdf(data: bytes, _: str) -> Parsed:
-    """The text of a PDF, page by page."""
+def parse_pdf(data: bytes, _: str) -> Parsed:
+    """Return the text of a PDF, page by page."""
     try:
         import pypdf
     except ModuleNotFoundError:
-        return {"error": f"It is a PDF. To read those, install an extra: {EXTRA}."}
+        return {"error": f"It is a PDF. To read those, install an extra: {INSTALL_HINT}."}
     try:
         reader = pypdf.PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):
             return {"error": "It is a PDF that is locked with a password."}
         count = len(reader.pages)
         parts, size = [], 0
-        for number in range(min(count, PAGES)):
+        for number in range(min(count, MAX_PDF_PAGES)):
             parts.append(str(reader.pages[number].extract_text()))
             size += len(parts[-1])
-            if size > MOST:
+            if size > MAX_TEXT_CHARS:
                 break
         title = str(reader.metadata.get("/Title") or "") if reader.metadata else ""
     except (pypdf.errors.PyPdfError, ValueError, TypeError, KeyError, AttributeError, IndexError, ArithmeticError):
         return {"error": "It is a PDF that cannot be read: it is damaged, or made in an unusual way."}
     note = f"The first {len(parts)} of {count} pages." if len(parts) < count else ""
-    text = "\n\n".join(f"[page {number}]\n{one.strip()}" for number, one in enumerate(parts, start=1))
+    text = "\n\n".join(f"[page {number}]\n{part.strip()}" for number, part in enumerate(parts, start=1))
     if not any(map(str.strip, parts)):
         return {"error": f"It is a PDF of {count} pages without any text in it: pictures of pages, perhaps."}
     return {"title": " ".join(title.split()), "text": text, "note": note}
 
 
-PARSERS: Final[Mapping[str, Callable[[bytes, str], Parsed]]] = {"html": page, "pdf": pdf}
+PARSERS: Final[Mapping[str, Callable[[bytes, str], Parsed]]] = {"html": parse_page, "pdf": parse_pdf}
 
 
 def confine() -> None:
-    """No more than this much time and memory, and no file of any size."""
-    signal.alarm(SECONDS)
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    """Limit time and memory, and forbid writing files."""
+    signal.alarm(MAX_CPU_SECONDS)
+    resource.setrlimit(resource.RLIMIT_CPU, (MAX_CPU_SECONDS, MAX_CPU_SECONDS))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
 
 
 def main() -> None:
-    """Parse what comes in as what the first word says, found at the second."""
+    """Parse stdin. The first argument is the kind, the second its address."""
     confine()
     kind, url = sys.argv[1:3]
     parsed = PARSERS[kind](sys.stdin.buffer.read(), url)
-    cut = {name: value[:MOST] for name, value in parsed.items()}
+    cut = {name: value[:MAX_TEXT_CHARS] for name, value in parsed.items()}
     sys.stdout.write(json.dumps(cut))
 
 
