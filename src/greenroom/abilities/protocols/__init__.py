@@ -1,4 +1,4 @@
-"""How we ask for calls in text, and how we read them: five protocols, each a prompt and a parser.
+"""Write tool calls as text and parse them: five protocols, each a prompt and a parser.
 
     name            a block                                                     becomes a call of
     tool_call       <TOOL_CALL> JSON: name, arguments </TOOL_CALL>              that tool
@@ -7,43 +7,50 @@
     patch           <PATCH file="…"> DIFF, SEARCH, REPLACE … </PATCH>           patch: file, edits
     rewrite         <REWRITE file="…"> content </REWRITE>                       rewrite: file, content
 
-    prompt(["tool_call", "patch"], tools=tools)         what the model is told
-    read(reply, ["tool_call", "patch"], tools=tools)    Nothing | Acts | NotRun
+    render_prompt(["tool_call", "patch"], tools=tools)  the instructions for the model
+    read(reply, ["tool_call", "patch"], tools=tools)    NoBlock | BlockCall | BlockRejection
 
-A block is run only if all of this holds. Otherwise `NotRun` tells the model why, with a block to send instead if one
-can be given without a guess; or `Nothing.hint` tells it that what it wrote is no block:
+A block runs only if all of these conditions hold. Otherwise `BlockRejection` tells the model why. It offers a corrected
+block if that needs no guess. `NoBlock.hint` tells the model why its text was not recognised as a block.
 
 - Its opening tag begins a line, or follows reasoning, and nothing follows its end tag on that line (`blocks`).
-- It is not in reasoning, in fenced or inline code, or in an element that is not ours. A block in a code fence is not
-  run, not even when it is all there is.
-- Nothing behind it can belong to it: its end tag once more, or a code fence that is never closed.
-- It is the only one (`policy="reject"`), or the first one, the others being reported (`policy="first"`).
-- It is whole. JSON and parameters show their own end, so their end tag may be missing. YAML does not: a message without
-  its end tag is taken only if the model is known to have stopped by itself (`ended`), a tool call only if it has no
-  side effects besides. What was cut off is never run and never offered again, and edits are never completed. Of a reply
-  that the provider cut off (`ended=False`) nothing with side effects is run at all.
-- It is exactly what the tool's schema wants. What had to be mended first (`jsons`: only what has one meaning) is run
-  only for tools without side effects (`pure`).
+- It is not inside reasoning, fenced code, inline code or an unknown element. A block in a code fence never runs, even
+  when it is the whole reply.
+- The text after it cannot belong to it: no second end tag, no code fence that is never closed.
+- It is the only block (`policy="reject"`), or the first; the others are reported (`policy="first"`).
+- It is complete. JSON and parameters show their own end, so their end tag may be missing. A YAML message without its
+  end tag is accepted only if the model stopped by itself (`ended`). A YAML tool call without its end tag must also have
+  no side effects. A truncated block never runs and is never offered again. Edits are never completed. If the provider
+  cut the reply off (`ended=False`), nothing with side effects runs.
+- It matches the tool's schema exactly. A repaired block (`strict_json`: only unambiguous repairs) runs only for tools
+  without side effects (`pure`).
 
-Texts stay what they are, byte for byte: nothing is unescaped, and only the line breaks next to the tags belong to them.
+Texts stay as they are, byte for byte: nothing is unescaped. Only the line breaks next to the tags belong to the tags.
 """
 
-from greenroom.abilities.protocols.jsons import flaw
-from greenroom.abilities.protocols.outcome import Acts, Nothing, NotRun, Policy, ProtocolName, Read
-from greenroom.abilities.protocols.reading import MessageHandler, prompt, read, write
-from greenroom.abilities.protocols.xml_tool import routing
+from greenroom.abilities.protocols.parse_result import (
+    BlockCall,
+    BlockRejection,
+    MultiBlockPolicy,
+    NoBlock,
+    ParsedReply,
+    ProtocolName,
+)
+from greenroom.abilities.protocols.reply_parser import MessageHandler, read, render_prompt, write
+from greenroom.abilities.protocols.strict_json import find_json_error
+from greenroom.abilities.protocols.xml_tool import route_reply
 
 __all__ = [
-    "Acts",
+    "BlockCall",
+    "BlockRejection",
     "MessageHandler",
-    "NotRun",
-    "Nothing",
-    "Policy",
+    "MultiBlockPolicy",
+    "NoBlock",
+    "ParsedReply",
     "ProtocolName",
-    "Read",
-    "flaw",
-    "prompt",
+    "find_json_error",
     "read",
-    "routing",
+    "render_prompt",
+    "route_reply",
     "write",
 ]

@@ -1,4 +1,4 @@
-"""A tool's name and arguments, checked against its JSON Schema: what TOOL_CALL blocks and XML tool calls share."""
+"""Check a tool's name and arguments against its JSON Schema, for TOOL_CALL blocks and XML tool calls."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from greenroom.abilities.protocols.jsons import Unreadable, brief, decode
-from greenroom.abilities.protocols.outcome import Draft, Known, NotRun
-from greenroom.core.base.records import Data, record, written
+from greenroom.abilities.protocols.parse_result import BlockRejection, CallDraft, ParseContext
+from greenroom.abilities.protocols.strict_json import ParseError, decode, truncate
+from greenroom.core.base.records import Data, count_bytes, record
 from greenroom.core.ports.model import ToolCall, ToolSpec
 
 if TYPE_CHECKING:
@@ -28,22 +28,20 @@ CALL_SUBAGENT: Final = ToolSpec(
     },
 )
 
-LONGEST_REASON: Final = 2000
-LONGEST_NAME: Final = 100
-LONGEST_BLOCK: Final = 10_000
-"""Characters of a block that is offered: to read a whole file and write it again is no help."""
+MAX_REASON_CHARS: Final = 2000
+MAX_NAME_CHARS: Final = 100
+MAX_BLOCK_CHARS: Final = 10_000
+"""Maximum characters of a corrected block that the model is offered. Repeating a whole file does not help."""
 
-_ONE_NAME: Final = re.compile(r"[\w.-]+")
+_SINGLE_NAME: Final = re.compile(r"[\w.-]+")
 
-Writer = Callable[[ToolCall], str]
+CallWriter = Callable[[ToolCall], str]
 
 
 @record
-class Asked:
-    """What a block asks for, before anybody knows whether it can be had.
-
-    `raw` says that its arguments are text, whatever the schema wants.
-    """
+class CallRequest:
+    """The call that a block asks for, before it is validated. `raw` means that its arguments are text, regardless of
+    the schema."""
 
     tag: str
     name: str
@@ -52,143 +50,155 @@ class Asked:
     repaired: str = ""
     unended: bool = False
 
-    def call(self, arguments: Data) -> ToolCall:
-        """The call, with these arguments."""
+    def to_tool_call(self, arguments: Data) -> ToolCall:
+        """Return the tool call with these arguments."""
         return ToolCall(call_id="", name=self.name, arguments=arguments)
 
 
-def not_run(tag: str, why: str, repaired: str = "", *, shape: str = "") -> NotRun:
-    """A block that was read and cannot be run; `shape` says how it should look."""
-    shown = repaired if len(repaired) <= LONGEST_BLOCK else ""
-    return NotRun(why=f"<{tag}> was not run: {brief(why, LONGEST_REASON)} {shape}".rstrip(), repaired=shown)
+def reject_block(tag: str, why: str, repaired: str = "", *, shape: str = "") -> BlockRejection:
+    """Reject a block that cannot run. `shape` describes the correct form."""
+    shown = repaired if len(repaired) <= MAX_BLOCK_CHARS else ""
+    return BlockRejection(
+        why=f"<{tag}> was not run: {truncate(why, MAX_REASON_CHARS)} {shape}".rstrip(), repaired=shown
+    )
 
 
-def drafted(asked: Asked, known: Known, write: Writer) -> Draft | NotRun:
-    """The call, if there is such a tool and the arguments are what it wants."""
-    tool = known.tools.get(asked.name) or (CALL_SUBAGENT if known.agents and asked.name == "call_subagent" else None)
+def resolve_call(call_request: CallRequest, known: ParseContext, write: CallWriter) -> CallDraft | BlockRejection:
+    """Return the call if the tool exists and the arguments match its schema."""
+    tool = known.tools.get(call_request.name) or (
+        CALL_SUBAGENT if known.agents and call_request.name == "call_subagent" else None
+    )
     if tool is None:
-        return _unknown(asked, known, write)
+        return _reject_unknown_tool(call_request, known, write)
     try:
-        fitted = _fitted(asked, tool)
+        fitted = _fit_arguments(call_request, tool)
     except BadSchema as error:
-        return not_run(asked.tag, f"the tool {tool.name!r} cannot be called, its own schema is broken ({error}).")
-    if isinstance(fitted, Draft) and tool.name == "call_subagent":
-        return _reachable(fitted, asked, known, write)
+        return reject_block(
+            call_request.tag, f"the tool {tool.name!r} cannot be called, its own schema is broken ({error})."
+        )
+    if isinstance(fitted, CallDraft) and tool.name == "call_subagent":
+        return _check_subagent(fitted, call_request, known, write)
     return fitted
 
 
-def _fitted(asked: Asked, tool: ToolSpec) -> Draft | NotRun:
+def _fit_arguments(call_request: CallRequest, tool: ToolSpec) -> CallDraft | BlockRejection:
     schema = tool.parameters
-    wrong = faults(schema, asked.arguments)
-    call = asked.call(asked.arguments)
-    if asked.raw and wrong:
-        call = asked.call(convert_texts(schema, asked.arguments))
-        wrong = faults(schema, call.arguments)
-    repaired = asked.repaired
+    wrong = find_faults(schema, call_request.arguments)
+    call = call_request.to_tool_call(call_request.arguments)
+    if call_request.raw and wrong:
+        call = call_request.to_tool_call(convert_texts(schema, call_request.arguments))
+        wrong = find_faults(schema, call.arguments)
+    repaired = call_request.repaired
     if wrong:
-        repaired, mended = "; ".join(wrong), _mended(asked, tool)
+        repaired, mended = "; ".join(wrong), _repair_arguments(call_request, tool)
         if mended is None:
-            return not_run(asked.tag, f"the arguments of {tool.name!r} do not fit: {repaired}.")
+            return reject_block(call_request.tag, f"the arguments of {tool.name!r} do not fit: {repaired}.")
         call = mended
-    extra = strangers(schema, call.arguments) if repaired else []
+    extra = find_unknown_arguments(schema, call.arguments) if repaired else []
     if extra:
-        return not_run(asked.tag, f"{repaired}; and {tool.name!r} has no {', '.join(extra)}.")
-    return Draft(call=call, repaired=repaired, unended=asked.unended)
+        return reject_block(call_request.tag, f"{repaired}; and {tool.name!r} has no {', '.join(extra)}.")
+    return CallDraft(call=call, repaired=repaired, unended=call_request.unended)
 
 
-def _mended(asked: Asked, tool: ToolSpec) -> ToolCall | None:
-    """Numbers and lists that were written as text, as numbers and lists: if that is all that is wrong."""
-    if asked.raw or written(asked.arguments) > LONG:
+def _repair_arguments(call_request: CallRequest, tool: ToolSpec) -> ToolCall | None:
+    """Convert numbers and lists that were written as text. Return None if anything else is wrong."""
+    if call_request.raw or count_bytes(call_request.arguments) > LARGE_ARGUMENTS_BYTES:
         return None
-    arguments = convert_texts(tool.parameters, asked.arguments)
-    return None if faults(tool.parameters, arguments) else asked.call(arguments)
+    arguments = convert_texts(tool.parameters, call_request.arguments)
+    return None if find_faults(tool.parameters, arguments) else call_request.to_tool_call(arguments)
 
 
-def _unknown(asked: Asked, known: Known, write: Writer) -> NotRun:
+def _reject_unknown_tool(call_request: CallRequest, known: ParseContext, write: CallWriter) -> BlockRejection:
     names = sorted(known.tools)
     if not names:
-        return not_run(asked.tag, f"there is no tool {asked.name!r}; you have no tools.")
-    near = nearest(asked.name, names)
+        return reject_block(call_request.tag, f"there is no tool {call_request.name!r}; you have no tools.")
+    near = find_nearest_name(call_request.name, names)
     repaired = ""
-    if near and not asked.repaired and not asked.unended:
-        meant = Asked(tag=asked.tag, name=near, arguments=asked.arguments, raw=asked.raw)
-        found = drafted(meant, known, write)
-        repaired = write(found.call) if isinstance(found, Draft) else ""
-    return not_run(asked.tag, f"there is no tool {asked.name!r}. Your tools: {', '.join(names)}.", repaired)
+    if near and not call_request.repaired and not call_request.unended:
+        meant = CallRequest(tag=call_request.tag, name=near, arguments=call_request.arguments, raw=call_request.raw)
+        found = resolve_call(meant, known, write)
+        repaired = write(found.call) if isinstance(found, CallDraft) else ""
+    return reject_block(
+        call_request.tag, f"there is no tool {call_request.name!r}. Your tools: {', '.join(names)}.", repaired
+    )
 
 
-def nearest(name: str, names: Collection[str]) -> str:
-    """The one of these names that was probably meant; none for what is more than one name."""
-    if len(name) > LONGEST_NAME or not _ONE_NAME.fullmatch(name.strip()):
+def find_nearest_name(name: str, names: Collection[str]) -> str:
+    """Return the closest of these names, or "" if nothing is close or the text is not a single name."""
+    if len(name) > MAX_NAME_CHARS or not _SINGLE_NAME.fullmatch(name.strip()):
         return ""
     found = get_close_matches(name.strip().lower(), sorted(names), n=1, cutoff=0.7)
     return found[0] if found else ""
 
 
-def _reachable(draft: Draft, asked: Asked, known: Known, write: Writer) -> Draft | NotRun:
+def _check_subagent(
+    draft: CallDraft, call_request: CallRequest, known: ParseContext, write: CallWriter
+) -> CallDraft | BlockRejection:
     name = str(draft.call.arguments.get("agent_name", ""))
     if name in known.agents:
         return draft
-    near = nearest(name, known.agents)
-    repaired = write(asked.call({**draft.call.arguments, "agent_name": near})) if near else ""
-    return not_run(asked.tag, f"there is no agent {name!r}. Agents: {', '.join(sorted(known.agents))}.", repaired)
+    near = find_nearest_name(name, known.agents)
+    repaired = write(call_request.to_tool_call({**draft.call.arguments, "agent_name": near})) if near else ""
+    return reject_block(
+        call_request.tag, f"there is no agent {name!r}. Agents: {', '.join(sorted(known.agents))}.", repaired
+    )
 
 
 # ---------------------------------------------------------------------------------------------- schemas
 
-MOST_FAULTS: Final = 5
-LONG: Final = 20_000
+MAX_FAULTS: Final = 5
+LARGE_ARGUMENTS_BYTES: Final = 20_000
 
 
 class BadSchema(ValueError):
-    """The tool's own schema is none: not the model's fault."""
+    """The tool's own schema is invalid. The model is not to blame."""
 
 
-def faults(schema: Data, arguments: Data) -> list[str]:
-    """What does not fit, one sentence each; `BadSchema` for a schema that is not valid itself."""
-    return checker(schema)(arguments)
+def find_faults(schema: Data, arguments: Data) -> list[str]:
+    """Return one sentence per mismatch. Raise `BadSchema` if the schema itself is invalid."""
+    return build_argument_checker(schema)(arguments)
 
 
-def checker(schema: Data) -> Callable[[Data], list[str]]:
-    """What `faults` does, for a schema that is used again and again."""
+def build_argument_checker(schema: Data) -> Callable[[Data], list[str]]:
+    """Return a reusable `find_faults` for one schema."""
     from jsonschema_rs import ValidationError, validator_for
 
     try:
         validator = validator_for(dict(schema), offline=True)
     except (TypeError, ValueError) as error:
-        raise BadSchema(brief(str(error))) from None
+        raise BadSchema(truncate(str(error))) from None
 
     def check(arguments: Data) -> list[str]:
         given = dict(arguments)
         try:
-            # All faults are found before the first one is told: of a long list that would be a million.
-            if written(given) > LONG:
+            # The validator collects all faults before it returns the first: a long list could have a million.
+            if count_bytes(given) > LARGE_ARGUMENTS_BYTES:
                 validator.validate(given)
         except ValidationError as error:
-            return [_fault(error)]
-        return [_fault(error) for error in islice(validator.iter_errors(given), MOST_FAULTS)]
+            return [_describe_fault(error)]
+        return [_describe_fault(error) for error in islice(validator.iter_errors(given), MAX_FAULTS)]
 
     return check
 
 
-def _fault(error: ValidationError) -> str:
-    return f"{'.'.join(map(str, error.instance_path)) or 'arguments'}: {brief(error.message)}"
+def _describe_fault(error: ValidationError) -> str:
+    return f"{'.'.join(map(str, error.instance_path)) or 'arguments'}: {truncate(error.message)}"
 
 
-def strangers(schema: Data, arguments: Data) -> list[str]:
-    """Arguments that the schema does not name."""
-    return sorted(arguments.keys() - _properties(schema).keys())
+def find_unknown_arguments(schema: Data, arguments: Data) -> list[str]:
+    """Return the arguments that the schema does not define."""
+    return sorted(arguments.keys() - _read_properties(schema).keys())
 
 
 def convert_texts(schema: Data, arguments: Data) -> dict[str, object]:
-    """Arguments that came as text, as what the schema wants. A text stays one wherever it may be one."""
+    """Convert text arguments to the types in the schema. Text stays text wherever the schema allows a string."""
     from jsonschema_rs import validator_for
 
     found = dict(arguments)
     for error in validator_for(dict(schema), offline=True).iter_errors(found):
         name = str(error.instance_path[0]) if len(error.instance_path) == 1 else ""
         text = arguments.get(name)
-        if isinstance(text, str) and not _may_be_text(_properties(schema).get(name)):
+        if isinstance(text, str) and not _may_be_text(_read_properties(schema).get(name)):
             found[name] = _decode_text(text)
     return found
 
@@ -199,18 +209,18 @@ def _may_be_text(part: object) -> bool:
 
 
 def _decode_text(text: str) -> object:
-    """The JSON value that a text is, or the text where it is none: then it does not fit, and that is said."""
+    """Return the JSON value of the text, or the text itself. The schema check then reports the mismatch."""
     try:
         return decode({"True": "true", "False": "false"}.get(text.strip(), text))
-    except Unreadable:
+    except ParseError:
         return text
 
 
-def _properties(schema: Data) -> Mapping[str, object]:
+def _read_properties(schema: Data) -> Mapping[str, object]:
     found = schema.get("properties")
     return found if isinstance(found, Mapping) else {}
 
 
-def shown(data: object) -> str:
-    """Arguments as readable JSON."""
+def render_json(data: object) -> str:
+    """Render arguments as readable JSON."""
     return json.dumps(data, ensure_ascii=False, indent=2)

@@ -1,9 +1,9 @@
-"""PATCH and REWRITE: changes of files. Here they are only read; the path and the match are their tools' business.
+"""Parse PATCH and REWRITE blocks: changes to files. The tools resolve the path and find the match.
 
-PATCH replaces what occurs once (SEARCH, REPLACE) or a stretch between two marks (SEARCH_START, SEARCH_END, REPLACE), on
-request only within the lines of RANGE; several changes of one file stand in a DIFF each. REWRITE is the whole file, and
-ends with its end tag on a line of its own. Both change the world, so neither is ever completed or mended: a block that
-is not whole is not run.
+PATCH replaces a text that occurs once (SEARCH, REPLACE), or the text between two marks (SEARCH_START, SEARCH_END,
+REPLACE). RANGE restricts either to some lines. Several changes to one file each have their own DIFF. REWRITE contains
+the whole file and ends with its end tag on its own line. Both have side effects, so an incomplete block is never
+completed or repaired: it does not run.
 """
 
 from __future__ import annotations
@@ -13,21 +13,28 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from greenroom.abilities.protocols.blocks import (
-    OPEN,
-    cdata_end,
-    closed,
-    element,
-    fenced,
-    flat,
-    led,
-    line_end,
-    safe,
-    sections,
-    wrapped,
+    CDATA_OPEN,
+    align_newlines,
+    escape_for_tag,
+    find_cdata_end,
+    find_fenced_text,
+    find_line_end,
+    match_end_tag,
+    read_cdata,
+    read_element,
+    strip_leading_newline,
+    wrap_in_cdata,
 )
-from greenroom.abilities.protocols.calls import not_run
-from greenroom.abilities.protocols.jsons import Unreadable
-from greenroom.abilities.protocols.outcome import Block, Draft, End, Known, NotRun, ProtocolName
+from greenroom.abilities.protocols.calls import reject_block
+from greenroom.abilities.protocols.parse_result import (
+    Block,
+    BlockEnd,
+    BlockRejection,
+    CallDraft,
+    ParseContext,
+    ProtocolName,
+)
+from greenroom.abilities.protocols.strict_json import ParseError
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.model import ToolCall
 
@@ -39,8 +46,8 @@ REWRITE_SHAPE: Final = (
     'It looks so: <REWRITE file="path">, the whole content on the lines below, and </REWRITE> on a line of its own. '
     "Content that holds such a line goes into <![CDATA[…]]>."
 )
-PROSE: Final = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc"})
-"""Files that may well be one code fence from the first line to the last."""
+PROSE_SUFFIXES: Final = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc"})
+"""Suffixes of files that may consist of a single code fence."""
 
 _FILE: Final = re.compile(r"""file[ \t]*=[ \t]*(?:"([^"]+)"|'([^']+)'|([^\s"'=]+))""")
 _DIFF: Final = re.compile(r"\s*+<DIFF>")
@@ -50,166 +57,170 @@ _LINES: Final = re.compile(r"[ \t]*([0-9]{1,9})[ \t]*-[ \t]*([0-9]{1,9})[ \t]*")
 
 
 class PatchBlocks:
-    """Reads and writes them."""
+    """The protocol of PATCH blocks."""
 
     name: ProtocolName = "patch"
     tag: str = "PATCH"
 
-    def end(self, text: str, start: int, indent: int) -> End:
-        """Behind the last change, where the end tag must be."""
+    def find_end(self, text: str, start: int, indent: int) -> BlockEnd:
+        """Find the end tag after the last change."""
         try:
-            _, at = _edits(text, start)
-        except Unreadable:
-            return evolve(line_end(text, start, self.tag, indent), sure=False)
-        return closed(text, at, self.tag) or evolve(line_end(text, start, self.tag, indent), sure=False)
+            _, at = _read_edits(text, start)
+        except ParseError:
+            return evolve(find_line_end(text, start, self.tag, indent), sure=False)
+        return match_end_tag(text, at, self.tag) or evolve(find_line_end(text, start, self.tag, indent), sure=False)
 
-    def read(self, block: Block, known: Known) -> Draft | NotRun:
-        """The changes of one file, if they can be told apart."""
+    def read(self, block: Block, known: ParseContext) -> CallDraft | BlockRejection:
+        """Parse the changes to one file, or reject the block if they are ambiguous."""
         try:
-            path = _path(block)
-            edits, at = _edits(block.body, 0)
-        except Unreadable as error:
-            return not_run(self.tag, str(error), shape=PATCH_SHAPE)
+            path = _read_path(block)
+            edits, at = _read_edits(block.body, 0)
+        except ParseError as error:
+            return reject_block(self.tag, str(error), shape=PATCH_SHAPE)
         if block.body[at:].strip():
-            return not_run(self.tag, "there is something between or behind the changes.", shape=PATCH_SHAPE)
+            return reject_block(self.tag, "there is something between or behind the changes.", shape=PATCH_SHAPE)
         call = ToolCall(call_id="", name="patch", arguments={"file": path, "edits": edits})
-        return Draft(call=call, unended=not block.sure)
+        return CallDraft(call=call, unended=not block.sure)
 
     def write(self, call: ToolCall) -> str:
-        """One DIFF per change."""
+        """Write one DIFF per change."""
         edits = call.arguments["edits"]
-        diffs = "".join(_diff(edit) for edit in edits) if isinstance(edits, list) else ""
-        return f"<PATCH {_attribute(call)}>\n{diffs}</PATCH>"
+        diffs = "".join(_render_diff(edit) for edit in edits) if isinstance(edits, list) else ""
+        return f"<PATCH {_render_file_attribute(call)}>\n{diffs}</PATCH>"
 
 
 class RewriteBlocks:
-    """Reads and writes them."""
+    """The protocol of REWRITE blocks."""
 
     name: ProtocolName = "rewrite"
     tag: str = "REWRITE"
 
-    def end(self, text: str, start: int, indent: int) -> End:
-        """At the first line that begins with the end tag, or behind the CDATA."""
-        return cdata_end(text, start, self.tag) or line_end(text, start, self.tag, indent)
+    def find_end(self, text: str, start: int, indent: int) -> BlockEnd:
+        """Find the first line that begins with the end tag, or the end of the CDATA."""
+        return find_cdata_end(text, start, self.tag) or find_line_end(text, start, self.tag, indent)
 
-    def read(self, block: Block, known: Known) -> Draft | NotRun:
-        """The file's new content, byte for byte."""
+    def read(self, block: Block, known: ParseContext) -> CallDraft | BlockRejection:
+        """Parse the file's new content, byte for byte."""
         try:
-            path = _path(block)
-        except Unreadable as error:
-            return not_run(self.tag, str(error), shape=REWRITE_SHAPE)
+            path = _read_path(block)
+        except ParseError as error:
+            return reject_block(self.tag, str(error), shape=REWRITE_SHAPE)
         if not block.sure:
-            return self._unended(block, path)
-        if block.body.lstrip().startswith(OPEN):
-            return self._of_cdata(block, path)
-        content = led(block.body)
-        inside = None if PurePosixPath(path).suffix.lower() in PROSE else fenced(content)
+            return self._reject_unended(block, path)
+        if block.body.lstrip().startswith(CDATA_OPEN):
+            return self._read_cdata_block(block, path)
+        content = strip_leading_newline(block.body)
+        inside = None if PurePosixPath(path).suffix.lower() in PROSE_SUFFIXES else find_fenced_text(content)
         if inside is not None:
             why = f"a code fence is around the content, and would be written into {path!r}."
-            return not_run(self.tag, why, self.write(_rewrite(path, inside)))
-        return Draft(call=_rewrite(path, content))
+            return reject_block(self.tag, why, self.write(_build_rewrite_call(path, inside)))
+        return CallDraft(call=_build_rewrite_call(path, content))
 
-    def _of_cdata(self, block: Block, path: str) -> Draft | NotRun:
-        cdata = sections(block.body, 0)
+    def _read_cdata_block(self, block: Block, path: str) -> CallDraft | BlockRejection:
+        cdata = read_cdata(block.body, 0)
         if cdata is None or block.body[cdata.after :].strip():
-            return not_run(self.tag, "its CDATA does not go from the first character to the last.", shape=REWRITE_SHAPE)
-        return Draft(call=_rewrite(path, led(cdata.text)))
+            return reject_block(
+                self.tag, "its CDATA does not go from the first character to the last.", shape=REWRITE_SHAPE
+            )
+        return CallDraft(call=_build_rewrite_call(path, strip_leading_newline(cdata.text)))
 
     def write(self, call: ToolCall) -> str:
-        """The content on lines of its own, in CDATA if it would not come back otherwise."""
+        """Write the content on its own lines, in CDATA if it would not read back unchanged otherwise."""
         content = str(call.arguments["content"])
-        end = self.end(flat(f"\n{content}</REWRITE>"), 0, 0)
+        end = self.find_end(align_newlines(f"\n{content}</REWRITE>"), 0, 0)
         safe = end.sure and end.stop == len(content) + 1
-        if not safe or content.lstrip().startswith(OPEN) or fenced(content) is not None:
-            return f"<REWRITE {_attribute(call)}>\n{wrapped(chr(10) + content)}\n</REWRITE>"
-        return f"<REWRITE {_attribute(call)}>\n{content}</REWRITE>"
+        if not safe or content.lstrip().startswith(CDATA_OPEN) or find_fenced_text(content) is not None:
+            return f"<REWRITE {_render_file_attribute(call)}>\n{wrap_in_cdata(chr(10) + content)}\n</REWRITE>"
+        return f"<REWRITE {_render_file_attribute(call)}>\n{content}</REWRITE>"
 
-    def _unended(self, block: Block, path: str) -> NotRun:
+    def _reject_unended(self, block: Block, path: str) -> BlockRejection:
         if not block.tagged:
             why = "</REWRITE> is missing, so the file may be cut off. Send it whole."
-            return not_run(self.tag, why, shape=REWRITE_SHAPE)
+            return reject_block(self.tag, why, shape=REWRITE_SHAPE)
         why = "</REWRITE> is not on a line of its own, so it may be a part of the file."
-        return not_run(self.tag, why, self.write(_rewrite(path, led(block.body))))
+        return reject_block(self.tag, why, self.write(_build_rewrite_call(path, strip_leading_newline(block.body))))
 
 
-def _rewrite(path: str, content: str) -> ToolCall:
+def _build_rewrite_call(path: str, content: str) -> ToolCall:
     return ToolCall(call_id="", name="rewrite", arguments={"file": path, "content": content})
 
 
-def _path(block: Block) -> str:
-    if block.indent and "\n" in flat(block.body):
-        raise Unreadable("it is indented, and nobody can tell whether the lines in it are meant to be.")
+def _read_path(block: Block) -> str:
+    if block.indent and "\n" in align_newlines(block.body):
+        raise ParseError("it is indented, and it is unclear whether the lines in it are meant to be.")
     found = _FILE.fullmatch(block.attributes)
     path = (found[1] or found[2] or found[3]).strip() if found else ""
     if not path:
-        raise Unreadable(f'its opening tag does not name one file: <{block.tag} file="path">.')
+        raise ParseError(f'its opening tag does not name one file: <{block.tag} file="path">.')
     return path
 
 
-def _attribute(call: ToolCall) -> str:
+def _render_file_attribute(call: ToolCall) -> str:
     path = str(call.arguments["file"])
     quote = "'" if '"' in path else '"'
     return f"file={quote}{path}{quote}"
 
 
-def _edits(text: str, start: int) -> tuple[list[Data], int]:
-    """All changes that are written here, and where they are over; `Unreadable` with a sentence for the model."""
+def _read_edits(text: str, start: int) -> tuple[list[Data], int]:
+    """Read all changes from `start`, and where they end. Raise `ParseError` with a sentence for the model."""
     if not _DIFF.match(text, start):
-        edit, at = _edit(text, start)
+        edit, at = _read_edit(text, start)
         return [edit], at
     edits: list[Data] = []
     at = start
     while begin := _DIFF.match(text, at):
-        edit, at = _edit(text, begin.end())
+        edit, at = _read_edit(text, begin.end())
         over = _DIFF_END.match(text, at)
         if over is None:
-            raise Unreadable(f"change {len(edits) + 1} is not closed by </DIFF>.")
+            raise ParseError(f"change {len(edits) + 1} is not closed by </DIFF>.")
         edits.append(edit)
         at = over.end()
     return edits, at
 
 
-def _edit(text: str, start: int) -> tuple[Data, int]:
+def _read_edit(text: str, start: int) -> tuple[Data, int]:
     parts: dict[str, str] = {}
     at = start
     while begin := _PART.match(text, at):
         name = begin[1]
         if name in parts:
-            raise Unreadable(f"<{name}> is there twice; every change has its own <DIFF>.")
-        part = element(text, begin.end(), name)
+            raise ParseError(f"<{name}> is there twice; every change has its own <DIFF>.")
+        part = read_element(text, begin.end(), name)
         if part is None:
-            raise Unreadable(f"<{name}> is not closed by </{name}>, or holds its own tag.")
+            raise ParseError(f"<{name}> is not closed by </{name}>, or holds its own tag.")
         parts[name], at = part.text, part.after
-    return _checked(parts), at
+    return _check_parts(parts), at
 
 
-def _checked(parts: dict[str, str]) -> Data:
+def _check_parts(parts: dict[str, str]) -> Data:
     names = parts.keys() - {"RANGE"}
     if names not in ({"SEARCH", "REPLACE"}, {"SEARCH_START", "SEARCH_END", "REPLACE"}):
         there = ", ".join(sorted(names)) or "nothing"
-        raise Unreadable(f"a change has SEARCH and REPLACE, or SEARCH_START, SEARCH_END and REPLACE, not {there}.")
+        raise ParseError(f"a change has SEARCH and REPLACE, or SEARCH_START, SEARCH_END and REPLACE, not {there}.")
     blank = next((name for name in sorted(names - {"REPLACE"}) if not parts[name].strip()), None)
     if blank:
-        raise Unreadable(f"<{blank}> is blank.")
+        raise ParseError(f"<{blank}> is blank.")
     found: dict[str, object] = {name.lower(): parts[name] for name in sorted(names)}
     if "RANGE" in parts:
-        found["range"] = _lines(parts["RANGE"])
+        found["range"] = _parse_line_range(parts["RANGE"])
     return found
 
 
-def _lines(text: str) -> list[int]:
+def _parse_line_range(text: str) -> list[int]:
     lines = _LINES.fullmatch(text.strip())
     first, last = (int(lines[1]), int(lines[2])) if lines else (0, 0)
     if not 1 <= first <= last:
-        raise Unreadable(f"<RANGE> is two line numbers such as 10-50, not {text.strip()[:50]!r}.")
+        raise ParseError(f"<RANGE> is two line numbers such as 10-50, not {text.strip()[:50]!r}.")
     return [first, last]
 
 
-def _diff(edit: Data) -> str:
+def _render_diff(edit: Data) -> str:
     lines = edit.get("range")
     within = f"<RANGE>{lines[0]}-{lines[1]}</RANGE>\n" if isinstance(lines, list) else ""
     order = ("search", "search_start", "search_end", "replace")
     parts = "".join(
-        f"<{name.upper()}>{safe(str(edit[name]), name.upper())}</{name.upper()}>\n" for name in order if name in edit
+        f"<{name.upper()}>{escape_for_tag(str(edit[name]), name.upper())}</{name.upper()}>\n"
+        for name in order
+        if name in edit
     )
     return f"<DIFF>\n{within}{parts}</DIFF>\n"

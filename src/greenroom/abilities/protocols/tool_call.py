@@ -1,6 +1,6 @@
-"""TOOL_CALL: a JSON object with `name` and `arguments` between <TOOL_CALL> and </TOOL_CALL>. YAML is read as well.
+"""The TOOL_CALL protocol: a JSON object with `name` and `arguments` between <TOOL_CALL> and </TOOL_CALL>.
 
-`want`, what the caller hopes to learn, may stand beside them and is not passed on.
+YAML is accepted too. An additional field `want` may say why the model makes the call; it is not passed on.
 """
 
 from __future__ import annotations
@@ -8,22 +8,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from greenroom.abilities.protocols.blocks import bare, data_end, lines
-from greenroom.abilities.protocols.calls import Asked, drafted, not_run, shown
-from greenroom.abilities.protocols.jsons import Unreadable, decode, decode_or_repair
-from greenroom.abilities.protocols.outcome import Block, Draft, End, Known, NotRun, ProtocolName
+from greenroom.abilities.protocols.blocks import find_data_end, normalize_newlines, strip_wrapper
+from greenroom.abilities.protocols.calls import CallRequest, reject_block, render_json, resolve_call
+from greenroom.abilities.protocols.parse_result import (
+    Block,
+    BlockEnd,
+    BlockRejection,
+    CallDraft,
+    ParseContext,
+    ProtocolName,
+)
+from greenroom.abilities.protocols.strict_json import ParseError, decode, decode_or_repair
 from greenroom.core.base.records import Data, record
 from greenroom.core.ports.model import ToolCall
 
 SHAPE: Final = 'It holds one JSON object: {"name": "the tool", "arguments": {…}}.'
 
-_NAMES: Final = ("tool", "tool_name", "function")
-_ARGUMENTS: Final = ("parameters", "params", "args", "input")
+_NAME_ALIASES: Final = ("tool", "tool_name", "function")
+_ARGUMENTS_ALIASES: Final = ("parameters", "params", "args", "input")
 
 
 @record
-class Body:
-    """What the body of a block says. `repaired` is why it had to be mended, `unended` that its end is not known."""
+class BlockBody:
+    """The content of a block. `repaired` says why it was repaired; `unended` means that its end is unknown."""
 
     value: object
     repaired: str = ""
@@ -31,89 +38,90 @@ class Body:
 
 
 class ToolCallBlocks:
-    """Reads and writes them."""
+    """The protocol of TOOL_CALL blocks."""
 
     name: ProtocolName = "tool_call"
     tag: str = "TOOL_CALL"
 
-    def end(self, text: str, start: int, indent: int) -> End:
-        """JSON shows its own end; YAML ends at an end tag on a line of its own."""
-        return data_end(text, start, self.tag, indent)
+    def find_end(self, text: str, start: int, indent: int) -> BlockEnd:
+        """Find the end of the JSON, or for YAML the end tag on its own line."""
+        return find_data_end(text, start, self.tag, indent)
 
-    def read(self, block: Block, known: Known) -> Draft | NotRun:
-        """The call, if the body is one."""
+    def read(self, block: Block, known: ParseContext) -> CallDraft | BlockRejection:
+        """Parse the call in the body."""
         if block.attributes:
-            return not_run(
+            return reject_block(
                 self.tag, f"its opening tag is just <{self.tag}>, without {block.attributes!r}.", shape=SHAPE
             )
         try:
-            asked = asked_of(self.tag, body_of(block))
-        except Unreadable as error:
-            return not_run(self.tag, str(error), shape=SHAPE)
-        return drafted(asked, known, self.write)
+            call_request = read_requested_call(self.tag, read_body(block))
+        except ParseError as error:
+            return reject_block(self.tag, str(error), shape=SHAPE)
+        return resolve_call(call_request, known, self.write)
 
     def write(self, call: ToolCall) -> str:
-        """As indented JSON."""
-        return f"<{self.tag}>\n{shown({'name': call.name, 'arguments': dict(call.arguments)})}\n</{self.tag}>"
+        """Write the call as indented JSON."""
+        return f"<{self.tag}>\n{render_json({'name': call.name, 'arguments': dict(call.arguments)})}\n</{self.tag}>"
 
 
-def body_of(block: Block) -> Body:
-    """The JSON or YAML of a block; `Unreadable` with a whole sentence for the model."""
-    text = bare(block.body)
+def read_body(block: Block) -> BlockBody:
+    """Parse the JSON or YAML of a block. Raise `ParseError` with a full sentence for the model."""
+    text = strip_wrapper(block.body)
     if text.lstrip().startswith(("{", "[")):
-        return _json(text, block)
+        return _read_json(text, block)
     if not text.strip():
-        raise Unreadable("it is empty.")
-    return Body(value=_yaml(text, block), unended=not block.sure)
+        raise ParseError("it is empty.")
+    return BlockBody(value=_read_yaml(text, block), unended=not block.sure)
 
 
-def _json(text: str, block: Block) -> Body:
+def _read_json(text: str, block: Block) -> BlockBody:
     value, flaw = decode_or_repair(text)
     if flaw and not block.tagged:
-        raise Unreadable(f"its JSON cannot be read ({flaw}).")
-    return Body(value=value, repaired=f"its JSON is not valid ({flaw})" if flaw else "")
+        raise ParseError(f"its JSON cannot be read ({flaw}).")
+    return BlockBody(value=value, repaired=f"its JSON is not valid ({flaw})" if flaw else "")
 
 
-def _yaml(text: str, block: Block) -> object:
-    from greenroom.abilities.protocols.yamls import load
+def _read_yaml(text: str, block: Block) -> object:
+    from greenroom.abilities.protocols.strict_yaml import load
 
     try:
-        return load(lines(text))
-    except Unreadable as error:
+        return load(normalize_newlines(text))
+    except ParseError as error:
         missing = "" if block.tagged else f", and </{block.tag}> is missing"
-        raise Unreadable(f"it is neither JSON nor YAML ({error}){missing}.") from None
+        raise ParseError(f"it is neither JSON nor YAML ({error}){missing}.") from None
 
 
-def asked_of(tag: str, body: Body) -> Asked:
-    """Name and arguments, also under the names that other houses use; `Unreadable` with a sentence for the model."""
+def read_requested_call(tag: str, body: BlockBody) -> CallRequest:
+    """Read name and arguments, also under the field names of other systems. Raise `ParseError` with a sentence for the
+    model."""
     value, repaired = body.value, body.repaired
     if isinstance(value, list):
         if len(value) != 1 or not isinstance(value[0], dict):
-            raise Unreadable("it holds a list; only one call at a time.")
+            raise ParseError("it holds a list; only one call at a time.")
         value, repaired = value[0], repaired or "it holds a list, not one object"
     if not isinstance(value, dict):
-        raise Unreadable("it holds no object.")
+        raise ParseError("it holds no object.")
     fields = {str(key): part for key, part in value.items()}
-    fields, renamed = _renamed(fields)
+    fields, renamed = _normalize_fields(fields)
     extra = sorted(fields.keys() - {"name", "arguments", "want"})
     if extra:
-        raise Unreadable(f"{', '.join(map(repr, extra))} cannot stand beside name and arguments.")
+        raise ParseError(f"{', '.join(map(repr, extra))} cannot stand beside name and arguments.")
     name = fields.get("name")
     if not isinstance(name, str) or not name.strip():
-        raise Unreadable("the tool's 'name' is missing.")
-    return Asked(
+        raise ParseError("the tool's 'name' is missing.")
+    return CallRequest(
         tag=tag,
         name=name,
-        arguments=_arguments(fields),
+        arguments=_read_arguments(fields),
         repaired=repaired or renamed,
         unended=body.unended,
     )
 
 
-def _renamed(fields: dict[str, object]) -> tuple[dict[str, object], str]:
-    """The right names for the two fields, and what was said instead."""
+def _normalize_fields(fields: dict[str, object]) -> tuple[dict[str, object], str]:
+    """Rename the two fields to their proper names, and return which other names were used."""
     found, said = dict(fields), ""
-    for right, others in (("name", _NAMES), ("arguments", _ARGUMENTS)):
+    for right, others in (("name", _NAME_ALIASES), ("arguments", _ARGUMENTS_ALIASES)):
         other = next((name for name in others if name in found), None)
         if right not in found and other is not None:
             found[right] = found.pop(other)
@@ -121,16 +129,16 @@ def _renamed(fields: dict[str, object]) -> tuple[dict[str, object], str]:
     return found, said
 
 
-def _arguments(fields: Data) -> Data:
-    """The object, also if it came as a text of JSON, as one wire has it."""
+def _read_arguments(fields: Data) -> Data:
+    """Return the arguments object, also if it is encoded as a JSON string, as in one wire format."""
     found = fields.get("arguments")
     if isinstance(found, str) and found.lstrip().startswith("{"):
         try:
             found = decode(found)
-        except Unreadable as error:
-            raise Unreadable(f"'arguments' is a text and no JSON ({error}).") from None
+        except ParseError as error:
+            raise ParseError(f"'arguments' is a text and no JSON ({error}).") from None
     if found is None:
         return {}
     if not isinstance(found, Mapping):
-        raise Unreadable("'arguments' is no object.")
+        raise ParseError("'arguments' is not an object.")
     return {str(key): part for key, part in found.items()}

@@ -1,1 +1,1 @@
-"""What needs the model: a .py and its prompt .md side by side."""
+"""Skills: executors that call the model. Each skill is a module with its prompt files."""

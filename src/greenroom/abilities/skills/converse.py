@@ -1,4 +1,4 @@
-"""converse: one model call of an agent that talks. What its reply asks for becomes the next steps."""
+"""The skill `converse`: one model call of a conversing agent. The reply determines the next steps."""
 
 from __future__ import annotations
 
@@ -6,55 +6,55 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from greenroom.abilities.skills.filter_tools import ALWAYS, chosen
-from greenroom.abilities.skills.prompts.builder import PACK, say
-from greenroom.abilities.skills.talk import endings, meaning, voice
-from greenroom.abilities.skills.talk.cast import Cast, Role
-from greenroom.abilities.skills.talk.meaning import Meaning, Situation
-from greenroom.abilities.skills.talk.reply import Reply, listen
-from greenroom.abilities.skills.talk.transcript import (
+from greenroom.abilities.skills.conversation import completion, model_call, reply_interpreter
+from greenroom.abilities.skills.conversation.reply import ModelReply, stream_reply
+from greenroom.abilities.skills.conversation.reply_interpreter import Interpretation, ReplyContext
+from greenroom.abilities.skills.conversation.roles import Role, RoleFactory
+from greenroom.abilities.skills.conversation.transcript import (
     BYTES_PER_TOKEN,
     Transcript,
     Transcripts,
-    begins,
-    origin,
-    told_meanwhile,
+    describe_origin,
+    has_unread_message,
+    is_new_request,
 )
+from greenroom.abilities.skills.filter_tools import ALWAYS_OFFERED, find_chosen_tools
+from greenroom.abilities.skills.prompts.builder import PACK, render_notice
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.model import ChatMessage, Finished, Model, ModelRequest, Models, TextDelta, ToolSpec
-from greenroom.core.ports.reading import Acted, Misread, Reader
+from greenroom.core.ports.executor import Outcome, StepContext
+from greenroom.core.ports.model import ChatMessage, Finished, Model, ModelRequest, Models, ModelTextDelta, ToolSpec
+from greenroom.core.ports.reply_reader import ReplyCall, ReplyProblem, ReplyReader
 from greenroom.core.rules.intents import QueueSteps
-from greenroom.core.state.step import Step, StepType, Terms, Work
-from greenroom.core.state.world import World
+from greenroom.core.state.step import Step, StepTerms, StepType, Work
+from greenroom.core.state.team_state import TeamState
 
-NUDGES: Final = 2
-"""How often in a row an agent that answers nothing is asked again."""
+MAX_EMPTY_REPLIES: Final = 2
+"""Maximum number of consecutive empty replies after which the agent is asked again."""
 
-FULL: Final = 0.75
-"""How much of a model's window a conversation may take before it is summed up."""
+COMPACT_ABOVE_SHARE: Final = 0.75
+"""Share of the model's window above which a conversation is compacted."""
 
-CROWDED: Final = 0.95
-"""How much of it is too much, if summing up has failed."""
+MAX_WINDOW_SHARE: Final = 0.95
+"""Share of the model's window above which the step fails if compaction has failed."""
 
 TOO_LONG: Final = "it is longer than the model may write at once (`max_output`)"
 
-PATIENCE: Final = 2
-"""How often in a row summing up may fail."""
+MAX_FAILED_COMPACTIONS: Final = 2
+"""Maximum number of consecutive failed compactions."""
 
 
 class Converse:
-    """The default skill of a conversing agent. `tools` are what the house has; an agent is told of its own.
+    """The default skill of a conversing agent. `tools` are all available tools; each agent is offered its own.
 
-    With `solo` a plain answer ends the task of an agent that manages it: somebody asked, and that is the answer.
-    `reader` understands agents that act in text; `project` is what the workspace says to whoever works there. An agent
-    with more tools than `filter_above` is first asked which of them its task needs (0: never).
+    With `solo`, a plain answer ends the task that the agent manages. `reader` parses replies of agents that act in
+    text. `project` is the workspace's text for agents. An agent with more tools than `filter_above` first chooses the
+    tools that its task needs (0: never).
     """
 
     type: StepType = "skill"
     name: str = "converse"
-    description: str = "Think about what was said and done, then act, write to somebody, or finish."
+    description: str = "Think about what was said and done, then act, write to another agent, or finish."
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Converse:
         tools: Sequence[ToolSpec] = (),
         *,
         solo: bool = False,
-        reader: Reader | None = None,
+        reader: ReplyReader | None = None,
         project: str = "",
         filter_above: int = 0,
         transcripts: Transcripts | None = None,
@@ -70,41 +70,49 @@ class Converse:
         self._models = models
         self._reader = reader
         self._filter_above = filter_above
-        self._known = frozenset(tool.name for tool in tools).difference(ALWAYS)
-        self.cast = Cast(tools, reader, solo=solo, project=project)
+        self._tool_names = frozenset(tool.name for tool in tools).difference(ALWAYS_OFFERED)
+        self.role_factory = RoleFactory(tools, reader, solo=solo, project=project)
         self.transcripts = transcripts or Transcripts()
 
-    def terms(self, world: World, step: Step) -> Terms:
-        """What the request and the longest answer cost at most."""
-        model = voice.voice(self._models, world.agents[step.agent_id].spec)
-        role, thread = self.cast.role(world, step, model.card, chosen(world, step)), world.threads.get(step.thread_id)
+    def terms(self, world: TeamState, step: Step) -> StepTerms:
+        """Return the maximum cost of the request and the longest reply."""
+        model = model_call.pick_model(self._models, world.agents[step.agent_id].spec)
+        role, thread = (
+            self.role_factory.get_role(world, step, model.card, find_chosen_tools(world, step)),
+            world.threads.get(step.thread_id),
+        )
         texts = [step.work.text_content, role.addon, *(thread.notices if thread else ())]
         size = role.size + sum(len(text.encode()) for text in texts) + (thread.size if thread else 0)
-        return voice.terms(model, role.spec, size, prompt=role.version)
+        return model_call.build_terms(model, role.spec, size, prompt=role.version)
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Ask the model and read what it wants."""
-        model = voice.voice(self._models, bench.agent.spec)
-        selected = chosen(bench.world, bench.step)
-        if selected is None and 0 < self._filter_above < len(self._known.intersection(bench.agent.spec.tools)):
-            return _put_off(bench, "filter_tools", "Choose the tools that are needed.", bench.step.work.text_content)
-        role = self.cast.role(bench.world, bench.step, model.card, selected)
-        team = bench.world.team.team_id
-        transcript = self.transcripts.of(
-            team, bench.step.thread_id, await bench.history(), native=role.native, language=role.spec.language
+    async def run(self, context: StepContext) -> Outcome:
+        """Call the model and interpret its reply."""
+        model = model_call.pick_model(self._models, context.agent.spec)
+        selected = find_chosen_tools(context.world, context.step)
+        if selected is None and 0 < self._filter_above < len(self._tool_names.intersection(context.agent.spec.tools)):
+            return _defer_turn(
+                context, "filter_tools", "Choose the tools that are needed.", context.step.work.text_content
+            )
+        role = self.role_factory.get_role(context.world, context.step, model.card, selected)
+        team = context.world.team.team_id
+        transcript = self.transcripts.get(
+            team, context.step.thread_id, await context.history(), native=role.is_native, language=role.spec.language
         )
-        if not begins(bench.step) and told_meanwhile(bench.world, bench.step):
-            return Outcome(result={"deferred": "told"})  # the next turn reads all of it
-        transcript.at(bench.step)
-        if transcript.returned is not None and not begins(bench.step):
-            return self._returned(bench, role, transcript, transcript.returned)
-        last = transcript.rounds >= (role.spec.turn.rounds or endings.CAP) or transcript.circles.ends
-        newest = _newest(bench, role, transcript, last=last)
-        first = _sum_up_first(bench, role, model, transcript, newest)
+        if not is_new_request(context.step) and has_unread_message(context.world, context.step):
+            return Outcome(result={"deferred": "told"})  # the next turn reads everything
+        transcript.start_turn(context.step)
+        if transcript.returned is not None and not is_new_request(context.step):
+            return self._answer_with_tool_result(context, role, transcript, transcript.returned)
+        last = (
+            transcript.rounds >= (role.spec.turn.rounds or completion.DEFAULT_MAX_TURNS)
+            or transcript.loop_detector.must_end
+        )
+        newest = _render_newest(context, role, transcript, last=last)
+        first = _compact_first(context, role, model, transcript, newest)
         if first is not None:
             return first
         request = ModelRequest(
-            purpose=voice.purpose(bench.step, team, transcript.turns + 1),
+            purpose=model_call.build_purpose(context.step, team, transcript.turns + 1),
             messages=(
                 role.system,
                 *transcript.messages,
@@ -113,131 +121,149 @@ class Converse:
             tools=role.tools,
             tool_choice="none" if last and role.tools else "auto",
             schema=role.spec.answer if not model.card.tools else None,
-            max_output=voice.longest(model, role.spec),
-            **voice.wishes(role.spec),
+            max_output=model_call.find_max_output(model, role.spec),
+            **model_call.build_request_options(role.spec),
         )
-        reply = Reply()
-        asked = transcript.tokens(role.size) + len(newest.encode()) // BYTES_PER_TOKEN
-        bench.leave(lambda: _left(bench, reply, newest, voice.heard(model, asked, role.spec, reply.size)))
-        await listen(bench, model, request, reply)
-        if not reply.text and not reply.calls and not reply.cut_off and transcript.empty >= NUDGES:
-            error = f"{model.name} answered nothing {transcript.empty + 1} times in a row."
-            return Outcome(state="failed", error=error, spent=reply.spent or bench.step.reserved)
-        meant = self._meant(self._situation(bench, role, transcript, last=last), role, reply)
-        outcome = _outcome(bench, reply, meant, newest, transcript.circles.found)
-        thread = bench.world.threads.get(bench.step.thread_id)
-        new = tuple(one for one in role.origins if thread is None or one not in thread.origins)
+        reply = ModelReply()
+        input_tokens = transcript.estimate_tokens(role.size) + len(newest.encode()) // BYTES_PER_TOKEN
+        context.set_partial_outcome(
+            lambda: _build_partial_outcome(
+                context, reply, newest, model_call.estimate_partial_cost(model, input_tokens, role.spec, reply.size)
+            )
+        )
+        await stream_reply(context, model, request, reply)
+        if not reply.text and not reply.calls and not reply.is_cut_off and transcript.empty_turns >= MAX_EMPTY_REPLIES:
+            error = f"{model.name} answered nothing {transcript.empty_turns + 1} times in a row."
+            return Outcome(state="failed", error=error, spent=reply.cost or context.step.reserved)
+        interpretation = self._interpret_reply(
+            self._build_reply_context(context, role, transcript, last=last), role, reply
+        )
+        outcome = _build_outcome(context, reply, interpretation, newest, transcript.loop_detector.loop)
+        thread = context.world.threads.get(context.step.thread_id)
+        new = tuple(
+            origin_label for origin_label in role.origins if thread is None or origin_label not in thread.origins
+        )
         return evolve(outcome, origins=new)
 
-    def _returned(self, bench: Bench, role: Role, transcript: Transcript, text: str) -> Outcome:
-        """A tool has answered in the agent's place: that is the result, and its model is not asked."""
-        reply = Reply()
-        for event in (TextDelta(text=text), Finished()):
-            bench.show(event)
-            reply.take(event)
-        here = self._situation(bench, replace(role, ends="text"), transcript, last=False)
-        return evolve(_outcome(bench, reply, meaning.read(here, reply), ""), spent=NOTHING)
+    def _answer_with_tool_result(self, context: StepContext, role: Role, transcript: Transcript, text: str) -> Outcome:
+        """Use a tool result as the agent's reply, without calling the model."""
+        reply = ModelReply()
+        for event in (ModelTextDelta(text=text), Finished()):
+            context.show(event)
+            reply.add_event(event)
+        reply_context = self._build_reply_context(context, replace(role, ends="text"), transcript, last=False)
+        return evolve(
+            _build_outcome(context, reply, reply_interpreter.interpret_reply(reply_context, reply), ""), spent=NOTHING
+        )
 
-    def _meant(self, here: Situation, role: Role, reply: Reply) -> Meaning:
-        """What the reply means; of an agent that acts in text, first what its text asks for."""
-        if reply.cut_off:
-            reply.only_words()
-            return meaning.misread(here, TOO_LONG, PACK.render(role.spec.language, "cut_off", {}))
-        if role.native or self._reader is None or not reply.text:
-            return meaning.read(here, reply)
+    def _interpret_reply(self, reply_context: ReplyContext, role: Role, reply: ModelReply) -> Interpretation:
+        """Interpret the reply. If the agent acts in text, parse its call first."""
+        if reply.is_cut_off:
+            reply.keep_text_only()
+            return reply_interpreter.reject_reply(
+                reply_context, TOO_LONG, PACK.render(role.spec.language, "cut_off", {})
+            )
+        if role.is_native or self._reader is None or not reply.text:
+            return reply_interpreter.interpret_reply(reply_context, reply)
         ended = reply.finished is not None and reply.finished.reason in ("stop", "calls")
         found = self._reader.read(role.spec, reply.text, role.all_tools, role.others, ended=ended)
-        if isinstance(found, Misread) and (found.sure or not here.misread):
-            return meaning.misread(here, found.why)
-        if not isinstance(found, Acted):
-            return meaning.read(here, reply)
-        reply.calls.append(evolve(found.call, call_id=here.step.step_id))
-        meant = meaning.read(here, reply)
-        if found.notes and meant.again is not None:
-            meant.again = f"{found.notes}\n{meant.again}".strip()
-        return meant
+        if isinstance(found, ReplyProblem) and (found.sure or not reply_context.misread):
+            return reply_interpreter.reject_reply(reply_context, found.why)
+        if not isinstance(found, ReplyCall):
+            return reply_interpreter.interpret_reply(reply_context, reply)
+        reply.calls.append(evolve(found.call, call_id=reply_context.step.step_id))
+        interpretation = reply_interpreter.interpret_reply(reply_context, reply)
+        if found.notes and interpretation.next_prompt is not None:
+            interpretation.next_prompt = f"{found.notes}\n{interpretation.next_prompt}".strip()
+        return interpretation
 
-    def _situation(self, bench: Bench, role: Role, transcript: Transcript, *, last: bool) -> Situation:
-        thread = bench.world.threads.get(bench.step.thread_id)
-        return Situation(
-            step=bench.step,
+    def _build_reply_context(
+        self, context: StepContext, role: Role, transcript: Transcript, *, last: bool
+    ) -> ReplyContext:
+        thread = context.world.threads.get(context.step.thread_id)
+        return ReplyContext(
+            step=context.step,
             role=role,
             alone=thread is None or thread.open_steps <= 1,
             last=last,
-            circles=transcript.circles.found if transcript.circles.ends else None,
+            loop=transcript.loop_detector.loop if transcript.loop_detector.must_end else None,
             nudges=transcript.nudges,
-            misread=transcript.misread,
-            told=told_meanwhile(bench.world, bench.step),
+            misread=transcript.misread_turns,
+            has_unread_message=has_unread_message(context.world, context.step),
             reader=self._reader,
         )
 
 
-def _sum_up_first(bench: Bench, role: Role, model: Model, transcript: Transcript, newest: str) -> Outcome | None:
-    """A conversation that fills its window, or is to be kept short, is summed up before it goes on."""
-    tokens = transcript.tokens(role.size) + len(newest.encode()) // BYTES_PER_TOKEN
+def _compact_first(
+    context: StepContext, role: Role, model: Model, transcript: Transcript, newest: str
+) -> Outcome | None:
+    """Compact the conversation first if it fills its window or should stay short."""
+    tokens = transcript.estimate_tokens(role.size) + len(newest.encode()) // BYTES_PER_TOKEN
     rounds, window = role.spec.history.summary_rounds, model.card.window
-    if transcript.fresh < 2:
-        error = voice.too_much(model, transcript.size + role.size + len(newest.encode()))
+    if transcript.turns_since_compaction < 2:
+        error = model_call.explain_overflow(model, transcript.size + role.size + len(newest.encode()))
         return Outcome(state="failed", error=error) if error else None
-    if not (tokens > FULL * window or 0 < rounds <= transcript.fresh):
+    if not (tokens > COMPACT_ABOVE_SHARE * window or 0 < rounds <= transcript.turns_since_compaction):
         return None
-    if transcript.stuck >= PATIENCE:
+    if transcript.failed_compactions >= MAX_FAILED_COMPACTIONS:
         error = f"The conversation does not fit into the window of {model.name} any more, and could not be summed up."
-        return Outcome(state="failed", error=error) if tokens > CROWDED * window else None
-    return _put_off(bench, "compact", "Sum up what was said.", newest)
+        return Outcome(state="failed", error=error) if tokens > MAX_WINDOW_SHARE * window else None
+    return _defer_turn(context, "compact", "Sum up what was said.", newest)
 
 
-def _put_off(bench: Bench, skill: str, intention: str, text: str) -> Outcome:
-    """Another skill comes first; then this turn, with all that it was to say."""
-    step = bench.step
+def _defer_turn(context: StepContext, skill: str, intention: str, text: str) -> Outcome:
+    """Run another skill first, then repeat this turn with the same text."""
+    step = context.step
     works = (
         Work(type="skill", executor=skill, intention=intention, text_content=text if skill != "compact" else ""),
-        evolve(step.work, text_content=text, instruction_content=origin(bench.world, step)),
+        evolve(step.work, text_content=text, instruction_content=describe_origin(context.world, step)),
     )
     queued = QueueSteps(agent_id=step.agent_id, works=works, place="next")
     return Outcome(result={"deferred": skill}, intents=(queued,))
 
 
-def _outcome(bench: Bench, reply: Reply, meant: Meaning, newest: str, circle: str | None = None) -> Outcome:
-    """The reply as it is kept, and all it asks for. Work that cannot go on has failed, with the reason."""
-    asked = None if newest == bench.step.work.text_content else newest
+def _build_outcome(
+    context: StepContext, reply: ModelReply, interpretation: Interpretation, newest: str, circle: str | None = None
+) -> Outcome:
+    """Build the outcome: the stored reply and its consequences. Work that cannot continue has failed, with a reason."""
+    asked = None if newest == context.step.work.text_content else newest
     return Outcome(
-        state="failed" if meant.failed else "finished",
-        error=meant.failed,
-        result=reply.kept(
+        state="failed" if interpretation.failure else "finished",
+        error=interpretation.failure,
+        result=reply.to_result(
             asked,
-            told=meant.told,
-            misread=meant.misread,
-            over=meant.signal.source if meant.signal else None,
-            circles=circle,
+            call_answers=interpretation.call_answers,
+            misread=interpretation.misread,
+            over=interpretation.signal.source if interpretation.signal else None,
+            loop=circle,
         ),
-        spent=bench.step.reserved if reply.spent is None else reply.spent,
-        intents=meant.consequences(bench.step),
+        spent=context.step.reserved if reply.cost is None else reply.cost,
+        intents=interpretation.build_consequences(context.step),
     )
 
 
-def _left(bench: Bench, reply: Reply, newest: str, cost: Amounts) -> Outcome:
-    """What stays of a reply that somebody interrupts: the words that were there to be read, and about what it cost."""
-    reply.only_words()
-    spent = cost if reply.spent is None else reply.spent
+def _build_partial_outcome(context: StepContext, reply: ModelReply, newest: str, cost: Amounts) -> Outcome:
+    """Build the outcome of an interrupted reply: its text so far and an estimate of its cost."""
+    reply.keep_text_only()
+    spent = cost if reply.cost is None else reply.cost
     if not reply.text.strip():
         return Outcome(spent=spent)
-    return evolve(_outcome(bench, reply, Meaning(), newest), spent=spent)
+    return evolve(_build_outcome(context, reply, Interpretation(), newest), spent=spent)
 
 
-def _newest(bench: Bench, role: Role, transcript: Transcript, *, last: bool) -> str:
-    """What is new. After a tool's result nothing needs to be said."""
-    thread = bench.world.threads.get(bench.step.thread_id)
-    said = "\n".join((bench.step.work.text_content, *(thread.notices if thread else ()))).strip()
+def _render_newest(context: StepContext, role: Role, transcript: Transcript, *, last: bool) -> str:
+    """Render the newest message. After a tool result it may be empty."""
+    thread = context.world.threads.get(context.step.thread_id)
+    said = "\n".join((context.step.work.text_content, *(thread.notices if thread else ()))).strip()
     limit = ""
-    circle, ends = transcript.circles.found, transcript.circles.ends
+    circle, ends = transcript.loop_detector.loop, transcript.loop_detector.must_end
     if circle is not None and (ends or not last):
         limit = PACK.render(role.spec.language, "circles", {"circle": circle, "ends": ends})
     elif last:
         limit = PACK.render(role.spec.language, "last_turn", {"rounds": transcript.rounds})
     extra = "\n\n".join(filter(None, (limit, role.addon)))
-    # A turn that was put off to sum up has brought all of it along.
+    # A turn that was deferred for compaction already contains it.
     newest = said if said.endswith(extra) else f"{said}\n\n{extra}".strip()
     before = transcript.messages
     speechless = not newest and (not before or before[-1].role == "assistant")
-    return say(role.spec.language, "go_on") if speechless else newest
+    return render_notice(role.spec.language, "go_on") if speechless else newest

@@ -1,4 +1,4 @@
-"""filter_tools: of many tools, those that a task needs. Asked once per task, so that the prompt stays the same."""
+"""The skill `filter_tools`: choose the tools that a task needs. It runs once per task, so the prompt stays the same."""
 
 from __future__ import annotations
 
@@ -7,43 +7,43 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from greenroom.abilities.skills.conversation import model_call
+from greenroom.abilities.skills.conversation.reply import request_reply
 from greenroom.abilities.skills.prompts.builder import PACK
-from greenroom.abilities.skills.talk import voice
-from greenroom.abilities.skills.talk.reply import answer
 from greenroom.core.base.errors import ModelFault
-from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.model import ChatMessage, ModelRequest, Models, ToolSpec
 from greenroom.core.rules.intents import SetValue
-from greenroom.core.state.step import Step, StepType, Terms
-from greenroom.core.state.world import World, value_key
+from greenroom.core.state.step import Step, StepTerms, StepType
+from greenroom.core.state.team_state import TeamState, value_key
 
-FILTERED: Final = "tools of "
-"""Under this name, and the agent's, the board has what was chosen."""
+CHOICE_KEY_PREFIX: Final = "tools of "
+"""Prefix of the task board key of an agent's choice."""
 
-ALWAYS: Final = ("read_output",)
-"""What goes with every other tool, and is no choice: without it a long result could not be read on."""
+ALWAYS_OFFERED: Final = ("read_output",)
+"""Tools that are always offered. Without them an agent could not read long results."""
 
-ONE_SENTENCE: Final = 160
+MAX_USE_CHARS: Final = 160
 _NUMBER: Final = re.compile(r"\d{1,6}")
 
 
-def chosen(world: World, step: Step) -> frozenset[str] | None:
-    """The tools that were chosen for this agent in this task; all, if nothing was; None before anybody was asked."""
-    value = world.values.get(value_key(step.task_id, f"{FILTERED}{step.agent_id}"))
+def find_chosen_tools(world: TeamState, step: Step) -> frozenset[str] | None:
+    """Return the tools chosen for this agent in this task, or None if there is no choice yet."""
+    value = world.values.get(value_key(step.task_id, f"{CHOICE_KEY_PREFIX}{step.agent_id}"))
     if value is None:
         return None
     names = json.loads(value.content)
     return frozenset(str(name) for name in names)
 
 
-def parsed(text: str, tools: Sequence[str]) -> list[str]:
-    """The tools whose numbers stand in the text, each once and in their order; a number that none has is no choice."""
+def parse_choice(text: str, tools: Sequence[str]) -> list[str]:
+    """Return the tools whose numbers occur in the text, in their order. Unknown numbers are ignored."""
     numbers = {int(found) for found in _NUMBER.findall(text)}
     return [name for number, name in enumerate(tools, start=1) if number in numbers]
 
 
-class FilterTools:
-    """One model call with nothing but the task and the list."""
+class FilterToolsSkill:
+    """A single model call with the task and the list of tools."""
 
     type: StepType = "skill"
     name: str = "filter_tools"
@@ -54,43 +54,47 @@ class FilterTools:
         self._tools = {tool.name: tool for tool in tools}
         self.threshold = threshold
 
-    def terms(self, world: World, step: Step) -> Terms:
-        """A model call that reads the list."""
+    def terms(self, world: TeamState, step: Step) -> StepTerms:
+        """Return the terms of a model call that reads the list."""
         spec = world.agents[step.agent_id].spec
-        size = len(self._prompt(world, step).encode())
-        return voice.terms(voice.voice(self._models, spec), spec, size)
+        size = len(self._render_prompt(world, step).encode())
+        return model_call.build_terms(model_call.pick_model(self._models, spec), spec, size)
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Ask, and keep the choice; with none that is any use, all tools stay."""
-        spec, step = bench.agent.spec, bench.step
-        model, names = voice.voice(self._models, spec), self.names(bench.world, step)
+    async def run(self, context: StepContext) -> Outcome:
+        """Call the model and store its choice. Without a usable choice, keep all tools."""
+        spec, step = context.agent.spec, context.step
+        model, names = model_call.pick_model(self._models, spec), self.list_choices(context.world, step)
         request = ModelRequest(
-            purpose=voice.purpose(step, bench.world.team.team_id, step.ordinal),
-            messages=(ChatMessage(role="user", content=self._prompt(bench.world, step)),),
-            max_output=voice.longest(model, spec),
+            purpose=model_call.build_purpose(step, context.world.team.team_id, step.ordinal),
+            messages=(ChatMessage(role="user", content=self._render_prompt(context.world, step)),),
+            max_output=model_call.find_max_output(model, spec),
         )
         try:
-            reply = await answer(bench, model, request)
-            found, spent = parsed(reply.text, names), reply.spent
-        except ModelFault as fault:  # a choice that nobody made costs nothing but a longer prompt
+            reply = await request_reply(context, model, request)
+            found, spent = parse_choice(reply.text, names), reply.cost
+        except ModelFault as fault:  # a missing choice only costs a longer prompt
             found, spent = [], fault.spent
-        kept = json.dumps([*(found or names), *ALWAYS])
+        kept = json.dumps([*(found or names), *ALWAYS_OFFERED])
         return Outcome(
             result={"chosen": found, "total": len(names), "threshold": self.threshold},
             spent=step.reserved if spent is None else spent,
-            intents=(SetValue(task_id=step.task_id, key=f"{FILTERED}{step.agent_id}", content=kept),),
+            intents=(SetValue(task_id=step.task_id, key=f"{CHOICE_KEY_PREFIX}{step.agent_id}", content=kept),),
         )
 
-    def names(self, world: World, step: Step) -> list[str]:
-        """All that can be chosen from."""
-        return [name for name in world.agents[step.agent_id].spec.tools if name in self._tools and name not in ALWAYS]
+    def list_choices(self, world: TeamState, step: Step) -> list[str]:
+        """Return the names of all tools to choose from."""
+        return [
+            name
+            for name in world.agents[step.agent_id].spec.tools
+            if name in self._tools and name not in ALWAYS_OFFERED
+        ]
 
-    def _prompt(self, world: World, step: Step) -> str:
-        names = self.names(world, step)
-        # What each is for, in one sentence.
+    def _render_prompt(self, world: TeamState, step: Step) -> str:
+        names = self.list_choices(world, step)
+        # The purpose of each tool in one sentence.
         uses = (self._tools[name].description.strip().split("\n", 1)[0].split(". ", 1)[0] for name in names)
         rows = [
-            f"{number}. {name}: {use[:ONE_SENTENCE].rstrip('.')}."
+            f"{number}. {name}: {use[:MAX_USE_CHARS].rstrip('.')}."
             for number, (name, use) in enumerate(zip(names, uses, strict=True), start=1)
         ]
         told = {"task": step.work.text_content, "tools": "\n".join(rows)}

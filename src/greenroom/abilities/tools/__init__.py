@@ -1,1 +1,1 @@
-"""Tools: what touches the world. Each is an executor with a card; permission is decided before one runs, not in it."""
+"""Tools: everything with side effects. Each tool is an executor with a card. The policy decides before a tool runs."""

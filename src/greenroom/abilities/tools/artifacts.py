@@ -1,6 +1,6 @@
-"""create_artifact, update_artifact, rewrite_artifact and read_artifact: results of a task that all its agents share.
+"""create_artifact, update_artifact, rewrite_artifact and read_artifact: results that all agents of a task share.
 
-They are pure: what they change is in the log only.
+These tools are pure: they change only the log.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Meta
 
 from greenroom.abilities.tools.files.edits import Edit
-from greenroom.abilities.tools.files.tools import FirstLine, LastLine, numbered, patched, rewritten
-from greenroom.abilities.tools.files.write import Made, seen_in
-from greenroom.abilities.tools.tool import Arguments, CardedTool, given, make_card, schema_of
+from greenroom.abilities.tools.files.tools import FirstLine, LastLine, patch_bytes, render_numbered_lines, rewrite_bytes
+from greenroom.abilities.tools.files.write import NewContent, collect_seen
+from greenroom.abilities.tools.tool import Arguments, CardedTool, build_schema, make_card, read_arguments
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.ids import ArtifactId
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.tool import ToolExecutor
 from greenroom.core.rules.intents import WriteArtifact
-from greenroom.core.rules.knowledge import refusal
-from greenroom.core.state.knowledge import Artifact, told
-from greenroom.core.state.origin import Labels, label, merged
-from greenroom.core.state.world import artifact_key
+from greenroom.core.rules.knowledge import check_artifact
+from greenroom.core.state.knowledge import Artifact, describe_artifact
+from greenroom.core.state.origin import Labels, make_label, merge_labels
+from greenroom.core.state.team_state import artifact_key
 
-NAMES = frozenset({"create_artifact", "update_artifact", "rewrite_artifact", "read_artifact"})
+ARTIFACT_TOOLS = frozenset({"create_artifact", "update_artifact", "rewrite_artifact", "read_artifact"})
 
 
-USUAL: Final = "text/markdown"
+DEFAULT_MEDIA_TYPE: Final = "text/markdown"
 
 Id: TypeAlias = Annotated[str, Meta(description="Its id in this task, such as task_plan, research_report, main.py.")]
 Title: TypeAlias = Annotated[str, Meta(description="What it is, in a few words.")]
@@ -38,48 +38,55 @@ BasedOn: TypeAlias = Annotated[
 ]
 
 
-def meant(bench: Bench, name: str, said: int | None = None) -> Artifact:
-    """The artifact that a call names, as it is now; `ModelFault` when it `said` another version than the newest."""
+def find_artifact(context: StepContext, name: str, expected_version: int | None = None) -> Artifact:
+    """Return the named artifact. Raise `ModelFault` if `expected_version` is not the newest version."""
     name = ArtifactId(name.strip())
-    found = bench.world.artifacts.get(artifact_key(bench.step.task_id, name))
+    found = context.world.artifacts.get(artifact_key(context.step.task_id, name))
     if found is None:
-        raise ModelFault(f"There is no artifact {name!r} in this task. {inventory(bench)}")
-    if said is not None and said != found.version:
-        there = f"is at version {found.version} by {found.by}, not {said}"
+        raise ModelFault(f"There is no artifact {name!r} in this task. {render_inventory(context)}")
+    if expected_version is not None and expected_version != found.version:
+        there = f"is at version {found.version} by {found.by}, not {expected_version}"
         raise ModelFault(f"{found.artifact_id!r} {there}. Read it again first. Nothing was written.")
     return found
 
 
-def inventory(bench: Bench) -> str:
-    """All artifacts of the task, a line each."""
-    here = bench.world.inventory(bench.step.task_id)
-    return "\n".join(("There are:", *map(told, here))) if here else "There are none yet: create_artifact makes one."
+def render_inventory(context: StepContext) -> str:
+    """List all artifacts of the task, one per line."""
+    here = context.world.list_artifacts(context.step.task_id)
+    return (
+        "\n".join(("There are:", *map(describe_artifact, here)))
+        if here
+        else "There are none yet: create_artifact makes one."
+    )
 
 
-def origins(*artifacts: Artifact) -> Labels:
-    """Where these come from: what those had read who wrote them. What is all the person's own has no label."""
+def collect_origins(*artifacts: Artifact) -> Labels:
+    """Collect the origins of these artifacts: what their authors had read. Content of the person has no label."""
     labels: Labels = ()
-    for one in artifacts:
-        way = (label("artifact", one.artifact_id),) if one.origins else ()
-        labels = merged(labels, (*way, *one.origins))
+    for artifact in artifacts:
+        way = (make_label("artifact", artifact.artifact_id),) if artifact.origins else ()
+        labels = merge_labels(labels, (*way, *artifact.origins))
     return labels
 
 
-async def written(
-    bench: Bench,
+async def write_version(
+    context: StepContext,
     name: str,
-    made: Made,
+    made: NewContent,
     *,
     title: str,
     media_type: str,
     old: Artifact | None = None,
     blind: bool = False,
 ) -> Outcome:
-    """A new version, made from `old`, unless a rule is against it. The rules are asked again when it counts: others
-    write meanwhile. `blind` says that it does not depend on the content of the old one."""
+    """Write a new version based on `old`, unless a rule rejects it.
+
+    The rules decide again at commit, because other agents write concurrently. `blind` means that the new content does
+    not depend on the old content.
+    """
     content, based_on = made.content, old.version if old is not None else 0
     intent = WriteArtifact(
-        task_id=bench.step.task_id,
+        task_id=context.step.task_id,
         artifact_id=ArtifactId(name),
         title=title,
         media_type=media_type,
@@ -88,31 +95,33 @@ async def written(
         lines=content.count(b"\n") + bool(content and not content.endswith(b"\n")),
         based_on=based_on,
     )
-    refused = refusal(bench.world, intent, bench.agent.agent_id)
+    refused = check_artifact(context.world, intent, context.agent.agent_id)
     if refused is not None:
         raise ModelFault(str(refused))
-    blob = await bench.keep(content)
+    blob = await context.keep(content)
     entry = {"path": name, "before": old.blob if old else "", "digest": blob, "whole": blind}
     output = f"Version {based_on + 1} of {made.told}"
     return Outcome(
         result={"output": output, "version": based_on + 1, "files": [entry]},
         intents=(evolve(intent, blob=blob),),
         blobs=(blob,),
-        origins=origins(old) if old is not None else (),
+        origins=collect_origins(old) if old is not None else (),
     )
 
 
 class CreateArguments(Arguments, frozen=True, kw_only=True):
-    """A new artifact."""
+    """Arguments of `create_artifact`."""
 
     id: Id
     title: Title = ""
     content: Content
-    media_type: Annotated[str, Meta(description=f"{USUAL} if left out; text/x-python, text/csv …")] = USUAL
+    media_type: Annotated[str, Meta(description=f"{DEFAULT_MEDIA_TYPE} if left out; text/x-python, text/csv …")] = (
+        DEFAULT_MEDIA_TYPE
+    )
 
 
-class CreateArtifact(CardedTool):
-    """Its first version."""
+class CreateArtifactTool(CardedTool):
+    """Creates the first version of an artifact."""
 
     card = make_card(
         "create_artifact",
@@ -120,30 +129,30 @@ class CreateArtifact(CardedTool):
         "of the work), a report, a draft, code that is handed over. Not for one that is there already, which is "
         "changed with update_artifact, nor for files of the workspace. "
         'Example: {"id": "task_plan", "title": "Plan", "content": "- [ ] look\\n- [ ] report\\n"}',
-        schema_of(CreateArguments),
+        build_schema(CreateArguments),
         group="memory",
         seconds=60,
     )
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Write it."""
-        asked = given(CreateArguments, bench.step)
+    async def run(self, context: StepContext) -> Outcome:
+        """Write the first version."""
+        asked = read_arguments(CreateArguments, context.step)
         name = asked.id.strip()
-        made = rewritten(name, asked.content, None)
+        made = rewrite_bytes(name, asked.content, None)
         title = (asked.title or name).strip()
-        return await written(bench, name, made, title=title, media_type=asked.media_type.strip(), blind=True)
+        return await write_version(context, name, made, title=title, media_type=asked.media_type.strip(), blind=True)
 
 
 class UpdateArguments(Arguments, frozen=True):
-    """Changes of an artifact."""
+    """Arguments of `update_artifact`."""
 
     id: Id
     edits: Annotated[tuple[Edit, ...], Meta(min_length=1)]
     version: BasedOn | None = None
 
 
-class UpdateArtifact(CardedTool):
-    """Changes are looked for in the newest version: what others have written there is not lost."""
+class UpdateArtifactTool(CardedTool):
+    """Applies changes to the newest version, so that the work of other agents is kept."""
 
     card = make_card(
         "update_artifact",
@@ -151,21 +160,21 @@ class UpdateArtifact(CardedTool):
         "change as little as possible: tick off what is done, add a finding. All changes are looked for in the newest "
         "version, and either all are made or none. Not for files: that is patch. "
         'Example: {"id": "task_plan", "edits": [{"search": "- [ ] look", "replace": "- [x] look"}]}',
-        schema_of(UpdateArguments),
+        build_schema(UpdateArguments),
         group="memory",
         seconds=60,
     )
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Make the changes, and say what came of them."""
-        asked = given(UpdateArguments, bench.step)
-        old = meant(bench, asked.id, asked.version)
-        made = await asyncio.to_thread(patched, old.artifact_id, asked.edits, await bench.blob(old.blob))
-        return await written(bench, old.artifact_id, made, title=old.title, media_type=old.media_type, old=old)
+    async def run(self, context: StepContext) -> Outcome:
+        """Apply the changes and report the diff."""
+        asked = read_arguments(UpdateArguments, context.step)
+        old = find_artifact(context, asked.id, asked.version)
+        made = await asyncio.to_thread(patch_bytes, old.artifact_id, asked.edits, await context.blob(old.blob))
+        return await write_version(context, old.artifact_id, made, title=old.title, media_type=old.media_type, old=old)
 
 
-class RewriteArguments(Arguments, frozen=True):
-    """All of an artifact."""
+class RewriteArtifactArguments(Arguments, frozen=True):
+    """Arguments of `rewrite_artifact`."""
 
     id: Id
     content: Content
@@ -173,8 +182,8 @@ class RewriteArguments(Arguments, frozen=True):
     version: BasedOn | None = None
 
 
-class RewriteArtifact(CardedTool):
-    """What it would write over must have been seen, and all of it."""
+class RewriteArtifactTool(CardedTool):
+    """Replaces the content of an artifact. The agent must have read the whole current version."""
 
     card = make_card(
         "rewrite_artifact",
@@ -182,29 +191,29 @@ class RewriteArtifact(CardedTool):
         "it, or have written it; or name that version. Not for small changes: use update_artifact, which cannot lose "
         "what others wrote. "
         'Example: {"id": "research_report", "content": "# Report\\nAll in one.\\n"}',
-        schema_of(RewriteArguments),
+        build_schema(RewriteArtifactArguments),
         group="memory",
         seconds=60,
     )
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Write it, and say what has changed."""
-        asked = given(RewriteArguments, bench.step)
-        old = meant(bench, asked.id, asked.version)
+    async def run(self, context: StepContext) -> Outcome:
+        """Write the new version and report the diff."""
+        asked = read_arguments(RewriteArtifactArguments, context.step)
+        old = find_artifact(context, asked.id, asked.version)
         if asked.version is None:
-            await _known(bench, old)
+            await _check_seen(context, old)
         title = (asked.title or old.title).strip()
-        raw = await bench.blob(old.blob)
-        made = await asyncio.to_thread(rewritten, old.artifact_id, asked.content, raw)
+        raw = await context.blob(old.blob)
+        made = await asyncio.to_thread(rewrite_bytes, old.artifact_id, asked.content, raw)
         if made.content == raw and title == old.title:
             return Outcome(result={"output": made.told, "version": old.version})
         kept = {"title": title, "media_type": old.media_type}
-        return await written(bench, old.artifact_id, made, **kept, old=old, blind=True)
+        return await write_version(context, old.artifact_id, made, **kept, old=old, blind=True)
 
 
-async def _known(bench: Bench, old: Artifact) -> None:
-    """Refuse to write over what the agent has not seen."""
-    seen = seen_in(await bench.history(), NAMES).get(old.artifact_id)
+async def _check_seen(context: StepContext, old: Artifact) -> None:
+    """Raise `ModelFault` if the agent has not read the whole current version."""
+    seen = collect_seen(await context.history(), ARTIFACT_TOOLS).get(old.artifact_id)
     if seen is not None and seen.whole and seen.digest == old.blob:
         return
     there = f"version {old.version} by {old.by}"
@@ -218,7 +227,7 @@ async def _known(bench: Bench, old: Artifact) -> None:
 
 
 class ReadArguments(Arguments, frozen=True):
-    """Which artifact, and which lines of it."""
+    """Arguments of `read_artifact`."""
 
     id: Annotated[str, Meta(description="Which one; all are listed if left out.")] = ""
     version: Annotated[int, Meta(ge=1, description="The newest if left out.")] | None = None
@@ -226,38 +235,40 @@ class ReadArguments(Arguments, frozen=True):
     end_line: LastLine | None = None
 
 
-class ReadArtifact(CardedTool):
-    """A version never changes."""
+class ReadArtifactTool(CardedTool):
+    """Reads a version of an artifact. Versions never change."""
 
     card = make_card(
         "read_artifact",
         "Read an artifact of the task, with line numbers: the newest version, or an older one. Without an id it lists "
         "all artifacts. Use it to see what others have done and before you rewrite one. Not for files: that is "
         'read_code. Example: {"id": "task_plan"} or {"id": "main.py", "start_line": 40, "end_line": 90}',
-        schema_of(ReadArguments),
+        build_schema(ReadArguments),
         group="memory",
         pure=True,
         seconds=60,
     )
 
-    async def run(self, bench: Bench) -> Outcome:
-        """The lines and where it stopped, or the list."""
-        asked = given(ReadArguments, bench.step)
+    async def run(self, context: StepContext) -> Outcome:
+        """Return the lines and where they stop, or the list of artifacts."""
+        asked = read_arguments(ReadArguments, context.step)
         if not asked.id.strip():
-            here = bench.world.inventory(bench.step.task_id)
-            return Outcome(result={"output": inventory(bench)}, origins=origins(*here))
-        artifact = meant(bench, asked.id)
+            here = context.world.list_artifacts(context.step.task_id)
+            return Outcome(result={"output": render_inventory(context)}, origins=collect_origins(*here))
+        artifact = find_artifact(context, asked.id)
         version = asked.version or artifact.version
         blob = artifact.blob_of(version)
         if blob is None:
             why = f"There is no version {version} of {artifact.artifact_id!r}: the newest is {artifact.version}."
             raise ModelFault(why)
         name = f"{artifact.artifact_id} (version {version} of {artifact.version})"
-        raw = await bench.blob(blob)
-        result = await asyncio.to_thread(numbered, raw, name, artifact.artifact_id, asked.start_line, asked.end_line)
-        return Outcome(result={**result, "version": version}, origins=origins(artifact))
+        raw = await context.blob(blob)
+        result = await asyncio.to_thread(
+            render_numbered_lines, raw, name, artifact.artifact_id, asked.start_line, asked.end_line
+        )
+        return Outcome(result={**result, "version": version}, origins=collect_origins(artifact))
 
 
-def artifact_tools() -> tuple[ToolExecutor, ...]:
-    """create_artifact, update_artifact, rewrite_artifact and read_artifact."""
-    return (CreateArtifact(), UpdateArtifact(), RewriteArtifact(), ReadArtifact())
+def build_artifact_tools() -> tuple[ToolExecutor, ...]:
+    """Build create_artifact, update_artifact, rewrite_artifact and read_artifact."""
+    return (CreateArtifactTool(), UpdateArtifactTool(), RewriteArtifactTool(), ReadArtifactTool())

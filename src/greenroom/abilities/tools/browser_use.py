@@ -1,6 +1,6 @@
-"""`browser_use`: an errand on the web in a real browser, for pages that are made by scripts or want to be used.
+"""The tool `browser_use`: do a task on the web in a real browser, for pages that need scripts or interaction.
 
-A model leads the browser, one move of a closed set at a time. What it reads are strangers' words.
+A model controls the browser, with one action of a closed set at a time. Page content is untrusted.
 """
 
 from __future__ import annotations
@@ -15,27 +15,39 @@ from typing import Annotated, Final, Protocol, TypeAlias, assert_never
 
 from msgspec import Meta
 
-from greenroom.abilities.tools.tool import Arguments, CardedTool, fitted, given, schema_of
+from greenroom.abilities.tools.tool import Arguments, CardedTool, build_schema, convert_arguments, read_arguments
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.errors import ModelFault, WorldFault
-from greenroom.core.base.hosts import Host, host
+from greenroom.core.base.hosts import Host, parse_host
 from greenroom.core.base.records import Data, evolve, record
-from greenroom.core.base.text import fenced
-from greenroom.core.ports.browser import Album, Back, Browser, Click, Move, Open, Scroll, Sight, Tab, Type
-from greenroom.core.ports.executor import Bench, Outcome, ToolPrinted
+from greenroom.core.base.text import add_fence
+from greenroom.core.ports.browser import (
+    Browser,
+    Click,
+    GoBack,
+    OpenPage,
+    PageView,
+    ScreenshotStore,
+    Scroll,
+    Tab,
+    TabAction,
+    TypeText,
+)
+from greenroom.core.ports.executor import Outcome, StepContext, ToolPrinted
 from greenroom.core.ports.model import ToolCall, ToolSpec
-from greenroom.core.ports.packs import Pack
+from greenroom.core.ports.prompt_pack import PromptPack
 from greenroom.core.ports.tool import Target, ToolCard
-from greenroom.core.ports.web import BadAddress, address
+from greenroom.core.ports.web import BadAddress, parse_address
 from greenroom.core.rules.intents import PostNote
-from greenroom.core.state.origin import label, merged
-from greenroom.core.state.step import Step, Terms
-from greenroom.core.state.world import World
+from greenroom.core.state.origin import make_label, merge_labels
+from greenroom.core.state.step import Step, StepTerms
+from greenroom.core.state.team_state import TeamState
 
 
 @record
-class Question:
-    """What it is asked: how it works, what it sees now, and how often it was asked. `left` is what may be spent."""
+class BrowserQuestion:
+    """One question to the browser model: the instructions, the current page and the turn. `left` is the remaining
+    budget."""
 
     turn: int
     system: str
@@ -44,54 +56,54 @@ class Question:
 
 
 @record
-class Thought:
-    """What it answered, and what that cost."""
+class BrowserReply:
+    """The reply of the browser model, and its cost."""
 
     calls: tuple[ToolCall, ...] = ()
     text: str = ""
     spent: Amounts = NOTHING
 
 
-class Mind(Protocol):
-    """The model of an agent, for errands."""
+class BrowserModelProtocol(Protocol):
+    """The agent's model, as browser tasks use it."""
 
-    def terms(self, world: World, step: Step) -> Terms:
-        """What an errand may cost; `WorldFault` where there is no model."""
+    def terms(self, world: TeamState, step: Step) -> StepTerms:
+        """Return what a browser task may cost. Raise `WorldFault` if there is no model."""
         ...
 
-    def calls(self, bench: Bench) -> bool:
-        """Whether it makes calls; else it is told to answer in text."""
+    def can_call_tools(self, context: StepContext) -> bool:
+        """Return whether the model makes tool calls. Otherwise it is asked to answer in text."""
         ...
 
-    async def think(self, bench: Bench, question: Question) -> Thought:
-        """Ask it. A fault says what it cost; asking for more than is left is a `WorldFault`."""
+    async def think(self, context: StepContext, question: BrowserQuestion) -> BrowserReply:
+        """Ask the model. Faults carry the cost. Raise `WorldFault` if the question exceeds the remaining budget."""
         ...
 
 
-EVERY: Final = "*"
+ANY_HOST: Final = "*"
 _URL: Final = re.compile(r"https?://[^\s<>\"'`，。、；）)\]}]+", re.IGNORECASE)
-_END: Final = ".,;:!?"
+_TRAILING_SIGNS: Final = ".,;:!?"
 
 
-def named(task: str, hosts: Iterable[str]) -> tuple[Host, ...]:
-    """The hosts of the addresses in a task, and these; `BadAddress` for one that is none."""
-    found = [address(one.rstrip(_END)).host for one in _URL.findall(task)]
-    return tuple(dict.fromkeys((*found, *(address(f"https://{one}/").host for one in hosts))))
+def find_named_hosts(task: str, hosts: Iterable[str]) -> tuple[Host, ...]:
+    """Return the hosts of the URLs in a task, and the given hosts. Raise `BadAddress` for an invalid one."""
+    found = [parse_address(text.rstrip(_TRAILING_SIGNS)).host for text in _URL.findall(task)]
+    return tuple(dict.fromkeys((*found, *(parse_address(f"https://{text}/").host for text in hosts))))
 
 
-def reached(places: Sequence[Host], also: Sequence[str]) -> tuple[str, ...]:
-    """What is let through: these hosts and all below them, and what a person has opened `also`. No host is every one:
-    then somebody has agreed to the whole web."""
+def list_allowed_hosts(places: Sequence[Host], also: Sequence[str]) -> tuple[str, ...]:
+    """Return the allowed hosts: these hosts with their subdomains, and those a person has also allowed. Without any
+    host, a person has approved the whole web."""
     if not places:
-        return (EVERY,)
-    return tuple(dict.fromkeys((*(one for place in places for one in _around(place)), *also)))
+        return (ANY_HOST,)
+    return tuple(dict.fromkeys((*(pattern for place in places for pattern in _expand_host(place)), *also)))
 
 
-def _around(place: Host) -> Iterator[str]:
+def _expand_host(place: Host) -> Iterator[str]:
     yield str(place)
     port = f":{place.port}" if place.port not in (80, 443) else ""
     if not port:
-        yield place.name if ":" not in place.name else f"[{place.name}]"  # on both ports that the web has
+        yield place.name if ":" not in place.name else f"[{place.name}]"  # on both default ports
     with suppress(ValueError):
         ip_address(place.name)
         return
@@ -101,45 +113,45 @@ def _around(place: Host) -> Iterator[str]:
         yield f"{place.name.removeprefix('www.')}{port}"
 
 
-def host_of(url: str) -> str:
-    """The host of a page, as people know it; nothing where there is none."""
+def read_host(url: str) -> str:
+    """Return the host of a page in its readable form, or ""."""
     try:
-        found = address(url)
+        found = parse_address(url)
     except BadAddress:
         return ""
     usual = found.host.port in (80, 443)
-    return str(host(found.host.name)) if usual and ":" not in found.host.name else str(found.host)
+    return str(parse_host(found.host.name)) if usual and ":" not in found.host.name else str(found.host)
 
 
 @record
 class Extract:
-    """Keep something that was found."""
+    """Keep a finding."""
 
     content: str
 
 
 @record
-class Done:
-    """The task is done, or cannot be."""
+class TaskDone:
+    """End the task, with or without success."""
 
     result: str
     success: bool = True
 
 
-Wish: TypeAlias = Move | Extract | Done
+BrowserTaskAction: TypeAlias = TabAction | Extract | TaskDone
 
 _REF: Final = {"type": "string", "description": "The mark of what is meant, such as e5."}
 
 
-def _action(name: str, description: str, *required: str, **properties: object) -> ToolSpec:
+def _build_action(name: str, description: str, *required: str, **properties: object) -> ToolSpec:
     shape: Data = {"type": "object", "properties": properties, "required": list(required)}
     return ToolSpec(name=name, description=description, parameters=shape)
 
 
 ACTIONS: Final = (
-    _action("open", "Go to an address (http:// or https://).", "url", url={"type": "string"}),
-    _action("click", "Click a link, a button or anything else that has a mark.", "ref", ref=_REF),
-    _action(
+    _build_action("open", "Go to an address (http:// or https://).", "url", url={"type": "string"}),
+    _build_action("click", "Click a link, a button or anything else that has a mark.", "ref", ref=_REF),
+    _build_action(
         "type",
         "Fill in a field or choose in a list, in the place of what stands there. With submit, press Enter then.",
         *("ref", "text"),
@@ -147,10 +159,12 @@ ACTIONS: Final = (
         text={"type": "string"},
         submit={"type": "boolean"},
     ),
-    _action("scroll", "See the next part of the page, or with down=false the one before.", down={"type": "boolean"}),
-    _action("back", "Go back to the page before."),
-    _action("extract", "Write down something that was found; it is kept.", "content", content={"type": "string"}),
-    _action(
+    _build_action(
+        "scroll", "See the next part of the page, or with down=false the one before.", down={"type": "boolean"}
+    ),
+    _build_action("back", "Go back to the page before."),
+    _build_action("extract", "Write down something that was found; it is kept.", "content", content={"type": "string"}),
+    _build_action(
         "done",
         "End: the result in full. With success=false: why the task cannot be done.",
         "result",
@@ -158,223 +172,232 @@ ACTIONS: Final = (
         success={"type": "boolean"},
     ),
 )
-_KINDS: Final[Mapping[str, type[Wish]]] = {
-    "open": Open,
+_ACTION_TYPES: Final[Mapping[str, type[BrowserTaskAction]]] = {
+    "open": OpenPage,
     "click": Click,
-    "type": Type,
+    "type": TypeText,
     "scroll": Scroll,
-    "back": Back,
+    "back": GoBack,
     "extract": Extract,
-    "done": Done,
+    "done": TaskDone,
 }
 
 
-def in_words() -> str:
-    """The actions for a model that knows no calls."""
-    rows = ((one.name, one.description, json.dumps(one.parameters["properties"])) for one in ACTIONS)
+def describe_actions() -> str:
+    """Describe the actions for a model without tool calls."""
+    rows = ((action.name, action.description, json.dumps(action.parameters["properties"])) for action in ACTIONS)
     return "\n".join(f"- {name}: {description} {shape}" for name, description, shape in rows)
 
 
-def wished(calls: tuple[ToolCall, ...], text: str) -> tuple[str, Wish]:
-    """The one action of an answer, and how it is told of later; `ModelFault` says why it is none."""
+def parse_action(calls: tuple[ToolCall, ...], text: str) -> tuple[str, BrowserTaskAction]:
+    """Return the action of a reply, and its text for the trail. Raise `ModelFault` if there is no valid action."""
     if calls and calls[0].unread:
-        raise ModelFault(f"The arguments of {calls[0].name} are no JSON object.")
-    name, arguments = (calls[0].name, calls[0].arguments) if calls else _said(text)
-    kind = _KINDS.get(name)
+        raise ModelFault(f"The arguments of {calls[0].name} are not a JSON object.")
+    name, arguments = (calls[0].name, calls[0].arguments) if calls else _parse_action_text(text)
+    kind = _ACTION_TYPES.get(name)
     if kind is None:
-        raise ModelFault(f"There is no action {name[:40]!r}. There are: {', '.join(_KINDS)}.")
-    wish = fitted(kind, arguments, name)
-    if isinstance(wish, Open):
-        wish = evolve(wish, url=address(wish.url).url)  # only the web is opened, and read as everybody here reads it
+        raise ModelFault(f"There is no action {name[:40]!r}. There are: {', '.join(_ACTION_TYPES)}.")
+    action = convert_arguments(kind, arguments, name)
+    if isinstance(action, OpenPage):
+        action = evolve(action, url=parse_address(action.url).url)  # only http and https URLs, normalised as everywhere
     given = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
-    return f"{name}({given})", wish
+    return f"{name}({given})", action
 
 
-def _said(text: str) -> tuple[str, Data]:
-    """An action in text: one JSON object, whatever stands around it."""
+def _parse_action_text(text: str) -> tuple[str, Data]:
+    """Parse an action from text: a single JSON object, with any text around it."""
     begin, end = text.find("{"), text.rfind("}")
     try:
         read = json.loads(text[begin : end + 1]) if begin >= 0 else None
     except ValueError:
         read = None
     if not isinstance(read, dict) or not isinstance(read.get("action"), str):
-        raise ModelFault('That was no action. Make one move: an action, or as JSON {"action": NAME, …}.')
+        raise ModelFault('That was not an action. Make one move: an action, or as JSON {"action": NAME, …}.')
     return read["action"], {name: value for name, value in read.items() if name != "action"}
 
 
-PACK: Final = Pack("greenroom.abilities.tools.prompts")
-STEPS: Final = 100
-PART: Final = 16_000
-"""Characters of a page that are shown at once."""
+PACK: Final = PromptPack("greenroom.abilities.tools.prompts")
+MAX_MOVES: Final = 100
+PAGE_PART_CHARS: Final = 16_000
+"""Characters of a page that the model sees at a time."""
 
-LINE: Final = 240
-TRAIL: Final = 60
-"""Lines of what was done that are told again: of a long errand the newest."""
+MAX_LINE_CHARS: Final = 240
+MAX_TRAIL_LINES: Final = 60
+"""Maximum number of past actions that the model sees: the newest."""
 
-KEPT: Final = 20_000
-"""Characters of one finding."""
+MAX_FINDING_CHARS: Final = 20_000
+"""Maximum characters of one finding."""
 
-FAULTS: Final = 5
-"""Answers in a row that are no use, before it is given up."""
+MAX_USELESS_REPLIES: Final = 5
+"""Consecutive useless replies after which the task fails."""
 
-REFUSALS_TOLD: Final = 3
-"""Hosts that were not reached, of which the model hears at once."""
-
-
-class Failure(WorldFault):
-    """The errand came to no good end."""
+MAX_REFUSALS_SHOWN: Final = 3
+"""Maximum number of newly refused hosts that the model sees after one action."""
 
 
-class Errand:
-    """One errand; what it has found so far is known at any time."""
+class BrowserTaskError(WorldFault):
+    """The browser task failed."""
 
-    def __init__(self, task: str, bench: Bench, mind: Mind, album: Album, steps: int = STEPS) -> None:
+
+class BrowserTask:
+    """One browser task. Its findings so far are always available."""
+
+    def __init__(
+        self,
+        task: str,
+        context: StepContext,
+        model: BrowserModelProtocol,
+        screenshots: ScreenshotStore,
+        max_moves: int = MAX_MOVES,
+    ) -> None:
         self._task = task
-        self._bench = bench
-        self._mind = mind
-        self._album = album
-        self._steps = steps
+        self._bench = context
+        self._model = model
+        self._screenshots = screenshots
+        self._max_moves = max_moves
         self._trail: list[str] = []
         self._part = 0
         self._refused: set[str] = set()
-        self._misses = 0
+        self._useless_replies = 0
         self.spent: Amounts = NOTHING
         self.extracted: list[str] = []
         self.visited: tuple[str, ...] = ()
         self.pictures = ""
 
     async def run(self, tab: Tab) -> str:
-        """The result; `Failure` and other faults say why there is none."""
-        for turn in range(1, self._steps + 1):
-            sight = await tab.look()
-            picture = await tab.shot()
+        """Return the result. Raise `BrowserTaskError` or another fault if there is none."""
+        for turn in range(1, self._max_moves + 1):
+            sight = await tab.read_page()
+            picture = await tab.take_screenshot()
             if picture:
-                self.pictures = await self._album.keep(self._bench.key, turn, picture) or self.pictures
-            answer = await self._next(turn, sight)
+                self.pictures = await self._screenshots.save(self._bench.key, turn, picture) or self.pictures
+            answer = await self._ask_next_action(turn, sight)
             if answer is None:
                 continue
-            told, wish = answer
-            if isinstance(wish, Done) and not wish.success:
-                raise Failure(wish.result.strip() or "The model says that it cannot be done, and not why.")
-            if isinstance(wish, Done):
-                return wish.result
-            self._note(turn, told, await self._done(tab, wish))
-            self.visited = tuple(tab.visited)
-        raise Failure(f"It was not done after {self._steps} moves.")
+            told, action = answer
+            if isinstance(action, TaskDone) and not action.success:
+                raise BrowserTaskError(action.result.strip() or "The model says that it cannot be done, and not why.")
+            if isinstance(action, TaskDone):
+                return action.result
+            self._add_to_trail(turn, told, await self._perform(tab, action))
+            self.visited = tuple(tab.visited_urls)
+        raise BrowserTaskError(f"It was not done after {self._max_moves} moves.")
 
     # ---------------------------------------------------------------------------------------------- asking
 
-    async def _next(self, turn: int, sight: Sight) -> tuple[str, Wish] | None:
-        """What the model wants now; None when its answer was no use, which it is told."""
+    async def _ask_next_action(self, turn: int, sight: PageView) -> tuple[str, BrowserTaskAction] | None:
+        """Ask the model for the next action. Return None if the reply is useless; the trail tells the model why."""
         try:
-            thought = await self._thought(turn, sight)
-            wish = wished(thought.calls, thought.text)
+            thought = await self._ask_model(turn, sight)
+            action = parse_action(thought.calls, thought.text)
         except ModelFault as fault:
-            self._misses += 1
-            if self._misses >= FAULTS:
-                raise Failure(f"The model gave {FAULTS} answers in a row that are no use. {fault}") from None
-            self._note(turn, "(no use)", str(fault))
+            self._useless_replies += 1
+            if self._useless_replies >= MAX_USELESS_REPLIES:
+                raise BrowserTaskError(
+                    f"The model gave {MAX_USELESS_REPLIES} useless answers in a row. {fault}"
+                ) from None
+            self._add_to_trail(turn, "(no use)", str(fault))
             return None
-        self._misses = 0
-        return wish
+        self._useless_replies = 0
+        return action
 
-    async def _thought(self, turn: int, sight: Sight) -> Thought:
+    async def _ask_model(self, turn: int, sight: PageView) -> BrowserReply:
         language, reserved = self._bench.agent.spec.language, self._bench.step.reserved
-        actions = "" if self._mind.calls(self._bench) else in_words()
-        question = Question(
+        actions = "" if self._model.can_call_tools(self._bench) else describe_actions()
+        question = BrowserQuestion(
             turn=turn,
             system=PACK.render(language, "errand", {"task": self._task, "actions": actions}),
-            seen=PACK.render(language, "page", self._seen(turn, sight)),
+            seen=PACK.render(language, "page", self._collect_page_values(turn, sight)),
             left=reserved.minus(self.spent),
         )
         try:
-            thought = await self._mind.think(self._bench, question)
+            thought = await self._model.think(self._bench, question)
         except (ModelFault, WorldFault) as fault:
             self.spent = self.spent.plus(fault.spent or NOTHING)
             raise
         self.spent = self.spent.plus(thought.spent)
         return thought
 
-    def _seen(self, turn: int, sight: Sight) -> dict[str, object]:
-        parts = max(1, -(-len(sight.text) // PART))
+    def _collect_page_values(self, turn: int, sight: PageView) -> dict[str, object]:
+        parts = max(1, -(-len(sight.text) // PAGE_PART_CHARS))
         self._part = max(0, min(self._part, parts - 1))
-        shown = sight.text[self._part * PART : (self._part + 1) * PART]
+        shown = sight.text[self._part * PAGE_PART_CHARS : (self._part + 1) * PAGE_PART_CHARS]
         return {
-            "trail": "\n".join(self._trail[-TRAIL:]),
+            "trail": "\n".join(self._trail[-MAX_TRAIL_LINES:]),
             "number": turn,
-            "most": self._steps,
+            "most": self._max_moves,
             "url": sight.url,
-            "title": sight.title[:LINE],
+            "title": sight.title[:MAX_LINE_CHARS],
             "part": self._part + 1,
             "parts": parts,
-            "page": fenced(shown or "(nothing)"),
+            "page": add_fence(shown or "(nothing)"),
         }
 
     # ---------------------------------------------------------------------------------------------- doing
 
-    async def _done(self, tab: Tab, wish: Wish) -> str:
-        """Do it; what came of it, in a few words."""
-        match wish:
+    async def _perform(self, tab: Tab, action: BrowserTaskAction) -> str:
+        """Perform the action and describe its result in a few words."""
+        match action:
             case Extract():
-                self.extracted.append(wish.content[:KEPT])
+                self.extracted.append(action.content[:MAX_FINDING_CHARS])
                 return "kept"
             case Scroll():
-                self._part += 1 if wish.down else -1
-            case Open() | Click() | Type() | Back():
+                self._part += 1 if action.down else -1
+            case OpenPage() | Click() | TypeText() | GoBack():
                 self._part = 0
-            case Done():
+            case TaskDone():
                 return ""
             case _:
-                assert_never(wish)
+                assert_never(action)
         try:
-            await tab.do(wish)
+            await tab.perform(action)
         except ModelFault as fault:
-            return f"{fault}{self._not_reached(tab)}"
-        return f"done{self._not_reached(tab)}"
+            return f"{fault}{self._describe_refusals(tab)}"
+        return f"done{self._describe_refusals(tab)}"
 
-    def _not_reached(self, tab: Tab) -> str:
-        """Why hosts were not reached that were asked for since the last time."""
-        new = {host: why for host, why in tab.refused.items() if host not in self._refused}
+    def _describe_refusals(self, tab: Tab) -> str:
+        """Say why hosts were refused since the last action."""
+        new = {host: why for host, why in tab.refused_hosts.items() if host not in self._refused}
         self._refused |= new.keys()
-        return "".join(f" {why}" for why in list(new.values())[:REFUSALS_TOLD])
+        return "".join(f" {why}" for why in list(new.values())[:MAX_REFUSALS_SHOWN])
 
-    def _note(self, turn: int, told: str, came: str) -> None:
-        line = f"{turn}. {_short(told)}: {_short(came)}"
+    def _add_to_trail(self, turn: int, told: str, came: str) -> None:
+        line = f"{turn}. {_shorten_line(told)}: {_shorten_line(came)}"
         self._trail.append(line)
         self._bench.show(ToolPrinted(text=f"{line}\n"))
 
 
-def _short(text: str) -> str:
+def _shorten_line(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= LINE else f"{line[:LINE]}…"
+    return line if len(line) <= MAX_LINE_CHARS else f"{line[:MAX_LINE_CHARS]}…"
 
 
 NAME: Final = "browser_use"
-TOLD: Final = 100
-"""Characters of an error that the team reads."""
+MAX_ERROR_CHARS: Final = 100
+"""Maximum characters of an error that the team reads."""
 
-SITES: Final = 5
+MAX_SITES_SHOWN: Final = 5
 NO_TASK: Final = "There is no task. Say in `task` what is to be done on the web, and where."
 
 
 class BrowserUseArguments(Arguments, frozen=True):
-    """An errand."""
+    """Arguments of `browser_use`."""
 
     task: Annotated[str, Meta(description="What is to be done and what is wanted back, in full sentences.")]
     hosts: Annotated[tuple[str, ...], Meta(description="More hosts that may be reached.")] = ()
 
 
 @record
-class Bounds:
-    """Moves and seconds of one errand, and hosts that are reached beside those that it names."""
+class BrowserLimits:
+    """Limits of one browser task: actions, seconds, and hosts that are allowed beside those it names."""
 
-    steps: int = STEPS
+    steps: int = MAX_MOVES
     seconds: float = 900.0
     hosts: tuple[str, ...] = ()
 
 
-class BrowserUse(CardedTool):
-    """One browser for each call, closed after it. Its mind is the model of the agent that calls."""
+class BrowserUseTool(CardedTool):
+    """Runs one browser per call and closes it afterwards. The calling agent's model controls it."""
 
     card = ToolCard(
         spec=ToolSpec(
@@ -389,85 +412,101 @@ class BrowserUse(CardedTool):
                 '{"task": "On https://flights.example find the cheapest flight from Rome to Oslo on 3 May; give price '
                 'and number", "hosts": ["cdn.flights-static.example"]}'
             ),
-            parameters=schema_of(BrowserUseArguments),
+            parameters=build_schema(BrowserUseArguments),
         ),
         group="browser",
         long_tail=True,
     )
 
-    def __init__(self, browser: Callable[[Bench], Browser], mind: Mind, album: Album, bounds: Bounds) -> None:
+    def __init__(
+        self,
+        browser: Callable[[StepContext], Browser],
+        model: BrowserModelProtocol,
+        screenshots: ScreenshotStore,
+        limits: BrowserLimits,
+    ) -> None:
         self._browser = browser
-        self._mind = mind
-        self._album = album
-        self._bounds = bounds
+        self._model = model
+        self._screenshots = screenshots
+        self._limits = limits
 
     def targets(self, arguments: Data) -> tuple[Target, ...]:
-        """The hosts that the errand is about; without any it is about the whole web."""
+        """Return the hosts of the task; without any, the whole web."""
         try:
-            asked = fitted(BrowserUseArguments, arguments, NAME)
-            places = named(asked.task, asked.hosts)
+            asked = convert_arguments(BrowserUseArguments, arguments, NAME)
+            places = find_named_hosts(asked.task, asked.hosts)
         except ModelFault:
             places = ()
-        found = tuple(Target(kind="host", value=str(one)) for one in places)
+        found = tuple(Target(kind="host", value=str(named_host)) for named_host in places)
         return found or (Target(kind="tool", value=NAME),)
 
-    def terms(self, world: World, step: Step) -> Terms:
-        """What is reserved for the model. Without one the call fails and says so."""
+    def terms(self, world: TeamState, step: Step) -> StepTerms:
+        """Return the reservation for the model. Without a model the call fails with an explanation."""
         try:
-            return self._mind.terms(world, step)
+            return self._model.terms(world, step)
         except WorldFault:
-            return Terms(effect="effectful")
+            return StepTerms(effect="effectful")
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Run the errand; whatever goes wrong on it fails this step, and says so to the team."""
-        asked = given(BrowserUseArguments, bench.step)
-        errand = Errand(asked.task.strip(), bench, self._mind, self._album, min(self._bounds.steps, STEPS))
-        bench.leave(lambda: Outcome(spent=errand.spent, origins=_origins(errand.visited)))
+    async def run(self, context: StepContext) -> Outcome:
+        """Run the browser task. Every fault fails this step and is reported to the team."""
+        asked = read_arguments(BrowserUseArguments, context.step)
+        browser_task = BrowserTask(
+            asked.task.strip(), context, self._model, self._screenshots, min(self._limits.steps, MAX_MOVES)
+        )
+        context.set_partial_outcome(
+            lambda: Outcome(spent=browser_task.spent, origins=_collect_origins(browser_task.visited))
+        )
         try:
-            final = await self._ran(errand, asked, bench)
+            final = await self._run_task(browser_task, asked, context)
         except (ModelFault, WorldFault) as fault:
-            return _outcome(bench, errand, error=str(fault))
-        return _outcome(bench, errand, final=final)
+            return _build_outcome(context, browser_task, error=str(fault))
+        return _build_outcome(context, browser_task, final=final)
 
-    async def _ran(self, errand: Errand, asked: BrowserUseArguments, bench: Bench) -> str:
+    async def _run_task(self, browser_task: BrowserTask, asked: BrowserUseArguments, context: StepContext) -> str:
         if not asked.task.strip():
             raise ModelFault(NO_TASK)
-        hosts = reached(named(asked.task, asked.hosts), self._bounds.hosts)
-        self._mind.calls(bench)  # whoever has no model opens no browser
+        hosts = list_allowed_hosts(find_named_hosts(asked.task, asked.hosts), self._limits.hosts)
+        self._model.can_call_tools(context)  # do not open a browser without a model
         try:
-            async with asyncio.timeout(self._bounds.seconds), self._browser(bench).opened(hosts) as tab:
-                return await errand.run(tab)
+            async with asyncio.timeout(self._limits.seconds), self._browser(context).open_tab(hosts) as tab:
+                return await browser_task.run(tab)
         except TimeoutError:
-            raise WorldFault(f"It was not done within {self._bounds.seconds:g} seconds, and was ended.") from None
+            raise WorldFault(f"It was not done within {self._limits.seconds:g} seconds, and was ended.") from None
 
 
-def _outcome(bench: Bench, errand: Errand, *, final: str = "", error: str = "") -> Outcome:
-    """What came of it. What was found before an error stays known: it was paid for."""
-    found: Data = {"urls_visited": list(errand.visited), "extracted_content": list(errand.extracted)}
+def _build_outcome(context: StepContext, browser_task: BrowserTask, *, final: str = "", error: str = "") -> Outcome:
+    """Build the outcome. It keeps findings from before an error, because they were paid for."""
+    found: Data = {"urls_visited": list(browser_task.visited), "extracted_content": list(browser_task.extracted)}
     if error:
-        result: Data = {"browser_use_error": error, **found, "screenshots": errand.pictures}
-        note = f"browser_use failed: {error[:TOLD]}"
+        result: Data = {"browser_use_error": error, **found, "screenshots": browser_task.pictures}
+        note = f"browser_use failed: {error[:MAX_ERROR_CHARS]}"
     else:
-        used = {"final_result": final, "content_count": len(errand.extracted), **found}
-        result = {"output": _told(errand, final), "browser_use_result": used, "screenshots": errand.pictures}
-        sites = list(dict.fromkeys(filter(None, map(host_of, errand.visited))))
-        shown = ", ".join(sites[:SITES]) + (f" and {len(sites) - SITES} more" if len(sites) > SITES else "")
-        note = f"browser_use: visited {shown or 'no page'}; items extracted: {len(errand.extracted)}."
+        used = {"final_result": final, "content_count": len(browser_task.extracted), **found}
+        result = {
+            "output": _render_result(browser_task, final),
+            "browser_use_result": used,
+            "screenshots": browser_task.pictures,
+        }
+        sites = list(dict.fromkeys(filter(None, map(read_host, browser_task.visited))))
+        shown = ", ".join(sites[:MAX_SITES_SHOWN]) + (
+            f" and {len(sites) - MAX_SITES_SHOWN} more" if len(sites) > MAX_SITES_SHOWN else ""
+        )
+        note = f"browser_use: visited {shown or 'no page'}; items extracted: {len(browser_task.extracted)}."
     return Outcome(
         state="failed" if error else "finished",
         error=error,
         result=result,
-        spent=errand.spent,
-        intents=(PostNote(task_id=bench.step.task_id, content=note, stage_id=bench.step.stage_id),),
-        origins=_origins(errand.visited),
+        spent=browser_task.spent,
+        intents=(PostNote(task_id=context.step.task_id, content=note, stage_id=context.step.stage_id),),
+        origins=_collect_origins(browser_task.visited),
     )
 
 
-def _told(errand: Errand, final: str) -> str:
-    found = [f"Written down on the way:\n{one}" for one in errand.extracted]
-    pages = "\n".join(errand.visited)
+def _render_result(browser_task: BrowserTask, final: str) -> str:
+    found = [f"Written down on the way:\n{content}" for content in browser_task.extracted]
+    pages = "\n".join(browser_task.visited)
     return "\n\n".join(filter(None, (final.strip() or "(no result)", *found, f"Pages:\n{pages}" if pages else "")))
 
 
-def _origins(visited: Sequence[str]) -> tuple[str, ...]:
-    return merged((), (label("web", one) for one in dict.fromkeys(map(host_of, visited)) if one))
+def _collect_origins(visited: Sequence[str]) -> tuple[str, ...]:
+    return merge_labels((), (make_label("web", site) for site in dict.fromkeys(map(read_host, visited)) if site))

@@ -1,6 +1,6 @@
-"""ask_user and propose_plan: a question to the person, and what an agent is going to do, shown before it begins.
+"""ask_user and propose_plan: ask the person a question, or show a plan before the work begins.
 
-The step waits for the answer as it waits for a yes: for days, if need be.
+The step waits for the answer like an approval request, for days if necessary.
 """
 
 from __future__ import annotations
@@ -10,75 +10,82 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from greenroom.abilities.tools.tool import Arguments, CardedTool, fitted, given, make_card, schema_of
+from greenroom.abilities.tools.tool import (
+    Arguments,
+    CardedTool,
+    build_schema,
+    convert_arguments,
+    make_card,
+    read_arguments,
+)
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.records import Data
-from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.tool import Target
 from greenroom.core.rules.intents import FinishTask, SetValue
 from greenroom.core.state.approval import Approval
-from greenroom.core.state.step import Step, Terms
-from greenroom.core.state.world import World
+from greenroom.core.state.step import Step, StepTerms
+from greenroom.core.state.team_state import TeamState
 
 PROPOSE_PLAN: Final = "propose_plan"
-PLAN: Final = "plan"
-"""The value on the task's board that holds it."""
+PLAN_KEY: Final = "plan"
+"""The key of the plan on the task board."""
 
-YES: Final = frozenset({"", "y", "yes", "ok", "okay", "go", "是", "好", "可以", "同意"})
-NO: Final = frozenset({"n", "no", "stop", "不", "否", "不要", "取消"})
-AGREED: Final = "The person agrees. Go on."
-ALONE: Final = "Nobody is asked. Go on with it, and say in your answer what you assumed."
-SAYS: Final = "The person says: "
-OTHERWISE: Final = "Do it like this; propose a new plan only if it becomes something else."
-UNWANTED: Final = "The person did not want this plan."
+YES_WORDS: Final = frozenset({"", "y", "yes", "ok", "okay", "go", "是", "好", "可以", "同意"})
+NO_WORDS: Final = frozenset({"n", "no", "stop", "不", "否", "不要", "取消"})
+AGREED_MESSAGE: Final = "The person agrees. Go on."
+UNATTENDED_MESSAGE: Final = "No person is asked. Go on with it, and say in your answer what you assumed."
+PERSON_SAYS_PREFIX: Final = "The person says: "
+FOLLOW_ANSWER_MESSAGE: Final = "Do it like this; propose a new plan only if it becomes something else."
+PLAN_REJECTED_MESSAGE: Final = "The person did not want this plan."
 
 
 class AskUserArguments(Arguments, frozen=True):
-    """What to ask."""
+    """Arguments of `ask_user`."""
 
     question: Annotated[str, Meta(description="With all that is needed to answer it.")]
 
 
-class AskUser(CardedTool):
-    """The question is asked by the house before the step starts, so the step only has to read the answer."""
+class AskUserTool(CardedTool):
+    """Asks the person. The question is asked before the step starts; the step only reads the answer."""
 
     card = make_card(
         "ask_user",
         "Ask the person you work for, and wait for the answer. Use it for what only they can know or decide, "
         "with as few questions as possible, all at once; not for what you can find out yourself, nor to "
         'report. Example: ask_user(question="Which database is this for: PostgreSQL or SQLite?")',
-        schema_of(AskUserArguments),
+        build_schema(AskUserArguments),
         group="human",
         pure=True,
     )
 
     def targets(self, _: Data) -> tuple[Target, ...]:
-        """Nothing is touched."""
+        """Return no targets: the tool touches nothing."""
         return ()
 
-    def terms(self, world: World, step: Step) -> Terms:
-        """A person must answer first."""
-        return _ask(str((step.work.instruction_content or {}).get("question", "")).strip())
+    def terms(self, world: TeamState, step: Step) -> StepTerms:
+        """Require an answer from a person first."""
+        return _build_question_terms(str((step.work.instruction_content or {}).get("question", "")).strip())
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Their words."""
-        approval = _answer(bench)
+    async def run(self, context: StepContext) -> Outcome:
+        """Return the person's answer."""
+        approval = _find_approval(context)
         if approval is None or not approval.reason:
-            return Outcome(state="failed", error="Nobody has answered.")
+            return Outcome(state="failed", error="No person has answered.")
         return Outcome(result={"output": approval.reason, "by": approval.answered_by})
 
 
-def _ask(question: str) -> Terms:
-    return Terms(effect="pure", verdict="ask", words=True, question=question, digest=question)
+def _build_question_terms(question: str) -> StepTerms:
+    return StepTerms(effect="pure", verdict="ask", words=True, question=question, digest=question)
 
 
-def _answer(bench: Bench) -> Approval | None:
-    step = bench.world.steps[bench.step.step_id]
-    return bench.world.approvals.get(step.approval) if step.approval is not None else None
+def _find_approval(context: StepContext) -> Approval | None:
+    step = context.world.steps[context.step.step_id]
+    return context.world.approvals.get(step.approval) if step.approval is not None else None
 
 
 class ProposePlanArguments(Arguments, frozen=True):
-    """A plan."""
+    """Arguments of `propose_plan`."""
 
     steps: Annotated[
         tuple[Annotated[str, Meta(min_length=1)], ...],
@@ -90,12 +97,12 @@ class ProposePlanArguments(Arguments, frozen=True):
     ]
 
 
-Guess = Callable[[World, Step, int], str]
-"""What work on so many files may cost, in words; empty where nobody can guess."""
+GuessCost = Callable[[TeamState, Step, int], str]
+"""Estimates the cost of work on a number of files, in words. Empty if there is no estimate."""
 
 
-class ProposePlan(CardedTool):
-    """Asks before the step starts, as every question is asked; without anybody to ask (`alone`), it goes on."""
+class ProposePlanTool(CardedTool):
+    """Shows a plan before the step starts, and waits for the answer. Continues without one if `alone`."""
 
     card = make_card(
         PROPOSE_PLAN,
@@ -104,46 +111,46 @@ class ProposePlan(CardedTool):
         "looked around enough to know; again only if the work turns out to be something else. Not for "
         'questions (ask_user). Example: propose_plan(steps=["Add --json to export", "Test it"], '
         'files=["cli.py", "tests/test_cli.py"])',
-        schema_of(ProposePlanArguments),
+        build_schema(ProposePlanArguments),
         group="human",
         pure=True,
     )
 
-    def __init__(self, guess: Guess, *, alone: bool = False) -> None:
+    def __init__(self, guess: GuessCost, *, alone: bool = False) -> None:
         self._guess = guess
         self._alone = alone
 
     def targets(self, _: Data) -> tuple[Target, ...]:
-        """Nothing is touched."""
+        """Return no targets: the tool touches nothing."""
         return ()
 
-    def terms(self, world: World, step: Step) -> Terms:
-        """A person must answer first, if there is one."""
+    def terms(self, world: TeamState, step: Step) -> StepTerms:
+        """Require an answer from a person first, unless the agent works alone."""
         try:
-            asked = fitted(ProposePlanArguments, step.work.instruction_content or {}, self.name)
+            asked = convert_arguments(ProposePlanArguments, step.work.instruction_content or {}, self.name)
         except ModelFault:
-            return Terms(effect="pure")
+            return StepTerms(effect="pure")
         if self._alone:
-            return Terms(effect="pure")
-        question = shown(asked.steps, asked.files, self._guess(world, step, len(asked.files)))
-        return _ask(question)
+            return StepTerms(effect="pure")
+        question = render_plan(asked.steps, asked.files, self._guess(world, step, len(asked.files)))
+        return _build_question_terms(question)
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Keep it, and tell what the person says to it."""
-        asked, approval = given(ProposePlanArguments, bench.step), _answer(bench)
+    async def run(self, context: StepContext) -> Outcome:
+        """Store the plan and return the person's answer."""
+        asked, approval = read_arguments(ProposePlanArguments, context.step), _find_approval(context)
         said = approval.reason if approval is not None else ""
-        keep = SetValue(task_id=bench.step.task_id, key=PLAN, content=shown(asked.steps, asked.files))
+        keep = SetValue(task_id=context.step.task_id, key=PLAN_KEY, content=render_plan(asked.steps, asked.files))
         word = said.strip().rstrip(".!。！").lower()
-        if self._alone or word in YES:
-            return Outcome(result={"output": ALONE if self._alone else AGREED}, intents=(keep,))
-        if word in NO:
-            ended = FinishTask(task_id=bench.step.task_id, state="failed", summary=UNWANTED)
-            return Outcome(result={"output": UNWANTED}, intents=(keep, ended))
-        return Outcome(result={"output": f"{SAYS}{said}\n{OTHERWISE}"}, intents=(keep,))
+        if self._alone or word in YES_WORDS:
+            return Outcome(result={"output": UNATTENDED_MESSAGE if self._alone else AGREED_MESSAGE}, intents=(keep,))
+        if word in NO_WORDS:
+            ended = FinishTask(task_id=context.step.task_id, state="failed", summary=PLAN_REJECTED_MESSAGE)
+            return Outcome(result={"output": PLAN_REJECTED_MESSAGE}, intents=(keep, ended))
+        return Outcome(result={"output": f"{PERSON_SAYS_PREFIX}{said}\n{FOLLOW_ANSWER_MESSAGE}"}, intents=(keep,))
 
 
-def shown(steps: Sequence[str], files: Sequence[str], guess: str = "") -> str:
-    """A plan as it is read."""
-    lines = ["Plan:", *(f"{number}. {one}" for number, one in enumerate(steps, start=1))]
+def render_plan(steps: Sequence[str], files: Sequence[str], guess: str = "") -> str:
+    """Render a plan for the person."""
+    lines = ["Plan:", *(f"{number}. {step}" for number, step in enumerate(steps, start=1))]
     touched = ", ".join(files) or "no files"
     return "\n".join((*lines, f"Touches: {touched}" + (f" · {guess}" if guess else "")))

@@ -1,6 +1,6 @@
 """save_memory, retrieve_memory and clear_memory: the short-term memory of a team, found by tag and by words.
 
-It is in the team itself: it survives a crash, a fork has its own, and it goes with the team.
+The memory is part of the team's log: it survives a crash, is copied by a fork, and is deleted with the team.
 """
 
 from __future__ import annotations
@@ -12,44 +12,45 @@ from typing import Annotated, Final, TypeAlias, get_args
 
 from msgspec import Meta
 
-from greenroom.abilities.tools.tool import Arguments, CardedTool, given, make_card, schema_of
-from greenroom.core.base.errors import ModelFault, Rejected
+from greenroom.abilities.tools.tool import Arguments, CardedTool, build_schema, make_card, read_arguments
+from greenroom.core.base.errors import ModelFault, Rejection
 from greenroom.core.base.ids import MemoryId
-from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.tool import ToolExecutor
 from greenroom.core.rules import intents
 from greenroom.core.rules.decide import decide
 from greenroom.core.rules.intents import Consequence
 from greenroom.core.state.knowledge import Memory, MemoryType
-from greenroom.core.state.origin import Labels, label, merged
+from greenroom.core.state.origin import Labels, make_label, merge_labels
 
-TYPES: Final[tuple[str, ...]] = get_args(MemoryType)
+MEMORY_TYPES: Final[tuple[str, ...]] = get_args(MemoryType)
 SHORT_TERM: Final[MemoryType] = "short_term"
-"""The one type of memory that there is here."""
+"""The only type of memory that is available here."""
 
-MOST_SAVED: Final = 20
-USUAL_SHOWN: Final = 20
-MOST_SHOWN: Final = 100
-TAGS: Final = 40
-"""Tags that are named."""
+MAX_SAVED: Final = 20
+DEFAULT_SHOWN: Final = 20
+MAX_SHOWN: Final = 100
+MAX_TAGS_SHOWN: Final = 40
+"""Maximum number of tags that are listed."""
 
 
 def check_types(names: Iterable[str]) -> None:
-    """Raise `ModelFault` for a type of memory that is not here."""
+    """Raise `ModelFault` for a type of memory that is not available."""
     for name in names:
         if name != SHORT_TERM:
-            known = "is not set up here" if name in TYPES else "is no type of memory"
+            known = "is not set up here" if name in MEMORY_TYPES else "is not a type of memory"
             raise ModelFault(f"{name!r} {known}. There is: {SHORT_TERM}.")
 
 
 def find_memories(
-    bench: Bench, *, tags: Iterable[str] = (), words: Iterable[str] = (), ids: Iterable[str] = ()
+    context: StepContext, *, tags: Iterable[str] = (), words: Iterable[str] = (), ids: Iterable[str] = ()
 ) -> list[Memory]:
-    """Memories with one of the tags, all of the words, one of the ids; newest first. What is empty is not asked for."""
+    """Return memories with any of the tags, all of the words and any of the ids, newest first. Empty filters are
+    ignored."""
     wanted_tags, wanted_words, wanted_ids = set(map(str.casefold, tags)), list(map(str.casefold, words)), set(ids)
     found = []
-    for name in sorted(bench.world.memories, reverse=True):  # ids are times
-        memory = bench.world.memories[name]
+    for name in sorted(context.world.memories, reverse=True):  # ids sort by time
+        memory = context.world.memories[name]
         text = "\n".join((memory.content, *memory.tags)).casefold()
         if wanted_ids and name not in wanted_ids:
             continue
@@ -60,19 +61,20 @@ def find_memories(
     return found
 
 
-def _tried(bench: Bench, *wanted: Consequence) -> tuple[Consequence, ...]:
-    """These, if the rules agree to one after the other. They are asked again when it counts: others work meanwhile."""
-    world = bench.world
+def _check_rules(context: StepContext, *wanted: Consequence) -> tuple[Consequence, ...]:
+    """Return the intents if the rules accept them in order. The rules decide again at commit, because other agents work
+    concurrently."""
+    world = context.world
     for intent in wanted:
-        decided = decide(world, intent, by=bench.agent.agent_id, now=world.at)
-        if isinstance(decided, Rejected):
+        decided = decide(world, intent, by=context.agent.agent_id, now=world.at)
+        if isinstance(decided, Rejection):
             raise ModelFault(f"{decided} Nothing was changed.")
         world = decided.world
     return wanted
 
 
 class NewMemory(Arguments, frozen=True):
-    """A memory as a model gives it."""
+    """A memory as the model passes it."""
 
     content: Annotated[str, Meta(description="What to remember, so that it is understood alone.")]
     tags: Annotated[tuple[str, ...], Meta(description="A few words by which it is found again.")] = ()
@@ -87,15 +89,15 @@ class NewMemory(Arguments, frozen=True):
 
     @property
     def distinct_tags(self) -> tuple[str, ...]:
-        """The same tag in other letters is the same."""
+        """Return the tags without duplicates, ignoring case."""
         tags: dict[str, str] = {}
-        for tag in _filled(self.tags):
+        for tag in _drop_blank(self.tags):
             tags.setdefault(tag.casefold(), tag)
         return tuple(tags.values())
 
     @property
     def intent(self) -> intents.SaveMemory:
-        """As the rules take it."""
+        """Return the intent for the rules."""
         return intents.SaveMemory(
             content=self.content.strip(),
             tags=self.distinct_tags,
@@ -105,13 +107,13 @@ class NewMemory(Arguments, frozen=True):
 
 
 class SaveMemoryArguments(Arguments, frozen=True):
-    """What to save."""
+    """Arguments of `save_memory`."""
 
-    memories: Annotated[tuple[NewMemory, ...], Meta(min_length=1, max_length=MOST_SAVED)]
+    memories: Annotated[tuple[NewMemory, ...], Meta(min_length=1, max_length=MAX_SAVED)]
 
 
-class SaveMemory(CardedTool):
-    """All memories of a call or none."""
+class SaveMemoryTool(CardedTool):
+    """Saves all memories of a call, or none."""
 
     card = make_card(
         "save_memory",
@@ -122,23 +124,23 @@ class SaveMemory(CardedTool):
         "artifacts or files, nor for what the workspace says anyway. "
         'Example: {"memories": [{"content": "The API is limited to 60 calls a minute.", "tags": ["api", '
         '"search"]}]}',
-        schema_of(SaveMemoryArguments),
+        build_schema(SaveMemoryArguments),
         group="memory",
     )
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Save them, and say what they can be found by."""
-        memories = given(SaveMemoryArguments, bench.step).memories
+    async def run(self, context: StepContext) -> Outcome:
+        """Save the memories and report their tags."""
+        memories = read_arguments(SaveMemoryArguments, context.step).memories
         check_types(memory.memory_type for memory in memories)
-        wanted = _tried(bench, *(memory.intent for memory in memories))
-        return Outcome(result={"output": "\n".join(map(_saved, memories))}, intents=wanted)
+        wanted = _check_rules(context, *(memory.intent for memory in memories))
+        return Outcome(result={"output": "\n".join(map(_describe_saved, memories))}, intents=wanted)
 
 
-def _saved(one: NewMemory) -> str:
-    tags = ", ".join(one.distinct_tags) or "none: it is found by its words only"
-    what = f"Replaced {one.id}" if one.id else "Saved"
-    from_others = f", merged from {len(one.merged_from)}" if one.merged_from else ""
-    return f"{what} in {one.memory_type}{from_others}; tags: {tags}."
+def _describe_saved(memory: NewMemory) -> str:
+    tags = ", ".join(memory.distinct_tags) or "none: it is found by its words only"
+    what = f"Replaced {memory.id}" if memory.id else "Saved"
+    from_others = f", merged from {len(memory.merged_from)}" if memory.merged_from else ""
+    return f"{what} in {memory.memory_type}{from_others}; tags: {tags}."
 
 
 Types: TypeAlias = Annotated[
@@ -147,16 +149,16 @@ Types: TypeAlias = Annotated[
 
 
 class RetrieveMemoryArguments(Arguments, frozen=True):
-    """Which memories to show."""
+    """Arguments of `retrieve_memory`."""
 
     memory_types: Types = ()
     tags: Annotated[tuple[str, ...], Meta(description="Only memories with one of these tags.")] = ()
     words: Annotated[str, Meta(description="Only memories in which all of these words occur.")] = ""
-    limit: Annotated[int, Meta(ge=1, description=f"At most {MOST_SHOWN}; usually {USUAL_SHOWN}.")] = USUAL_SHOWN
+    limit: Annotated[int, Meta(ge=1, description=f"At most {MAX_SHOWN}; usually {DEFAULT_SHOWN}.")] = DEFAULT_SHOWN
 
 
-class RetrieveMemory(CardedTool):
-    """Pure."""
+class RetrieveMemoryTool(CardedTool):
+    """Finds memories. Pure."""
 
     card = make_card(
         "retrieve_memory",
@@ -164,31 +166,34 @@ class RetrieveMemory(CardedTool):
         "ask again for something that may be known already, and when your history was cleared. Not for files "
         "or artifacts. Without tags and words you get the newest; when nothing fits you hear which tags there "
         'are. Example: {"memory_types": ["short_term"], "tags": ["api"], "words": "calls limit"}',
-        schema_of(RetrieveMemoryArguments),
+        build_schema(RetrieveMemoryArguments),
         group="memory",
         pure=True,
     )
 
-    async def run(self, bench: Bench) -> Outcome:
-        """The memories, or what there is instead."""
-        asked = given(RetrieveMemoryArguments, bench.step)
+    async def run(self, context: StepContext) -> Outcome:
+        """Return the memories, or the available tags if none match."""
+        asked = read_arguments(RetrieveMemoryArguments, context.step)
         check_types(asked.memory_types)
-        fitting = find_memories(bench, tags=_filled(asked.tags), words=asked.words.split())
+        fitting = find_memories(context, tags=_drop_blank(asked.tags), words=asked.words.split())
         if not fitting:
-            every = find_memories(bench)
-            none = "No memory fits. " if every else ""
-            return Outcome(result={"output": f"{none}{_known(every)}", "memories": []}, origins=origins(every))
-        shown = fitting[: min(asked.limit, MOST_SHOWN)]
-        told = [_told(memory) for memory in shown]
+            all_memories = find_memories(context)
+            none = "No memory fits. " if all_memories else ""
+            return Outcome(
+                result={"output": f"{none}{_describe_tags(all_memories)}", "memories": []},
+                origins=collect_origins(all_memories),
+            )
+        shown = fitting[: min(asked.limit, MAX_SHOWN)]
+        told = [_render_memory(memory) for memory in shown]
         if len(fitting) > len(shown):
             rest = len(fitting) - len(shown)
             told.append(f"{rest} older ones fit too: ask for more with limit, or for fewer with tags or words.")
         result = {"output": "\n\n".join(told), "memories": [memory.memory_id for memory in shown]}
-        return Outcome(result=result, origins=origins(shown))
+        return Outcome(result=result, origins=collect_origins(shown))
 
 
 class ClearMemoryArguments(Arguments, frozen=True):
-    """Which memories to clear."""
+    """Arguments of `clear_memory`."""
 
     memory_types: Types = ()
     tags: Annotated[tuple[str, ...], Meta(description="Those with one of these tags.")] = ()
@@ -198,8 +203,8 @@ class ClearMemoryArguments(Arguments, frozen=True):
     all: Annotated[bool, Meta(description="Really every memory of these types.")] = False
 
 
-class ClearMemory(CardedTool):
-    """What it cleared is still in the log of the team."""
+class ClearMemoryTool(CardedTool):
+    """Clears memories. The team's log still contains them."""
 
     card = make_card(
         "clear_memory",
@@ -207,73 +212,73 @@ class ClearMemory(CardedTool):
         "what is wrong, outdated or only of use while it ran. Not for what you only want to correct: "
         "save_memory with its id replaces it. Without tags and ids it needs all: true. "
         'Example: {"memory_types": ["short_term"], "tags": ["draft"]}',
-        schema_of(ClearMemoryArguments),
+        build_schema(ClearMemoryArguments),
         group="memory",
     )
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Clear them, and say how many that were."""
-        asked = given(ClearMemoryArguments, bench.step)
+    async def run(self, context: StepContext) -> Outcome:
+        """Clear the memories and report how many."""
+        asked = read_arguments(ClearMemoryArguments, context.step)
         check_types(asked.memory_types)
-        tags, ids = _filled(asked.tags), _filled(asked.ids)
+        tags, ids = _drop_blank(asked.tags), _drop_blank(asked.ids)
         if not tags and not ids and not asked.all:
             raise ModelFault(
                 f"That would clear every memory of {SHORT_TERM}. Name tags or ids, or say all: true. "
                 "Nothing was cleared."
             )
-        going = tuple(memory.memory_id for memory in find_memories(bench, tags=tags, ids=ids))
-        if not going:
-            every = find_memories(bench)
-            none = f"No memory fits, so none is cleared. {_known(every)}"
-            return Outcome(result={"output": none}, origins=origins(every))
-        missing = [name for name in ids if name not in going]
-        what = "1 memory" if len(going) == 1 else f"{len(going)} memories"
+        doomed_ids = tuple(memory.memory_id for memory in find_memories(context, tags=tags, ids=ids))
+        if not doomed_ids:
+            all_memories = find_memories(context)
+            none = f"No memory fits, so none is cleared. {_describe_tags(all_memories)}"
+            return Outcome(result={"output": none}, origins=collect_origins(all_memories))
+        missing = [name for name in ids if name not in doomed_ids]
+        what = "1 memory" if len(doomed_ids) == 1 else f"{len(doomed_ids)} memories"
         rest = f" Not there: {', '.join(missing)}." if missing else ""
-        cleared = _tried(bench, intents.ClearMemory(memory_ids=going))
+        cleared = _check_rules(context, intents.ClearMemory(memory_ids=doomed_ids))
         return Outcome(result={"output": f"Cleared {what} of {SHORT_TERM}.{rest}"}, intents=cleared)
 
 
-def _filled(texts: Iterable[str]) -> tuple[str, ...]:
+def _drop_blank(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(filter(None, map(str.strip, texts)))
 
 
-def origins(memories: Iterable[Memory]) -> Labels:
-    """Where these come from: what those had read who wrote them. What another team may have written is anybody's."""
+def collect_origins(memories: Iterable[Memory]) -> Labels:
+    """Collect the origins of these memories: what their authors had read. Memories of other teams get a label."""
     labels: Labels = ()
     for memory in memories:
-        beyond = (label("memory", memory.type),) if memory.type != SHORT_TERM else ()
-        labels = merged(labels, (*beyond, *memory.origins))
+        beyond = (make_label("memory", memory.type),) if memory.type != SHORT_TERM else ()
+        labels = merge_labels(labels, (*beyond, *memory.origins))
     return labels
 
 
-def _told(memory: Memory) -> str:
-    """One memory, whole, with its id so that it can be named."""
-    when = f"saved {_time(memory.created_at)}"
+def _render_memory(memory: Memory) -> str:
+    """Render a whole memory with its id."""
+    when = f"saved {_format_time(memory.created_at)}"
     if memory.updated_at is not None:
-        when += f", changed {_time(memory.updated_at)}"
+        when += f", changed {_format_time(memory.updated_at)}"
     by = f" by {memory.by}" if memory.by else ""
     from_others = f" · merged from {', '.join(memory.merged_from)}" if memory.merged_from else ""
     head = f"[{memory.memory_id}] {memory.type} · tags: {', '.join(memory.tags) or 'none'} · {when}{by}{from_others}"
     return f"{head}\n{memory.content}"
 
 
-def _known(memories: Sequence[Memory]) -> str:
-    """What could be asked for instead: the tags that there are, most used first."""
+def _describe_tags(memories: Sequence[Memory]) -> str:
+    """Describe the existing tags, most used first."""
     if not memories:
         return "Nothing is remembered yet."
     many = "There is 1 memory" if len(memories) == 1 else f"There are {len(memories)} memories"
     counted = Counter(tag for memory in memories for tag in memory.tags)
     if not counted:
         return f"{many}, none with a tag."
-    named = ", ".join(f"{tag} ({count})" for tag, count in counted.most_common(TAGS))
-    more = f" and {len(counted) - TAGS} more" if len(counted) > TAGS else ""
+    named = ", ".join(f"{tag} ({count})" for tag, count in counted.most_common(MAX_TAGS_SHOWN))
+    more = f" and {len(counted) - MAX_TAGS_SHOWN} more" if len(counted) > MAX_TAGS_SHOWN else ""
     return f"{many}, with the tags: {named}{more}."
 
 
-def _time(millis: int) -> str:
+def _format_time(millis: int) -> str:
     return datetime.fromtimestamp(millis / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def memory_tools() -> tuple[ToolExecutor, ...]:
-    """save_memory, retrieve_memory and clear_memory."""
-    return (SaveMemory(), RetrieveMemory(), ClearMemory())
+def build_memory_tools() -> tuple[ToolExecutor, ...]:
+    """Build save_memory, retrieve_memory and clear_memory."""
+    return (SaveMemoryTool(), RetrieveMemoryTool(), ClearMemoryTool())

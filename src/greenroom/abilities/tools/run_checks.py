@@ -1,4 +1,4 @@
-"""`run_checks`: run the project's checks on the work as it is now, and read what newly fails."""
+"""The tool `run_checks`: run the project's checks on the current work and report new failures."""
 
 from __future__ import annotations
 
@@ -7,94 +7,101 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from greenroom.abilities.tools.tool import Arguments, CardedTool, fitted, given, make_card, schema_of
+from greenroom.abilities.tools.tool import (
+    Arguments,
+    CardedTool,
+    build_schema,
+    convert_arguments,
+    make_card,
+    read_arguments,
+)
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.records import Data
-from greenroom.core.ports.checks import REPORT, Check, Checked, Checker, Report, as_data
-from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.checks import REPORT_KEY, Check, Checker, CheckReport, CheckResult, report_to_data
+from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.tool import Target
 
 NAME: Final = "run_checks"
-LINES: Final = 30
-"""Lines about the checks, and as many of their output."""
+MAX_LINES: Final = 30
+"""Maximum lines about the checks. Their output may have as many again."""
 
-NAMES: Final = 8
-WIDE: Final = 300
+MAX_NAMES_SHOWN: Final = 8
+MAX_LINE_CHARS: Final = 300
 
 
-def told(report: Report) -> str:
-    """The whole report in at most twice so many lines."""
-    lines = [line for one in report.checks for line in _about(one)]
+def render_report(report: CheckReport) -> str:
+    """Render the report in at most twice `MAX_LINES` lines."""
+    lines = [line for entry in report.checks for line in _render_entry(entry)]
     lines += [f"Not run: {said}" for said in report.left]
-    if all(one.clean for one in report.checks):
+    if all(entry.is_clean for entry in report.checks):
         lines.append("Nothing newly fails.")
-    if len(lines) > LINES:
-        lines = [*lines[: LINES - 1], f"… and {len(lines) - LINES + 1} more lines."]
-    return "\n".join(line[:WIDE] for line in (*lines, *_why(report)))
+    if len(lines) > MAX_LINES:
+        lines = [*lines[: MAX_LINES - 1], f"… and {len(lines) - MAX_LINES + 1} more lines."]
+    return "\n".join(line[:MAX_LINE_CHARS] for line in (*lines, *_render_excerpts(report)))
 
 
-def _about(one: Checked) -> Iterator[str]:
-    if one.outcome == "could_not_run":
-        yield f"{one.check}: could not run. {one.reason}"
+def _render_entry(entry: CheckResult) -> Iterator[str]:
+    if entry.outcome == "could_not_run":
+        yield f"{entry.check}: could not run. {entry.reason}"
         return
-    known = one.compared
-    yield f"{one.check}: {_verdict(one)} ({_counts(one)})."
+    known = entry.compared
+    yield f"{entry.check}: {_describe_verdict(entry)} ({_describe_counts(entry)})."
     if known is None:
         return
-    yield from _listed("newly fails", known.new, known.count("new"))
-    yield from _listed("already failed before the work, and still does", known.old, known.count("old"))
-    yield from _listed("failed before and passes now", known.mended, known.count("mended"))
-    yield from _listed("flaky (failed, then passed with nothing changed)", known.flaky, len(known.flaky))
-    yield from _listed("was there before and is not run any more", known.gone, known.count("gone"))
+    yield from _render_names("newly fails", known.new, known.count("new"))
+    yield from _render_names("already failed before the work, and still does", known.old, known.count("old"))
+    yield from _render_names("failed before and passes now", known.mended, known.count("mended"))
+    yield from _render_names("flaky (failed, then passed with nothing changed)", known.flaky, len(known.flaky))
+    yield from _render_names("was there before and is not run any more", known.gone, known.count("gone"))
     if known.fewer:
         yield f"  {known.fewer} fewer tests ran than before the work. The person will see that."
-    if not one.steady:
+    if not entry.steady:
         yield "  It changed files of the workspace itself: so it proves nothing."
 
 
-def _verdict(one: Checked) -> str:
-    if one.compared is None:
-        return "passes" if one.outcome == "passed" else "FAILS"
-    if one.compared.new:
+def _describe_verdict(entry: CheckResult) -> str:
+    if entry.compared is None:
+        return "passes" if entry.outcome == "passed" else "FAILS"
+    if entry.compared.new:
         return "NEW FAILURES"
-    return "passes" if one.outcome == "passed" else "nothing new fails"
+    return "passes" if entry.outcome == "passed" else "nothing new fails"
 
 
-def _counts(one: Checked) -> str:
-    parts = ((one.passed, "passed"), (one.failing, "failed"), (one.skipped, "skipped"))
+def _describe_counts(entry: CheckResult) -> str:
+    parts = ((entry.passed, "passed"), (entry.failing, "failed"), (entry.skipped, "skipped"))
     told_of = ", ".join(f"{number} {word}" for number, word in parts if number)
-    return told_of or f"exit code {one.exit}"
+    return told_of or f"exit code {entry.exit}"
 
 
-def _listed(what: str, names: Sequence[str], count: int) -> Iterator[str]:
+def _render_names(what: str, names: Sequence[str], count: int) -> Iterator[str]:
     if names:
-        more = f" and {count - NAMES} more" if count > NAMES else ""
-        yield f"  {what}: {', '.join(names[:NAMES])}{more}"
+        more = f" and {count - MAX_NAMES_SHOWN} more" if count > MAX_NAMES_SHOWN else ""
+        yield f"  {what}: {', '.join(names[:MAX_NAMES_SHOWN])}{more}"
 
 
-def _why(report: Report) -> Iterator[str]:
-    """Of the output, the part that tells why: shared among the checks that have something to say."""
-    speaking = [one for one in report.checks if one.excerpt and not one.clean]
-    each = max(LINES // max(1, len(speaking)) - 1, 3)
-    for one in speaking:
-        yield f"--- output of {one.check}"
-        yield from _ends(one.excerpt.splitlines(), each)
+def _render_excerpts(report: CheckReport) -> Iterator[str]:
+    """Yield the output that explains failures. The failing checks share the available lines."""
+    speaking = [entry for entry in report.checks if entry.excerpt and not entry.is_clean]
+    each = max(MAX_LINES // max(1, len(speaking)) - 1, 3)
+    for entry in speaking:
+        yield f"--- output of {entry.check}"
+        yield from _cut_middle(entry.excerpt.splitlines(), each)
 
 
-def _ends(lines: Sequence[str], most: int) -> Sequence[str]:
-    """What was compared stands at the end of most outputs, where it happened at the beginning."""
-    head = most // 3
-    return lines if len(lines) <= most else (*lines[:head], "…", *lines[head + 1 - most :])
+def _cut_middle(lines: Sequence[str], max_lines: int) -> Sequence[str]:
+    """Keep both ends: most outputs have the location at the beginning and the comparison at the end."""
+    head = max_lines // 3
+    return lines if len(lines) <= max_lines else (*lines[:head], "…", *lines[head + 1 - max_lines :])
 
 
-NONE: Final = (
+NO_CHECKS_MESSAGE: Final = (
     "This project had no checks that can be run when this began. What you set up yourself you can run with "
     "execute_script. Say in your summary how the work can be checked."
 )
 
 
 class RunChecksArguments(Arguments, frozen=True):
-    """Which checks."""
+    """Arguments of `run_checks`."""
 
     only: Annotated[
         tuple[str, ...],
@@ -102,12 +109,13 @@ class RunChecksArguments(Arguments, frozen=True):
     ] = ()
 
 
-class RunChecks(CardedTool):
-    """Keyed: checks change nothing that counts, so one that was cut off is run again, once its processes are dead."""
+class RunChecksTool(CardedTool):
+    """Runs checks. Keyed: checks have no lasting effects, so an interrupted check runs again once its processes are
+    dead."""
 
     def __init__(self, checker: Checker) -> None:
         self._checker = checker
-        # Each check has its own limit of time, so the card has none. Where there is no check, nothing is ever run.
+        # Each check has its own timeout, so the card has none. Without checks, nothing runs.
         self.card = make_card(
             NAME,
             "Run the project's own checks (tests, types, lint) on the files as they are now. Use it after you have "
@@ -115,30 +123,31 @@ class RunChecks(CardedTool):
             "what you have installed yourself is not there. It says what newly fails because of the work, and what "
             "already failed before, which is not yours to mend unless you were asked to. Do not use it to look "
             'around or to run one command: execute_script does that. Example: {"only": ["pytest"]}',
-            schema_of(RunChecksArguments),
+            build_schema(RunChecksArguments),
             group="command",
             effect="keyed" if checker.checks else "pure",
         )
 
     def targets(self, arguments: Data) -> tuple[Target, ...]:
-        """The command lines: they run code that an agent may have written, and are decided about like any other."""
+        """Return the command lines. They run code that an agent may have written, so the policy decides as for any
+        command."""
         try:
-            chosen = self._chosen(fitted(RunChecksArguments, arguments, self.name).only)
+            chosen = self._choose_checks(convert_arguments(RunChecksArguments, arguments, self.name).only)
         except ModelFault:
             chosen = tuple(self._checker.checks)
-        return tuple(Target(kind="command", value=one.line) for one in chosen)
+        return tuple(Target(kind="command", value=check.line) for check in chosen)
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Run them, one after the other."""
-        only = given(RunChecksArguments, bench.step).only
-        if not self._chosen(only):
-            raise ModelFault(NONE)
-        report = await self._checker.run(only, bench)
-        return Outcome(result={"output": told(report), REPORT: as_data(report)}, blobs=report.blobs)
+    async def run(self, context: StepContext) -> Outcome:
+        """Run the checks in order."""
+        only = read_arguments(RunChecksArguments, context.step).only
+        if not self._choose_checks(only):
+            raise ModelFault(NO_CHECKS_MESSAGE)
+        report = await self._checker.run(only, context)
+        return Outcome(result={"output": render_report(report), REPORT_KEY: report_to_data(report)}, blobs=report.blobs)
 
-    def _chosen(self, only: Sequence[str]) -> tuple[Check, ...]:
-        names = [one.name for one in self._checker.checks]
-        odd = next((one for one in only if one not in names), None)
+    def _choose_checks(self, only: Sequence[str]) -> tuple[Check, ...]:
+        names = [check.name for check in self._checker.checks]
+        odd = next((check for check in only if check not in names), None)
         if odd is not None:
             raise ModelFault(f"There is no check {odd!r}. There are: {', '.join(names) or 'none'}.")
-        return tuple(one for one in self._checker.checks if not only or one.name in only)
+        return tuple(check for check in self._checker.checks if not only or check.name in only)

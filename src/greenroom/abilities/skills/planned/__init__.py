@@ -1,1 +1,1 @@
-"""The skills of agents that plan: each is a prompt and what its answer means, all are run alike (`asking.py`)."""
+"""The skills of planning agents. Each is a prompt and an interpretation of its answer; `executor.py` runs them all."""

@@ -1,4 +1,4 @@
-"""A planned skill as a step runs it: build the prompt, call the model, read the answer, say what follows from it."""
+"""Run a planned skill as a step: build the prompt, call the model, parse the answer, derive the consequences."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
-from greenroom.abilities.skills.planned.answer import check, enclosed, strict, without_nulls
-from greenroom.abilities.skills.planned.prompt import cut, messages
+from greenroom.abilities.skills.conversation import model_call
+from greenroom.abilities.skills.conversation.reply import ModelReply, refuse_filtered, stream_reply
+from greenroom.abilities.skills.conversation.transcript import BYTES_PER_TOKEN
+from greenroom.abilities.skills.planned.answer import check_answer, drop_nulls, make_strict, wrap_schema
+from greenroom.abilities.skills.planned.compaction import HISTORY_WINDOW_SHARE, plan_compaction
+from greenroom.abilities.skills.planned.prompt import build_messages, cut_text
 from greenroom.abilities.skills.planned.skill import (
-    LETTERS,
+    MESSAGE_SKILLS,
     PACK,
-    Answer,
-    Meant,
-    Moment,
     Skill,
-    again,
-    asked_by,
-    asked_for,
-    begun_by,
-    repairs_of,
-    use_guide,
+    SkillAnswer,
+    SkillContext,
+    SkillResult,
+    build_retry,
+    count_repairs,
+    extract_request,
+    find_requesting_step,
+    find_sender,
+    read_use_guide,
 )
-from greenroom.abilities.skills.planned.windows import SHARE, summing_up
-from greenroom.abilities.skills.talk import voice
-from greenroom.abilities.skills.talk.reply import Reply, listen, refuse_filtered
-from greenroom.abilities.skills.talk.transcript import BYTES_PER_TOKEN
 from greenroom.core.base.amounts import NOTHING
 from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.base.ids import AgentId, TaskId
 from greenroom.core.base.records import Data
-from greenroom.core.base.text import is_heading, lowered, origins_of, underlines
-from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.base.text import is_heading, is_underline_of, lower_headings, origins_of
+from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.model import ChatMessage, Model, ModelRequest, Models
-from greenroom.core.ports.reading import Datum, Misread
-from greenroom.core.rules.agents import MEMORY
+from greenroom.core.ports.reply_reader import ParsedValue, ReplyProblem
+from greenroom.core.rules.agents import MAX_MEMORY_CHARS
 from greenroom.core.rules.intents import (
     Consequence,
     PostNote,
@@ -47,159 +47,168 @@ from greenroom.core.rules.intents import (
     UpdateStageAgentCompletion,
     UpdateStageAgentState,
 )
-from greenroom.core.rules.origins import people_of
-from greenroom.core.state.origin import Labels, label, merged
-from greenroom.core.state.step import Step, StepType, Terms
-from greenroom.core.state.world import World
+from greenroom.core.rules.origins import filter_people
+from greenroom.core.state.origin import Labels, make_label, merge_labels
+from greenroom.core.state.step import Step, StepTerms, StepType
+from greenroom.core.state.team_state import TeamState
 
 _PARAGRAPHS: Final = re.compile(r"\n[ \t]*\n")
 
 
-def kept(said: str, known: str) -> str:
-    """What is new in what the agent wants to keep, as it may stand in its memory; empty when nothing is."""
-    old = {_bare(one) for one in _paragraphs(known)}
-    lines = {_bare(line) for line in known.splitlines()}
+def extract_new_memory(said: str, known: str) -> str:
+    """Return the new part of what the agent wants to remember, formatted for its memory, or ""."""
+    old = {_fold_spaces(paragraph) for paragraph in _split_paragraphs(known)}
+    lines = {_fold_spaces(line) for line in known.splitlines()}
     fresh: list[str] = []
-    for one in _paragraphs(lowered(said)):
-        new = "\n".join(line for line in one.splitlines() if _is_empty(line) or _bare(line) not in lines)
-        if _bare(new) and _bare(one) not in old and not all(map(_is_empty, new.splitlines())):
+    for paragraph in _split_paragraphs(lower_headings(said)):
+        new = "\n".join(line for line in paragraph.splitlines() if _is_empty(line) or _fold_spaces(line) not in lines)
+        if _fold_spaces(new) and _fold_spaces(paragraph) not in old and not all(map(_is_empty, new.splitlines())):
             fresh.append(new.strip())
-            old.add(_bare(one))
+            old.add(_fold_spaces(paragraph))
     text = "\n\n".join(fresh)
-    while underlines(known, text):  # it would make a heading of what the agent knows last
+    while is_underline_of(known, text):  # it would turn the agent's last paragraph into a heading
         text = text.partition("\n")[2].lstrip()
     return text
 
 
-def _paragraphs(text: str) -> list[str]:
-    return [one.strip("\n") for one in _PARAGRAPHS.split(text) if one.strip()]
+def _split_paragraphs(text: str) -> list[str]:
+    return [paragraph.strip("\n") for paragraph in _PARAGRAPHS.split(text) if paragraph.strip()]
 
 
-def _bare(text: str) -> str:
+def _fold_spaces(text: str) -> str:
     return " ".join(text.split())
 
 
 def _is_empty(line: str) -> bool:
-    """Whether a line says nothing by itself."""
+    """Return whether a line has no content: a heading or a blank line."""
     return is_heading(line) or not line.strip()
 
 
-SHOWN = 300
-"""Characters of what somebody wanted that they are told when it could not be done."""
+MAX_INTENTION_CHARS = 300
+"""Maximum characters of the original request in a failure message."""
 
-LEFT = frozenset({"init", "pending"})
+UNSTARTED_STATES = frozenset({"init", "pending"})
 
-Audience: TypeAlias = tuple[TaskId, tuple[AgentId, ...]]
-"""Who is told something, and in which task."""
+Recipients: TypeAlias = tuple[TaskId, tuple[AgentId, ...]]
+"""The task and the receivers of a message."""
 
 
-def succeeded(moment: Moment, skill: Skill, answer: Answer) -> Iterator[Consequence]:
-    """The agent works, and keeps what it wants to keep."""
-    yield from _note(moment, skill, "finished")
-    member = moment.member
-    if member is not None and member.state == "idle" and moment.stage is not None:
-        yield UpdateStageAgentState(stage_id=moment.stage.stage_id, agent_id=member.agent_id, state="working")
-    memory = kept(answer.memory, moment.agent.memory)
-    if memory and not is_full(moment, answer):
+def report_success(skill_context: SkillContext, skill: Skill, answer: SkillAnswer) -> Iterator[Consequence]:
+    """Mark the agent as working, and save its new memory."""
+    yield from _post_note(skill_context, skill, "finished")
+    member = skill_context.member
+    if member is not None and member.state == "idle" and skill_context.stage is not None:
+        yield UpdateStageAgentState(stage_id=skill_context.stage.stage_id, agent_id=member.agent_id, state="working")
+    memory = extract_new_memory(answer.memory, skill_context.agent.memory)
+    if memory and not is_memory_full(skill_context, answer):
         yield Remember(content=memory)
 
 
-def is_full(moment: Moment, answer: Answer) -> bool:
-    """Whether the agent wants to keep more than it can: then it is told, and not asked for the same again."""
-    new = kept(answer.memory, moment.agent.memory)
-    return bool(new) and len(moment.agent.memory) + len(new) > MEMORY
+def is_memory_full(skill_context: SkillContext, answer: SkillAnswer) -> bool:
+    """Return whether the new memory does not fit. Then the agent is told, and not asked again."""
+    new = extract_new_memory(answer.memory, skill_context.agent.memory)
+    return bool(new) and len(skill_context.agent.memory) + len(new) > MAX_MEMORY_CHARS
 
 
-def unusable(moment: Moment, why: str) -> str:
-    """What is wrong with a reply: as the model is told that is asked again; at last as people are told."""
-    if not _is_last(moment):
+def explain_unusable(skill_context: SkillContext, why: str) -> str:
+    """Explain what is wrong with a reply: to the model if it is asked again, otherwise to people."""
+    if not _is_last(skill_context):
         return why
-    return PACK.render(moment.spec.language, "unusable", {"times": repairs_of(moment.step) + 1, "why": why})
-
-
-def _is_last(moment: Moment) -> bool:
-    return repairs_of(moment.step) >= moment.spec.turn.repairs
-
-
-def misread(moment: Moment, skill: Skill, why: str) -> Iterator[Consequence]:
-    """The same work once more, with what was wrong; at last it has failed."""
-    if _is_last(moment):
-        yield from failed(moment, skill, why)
-        return
-    yield QueueSteps(
-        agent_id=moment.agent.agent_id,
-        works=(again(moment.step, why),),
-        place="next",
-        stage_id=moment.stage.stage_id if moment.stage is not None else None,
+    return PACK.render(
+        skill_context.spec.language, "unusable", {"times": count_repairs(skill_context.step) + 1, "why": why}
     )
 
 
-def failed(moment: Moment, skill: Skill, why: str) -> Iterator[Consequence]:
-    """The agent has failed in its stage, and what it had planned there is not done. Whoever asked is told."""
-    yield from _note(moment, skill, "failed")
-    yield from _told(moment, why)
-    member = moment.member
-    if member is None or moment.stage is None:
+def _is_last(skill_context: SkillContext) -> bool:
+    return count_repairs(skill_context.step) >= skill_context.spec.turn.repairs
+
+
+def retry_or_fail(skill_context: SkillContext, skill: Skill, why: str) -> Iterator[Consequence]:
+    """Repeat the work with an explanation. After the last attempt it has failed."""
+    if _is_last(skill_context):
+        yield from report_failure(skill_context, skill, why)
         return
-    # From the end: a tool step goes before the one that was to fill it in, which would take it along.
-    for step in reversed(tuple(moment.world.steps_of(member.agent_id))):
-        planned = step.thread_id == moment.step.thread_id and step.message_id is None and step.answers is None
-        if planned and step.state in LEFT and step.step_id != moment.step.step_id:
+    yield QueueSteps(
+        agent_id=skill_context.agent.agent_id,
+        works=(build_retry(skill_context.step, why),),
+        place="next",
+        stage_id=skill_context.stage.stage_id if skill_context.stage is not None else None,
+    )
+
+
+def report_failure(skill_context: SkillContext, skill: Skill, why: str) -> Iterator[Consequence]:
+    """Mark the agent as failed in its stage, drop its remaining plan, and notify the requester."""
+    yield from _post_note(skill_context, skill, "failed")
+    yield from _notify_asker(skill_context, why)
+    member = skill_context.member
+    if member is None or skill_context.stage is None:
+        return
+    # In reverse: remove a tool step before its filling step, which would remove it too.
+    for step in reversed(tuple(skill_context.world.steps_of(member.agent_id))):
+        planned = step.thread_id == skill_context.step.thread_id and step.message_id is None and step.answers is None
+        if planned and step.state in UNSTARTED_STATES and step.step_id != skill_context.step.step_id:
             yield RemoveStep(step_id=step.step_id)
-    stage, agent = moment.stage.stage_id, member.agent_id
-    yield UpdateStageAgentCompletion(stage_id=stage, agent_id=agent, completion_summary=_words(moment, why))
+    stage, agent = skill_context.stage.stage_id, member.agent_id
+    yield UpdateStageAgentCompletion(
+        stage_id=stage, agent_id=agent, completion_summary=_render_failure(skill_context, why)
+    )
     yield UpdateStageAgentState(stage_id=stage, agent_id=agent, state="failed")
 
 
-def _words(moment: Moment, why: str) -> str:
-    """How the agent says that it could not do it: what it was asked for in the words of whoever asked."""
-    wanted = asked_for(begun_by(moment.step, moment.history)) or moment.step.work.intention
-    return PACK.render(moment.spec.language, "failure", {"intention": cut(wanted, SHOWN), "why": why})
+def _render_failure(skill_context: SkillContext, why: str) -> str:
+    """Render the agent's failure message, with the original request."""
+    wanted = (
+        extract_request(find_requesting_step(skill_context.step, skill_context.history))
+        or skill_context.step.work.intention
+    )
+    return PACK.render(
+        skill_context.spec.language, "failure", {"intention": cut_text(wanted, MAX_INTENTION_CHARS), "why": why}
+    )
 
 
-def _note(moment: Moment, skill: Skill, state: Literal["finished", "failed"]) -> Iterator[PostNote]:
-    if moment.agent.agent_id in moment.group:
-        content = PACK.render(moment.spec.language, "note", {"said": skill.said, "state": state})
-        stage = moment.stage
-        yield PostNote(task_id=moment.step.task_id, content=content, stage_id=stage.stage_id if stage else None)
+def _post_note(skill_context: SkillContext, skill: Skill, state: Literal["finished", "failed"]) -> Iterator[PostNote]:
+    if skill_context.agent.agent_id in skill_context.group:
+        content = PACK.render(skill_context.spec.language, "note", {"said": skill.said, "state": state})
+        stage = skill_context.stage
+        yield PostNote(task_id=skill_context.step.task_id, content=content, stage_id=stage.stage_id if stage else None)
 
 
-def _told(moment: Moment, why: str) -> Iterator[SendMessage]:
-    """Who waits for an answer gets this one. Outside of a stage, where nobody would see it: who asked, or people."""
-    step = moment.step
-    wait = moment.world.waits.get(step.answers) if step.answers is not None else None
+def _notify_asker(skill_context: SkillContext, why: str) -> Iterator[SendMessage]:
+    """Notify an agent that waits for an answer. Outside of a stage, notify the requester or people instead."""
+    step = skill_context.step
+    wait = skill_context.world.waits.get(step.answers) if step.answers is not None else None
     if wait is not None:
-        heard: Audience | None = (wait.task_id, (wait.waiter,))
+        recipients: Recipients | None = (wait.task_id, (wait.waiter,))
     else:
-        heard = _asker(moment) or _people(moment) if moment.member is None else None
-    if heard is None or moment.agent.agent_id in heard[1]:
+        recipients = _find_asker(skill_context) or _find_people(skill_context) if skill_context.member is None else None
+    if recipients is None or skill_context.agent.agent_id in recipients[1]:
         return
     yield SendMessage(
-        task_id=heard[0],
-        receiver=heard[1],
-        message=_words(moment, why),
+        task_id=recipients[0],
+        receiver=recipients[1],
+        message=_render_failure(skill_context, why),
         return_waiting_id=step.answers if wait is not None else None,
         kind="response" if wait is not None else "notification",
     )
 
 
-def _asker(moment: Moment) -> Audience | None:
-    """Who wrote the message from which this came, if they want to hear. What an agent wrote only to be read is answered
-    by nobody: two who cannot read would write to each other for ever."""
-    first = begun_by(moment.step, moment.history)
-    asker = asked_by(first)
-    if asker is None or asker not in moment.group:
+def _find_asker(skill_context: SkillContext) -> Recipients | None:
+    """Return the sender of the original message, if a reply is expected. Notifications between agents get no reply: two
+    failing agents would write to each other forever."""
+    first = find_requesting_step(skill_context.step, skill_context.history)
+    asker = find_sender(first)
+    if asker is None or asker not in skill_context.group:
         return None
-    if first.work.executor == LETTERS[0] and not people_of(moment.world, (asker,)):
+    if first.work.executor == MESSAGE_SKILLS[0] and not filter_people(skill_context.world, (asker,)):
         return None
-    return moment.step.task_id, (asker,)
+    return skill_context.step.task_id, (asker,)
 
 
-def _people(moment: Moment) -> Audience | None:
-    """The people of the task, else of one that it is a part of: whoever wanted it is among them."""
-    world, here = moment.world, moment.step.task_id
-    for task in (world.tasks[one] for one in (here, *world.above(here)) if one in world.tasks):
-        people = people_of(world, task.group) if moment.agent.agent_id in task.group else ()
+def _find_people(skill_context: SkillContext) -> Recipients | None:
+    """Return the people of the task, or of the nearest parent task that has people."""
+    world, here = skill_context.world, skill_context.step.task_id
+    for task in (world.tasks[task_id] for task_id in (here, *world.list_ancestors(here)) if task_id in world.tasks):
+        people = filter_people(world, task.group) if skill_context.agent.agent_id in task.group else ()
         if people:
             return task.task_id, people
     return None
@@ -208,28 +217,28 @@ def _people(moment: Moment) -> Audience | None:
 MEMORY_TAG: Final = "persistent_memory"
 
 
-def read(moment: Moment, skill: Skill, text: str, schema: Data, *, tags: bool) -> Answer:
-    """The answer in a reply; `ModelFault` says why there is none that can be used."""
-    found = _tagged(moment, skill, text, schema) if tags else _structured(moment, text)
-    found = replace(found, value=skill.tidied(found.value))
-    check(moment, schema, found.value)
+def parse_answer(skill_context: SkillContext, skill: Skill, text: str, schema: Data, *, tags: bool) -> SkillAnswer:
+    """Parse the answer in a reply. Raise `ModelFault` if there is no usable answer."""
+    found = _parse_tagged(skill_context, skill, text, schema) if tags else _parse_structured(skill_context, text)
+    found = replace(found, value=skill.normalize(found.value))
+    check_answer(skill_context, schema, found.value)
     if schema.get("type") == "string" and not str(found.value).strip():
         raise ModelFault("Your answer is empty.")
     return found
 
 
-def _structured(moment: Moment, text: str) -> Answer:
-    datum = _datum(moment, text, "Your reply")
-    whole = without_nulls(datum.value)
+def _parse_structured(skill_context: SkillContext, text: str) -> SkillAnswer:
+    datum = _parse_datum(skill_context, text, "Your reply")
+    whole = drop_nulls(datum.value)
     if not isinstance(whole, Mapping) or "answer" not in whole:
-        raise ModelFault("Your reply is no JSON object with the field `answer`.")
-    return Answer(value=whole["answer"], memory=str(whole.get(MEMORY_TAG, "")), repaired=datum.repaired)
+        raise ModelFault("Your reply is not a JSON object with the field `answer`.")
+    return SkillAnswer(value=whole["answer"], memory=str(whole.get(MEMORY_TAG, "")), repaired=datum.repaired)
 
 
-def _tagged(moment: Moment, skill: Skill, text: str, schema: Data) -> Answer:
+def _parse_tagged(skill_context: SkillContext, skill: Skill, text: str, schema: Data) -> SkillAnswer:
     kind: Literal["text", "data"] = "text" if schema.get("type") == "string" else "data"
-    blocks = moment.reader.tagged(text, {skill.tag: kind, MEMORY_TAG: "text"})
-    if isinstance(blocks, Misread):
+    blocks = skill_context.reader.read_blocks(text, {skill.tag: kind, MEMORY_TAG: "text"})
+    if isinstance(blocks, ReplyProblem):
         raise ModelFault(blocks.why)
     bodies = blocks[skill.tag]
     if len(bodies) != 1:
@@ -239,30 +248,30 @@ def _tagged(moment: Moment, skill: Skill, text: str, schema: Data) -> Answer:
         )
     memory = "\n\n".join(blocks[MEMORY_TAG])
     if kind == "text":
-        return Answer(value=bodies[0], memory=memory)
-    datum = _datum(moment, bodies[0], f"<{skill.tag}>")
-    return Answer(value=datum.value, memory=memory, repaired=datum.repaired)
+        return SkillAnswer(value=bodies[0], memory=memory)
+    datum = _parse_datum(skill_context, bodies[0], f"<{skill.tag}>")
+    return SkillAnswer(value=datum.value, memory=memory, repaired=datum.repaired)
 
 
-def _datum(moment: Moment, body: str, where: str) -> Datum:
-    found = moment.reader.data(body)
-    if isinstance(found, Misread):
+def _parse_datum(skill_context: SkillContext, body: str, where: str) -> ParsedValue:
+    found = skill_context.reader.parse_json(body)
+    if isinstance(found, ReplyProblem):
         raise ModelFault(f"{where} cannot be used. {found.why}")
     return found
 
 
-LINE: Final = 600
-"""Bytes beside its texts that a step takes in a history."""
+STEP_OVERHEAD_BYTES: Final = 600
+"""Bytes that a step takes in a history in addition to its texts."""
 
-FULL: Final = "Your persistent memory is full: nothing more was kept."
+MEMORY_FULL_NOTICE: Final = "Your persistent memory is full: nothing more was kept."
 
-SERVERS: Final = "mcp__"
-"""How the names of tools begin that a server describes."""
+MCP_TOOL_PREFIX: Final = "mcp__"
+"""Prefix of the names of tools that an MCP server describes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A request as it is made: `schema` is what the answer is held against, with `tags` it stands between them."""
+class SkillRequest:
+    """A request to the model. The answer must match `schema`. With `has_tags`, it stands between tags."""
 
     messages: tuple[ChatMessage, ...]
     schema: Data
@@ -270,124 +279,138 @@ class Asked:
     size: int
 
     @property
-    def tags(self) -> bool:
-        """Whether the answer is text with tags; else it is JSON by itself."""
+    def has_tags(self) -> bool:
+        """Whether the answer is text between tags; otherwise it is plain JSON."""
         return self.structured is None
 
 
 class PlannedSkill:
-    """One of them, as a step runs it. `moment` makes what the skill knows of a world, a step, its agent and history."""
+    """Runs one planned skill. `build_context` builds the skill context from the team state, the step, its agent and its
+    history."""
 
     type: StepType = "skill"
 
-    def __init__(self, skill: Skill, models: Models, moment: Callable[..., Moment]) -> None:
+    def __init__(self, skill: Skill, models: Models, build_context: Callable[..., SkillContext]) -> None:
         self._skill = skill
         self._models = models
-        self._moment = moment
+        self._build_context = build_context
         self.name = skill.name
 
     @property
     def description(self) -> str:
-        """When to use it."""
-        return use_guide(self._skill)
+        """When to use the skill."""
+        return read_use_guide(self._skill)
 
-    def terms(self, world: World, step: Step) -> Terms:
-        """A model call. Of the history as much is reserved as it will be shown at most."""
+    def terms(self, world: TeamState, step: Step) -> StepTerms:
+        """Return the terms of a model call. The reservation covers the longest history that may be shown."""
         agent = world.agents[step.agent_id]
         if self._skill.order == "tool" and step.step_id not in world.steps:
-            raise WorldFault(f"Nobody knows yet what {step.step_id!r} will fill in.")
-        model = voice.voice(self._models, agent.spec)
-        asked = self._asked(self._moment(world=world, step=step, agent=agent, history=()), model)
+            raise WorldFault(f"It is not known yet what {step.step_id!r} will fill in.")
+        model = model_call.pick_model(self._models, agent.spec)
+        asked = self._build_skill_request(self._build_context(world=world, step=step, agent=agent, history=()), model)
         version = hashlib.sha256(asked.messages[0].content.encode()).hexdigest()[:12]
-        return voice.terms(model, agent.spec, asked.size + _room(world, step, model), prompt=version)
+        return model_call.build_terms(model, agent.spec, asked.size + _compute_room(world, step, model), prompt=version)
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Ask, and say what follows."""
-        history = await bench.history()
-        moment = self._moment(world=bench.world, step=bench.step, agent=bench.agent, history=history)
-        model = voice.voice(self._models, moment.spec)
-        asked = self._asked(moment, model)
-        reply = Reply()
+    async def run(self, context: StepContext) -> Outcome:
+        """Call the model and return the consequences of its answer."""
+        history = await context.history()
+        skill_context = self._build_context(
+            world=context.world, step=context.step, agent=context.agent, history=history
+        )
+        model = model_call.pick_model(self._models, skill_context.spec)
+        asked = self._build_skill_request(skill_context, model)
+        reply = ModelReply()
         tokens = asked.size // BYTES_PER_TOKEN
-        bench.leave(lambda: Outcome(spent=reply.spent or voice.heard(model, tokens, moment.spec, reply.size)))
+        context.set_partial_outcome(
+            lambda: Outcome(
+                spent=reply.cost or model_call.estimate_partial_cost(model, tokens, skill_context.spec, reply.size)
+            )
+        )
         try:
-            if why := voice.too_much(model, asked.size):  # what no window can hold is not sent
+            if why := model_call.explain_overflow(model, asked.size):  # do not send what fits no window
                 raise ModelFault(why, spent=NOTHING)
-            await listen(bench, model, self._request(moment, model, asked), reply)
+            await stream_reply(context, model, self._build_model_request(skill_context, model, asked), reply)
             refuse_filtered(reply, model)
-        except ModelFault as fault:  # no model answers this: asking again is of no use
-            return self._outcome(moment, reply, str(fault), failed(moment, self._skill, str(fault)), fault)
+        except ModelFault as fault:  # no model answers this: retrying is useless
+            return self._build_outcome(
+                skill_context, reply, str(fault), report_failure(skill_context, self._skill, str(fault)), fault
+            )
         try:
-            return self._finished(moment, asked, reply, model)
+            return self._finish(skill_context, asked, reply, model)
         except ModelFault as fault:
-            why = unusable(moment, str(fault))
-            return self._outcome(moment, reply, why, misread(moment, self._skill, why), fault)
+            why = explain_unusable(skill_context, str(fault))
+            return self._build_outcome(skill_context, reply, why, retry_or_fail(skill_context, self._skill, why), fault)
 
-    def _finished(self, moment: Moment, asked: Asked, reply: Reply, model: Model) -> Outcome:
-        if reply.cut_off:
-            most = voice.longest(model, moment.spec)
+    def _finish(self, skill_context: SkillContext, asked: SkillRequest, reply: ModelReply, model: Model) -> Outcome:
+        if reply.is_cut_off:
+            most = model_call.find_max_output(model, skill_context.spec)
             raise ModelFault(f"Your reply was cut off: you may write {most} tokens at once. Say it in less.")
-        answer = read(moment, self._skill, reply.text, asked.schema, tags=asked.tags)
-        meant = self._skill.meaning(moment, answer)
-        if is_full(moment, answer):
-            meant = replace(meant, more={**meant.more, "not_kept": FULL})
-        first = summing_up(moment, model.card.window)
-        intents = (*succeeded(moment, self._skill, answer), *meant.intents, *first)
-        return self._outcome(moment, reply, "", intents, meant=meant)
+        answer = parse_answer(skill_context, self._skill, reply.text, asked.schema, tags=asked.has_tags)
+        skill_result = self._skill.interpret(skill_context, answer)
+        if is_memory_full(skill_context, answer):
+            skill_result = replace(skill_result, more={**skill_result.more, "not_kept": MEMORY_FULL_NOTICE})
+        first = plan_compaction(skill_context, model.card.window)
+        intents = (*report_success(skill_context, self._skill, answer), *skill_result.intents, *first)
+        return self._build_outcome(skill_context, reply, "", intents, skill_result=skill_result)
 
-    def _outcome(
+    def _build_outcome(
         self,
-        moment: Moment,
-        reply: Reply,
+        skill_context: SkillContext,
+        reply: ModelReply,
         error: str,
         intents: Iterable[Consequence],
         fault: ModelFault | None = None,
-        meant: Meant | None = None,
+        skill_result: SkillResult | None = None,
     ) -> Outcome:
-        """What is kept: the parsed result under the skill's key beside the reply itself, which was paid for."""
-        spent = reply.spent if reply.spent is not None else (fault.spent if fault is not None else None)
-        found = {} if meant is None else {self._skill.key: meant.value, **meant.more}
+        """Build the outcome: the parsed result under the skill's key, and the reply itself, because it was paid for."""
+        spent = reply.cost if reply.cost is not None else (fault.spent if fault is not None else None)
+        found = {} if skill_result is None else {self._skill.key: skill_result.value, **skill_result.more}
         return Outcome(
             state="failed" if error else "finished",
             error=error,
-            result={**reply.kept(), **found} if reply.text or found else None,
-            spent=moment.step.reserved if spent is None else spent,
+            result={**reply.to_result(), **found} if reply.text or found else None,
+            spent=skill_context.step.reserved if spent is None else spent,
             intents=tuple(intents),
-            origins=_new(moment),
+            origins=_find_new_origins(skill_context),
         )
 
-    def _asked(self, moment: Moment, model: Model) -> Asked:
-        schema = self._skill.shape(moment)
-        closed = strict(schema) if model.card.strict else None
-        structured = enclosed(closed) if closed is not None else None
-        room = _room(moment.world, moment.step, model) if moment.history else 0
-        told = messages(moment, self._skill, tags=structured is None, room=room)
-        size = sum(len(one.content.encode()) for one in told)
-        return Asked(messages=told, schema=schema, structured=structured, size=size)
+    def _build_skill_request(self, skill_context: SkillContext, model: Model) -> SkillRequest:
+        schema = self._skill.build_schema(skill_context)
+        closed = make_strict(schema) if model.card.strict else None
+        structured = wrap_schema(closed) if closed is not None else None
+        room = _compute_room(skill_context.world, skill_context.step, model) if skill_context.history else 0
+        told = build_messages(skill_context, self._skill, tags=structured is None, room=room)
+        size = sum(len(message.content.encode()) for message in told)
+        return SkillRequest(messages=told, schema=schema, structured=structured, size=size)
 
-    def _request(self, moment: Moment, model: Model, asked: Asked) -> ModelRequest:
-        before = sum(one.work.executor == self.name for one in moment.history)
+    def _build_model_request(self, skill_context: SkillContext, model: Model, asked: SkillRequest) -> ModelRequest:
+        before = sum(step.work.executor == self.name for step in skill_context.history)
         return ModelRequest(
-            purpose=voice.purpose(moment.step, moment.world.team.team_id, before + 1),
+            purpose=model_call.build_purpose(skill_context.step, skill_context.world.team.team_id, before + 1),
             messages=asked.messages,
             schema=asked.structured,
-            max_output=voice.longest(model, moment.spec),
-            **voice.wishes(moment.spec),
+            max_output=model_call.find_max_output(model, skill_context.spec),
+            **model_call.build_request_options(skill_context.spec),
         )
 
 
-def _room(world: World, step: Step, model: Model) -> int:
-    """The bytes that the history of this step may take: what was said in its thread, with the words around it."""
+def _compute_room(world: TeamState, step: Step, model: Model) -> int:
+    """Return the maximum bytes of the history of this step."""
     thread = world.threads.get(step.thread_id)
-    size = 2 * thread.size + LINE if thread is not None else 0
-    return min(size, int(SHARE * model.card.window) * BYTES_PER_TOKEN)
+    size = 2 * thread.size + STEP_OVERHEAD_BYTES if thread is not None else 0
+    return min(size, int(HISTORY_WINDOW_SHARE * model.card.window) * BYTES_PER_TOKEN)
 
 
-def _new(moment: Moment) -> Labels:
-    """Where the words come from that it was told, as far as its conversation had not read from there before."""
-    thread = moment.world.threads.get(moment.step.thread_id)
-    servers = (name.split("__")[1] for name in moment.spec.tools if name in moment.tools and name.startswith(SERVERS))
-    told = merged(
-        merged(origins_of(moment.project), moment.agent.origins), (label("description", one) for one in servers)
+def _find_new_origins(skill_context: SkillContext) -> Labels:
+    """Return the origins of the prompt that the conversation has not read from before."""
+    thread = skill_context.world.threads.get(skill_context.step.thread_id)
+    servers = (
+        name.split("__")[1]
+        for name in skill_context.spec.tools
+        if name in skill_context.tools and name.startswith(MCP_TOOL_PREFIX)
     )
-    return tuple(one for one in told if thread is None or one not in thread.origins)
+    told = merge_labels(
+        merge_labels(origins_of(skill_context.project), skill_context.agent.origins),
+        (make_label("description", item) for item in servers),
+    )
+    return tuple(item for item in told if thread is None or item not in thread.origins)

@@ -1,12 +1,12 @@
-"""task_manager and agent_manager: a manager begins and ends tasks and stages, makes agents and adds them to tasks."""
+"""The skills `task_manager` and `agent_manager`: start and end tasks and stages, create agents and assign them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, cast
 
-from greenroom.abilities.skills.planned.answer import agents, fields_of, form, list_of, one_of
-from greenroom.abilities.skills.planned.skill import TEXT, Answer, Meant, Moment, Skill
+from greenroom.abilities.skills.planned.answer import build_enum, build_form, build_list, build_object, resolve_agents
+from greenroom.abilities.skills.planned.skill import TEXT_SCHEMA, Skill, SkillAnswer, SkillContext, SkillResult
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.ids import AgentId, StageId, TaskId
 from greenroom.core.base.records import Data
@@ -21,88 +21,98 @@ from greenroom.core.rules.intents import (
     StagePlan,
     SubtaskPlan,
 )
-from greenroom.core.rules.steps import PRIVILEGED
+from greenroom.core.rules.steps import MANAGER_SKILLS
 from greenroom.core.state.spec import AgentSpec
 
-Said = Mapping[str, object]
+ActionFields = Mapping[str, object]
 
-END: Final = one_of("finished", "failed")
-STAGES: Final = list_of(fields_of(stage_intention=TEXT, agent_allocation=list_of(fields_of(agent_id=TEXT, duty=TEXT))))
+END_STATE_SCHEMA: Final = build_enum("finished", "failed")
+STAGES_SCHEMA: Final = build_list(
+    build_object(
+        stage_intention=TEXT_SCHEMA, agent_allocation=build_list(build_object(agent_id=TEXT_SCHEMA, duty=TEXT_SCHEMA))
+    )
+)
 TASK_SHAPE: Final[Data] = {
     "anyOf": [
-        form("add_task", task_name=TEXT, task_intention=TEXT, task_group=list_of(TEXT), stages=STAGES),
-        form("add_stage", task_id=TEXT, stages=STAGES),
-        form("finish_stage", stage_id=TEXT, state=END, summary=TEXT),
-        form("finish_task", task_id=TEXT, state=END, summary=TEXT),
+        build_form(
+            "add_task",
+            task_name=TEXT_SCHEMA,
+            task_intention=TEXT_SCHEMA,
+            task_group=build_list(TEXT_SCHEMA),
+            stages=STAGES_SCHEMA,
+        ),
+        build_form("add_stage", task_id=TEXT_SCHEMA, stages=STAGES_SCHEMA),
+        build_form("finish_stage", stage_id=TEXT_SCHEMA, state=END_STATE_SCHEMA, summary=TEXT_SCHEMA),
+        build_form("finish_task", task_id=TEXT_SCHEMA, state=END_STATE_SCHEMA, summary=TEXT_SCHEMA),
     ]
 }
 
 
-def _add_task(moment: Moment, said: Said) -> tuple[Consequence, ...]:
+def _add_task(skill_context: SkillContext, said: ActionFields) -> tuple[Consequence, ...]:
     made = AddTask(
-        group=agents(moment, cast("Sequence[object]", said["task_group"])),
-        name=_text(said, "task_name"),
-        intention=_text(said, "task_intention"),
-        manager=moment.agent.agent_id,
-        stages=_stages(moment, said),
+        group=resolve_agents(skill_context, cast("Sequence[object]", said["task_group"])),
+        name=_read_text(said, "task_name"),
+        intention=_read_text(said, "task_intention"),
+        manager=skill_context.agent.agent_id,
+        stages=_read_stages(skill_context, said),
         driver="manager",
     )
     return (made,)
 
 
-def _add_stage(moment: Moment, said: Said) -> tuple[Consequence, ...]:
-    """Whoever is allotted to a stage belongs to the group: those who do not yet are added to it first."""
-    name = _task(moment, _text(said, "task_id"))
-    stages = _stages(moment, said)
+def _add_stage(skill_context: SkillContext, said: ActionFields) -> tuple[Consequence, ...]:
+    """Add a stage. Agents of the stage that are not yet in the task's group are added first."""
+    name = _find_task(skill_context, _read_text(said, "task_id"))
+    stages = _read_stages(skill_context, said)
     if not stages:
         raise ModelFault("There is no stage in `stages`. Add at least one.")
-    needed = dict.fromkeys(one.agent for stage in stages for one in stage.subtasks)
-    new = tuple(one for one in needed if one not in moment.world.tasks[name].group)
+    needed = dict.fromkeys(item.agent for stage in stages for item in stage.subtasks)
+    new = tuple(item for item in needed if item not in skill_context.world.tasks[name].group)
     added = (AddParticipants(task_id=name, agents=new),) if new else ()
     return (*added, AddStages(task_id=name, stages=stages))
 
 
-def _finish_stage(moment: Moment, said: Said) -> tuple[Consequence, ...]:
-    name = StageId(_text(said, "stage_id"))
-    if name not in moment.world.stages:
-        known = ", ".join(sorted(moment.world.stages)) or "none"
+def _finish_stage(skill_context: SkillContext, said: ActionFields) -> tuple[Consequence, ...]:
+    name = StageId(_read_text(said, "stage_id"))
+    if name not in skill_context.world.stages:
+        known = ", ".join(sorted(skill_context.world.stages)) or "none"
         raise ModelFault(f"There is no open stage {name!r}. Open stages: {known}.")
-    return (FinishStage(stage_id=name, state=_end(said), summary=str(said["summary"])),)
+    return (FinishStage(stage_id=name, state=_read_end_state(said), summary=str(said["summary"])),)
 
 
-def _finish_task(moment: Moment, said: Said) -> tuple[Consequence, ...]:
-    name = _task(moment, _text(said, "task_id"))
-    return (FinishTask(task_id=name, state=_end(said), summary=str(said["summary"])),)
+def _finish_task(skill_context: SkillContext, said: ActionFields) -> tuple[Consequence, ...]:
+    name = _find_task(skill_context, _read_text(said, "task_id"))
+    return (FinishTask(task_id=name, state=_read_end_state(said), summary=str(said["summary"])),)
 
 
-def _stages(moment: Moment, said: Said) -> tuple[StagePlan, ...]:
-    return tuple(_stage(moment, one) for one in cast("Sequence[Said]", said["stages"]))
+def _read_stages(skill_context: SkillContext, said: ActionFields) -> tuple[StagePlan, ...]:
+    return tuple(_read_stage(skill_context, stage) for stage in cast("Sequence[ActionFields]", said["stages"]))
 
 
-def _stage(moment: Moment, said: Said) -> StagePlan:
-    """What fails in a stage of a manager is the manager's to decide about."""
+def _read_stage(skill_context: SkillContext, said: ActionFields) -> StagePlan:
+    """Read a stage. The manager decides about failures in it."""
     duties: dict[AgentId, str] = {}
-    for one in cast("Sequence[Said]", said["agent_allocation"]):
-        (agent,) = agents(moment, (one["agent_id"],))
-        duties[agent] = "\n".join(filter(None, (duties.get(agent, ""), str(one["duty"]))))
+    for allocation in cast("Sequence[ActionFields]", said["agent_allocation"]):
+        (agent,) = resolve_agents(skill_context, (allocation["agent_id"],))
+        duties[agent] = "\n".join(filter(None, (duties.get(agent, ""), str(allocation["duty"]))))
     subtasks = tuple(SubtaskPlan(name=agent, duty=duty, agent=agent) for agent, duty in duties.items())
     if not subtasks:
-        raise ModelFault(f"The stage {str(said['stage_intention'])!r} is allotted to nobody. Give agent_allocation.")
+        raise ModelFault(f"The stage {str(said['stage_intention'])!r} has no agents. Give agent_allocation.")
     return StagePlan(intention=str(said["stage_intention"]), subtasks=subtasks, on_failure="escalate")
 
 
-def _text(said: Said, name: str) -> str:
+def _read_text(said: ActionFields, name: str) -> str:
     text = str(said[name]).strip()
     if not text:
         raise ModelFault(f"{name!r} is empty.")
     return text
 
 
-def _end(said: Said) -> Literal["finished", "failed"]:
+def _read_end_state(said: ActionFields) -> Literal["finished", "failed"]:
     return "finished" if said["state"] == "finished" else "failed"
 
 
-DEFAULTS: Final[Mapping[str, Said]] = {
+ACTION_DEFAULTS: Final[Mapping[str, ActionFields]] = {
     "add_task": {"task_group": []},
     "finish_stage": {"state": "finished", "summary": ""},
     "finish_task": {"state": "finished", "summary": ""},
@@ -116,86 +126,86 @@ DEFAULTS: Final[Mapping[str, Said]] = {
         "tools": [],
     },
 }
-"""What an answer means by what it leaves out, by its action."""
+"""Default values of omitted fields, by action."""
 
 
-def tidied(value: object) -> object:
-    """The answer in its one form: MAS writes one stage without a list, and an allocation by agent."""
+def normalize_answer(value: object) -> object:
+    """Normalise the answer. MAS writes a single stage without a list, and allocations by agent."""
     if not isinstance(value, Mapping):
         return value
     found = dict(value)
     if found.get("action") in ("add_stage", "add_task"):
         single = {name: found.pop(name) for name in ("stage_intention", "agent_allocation") if name in found}
         stages = found.setdefault("stages", [single] if single else [])
-        found["stages"] = [_tidied_stage(one) for one in stages] if isinstance(stages, list) else []
-    for name, default in DEFAULTS.get(str(found.get("action")), {}).items():
+        found["stages"] = [_normalize_stage(stage) for stage in stages] if isinstance(stages, list) else []
+    for name, default in ACTION_DEFAULTS.get(str(found.get("action")), {}).items():
         found.setdefault(name, default)
     return found
 
 
-def _tidied_stage(stage: object) -> object:
+def _normalize_stage(stage: object) -> object:
     allotted = stage.get("agent_allocation") if isinstance(stage, Mapping) else None
     if not isinstance(stage, Mapping) or not isinstance(allotted, Mapping):
         return stage
-    return {**stage, "agent_allocation": [{"agent_id": one, "duty": duty} for one, duty in allotted.items()]}
+    return {**stage, "agent_allocation": [{"agent_id": agent_id, "duty": duty} for agent_id, duty in allotted.items()]}
 
 
 TASK_MANAGER: Final = Skill(
     name="task_manager",
     tag="task_instruction",
     key="task_instruction",
-    shape=lambda _: TASK_SHAPE,
-    tidied=tidied,
-    meaning=lambda moment, answer: _meant(moment, answer, "agent_id"),
+    build_schema=lambda _: TASK_SHAPE,
+    normalize=normalize_answer,
+    interpret=lambda moment, answer: _interpret_action(moment, answer, "agent_id"),
 )
 
 
 AGENT_SHAPE: Final[Data] = {
     "anyOf": [
-        form(
+        build_form(
             "init_new_agent",
-            agent_id=TEXT,
-            blueprint=TEXT,
-            name=TEXT,
-            role=TEXT,
-            profile=TEXT,
-            skills=list_of(TEXT),
-            tools=list_of(TEXT),
-            task_id=TEXT,
+            agent_id=TEXT_SCHEMA,
+            blueprint=TEXT_SCHEMA,
+            name=TEXT_SCHEMA,
+            role=TEXT_SCHEMA,
+            profile=TEXT_SCHEMA,
+            skills=build_list(TEXT_SCHEMA),
+            tools=build_list(TEXT_SCHEMA),
+            task_id=TEXT_SCHEMA,
         ),
-        form("add_task_participant", task_id=TEXT, agents=list_of(TEXT)),
+        build_form("add_task_participant", task_id=TEXT_SCHEMA, agents=build_list(TEXT_SCHEMA)),
     ]
 }
 
 
-def _init_new_agent(moment: Moment, said: Said) -> tuple[Consequence, ...]:
-    """Made from what people have described, or as the manager describes it; and in a task's group, if it says so."""
+def _init_new_agent(skill_context: SkillContext, said: ActionFields) -> tuple[Consequence, ...]:
+    """Create an agent from a spec that people wrote, or as the manager describes it. Optionally add it to a task."""
     name, blueprint = AgentId(str(said["agent_id"]).strip()), str(said["blueprint"]).strip()
     if not name:
-        raise ModelFault("'agent_id' is empty. Give the new agent an id that nobody has.")
-    if blueprint and blueprint not in moment.world.blueprints:
-        known = ", ".join(sorted(moment.world.blueprints)) or "none"
+        raise ModelFault("'agent_id' is empty. Give the new agent an id that no agent has.")
+    if blueprint and blueprint not in skill_context.world.blueprints:
+        known = ", ".join(sorted(skill_context.world.blueprints)) or "none"
         raise ModelFault(f"There is no blueprint {blueprint!r}. Blueprints: {known}. Or describe the agent yourself.")
-    spec = _described(moment, said) if not blueprint else None
+    spec = _build_spec(skill_context, said) if not blueprint else None
     made = AddAgent(agent_id=name, blueprint=blueprint or None, spec=spec)
     task = str(said["task_id"]).strip()
-    joins = (AddParticipants(task_id=_task(moment, task), agents=(name,)),) if task else ()
+    joins = (AddParticipants(task_id=_find_task(skill_context, task), agents=(name,)),) if task else ()
     return (made, *joins)
 
 
-def _described(moment: Moment, said: Said) -> AgentSpec:
-    """An agent of the manager's making has nothing that the manager has not, and is bound by the same rules."""
-    own = moment.spec
+def _build_spec(skill_context: SkillContext, said: ActionFields) -> AgentSpec:
+    """Build the spec of a new agent. It gets only what its manager has, with the same limits."""
+    manager_spec = skill_context.spec
     skills, tools = (
-        tuple(dict.fromkeys(str(one).strip() for one in cast("Sequence[object]", said[name])))
+        tuple(dict.fromkeys(str(entry).strip() for entry in cast("Sequence[object]", said[name])))
         for name in ("skills", "tools")
     )
-    mine = frozenset(moment.skills).union(own.skills) - PRIVILEGED
-    for what, wanted, given in (("skills", skills, mine), ("tools", tools, frozenset(own.tools))):
-        more = [one for one in wanted if one not in given]
-        if more:
+    own_skills = frozenset(skill_context.skills).union(manager_spec.skills) - MANAGER_SKILLS
+    for what, wanted, given in (("skills", skills, own_skills), ("tools", tools, frozenset(manager_spec.tools))):
+        not_owned = [entry for entry in wanted if entry not in given]
+        if not_owned:
             there = ", ".join(sorted(given)) or "none"
-            raise ModelFault(f"You cannot give the {what} {', '.join(more)}. What you can give: {there}.")
+            raise ModelFault(f"You cannot give the {what} {', '.join(not_owned)}. What you can give: {there}.")
     name = str(said["name"]).strip() or str(said["agent_id"]).strip()
     return AgentSpec(
         name=name,
@@ -204,27 +214,27 @@ def _described(moment: Moment, said: Said) -> AgentSpec:
         style="plan",
         skills=skills,
         tools=tools,
-        rules=own.rules,
-        turn=own.turn,
-        language=own.language,
-        llm_config=own.llm_config,
+        rules=manager_spec.rules,
+        turn=manager_spec.turn,
+        language=manager_spec.language,
+        llm_config=manager_spec.llm_config,
     )
 
 
-def _add_task_participant(moment: Moment, said: Said) -> tuple[Consequence, ...]:
-    found = agents(moment, cast("Sequence[object]", said["agents"]))
+def _add_task_participant(skill_context: SkillContext, said: ActionFields) -> tuple[Consequence, ...]:
+    found = resolve_agents(skill_context, cast("Sequence[object]", said["agents"]))
     if not found:
         raise ModelFault("'agents' is empty. Say who is to take part.")
-    return (AddParticipants(task_id=_task(moment, str(said["task_id"]).strip()), agents=found),)
+    return (AddParticipants(task_id=_find_task(skill_context, str(said["task_id"]).strip()), agents=found),)
 
 
-def _task(moment: Moment, name: str) -> TaskId:
-    if name not in moment.world.tasks:
-        raise ModelFault(f"There is no open task {name!r}. Open tasks: {', '.join(sorted(moment.world.tasks))}.")
+def _find_task(skill_context: SkillContext, name: str) -> TaskId:
+    if name not in skill_context.world.tasks:
+        raise ModelFault(f"There is no open task {name!r}. Open tasks: {', '.join(sorted(skill_context.world.tasks))}.")
     return TaskId(name)
 
 
-ACTIONS: Final[dict[str, Callable[[Moment, Said], tuple[Consequence, ...]]]] = {
+ACTIONS: Final[dict[str, Callable[[SkillContext, ActionFields], tuple[Consequence, ...]]]] = {
     "add_task": _add_task,
     "add_stage": _add_stage,
     "finish_stage": _finish_stage,
@@ -234,17 +244,19 @@ ACTIONS: Final[dict[str, Callable[[Moment, Said], tuple[Consequence, ...]]]] = {
 }
 
 
-def _meant(moment: Moment, answer: Answer, by: str) -> Meant:
-    """What follows from an answer; under `by` it is kept who gave it."""
-    said = cast("Said", answer.value)
-    return Meant(value={by: moment.agent.agent_id, **said}, intents=ACTIONS[str(said["action"])](moment, said))
+def _interpret_action(skill_context: SkillContext, answer: SkillAnswer, by: str) -> SkillResult:
+    """Return the consequences of an answer. `by` is the result key of the acting agent."""
+    said = cast("ActionFields", answer.value)
+    return SkillResult(
+        value={by: skill_context.agent.agent_id, **said}, intents=ACTIONS[str(said["action"])](skill_context, said)
+    )
 
 
 AGENT_MANAGER: Final = Skill(
     name="agent_manager",
     tag="agent_instruction",
     key="agent_instruction",
-    shape=lambda _: AGENT_SHAPE,
-    tidied=tidied,
-    meaning=lambda moment, answer: _meant(moment, answer, "issuer"),
+    build_schema=lambda _: AGENT_SHAPE,
+    normalize=normalize_answer,
+    interpret=lambda moment, answer: _interpret_action(moment, answer, "issuer"),
 )

@@ -1,4 +1,4 @@
-"""A skill of an agent that plans, as data: what it is called, what it is told, what its answer looks like and means."""
+"""A skill of a planning agent as data: its name, its prompt, and the form and meaning of its answer."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from greenroom.core.base.errors import Bug
 from greenroom.core.base.ids import AgentId, sender_of
 from greenroom.core.base.records import Data, evolve, record
 from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.packs import Pack
-from greenroom.core.ports.reading import AnswerReader
+from greenroom.core.ports.prompt_pack import PromptPack
+from greenroom.core.ports.reply_reader import AnswerReader
 from greenroom.core.rules.intents import Consequence
-from greenroom.core.rules.steps import skills_of
-from greenroom.core.state.agent import Agent
+from greenroom.core.rules.steps import list_skills
+from greenroom.core.state.agent import AgentState
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import Member, Stage
 from greenroom.core.state.step import Step, Work
 from greenroom.core.state.task import Task
-from greenroom.core.state.world import World
+from greenroom.core.state.team_state import TeamState
 
-PACK: Final = Pack("greenroom.abilities.skills.planned.prompts")
+PACK: Final = PromptPack("greenroom.abilities.skills.planned.prompts")
 
-TEXT: Final[Data] = {"type": "string"}
-"""What an answer looks like that is nothing but text."""
+TEXT_SCHEMA: Final[Data] = {"type": "string"}
+"""The schema of an answer that is plain text."""
 
-NOT_PLANNED: Final = frozenset({"summary", "tool_decision"})
-"""What no agent plans: the one comes from a reflection, the other from a tool."""
+UNPLANNABLE_SKILLS: Final = frozenset({"summary", "tool_decision"})
+"""Skills that an agent cannot plan: one follows from a reflection, the other from a tool."""
 
-Order = Literal["plain", "history", "tool", "message", "tool_history"]
+PromptOrder = Literal["plain", "history", "tool", "message", "tool_history"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What the model answered. `repaired` is why its JSON had to be mended, `memory` what it wants to keep for good."""
+class SkillAnswer:
+    """The answer of the model. `repaired` says why its JSON was repaired; `memory` is what the agent will remember."""
 
     value: object
     memory: str = ""
@@ -44,8 +44,8 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Meant:
-    """What an answer comes to: the result under the skill's own key, what else is kept, and what it asks for."""
+class SkillResult:
+    """The interpretation of an answer: the result under the skill's key, additional data, and intents."""
 
     value: object
     more: Data = field(default_factory=dict)
@@ -53,12 +53,12 @@ class Meant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
-    """All that a skill knows when it is asked: `history` are the ended steps of its conversation."""
+class SkillContext:
+    """Everything that a skill knows when it runs. `history` are the ended steps of its conversation."""
 
-    world: World
+    world: TeamState
     step: Step
-    agent: Agent
+    agent: AgentState
     history: Sequence[Step]
     tools: Mapping[str, ToolSpec]
     skills: Mapping[str, Skill]
@@ -67,69 +67,69 @@ class Moment:
 
     @property
     def spec(self) -> AgentSpec:
-        """Who is asked: its language, its tools."""
+        """The spec of the agent."""
         return self.agent.spec
 
     @property
     def task(self) -> Task | None:
-        """The task of the step, if that is open."""
+        """The task of the step, if it is open."""
         return self.world.tasks.get(self.step.task_id)
 
     @property
     def stage(self) -> Stage | None:
-        """The stage of the step, if it has one that runs."""
+        """The running stage of the step, if any."""
         found = self.world.stages.get(self.step.stage_id) if self.step.stage_id is not None else None
         return found if found is not None and found.state == "running" else None
 
     @property
     def member(self) -> Member | None:
-        """How the agent stands in that stage."""
-        return self.stage.member(self.agent.agent_id) if self.stage is not None else None
+        """The agent's membership in that stage."""
+        return self.stage.find_member(self.agent.agent_id) if self.stage is not None else None
 
     @property
     def group(self) -> tuple[AgentId, ...]:
-        """Who works on the task."""
+        """The agents of the task."""
         return self.task.group if self.task is not None else ()
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What the agent has to be told: what it asked for and did not get. A running step has what was there then."""
+        """Notices for the agent about rejected requests. A running step sees those from its start."""
         thread, step = self.world.threads.get(self.step.thread_id), self.step
         found = thread.notices if thread is not None else ()
         return found[: step.notices_seen] if step.state == "running" else found
 
     @property
-    def may_plan(self) -> tuple[str, ...]:
-        """The skills that the agent may give itself, of those that there are."""
-        allowed = skills_of(self.spec) - NOT_PLANNED
+    def plannable_skills(self) -> tuple[str, ...]:
+        """The available skills that the agent may plan."""
+        allowed = list_skills(self.spec) - UNPLANNABLE_SKILLS
         return tuple(name for name in self.skills if name in allowed)
 
     @property
-    def to_fill(self) -> Step | None:
-        """The tool step whose instruction is to be filled in: the next one of the conversation that has none."""
-        mine = [one for one in self.world.steps_of(self.agent.agent_id) if one.thread_id == self.step.thread_id]
-        return next((one for one in mine if one.work.type == "tool" and one.state == "pending"), None)
+    def step_to_fill(self) -> Step | None:
+        """The tool step to fill in: the next step of the conversation without an instruction."""
+        own_steps = [step for step in self.world.steps_of(self.agent.agent_id) if step.thread_id == self.step.thread_id]
+        return next((step for step in own_steps if step.work.type == "tool" and step.state == "pending"), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skill:
-    """A skill. `tag` is what its answer stands in, `key` what its result is kept under, `said` what the board calls it:
-    its name, where nothing else is said.
+    """A skill. `tag` encloses its answer, `key` is the key of its result, `said` its name on the task board. All three
+    default to its name.
 
-    `order` names its row in the table of sections, `shape` is the JSON Schema of its answer. `meaning` says what
-    follows from an answer that fits, or raises `ModelFault` to have it asked for again; before that, `tidied` brings
-    what was written a little differently into that shape. Its prompt is in its `pack`.
+    `order` names its row in the table of sections. `build_schema` returns the JSON Schema of its answer. `interpret`
+    returns the consequences of a valid answer, or raises `ModelFault` to ask again. Before that, `normalize` brings the
+    answer into its standard form. `pack` contains its prompt.
     """
 
     name: str
     tag: str = ""
     key: str = ""
     said: str = ""
-    order: Order = "history"
-    shape: Callable[[Moment], Data] = lambda _: TEXT
-    meaning: Callable[[Moment, Answer], Meant] = lambda _, answer: Meant(value=answer.value)
-    tidied: Callable[[object], object] = lambda value: value
-    pack: Pack = PACK
+    order: PromptOrder = "history"
+    build_schema: Callable[[SkillContext], Data] = lambda _: TEXT_SCHEMA
+    interpret: Callable[[SkillContext, SkillAnswer], SkillResult] = lambda _, answer: SkillResult(value=answer.value)
+    normalize: Callable[[object], object] = lambda value: value
+    pack: PromptPack = PACK
 
     def __post_init__(self) -> None:
         for field_name in ("tag", "key", "said"):
@@ -137,101 +137,101 @@ class Skill:
                 object.__setattr__(self, field_name, self.name)
 
 
-NAMES: Final = ("use_guide", "skill_prompt", "return_format")
-_MARK: Final = re.compile(rf"^\[({'|'.join(NAMES)})\][ \t]*$", re.MULTILINE)
+PART_NAMES: Final = ("use_guide", "skill_prompt", "return_format")
+_PART_MARK: Final = re.compile(rf"^\[({'|'.join(PART_NAMES)})\][ \t]*$", re.MULTILINE)
 
 
 @record
-class Parts:
-    """What stands in a skill's file."""
+class PromptParts:
+    """The parts of a skill's prompt file."""
 
     use_guide: str
     skill_prompt: str
     return_format: str
 
 
-def parts(skill: Skill, language: str, *, tags: bool = True) -> Parts:
-    """A skill's prompt in a language. With `tags` the answer stands between the skill's own, else it is JSON."""
+def render_parts(skill: Skill, language: str, *, tags: bool = True) -> PromptParts:
+    """Render a skill's prompt. With `tags` the answer stands between the skill's tags, otherwise it is JSON."""
     begin, end = (f"<{skill.tag}>\n", f"\n</{skill.tag}>") if tags else ("", "")
-    return split(skill.name, skill.pack.render(language, skill.name, {"begin": begin, "end": end, "tags": tags}))
+    return split_parts(skill.name, skill.pack.render(language, skill.name, {"begin": begin, "end": end, "tags": tags}))
 
 
-def use_guide(skill: Skill, language: str = "en") -> str:
-    """When to use it. Nothing is filled in there, so that nobody has to render anything to read it."""
-    return _guide(skill.pack, skill.pack.chosen(language), skill.name)
+def read_use_guide(skill: Skill, language: str = "en") -> str:
+    """Return when to use a skill. The guide has no variables, so it needs no rendering."""
+    return _read_guide(skill.pack, skill.pack.choose_language(language), skill.name)
 
 
 @cache
-def _guide(pack: Pack, language: str, name: str) -> str:
-    """Every prompt has the guides of all skills of its agent, so they are read once."""
-    return split(name, pack.source(language, name)).use_guide
+def _read_guide(pack: PromptPack, language: str, name: str) -> str:
+    """Read a guide once. Every prompt contains the guides of all skills of its agent."""
+    return split_parts(name, pack.read_source(language, name)).use_guide
 
 
-def split(name: str, text: str) -> Parts:
-    """The parts of a file, each behind its mark."""
-    pieces = _MARK.split(text)
+def split_parts(name: str, text: str) -> PromptParts:
+    """Split a file into its parts, each after its mark."""
+    pieces = _PART_MARK.split(text)
     found: Mapping[str, str] = dict(zip(pieces[1::2], map(str.strip, pieces[2::2]), strict=True))
-    missing = [one for one in NAMES if not found.get(one)]
+    missing = [part_name for part_name in PART_NAMES if not found.get(part_name)]
     if missing:
         raise Bug(f"The prompt of the skill {name!r} has no [{missing[0]}].")
-    return Parts(**found)
+    return PromptParts(**found)
 
 
-LETTERS: Final = ("process_message", "send_message")
-"""The skills in which a message is read that somebody has sent."""
+MESSAGE_SKILLS: Final = ("process_message", "send_message")
+"""The skills that read a received message."""
 
-ANSWER_TO: Final = "<return_waiting_id>"
-"""Behind what somebody wrote the house writes which wait an answer ends."""
-
-
-def again(step: Step, why: str) -> Work:
-    """The same work once more."""
-    told = {"repairs": repairs_of(step) + 1, "error": why, "from": asked_by(step) or ""}
-    return evolve(step.work, instruction_content=told)
+WAITING_ID_TAG: Final = "<return_waiting_id>"
+"""Greenroom writes the waiting id in this tag, after the text of a message."""
 
 
-def repairs_of(step: Step) -> int:
-    """How often it was asked again."""
-    found = _told(step).get("repairs", 0)
+def build_retry(step: Step, why: str) -> Work:
+    """Build the same work once more, with an explanation."""
+    instruction = {"repairs": count_repairs(step) + 1, "error": why, "from": find_sender(step) or ""}
+    return evolve(step.work, instruction_content=instruction)
+
+
+def count_repairs(step: Step) -> int:
+    """Return how often the work was repeated."""
+    found = _read_instruction(step).get("repairs", 0)
     return found if isinstance(found, int) else 0
 
 
-def error_of(step: Step) -> str:
-    """What was wrong with the reply before."""
-    return str(_told(step).get("error", ""))
+def read_error(step: Step) -> str:
+    """Return what was wrong with the previous reply."""
+    return str(_read_instruction(step).get("error", ""))
 
 
-def asked_by(step: Step) -> AgentId | None:
-    """Who wrote the message that the step is about."""
+def find_sender(step: Step) -> AgentId | None:
+    """Return the sender of the message that the step handles."""
     if step.message_id is not None:
         return sender_of(step.message_id)
-    told = str(_told(step).get("from", ""))
-    return AgentId(told) if told else None
+    sender = str(_read_instruction(step).get("from", ""))
+    return AgentId(sender) if sender else None
 
 
-def begun_by(step: Step, history: Iterable[Step]) -> Step:
-    """The step with which somebody wanted what this one is a part of: it reads their message. Where nobody wrote one,
-    or so long ago that the history does not know it any more, the first that is known."""
-    known = {one.step_id: one for one in history}
-    while asked_by(step) is None and step.cause is not None and step.cause in known:
+def find_requesting_step(step: Step, history: Iterable[Step]) -> Step:
+    """Return the step that reads the message from which this step followed. Without a message in the history, return
+    the first known step."""
+    known = {past_step.step_id: past_step for past_step in history}
+    while find_sender(step) is None and step.cause is not None and step.cause in known:
         step = known[step.cause]
     return step
 
 
-def asked_for(step: Step) -> str:
-    """What they wrote, without what the house wrote around it; nothing where that is fenced off."""
+def extract_request(step: Step) -> str:
+    """Return the sender's text without Greenroom's additions, or "" if it is fenced."""
     head, _, text = step.work.text_content.partition("\n")
-    if asked_by(step) is None or not head.startswith("from: ") or text.startswith("has_read: "):
+    if find_sender(step) is None or not head.startswith("from: ") or text.startswith("has_read: "):
         return ""
-    return text.partition(ANSWER_TO)[0].strip()
+    return text.partition(WAITING_ID_TAG)[0].strip()
 
 
-def is_letter(step: Step) -> bool:
-    """Whether its text is what somebody else wrote to the agent."""
+def is_message(step: Step) -> bool:
+    """Return whether the step's text is a message from another member."""
     name = step.work.executor
-    return name == LETTERS[0] or (name in LETTERS and asked_by(step) is not None)
+    return name == MESSAGE_SKILLS[0] or (name in MESSAGE_SKILLS and find_sender(step) is not None)
 
 
-def _told(step: Step) -> dict[str, object]:
+def _read_instruction(step: Step) -> dict[str, object]:
     given = step.work.instruction_content if step.work.type == "skill" else None
     return dict(given or {})

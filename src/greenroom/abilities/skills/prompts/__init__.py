@@ -1,1 +1,1 @@
-"""What agents are told, section by section, in every language we speak."""
+"""The prompts of conversing agents: one file per section, a folder per language."""

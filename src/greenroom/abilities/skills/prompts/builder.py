@@ -1,7 +1,7 @@
-"""The prompt builder: named sections in the order of a table. What changes from turn to turn is in no section.
+"""Build a system prompt from named sections, in the order of a table. No section changes from turn to turn.
 
-The order is the one that caches like: how everybody works, who this is, whom it can call, how it ends, what the project
-says. A form in which it acts stands where the design it comes from puts it: behind everything else.
+The order suits prompt caches: common rules, the agent, agents it can call, how it ends, the project's text. The text
+form of calls comes last, as in the designs that it comes from.
 """
 
 from __future__ import annotations
@@ -9,50 +9,48 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from greenroom.core.base.records import encode, record
-from greenroom.core.ports.packs import Pack
-from greenroom.core.state.spec import AgentSpec, Ends
+from greenroom.core.ports.prompt_pack import PromptPack
+from greenroom.core.state.spec import AgentSpec, TurnEnd
 
-PACK: Final = Pack("greenroom.abilities.skills.prompts")
-MARK: Final = "!!!COMPLETE!!!"
+PACK: Final = PromptPack("greenroom.abilities.skills.prompts")
+COMPLETION_MARK: Final = "!!!COMPLETE!!!"
 
 Section = Literal["base", "role", "agents", "answer", "ending", "project", "actions"]
 Profile = Literal["plain", "native", "tool_call", "xml"]
 
-TABLES: Final[dict[Profile, tuple[Section, ...]]] = {
+SECTION_TABLES: Final[dict[Profile, tuple[Section, ...]]] = {
     "plain": ("role", "project"),
     "native": ("base", "role", "agents", "answer", "ending", "project"),
     "tool_call": ("base", "role", "agents", "answer", "ending", "project", "actions"),
     "xml": ("base", "role", "answer", "project", "actions"),
 }
-"""Which sections there are for whom, and in which order. An empty one is left out."""
+"""The sections of each profile, in order. Empty sections are left out."""
 
 
 @record
-class Other:
-    """Somebody who can be called."""
+class OtherAgent:
+    """An agent that can be called."""
 
     name: str
     description: str = ""
 
 
 @record
-class Scene:
-    """All that a system prompt is made of. It changes when the agent, its team or its project does, not with a turn.
-
-    `calls` is whether the agent can make calls, in whatever form.
-    """
+class PromptContext:
+    """The variables of a system prompt. They change with the agent, its team or its project, not with a turn. `calls`
+    is whether the agent can make calls, in any form."""
 
     spec: AgentSpec
-    ends: Ends
+    ends: TurnEnd
     auto_complete: bool = False
-    others: tuple[Other, ...] = ()
+    others: tuple[OtherAgent, ...] = ()
     project: str = ""
     actions: str = ""
     calls: bool = True
 
     @property
     def profile(self) -> Profile:
-        """The table that it is built by."""
+        """The profile that selects the table."""
         spec = self.spec
         if "xml_tool" in spec.turn.protocols:
             return "xml"
@@ -62,13 +60,13 @@ class Scene:
         return "plain" if bare else "native"
 
 
-def system_prompt(scene: Scene) -> str:
-    """What the agent is told before everything else."""
-    return "\n\n".join(text for _, text in sections(scene))
+def render_system_prompt(scene: PromptContext) -> str:
+    """Render the system prompt of an agent."""
+    return "\n\n".join(text for _, text in render_sections(scene))
 
 
-def sections(scene: Scene) -> list[tuple[Section, str]]:
-    """The sections that have something in them, in their order."""
+def render_sections(scene: PromptContext) -> list[tuple[Section, str]]:
+    """Render the sections that are not empty, in order."""
     spec = scene.spec
     variables: dict[str, object] = {
         "name": spec.name,
@@ -79,28 +77,28 @@ def sections(scene: Scene) -> list[tuple[Section, str]]:
         "project": scene.project,
         "ends": scene.ends,
         "auto_complete": scene.auto_complete,
-        "mark": MARK,
+        "mark": COMPLETION_MARK,
         "schema": "" if scene.calls or spec.answer is None else encode(spec.answer).decode(),
     }
     answers = spec.answer is not None
     empty = {"agents": not scene.others, "project": not scene.project, "answer": not answers, "ending": answers}
     written = [
-        (one, scene.actions if one == "actions" else PACK.render(spec.language, one, variables))
-        for one in TABLES[scene.profile]
-        if not empty.get(one)
+        (section, scene.actions if section == "actions" else PACK.render(spec.language, section, variables))
+        for section in SECTION_TABLES[scene.profile]
+        if not empty.get(section)
     ]
-    return [(one, text) for one, text in written if text]
+    return [(section, text) for section, text in written if text]
 
 
-def say(language: str, what: str, *, name: str = "", names: str = "", text: str = "") -> str:
-    """What an agent is told of a call, or that it is to go on."""
+def render_notice(language: str, what: str, *, name: str = "", names: str = "", text: str = "") -> str:
+    """Render a notice about a call, or a request to continue."""
     return PACK.render(language, "told", {"what": what, "name": name, "names": names, "text": text})
 
 
-def addon(scene: Scene) -> str:
-    """What an agent that acts in text is told anew in each turn; nothing for one that makes native calls."""
+def render_addon(scene: PromptContext) -> str:
+    """Render the reminder that an agent acting in text gets in each turn. Return "" for native calls."""
     if not scene.spec.turn.protocols:
         return ""
     remembers = any("memory" in tool for tool in scene.spec.tools)
-    told = {"ends": scene.ends, "auto_complete": scene.auto_complete, "mark": MARK, "remembers": remembers}
+    told = {"ends": scene.ends, "auto_complete": scene.auto_complete, "mark": COMPLETION_MARK, "remembers": remembers}
     return PACK.render(scene.spec.language, "addon", told)

@@ -1,1 +1,1 @@
-"""Tools that read and change the files of a workspace. Where those lie is the business of the port `Files`."""
+"""Tools that read and change the files of a workspace, through the port `Files`."""

@@ -1,8 +1,7 @@
-"""The engine of changes: where a change belongs in a text, the text with all of them done, and the diff. It knows no
-files.
+"""Locate changes in a text, apply them, and render the diff. This module does not touch files.
 
-All changes of a call are looked for in the text as it was, so that line numbers mean what the model has read; they may
-not overlap. Either all of them fit or nothing is changed.
+All changes of a call are located in the original text, so that line numbers match what the model has read. They may not
+overlap. Either all changes fit, or nothing is changed.
 """
 
 from __future__ import annotations
@@ -16,74 +15,79 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
-from greenroom.abilities.tools.files.text import Flat, flat
+from greenroom.abilities.tools.files.text import NormalizedText, normalize_line_ends
 from greenroom.abilities.tools.tool import Arguments
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.records import evolve, record
 
-LINES: Final = 50_000
-"""Lines of a file in which one looks; in a longer one, in the first ones."""
+MAX_SEARCHED_LINES: Final = 50_000
+"""Maximum lines of a file that are searched for a similar place, from the first line."""
 
-WANTED: Final = 200
-"""Lines of what is looked for that are compared."""
+MAX_WANTED_LINES: Final = 200
+"""Maximum lines of the wanted text that are compared."""
 
-CLOSE: Final = 3_000
-"""Lines that are compared letter by letter, when no line is the same."""
+MAX_FUZZY_LINES: Final = 3_000
+"""Maximum lines that are compared by character when no line is equal."""
 
-TELLING: Final = 4
-"""Letters of a line that says something: a brace alone does not."""
+MIN_TELLING_CHARS: Final = 4
+"""Minimum characters of a distinctive line. A single brace is not distinctive."""
 
-ALIKE: Final = 0.6
-SHOWN: Final = 160
+MIN_SIMILARITY: Final = 0.6
+MAX_SHOWN_CHARS: Final = 160
 
 
-def nearest(lines: Sequence[str], wanted: Sequence[str], first: int = 1) -> str:
-    """A sentence about the place most like `wanted`, whose lines are numbered from `first`; "" if none is."""
-    looked, sought = _blank_free(lines[:LINES]), _blank_free(wanted[:WANTED])
+def describe_nearest(lines: Sequence[str], wanted: Sequence[str], first: int = 1) -> str:
+    """Describe the place most similar to `wanted`, with lines numbered from `first`. Return "" if there is none."""
+    looked, sought = _drop_blank_lines(lines[:MAX_SEARCHED_LINES]), _drop_blank_lines(wanted[:MAX_WANTED_LINES])
     if not sought or not looked:
         return ""
     same = SequenceMatcher(None, [line for _, line in looked], [line for _, line in sought], autojunk=False)
     found = same.find_longest_match()
-    lines_alike = any(len(line) >= TELLING for _, line in looked[found.a : found.a + found.size])
-    best = max(found.a - found.b, 0) if lines_alike else _by_letters(looked, sought[0][1])
-    return "" if best is None else _difference(lines, looked, sought, best, first)
+    lines_alike = any(len(line) >= MIN_TELLING_CHARS for _, line in looked[found.a : found.a + found.size])
+    best = max(found.a - found.b, 0) if lines_alike else _find_similar_line(looked, sought[0][1])
+    return "" if best is None else _describe_difference(lines, looked, sought, best, first)
 
 
-Numbered = list[tuple[int, str]]
+NumberedLines = list[tuple[int, str]]
 
 
-def _blank_free(lines: Sequence[str]) -> Numbered:
-    """The lines that have something in them, by their index, without the space around it."""
+def _drop_blank_lines(lines: Sequence[str]) -> NumberedLines:
+    """Return the stripped lines that are not blank, with their indexes."""
     return [(number, line.strip()) for number, line in enumerate(lines) if line.strip()]
 
 
-def _by_letters(looked: Numbered, line: str) -> int | None:
-    """The line most like the first one, if any is."""
-    matcher = SequenceMatcher(b=line[:SHOWN], autojunk=False)
-    best, found = ALIKE, None
-    for place, (_, other) in enumerate(looked[:CLOSE]):
-        matcher.set_seq1(other[:SHOWN])
+def _find_similar_line(looked: NumberedLines, line: str) -> int | None:
+    """Return the position of the most similar line, or None."""
+    matcher = SequenceMatcher(b=line[:MAX_SHOWN_CHARS], autojunk=False)
+    best, found = MIN_SIMILARITY, None
+    for place, (_, other) in enumerate(looked[:MAX_FUZZY_LINES]):
+        matcher.set_seq1(other[:MAX_SHOWN_CHARS])
         if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and (ratio := matcher.ratio()) > best:
             best, found = ratio, place
     return found
 
 
-def _difference(lines: Sequence[str], looked: Numbered, sought: Numbered, best: int, first: int) -> str:
+def _describe_difference(
+    lines: Sequence[str], looked: NumberedLines, sought: NumberedLines, best: int, first: int
+) -> str:
     last = min(best + len(sought), len(looked)) - 1
     where = f"The nearest is at lines {first + looked[best][0]}-{first + looked[last][0]}"
     for offset, (_, line) in enumerate(sought):
         place = best + offset
         if place >= len(looked):
-            return f"{where}, where the file ends before {line[:SHOWN]!r}."
+            return f"{where}, where the file ends before {line[:MAX_SHOWN_CHARS]!r}."
         if looked[place][1] != line:
             number = first + looked[place][0]
-            return f"{where}; line {number} differs: the file has {looked[place][1][:SHOWN]!r}, not {line[:SHOWN]!r}."
+            return (
+                f"{where}; line {number} differs: the file has {looked[place][1][:MAX_SHOWN_CHARS]!r}, "
+                f"not {line[:MAX_SHOWN_CHARS]!r}."
+            )
     number = first + looked[best][0]
     begin = lines[looked[best][0]]
-    return f"{where}; only spaces, tabs or blank lines differ: line {number} is {begin[:SHOWN]!r}."
+    return f"{where}; only spaces, tabs or blank lines differ: line {number} is {begin[:MAX_SHOWN_CHARS]!r}."
 
 
-Reason = Literal[
+MismatchReason = Literal[
     "not_found",
     "multiple_matches",
     "start_missing",
@@ -94,23 +98,23 @@ Reason = Literal[
     "overlap",
     "no_change",
 ]
-NAMED: Final = 10
-"""Lines of matches that are named at most."""
+MAX_LINES_NAMED: Final = 10
+"""Maximum number of matching lines that are named."""
 
-COUNTED: Final = 1000
-"""Matches that are counted at most."""
+MAX_MATCHES_COUNTED: Final = 1000
+"""Maximum number of matches that are counted."""
 
 
-class Misfit(ModelFault):
-    """A change that does not fit. `reason` is for programs."""
+class EditMismatch(ModelFault):
+    """A change does not fit the text. `reason` is for programs."""
 
-    def __init__(self, reason: Reason, why: str) -> None:
+    def __init__(self, reason: MismatchReason, why: str) -> None:
         super().__init__(why)
-        self.reason: Reason = reason
+        self.reason: MismatchReason = reason
 
 
 class Edit(Arguments, frozen=True, kw_only=True):
-    """One change: of `search`, or of all from `search_start` to `search_end`, both included."""
+    """One change: of `search`, or of everything from `search_start` to `search_end`, both included."""
 
     search: Annotated[str, Meta(description="Text copied from the file; it must occur exactly once.")] = ""
     search_start: Annotated[str, Meta(description="Instead of search: how a long stretch begins.")] = ""
@@ -132,15 +136,18 @@ class Edit(Arguments, frozen=True, kw_only=True):
             raise ValueError("'range' is two line numbers such as [10, 50]")
 
     @property
-    def flat(self) -> Edit:
-        """The same with plain line ends, as it is looked for."""
-        texts = {name: flat(getattr(self, name)) for name in ("search", "search_start", "search_end", "replace")}
+    def with_plain_line_ends(self) -> Edit:
+        """Return the same change with plain line endings."""
+        texts = {
+            name: normalize_line_ends(getattr(self, name))
+            for name in ("search", "search_start", "search_end", "replace")
+        }
         return evolve(self, **texts)
 
 
 @record
 class Span:
-    """A stretch of a flat text and what takes its place; `number` is that of its change, from 1."""
+    """A range of a normalized text and its replacement. `number` is the number of its change, from 1."""
 
     start: int
     end: int
@@ -148,72 +155,72 @@ class Span:
     number: int = 1
 
 
-def fitted(text: Flat, edits: Sequence[Edit]) -> list[Span]:
-    """Where all changes belong, in order; `Misfit` with a sentence for each that fits nowhere."""
+def locate_edits(text: NormalizedText, edits: Sequence[Edit]) -> list[Span]:
+    """Locate all changes, in text order. Raise `EditMismatch` with a sentence for each change that does not fit."""
     spans: list[Span] = []
-    misfits: list[Misfit] = []
+    misfits: list[EditMismatch] = []
     for number, edit in enumerate(edits, 1):
         try:
-            spans.append(_span(text, edit.flat, number))
-        except Misfit as misfit:
+            spans.append(_locate_edit(text, edit.with_plain_line_ends, number))
+        except EditMismatch as misfit:
             said = f"Change {number}: {misfit}" if len(edits) > 1 else str(misfit)
-            misfits.append(Misfit(misfit.reason, said))
+            misfits.append(EditMismatch(misfit.reason, said))
     if misfits:
-        raise Misfit(misfits[0].reason, "\n".join(map(str, misfits)))
-    spans.sort(key=lambda one: (one.start, one.end))
+        raise EditMismatch(misfits[0].reason, "\n".join(map(str, misfits)))
+    spans.sort(key=lambda span: (span.start, span.end))
     for before, after in pairwise(spans):
         if after.start < before.end or after.start == before.start:
             why = f"Changes {before.number} and {after.number} overlap. All are looked for in the file as it is now."
-            raise Misfit("overlap", why)
+            raise EditMismatch("overlap", why)
     return spans
 
 
-def done(text: Flat, spans: Sequence[Span]) -> str:
-    """The original with all changes made; what is not changed keeps its line ends."""
+def apply_spans(text: NormalizedText, spans: Sequence[Span]) -> str:
+    """Apply the changes to the original. Unchanged text keeps its line endings."""
     parts: list[str] = []
     at = 0
     for span in spans:
-        replace = span.replace.replace("\n", text.ending_at(span.start)) if "\n" in span.replace else span.replace
-        parts += [text.original[at : text.original_at(span.start)], replace]
-        at = text.original_at(span.end)
+        replace = span.replace.replace("\n", text.find_line_end(span.start)) if "\n" in span.replace else span.replace
+        parts += [text.original[at : text.to_original(span.start)], replace]
+        at = text.to_original(span.end)
     return "".join((*parts, text.original[at:]))
 
 
-def _span(text: Flat, edit: Edit, number: int) -> Span:
-    low, high = _scope(text, edit)
-    start, end, replace = _single(text, edit, low, high) if edit.search else _region(text, edit, low, high)
+def _locate_edit(text: NormalizedText, edit: Edit, number: int) -> Span:
+    low, high = _find_scope(text, edit)
+    start, end, replace = _find_single(text, edit, low, high) if edit.search else _find_region(text, edit, low, high)
     if text.text[start:end] == replace:
-        raise Misfit("no_change", "it changes nothing: what is there and what should be there are the same.")
+        raise EditMismatch("no_change", "it changes nothing: what is there and what should be there are the same.")
     return Span(start=start, end=end, replace=replace, number=number)
 
 
-def _scope(text: Flat, edit: Edit) -> tuple[int, int]:
+def _find_scope(text: NormalizedText, edit: Edit) -> tuple[int, int]:
     if edit.range is None:
         return 0, len(text.text)
     first, last = edit.range
     total = text.lines
     if last > total:
-        raise Misfit("range_outside", f"RANGE {first}-{last} is outside the file, which has {total} lines.")
-    return text.line_start(first), text.line_start(last + 1)
+        raise EditMismatch("range_outside", f"RANGE {first}-{last} is outside the file, which has {total} lines.")
+    return text.find_line_start(first), text.find_line_start(last + 1)
 
 
-def _single(text: Flat, edit: Edit, low: int, high: int) -> tuple[int, int, str]:
-    found = list(_matches(text.text, edit.search, low, high))
+def _find_single(text: NormalizedText, edit: Edit, low: int, high: int) -> tuple[int, int, str]:
+    found = list(_find_matches(text.text, edit.search, low, high))
     if len(found) > 1:
-        where = _where(text, found)
+        where = _describe_matches(text, found)
         why = f"multiple matches: SEARCH occurs {where}. Add a neighbouring line so that it occurs once, or give RANGE."
-        raise Misfit("multiple_matches", why)
+        raise EditMismatch("multiple_matches", why)
     if found:
         return found[0], found[0] + len(edit.search), edit.replace
-    if last := _last_line(text.text, edit, low, high):
+    if last := _match_last_line(text.text, edit, low, high):
         return last
     within = "" if edit.range is None else f" in lines {edit.range[0]}-{edit.range[1]}"
     why = f"not found: SEARCH does not occur{within}. It has to be copied character by character."
-    raise Misfit("not_found", why + _hint(text, edit.search, low, high))
+    raise EditMismatch("not_found", why + _render_hint(text, edit.search, low, high))
 
 
-def _last_line(text: str, edit: Edit, low: int, high: int) -> tuple[int, int, str] | None:
-    """The file's last line has no end, but SEARCH has one: then it is meant without, and stays so."""
+def _match_last_line(text: str, edit: Edit, low: int, high: int) -> tuple[int, int, str] | None:
+    """Match a SEARCH that ends with a line break against a last line without one. The replacement has none either."""
     bare = edit.search.removesuffix("\n")
     start = high - len(bare)
     if bare == edit.search or high != len(text) or start < low or not text.endswith(bare):
@@ -221,67 +228,67 @@ def _last_line(text: str, edit: Edit, low: int, high: int) -> tuple[int, int, st
     return start, high, edit.replace.removesuffix("\n")
 
 
-def _region(text: Flat, edit: Edit, low: int, high: int) -> tuple[int, int, str]:
-    starts = list(_matches(text.text, edit.search_start, low, high))
+def _find_region(text: NormalizedText, edit: Edit, low: int, high: int) -> tuple[int, int, str]:
+    starts = list(_find_matches(text.text, edit.search_start, low, high))
     if not starts:
-        why = "start missing: SEARCH_START does not occur." + _hint(text, edit.search_start, low, high)
-        raise Misfit("start_missing", why)
-    ends = list(_matches(text.text, edit.search_end, low, high))
+        why = "start missing: SEARCH_START does not occur." + _render_hint(text, edit.search_start, low, high)
+        raise EditMismatch("start_missing", why)
+    ends = list(_find_matches(text.text, edit.search_end, low, high))
     if not ends:
-        why = "end missing: SEARCH_END does not occur." + _hint(text, edit.search_end, low, high)
-        raise Misfit("end_missing", why)
+        why = "end missing: SEARCH_END does not occur." + _render_hint(text, edit.search_end, low, high)
+        raise EditMismatch("end_missing", why)
     for name, found in (("SEARCH_START", starts), ("SEARCH_END", ends)):
         if len(found) > 1:
-            why = f"marks not unique: {name} occurs {_where(text, found)}. Make it longer, or give RANGE."
-            raise Misfit("marks_not_unique", why)
+            why = f"marks not unique: {name} occurs {_describe_matches(text, found)}. Make it longer, or give RANGE."
+            raise EditMismatch("marks_not_unique", why)
     start, end = starts[0], ends[0] + len(edit.search_end)
     if ends[0] < start or end < start + len(edit.search_start):
-        lines = f"SEARCH_END is at line {text.line_of(ends[0])}, SEARCH_START at line {text.line_of(start)}"
-        raise Misfit("end_before_start", f"end before start: {lines}.")
+        lines = f"SEARCH_END is at line {text.find_line(ends[0])}, SEARCH_START at line {text.find_line(start)}"
+        raise EditMismatch("end_before_start", f"end before start: {lines}.")
     return start, end, edit.replace
 
 
-def _matches(text: str, wanted: str, low: int, high: int) -> Iterator[int]:
-    """All places, also those that overlap: of two that do, nobody knows which one is meant."""
+def _find_matches(text: str, wanted: str, low: int, high: int) -> Iterator[int]:
+    """Yield all matches, including overlapping ones: these are ambiguous."""
     at = text.find(wanted, low, high)
-    for _ in range(COUNTED):
+    for _ in range(MAX_MATCHES_COUNTED):
         if at < 0:
             return
         yield at
         at = text.find(wanted, at + 1, high)
 
 
-def _where(text: Flat, found: Sequence[int]) -> str:
-    lines = ", ".join(str(text.line_of(one)) for one in found[:NAMED])
-    more = ", …" if len(found) > NAMED else ""
-    often = f"{len(found)} times" if len(found) < COUNTED else f"{COUNTED} times or more"
+def _describe_matches(text: NormalizedText, found: Sequence[int]) -> str:
+    lines = ", ".join(str(text.find_line(place)) for place in found[:MAX_LINES_NAMED])
+    more = ", …" if len(found) > MAX_LINES_NAMED else ""
+    often = f"{len(found)} times" if len(found) < MAX_MATCHES_COUNTED else f"{MAX_MATCHES_COUNTED} times or more"
     return f"{often}, at lines {lines}{more}"
 
 
-def _hint(text: Flat, wanted: str, low: int, high: int) -> str:
-    found = nearest(text.text[low:high].split("\n"), wanted.split("\n"), text.line_of(low))
+def _render_hint(text: NormalizedText, wanted: str, low: int, high: int) -> str:
+    found = describe_nearest(text.text[low:high].split("\n"), wanted.split("\n"), text.find_line(low))
     return f" {found}" if found else ""
 
 
-CONTEXT: Final = 3
-COMPARED: Final = 10_000
-"""Lines that are compared; more are shown as all gone and all new."""
+CONTEXT_LINES: Final = 3
+MAX_COMPARED_LINES: Final = 10_000
+"""Maximum lines that are compared. Larger texts are shown as completely replaced."""
 
-SHOWN_LINES: Final = 120
-SHOWN_LETTERS: Final = 200
+MAX_DIFF_LINES: Final = 120
+MAX_DIFF_LINE_CHARS: Final = 200
 
 
 @record
-class Summary:
-    """`text` is the diff, cut where it is too long; the numbers are of the whole."""
+class DiffSummary:
+    """A diff. `text` is cut if it is too long; the numbers count the whole diff."""
 
     text: str
     added: int
     removed: int
 
 
-def compared(old: str, new: str) -> Summary:
-    """The diff of two flat texts: from the first line that differs to the last."""
+def summarize_diff(old: str, new: str) -> DiffSummary:
+    """Return the diff of two normalized texts, from the first differing line to the last."""
     before, after = old.split("\n"), new.split("\n")
     if before[-1] == after[-1] == "":
         del before[-1], after[-1]
@@ -289,20 +296,22 @@ def compared(old: str, new: str) -> Summary:
     head = next((place for place in range(short) if before[place] != after[place]), short)
     most = short - head
     tail = next((place for place in range(most) if before[-1 - place] != after[-1 - place]), most)
-    low, beyond = max(0, head - CONTEXT), max(0, tail - CONTEXT)
+    low, beyond = max(0, head - CONTEXT_LINES), max(0, tail - CONTEXT_LINES)
     gone, come = before[low : len(before) - beyond], after[low : len(after) - beyond]
-    if max(len(gone), len(come)) > COMPARED:
+    if max(len(gone), len(come)) > MAX_COMPARED_LINES:
         numbers = f"@@ -{low + 1},{len(gone)} +{low + 1},{len(come)} @@"
         rows = [numbers, *(f"-{line}" for line in gone), *(f"+{line}" for line in come)]
     else:
-        rows = list(unified_diff(gone, come, lineterm="", n=CONTEXT))[2:]
-        # The head of a hunk gets the file's line numbers in the place of the stretch's.
+        rows = list(unified_diff(gone, come, lineterm="", n=CONTEXT_LINES))[2:]
+        # The hunk header gets the line numbers of the file instead of those of the range.
         moved = partial(re.sub, r"([-+])(\d+)", lambda found: f"{found[1]}{int(found[2]) + low}")
         rows = [moved(row) if row.startswith("@@ ") else row for row in rows]
-    shown = [row if len(row) <= SHOWN_LETTERS else f"{row[:SHOWN_LETTERS]}…" for row in rows[:SHOWN_LINES]]
-    if len(rows) > SHOWN_LINES:
-        shown.append(f"… {len(rows) - SHOWN_LINES} more lines of the diff are not shown")
-    return Summary(
+    shown = [
+        row if len(row) <= MAX_DIFF_LINE_CHARS else f"{row[:MAX_DIFF_LINE_CHARS]}…" for row in rows[:MAX_DIFF_LINES]
+    ]
+    if len(rows) > MAX_DIFF_LINES:
+        shown.append(f"… {len(rows) - MAX_DIFF_LINES} more lines of the diff are not shown")
+    return DiffSummary(
         text="\n".join(shown),
         added=sum(row.startswith("+") for row in rows),
         removed=sum(row.startswith("-") for row in rows),

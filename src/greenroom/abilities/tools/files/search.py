@@ -1,8 +1,8 @@
-"""Searching many files for a text or a regular expression, within a time that is set before.
+"""Search many files for a text or a regular expression, within a time limit.
 
-Python's own regular expressions cannot be stopped, hold up every other thread, and take for ever on patterns such as
-`(a+)+b`. Those of `regex` have a timeout and let the others run, and they are the same language; an engine that is
-always quick (RE2) knows no look-ahead and no back-reference, which models use.
+Python's `re` cannot be interrupted, blocks all threads, and takes exponential time on patterns such as `(a+)+b`. The
+`regex` package has the same syntax and a timeout, and releases the lock. RE2 is always fast, but lacks the look-ahead
+and back-references that models use.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import Final, TypeAlias
 
 import regex
 
-from greenroom.abilities.tools.files.text import Unreadable, decoded
+from greenroom.abilities.tools.files.text import NotTextError, decode_text
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.ports.executor import Outcome
-from greenroom.core.ports.files import FileFault, Files, Walk
-from greenroom.core.ports.tool import SHOWN
+from greenroom.core.ports.files import FileFault, Files, WalkResult
+from greenroom.core.ports.tool import MAX_RESULT_BYTES
 
-PATTERNS: Final = 64
-"""Patterns that braces may stand for."""
+MAX_PATTERNS: Final = 64
+"""Maximum number of patterns that braces may expand to."""
 
 BRACES: Final = re.compile(r"\{([^{}]*)\}")
 
 
-def expanded(glob: str) -> list[str]:
-    """One pattern for each choice that its braces give; none for none."""
+def expand_braces(glob: str) -> list[str]:
+    """Return one pattern for each choice in the braces. An empty glob has no patterns."""
     found, waiting = [], [glob.strip()] if glob.strip() else []
     while waiting:
         pattern = waiting.pop()
@@ -36,174 +36,179 @@ def expanded(glob: str) -> list[str]:
         if braces is None:
             found.append(pattern)
             continue
-        waiting += [pattern[: braces.start()] + one + pattern[braces.end() :] for one in braces[1].split(",")]
-        if len(waiting) + len(found) > PATTERNS:
-            raise ModelFault(f"The pattern {glob[:100]!r} stands for more than {PATTERNS} patterns. Use a simpler one.")
+        waiting += [pattern[: braces.start()] + choice + pattern[braces.end() :] for choice in braces[1].split(",")]
+        if len(waiting) + len(found) > MAX_PATTERNS:
+            raise ModelFault(
+                f"The pattern {glob[:100]!r} stands for more than {MAX_PATTERNS} patterns. Use a simpler one."
+            )
     return sorted(found)
 
 
-LONGEST: Final = 1000
-"""Characters of a pattern."""
+MAX_PATTERN_CHARS: Final = 1000
+"""Maximum characters of a pattern."""
 
-LOOKED: Final = 10_000
-"""Characters of a line in which one looks."""
+MAX_SEARCHED_CHARS: Final = 10_000
+"""Maximum characters of a line that are searched."""
 
-WIDE: Final = 300
-"""Characters of a line that are shown."""
+MAX_SHOWN_CHARS: Final = 300
+"""Maximum characters of a line that are shown."""
 
 
-SLOW: Final = "The search took too long. Use a simpler pattern, a glob or a folder."
+TOO_SLOW_MESSAGE: Final = "The search took too long. Use a simpler pattern, a glob or a folder."
 
 
 class TooSlow(ModelFault):
-    """The time is over."""
+    """The time limit is reached."""
 
 
-Match: TypeAlias = tuple[int, tuple[tuple[int, str], ...]]
-"""The number of a line in which it occurs, and the lines around it: numbers and texts."""
+LineMatch: TypeAlias = tuple[int, tuple[tuple[int, str], ...]]
+"""The number of the matching line, and the lines around it as numbers and texts."""
 
 
-class Hunt:
-    """One search: a pattern, and until when it may be looked for."""
+class PatternSearch:
+    """A compiled pattern with a deadline."""
 
     def __init__(self, pattern: str, *, literal: bool, ignore_case: bool, seconds: float) -> None:
-        if len(pattern) > LONGEST:
-            raise ModelFault(f"The pattern has {len(pattern)} characters; {LONGEST} are allowed.")
+        if len(pattern) > MAX_PATTERN_CHARS:
+            raise ModelFault(f"The pattern has {len(pattern)} characters; {MAX_PATTERN_CHARS} are allowed.")
         flags = regex.IGNORECASE if ignore_case else 0
         try:
             self._pattern = regex.compile(regex.escape(pattern) if literal else pattern, flags)
         except (regex.error, RecursionError, OverflowError) as error:
-            why = f"{pattern!r} is no regular expression: {error}. Set literal to true to look for it as it is."
+            why = f"{pattern!r} is not a regular expression: {error}. Set literal to true to look for it as it is."
             raise ModelFault(why) from error
         self._plain = pattern if literal and not ignore_case else None
         self._end = time.monotonic() + seconds
-        self.cut = False
+        self.has_cut_lines = False
 
-    def matches(self, text: str, context: int, limit: int) -> list[Match]:
-        """The lines in which it occurs, up to `limit`; `TooSlow` when the time is over."""
+    def find_matches(self, text: str, context: int, limit: int) -> list[LineMatch]:
+        """Return up to `limit` matching lines. Raise `TooSlow` at the deadline."""
         lines = text.split("\n")
-        found: list[Match] = []
-        for number in self._found(lines):
+        found: list[LineMatch] = []
+        for number in self._find_lines(lines):
             low, high = max(0, number - context), min(len(lines), number + context + 1)
             around = enumerate((line.removesuffix("\r") for line in lines[low:high]), low + 1)
-            shown = tuple((place, line if len(line) <= WIDE else f"{line[:WIDE]}…") for place, line in around)
+            shown = tuple(
+                (place, line if len(line) <= MAX_SHOWN_CHARS else f"{line[:MAX_SHOWN_CHARS]}…")
+                for place, line in around
+            )
             found.append((number + 1, shown))
             if len(found) == limit:
                 break
         return found
 
-    def _found(self, lines: Sequence[str]) -> Iterator[int]:
+    def _find_lines(self, lines: Sequence[str]) -> Iterator[int]:
         for number, line in enumerate(lines):
-            self.cut = self.cut or len(line) > LOOKED
-            if self._plain in line if self._plain is not None else self._occurs(line[:LOOKED]):
+            self.has_cut_lines = self.has_cut_lines or len(line) > MAX_SEARCHED_CHARS
+            if self._plain in line if self._plain is not None else self._has_match(line[:MAX_SEARCHED_CHARS]):
                 yield number
 
-    def _occurs(self, line: str) -> bool:
+    def _has_match(self, line: str) -> bool:
         left = self._end - time.monotonic()
         if left <= 0:
-            raise TooSlow(SLOW)
+            raise TooSlow(TOO_SLOW_MESSAGE)
         try:
             return self._pattern.search(line, timeout=left, concurrent=True) is not None
         except TimeoutError:
-            raise TooSlow(SLOW) from None
+            raise TooSlow(TOO_SLOW_MESSAGE) from None
 
     @property
-    def over(self) -> bool:
-        """Whether the time is."""
+    def is_out_of_time(self) -> bool:
+        """Return whether the deadline has passed."""
         return time.monotonic() > self._end
 
 
-SECONDS: Final = 10.0
-USUAL_MATCHES: Final = 50
-MOST_MATCHES: Final = 200
-CONTEXT: Final = 5
-FILES: Final = 50_000
-"""Files that are looked through at most."""
+SEARCH_TIMEOUT_S: Final = 10.0
+DEFAULT_MATCHES: Final = 50
+MAX_MATCHES: Final = 200
+MAX_CONTEXT_LINES: Final = 5
+MAX_SEARCHED_FILES: Final = 50_000
+"""Maximum number of files that are searched."""
 
-LARGE: Final = 2_000_000
-"""Bytes of a file; larger ones are hardly ever source text."""
+MAX_SEARCHED_FILE_BYTES: Final = 2_000_000
+"""Maximum bytes of a searched file. Larger files are rarely source text."""
 
-TOGETHER: Final = 32
-"""Files that are read side by side."""
+PARALLEL_READS: Final = 32
+"""Number of files that are read in parallel."""
 
-ROOM: Final = SHOWN - 1000
+MAX_OUTPUT_BYTES: Final = MAX_RESULT_BYTES - 1000
 
 
-class Search:
-    """One search through many files, and what came of it: at most `limit` matches, each with lines of `context`."""
+class FileSearch:
+    """One search through many files and its results: at most `limit` matches, each with `context` lines around it."""
 
-    def __init__(self, files: Files, hunt: Hunt, context: int, limit: int) -> None:
+    def __init__(self, files: Files, pattern_search: PatternSearch, context: int, limit: int) -> None:
         self._files = files
-        self._hunt = hunt
+        self._pattern_search = pattern_search
         self._context = context
         self._limit = limit
-        self._found: list[tuple[str, Match]] = []
+        self._matches: list[tuple[str, LineMatch]] = []
         self._notes: list[str] = []
-        self._unread = 0
-        self._slow = ""
+        self._unread_files = 0
+        self._timeout_message = ""
 
-    async def run(self, paths: Sequence[str], walk: Walk) -> None:
-        """Look through them until there is enough or the time is over."""
+    async def run(self, paths: Sequence[str], walk: WalkResult) -> None:
+        """Search the files until the limit or the deadline is reached."""
         if walk.cut:
             self._notes.append("not everything was looked at, there is too much in this folder: name one below it")
         elif not walk.whole:
             self._notes.append("there are more files than were looked through")
-        for start in range(0, len(paths), TOGETHER):
-            group = paths[start : start + TOGETHER]
+        for start in range(0, len(paths), PARALLEL_READS):
+            group = paths[start : start + PARALLEL_READS]
             contents = await asyncio.gather(*(self._read(path) for path in group))
             try:
-                await asyncio.to_thread(self._look, group, contents)
+                await asyncio.to_thread(self._search_contents, group, contents)
             except TooSlow as slow:
-                self._slow = str(slow)
+                self._timeout_message = str(slow)
                 return
-            if len(self._found) >= self._limit:
+            if len(self._matches) >= self._limit:
                 self._notes.append("there may be more: narrow it down, or give a limit")
                 return
 
-    def outcome(self) -> Outcome:
-        """What is said. A search that has found nothing in its time has failed."""
-        if self._slow and not self._found:
-            return Outcome(state="failed", error=self._slow, result={"reason": "too_slow"})
-        if self._unread:
-            self._notes.append(f"{self._unread} files were passed over: no text, too large, or gone")
-        if self._hunt.cut:
+    def build_outcome(self) -> Outcome:
+        """Build the outcome. A search that timed out without a match has failed."""
+        if self._timeout_message and not self._matches:
+            return Outcome(state="failed", error=self._timeout_message, result={"reason": "too_slow"})
+        if self._unread_files:
+            self._notes.append(f"{self._unread_files} files were passed over: no text, too large, or gone")
+        if self._pattern_search.has_cut_lines:
             self._notes.append("of very long lines only the beginning was looked at")
-        if self._slow:
+        if self._timeout_message:
             self._notes.append("the search took too long and was ended: use a simpler pattern, a glob or a folder")
-        rows, shown = _rows(self._found)
-        if shown < len(self._found):
-            self._notes.append(f"{len(self._found) - shown} more are not shown")
+        rows, shown = _render_rows(self._matches)
+        if shown < len(self._matches):
+            self._notes.append(f"{len(self._matches) - shown} more are not shown")
         notes = "".join(f"; {note}" for note in self._notes)
-        head = f"{len(self._found)} matches in {len({path for path, _ in self._found})} files{notes}."
-        return Outcome(result={"output": "\n".join((head, *rows)), "count": len(self._found)})
+        head = f"{len(self._matches)} matches in {len({path for path, _ in self._matches})} files{notes}."
+        return Outcome(result={"output": "\n".join((head, *rows)), "count": len(self._matches)})
 
     async def _read(self, path: str) -> bytes | None:
         try:
-            return await self._files.read(path, LARGE)
+            return await self._files.read(path, MAX_SEARCHED_FILE_BYTES)
         except FileFault:
             return None
 
-    def _look(self, paths: Sequence[str], contents: Sequence[bytes | None]) -> None:
+    def _search_contents(self, paths: Sequence[str], contents: Sequence[bytes | None]) -> None:
         for path, content in zip(paths, contents, strict=True):
-            if self._hunt.over:
-                raise TooSlow(SLOW)
-            left = self._limit - len(self._found)
+            if self._pattern_search.is_out_of_time:
+                raise TooSlow(TOO_SLOW_MESSAGE)
+            left = self._limit - len(self._matches)
             if left <= 0:
                 return
             try:
-                text = decoded(content, path).content if content is not None else None
-            except Unreadable:
+                text = decode_text(content, path).content if content is not None else None
+            except NotTextError:
                 text = None
-            self._unread += text is None
-            found = self._hunt.matches(text, self._context, left) if text is not None else []
-            self._found += [(path, match) for match in found]
+            self._unread_files += text is None
+            found = self._pattern_search.find_matches(text, self._context, left) if text is not None else []
+            self._matches += [(path, match) for match in found]
 
 
-def _rows(found: Sequence[tuple[str, Match]]) -> tuple[list[str], int]:
-    """The lines of as many matches as there is room for; a line that two of them show is shown once."""
+def _render_rows(found: Sequence[tuple[str, LineMatch]]) -> tuple[list[str], int]:
+    """Render as many matches as fit. Lines that two matches share appear once."""
     rows: dict[tuple[str, int], str] = {}
     hits = {(path, line) for path, (line, _) in found}
-    room = ROOM
+    room = MAX_OUTPUT_BYTES
     for number, (path, (_, shown)) in enumerate(found):
         for line, text in shown:
             if (path, line) in rows:

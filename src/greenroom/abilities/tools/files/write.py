@@ -1,11 +1,11 @@
-"""Writing files as a keyed effect: said first, then done, and found again after a crash. All files of a call or none.
+"""Write files as a keyed effect: announce, write, and recover after a crash. A call writes all of its files or none.
 
-The step says of each file what it is before and after, and then writes one after the other. Whoever runs it again
-looks at each: what is as it should be is done, what is as it was is written now, and about anything else nobody knows.
+The step records each file's digest before and after, then writes the files in order. A resumed step checks each file. A
+file in its final state is done. A file in its original state is written now. Any other state makes the step uncertain.
 
-What an agent has seen of the files is read from the ended steps of its own thread, so a restart forgets nothing. A
-step's result says under `files` which content was seen (`digest`), and which lines of it; a change says what it was
-made from (`before`). What has left the thread's window is no longer seen: then the file has to be read again.
+The ended steps of an agent's own thread record what it has read, so a restart loses nothing. A step's result lists
+under `files` the content that was read (`digest`) and its lines. A change lists what it was made from (`before`). A
+file that has left the thread's window must be read again.
 """
 
 from __future__ import annotations
@@ -16,55 +16,55 @@ from typing import Final
 
 from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.base.records import Data, record
-from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.files import FileFault, Files, digest_of
-from greenroom.core.state.step import Prepared, Step
+from greenroom.core.ports.executor import Outcome, StepContext
+from greenroom.core.ports.files import FileFault, Files, compute_digest
+from greenroom.core.state.step import PreparedEffect, Step
 
-TOOLS: Final = frozenset({"read_code", "patch", "rewrite"})
+SEEING_TOOLS: Final = frozenset({"read_code", "patch", "rewrite"})
 
 
 @record
-class Seen:
-    """The content that was seen last, and the lines of it; `whole` is true when those are all."""
+class SeenContent:
+    """The content that the agent read last, and which lines. `whole` means all lines."""
 
     digest: str
     whole: bool = False
     lines: tuple[tuple[int, int], ...] = ()
 
 
-def seen_in(history: Iterable[Step], tools: Collection[str] = TOOLS) -> Mapping[str, Seen]:
-    """What was seen by means of these tools, by real path."""
-    found: dict[str, Seen] = {}
+def collect_seen(history: Iterable[Step], tools: Collection[str] = SEEING_TOOLS) -> Mapping[str, SeenContent]:
+    """Return what the agent has read with these tools, by real path."""
+    found: dict[str, SeenContent] = {}
     for step in history:
         files = (step.result or {}).get("files")
         seen = step.work.type == "tool" and step.work.executor in tools and step.state == "finished"
         for file in files if seen and isinstance(files, list | tuple) else ():
             if isinstance(file, dict):
                 path = str(file.get("path"))
-                found[path] = _next(found.get(path), file)
+                found[path] = _update_seen(found.get(path), file)
     return found
 
 
-def _next(before: Seen | None, file: Data) -> Seen:
+def _update_seen(before: SeenContent | None, file: Data) -> SeenContent:
     digest = str(file.get("digest"))
     if "before" in file:
         knew = before is not None and before.whole and before.digest == file["before"]
-        return Seen(digest=digest, whole=knew or bool(file.get("whole")))
-    same = before if before is not None and before.digest == digest else Seen(digest=digest)
+        return SeenContent(digest=digest, whole=knew or bool(file.get("whole")))
+    same = before if before is not None and before.digest == digest else SeenContent(digest=digest)
     if same.whole:
         return same
     lines = same.lines
     match file.get("lines"):
         case [int(first), int(last)]:
-            lines = _joined((*lines, (first, last)))
+            lines = _merge_ranges((*lines, (first, last)))
         case _:
             pass
     total = file.get("total")
-    return Seen(digest=digest, lines=lines, whole=total == 0 or lines == ((1, total),))
+    return SeenContent(digest=digest, lines=lines, whole=total == 0 or lines == ((1, total),))
 
 
-def _joined(lines: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """The same lines in as few stretches as possible."""
+def _merge_ranges(lines: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Merge line ranges into as few ranges as possible."""
     found: list[tuple[int, int]] = []
     for first, last in sorted(lines):
         if found and first <= found[-1][1] + 1:
@@ -74,152 +74,167 @@ def _joined(lines: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-LIMIT = 64 * 1024 * 1024
-"""Bytes of a file that is changed at most."""
+MAX_FILE_BYTES = 64 * 1024 * 1024
+"""Maximum bytes of a file that is changed."""
 
-KIND = "file"
+PREPARED_KIND = "file"
 
 
 @record
-class Made:
-    """A file's new content, and what is said of the change."""
+class NewContent:
+    """A file's new content, and the description of the change."""
 
     content: bytes
     told: str
 
 
 @record
-class Job:
-    """A file and what is to be made of it. `make` gets its bytes, None if there is none, and may take its time.
-
-    `blind` says that the new content does not depend on the old one: all of that must have been seen before.
-    """
+class FileJob:
+    """A file and how to change it. `make` gets its bytes, or None if it does not exist, and may run for a while.
+    `blind` means that the new content does not depend on the old: the agent must have read all of the old content."""
 
     file: str
-    make: Callable[[bytes | None], Made]
+    make: Callable[[bytes | None], NewContent]
     blind: bool = False
 
 
 @record
-class Change:
-    """A job that is ready to be done."""
+class PlannedFileChange:
+    """A job with its computed content."""
 
-    job: Job
+    job: FileJob
     path: str
     before: bytes | None
-    made: Made
+    made: NewContent
 
     @property
-    def prepared(self) -> Prepared:
-        """As it is said before it is done."""
-        return Prepared(
-            kind=KIND,
+    def preparation(self) -> PreparedEffect:
+        """The record that is written before the file."""
+        return PreparedEffect(
+            kind=PREPARED_KIND,
             key=self.path,
-            before="" if self.before is None else digest_of(self.before),
-            after=digest_of(self.made.content),
+            before="" if self.before is None else compute_digest(self.before),
+            after=compute_digest(self.made.content),
         )
 
 
-class Torn(WorldFault):
-    """Some files of a call are written, others are not, and what is written cannot be put back."""
+class PartialWriteError(WorldFault):
+    """Only some files of a call were written, and they cannot be restored."""
 
 
-class Writing:
-    """One call: some jobs, in one workspace."""
+class FileWriter:
+    """Writes the files of one call in one workspace."""
 
-    def __init__(self, files: Files, bench: Bench) -> None:
+    def __init__(self, files: Files, context: StepContext) -> None:
         self._files = files
-        self._bench = bench
+        self._bench = context
 
-    async def run(self, jobs: Sequence[Job]) -> Outcome:
-        """Do them all, or none, or go on where a crash has interrupted it; a fault says why nothing was written."""
+    async def run(self, jobs: Sequence[FileJob]) -> Outcome:
+        """Do all jobs or none, or resume after a crash. A fault explains why nothing was written."""
         folder = next((job.file for job in jobs if job.file.rstrip().endswith("/")), None)
         if folder is not None:
             raise ModelFault(f"{folder!r} names a folder, not a file. Leave the slash away, or name a file in it.")
         try:
-            said = {one.key: one for one in self._bench.step.prepared if one.kind == KIND}
-            return await (self._again(jobs, said) if said else self._first(jobs))
-        except Torn as torn:
+            prepared_by_path = {
+                prepared.key: prepared for prepared in self._bench.step.prepared if prepared.kind == PREPARED_KIND
+            }
+            return await (self._resume(jobs, prepared_by_path) if prepared_by_path else self._start(jobs))
+        except PartialWriteError as torn:
             return Outcome(state="uncertain", error=str(torn))
 
-    async def _first(self, jobs: Sequence[Job]) -> Outcome:
-        seen = seen_in(await self._bench.history())
-        changes = [await self._change(job, seen) for job in jobs]
-        paths = [one.path for one in changes]
+    async def _start(self, jobs: Sequence[FileJob]) -> Outcome:
+        seen = collect_seen(await self._bench.history())
+        changes = [await self._plan_change(job, seen) for job in jobs]
+        paths = [change.path for change in changes]
         if len(set(paths)) < len(paths):
             raise ModelFault("The same file is named twice. Put all its changes into one place.")
-        await self._bench.prepare(*(one.prepared for one in changes))
-        await self._written(changes)
-        return _finished(changes)
+        await self._bench.prepare(*(change.preparation for change in changes))
+        await self._write_all(changes)
+        return _build_outcome(changes)
 
-    async def _again(self, jobs: Sequence[Job], said: Mapping[str, Prepared]) -> Outcome:
-        """An attempt after one that had begun."""
-        found = {path: await self._there(path) for path in said}
-        lost = [path for path, digest in found.items() if digest not in (said[path].before, said[path].after)]
+    async def _resume(self, jobs: Sequence[FileJob], prepared_by_path: Mapping[str, PreparedEffect]) -> Outcome:
+        """Resume an interrupted attempt."""
+        found = {path: await self._read_digest(path) for path in prepared_by_path}
+        lost = [
+            path
+            for path, digest in found.items()
+            if digest not in (prepared_by_path[path].before, prepared_by_path[path].after)
+        ]
         if lost:
-            return _uncertain(lost, [path for path in found if found[path] == said[path].after])
-        finished = [path for path in found if found[path] == said[path].after]
+            return _build_uncertain_outcome(
+                lost, [path for path in found if found[path] == prepared_by_path[path].after]
+            )
+        finished = [path for path in found if found[path] == prepared_by_path[path].after]
         try:
             rest = [job for job in jobs if self._files.real(job.file) not in finished]
-            changes = [await self._change(job, None) for job in rest]
-            if {one.path: one.prepared for one in changes} != {p: said[p] for p in said if p not in finished}:
-                return _uncertain([one.path for one in changes], finished)
-            await self._written(changes)
+            changes = [await self._plan_change(job, None) for job in rest]
+            if {change.path: change.preparation for change in changes} != {
+                p: prepared_by_path[p] for p in prepared_by_path if p not in finished
+            }:
+                return _build_uncertain_outcome([change.path for change in changes], finished)
+            await self._write_all(changes)
         except (FileFault, ModelFault) as fault:
             if finished:
-                raise Torn(f"{fault} Written before it was interrupted: {', '.join(map(repr, finished))}.") from fault
+                raise PartialWriteError(
+                    f"{fault} Written before it was interrupted: {', '.join(map(repr, finished))}."
+                ) from fault
             raise
         whole = all(job.blind for job in jobs)
-        return _finished(changes, [said[path] for path in finished], whole=whole)
+        return _build_outcome(changes, [prepared_by_path[path] for path in finished], whole=whole)
 
-    async def _change(self, job: Job, seen: Mapping[str, Seen] | None) -> Change:
+    async def _plan_change(self, job: FileJob, seen: Mapping[str, SeenContent] | None) -> PlannedFileChange:
         path = self._files.real(job.file)
         try:
-            before: bytes | None = await self._files.read(job.file, LIMIT)
+            before: bytes | None = await self._files.read(job.file, MAX_FILE_BYTES)
         except FileFault as fault:
             if fault.reason != "missing":
                 raise
             before = None
         if seen is not None:
-            _known(job, seen.get(path), before)
+            _check_seen(job, seen.get(path), before)
         made = await asyncio.to_thread(job.make, before)
-        if len(made.content) > LIMIT:
-            raise FileFault("too_large", f"{job.file!r} would have {len(made.content):,} bytes; {LIMIT:,} are allowed.")
-        return Change(job=job, path=path, before=before, made=made)
+        if len(made.content) > MAX_FILE_BYTES:
+            raise FileFault(
+                "too_large", f"{job.file!r} would have {len(made.content):,} bytes; {MAX_FILE_BYTES:,} are allowed."
+            )
+        return PlannedFileChange(job=job, path=path, before=before, made=made)
 
-    async def _there(self, path: str) -> str:
-        """The digest of what is there, "" for nothing; of what cannot even be looked at, none that anything has."""
+    async def _read_digest(self, path: str) -> str:
+        """Return the file's digest, or "" if it does not exist. For an unreadable file return the reason, which matches
+        no digest."""
         try:
             found = await self._files.stat(path)
         except FileFault as fault:
             return fault.reason
         return found.digest if found is not None else ""
 
-    async def _written(self, changes: Sequence[Change]) -> None:
-        """All of them; or, when one cannot be written, none."""
-        begun: list[Change] = []
+    async def _write_all(self, changes: Sequence[PlannedFileChange]) -> None:
+        """Write all changes, or none if one fails."""
+        begun: list[PlannedFileChange] = []
         try:
             for change in changes:
                 if change.before != change.made.content:
                     begun.append(change)
-                    await self._files.write(change.path, change.made.content, expected=change.prepared.before or None)
+                    await self._files.write(
+                        change.path, change.made.content, expected=change.preparation.before or None
+                    )
         except asyncio.CancelledError:
             await self._undo(begun)
             raise
         except FileFault as fault:
-            # The last one was not written: if it looks as if it were, somebody else has done that.
+            # The last file was not written. If it looks written, another process did that.
             stuck = await self._undo(begun[:-1])
             if stuck:
-                raise Torn(f"{fault} It could not be put back: {', '.join(map(repr, stuck))}.") from fault
+                raise PartialWriteError(f"{fault} It could not be put back: {', '.join(map(repr, stuck))}.") from fault
             raise
 
-    async def _undo(self, changes: Sequence[Change]) -> list[str]:
-        """Put back what was written already; returns what could not be."""
+    async def _undo(self, changes: Sequence[PlannedFileChange]) -> list[str]:
+        """Restore the written files and return the paths that could not be restored."""
         stuck = []
         for change in reversed(changes):
-            after = change.prepared.after
+            after = change.preparation.after
             try:
-                if await self._there(change.path) != after:
+                if await self._read_digest(change.path) != after:
                     continue
                 if change.before is None:
                     await self._files.delete(change.path, expected=after)
@@ -230,12 +245,12 @@ class Writing:
         return stuck
 
 
-def _known(job: Job, seen: Seen | None, before: bytes | None) -> None:
-    """Refuse to write over what the agent has not seen."""
+def _check_seen(job: FileJob, seen: SeenContent | None, before: bytes | None) -> None:
+    """Raise `FileFault` if the agent has not read the current content."""
     if before is None:
         return
-    if seen is not None and seen.digest != digest_of(before):
-        why = f"{job.file!r} has changed since you read it: somebody else has edited it. Read it again first."
+    if seen is not None and seen.digest != compute_digest(before):
+        why = f"{job.file!r} has changed since you read it: it was edited elsewhere. Read it again first."
         raise FileFault("changed", why)
     if job.blind and (seen is None or not seen.whole):
         part = "you have not read it" if seen is None else "you have read only a part of it"
@@ -243,26 +258,29 @@ def _known(job: Job, seen: Seen | None, before: bytes | None) -> None:
         raise FileFault("changed", why)
 
 
-def _uncertain(lost: Sequence[str], done: Sequence[str]) -> Outcome:
-    """Nobody can tell any more what this step has done."""
+def _build_uncertain_outcome(lost: Sequence[str], done: Sequence[str]) -> Outcome:
     names = ", ".join(map(repr, lost))
     written = f" Written before: {', '.join(map(repr, done))}." if done else ""
     why = f"The work was interrupted, and {names} is neither as it was before nor as it should be after."
     return Outcome(state="uncertain", error=f"{why}{written} Read it, then decide.")
 
 
-def _finished(changes: Sequence[Change], done: Sequence[Prepared] = (), *, whole: bool = False) -> Outcome:
-    told = [f"{one.key!r} was written before the work was interrupted." for one in done]
-    told += [one.made.told for one in changes]
-    files: list[Data] = [_entry(one, whole=whole) for one in done]
-    files += [{**_entry(one.prepared, whole=one.job.blind), "bytes": len(one.made.content)} for one in changes]
+def _build_outcome(
+    changes: Sequence[PlannedFileChange], done: Sequence[PreparedEffect] = (), *, whole: bool = False
+) -> Outcome:
+    told = [f"{item.key!r} was written before the work was interrupted." for item in done]
+    told += [item.made.told for item in changes]
+    files: list[Data] = [_build_entry(item, whole=whole) for item in done]
+    files += [
+        {**_build_entry(item.preparation, whole=item.job.blind), "bytes": len(item.made.content)} for item in changes
+    ]
     return Outcome(result={"output": "\n\n".join(told), "files": files})
 
 
-def _entry(said: Prepared, *, whole: bool) -> Data:
-    return {"path": said.key, "before": said.before, "digest": said.after, "whole": whole}
+def _build_entry(prepared: PreparedEffect, *, whole: bool) -> Data:
+    return {"path": prepared.key, "before": prepared.before, "digest": prepared.after, "whole": whole}
 
 
-def failed(fault: ModelFault | FileFault, more: str = "") -> Outcome:
-    """A failure that says why, to the agent and (in a word) to programs."""
-    return Outcome(state="failed", error=f"{fault}{more}", result={"reason": getattr(fault, "reason", "arguments")})
+def build_failure(fault: ModelFault | FileFault, suffix: str = "") -> Outcome:
+    """Build a failed outcome with an explanation for the agent and a reason code for programs."""
+    return Outcome(state="failed", error=f"{fault}{suffix}", result={"reason": getattr(fault, "reason", "arguments")})

@@ -1,1 +1,1 @@
-"""What the model is told that leads the browser, in every language we speak."""
+"""The prompts for the model that controls the browser, a folder per language."""

@@ -1,1 +1,1 @@
-"""The prompts of agents that plan: one file per skill, one per section, and what all of them are told of the house."""
+"""The prompts of planning agents: one file per skill, one per section, and a common base."""

@@ -1,4 +1,4 @@
-"""The calls that the house does itself: writing to others, calling them, noting something, finishing, answering."""
+"""Built-in calls: send a message, call an agent, post a note, finish, answer."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from greenroom.core.rules.intents import Consequence, FinishSubtask, FinishTask,
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Work
 
-ANSWER: Final = "answer"
-VALUE: Final = "value"
-"""Under which name an answer comes that is no object."""
+ANSWER_CALL: Final = "answer"
+VALUE_FIELD: Final = "value"
+"""The argument name of an answer that is not an object."""
 
 
-def _object(required: tuple[str, ...], **properties: Data) -> Data:
+def _build_object_schema(required: tuple[str, ...], **properties: Data) -> Data:
     return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
 
 
-def _text(description: str) -> Data:
+def _build_text_schema(description: str) -> Data:
     return {"type": "string", "description": description}
 
 
-def _names(description: str) -> Data:
+def _build_names_schema(description: str) -> Data:
     return {"type": "array", "items": {"type": "string"}, "description": description}
 
 
@@ -34,12 +34,12 @@ FINISH: Final = ToolSpec(
         "End your work. Use it once, when the work is done or cannot be done, never to report progress. "
         'Example: finish(status="done", summary="Comments are parsed.", files=["parser.py"], tests=["tests/test_x.py"])'
     ),
-    parameters=_object(
+    parameters=_build_object_schema(
         ("status", "summary"),
         status={"type": "string", "enum": ["done", "failed"], "description": "Whether what was asked for is there."},
-        summary=_text("What the person reads: the result first, then what is missing."),
-        files=_names("The files that you changed or made."),
-        tests=_names("The tests that show it: files, or names."),
+        summary=_build_text_schema("What the person reads: the result first, then what is missing."),
+        files=_build_names_schema("The files that you changed or made."),
+        tests=_build_names_schema("The tests that show it: files, or names."),
     ),
 )
 
@@ -50,10 +50,10 @@ CALL_AGENT: Final = ToolSpec(
         'what you can do in one call. Example: call_agent(agent_name="searcher", instruction="Find who maintains X. '
         'Answer with a name and a link.")'
     ),
-    parameters=_object(
+    parameters=_build_object_schema(
         ("agent_name", "instruction"),
-        agent_name=_text("Whom: one of the names you were told."),
-        instruction=_text("All it needs to know: background, what to do, what to answer with."),
+        agent_name=_build_text_schema("Whom: one of the names you were told."),
+        instruction=_build_text_schema("All it needs to know: background, what to do, what to answer with."),
     ),
 )
 
@@ -63,10 +63,10 @@ SEND_MESSAGE: Final = ToolSpec(
         "Write to other agents of your task. With waiting, you go on when all have answered. Use it to ask or to tell; "
         'not to end your work. Example: send_message(receiver=["iris"], message="Which tests fail?", waiting=true)'
     ),
-    parameters=_object(
+    parameters=_build_object_schema(
         ("receiver", "message"),
         receiver={"type": "array", "items": {"type": "string"}, "description": "Their names."},
-        message=_text("What they read."),
+        message=_build_text_schema("What they read."),
         need_reply={"type": "boolean", "description": "Whether an answer is wanted."},
         waiting={"type": "boolean", "description": "Whether you wait for it."},
     ),
@@ -78,48 +78,50 @@ POST_NOTE: Final = ToolSpec(
         "Note something for all who work on this task. Use it for what others will need: a decision, a finding; not to "
         'ask. Example: post_note(content="The API is versioned under /v2.")'
     ),
-    parameters=_object(("content",), content=_text("What they read.")),
+    parameters=_build_object_schema(("content",), content=_build_text_schema("What they read.")),
 )
 
-OWN: Final = frozenset({"send_message", "post_note", "finish"})
-"""Calls that are no tools: the house does them itself, at once."""
+IMMEDIATE_CALLS: Final = frozenset({"send_message", "post_note", "finish"})
+"""Calls that are executed immediately instead of as a tool step."""
 
-HOUSE: Final = OWN | {ANSWER, CALL_AGENT.name}
-"""Names that no tool may have: what is called by them means something here."""
+RESERVED_NAMES: Final = IMMEDIATE_CALLS | {ANSWER_CALL, CALL_AGENT.name}
+"""Names that tools may not use."""
 
 
-def answer_tool(schema: Data) -> ToolSpec:
-    """The call with which an agent gives an answer of this shape."""
-    parameters = schema if schema.get("type") == "object" else _object((VALUE,), **{VALUE: schema})
+def build_answer_tool(schema: Data) -> ToolSpec:
+    """Build the call with which an agent gives an answer of this schema."""
+    parameters = (
+        schema if schema.get("type") == "object" else _build_object_schema((VALUE_FIELD,), **{VALUE_FIELD: schema})
+    )
     description = "Give your final answer. Use it once, when you know it."
-    return ToolSpec(name=ANSWER, description=description, parameters=parameters)
+    return ToolSpec(name=ANSWER_CALL, description=description, parameters=parameters)
 
 
-def given(schema: Data, arguments: Data) -> object:
-    """The answer in the arguments of that call."""
-    return arguments if schema.get("type") == "object" else arguments.get(VALUE)
+def extract_answer(schema: Data, arguments: Data) -> object:
+    """Return the answer in the arguments of that call."""
+    return arguments if schema.get("type") == "object" else arguments.get(VALUE_FIELD)
 
 
-def words(arguments: Data, name: str) -> str:
-    """A text among the arguments of a call."""
+def read_text(arguments: Data, name: str) -> str:
+    """Return a text argument of a call."""
     return str(arguments.get(name, ""))
 
 
-def done(step: Step, call: ToolCall) -> Consequence:
-    """What the house does for a call of its own."""
+def build_consequence(step: Step, call: ToolCall) -> Consequence:
+    """Return the intent of an immediate call."""
     match call.name:
         case "send_message":
-            return message(step, call.arguments)
+            return build_message(step, call.arguments)
         case "post_note":
-            return PostNote(task_id=step.task_id, content=words(call.arguments, "content"), stage_id=step.stage_id)
+            return PostNote(task_id=step.task_id, content=read_text(call.arguments, "content"), stage_id=step.stage_id)
         case _:
-            claims = (listed(call.arguments, name) for name in ("tests", "claims", "evidence"))
+            claims = (read_texts(call.arguments, name) for name in ("tests", "claims", "evidence"))
             found = next(filter(None, claims), ())
-            return ended(step, words(call.arguments, "summary"), found, failed=gave_up(call.arguments))
+            return build_finish(step, read_text(call.arguments, "summary"), found, failed=has_given_up(call.arguments))
 
 
-def message(step: Step, arguments: Data) -> SendMessage:
-    """A message, as a call asks for it."""
+def build_message(step: Step, arguments: Data) -> SendMessage:
+    """Build the message that a call asks for."""
     receivers = arguments.get("receiver", ())
     names = receivers if isinstance(receivers, list | tuple) else [receivers]
     returned = arguments.get("return_waiting_id") or step.answers
@@ -127,7 +129,7 @@ def message(step: Step, arguments: Data) -> SendMessage:
     return SendMessage(
         task_id=step.task_id,
         receiver=tuple(AgentId(str(name)) for name in names),
-        message=words(arguments, "message"),
+        message=read_text(arguments, "message"),
         stage_relative=step.stage_id or "no_relative",
         need_reply=waiting or bool(arguments.get("need_reply")),
         waiting=waiting,
@@ -137,12 +139,12 @@ def message(step: Step, arguments: Data) -> SendMessage:
     )
 
 
-def called(step: Step, call: ToolCall) -> SendMessage:
-    """The question to another agent whose answer is the result of the call."""
+def build_agent_request(step: Step, call: ToolCall) -> SendMessage:
+    """Build the request to another agent whose answer becomes the result of the call."""
     return SendMessage(
         task_id=step.task_id,
-        receiver=(AgentId(words(call.arguments, "agent_name")),),
-        message=words(call.arguments, "instruction"),
+        receiver=(AgentId(read_text(call.arguments, "agent_name")),),
+        message=read_text(call.arguments, "instruction"),
         need_reply=True,
         waiting=True,
         kind="request",
@@ -151,8 +153,8 @@ def called(step: Step, call: ToolCall) -> SendMessage:
     )
 
 
-def reply(step: Step, text: str) -> SendMessage:
-    """Plain text in a step that owes an answer is the answer."""
+def build_response(step: Step, text: str) -> SendMessage:
+    """Build the response from the plain text of a step that owes an answer."""
     waiter = AgentId(str(step.answers).partition(">")[0])
     return SendMessage(
         task_id=step.task_id,
@@ -164,27 +166,27 @@ def reply(step: Step, text: str) -> SendMessage:
     )
 
 
-def listed(arguments: Data, name: str) -> tuple[str, ...]:
-    """A list of texts among the arguments of a call."""
+def read_texts(arguments: Data, name: str) -> tuple[str, ...]:
+    """Return a list argument of a call as texts."""
     held = arguments.get(name, ())
     return tuple(map(str, held if isinstance(held, list | tuple) else [held]))
 
 
-def proving(executor: str, said: str, files: tuple[str, ...] = (), tests: tuple[str, ...] = ()) -> Work:
-    """The step in which work is judged; `files` and `tests` are what the agent says that it changed."""
+def build_proof_step(executor: str, said: str, files: tuple[str, ...] = (), tests: tuple[str, ...] = ()) -> Work:
+    """Build the step that verifies the work. `files` and `tests` are the agent's claims."""
     given = {"said": said, "files": list(files), "tests": list(tests)}
     return Work(type="tool", executor=executor, intention="Judge it.", instruction_content=given)
 
 
-def gave_up(arguments: Data) -> bool:
-    """Whether a `finish` call says that the work did not succeed."""
-    return words(arguments, "status") in ("failed", "blocked", "error")
+def has_given_up(arguments: Data) -> bool:
+    """Return whether a `finish` call reports failure."""
+    return read_text(arguments, "status") in ("failed", "blocked", "error")
 
 
-def ended(
+def build_finish(
     step: Step, summary: str, evidence: tuple[str, ...] = (), *, failed: bool = False
 ) -> FinishSubtask | FinishTask:
-    """The end of what the step works on: its subtask, else its task."""
+    """Build the end of the step's subtask, or else of its task."""
     state: Literal["failed", "finished"] = "failed" if failed else "finished"
     if step.subtask_id is None or step.stage_id is None:
         return FinishTask(task_id=step.task_id, state=state, summary=summary, evidence=evidence)
@@ -193,13 +195,13 @@ def ended(
     )
 
 
-def offered(spec: AgentSpec, *, finishes: bool, writes: bool) -> tuple[ToolSpec, ...]:
-    """The house's own calls that an agent is told of."""
+def list_builtin_calls(spec: AgentSpec, *, finishes: bool, writes: bool) -> tuple[ToolSpec, ...]:
+    """List the built-in calls that an agent is offered."""
     found = [CALL_AGENT] if spec.calls else []
     if writes:
         found += [SEND_MESSAGE, POST_NOTE]
     if spec.answer is not None:
-        found.append(answer_tool(spec.answer))
+        found.append(build_answer_tool(spec.answer))
     elif finishes:
         found.append(FINISH)
     return tuple(found)

@@ -1,0 +1,1 @@
+"""A turn of a conversation: its transcript, the meaning of a reply, and when the work is over."""

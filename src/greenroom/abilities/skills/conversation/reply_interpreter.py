@@ -1,0 +1,291 @@
+"""Interpret a reply: its consequences, the immediate answers to its calls, and whether another turn follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from msgspec import DecodeError, json
+
+from greenroom.abilities.skills.conversation import builtin_calls, completion
+from greenroom.abilities.skills.conversation.completion import CompletionSignal, LoopKind
+from greenroom.abilities.skills.conversation.reply import ModelReply
+from greenroom.abilities.skills.conversation.roles import Role
+from greenroom.abilities.skills.prompts.builder import render_notice
+from greenroom.core.base.records import Data, encode, evolve
+from greenroom.core.ports.model import ToolCall
+from greenroom.core.ports.reply_reader import ReplyReader
+from greenroom.core.rules.intents import Consequence, QueueSteps
+from greenroom.core.state.step import Step, Work
+
+ENDING_CALLS: Final = frozenset({"finish", builtin_calls.ANSWER_CALL})
+SUMMARIZE_SKILL: Final = "summarize"
+"""The skill that summarises the work before it ends."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ReplyContext:
+    """The context of a reply of this `role`. `alone` means that the thread has no other open step.
+
+    In the `last` turn the agent may not act any more, because of a `loop` or the turn limit. `has_unread_message` means
+    that a new message waits in the conversation.
+    """
+
+    step: Step
+    role: Role
+    alone: bool
+    last: bool
+    loop: LoopKind | None
+    nudges: int
+    misread: int
+    has_unread_message: bool
+    reader: ReplyReader | None
+
+    def render_notice(self, what: str, *, name: str = "", names: str = "", text: str = "") -> str:
+        """Render a notice about a call in the agent's language."""
+        return render_notice(self.role.spec.language, what, name=name, names=names, text=text)
+
+
+@dataclass(slots=True)
+class Interpretation:
+    """The interpretation of a reply. `signal` ends the work, `ends_turn` only the turn."""
+
+    intents: list[Consequence] = field(default_factory=list)
+    works: list[Work] = field(default_factory=list)
+    call_answers: dict[str, str] = field(default_factory=dict)
+    failure: str = ""
+    misread: bool = False
+    next_prompt: str | None = None
+    signal: CompletionSignal | None = None
+    ends_turn: bool = False
+
+    def build_consequences(self, step: Step) -> tuple[Consequence, ...]:
+        """Return all consequences: first immediate intents, then the steps, then another turn."""
+        works = list(self.works)
+        if self.next_prompt is not None and self.signal is None and not self.ends_turn:
+            works.append(Work(type="skill", executor="converse", intention="Go on.", text_content=self.next_prompt))
+        queued = QueueSteps(agent_id=step.agent_id, works=tuple(works), place="next")
+        return (*self.intents, queued) if works else tuple(self.intents)
+
+
+def interpret_reply(reply_context: ReplyContext, reply: ModelReply) -> Interpretation:
+    """Interpret the reply. Calls that end the work are handled last, regardless of their position."""
+    interpretation = Interpretation()
+    if not reply.calls:
+        _interpret_text(reply_context, interpretation, reply.text)
+        return interpretation
+    ends = [
+        call
+        for call in reply.calls
+        if call.name in ENDING_CALLS and not call.unread and call.name in reply_context.role.offered_names
+    ]
+    for call in reply.calls:
+        if call not in ends:
+            _interpret_call(reply_context, interpretation, call)
+    waits = any(call.name == "send_message" and call.arguments.get("waiting") for call in reply.calls)
+    for call in ends:
+        _interpret_ending_call(reply_context, interpretation, call, waits=waits)
+    _decide_next_turn(reply_context, interpretation, reply, waits=waits)
+    return interpretation
+
+
+def _interpret_call(reply_context: ReplyContext, interpretation: Interpretation, call: ToolCall) -> None:
+    if call.unread:
+        interpretation.call_answers[call.call_id] = reply_context.render_notice(
+            "unread", text=reply_context.reader.find_json_error(call.unread) if reply_context.reader else ""
+        )
+        interpretation.next_prompt = ""
+    elif call.name in builtin_calls.RESERVED_NAMES and call.name not in reply_context.role.offered_names:
+        interpretation.call_answers[call.call_id] = reply_context.render_notice(
+            "no_call", name=call.name, names=", ".join(sorted(reply_context.role.offered_names))
+        )
+        interpretation.next_prompt = ""
+    elif call.name in builtin_calls.IMMEDIATE_CALLS:
+        interpretation.intents.append(builtin_calls.build_consequence(reply_context.step, call))
+    elif reply_context.last:
+        interpretation.call_answers[call.call_id] = reply_context.render_notice("no_more")
+    elif (
+        call.name == builtin_calls.CALL_AGENT.name
+        and builtin_calls.read_text(call.arguments, "agent_name") not in reply_context.role.others
+    ):
+        name, others = repr(call.arguments.get("agent_name")), ", ".join(reply_context.role.others)
+        interpretation.call_answers[call.call_id] = reply_context.render_notice("nobody", name=name, names=others)
+        interpretation.next_prompt = ""
+    else:
+        if call.name == builtin_calls.CALL_AGENT.name:
+            interpretation.intents.append(builtin_calls.build_agent_request(reply_context.step, call))
+        work = Work(type="tool", executor=call.name, intention=f"Call {call.name}.", call_id=call.call_id)
+        interpretation.works.append(evolve(work, instruction_content=call.arguments))
+        interpretation.next_prompt = ""
+
+
+def _interpret_ending_call(
+    reply_context: ReplyContext, interpretation: Interpretation, call: ToolCall, *, waits: bool
+) -> None:
+    """End the work only if nothing is pending: the results of other calls are still unknown."""
+    if reply_context.has_unread_message:
+        interpretation.call_answers[call.call_id] = reply_context.render_notice("not_yet")
+        interpretation.ends_turn = True  # the next turn reads the new message
+    elif interpretation.works or interpretation.next_prompt is not None or waits:
+        interpretation.call_answers[call.call_id] = reply_context.render_notice("first")
+    elif interpretation.signal is not None:
+        interpretation.call_answers[call.call_id] = reply_context.render_notice("over")
+    elif call.name == builtin_calls.ANSWER_CALL and reply_context.role.spec.answer is not None:
+        _interpret_answer(reply_context, interpretation, reply_context.role.spec.answer, call)
+    elif reply_context.role.spec.proof and not builtin_calls.has_given_up(call.arguments):
+        interpretation.call_answers[call.call_id] = reply_context.render_notice("taken")
+        files, tests = (
+            builtin_calls.read_texts(call.arguments, "files"),
+            builtin_calls.read_texts(call.arguments, "tests"),
+        )
+        text = builtin_calls.read_text(call.arguments, "summary")
+        _end_work(reply_context, interpretation, CompletionSignal(source="finish", text=text, files=files, tests=tests))
+    else:
+        interpretation.intents.append(builtin_calls.build_consequence(reply_context.step, call))
+        interpretation.signal = CompletionSignal(
+            source="finish", text=builtin_calls.read_text(call.arguments, "summary")
+        )
+
+
+def _interpret_answer(
+    reply_context: ReplyContext, interpretation: Interpretation, schema: Data, call: ToolCall
+) -> None:
+    """End the work with a valid answer. Return an invalid answer with the reason, up to the retry limit."""
+    value = builtin_calls.extract_answer(schema, call.arguments)
+    wrong = reply_context.reader.find_schema_error(schema, value) if reply_context.reader else ""
+    if not wrong:
+        interpretation.call_answers[call.call_id] = reply_context.render_notice("taken")
+        _end_work(reply_context, interpretation, CompletionSignal(source="answer", text=encode(value).decode()))
+        return
+    interpretation.call_answers[call.call_id] = reply_context.render_notice("misfit", text=wrong)
+    _ask_again(reply_context, interpretation, wrong, "")
+
+
+def reject_reply(reply_context: ReplyContext, why: str, prompt: str = "") -> Interpretation:
+    """Reject a reply that tries to act in an invalid way."""
+    interpretation = Interpretation()
+    _ask_again(reply_context, interpretation, why, prompt or why)
+    return interpretation
+
+
+def _ask_again(reply_context: ReplyContext, interpretation: Interpretation, wrong: str, prompt: str) -> None:
+    """Ask for the reply again, as often as the spec allows. Then the work has failed."""
+    interpretation.misread = True
+    if reply_context.misread < reply_context.role.spec.turn.repairs:
+        interpretation.next_prompt = prompt
+        return
+    interpretation.failure = f"Its answer could not be used, {reply_context.misread + 1} times in a row: {wrong}."
+    if reply_context.role.unattended and reply_context.step.answers is None:
+        interpretation.intents.append(
+            builtin_calls.build_finish(reply_context.step, interpretation.failure, failed=True)
+        )
+
+
+def _interpret_text_answer(
+    reply_context: ReplyContext, interpretation: Interpretation, schema: Data, text: str
+) -> None:
+    """Interpret an answer given as JSON text by an agent without native calls."""
+    try:
+        value: object = json.decode(strip_code_fence(text))
+        wrong = reply_context.reader.find_schema_error(schema, value) if reply_context.reader else ""
+    except (DecodeError, UnicodeEncodeError, RecursionError):
+        value, wrong = None, "it is text, not a call of `answer`"
+    if wrong:
+        _ask_again(
+            reply_context,
+            interpretation,
+            wrong,
+            completion.render_nudge(reply_context.role.spec, "answer", empty=not text, why=wrong),
+        )
+    else:
+        _end_work(reply_context, interpretation, CompletionSignal(source="answer", text=encode(value).decode()))
+
+
+def strip_code_fence(text: str) -> str:
+    """Remove a code fence around the text."""
+    lines = text.strip().splitlines()
+    fenced = len(lines) > 2 and lines[0].startswith("```") and lines[-1].strip() == "```"
+    return "\n".join(lines[1:-1]) if fenced else text.strip()
+
+
+def _decide_next_turn(
+    reply_context: ReplyContext, interpretation: Interpretation, reply: ModelReply, *, waits: bool
+) -> None:
+    """Decide whether another turn follows calls that were executed immediately."""
+    step = reply_context.step
+    if interpretation.signal is not None or interpretation.ends_turn or interpretation.failure or interpretation.works:
+        return
+    if reply_context.last:
+        if reply_context.role.unattended or step.answers is not None:
+            _end_at_limit(reply_context, interpretation, reply.text)
+        return
+    sent = any(call.name == "send_message" for call in reply.calls)
+    owes = step.answers is not None and not sent
+    if (
+        interpretation.next_prompt is None
+        and (owes or (reply_context.role.unattended and reply_context.alone and step.answers is None))
+        and not waits
+    ):
+        interpretation.next_prompt = ""
+
+
+def _interpret_text(reply_context: ReplyContext, interpretation: Interpretation, text: str) -> None:
+    """Interpret a reply without calls: an owed answer, the end of the work, or neither."""
+    step = reply_context.step
+    if reply_context.role.spec.answer is not None:
+        _interpret_text_answer(reply_context, interpretation, reply_context.role.spec.answer, text)
+        return
+    if step.answers is not None:
+        interpretation.intents.append(builtin_calls.build_response(step, text))
+        return
+    if not text and not reply_context.last:
+        if reply_context.alone:
+            interpretation.next_prompt = completion.render_nudge(
+                reply_context.role.spec, reply_context.role.ends, empty=True
+            )
+        return
+    over = completion.detect_completion(
+        reply_context.role.ends, text, auto_complete=reply_context.role.auto_complete, nudges=reply_context.nudges
+    )
+    if not reply_context.role.unattended:
+        if over == "mark" and reply_context.role.owns:
+            _end_work(reply_context, interpretation, CompletionSignal(source="mark", text=text))
+    elif reply_context.last:
+        _end_at_limit(reply_context, interpretation, text)
+    elif reply_context.alone and over is None:
+        interpretation.next_prompt = completion.render_nudge(
+            reply_context.role.spec, reply_context.role.ends, empty=False
+        )
+    elif reply_context.alone and over is not None:
+        _end_work(reply_context, interpretation, completion.build_signal(over, text))
+
+
+def _end_at_limit(reply_context: ReplyContext, interpretation: Interpretation, text: str) -> None:
+    """End the work of an agent that may not act any more. An empty text does not count as an answer."""
+    if reply_context.loop:
+        _end_work(reply_context, interpretation, completion.build_signal("circles", text, reply_context.loop))
+    elif text.strip() and reply_context.role.ends == "text":
+        _end_work(reply_context, interpretation, CompletionSignal(source="text", text=text))
+    else:
+        _end_work(reply_context, interpretation, completion.build_signal("limit", text))
+
+
+def _end_work(reply_context: ReplyContext, interpretation: Interpretation, signal: CompletionSignal) -> None:
+    """End the work, with a summary or a proof step first if the spec requires it."""
+    interpretation.signal = signal
+    if reply_context.step.answers is not None:
+        interpretation.intents.append(builtin_calls.build_response(reply_context.step, signal.text))
+    elif not reply_context.role.owns or (signal.source == "answer" and not reply_context.role.unattended):
+        return  # in a conversation with a person, a structured answer is a turn like any other
+    elif reply_context.role.spec.history.need_summary and not signal.has_failed:
+        interpretation.works.append(Work(type="skill", executor=SUMMARIZE_SKILL, intention="Sum up the work."))
+    elif reply_context.role.spec.proof and not signal.has_failed:
+        interpretation.works.append(
+            builtin_calls.build_proof_step(
+                reply_context.role.spec.proof, completion.strip_mark(signal.text), signal.files, signal.tests
+            )
+        )
+    else:
+        interpretation.intents.append(
+            builtin_calls.build_finish(reply_context.step, completion.strip_mark(signal.text), failed=signal.has_failed)
+        )

@@ -1,1 +1,0 @@
-"""A turn of a conversation: what was said, what a reply means, and when it is over."""
