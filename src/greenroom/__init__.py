@@ -1,6 +1,6 @@
 """Greenroom: a team of AI agents that you can trust with real work.
 
-The public names. They are loaded when they are first used, so that `import greenroom` costs nothing.
+This module exports the public names. Each is loaded on first use, so that `import greenroom` is fast.
 """
 
 from __future__ import annotations
@@ -10,46 +10,46 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from greenroom.abilities.skills.converse import Converse as Converse
-    from greenroom.app.conversation.chat import Exchange as Exchange
-    from greenroom.app.functions import Context as Context
-    from greenroom.app.functions import Done as Done
-    from greenroom.app.functions import Misfit as Misfit
-    from greenroom.app.functions import Tool as Tool
-    from greenroom.app.functions import tool as tool
-    from greenroom.app.kit import Kit as Kit
+    from greenroom.app.capabilities import TeamCapabilities as TeamCapabilities
+    from greenroom.app.conversation.chat import Turn as Turn
+    from greenroom.app.function_tool import Context as Context
+    from greenroom.app.function_tool import Done as Done
+    from greenroom.app.function_tool import OutputError as OutputError
+    from greenroom.app.function_tool import Tool as Tool
+    from greenroom.app.function_tool import tool as tool
     from greenroom.app.library.agent import Agent as Agent
-    from greenroom.app.library.agent import SyncTalk as SyncTalk
-    from greenroom.app.library.approval import Answer as Answer
-    from greenroom.app.library.approval import Asked as Asked
+    from greenroom.app.library.agent import SyncConversation as SyncConversation
+    from greenroom.app.library.approval import ApprovalDecision as ApprovalDecision
+    from greenroom.app.library.approval import ApprovalRequest as ApprovalRequest
     from greenroom.app.library.events import EventBus as EventBus
     from greenroom.app.library.greenroom import Greenroom as Greenroom
-    from greenroom.app.library.results import Again as Again
-    from greenroom.app.library.results import Called as Called
-    from greenroom.app.library.results import Executed as Executed
-    from greenroom.app.library.results import Heard as Heard
-    from greenroom.app.library.results import Result as Result
-    from greenroom.app.library.results import Returned as Returned
-    from greenroom.app.library.results import RunInfo as RunInfo
-    from greenroom.app.library.results import Said as Said
-    from greenroom.app.library.results import Thought as Thought
+    from greenroom.app.library.run import Conversation as Conversation
     from greenroom.app.library.run import Run as Run
-    from greenroom.app.library.run import Talk as Talk
-    from greenroom.app.model_registry import Supply as Supply
+    from greenroom.app.library.run_result import ExecutedTools as ExecutedTools
+    from greenroom.app.library.run_result import ReasoningDelta as ReasoningDelta
+    from greenroom.app.library.run_result import RetryScheduled as RetryScheduled
+    from greenroom.app.library.run_result import RunEvent as RunEvent
+    from greenroom.app.library.run_result import RunInfo as RunInfo
+    from greenroom.app.library.run_result import RunResult as RunResult
+    from greenroom.app.library.run_result import TextDelta as TextDelta
+    from greenroom.app.library.run_result import ToolCallFinished as ToolCallFinished
+    from greenroom.app.library.run_result import ToolCallStarted as ToolCallStarted
+    from greenroom.app.model_registry import ModelRegistry as ModelRegistry
     from greenroom.app.runtime import Runtime as Runtime
-    from greenroom.app.task_status import Standing as Standing
+    from greenroom.app.task_status import TaskStatus as TaskStatus
     from greenroom.core.base.amounts import Amounts as Amounts
     from greenroom.core.base.amounts import Limits as Limits
     from greenroom.core.base.errors import Bug as Bug
     from greenroom.core.base.errors import GreenroomError as GreenroomError
     from greenroom.core.base.errors import ModelFault as ModelFault
     from greenroom.core.base.errors import ProviderFault as ProviderFault
-    from greenroom.core.base.errors import Refused as Refused
-    from greenroom.core.base.errors import Rejected as Rejected
+    from greenroom.core.base.errors import RefusedError as RefusedError
+    from greenroom.core.base.errors import Rejection as Rejection
     from greenroom.core.base.errors import WorldFault as WorldFault
-    from greenroom.core.ports.executor import Abilities as Abilities
-    from greenroom.core.ports.executor import Bench as Bench
+    from greenroom.core.ports.executor import Capabilities as Capabilities
     from greenroom.core.ports.executor import Executor as Executor
     from greenroom.core.ports.executor import Outcome as Outcome
+    from greenroom.core.ports.executor import StepContext as StepContext
     from greenroom.core.ports.model import ChatMessage as ChatMessage
     from greenroom.core.ports.model import Failed as Failed
     from greenroom.core.ports.model import Finished as Finished
@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from greenroom.core.ports.model import ModelEvent as ModelEvent
     from greenroom.core.ports.model import ModelRequest as ModelRequest
     from greenroom.core.ports.model import Models as Models
+    from greenroom.core.ports.model import ModelTextDelta as ModelTextDelta
     from greenroom.core.ports.model import Purpose as Purpose
-    from greenroom.core.ports.model import TextDelta as TextDelta
     from greenroom.core.ports.model import ToolCall as ToolCall
     from greenroom.core.ports.model import ToolSpec as ToolSpec
     from greenroom.core.ports.model import Usage as Usage
@@ -79,31 +79,71 @@ if TYPE_CHECKING:
     from greenroom.core.state.approval import Approval as Approval
     from greenroom.core.state.spec import AgentSpec as AgentSpec
     from greenroom.core.state.spec import History as History
-    from greenroom.core.state.spec import Turn as Turn
-    from greenroom.core.state.step import Prepared as Prepared
+    from greenroom.core.state.spec import TurnPolicy as TurnPolicy
+    from greenroom.core.state.step import PreparedEffect as PreparedEffect
     from greenroom.core.state.step import Step as Step
-    from greenroom.core.state.step import Terms as Terms
+    from greenroom.core.state.step import StepTerms as StepTerms
     from greenroom.core.state.step import Work as Work
-    from greenroom.core.state.world import World as World
+    from greenroom.core.state.team_state import TeamState as TeamState
 
 _ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "abilities.skills.converse": ("Converse",),
-    "app.conversation.chat": ("Exchange",),
-    "app.functions": ("Context", "Done", "Misfit", "Tool", "tool"),
-    "app.kit": ("Kit",),
-    "app.library.agent": ("Agent", "SyncTalk"),
-    "app.library.approval": ("Answer", "Asked"),
+    "app.capabilities": ("TeamCapabilities",),
+    "app.conversation.chat": ("Turn",),
+    "app.function_tool": (
+        "Context",
+        "Done",
+        "OutputError",
+        "Tool",
+        "tool",
+    ),
+    "app.library.agent": (
+        "Agent",
+        "SyncConversation",
+    ),
+    "app.library.approval": (
+        "ApprovalDecision",
+        "ApprovalRequest",
+    ),
     "app.library.events": ("EventBus",),
     "app.library.greenroom": ("Greenroom",),
-    "app.library.results": ("Again", "Called", "Executed", "Heard", "Result", "Returned", "RunInfo", "Said", "Thought"),
-    "app.library.run": ("Run", "Talk"),
-    "app.model_registry": ("Supply",),
+    "app.library.run": (
+        "Conversation",
+        "Run",
+    ),
+    "app.library.run_result": (
+        "ExecutedTools",
+        "ReasoningDelta",
+        "RetryScheduled",
+        "RunEvent",
+        "RunInfo",
+        "RunResult",
+        "TextDelta",
+        "ToolCallFinished",
+        "ToolCallStarted",
+    ),
+    "app.model_registry": ("ModelRegistry",),
     "app.runtime": ("Runtime",),
-    "app.task_status": ("Standing",),
-    "core.state.approval": ("Approval",),
-    "core.base.amounts": ("Amounts", "Limits"),
-    "core.base.errors": ("Bug", "GreenroomError", "ModelFault", "ProviderFault", "Refused", "Rejected", "WorldFault"),
-    "core.ports.executor": ("Abilities", "Bench", "Executor", "Outcome"),
+    "app.task_status": ("TaskStatus",),
+    "core.base.amounts": (
+        "Amounts",
+        "Limits",
+    ),
+    "core.base.errors": (
+        "Bug",
+        "GreenroomError",
+        "ModelFault",
+        "ProviderFault",
+        "RefusedError",
+        "Rejection",
+        "WorldFault",
+    ),
+    "core.ports.executor": (
+        "Capabilities",
+        "Executor",
+        "Outcome",
+        "StepContext",
+    ),
     "core.ports.model": (
         "ChatMessage",
         "Failed",
@@ -112,9 +152,9 @@ _ROOMS: Final[dict[str, tuple[str, ...]]] = {
         "ModelCard",
         "ModelEvent",
         "ModelRequest",
+        "ModelTextDelta",
         "Models",
         "Purpose",
-        "TextDelta",
         "ToolCall",
         "ToolSpec",
         "Usage",
@@ -134,9 +174,19 @@ _ROOMS: Final[dict[str, tuple[str, ...]]] = {
         "StagePlan",
         "SubtaskPlan",
     ),
-    "core.state.spec": ("AgentSpec", "History", "Turn"),
-    "core.state.step": ("Prepared", "Step", "Terms", "Work"),
-    "core.state.world": ("World",),
+    "core.state.approval": ("Approval",),
+    "core.state.spec": (
+        "AgentSpec",
+        "History",
+        "TurnPolicy",
+    ),
+    "core.state.step": (
+        "PreparedEffect",
+        "Step",
+        "StepTerms",
+        "Work",
+    ),
+    "core.state.team_state": ("TeamState",),
 }
 
 _HOME: Final = {name: room for room, names in _ROOMS.items() for name in names}

@@ -1,1 +1,1 @@
-"""The wiring: what is put together how, and the facade through which doors and programs use it."""
+"""The application layer: it wires the parts together for the library, the CLI and the HTTP API."""

@@ -1,4 +1,4 @@
-"""The real clock, and ids for new teams."""
+"""The system clock, and ids for new teams."""
 
 from __future__ import annotations
 
@@ -9,33 +9,32 @@ import time
 from greenroom.core.base.clock import Millis
 from greenroom.core.base.ids import TeamId
 
-ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
-"""No signs that look alike: people type these."""
+ID_ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
+"""Characters of ids. Similar-looking characters are left out because people type ids."""
 
-SIGNS = 8
-"""How many of them an id has."""
+ID_LENGTH = 8
 
 
 class SystemClock:
-    """Milliseconds since 1970, from the machine."""
+    """The machine's clock, in milliseconds since 1970."""
 
     def now(self) -> Millis:
         return Millis(time.time_ns() // 1_000_000)
 
 
 def new_team_id() -> TeamId:
-    """Eight random signs, of which a person types three or four."""
-    return _in_signs(secrets.randbelow(len(ALPHABET) ** SIGNS))
+    """Return eight random characters. Three or four of them are usually enough to identify a team."""
+    return _encode_id(secrets.randbelow(len(ID_ALPHABET) ** ID_LENGTH))
 
 
-def team_id_for(*parts: str) -> TeamId:
-    """Eight signs that are the same for the same parts, in whichever process."""
-    return _in_signs(int.from_bytes(hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).digest()))
+def derive_team_id(*parts: str) -> TeamId:
+    """Return eight characters that depend only on the given parts."""
+    return _encode_id(int.from_bytes(hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).digest()))
 
 
-def _in_signs(number: int) -> TeamId:
-    signs = list[str]()
-    for _ in range(SIGNS):
-        number, rest = divmod(number, len(ALPHABET))
-        signs.append(ALPHABET[rest])
-    return TeamId("".join(signs))
+def _encode_id(number: int) -> TeamId:
+    characters = list[str]()
+    for _ in range(ID_LENGTH):
+        number, index = divmod(number, len(ID_ALPHABET))
+        characters.append(ID_ALPHABET[index])
+    return TeamId("".join(characters))

@@ -1,4 +1,4 @@
-"""The app context: settings, models, runtime and tools of one process, under the library and the command line alike."""
+"""The app context: settings, models, runtime and tools of one process, for the library, the CLI and the HTTP API."""
 
 from __future__ import annotations
 
@@ -12,46 +12,44 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from greenroom.app.settings.home import worktrees_folder
-from greenroom.app.toolset.by_hand import ended_step
-from greenroom.app.trust import agreed, agreed_notes, own_ledger
-from greenroom.app.workspace import current_folder, workspace_root
+from greenroom.app.toolset.manual_call import find_ended_step
+from greenroom.app.trust import keep_trusted_agents, open_trust_store, render_trusted_notes
+from greenroom.app.workspace import current_folder, find_workspace_root
 from greenroom.core.base.errors import Bug
 from greenroom.core.base.ids import StepId, TeamId
 from greenroom.core.ports.model import Model, Models
-from greenroom.core.ports.sandbox import HOLDING, Tier
+from greenroom.core.ports.sandbox import CONFINING_TIERS, Tier
 from greenroom.core.state.step import Step
 from greenroom.core.sync.replay import StepHistory
 
 if TYPE_CHECKING:
-    from greenroom.app.agents.finding import Agents
-    from greenroom.app.model_registry import Provisions
+    from greenroom.app.agents.discovery import Agents
+    from greenroom.app.model_registry import ModelSession
     from greenroom.app.runtime import Runtime
     from greenroom.app.settings.schema import Settings
     from greenroom.app.toolset.toolbox import Toolbox
-    from greenroom.app.toolset.toolset import Hands
-    from greenroom.runs.workspace import Copied
+    from greenroom.app.toolset.toolset import Toolset
+    from greenroom.runs.workspace import WorktreeTools
 
-GUESS_READ: Final = (20_000, 40_000)
-GUESS_WRITTEN: Final = (2_000, 4_000)
-"""Tokens of a small change, and what each file adds to that at most."""
+ESTIMATED_INPUT_TOKENS: Final = (20_000, 40_000)
+ESTIMATED_OUTPUT_TOKENS: Final = (2_000, 4_000)
+"""Estimated output tokens of a small change, and the extra tokens per file."""
 
 
 class AppContext:
-    """One per process. Each part is loaded when it is first needed: a command that only reads the log waits for none.
-
-    It is also the `Models` that the teams of this process ask. `says_yes` approves plans and found checks beforehand.
-    """
+    """The context of one process. Each part is loaded when it is first used. It is also the `Models` of the teams in
+    this process. With `is_auto_approved`, plans and found checks need no approval."""
 
     def __init__(self) -> None:
-        self._models: Provisions | None = None
+        self._model_session: ModelSession | None = None
         self._flags: dict[str, object] = {}
         self._runtime: Runtime | None = None
         self._histories: dict[TeamId, StepHistory] = {}
-        self.says_yes = False
+        self.is_auto_approved = False
 
     @property
     def runtime(self) -> Runtime:
-        """The open runtime; a `Bug` before it is opened."""
+        """The open runtime. Raises `Bug` before it is opened."""
         if self._runtime is None:
             raise Bug("The app context has no open runtime.")
         return self._runtime
@@ -63,180 +61,187 @@ class AppContext:
     # ------------------------------------------------------------------------------------------ settings and models
 
     @property
-    def provisions(self) -> Provisions:
-        """Settings, models and recordings."""
-        if self._models is None:
-            from greenroom.app.model_registry import Provisions
+    def model_session(self) -> ModelSession:
+        """The settings, models and recordings."""
+        if self._model_session is None:
+            from greenroom.app.model_registry import ModelSession
 
-            self._models = Provisions()
-        return self._models
+            self._model_session = ModelSession()
+        return self._model_session
 
     @property
     def settings(self) -> Settings:
-        return self.provisions.loaded.settings
+        return self.model_session.loaded_settings.settings
 
     @property
     def language(self) -> str:
         return self.settings.language
 
     @property
-    def attended(self) -> bool:
-        """Whether a person may be asked, as far as the settings know."""
+    def is_attended(self) -> bool:
+        """Whether a person can be asked, according to the settings."""
         return not self.settings.non_interactive
 
-    def patience(self) -> int | None:
-        """Milliseconds that a question waits for its answer; None is for ever."""
-        return self.settings.patience
+    def get_approval_timeout(self) -> int | None:
+        """Return how long an approval request stays open, in milliseconds. None means forever."""
+        return self.settings.approval_timeout_ms
 
     def override(self, flags: Mapping[str, object]) -> None:
-        """Set what was typed, by the names of the settings; it wins over all others. None changes nothing."""
+        """Override settings by name, with the highest priority. None changes nothing."""
         self._flags |= flags
-        self.provisions.give(self._flags)
+        self.model_session.set_flags(self._flags)
 
     def set_attendance(self, *, yes: bool, non_interactive: bool) -> None:
-        """Whether plans are approved beforehand, and whether there is a person to be asked."""
-        self.says_yes = yes
+        """Set whether plans are approved in advance, and whether a person can be asked."""
+        self.is_auto_approved = yes
         self.override({"non_interactive": True if non_interactive else None})
 
     def use_recording(self, record: Path | None, replay: Path | None) -> None:
-        """Record all model calls into one file, or answer them from one."""
+        """Record all model calls to a file, or replay them from one."""
         if record is not None or replay is not None:
-            self.provisions.tape(record, replay)
+            self.model_session.use_recording(record, replay)
 
-    def named(self, name: str) -> Model:
-        return self.provisions.named(name)
+    def get_model(self, name: str) -> Model:
+        return self.model_session.get_model(name)
 
-    def settled(self, name: str) -> str:
-        """The model or group that a role, or an empty name, stands for today."""
-        return self.provisions.settled(name)
+    def resolve_alias(self, name: str) -> str:
+        """Return the model or group that a role, or an empty name, currently stands for."""
+        return self.model_session.resolve_alias(name)
 
-    def around(self, script: Model) -> Models:
-        """A scripted model in the place of all others, recorded or replayed if that was asked for."""
-        return self.provisions.around(script)
+    def use_script(self, script: Model) -> Models:
+        """Return a scripted model in place of all others, recorded or replayed if requested."""
+        return self.model_session.use_script(script)
 
     def unused_recording(self) -> str:
-        """A sentence about recorded answers that no request asked for; empty when there are none."""
-        unused = self._models.unused() if self._models is not None else None
+        """Return a sentence about recorded answers that were not used, or an empty string."""
+        unused = self._model_session.find_unused() if self._model_session is not None else None
         if unused is None:
             return ""
         answers = "1 answer" if unused.count == 1 else f"{unused.count} answers"
-        return f"Never asked for: {answers} in {unused.file} ({', '.join(unused.models)})."
+        return f"Not used: {answers} in {unused.file} ({', '.join(unused.models)})."
 
     def estimate_cost(self, model: str, files: int) -> tuple[int, int] | None:
-        """What a change of so many files may cost at least and at most, in millionths of a dollar; None if unknown."""
-        count, asked = max(1, files), self.named(model)
-        least = asked.price(GUESS_READ[0], GUESS_WRITTEN[0])
-        most = asked.price(GUESS_READ[0] + GUESS_READ[1] * count, GUESS_WRITTEN[0] + GUESS_WRITTEN[1] * count)
-        return (least, most) if least and most else None
+        """Estimate the lowest and highest cost of a change of this many files, in millionths of a dollar; None if
+        unknown."""
+        count, model_to_ask = max(1, files), self.get_model(model)
+        lowest = model_to_ask.price(ESTIMATED_INPUT_TOKENS[0], ESTIMATED_OUTPUT_TOKENS[0])
+        highest = model_to_ask.price(
+            ESTIMATED_INPUT_TOKENS[0] + ESTIMATED_INPUT_TOKENS[1] * count,
+            ESTIMATED_OUTPUT_TOKENS[0] + ESTIMATED_OUTPUT_TOKENS[1] * count,
+        )
+        return (lowest, highest) if lowest and highest else None
 
     # --------------------------------------------------------------------------------------- workspace and its agents
 
     @property
     def folder(self) -> Path:
-        """The folder in which the command was typed."""
+        """The current folder."""
         return current_folder()
 
     @property
     def root(self) -> Path:
-        """Where its workspace begins."""
-        return workspace_root(self.folder)
+        """The root of its workspace."""
+        return find_workspace_root(self.folder)
 
     def notes(self) -> str:
-        """What AGENTS.md and CLAUDE.md say there; labelled as untrusted where the person has not agreed to it."""
-        return agreed_notes(self.folder, own_ledger().trusted(self.root))
+        """Return the text of AGENTS.md and CLAUDE.md, with untrusted notes labelled."""
+        return render_trusted_notes(self.folder, open_trust_store().make_trust_check(self.root))
 
     def agents(self) -> Agents:
-        """The agents that may be used there: not those that the project brings and the person has not agreed to."""
-        from greenroom.app.agents.finding import find_agents
+        """Return the agents of the workspace, without untrusted project agents."""
+        from greenroom.app.agents.discovery import find_agents
 
-        return agreed(find_agents(self.folder), self.root, own_ledger().trusted(self.root))
+        return keep_trusted_agents(find_agents(self.folder), self.root, open_trust_store().make_trust_check(self.root))
 
     # ------------------------------------------------------------------------------------------------ tools and teams
 
-    def toolset(self, root: Path, copied: Copied | None = None) -> Hands:
-        """The tools of a workspace, or of a worktree `copied` from it, under the rules the person has agreed to."""
-        from greenroom.app.toolset.custom import equipment_in
-        from greenroom.app.toolset.policy import Confirming, persons_rules, policy_for, project_rules
-        from greenroom.app.toolset.sandbox import Walls
-        from greenroom.app.toolset.toolset import Hands
+    def toolset(self, root: Path, worktree: WorktreeTools | None = None) -> Toolset:
+        """Build the tools of a workspace, or of a `worktree`, under the rules that the person has approved."""
+        from greenroom.app.toolset.custom import find_tool_source
+        from greenroom.app.toolset.policy import ConfirmingPolicy, build_policy, open_user_rules, project_rules
+        from greenroom.app.toolset.sandbox import WorkspaceSandbox
+        from greenroom.app.toolset.toolset import Toolset
 
         settings = self.settings
-        folder = copied.folder if copied is not None else root
-        lent = copied.lent if copied is not None else ()
-        walls = Walls(folder, settings.sandbox, at=root, lent=lent, web=settings.web)
-        known = copied.known if copied is not None else ()
-        rules, project = persons_rules().of(root), project_rules(root)
-        policy = policy_for(root, rules, project, brought=known, walled=walls.hold, lies=folder)
-        return Hands(
+        folder = worktree.folder if worktree is not None else root
+        lent_paths = worktree.mounts if worktree is not None else ()
+        sandbox = WorkspaceSandbox(folder, settings.sandbox, at=root, mounts=lent_paths, web=settings.web)
+        known_tools = worktree.trusted_tools if worktree is not None else ()
+        rules, project = open_user_rules().rules_for(root), project_rules(root)
+        policy = build_policy(
+            root, rules, project, program_tools=known_tools, is_sandboxed=sandbox.is_holding, files_root=folder
+        )
+        return Toolset(
             folder,
-            Confirming(policy) if settings.execute_tool_confirm else policy,
+            ConfirmingPolicy(policy) if settings.execute_tool_confirm else policy,
             find=self.ended_step,
-            equipment=equipment_in(root),
+            tool_source=find_tool_source(root),
             unattended=settings.non_interactive,
-            secrets=self.provisions.keys(),
+            secrets=self.model_session.list_keys(),
             web=settings.web,
             browser=settings.browser,
             models=self,
-            walls=walls,
-            copied=copied,
+            sandbox=sandbox,
+            worktree=worktree,
         )
 
     def toolbox(self, root: Path | None = None) -> Toolbox:
-        """The tools of a workspace by name, only to be looked at."""
-        from greenroom.app.toolset.custom import equipment_in
-        from greenroom.app.toolset.toolset import toolbox_of
+        """Return the tools of a workspace by name, for display only."""
+        from greenroom.app.toolset.custom import find_tool_source
+        from greenroom.app.toolset.toolset import build_toolbox
 
-        return toolbox_of(root or self.root, equipment_in(root or self.root))
+        return build_toolbox(root or self.root, find_tool_source(root or self.root))
 
     @cached_property
     def sandbox_tier(self) -> Tier:
-        """What confines commands in a run's worktree. To find out a sandbox is set up, so it is done once."""
-        from greenroom.app.toolset.sandbox import tier_in
+        """The sandbox of commands in a run's worktree. Detection sets up a sandbox, so it happens once."""
+        from greenroom.app.toolset.sandbox import find_folder_sandbox
 
-        return tier_in(worktrees_folder(), self.settings.sandbox, at=self.root).tier
+        return find_folder_sandbox(worktrees_folder(), self.settings.sandbox, at=self.root).tier
 
     @property
     def is_sandboxed(self) -> bool:
-        return self.sandbox_tier in HOLDING
+        return self.sandbox_tier in CONFINING_TIERS
 
     @property
     def may_run_checks(self) -> bool:
-        """Whether checks run that a person has not approved: in a sandbox, or because they said --yes."""
-        return self.is_sandboxed or self.says_yes
+        """Whether unapproved checks can run: in a sandbox, or with --yes."""
+        return self.is_sandboxed or self.is_auto_approved
 
     async def ended_step(self, team: TeamId, name: StepId) -> Step | None:
-        """A step that has ended, for an agent that reads on in its result."""
-        return None if self._runtime is None else await ended_step(self._runtime, team, name)
+        """Find an ended step, so that an agent can read more of its result."""
+        return None if self._runtime is None else await find_ended_step(self._runtime, team, name)
 
     async def steps(self, team: TeamId) -> Sequence[Step]:
-        """All steps of a team that have ended, oldest first."""
+        """Return all ended steps of a team, oldest first."""
         if team not in self._histories:
             self._histories[team] = StepHistory(self.runtime.log, team)
         return await self._histories[team].read()
 
     async def blob(self, digest: str) -> bytes:
-        """The content of a large result."""
+        """Return the content of a large result."""
         return await self.runtime.log.get_blob(digest)
 
     async def close(self) -> None:
-        if self._models is not None:
-            await self._models.close()
+        if self._model_session is not None:
+            await self._model_session.close()
 
 
 def tune_process() -> None:
-    """Collect garbage less often: records are acyclic and die by reference count, so looking for cycles finds none.
+    """Tune garbage collection and child processes for this process.
 
-    Measured with 1,000 active agents: a quarter less CPU per step. And wait for children without threads.
+    Records have no cycles and are freed by reference count, so the collector finds nothing. With 1,000 active agents
+    this saves a quarter of the CPU time per step. Child processes are awaited without threads.
     """
     gc.set_threshold(50_000, 20, 100)
     if sys.version_info < (3, 12) and _can_wait_by_file():
-        # As later Pythons do by themselves. Before, each child has a thread that waits for it: with the hundreds of
-        # gits of a job, a quarter of their time.
+        # Later Python versions do this by default. Earlier ones use a thread per child, which costs a quarter of the
+        # time with the hundreds of git processes of a run.
         asyncio.get_event_loop_policy().set_child_watcher(asyncio.PidfdChildWatcher())
 
 
 def _can_wait_by_file() -> bool:
-    """Whether this system shows a process as a file; some containers allow nobody that."""
+    """Whether the system supports process file descriptors. Some containers forbid them."""
     try:
         os.close(os.pidfd_open(os.getpid()))
     except (AttributeError, OSError):

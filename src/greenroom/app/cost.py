@@ -1,4 +1,4 @@
-"""What teams have cost, summed from their events. A price that nobody knows is counted as unknown, never as nothing."""
+"""The costs of teams, summed from their events. An unknown price counts as unknown, never as zero."""
 
 from __future__ import annotations
 
@@ -13,24 +13,22 @@ from greenroom.core.state.step import StepEnded, StepInterrupted, StepStarted
 from greenroom.core.state.task import TaskCreated
 from greenroom.core.state.team import TeamForked
 
-By = Literal["run", "agent", "model"]
-MILLION: Final = 1_000_000
+CostGrouping = Literal["run", "agent", "model"]
+MILLIONTHS_PER_DOLLAR: Final = 1_000_000
 
 
 @record
-class Sum:
-    """Model calls and what they cost. `unpriced` of them have an unknown price; `reserved` ended without a bill.
-
-    Those count with all that was set aside for them.
-    """
+class CostSum:
+    """Model calls and their cost. `unpriced` calls have an unknown price. `reserved` calls ended without a bill and
+    count with their whole reservation."""
 
     calls: int = 0
     spent: Amounts = NOTHING
     unpriced: int = 0
     reserved: int = 0
 
-    def plus(self, other: Sum) -> Sum:
-        return Sum(
+    def plus(self, other: CostSum) -> CostSum:
+        return CostSum(
             calls=self.calls + other.calls,
             spent=self.spent.plus(other.spent),
             unpriced=self.unpriced + other.unpriced,
@@ -38,67 +36,67 @@ class Sum:
         )
 
 
-class Account:
-    """One team's costs by agent and model, taken event by event. It goes by the name of its first task."""
+class TeamCosts:
+    """One team's costs by agent and model, collected event by event. Its name is that of the first task."""
 
     def __init__(self, team: TeamId) -> None:
         self.team = team
         self.name = ""
-        self.sums: dict[tuple[AgentId, str], Sum] = {}
-        self._open: dict[StepId, StepStarted] = {}
+        self.costs: dict[tuple[AgentId, str], CostSum] = {}
+        self._open_steps: dict[StepId, StepStarted] = {}
 
-    def take(self, event: Event) -> None:
-        """One more event of the team."""
+    def add_event(self, event: Event) -> None:
+        """Add one event of the team."""
         match event:
-            case StepStarted() if event.terms.effect == "model" or event.terms.model:  # a tool may ask one, too
-                self._open[event.step_id] = event
+            case StepStarted() if event.terms.effect == "model" or event.terms.model:  # a tool can call a model, too
+                self._open_steps[event.step_id] = event
             case StepEnded() | StepInterrupted():
-                begun = self._open.pop(event.step_id, None)
-                if begun is not None:
-                    self._settle(begun, event)
+                start = self._open_steps.pop(event.step_id, None)
+                if start is not None:
+                    self._add_call(start, event)
             case TaskCreated():
                 self.name = self.name or event.name
             case TeamForked():
-                # What was before has been paid for by the team that this one is a copy of.
-                self.sums.clear()
-                self._open.clear()
+                # The team that this one was forked from has paid for the earlier calls.
+                self.costs.clear()
+                self._open_steps.clear()
             case _:
                 pass
 
-    def _settle(self, begun: StepStarted, end: StepEnded | StepInterrupted) -> None:
+    def _add_call(self, start: StepStarted, end: StepEnded | StepInterrupted) -> None:
         result = (end.result or {}) if isinstance(end, StepEnded) else {}
-        key = (agent_of(end.step_id), str(result.get("by") or begun.terms.model))
-        spent, reserved, usage = end.spent, begun.reserved, result.get("usage")
-        # Whether somebody knows what it cost: the bill if there is one, else the terms it ran under.
-        priced = usage.get("money") is not None if isinstance(usage, dict) else begun.terms.priced
-        whole = (spent.tokens, spent.money) == (reserved.tokens, reserved.money)
-        one = Sum(
+        key = (agent_of(end.step_id), str(result.get("by") or start.terms.model))
+        spent, reserved, usage = end.spent, start.reserved, result.get("usage")
+        # Whether the price is known: from the bill, else from the terms of the step.
+        priced = usage.get("money") is not None if isinstance(usage, dict) else start.terms.priced
+        is_whole_reservation = (spent.tokens, spent.money) == (reserved.tokens, reserved.money)
+        cost = CostSum(
             calls=1,
             spent=evolve(spent, hops=0),
             unpriced=int(spent.tokens > 0 and not priced),
-            reserved=int("usage" not in result and spent.tokens > 0 and whole),
+            reserved=int("usage" not in result and spent.tokens > 0 and is_whole_reservation),
         )
-        self.sums[key] = self.sums.get(key, Sum()).plus(one)
+        self.costs[key] = self.costs.get(key, CostSum()).plus(cost)
 
 
-def summed(accounts: Iterable[Account], by: By) -> dict[str, Sum]:
-    """The sums of all accounts by what each row is to be about, the dearest first."""
-    found: dict[str, Sum] = {}
+def group_costs(accounts: Iterable[TeamCosts], grouping: CostGrouping) -> dict[str, CostSum]:
+    """Return the sums of all teams by the given grouping, most expensive first."""
+    costs: dict[str, CostSum] = {}
     for account in accounts:
-        for (agent, model), one in account.sums.items():
-            name = {"run": str(account.team), "agent": str(agent), "model": model}[by]
-            found[name] = found.get(name, Sum()).plus(one)
-    return dict(sorted(found.items(), key=lambda row: (-row[1].spent.money, -row[1].spent.tokens, row[0])))
+        for (agent, model), cost in account.costs.items():
+            name = {"run": str(account.team), "agent": str(agent), "model": model}[grouping]
+            costs[name] = costs.get(name, CostSum()).plus(cost)
+    return dict(sorted(costs.items(), key=lambda row: (-row[1].spent.money, -row[1].spent.tokens, row[0])))
 
 
-def total(rows: Iterable[Sum]) -> Sum:
-    found = Sum()
-    for one in rows:
-        found = found.plus(one)
-    return found
+def sum_costs(rows: Iterable[CostSum]) -> CostSum:
+    result = CostSum()
+    for cost in rows:
+        result = result.plus(cost)
+    return result
 
 
-def dollars(money: int) -> str:
-    """Millionths of a dollar, with as many digits as it takes to see them."""
-    value = money / MILLION
-    return f"${value:,.2f}" if value >= 1 or not money else f"${value:.4f}" if value >= 0.0001 else f"${value:.6f}"
+def format_dollars(millionths: int) -> str:
+    """Format millionths of a dollar with enough digits to be visible."""
+    value = millionths / MILLIONTHS_PER_DOLLAR
+    return f"${value:,.2f}" if value >= 1 or not millionths else f"${value:.4f}" if value >= 0.0001 else f"${value:.6f}"

@@ -1,4 +1,4 @@
-"""The first request that an agent would make, exactly: its turn is taken up to the moment in which a model is asked."""
+"""Builds the first request of an agent exactly, by running its turn up to the model call."""
 
 from __future__ import annotations
 
@@ -11,111 +11,124 @@ from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import Bug, WorldFault
 from greenroom.core.base.ids import AgentId, task_id
 from greenroom.core.base.records import record
-from greenroom.core.ports.executor import Bench, Live, Outcome
-from greenroom.core.ports.model import Finished, Model, ModelCard, ModelEvent, ModelRequest, Models, TextDelta, ToolSpec
-from greenroom.core.ports.reading import Reader
+from greenroom.core.ports.executor import LiveEvent, Outcome, StepContext
+from greenroom.core.ports.model import (
+    Finished,
+    Model,
+    ModelCard,
+    ModelEvent,
+    ModelRequest,
+    Models,
+    ModelTextDelta,
+    ToolSpec,
+)
+from greenroom.core.ports.reply_reader import ReplyReader
 from greenroom.core.rules.intents import AddTask, QueueSteps
-from greenroom.core.state.agent import Agent
+from greenroom.core.state.agent import AgentState
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Work
-from greenroom.core.state.world import World
+from greenroom.core.state.team_state import TeamState
 
-NOBODY: Final = "prompt:nobody"
+CAPTURING_MODEL_NAME: Final = "prompt:nobody"
 
 
 @record
-class Surroundings:
-    """What a request is made of beside the agent: tools, who can be called, what reads text, what the project says."""
+class RequestContext:
+    """What a request contains besides the agent: tools, callable agents, the text reader and the project notes."""
 
     tools: tuple[ToolSpec, ...] = ()
-    others: Mapping[str, AgentSpec]
-    reader: Reader | None = None
-    project: str = ""
+    callable_agents: Mapping[str, AgentSpec]
+    reader: ReplyReader | None = None
+    project_notes: str = ""
 
 
 @record
 class FirstRequest:
-    """The request, and the model that it would go to. Without one, `trouble` says why."""
+    """The request and its model. Without a model, `trouble` says why."""
 
     request: ModelRequest
     model: str = ""
     trouble: str = ""
 
 
-async def first_request(spec: AgentSpec, message: str, models: Models, around: Surroundings) -> FirstRequest:
-    """What a model is asked with when this agent, with a task of its own, is told `message`. Nobody is asked."""
-    listening = _Listening(models)
-    converse = Converse(listening, around.tools, solo=True, reader=around.reader, project=around.project)
-    await converse.run(cast("Bench", await _bench(spec, message, around.others)))
-    if listening.heard is None:
-        raise Bug(f"{spec.name!r} would ask no model.")
-    return FirstRequest(request=listening.heard, model=listening.known, trouble=listening.trouble)
+async def build_first_request(spec: AgentSpec, message: str, models: Models, context: RequestContext) -> FirstRequest:
+    """Return the first request of this agent for a new task with `message`. No model is called."""
+    capture = _CapturingModels(models)
+    converse = Converse(capture, context.tools, solo=True, reader=context.reader, project=context.project_notes)
+    await converse.run(cast("StepContext", await _make_step_context(spec, message, context.callable_agents)))
+    if capture.request is None:
+        raise Bug(f"{spec.name!r} would not call a model.")
+    return FirstRequest(request=capture.request, model=capture.model_name, trouble=capture.trouble)
 
 
-async def _bench(spec: AgentSpec, message: str, others: Mapping[str, AgentSpec]) -> _Alone:
-    """Its first step, in a team that is made in memory only: the agent, and those that it calls."""
+async def _make_step_context(
+    spec: AgentSpec, message: str, callable_agents: Mapping[str, AgentSpec]
+) -> _FirstStepContext:
+    """Make the context of the first step, in an in-memory team with the agent and those it calls."""
     runtime = Runtime(MemoryLog())
     agent = AgentId(spec.name)
-    called = [(AgentId(name), others[name]) for name in spec.calls if name in others and name != spec.name]
+    called_agents = [
+        (AgentId(name), callable_agents[name]) for name in spec.calls if name in callable_agents and name != spec.name
+    ]
     work = Work(type="skill", executor="converse", intention="Answer.", text_content=message)
-    begin = (
+    first_intents = (
         AddTask(name="prompt", intention=message, manager=agent),
         QueueSteps(agent_id=agent, works=(work,), task_id=task_id(1)),
     )
     try:
-        team = await runtime.create("prompt", [(agent, spec), *called], begin=begin)
-        return _Alone(await runtime.world(team), agent)
+        team = await runtime.create("prompt", [(agent, spec), *called_agents], first_intents=first_intents)
+        return _FirstStepContext(await runtime.world(team), agent)
     finally:
         await runtime.close()
 
 
-class _Alone:
-    """What a turn needs of a bench on which nothing has happened yet."""
+class _FirstStepContext:
+    """The context of a step before which nothing has happened."""
 
-    def __init__(self, world: World, agent: AgentId) -> None:
+    def __init__(self, world: TeamState, agent: AgentId) -> None:
         self.world = world
-        self.agent: Agent = world.agents[agent]
-        self.step: Step = next(one for one in world.steps.values() if one.agent_id == agent)
+        self.agent: AgentState = world.agents[agent]
+        self.step: Step = next(step for step in world.steps.values() if step.agent_id == agent)
         self.key = f"prompt:{self.step.step_id}"
 
-    def show(self, event: Live) -> None:
-        """Nobody watches."""
+    def show(self, event: LiveEvent) -> None:
+        """Do nothing: there are no observers."""
 
-    def leave(self, left: Callable[[], Outcome | None]) -> None:
-        """Nobody cancels it."""
+    def set_partial_outcome(self, partial_outcome: Callable[[], Outcome | None]) -> None:
+        """Do nothing: the step is never cancelled."""
 
     async def history(self) -> Sequence[Step]:
-        """Nothing has ended."""
+        """Return no ended steps."""
         return ()
 
 
-class _Listening:
-    """The models, and one that only listens: it is what its namesake is, and keeps what it is asked."""
+class _CapturingModels:
+    """The models, with one that captures the request instead of answering."""
 
     def __init__(self, models: Models) -> None:
         self._models = models
-        self.heard: ModelRequest | None = None
-        self.known = ""
+        self.request: ModelRequest | None = None
+        self.model_name = ""
         self.trouble = ""
-        self.name = NOBODY
+        self.name = CAPTURING_MODEL_NAME
         self.card = ModelCard()
 
-    def named(self, name: str) -> Model:
-        """Itself, in the place of the model of this name."""
+    def get_model(self, name: str) -> Model:
+        """Return the capturing model in place of the named one."""
         try:
-            meant = self._models.named(name)
+            meant = self._models.get_model(name)
         except WorldFault as fault:
             self.trouble = str(fault)
         else:
-            self.known, self.name, self.card = meant.name, meant.name, meant.card
+            self.model_name, self.name, self.card = meant.name, meant.name, meant.card
         return self
 
     def price(self, read: int, written: int) -> int | None:
-        """Nothing: nobody is asked."""
+        """Return a price of zero."""
         return 0 * (read + written)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """Keep it."""
-        self.heard = request
-        yield TextDelta(text="(nobody was asked)")
+        """Store the request."""
+        self.request = request
+        yield ModelTextDelta(text="(no model was called)")
         yield Finished()

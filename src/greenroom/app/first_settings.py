@@ -1,4 +1,4 @@
-"""The first settings: what is at hand for them, and writing them, whole or not at all. Keys never get there."""
+"""The first settings: find available providers and write the settings file atomically. Keys are never written there."""
 
 from __future__ import annotations
 
@@ -6,22 +6,28 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.models.catalog.catalog import found, local_servers, provider, providers, split
-from greenroom.app.settings.home import replace, tell_git
-from greenroom.app.settings.keys import quoted, saved_keys
-from greenroom.app.settings.layers import FOLDER, project_folder, there, user_file
+from greenroom.adapters.models.catalog.catalog import (
+    find_keys,
+    find_local_servers,
+    get_provider,
+    load_providers,
+    split_model_name,
+)
+from greenroom.app.settings.home import replace_file, write_gitignore
+from greenroom.app.settings.keys import quote_toml, saved_keys
+from greenroom.app.settings.layers import PROJECT_FOLDER, is_visible, project_folder, user_file
 from greenroom.app.settings.schema import Settings
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
 
-HEAD: Final = (
-    "# Greenroom's settings{where}. `greenroom config show` says what holds, and why. Keys do not belong here.\n"
+SETTINGS_HEADER: Final = (
+    "# Greenroom's settings{where}. `greenroom config show` shows all values and their origins. Do not put keys here.\n"
 )
 
 
 @record
 class Candidate:
-    """A provider that can be used at once. `why` says what was found; `models` are what it would be asked with."""
+    """A provider that is ready to use. `why` says what was found; `models` are its proposed models."""
 
     provider: str
     why: str
@@ -29,107 +35,114 @@ class Candidate:
 
 
 @record
-class Choice:
-    """The models to begin with, in full."""
+class ModelChoice:
+    """The chosen models, by full name."""
 
     strong: str
     fast: str
 
 
-async def candidates(environ: Mapping[str, str]) -> Sequence[Candidate]:
-    """Who can be used at once: keys in the environment, saved keys, servers of this machine."""
-    keyed = [(one.provider.name, f"a key in ${one.variable}") for one in found(environ)]
-    saved = [(name, "a key that you have stored") for name in saved_keys() if name in providers()]
-    seen = {name: Candidate(provider=name, why=why, models=proposed(name)) for name, why in reversed((*keyed, *saved))}
-    for server in await local_servers(environ=environ):
+async def find_candidates(environ: Mapping[str, str]) -> Sequence[Candidate]:
+    """Find providers that are ready to use: keys in the environment, saved keys and local servers."""
+    from_environment = [(key.provider.name, f"a key in ${key.variable}") for key in find_keys(environ)]
+    from_file = [(name, "a key that you have stored") for name in saved_keys() if name in load_providers()]
+    by_provider = {
+        name: Candidate(provider=name, why=why, models=propose_models(name))
+        for name, why in reversed((*from_environment, *from_file))
+    }
+    for server in await find_local_servers(environ=environ):
         models = ", ".join(server.models[:3]) + (", …" if len(server.models) > 3 else "")
         why = f"a server at {server.base_url}" + (f" with {models}" if models else " without a model")
-        full = tuple(f"{server.provider.name}:{name}" for name in server.models)
-        seen[server.provider.name] = Candidate(provider=server.provider.name, why=why, models=full)
-    order = list(dict.fromkeys((*(name for name, _ in keyed), *(name for name, _ in saved), *seen)))
-    return tuple(seen[name] for name in order)
+        models_in_full = tuple(f"{server.provider.name}:{name}" for name in server.models)
+        by_provider[server.provider.name] = Candidate(provider=server.provider.name, why=why, models=models_in_full)
+    order = list(
+        dict.fromkeys((*(name for name, _ in from_environment), *(name for name, _ in from_file), *by_provider))
+    )
+    return tuple(by_provider[name] for name in order)
 
 
-def proposed(name: str) -> tuple[str, ...]:
-    """What the catalog proposes for a provider: a strong model and a fast one, in full."""
-    known = providers().get(name)
-    models = (known.strong, known.fast) if known is not None else ()
-    return tuple(f"{name}:{one}" for one in models if one)
+def propose_models(name: str) -> tuple[str, ...]:
+    """Return the strong and the fast model that the catalog proposes for a provider, by full name."""
+    entry = load_providers().get(name)
+    models = (entry.strong, entry.fast) if entry is not None else ()
+    return tuple(f"{name}:{model}" for model in models if model)
 
 
-def offered() -> Sequence[tuple[str, str]]:
-    """The providers that a key can be asked for, with the page where one gets it."""
-    return [(one.name, one.get_key) for one in providers().values() if one.keys and not one.local and one.strong]
+def list_key_providers() -> Sequence[tuple[str, str]]:
+    """Return the providers that need a key, with the page where to get it."""
+    return [
+        (entry.name, entry.get_key)
+        for entry in load_providers().values()
+        if entry.keys and not entry.local and entry.strong
+    ]
 
 
-def whose(settings: Settings, named: str, model: str) -> str:
-    """The provider that was named, by itself or in a model's name; empty when none was."""
-    if not named:
-        return split(model, settings.providers)[0] if model else ""
-    name = named if named in settings.providers else provider(named).name
-    if model and in_full(settings, name, model).partition(":")[0] != name:
-        raise WorldFault(f"{model!r} is no model of {name!r}. Leave out --provider, or name another model.")
+def find_provider(settings: Settings, provider_name: str, model: str) -> str:
+    """Return the provider that was named, directly or in a model name, or an empty string."""
+    if not provider_name:
+        return split_model_name(model, settings.providers)[0] if model else ""
+    name = provider_name if provider_name in settings.providers else get_provider(provider_name).name
+    if model and qualify_model(settings, name, model).partition(":")[0] != name:
+        raise WorldFault(f"{model!r} is not a model of {name!r}. Leave out --provider, or name another model.")
     return name
 
 
-def in_full(settings: Settings, name: str, model: str) -> str:
-    """A model's name with its provider's before it. A colon alone says little: some models have one in their name."""
-    first, colon, _ = model.partition(":")
-    if colon and (first in settings.providers or first.strip().lower() in providers()):
-        return ":".join(split(model, settings.providers))
+def qualify_model(settings: Settings, name: str, model: str) -> str:
+    """Add the provider to a model name. A colon alone is not enough, because some model names contain one."""
+    prefix, colon, _ = model.partition(":")
+    if colon and (prefix in settings.providers or prefix.strip().lower() in load_providers()):
+        return ":".join(split_model_name(model, settings.providers))
     return f"{name}:{model}"
 
 
 def needs_key(name: str) -> bool:
-    """Whether it cannot be asked without a key."""
-    known = providers().get(name)
-    return known is not None and not known.keyless and not known.local
+    """Whether the provider needs a key."""
+    entry = load_providers().get(name)
+    return entry is not None and not entry.keyless and not entry.local
 
 
 def config_file(environ: Mapping[str, str], cwd: Path, *, user: bool) -> Path:
-    """The file to write: the user's, that of the project around here, or a new one at the project's root."""
+    """Return the file to write: the user's, the surrounding project's, or a new one at the project's root."""
     if user:
         return user_file(environ)
-    root = project_folder(cwd, environ.get("HOME")) or _repository(cwd, environ.get("HOME")) or cwd
-    return root / FOLDER / "config.toml"
+    root = project_folder(cwd, environ.get("HOME")) or _find_repository(cwd, environ.get("HOME")) or cwd
+    return root / PROJECT_FOLDER / "config.toml"
 
 
-def _repository(cwd: Path, home: str | None) -> Path | None:
-    """The folder above that is under version control; a home folder is none, though some keep theirs in git."""
+def _find_repository(cwd: Path, home: str | None) -> Path | None:
+    """Return the parent folder under version control. A home folder does not count, even if it is a repository."""
     for folder in (cwd, *cwd.parents):
         if str(folder) == home:
             return None
-        if there(folder / ".git"):
+        if is_visible(folder / ".git"):
             return folder
     return None
 
 
-def text(choice: Choice, *, user: bool) -> str:
+def render_settings(choice: ModelChoice, *, user: bool) -> str:
     lines = (
-        HEAD.format(where="" if user else " for this project"),
+        SETTINGS_HEADER.format(where="" if user else " for this project"),
         "version = 1\n",
         'model = "strong"\n',
-        f"strong = {quoted(choice.strong)}\n",
-        f"fast = {quoted(choice.fast)}\n",
+        f"strong = {quote_toml(choice.strong)}\n",
+        f"fast = {quote_toml(choice.fast)}\n",
     )
     return "".join(lines)
 
 
-def write(path: Path, content: str, *, user: bool) -> Path | None:
-    """Write the settings, and in a project what git is to leave out. Returns where the old ones are kept, if any.
-
-    Each file is complete or not there, and the settings come last.
-    """
-    kept = path.with_name(f"{path.name}.old") if there(path) else None
+def write_settings(path: Path, content: str, *, user: bool) -> Path | None:
+    """Write the settings, and `.gitignore` in a project. Return the backup of the old file, if any. Each file is
+    written atomically, and the settings come last."""
+    backup = path.with_name(f"{path.name}.old") if is_visible(path) else None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not user:
-            tell_git(path.parent)
-        if kept is not None:
-            replace(kept, path.read_text("utf-8"), mode=0o644)
-        replace(path, content, mode=0o644)
+            write_gitignore(path.parent)
+        if backup is not None:
+            replace_file(backup, path.read_text("utf-8"), mode=0o644)
+        replace_file(path, content, mode=0o644)
     except OSError as error:
         raise WorldFault(
             f"{path} cannot be written: {error.strerror or error}. Make the folder writable, or use --user."
         ) from None
-    return kept
+    return backup

@@ -1,6 +1,6 @@
-"""What a person types as an ID: a team's id or the beginning of it, `last`, or TEAM/TASK.
+"""Resolves ids that people type: a team's id or its beginning, `last`, or TEAM/TASK.
 
-Nothing heavy is imported here: a shell that completes an id waits for it.
+Imports nothing heavy, because shell completion waits for it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from greenroom.adapters.storage.database import FILE, names
-from greenroom.core.base.errors import Refused, Rejected
+from greenroom.adapters.storage.database import DATABASE_NAME, list_team_names
+from greenroom.core.base.errors import RefusedError, Rejection
 from greenroom.core.base.ids import TaskId, TeamId
 from greenroom.core.base.records import record
 
@@ -19,13 +19,12 @@ if TYPE_CHECKING:
     from greenroom.app.runtime import Runtime
 
 LAST: Final = "last"
-SHOWN: Final = 5
-"""How many ids a refusal lists."""
+MAX_IDS_SHOWN: Final = 5
 
 
 @record
-class Found:
-    """What was meant. Without a task it is the whole team."""
+class TaskReference:
+    """The team and task that were named. Without a task, the whole team."""
 
     team: TeamId
     task: TaskId | None = None
@@ -35,66 +34,69 @@ class Found:
 
 
 def has_store(home: Path) -> bool:
-    """Whether anything ever ran there."""
-    return (home / FILE).exists()
+    """Whether there is a store in this folder."""
+    return (home / DATABASE_NAME).exists()
 
 
-def possible(home: Path, beginning: str) -> list[str]:
-    """The ids that begin like this, newest first, for a shell. It never hears of an error."""
+def complete_ids(home: Path, prefix: str) -> list[str]:
+    """Return the ids with this prefix, newest first, for shell completion. Never raises."""
     try:
-        teams = names(home)
+        teams = list_team_names(home)
     except (sqlite3.Error, OSError):
         return []
-    return [name for name in (*([LAST] if teams else []), *reversed(teams)) if name.startswith(beginning)]
+    return [name for name in (*([LAST] if teams else []), *reversed(teams)) if name.startswith(prefix)]
 
 
-async def find(runtime: Runtime, text: str) -> Found:
-    """The team (and task) that `text` names; `Refused` says what there is instead."""
-    head, slash, task = text.strip().partition("/")
-    # A stream without events is a team that a crash kept from being made.
-    team = pick([TeamId(info.stream) for info in await runtime.log.streams() if info.head.version], head)
+async def resolve_id(runtime: Runtime, text: str) -> TaskReference:
+    """Return the team (and task) that `text` names. Raise `RefusedError` with the known ids otherwise."""
+    team_text, slash, task = text.strip().partition("/")
+    # A stream without events is a team whose creation was interrupted by a crash.
+    team = pick_team([TeamId(info.stream) for info in await runtime.log.streams() if info.head.version], team_text)
     if not slash:
-        return Found(team=team)
+        return TaskReference(team=team)
     known = [*(await runtime.world(team)).tasks, *(ended.task_id for ended in await runtime.ended_tasks(team))]
     if task not in known:
-        there = ", ".join(sorted(known, key=lambda name: (len(name), name))) or "none"
-        raise refused("unknown_task", f"Team {team!r} has no task {task!r}.", f"Its tasks: {there}.")
-    return Found(team=team, task=TaskId(task))
+        known_tasks = ", ".join(sorted(known, key=lambda name: (len(name), name))) or "none"
+        raise make_refusal("unknown_task", f"Team {team!r} has no task {task!r}.", f"Its tasks: {known_tasks}.")
+    return TaskReference(team=team, task=TaskId(task))
 
 
-def pick(teams: Sequence[TeamId], text: str) -> TeamId:
-    """The one team of these (oldest first) that `text` names."""
+def pick_team(teams: Sequence[TeamId], text: str) -> TeamId:
+    """Return the one team of these (oldest first) that `text` names."""
     if not teams:
-        raise refused("no_teams", f"There is no team {text!r}: nothing has run here yet.", "Try `greenroom demo`.")
+        raise make_refusal("no_teams", f"There is no team {text!r}: nothing has run here yet.", "Try `greenroom demo`.")
     if text == LAST:
         return teams[-1]
     if text in teams:
         return TeamId(text)
-    found = [team for team in teams if text and team.startswith(text)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise refused("ambiguous_id", f"{text!r} may be {_listed(found)}.", "Type more of it.")
-    raise refused("unknown_id", f"There is no team {text!r}.", f"The newest: {_listed(teams)}. `last` is the newest.")
+    matching = [team for team in teams if text and team.startswith(text)]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        raise make_refusal("ambiguous_id", f"{text!r} can mean {_join_newest(matching)}.", "Type more characters.")
+    raise make_refusal(
+        "unknown_id", f"There is no team {text!r}.", f"The newest: {_join_newest(teams)}. `last` is the newest."
+    )
 
 
-def _listed(teams: Sequence[TeamId]) -> str:
-    newest = list(reversed(teams))[:SHOWN]
-    more = len(teams) - len(newest)
-    return ", ".join(newest) + (f" and {more} more" if more else "")
+def _join_newest(teams: Sequence[TeamId]) -> str:
+    newest = list(reversed(teams))[:MAX_IDS_SHOWN]
+    hidden_count = len(teams) - len(newest)
+    return ", ".join(newest) + (f" and {hidden_count} more" if hidden_count else "")
 
 
-def refused(code: str, why: str, hint: str = "") -> Refused:
-    """A refusal to be raised: its code, what is wrong, and what to do."""
-    return Refused(Rejected(code=code, why=why, hint=hint))
+def make_refusal(code: str, why: str, hint: str = "") -> RefusedError:
+    return RefusedError(Rejection(code=code, why=why, hint=hint))
 
 
-def shortest(teams: Sequence[TeamId], *, least: int = 3) -> dict[TeamId, str]:
-    """For each team the shortest beginning that names it alone."""
+def find_short_ids(teams: Sequence[TeamId], *, min_length: int = 3) -> dict[TeamId, str]:
+    """Return the shortest unique prefix of each team id."""
     ordered = sorted(teams)
-    found: dict[TeamId, str] = {}
-    for place, team in enumerate(ordered):
-        beside = ordered[max(place - 1, 0) : place] + ordered[place + 1 : place + 2]
-        beginnings = (team[:size] for size in range(least, len(team)))
-        found[team] = next((name for name in beginnings if not any(other.startswith(name) for other in beside)), team)
-    return found
+    short_ids: dict[TeamId, str] = {}
+    for index, team in enumerate(ordered):
+        neighbours = ordered[max(index - 1, 0) : index] + ordered[index + 1 : index + 2]
+        prefixes = (team[:size] for size in range(min_length, len(team)))
+        short_ids[team] = next(
+            (name for name in prefixes if not any(other.startswith(name) for other in neighbours)), team
+        )
+    return short_ids

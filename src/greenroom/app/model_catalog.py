@@ -1,4 +1,4 @@
-"""Which models there are, what they cost, and whether one works: three tiny calls that leave nothing in a log."""
+"""Lists models and prices, and tests a model with three tiny calls that leave nothing in a log."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Final, Literal
 import aiohttp
 
 from greenroom.adapters.models.catalog.catalog import (
-    Server,
-    card_of,
-    family_of,
-    found,
-    local_servers,
-    provider,
-    providers,
+    ModelServer,
+    find_card,
+    find_family,
+    find_keys,
+    find_local_servers,
+    get_provider,
+    load_providers,
 )
-from greenroom.app.model_registry import Supply
+from greenroom.app.model_registry import ModelRegistry
 from greenroom.app.settings.keys import find_key, saved_keys
 from greenroom.app.settings.schema import Settings
 from greenroom.core.base.errors import WorldFault
@@ -26,28 +26,26 @@ from greenroom.core.base.ids import AgentId, StepId, ThreadId
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.model import (
     ChatMessage,
+    ClosingStream,
     Failed,
     Finished,
-    Listening,
     Model,
     ModelRequest,
+    ModelTextDelta,
     Purpose,
-    TextDelta,
     ToolCall,
     ToolSpec,
     Usage,
 )
 
-PATIENCE: Final = 10.0
-"""Seconds for an endpoint to list its models."""
-
-SAMPLE: Final = 1000
-"""Tokens that a price is worked out with: as a short request costs."""
+LISTING_TIMEOUT_S: Final = 10.0
+PRICE_SAMPLE_TOKENS: Final = 1000
+"""Tokens of a short request, for price comparison."""
 
 
 @record
-class Source:
-    """Somebody who serves models and can be asked here. `key` says where the key comes from; empty: it needs none."""
+class ModelSource:
+    """A usable provider of models. `key` is the source of its key, empty if it needs none."""
 
     provider: str
     key: str = ""
@@ -55,8 +53,8 @@ class Source:
 
 
 @record
-class Offer:
-    """A model. Prices are in millionths of a dollar per million tokens; None is unknown."""
+class ModelOffer:
+    """A model. Prices are in millionths of a dollar per million tokens; None means unknown."""
 
     name: str
     window: int
@@ -68,83 +66,92 @@ class Offer:
 
 
 @record
-class Shelf:
-    """What one provider has. `trouble` says why its own list is not there: then these are the catalog's proposals."""
+class ProviderModels:
+    """The models of one provider. If it did not list them, `trouble` says why and these are the catalog's proposals."""
 
-    source: Source
-    offers: tuple[Offer, ...]
+    source: ModelSource
+    offers: tuple[ModelOffer, ...]
     trouble: str = ""
 
 
-async def at_hand(settings: Settings, environ: Mapping[str, str], only: str = "") -> Sequence[Source]:
-    """Who can be asked here: those with a key, those in the settings, and servers of this machine."""
-    if only:
-        name = only if only in settings.providers else provider(only).name
-        return (source(name, environ, settings),)
-    servers = {server.provider.name: server for server in await local_servers(environ=environ)}
-    keyed = [one.provider.name for one in found(environ)] + [name for name in saved_keys() if name in providers()]
-    names = dict.fromkeys((*keyed, *settings.providers, *servers))
-    return tuple(source(name, environ, settings, servers.get(name)) for name in names)
+async def find_sources(
+    settings: Settings, environ: Mapping[str, str], only_provider: str = ""
+) -> Sequence[ModelSource]:
+    """Find usable providers: those with a key, those in the settings, and local servers."""
+    if only_provider:
+        name = only_provider if only_provider in settings.providers else get_provider(only_provider).name
+        return (make_source(name, environ, settings),)
+    servers = {server.provider.name: server for server in await find_local_servers(environ=environ)}
+    with_key = [key.provider.name for key in find_keys(environ)] + [
+        name for name in saved_keys() if name in load_providers()
+    ]
+    names = dict.fromkeys((*with_key, *settings.providers, *servers))
+    return tuple(make_source(name, environ, settings, servers.get(name)) for name in names)
 
 
-def source(name: str, environ: Mapping[str, str], settings: Settings, server: Server | None = None) -> Source:
-    """One of them, with what is proposed if it does not list its models itself."""
-    known = providers().get(name)
-    proposed = (known.strong, known.fast) if known is not None else ()
-    models = server.models if server is not None else tuple(dict.fromkeys(one for one in proposed if one))
+def make_source(
+    name: str, environ: Mapping[str, str], settings: Settings, server: ModelServer | None = None
+) -> ModelSource:
+    """Make a source, with the models to propose if the provider does not list its own."""
+    entry = load_providers().get(name)
+    proposed_models = (entry.strong, entry.fast) if entry is not None else ()
+    models = server.models if server is not None else tuple(dict.fromkeys(model for model in proposed_models if model))
     key = find_key(name, environ, settings.providers.get(name))
-    return Source(provider=name, key=key[1] if key is not None else "", proposed=models)
+    return ModelSource(provider=name, key=key[1] if key is not None else "", proposed=models)
 
 
-async def shelf(supply: Supply, one: Source) -> Shelf:
-    """What a provider has: its own list where it answers, else what the catalog proposes."""
-    names, trouble = await listed(supply, one)
-    made = [offer(supply, one, name) for name in names or one.proposed]
-    return Shelf(source=one, offers=tuple(made), trouble=trouble)
+async def list_models(registry: ModelRegistry, source: ModelSource) -> ProviderModels:
+    """Return a provider's models: its own list if it answers, else the catalog's proposals."""
+    names, trouble = await fetch_model_names(registry, source)
+    offers = [describe_model(registry, source, name) for name in names or source.proposed]
+    return ProviderModels(source=source, offers=tuple(offers), trouble=trouble)
 
 
-async def listed(supply: Supply, one: Source) -> tuple[Sequence[str], str]:
-    """The endpoint's own list, or why there is none."""
-    known = providers().get(one.provider)
-    if known is not None and known.wire != "openai":
-        return (), "is asked through its own SDK, which lists nothing here"
+async def fetch_model_names(registry: ModelRegistry, source: ModelSource) -> tuple[Sequence[str], str]:
+    """Return the endpoint's list of models, or why there is none."""
+    entry = load_providers().get(source.provider)
+    if entry is not None and entry.wire != "openai":
+        return (), "uses its own SDK, which does not list models"
     try:
-        async with asyncio.timeout(PATIENCE):
-            names = await supply.endpoint(one.provider).models()
+        async with asyncio.timeout(LISTING_TIMEOUT_S):
+            names = await registry.endpoint(source.provider).list_models()
     except TimeoutError:
-        return (), f"did not list its models within {PATIENCE:.0f} s"
+        return (), f"did not list its models within {LISTING_TIMEOUT_S:.0f} s"
     except (aiohttp.ClientError, OSError, ValueError) as error:
         return (), f"did not list its models: {error}"
     except WorldFault as fault:
-        return (), f"cannot be asked. {fault}"
+        return (), f"cannot be used. {fault}"
     return (sorted(names), "") if names else ((), "did not list its models (is the key right?)")
 
 
-def offer(supply: Supply, one: Source, model: str) -> Offer:
-    """What is known of a model."""
-    card, name = card_of(model), f"{one.provider}:{model}"
-    price = supply.price(name)
-    read, written = price.of(Usage(input=SAMPLE)), price.of(Usage(output=SAMPLE))
-    return Offer(
+def describe_model(registry: ModelRegistry, source: ModelSource, model: str) -> ModelOffer:
+    """Return what is known about a model."""
+    card, name = find_card(model), f"{source.provider}:{model}"
+    price = registry.price(name)
+    read, written = (
+        price.compute_cost(Usage(input=PRICE_SAMPLE_TOKENS)),
+        price.compute_cost(Usage(output=PRICE_SAMPLE_TOKENS)),
+    )
+    return ModelOffer(
         name=name,
         window=card.window,
         tools=card.tools,
-        input=None if read is None else read * SAMPLE,
-        output=None if written is None else written * SAMPLE,
-        key=one.key,
-        known=family_of(model) is not None,
+        input=None if read is None else read * PRICE_SAMPLE_TOKENS,
+        output=None if written is None else written * PRICE_SAMPLE_TOKENS,
+        key=source.key,
+        known=find_family(model) is not None,
     )
 
 
-Way = Literal["streamed", "whole", "tool"]
-WAYS: Final[tuple[Way, ...]] = ("streamed", "whole", "tool")
-LONGEST: Final = 256
-"""Tokens of an answer: enough for a model that thinks before it says two words."""
+TrialMode = Literal["streamed", "whole", "tool"]
+TRIAL_MODES: Final[tuple[TrialMode, ...]] = ("streamed", "whole", "tool")
+MAX_ANSWER_TOKENS: Final = 256
+"""Tokens of an answer. Enough for a model that reasons before a short answer."""
 
-ROOM: Final = 600
-"""More tokens than the question has, with the tool."""
+MAX_QUESTION_TOKENS: Final = 600
+"""An upper bound of the question's tokens, with the tool."""
 
-ADD: Final = ToolSpec(
+ADD_TOOL: Final = ToolSpec(
     name="add",
     description="Add two numbers. Use it whenever you are asked for a sum.",
     parameters={
@@ -156,10 +163,11 @@ ADD: Final = ToolSpec(
 
 
 @record
-class Trial:
-    """How one call went. `fault` is empty when it worked; `first` and `whole` are seconds to first and last word."""
+class ModelTrial:
+    """The result of one call. `fault` is empty if it worked; `first` and `whole` are seconds to the first and last
+    token."""
 
-    way: Way
+    way: TrialMode
     fault: str = ""
     hopeless: bool = False
     first: float = 0.0
@@ -167,54 +175,56 @@ class Trial:
     usage: Usage | None = None
 
 
-def bound(model: Model) -> int | None:
-    """What all three calls cost at most, in millionths of a dollar; None when nobody knows."""
-    one = model.price(ROOM, LONGEST)
-    return None if one is None else one * len(WAYS)
+def estimate_max_cost(model: Model) -> int | None:
+    """Estimate the highest cost of all three calls, in millionths of a dollar; None if unknown."""
+    call_price = model.price(MAX_QUESTION_TOKENS, MAX_ANSWER_TOKENS)
+    return None if call_price is None else call_price * len(TRIAL_MODES)
 
 
-async def trials(model: Model, *, clock: Callable[[], float] = time.monotonic) -> AsyncIterator[Trial]:
-    """One call after the other; after a fault that only a person can mend the others are not tried."""
-    for way in WAYS:
-        one = await tried(model, way, clock)
-        yield one
-        if one.hopeless:
+async def run_trials(model: Model, *, clock: Callable[[], float] = time.monotonic) -> AsyncIterator[ModelTrial]:
+    """Run the calls one after the other. Stop after an error that only a person can fix."""
+    for mode in TRIAL_MODES:
+        trial = await run_trial(model, mode, clock)
+        yield trial
+        if trial.hopeless:
             return
 
 
-async def tried(model: Model, way: Way, clock: Callable[[], float]) -> Trial:
-    begun, first, called = clock(), 0.0, False
+async def run_trial(model: Model, mode: TrialMode, clock: Callable[[], float]) -> ModelTrial:
+    started_at, first, has_called = clock(), 0.0, False
     usage: Usage | None = None
-    end: Failed | None = Failed(kind="cut_off", why=f"{model.name} stopped without an end.")
-    async with Listening(model.stream(request(model, way))) as events:
+    failure: Failed | None = Failed(kind="cut_off", why=f"{model.name} ended its stream too early.")
+    async with ClosingStream(model.stream(make_request(model, mode))) as events:
         async for event in events:
-            first = first or (clock() - begun if isinstance(event, TextDelta | ToolCall) else 0.0)
-            called = called or (isinstance(event, ToolCall) and event.name == ADD.name and not event.unread)
+            first = first or (clock() - started_at if isinstance(event, ModelTextDelta | ToolCall) else 0.0)
+            has_called = has_called or (
+                isinstance(event, ToolCall) and event.name == ADD_TOOL.name and not event.unread
+            )
             match event:
                 case Usage():
                     usage = event
                 case Failed():
-                    end = event
+                    failure = event
                 case Finished():
-                    end = None
+                    failure = None
                 case _:
                     pass
-    found = Trial(way=way, first=first, whole=clock() - begun, usage=usage)
-    if end is not None:
-        return evolve(found, fault=end.why, hopeless=end.verdict == "ask")
-    return found if called or way != "tool" else evolve(found, fault="It answered without calling the tool.")
+    trial = ModelTrial(way=mode, first=first, whole=clock() - started_at, usage=usage)
+    if failure is not None:
+        return evolve(trial, fault=failure.why, hopeless=failure.action == "ask")
+    return trial if has_called or mode != "tool" else evolve(trial, fault="It answered without calling the tool.")
 
 
-def request(model: Model, way: Way) -> ModelRequest:
-    asks = "Use the tool: what is 2 + 3?" if way == "tool" else "Answer with one word: what colour is grass?"
+def make_request(model: Model, mode: TrialMode) -> ModelRequest:
+    question = "Use the tool: what is 2 + 3?" if mode == "tool" else "Answer with one word: what colour is grass?"
     purpose = Purpose(
         agent=AgentId("check"), skill="check", step=StepId("check#1"), thread=ThreadId("check"), turn=1, answering=True
     )
     return ModelRequest(
         purpose=purpose,
-        messages=(ChatMessage(role="user", content=asks),),
-        tools=(ADD,) if way == "tool" else (),
-        max_output=min(LONGEST, model.card.output),
+        messages=(ChatMessage(role="user", content=question),),
+        tools=(ADD_TOOL,) if mode == "tool" else (),
+        max_output=min(MAX_ANSWER_TOKENS, model.card.output),
         effort="low" if model.card.effort else None,
-        streaming=way != "whole",
+        streaming=mode != "whole",
     )

@@ -1,4 +1,4 @@
-"""All models that this process can ask, by name, role or group; settings, recordings and connections behind them."""
+"""The model registry: all models of this process by name, role or group, with settings, recordings and connections."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from greenroom.adapters.models.catalog.catalog import (
+    ModelServer,
     Provider,
-    Server,
-    address,
-    card_of,
-    found,
+    find_card,
+    find_keys,
+    find_local_servers,
     is_local,
-    local_servers,
-    providers,
-    split,
+    load_providers,
+    resolve_base_url,
+    split_model_name,
 )
 from greenroom.adapters.models.platforms import PlatformRegistry, set_global_platform_registry
-from greenroom.adapters.models.pricing import Price, Rates, price_of
-from greenroom.adapters.models.replay.cassette import FIRST_LINE, secrets_in
-from greenroom.adapters.models.replay.model import Playing, Recorder
-from greenroom.adapters.models.retry import Gate, Group, Late, Patience, Retrying
-from greenroom.adapters.models.vendors import missing
+from greenroom.adapters.models.pricing import ModelPrice, TokenRates, find_price
+from greenroom.adapters.models.replay.model import Recorder, ReplayModels
+from greenroom.adapters.models.replay.recording import FIRST_LINE, find_secrets
+from greenroom.adapters.models.retry import LazyModel, ModelGroup, RateLimiter, RetryingModel, RetryPolicy
+from greenroom.adapters.models.vendors import make_missing_fault
 from greenroom.app.settings.keys import key_for, saved_keys
-from greenroom.app.settings.layers import Loaded, load
-from greenroom.app.settings.schema import Price as PriceSetting
+from greenroom.app.settings.layers import LoadedSettings, load_settings
+from greenroom.app.settings.schema import PriceSettings as PriceSetting
 from greenroom.app.settings.schema import ProviderSettings, Settings
-from greenroom.app.toolset.redaction import known_secrets
+from greenroom.app.toolset.redaction import find_known_secrets
 from greenroom.app.workspace import current_folder
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
@@ -39,31 +39,29 @@ if TYPE_CHECKING:
     from greenroom.adapters.models.vendors.vendor import Vendor
 
 
-MILLION: Final = 1_000_000
+MILLIONTHS_PER_DOLLAR: Final = 1_000_000
 ROLES: Final = ("", "strong", "fast")
-"""Names of models that mean whatever the settings say, or what is at hand."""
+"""Model names that the settings, or the available providers, define."""
 
-DEEPEST: Final = 8
-"""How often one name may stand for another."""
+MAX_ALIAS_DEPTH: Final = 8
+IDLE_TIMEOUT_S: Final = 300.0
+"""Seconds without output after which a provider counts as hung."""
 
-SILENCE: Final = 300.0
-"""Seconds without a word after which a provider counts as hung, however long its answer may take."""
-
-NO_MODEL: Final = (
+NO_MODEL_MESSAGE: Final = (
     "No model is set, and no key was found in the environment. "
     "`greenroom init` sets one up; `greenroom demo` needs none."
 )
 
 
-class Supply:
-    """Models that share their connections, their gates and their recording. Close it when the work is done."""
+class ModelRegistry:
+    """Models that share connections, rate limits and a recording. Close it when the work is done."""
 
     def __init__(
         self,
         settings: Settings,
         environ: Mapping[str, str],
         *,
-        servers: Iterable[Server] = (),
+        servers: Iterable[ModelServer] = (),
         recorder: Recorder | None = None,
         replay: Models | None = None,
     ) -> None:
@@ -72,173 +70,187 @@ class Supply:
         self._servers = {server.provider.name: server for server in servers}
         self._recorder = recorder
         self._replay = replay
-        self._rates = {name: _rates(price) for name, price in settings.prices.items()}
+        self._rates = {name: _convert_rates(price) for name, price in settings.prices.items()}
         self._endpoints: dict[str, Endpoint] = {}
         self._vendors: dict[str, Vendor] = {}
-        self._gates: dict[str, Gate] = {}
-        self._made: dict[str, Model] = {}
+        self._gates: dict[str, RateLimiter] = {}
+        self._models: dict[str, Model] = {}
         self._platforms: PlatformRegistry | None = None
-        self._own: frozenset[str] = frozenset()
+        self._user_platforms: frozenset[str] = frozenset()
 
     @classmethod
-    def here(cls, **flags: object) -> Supply:
-        """What the settings of this folder, of this user and of the environment give; `model="…"` wins over all."""
-        return cls(load(flags, os.environ, Path.cwd()).settings, os.environ)
+    def from_settings(cls, **flags: object) -> ModelRegistry:
+        """Make a registry from the settings for this folder. `model="…"` overrides the default model."""
+        return cls(load_settings(flags, os.environ, Path.cwd()).settings, os.environ)
 
-    def named(self, name: str) -> Model:
-        """The model of this name, role or group; the normal one for no name."""
+    def get_model(self, name: str) -> Model:
+        """Return the model for a name, role or group. An empty name means the default model."""
         if self._replay is not None:
-            return self._replay.named(name)
-        known = self._made.get(name)
+            return self._replay.get_model(name)
+        known = self._models.get(name)
         if known is None:
-            known = self._made[name] = self._make(name)
+            known = self._models[name] = self._make_model(name)
         return known
 
-    def meaning(self, name: str) -> tuple[str, ...]:
-        """What a name stands for: the `provider:model` names behind it, the main one first."""
-        seen = self.settled(name)
-        if seen not in self._settings.groups:
-            return (seen,)
-        members = self._settings.groups[seen].models
+    def resolve_models(self, name: str) -> tuple[str, ...]:
+        """Return the `provider:model` names behind a name, the main one first."""
+        resolved = self.resolve_alias(name)
+        if resolved not in self._settings.groups:
+            return (resolved,)
+        members = self._settings.groups[resolved].models
         nested = next((member for member in members if member in self._settings.groups), None)
         if nested is not None:
-            raise WorldFault(f"The group {seen!r} holds the group {nested!r}. Name its models instead.")
-        return tuple(name for member in members for name in self.meaning(member))
+            raise WorldFault(f"The group {resolved!r} holds the group {nested!r}. Name its models instead.")
+        return tuple(name for member in members for name in self.resolve_models(member))
 
-    def settled(self, name: str) -> str:
-        """The model or group that a role, or no name at all, stands for today."""
-        seen = name
-        for _ in range(DEEPEST):
-            if seen in self._settings.groups or seen not in ROLES:
-                return seen
-            seen = self._role(seen)
-        raise WorldFault(f"The model {name!r} stands for itself in a circle. `greenroom config show` shows how.")
+    def resolve_alias(self, name: str) -> str:
+        """Return the model or group that a role, or an empty name, currently stands for."""
+        resolved = name
+        for _ in range(MAX_ALIAS_DEPTH):
+            if resolved in self._settings.groups or resolved not in ROLES:
+                return resolved
+            resolved = self._resolve_role(resolved)
+        raise WorldFault(f"The model {name!r} refers to itself. `greenroom config show` shows how.")
 
-    def misnamed(self, name: str) -> str:
-        """Why nothing is behind a name, whichever keys are at hand; empty for what may be there."""
+    def find_name_error(self, name: str) -> str:
+        """Return why a name cannot refer to any model, with or without keys. Return "" if it can."""
         groups = self._settings.groups
-        for one in groups[name].models if name in groups else (name,):
-            if one in groups or one in ROLES:
+        for model_name in groups[name].models if name in groups else (name,):
+            if model_name in groups or model_name in ROLES:
                 continue
             try:
-                split(one, self._known)
+                split_model_name(model_name, self._extra_providers)
             except WorldFault as fault:
                 return str(fault)
         return ""
 
-    def _role(self, role: str) -> str:
-        """What a role, or no name at all, stands for: the settings' word, else what is at hand."""
+    def _resolve_role(self, role: str) -> str:
+        """Resolve a role or an empty name: from the settings, else from the available providers."""
         settings = self._settings
-        told = {"": settings.model, "strong": settings.strong, "fast": settings.fast}[role]
-        if told:
-            return told
+        configured = {"": settings.model, "strong": settings.strong, "fast": settings.fast}[role]
+        if configured:
+            return configured
         if role and settings.model and role not in settings.model:
-            main = self.meaning(settings.model)[0]
-            known = providers().get(split(main, self._known)[0])
-            proposed = (known.fast if role == "fast" else known.strong) if known is not None else ""
-            return f"{known.name}:{proposed}" if known is not None and proposed else main
-        return self._at_hand(role or "strong")
+            main_model = self.resolve_models(settings.model)[0]
+            entry = load_providers().get(split_model_name(main_model, self._extra_providers)[0])
+            proposed = (entry.fast if role == "fast" else entry.strong) if entry is not None else ""
+            return f"{entry.name}:{proposed}" if entry is not None and proposed else main_model
+        return self._find_default(role or "strong")
 
-    def _at_hand(self, role: str) -> str:
-        """The first provider with a key in the environment or in the user's file, else a server of this machine."""
-        with_key = [one.provider.name for one in found(self._environ)] + list(saved_keys())
-        for known in (providers()[name] for name in with_key if name in providers()):
-            proposed = known.fast if role == "fast" else known.strong
+    def _find_default(self, role: str) -> str:
+        """Return the first provider with a key in the environment or key file, else a local server."""
+        with_key = [key.provider.name for key in find_keys(self._environ)] + list(saved_keys())
+        for entry in (load_providers()[name] for name in with_key if name in load_providers()):
+            proposed = entry.fast if role == "fast" else entry.strong
             if proposed:
-                return f"{known.name}:{proposed}"
+                return f"{entry.name}:{proposed}"
         for server in self._servers.values():
             if server.models:
                 return f"{server.provider.name}:{server.models[0]}"
-        raise WorldFault(NO_MODEL)
+        raise WorldFault(NO_MODEL_MESSAGE)
 
-    def _make(self, name: str) -> Model:
-        members = self.meaning(name)
-        models = [self._retrying(member) for member in members]
-        model: Model = models[0] if len(models) == 1 else Group(self.settled(name), models)
+    def _make_model(self, name: str) -> Model:
+        members = self.resolve_models(name)
+        models = [self._make_retrying_model(member) for member in members]
+        model: Model = models[0] if len(models) == 1 else ModelGroup(self.resolve_alias(name), models)
         return model if self._recorder is None else self._recorder.wrap(model)
 
-    def _retrying(self, name: str) -> Model:
+    def _make_retrying_model(self, name: str) -> Model:
         retry = self._settings.retry
-        patience = Patience(retries=retry.attempts, delay=retry.delay, total=retry.total)
-        provider, _ = split(name, self._known)
-        return Retrying(self.bare(name), self._gate(provider), patience)
+        retry_policy = RetryPolicy(retries=retry.attempts, delay=retry.delay, total=retry.total)
+        provider, _ = split_model_name(name, self._extra_providers)
+        return RetryingModel(self.make_bare_model(name), self._get_gate(provider), retry_policy)
 
-    def bare(self, name: str) -> Model:
-        """The model itself, which is asked once and no more: for checks."""
-        provider, model = split(name, self._known)
-        own = self.platforms.create_platform(provider, model) if provider in self._own else None
-        if own is not None:
-            return own.model
-        known = providers().get(provider) or Provider(name=provider)
-        told = self._settings.providers.get(provider, ProviderSettings())
-        if (told.wire or known.wire) == "pydantic_ai":
-            return self._of_vendor(known, model, told)
-        self._way_to(provider)  # what cannot be asked is refused now, though nobody is connected yet
-        price, card = self.price(name), card_of(model)
+    def make_bare_model(self, name: str) -> Model:
+        """Return the model itself, without retries, for tests of a model."""
+        provider, model = split_model_name(name, self._extra_providers)
+        platform = self.platforms.create_platform(provider, model) if provider in self._user_platforms else None
+        if platform is not None:
+            return platform.model
+        entry = load_providers().get(provider) or Provider(name=provider)
+        provider_settings = self._settings.providers.get(provider, ProviderSettings())
+        if (provider_settings.wire or entry.wire) == "pydantic_ai":
+            return self._make_vendor_model(entry, model, provider_settings)
+        self._prepare_endpoint(provider)  # refuse an unusable model now, before any connection
+        price, card = self.price(name), find_card(model)
 
         def make() -> Model:
             from greenroom.adapters.models.openai.model import OpenAICompatible
 
             return OpenAICompatible(
-                self.endpoint(provider), model, card=card, price=price.most, cost=price.of, longest=told.timeout
+                self.endpoint(provider),
+                model,
+                card=card,
+                price=price.compute_max_cost,
+                cost=price.compute_cost,
+                max_seconds=provider_settings.timeout,
             )
 
-        return Late(f"{provider}:{model}", card, price.most, make)
+        return LazyModel(f"{provider}:{model}", card, price.compute_max_cost, make)
 
     @property
     def platforms(self) -> PlatformRegistry:
-        """All platforms: the providers, and what the user's folder adds (AG's registry)."""
+        """All platforms: the providers, and those that the user's folder adds (AG's registry)."""
         if self._platforms is None:
             groups = {name: group.models for name, group in self._settings.groups.items()}
             normal = self._settings.model if ":" in self._settings.model else ""
             self._platforms = PlatformRegistry(
-                lambda provider, model: self.named(f"{provider}:{model}"), normal=normal, groups=groups
+                lambda provider, model: self.get_model(f"{provider}:{model}"), normal=normal, groups=groups
             )
-            self._own = frozenset(self._platforms.scan()) - frozenset(self._settings.providers)
+            self._user_platforms = frozenset(self._platforms.scan()) - frozenset(self._settings.providers)
             set_global_platform_registry(self._platforms)
         return self._platforms
 
     @property
-    def _known(self) -> Collection[str]:
-        """Providers beyond the catalog: of the settings, and the user's own platforms."""
+    def _extra_providers(self) -> Collection[str]:
+        """Providers besides the catalog: those of the settings and the user's platforms."""
         return (*self._settings.providers, *self.platforms.names())
 
-    def _of_vendor(self, known: Provider, model: str, told: ProviderSettings) -> Model:
-        """A model that speaks another language. What reads it takes seconds to import, so only whoever asks pays."""
+    def _make_vendor_model(self, entry: Provider, model: str, provider_settings: ProviderSettings) -> Model:
+        """Make a model with another API. Its client takes seconds to import, so it is imported on first use."""
         try:
             from greenroom.adapters.models.vendors.model import VendorModel
             from greenroom.adapters.models.vendors.vendor import Vendor
         except ImportError:
-            raise missing(f"{known.name}:{model}") from None
-        vendor = self._vendors.get(known.name)
+            raise make_missing_fault(f"{entry.name}:{model}") from None
+        vendor = self._vendors.get(entry.name)
         if vendor is None:
-            key = key_for(known.name, self._environ, told)
-            if key is None and not known.keyless:
-                raise WorldFault(no_key(known, told))
-            vendor = self._vendors[known.name] = Vendor(
-                known.name,
+            key = key_for(entry.name, self._environ, provider_settings)
+            if key is None and not entry.keyless:
+                raise WorldFault(explain_missing_key(entry, provider_settings))
+            vendor = self._vendors[entry.name] = Vendor(
+                entry.name,
                 key=key.reveal if key is not None else str,
-                base_url=address(known, self._environ, told.base_url),
-                idle=min(told.timeout, SILENCE),
+                base_url=resolve_base_url(entry, self._environ, provider_settings.base_url),
+                idle=min(provider_settings.timeout, IDLE_TIMEOUT_S),
             )
-        price = price_of(known.name, model, local=False, own=self._rates)
-        return VendorModel(vendor, model, card=card_of(model), price=price.most, cost=price.of, longest=told.timeout)
+        price = find_price(entry.name, model, local=False, own_rates=self._rates)
+        return VendorModel(
+            vendor,
+            model,
+            card=find_card(model),
+            price=price.compute_max_cost,
+            cost=price.compute_cost,
+            max_seconds=provider_settings.timeout,
+        )
 
     def endpoint(self, provider: str) -> Endpoint:
-        """The connections to a provider that speaks OpenAI's language."""
+        """Return the connections to a provider with an OpenAI-compatible API."""
         endpoint = self._endpoints.get(provider)
         if endpoint is None:
-            endpoint = self._endpoints[provider] = self._way_to(provider)()
+            endpoint = self._endpoints[provider] = self._prepare_endpoint(provider)()
         return endpoint
 
-    def _way_to(self, provider: str) -> Callable[[], Endpoint]:
-        known = providers().get(provider) or Provider(name=provider)
-        told = self._settings.providers.get(provider, ProviderSettings())
+    def _prepare_endpoint(self, provider: str) -> Callable[[], Endpoint]:
+        entry = load_providers().get(provider) or Provider(name=provider)
+        provider_settings = self._settings.providers.get(provider, ProviderSettings())
         server = self._servers.get(provider)
-        base_url = address(known, self._environ, told.base_url or (server.base_url if server is not None else ""))
-        key = key_for(provider, self._environ, told)
-        if key is None and not known.keyless and not is_local(base_url):
-            raise WorldFault(no_key(known, told))
+        base_url = resolve_base_url(
+            entry, self._environ, provider_settings.base_url or (server.base_url if server is not None else "")
+        )
+        key = key_for(provider, self._environ, provider_settings)
+        if key is None and not entry.keyless and not is_local(base_url):
+            raise WorldFault(explain_missing_key(entry, provider_settings))
 
         def connect() -> Endpoint:
             from greenroom.adapters.models.openai.model import Endpoint
@@ -247,29 +259,31 @@ class Supply:
                 provider,
                 base_url,
                 key=key.reveal if key is not None else str,
-                headers=told.headers,
-                idle=min(told.timeout, SILENCE),
-                connections=told.max_parallel,
+                headers=provider_settings.headers,
+                idle=min(provider_settings.timeout, IDLE_TIMEOUT_S),
+                connections=provider_settings.max_parallel,
             )
 
         return connect
 
-    def _gate(self, provider: str) -> Gate:
+    def _get_gate(self, provider: str) -> RateLimiter:
         gate = self._gates.get(provider)
         if gate is None:
-            told = self._settings.providers.get(provider, ProviderSettings())
-            gate = self._gates[provider] = Gate(told.max_parallel, told.requests_per_minute or 0)
+            provider_settings = self._settings.providers.get(provider, ProviderSettings())
+            gate = self._gates[provider] = RateLimiter(
+                provider_settings.max_parallel, provider_settings.requests_per_minute or 0
+            )
         return gate
 
-    def price(self, name: str) -> Price:
-        """The price of one model."""
-        provider, model = split(name, self._known)
-        known = providers().get(provider)
-        # Free is only what is known to run here: behind an address of this machine may be a proxy to somebody dear.
-        return price_of(provider, model, local=known is not None and known.local, own=self._rates)
+    def price(self, name: str) -> ModelPrice:
+        """Return the price of a model."""
+        provider, model = split_model_name(name, self._extra_providers)
+        entry = load_providers().get(provider)
+        # Only a known local server is free: another local address may be a proxy to a paid provider.
+        return find_price(provider, model, local=entry is not None and entry.local, own_rates=self._rates)
 
     async def close(self) -> None:
-        """Let all connections go, and end the recording."""
+        """Close all connections and end the recording."""
         for endpoint in self._endpoints.values():
             await endpoint.close()
         for vendor in self._vendors.values():
@@ -278,25 +292,33 @@ class Supply:
             self._recorder.close()
 
 
-def no_key(provider: Provider, told: ProviderSettings) -> str:
-    """There is no key for this provider, and what to do now."""
-    variables: Sequence[str] = (told.key_env,) if told.key_env else provider.keys
-    where = f" Get one at {provider.get_key}." if provider.get_key else ""
-    by_hand = f"Set ${variables[0]}, or type" if variables else "Type"
-    return f"There is no key for {provider.name!r}.{where} {by_hand} `greenroom init`. `greenroom demo` needs none."
+def explain_missing_key(provider: Provider, provider_settings: ProviderSettings) -> str:
+    """Make the error for a missing key, with what to do."""
+    variables: Sequence[str] = (provider_settings.key_env,) if provider_settings.key_env else provider.keys
+    key_page_hint = f" Get one at {provider.get_key}." if provider.get_key else ""
+    key_hint = f"Set ${variables[0]}, or type" if variables else "Type"
+    return (
+        f"There is no key for {provider.name!r}.{key_page_hint} {key_hint} `greenroom init`. `greenroom "
+        "demo` needs none."
+    )
 
 
-def _rates(price: PriceSetting) -> Rates:
-    """From dollars to millionths of them."""
-    cached, written = (None if part is None else round(part * MILLION) for part in (price.cached, price.written))
-    return Rates(
-        input=round(price.input * MILLION), output=round(price.output * MILLION), cached=cached, written=written
+def _convert_rates(price: PriceSetting) -> TokenRates:
+    """Convert dollars to millionths of a dollar."""
+    cached, written = (
+        None if part is None else round(part * MILLIONTHS_PER_DOLLAR) for part in (price.cached, price.written)
+    )
+    return TokenRates(
+        input=round(price.input * MILLIONTHS_PER_DOLLAR),
+        output=round(price.output * MILLIONTHS_PER_DOLLAR),
+        cached=cached,
+        written=written,
     )
 
 
 @record
-class Unused:
-    """What a recording held that nobody asked for: how many answers, of which models."""
+class UnusedAnswers:
+    """The unused answers of a recording: their number and models."""
 
     file: str
     count: int
@@ -304,137 +326,141 @@ class Unused:
 
 
 @record
-class One:
-    """One model for everybody, whatever they call it."""
+class SingleModel:
+    """A registry that returns one model for every name."""
 
     model: Model
 
-    def named(self, _: str) -> Model:
+    def get_model(self, _: str) -> Model:
         return self.model
 
 
-class Provisions:
-    """Also the models themselves, by name: a team that runs here asks these."""
+class ModelSession:
+    """The models of a process with settings and recordings. It is also the `Models` of its teams."""
 
     def __init__(self, environ: Mapping[str, str] = os.environ, cwd: Callable[[], Path] = current_folder) -> None:
         self._environ = environ
         self._cwd = cwd
-        self._loaded: Loaded | None = None
+        self._loaded: LoadedSettings | None = None
         self._flags: Mapping[str, object] = {}
-        self._servers: Sequence[Server] = ()
-        self._has_looked = False
-        self._supply: Supply | None = None
+        self._servers: Sequence[ModelServer] = ()
+        self._has_searched = False
+        self._registry: ModelRegistry | None = None
         self._recorder: Recorder | None = None
-        self._replay: Playing | None = None
+        self._replay: ReplayModels | None = None
 
-    def give(self, flags: Mapping[str, object]) -> None:
-        """What was said on the command line, by dotted key. It counts more than all else."""
+    def set_flags(self, flags: Mapping[str, object]) -> None:
+        """Set command-line values by dotted key, with the highest priority."""
         self._flags = flags
         self._loaded = None
 
     @property
-    def loaded(self) -> Loaded:
-        """The settings, and where they come from; `WorldFault` for a file that cannot be used."""
+    def loaded_settings(self) -> LoadedSettings:
+        """The settings with their origins. Raises `WorldFault` for an invalid file."""
         if self._loaded is None:
-            self._loaded = load(self._flags, self._environ, self._cwd())
+            self._loaded = load_settings(self._flags, self._environ, self._cwd())
         return self._loaded
 
-    def tape(self, record: Path | None, replay: Path | None) -> None:
-        """Record what models say, or have a recording say it again. Before the first model is asked for."""
-        secrets = self._secrets() if record or replay else ()
+    def use_recording(self, record: Path | None, replay: Path | None) -> None:
+        """Record model calls, or replay them. Call this before the first model is used."""
+        secrets = self._list_secrets() if record or replay else ()
         if replay is not None:
-            # What is known of a model, whether or not it can be asked from here.
-            self._replay = Playing(replay, card=lambda name: card_of(name.partition(":")[2]), secrets=secrets)
+            # The properties of a model, whether or not it can be used from here.
+            self._replay = ReplayModels(replay, card=lambda name: find_card(name.partition(":")[2]), secrets=secrets)
         if record is not None:
-            refuse_old(record)
+            refuse_existing_file(record)
             self._recorder = Recorder(record, secrets=secrets)
 
-    def unused(self) -> Unused | None:
-        """What is left of a recording that was played."""
-        left = self._replay.cassette.unused() if self._replay is not None else ()
-        if self._replay is None or not left:
+    def find_unused(self) -> UnusedAnswers | None:
+        """Return the unused answers of a replayed recording."""
+        unused = self._replay.recording.list_unused() if self._replay is not None else ()
+        if self._replay is None or not unused:
             return None
-        models = tuple(dict.fromkeys(tape.model for tape in left))
-        return Unused(file=str(self._replay.cassette.path), count=len(left), models=models)
+        models = tuple(dict.fromkeys(tape.model for tape in unused))
+        return UnusedAnswers(file=str(self._replay.recording.path), count=len(unused), models=models)
 
-    def around(self, script: Model) -> Models:
-        """A model of one's own in the place of all others; a recording counts for it too."""
+    def use_script(self, script: Model) -> Models:
+        """Return a model in place of all others, recorded or replayed if requested."""
         if self._replay is not None:
             return self._replay
-        return One(model=self._recorder.wrap(script) if self._recorder is not None else script)
+        return SingleModel(model=self._recorder.wrap(script) if self._recorder is not None else script)
 
-    def keys(self) -> tuple[str, ...]:
-        """All keys of models that are at hand: whoever writes down what others say leaves them out."""
-        return known_secrets(self._environ, self._told(), self._saved())
+    def list_keys(self) -> tuple[str, ...]:
+        """Return all model keys of this process, for redaction."""
+        return find_known_secrets(self._environ, self._list_provider_settings(), self._list_saved_keys())
 
-    def _secrets(self) -> tuple[str, ...]:
-        headers = [value for one in self._told() for value in one.headers.values()]
-        return tuple(value for value in (*secrets_in(self._environ), *self.keys(), *headers) if value)
+    def _list_secrets(self) -> tuple[str, ...]:
+        headers = [
+            value
+            for provider_settings in self._list_provider_settings()
+            for value in provider_settings.headers.values()
+        ]
+        return tuple(value for value in (*find_secrets(self._environ), *self.list_keys(), *headers) if value)
 
-    def _saved(self) -> tuple[str, ...]:
+    def _list_saved_keys(self) -> tuple[str, ...]:
         try:
             return tuple(saved_keys().values())
         except WorldFault:
-            return ()  # a key file that cannot be read has given nobody a key
+            return ()  # an unreadable key file provides no keys
 
-    def _told(self) -> tuple[ProviderSettings, ...]:
+    def _list_provider_settings(self) -> tuple[ProviderSettings, ...]:
         try:
-            return tuple(self.loaded.settings.providers.values())
+            return tuple(self.loaded_settings.settings.providers.values())
         except WorldFault:
-            return ()  # settings that cannot be read have given nobody a key either
+            return ()  # unreadable settings provide no keys either
 
-    async def look_around(self) -> None:
-        """See once which models there are on this machine, if nothing else says which model to ask."""
-        if self._has_looked:
+    async def find_local_servers(self) -> None:
+        """Search once for local model servers, if no model is configured."""
+        if self._has_searched:
             return
-        self._has_looked = True
-        known = self._replay or self.loaded.settings.model or found(self._environ) or saved_keys()
-        if not known:
-            self._servers = await local_servers(environ=self._environ)
-            self._supply = None
+        self._has_searched = True
+        has_model = self._replay or self.loaded_settings.settings.model or find_keys(self._environ) or saved_keys()
+        if not has_model:
+            self._servers = await find_local_servers(environ=self._environ)
+            self._registry = None
 
     @property
-    def supply(self) -> Supply:
-        """All models. Making it asks nobody."""
-        if self._supply is None:
-            settings = self.loaded.settings
-            self._supply = Supply(
+    def registry(self) -> ModelRegistry:
+        """The model registry. Creating it makes no request."""
+        if self._registry is None:
+            settings = self.loaded_settings.settings
+            self._registry = ModelRegistry(
                 settings, self._environ, servers=self._servers, recorder=self._recorder, replay=self._replay
             )
-        return self._supply
+        return self._registry
 
-    def named(self, name: str) -> Model:
-        """The model of this name, role or group; the normal one for no name."""
-        return self._replay.named(name) if self._replay is not None else self.supply.named(name)
+    def get_model(self, name: str) -> Model:
+        """Return the model for a name, role or group. An empty name means the default model."""
+        return self._replay.get_model(name) if self._replay is not None else self.registry.get_model(name)
 
-    def settled(self, name: str) -> str:
-        """The name that means the same tomorrow: of a single model its own, of a group the group's."""
+    def resolve_alias(self, name: str) -> str:
+        """Return a stable name: the model's own for a single model, the group's for a group."""
         if self._replay is not None:
-            return self._replay.named(name).name
-        behind = self.supply.meaning(name)
-        return behind[0] if len(behind) == 1 else self.supply.settled(name)
+            return self._replay.get_model(name).name
+        models = self.registry.resolve_models(name)
+        return models[0] if len(models) == 1 else self.registry.resolve_alias(name)
 
     async def close(self) -> None:
-        """Let the connections go; a recording without an answer in it is taken away again."""
-        supply, self._supply = self._supply, None
-        if supply is not None:
-            await supply.close()
+        """Close the connections, and delete a recording without answers."""
+        registry, self._registry = self._registry, None
+        if registry is not None:
+            await registry.close()
         recorder, self._recorder = self._recorder, None
         if recorder is not None:
             recorder.close()
-            forget_empty(recorder.path)
+            delete_empty_recording(recorder.path)
 
 
-def refuse_old(path: Path) -> None:
-    """A recording never takes the place of another file."""
+def refuse_existing_file(path: Path) -> None:
+    """Raise an error if the recording's file exists."""
     if path.exists() and (path.is_dir() or path.stat().st_size):
-        raise WorldFault(f"There is something at {str(path)!r} already. Record to another file, or delete it first.")
+        raise WorldFault(f"The file {str(path)!r} already exists. Record to another file, or delete it first.")
 
 
-def forget_empty(path: Path) -> None:
-    """Delete a recording that holds its first line only."""
+def delete_empty_recording(path: Path) -> None:
+    """Delete a recording that has only its first line."""
     try:
         if path.is_file() and path.stat().st_size <= len(FIRST_LINE):
             path.unlink()
     except OSError:
-        return  # it is gone, or not ours any more: nothing is lost by leaving it
+        return  # it is gone or belongs to another process: leave it

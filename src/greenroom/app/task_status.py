@@ -1,4 +1,4 @@
-"""How a task stands, in one word: what a person wants to know and what an exit code says."""
+"""The status of a task in one word, as people read it and as exit codes use it."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ from greenroom.core.base.records import record
 from greenroom.core.rules.queue import next_step
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task
-from greenroom.core.state.world import World
+from greenroom.core.state.team_state import TeamState
 
-Word = Literal["working", "waiting", "paused", "limit", "provider", "idle", "finished", "failed", "cancelled"]
-_PAUSES: Final[Mapping[str, Word]] = {"limit": "limit", "provider": "provider"}
-"""What a pause is called whose reason begins with this word and a colon."""
+TaskState = Literal["working", "waiting", "paused", "limit", "provider", "idle", "finished", "failed", "cancelled"]
+_PAUSE_STATES: Final[Mapping[str, TaskState]] = {"limit": "limit", "provider": "provider"}
+"""The state for a pause whose reason starts with this word and a colon."""
 
 
 @record
-class Standing:
-    """`waiting` is for a person, `idle` means that nothing will happen by itself; `why` says more."""
+class TaskStatus:
+    """The status of a task. `waiting` is for a person; `idle` means that nothing happens by itself; `why` gives
+    details."""
 
-    word: Word
+    state: TaskState
     why: str = ""
 
     @property
-    def settled(self) -> bool:
-        """Whether it stays so until somebody outside does something."""
-        return self.word != "working"
+    def is_settled(self) -> bool:
+        """Whether the status stays the same without input from outside."""
+        return self.state != "working"
 
 
-def standing(world: World, task_id: TaskId) -> Standing | None:
-    """How an open task stands; None when it is not open."""
+def read_status(world: TeamState, task_id: TaskId) -> TaskStatus | None:
+    """Return the status of an open task, or None if it is not open."""
     task = world.tasks.get(task_id)
     if task is None:
         return None
@@ -42,102 +43,108 @@ def standing(world: World, task_id: TaskId) -> Standing | None:
         for agent in group
         for step in world.steps_of(agent)
     ):
-        return Standing(word="working")
-    paused = _paused(world, task)
-    if paused is not None:
-        return Standing(word=pause_word(paused), why=paused)
-    if _moves(world, task_id) or _helped(world, task):
-        return Standing(word="working")
-    question = next(_asked_of_people(world, task), None)
+        return TaskStatus(state="working")
+    pause_reason = _find_pause(world, task)
+    if pause_reason is not None:
+        return TaskStatus(state=classify_pause(pause_reason), why=pause_reason)
+    if _is_moving(world, task_id) or _is_answer_coming(world, task):
+        return TaskStatus(state="working")
+    question = next(_find_questions(world, task), None)
     if question is not None:
-        return Standing(word="waiting", why=question)
-    if any(timer_id(one, "wait") in world.timers for one in _chain(world, task)):
-        return Standing(word="working")
-    return Standing(word="idle", why="nobody has anything to do")
+        return TaskStatus(state="waiting", why=question)
+    if any(timer_id(wait_id, "wait") in world.timers for wait_id in _find_waits(world, task)):
+        return TaskStatus(state="working")
+    return TaskStatus(state="idle", why="no agent has anything to do")
 
 
-def ended(task: Task) -> Standing:
-    """How a task that is over stands."""
-    return Standing(word=task.state if task.state in ("finished", "cancelled") else "failed", why=task.summary)
+def read_ended_status(task: Task) -> TaskStatus:
+    """Return the status of an ended task."""
+    return TaskStatus(state=task.state if task.state in ("finished", "cancelled") else "failed", why=task.summary)
 
 
-def pause_word(why: str) -> Word:
-    """What a pause for this reason is called."""
-    return _PAUSES.get(why.partition(":")[0], "paused")
+def classify_pause(why: str) -> TaskState:
+    """Return the state for a pause reason."""
+    return _PAUSE_STATES.get(why.partition(":")[0], "paused")
 
 
-def _paused(world: World, task: Task) -> str | None:
-    """Why nothing starts in it: its own pause, that of a task it is a part of, or the team's."""
-    pauses = [task.paused, *(world.tasks[one].paused for one in world.above(task.task_id)), world.team.paused]
-    return next((one for one in pauses if one is not None), None)
+def _find_pause(world: TeamState, task: Task) -> str | None:
+    """Return the pause of the task, of a parent task or of the team."""
+    pauses = [
+        task.paused,
+        *(world.tasks[pause].paused for pause in world.list_ancestors(task.task_id)),
+        world.team.paused,
+    ]
+    return next((pause for pause in pauses if pause is not None), None)
 
 
-def _moves(world: World, task_id: TaskId) -> bool:
-    """Whether something of the task will happen by itself: a step, a call to wake, or the schedule."""
+def _is_moving(world: TeamState, task_id: TaskId) -> bool:
+    """Whether the task progresses by itself: a step, a wake-up or the scheduler."""
     task = world.tasks[task_id]
     if any(world.steps[step].task_id == task_id for step in world.hungry):
         return True
     for agent in (world.agents[name] for name in task.group if name in world.agents):
-        # A step of another task may be in the way of this one's: it ends, and then it is this one's turn.
-        mine = any(world.steps[name].task_id == task_id for name in agent.todo)
-        if mine and (agent.running is not None or next_step(world, agent.agent_id) is not None):
+        # A step of another task may block this task's step, which runs after it.
+        has_step = any(world.steps[name].task_id == task_id for name in agent.todo)
+        if has_step and (agent.running is not None or next_step(world, agent.agent_id) is not None):
             return True
-    # That somebody stops waiting some day is no work: see `_asked_of_people`.
+    # The timeout of a wait is not progress: see `_find_questions`.
     if any(timer.task_id == task_id and timer.purpose not in ("wait", "answer") for timer in world.timers.values()):
         return True
     return bool(schedule(world, [task_id]))
 
 
-def _helped(world: World, task: Task) -> bool:
-    """Whether somebody is on the way to an answer that the task waits for, in whichever task that is."""
-    chain = _chain(world, task)
+def _is_answer_coming(world: TeamState, task: Task) -> bool:
+    """Whether an agent works on an answer that the task waits for, in any task."""
+    wait_ids = _find_waits(world, task)
     return any(
-        not _asks(world, step) and (world.agents[name].running is not None or next_step(world, name) is not None)
-        for name in {world.waits[one].on for one in chain}
+        not _is_awaiting_person(world, step)
+        and (world.agents[name].running is not None or next_step(world, name) is not None)
+        for name in {world.waits[wait_id].on for wait_id in wait_ids}
         for step in world.steps_of(name)
-        if step.answers in chain
+        if step.answers in wait_ids
     )
 
 
-def _asks(world: World, step: Step) -> bool:
-    """Whether its conversation is held up by a question to a person."""
-    mine = (one for one in world.steps_of(step.agent_id) if one.thread_id == step.thread_id)
-    return any(one.state == "awaiting_approval" for one in mine)
+def _is_awaiting_person(world: TeamState, step: Step) -> bool:
+    thread_steps = (
+        thread_step for thread_step in world.steps_of(step.agent_id) if thread_step.thread_id == step.thread_id
+    )
+    return any(thread_step.state == "awaiting_approval" for thread_step in thread_steps)
 
 
-def _asked_of_people(world: World, task: Task) -> Iterator[str]:
-    """What people are asked in the task, and by those whom its agents wait for."""
-    chain = _chain(world, task)
-    held: set[ThreadId] = {step.thread_id for step in world.steps.values() if step.answers in chain}
+def _find_questions(world: TeamState, task: Task) -> Iterator[str]:
+    """Yield the questions to people in the task, and from agents that its agents wait for."""
+    wait_ids = _find_waits(world, task)
+    thread_ids: set[ThreadId] = {step.thread_id for step in world.steps.values() if step.answers in wait_ids}
     for approval in world.approvals.values():
         if approval.state == "pending":
             step = world.steps[approval.step_id]
-            if step.task_id == task.task_id or step.thread_id in held:
+            if step.task_id == task.task_id or step.thread_id in thread_ids:
                 yield approval.question
-    letters = {world.waits[one].message_id for one in chain}
-    for letter in world.mail.values():
-        if letter.task_id == task.task_id or letter.message_id in letters:
-            yield letter.message
+    message_ids = {world.waits[wait_id].message_id for wait_id in wait_ids}
+    for message in world.mail.values():
+        if message.task_id == task.task_id or message.message_id in message_ids:
+            yield message.message
 
 
-def _chain(world: World, task: Task) -> set[WaitingId]:
-    """The waits that stand between the task and its next step: of its agents, and of those they wait for."""
-    found: set[WaitingId] = set()
+def _find_waits(world: TeamState, task: Task) -> set[WaitingId]:
+    """Return the waits that block the task's next step, of its agents and of those they wait for."""
+    wait_ids: set[WaitingId] = set()
     todo = [agent for agent in task.group if agent in world.agents and _has_work(world, agent, task)]
     while todo:
-        new = [one for one in world.agents[todo.pop()].step_lock if one not in found]
-        found.update(new)
-        todo += [world.waits[one].on for one in new]
-    return found
+        new_ids = [wait_id for wait_id in world.agents[todo.pop()].step_lock if wait_id not in wait_ids]
+        wait_ids.update(new_ids)
+        todo += [world.waits[wait_id].on for wait_id in new_ids]
+    return wait_ids
 
 
-def _has_work(world: World, agent: AgentId, task: Task) -> bool:
+def _has_work(world: TeamState, agent: AgentId, task: Task) -> bool:
     """Whether the agent has a step, a question or a subtask in the task."""
     if any(step.task_id == task.task_id for step in world.steps_of(agent)):
         return True
-    for wait in (world.waits[one] for one in world.agents[agent].step_lock):
-        home = world.threads.get(wait.thread_id) if wait.thread_id is not None else None
-        if task.task_id in (wait.task_id, home.task_id if home is not None else None):
+    for wait in (world.waits[entry] for entry in world.agents[agent].step_lock):
+        home_thread = world.threads.get(wait.thread_id) if wait.thread_id is not None else None
+        if task.task_id in (wait.task_id, home_thread.task_id if home_thread is not None else None):
             return True
-    stage = world.active_stage(task.task_id)
-    return stage is not None and any(one.agent == agent and one.state == "running" for one in stage.subtasks)
+    stage = world.find_active_stage(task.task_id)
+    return stage is not None and any(entry.agent == agent and entry.state == "running" for entry in stage.subtasks)

@@ -1,4 +1,4 @@
-"""A function in a thread of its own, which keeps nothing from ending: not a run, and not the process either."""
+"""Runs functions in threads that never keep a run or the process from ending."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Final, Literal, Self, TypeAlias
 
-from greenroom.actors.pool import GRACE
+from greenroom.actors.pool import CANCEL_TIMEOUT_S
 
 IDLE_S: Final = 10.0
-"""Seconds that a thread waits for another function."""
+"""Seconds that an idle thread waits for another function."""
 
 
-class LeftBehind(Exception):
-    """Nobody waits for a function any more, and it has not ended. Nobody can end a thread."""
+class ThreadAbandoned(Exception):
+    """A function was abandoned before it ended. A thread cannot be stopped."""
 
 
-class Ended:
-    """How a function has ended. A future cannot hold every exception, and one that it cannot hold would never end."""
+class CallOutcome:
+    """The outcome of a function. A future cannot hold every exception, so the outcome wraps it."""
 
     def __init__(self) -> None:
         self.value: object = None
@@ -36,7 +36,7 @@ class Ended:
         return True
 
     def result(self) -> object:
-        """What it returned. What it raised is raised, as an exception that a coroutine can raise."""
+        """Return the result, or raise the error as an exception that a coroutine can raise."""
         if self.error is None:
             return self.value
         if isinstance(self.error, Exception) and not isinstance(self.error, StopIteration):
@@ -44,68 +44,68 @@ class Ended:
         raise RuntimeError(f"{type(self.error).__name__}: {self.error}") from self.error
 
 
-Job: TypeAlias = "tuple[contextvars.Context, Callable[[], object], asyncio.AbstractEventLoop, asyncio.Future[Ended]]"
-_idle: Final[list[SimpleQueue[Job]]] = []
-"""The threads that wait for a function. To wake one costs a third of what it costs to start one."""
+ThreadCall: TypeAlias = (
+    "tuple[contextvars.Context, Callable[[], object], asyncio.AbstractEventLoop, asyncio.Future[CallOutcome]]"
+)
+_idle: Final[list[SimpleQueue[ThreadCall]]] = []
+"""Idle threads. Waking one costs a third of starting one."""
 
 
-def aside(function: Callable[[], object]) -> asyncio.Future[Ended]:
-    """Begin it at once. A pool's threads are waited for when a process ends; these are not."""
+def start_in_thread(function: Callable[[], object]) -> asyncio.Future[CallOutcome]:
+    """Start a function in a thread. Unlike a pool's threads, these do not block the end of the process."""
     loop = asyncio.get_running_loop()
-    over: asyncio.Future[Ended] = loop.create_future()
+    future: asyncio.Future[CallOutcome] = loop.create_future()
     try:
-        jobs = _idle.pop()
+        calls = _idle.pop()
     except IndexError:
-        jobs = SimpleQueue()
-        threading.Thread(target=_serve, args=(jobs,), name="greenroom aside", daemon=True).start()
-    jobs.put((contextvars.copy_context(), function, loop, over))
-    return over
+        calls = SimpleQueue()
+        threading.Thread(target=_serve_calls, args=(calls,), name="greenroom aside", daemon=True).start()
+    calls.put((contextvars.copy_context(), function, loop, future))
+    return future
 
 
-def _serve(jobs: SimpleQueue[Job]) -> None:
-    """A thread: run one function after the other, and end after a while without any."""
+def _serve_calls(calls: SimpleQueue[ThreadCall]) -> None:
+    """Run functions in this thread, and end after a while without any."""
     while True:
         try:
-            context, function, loop, over = jobs.get(timeout=IDLE_S)
+            context, function, loop, future = calls.get(timeout=IDLE_S)
         except Empty:
-            with suppress(ValueError):  # not among the idle ones: somebody has just given it something to do
-                _idle.remove(jobs)
+            with suppress(ValueError):  # not idle any more: it has just received another call
+                _idle.remove(calls)
                 return
             continue
-        with Ended() as ended:
-            ended.value = context.run(function)
-        _idle.append(jobs)
-        with suppress(RuntimeError):  # the loop is closed: nobody is there to hear of it
-            loop.call_soon_threadsafe(_settle, over, ended)
-        del context, function, loop, over, ended
+        with CallOutcome() as outcome:
+            outcome.value = context.run(function)
+        _idle.append(calls)
+        with suppress(RuntimeError):  # the loop is closed: the outcome has no receiver
+            loop.call_soon_threadsafe(_set_outcome, future, outcome)
+        del context, function, loop, future, outcome
 
 
-def was_left(error: BaseException | None) -> bool:
-    """Whether a call was given up whose function goes on."""
-    while error is not None and not isinstance(error, LeftBehind):
+def was_abandoned(error: BaseException | None) -> bool:
+    """Whether a call was abandoned while its function still runs."""
+    while error is not None and not isinstance(error, ThreadAbandoned):
         error = error.__cause__ or error.__context__  # Python 3.11.2 gives a timeout no cause
     return error is not None
 
 
-def _settle(over: asyncio.Future[Ended], ended: Ended) -> None:
-    if not over.done():
-        over.set_result(ended)
+def _set_outcome(future: asyncio.Future[CallOutcome], outcome: CallOutcome) -> None:
+    if not future.done():
+        future.set_result(outcome)
 
 
-PATIENCE: Final = 0.9 * GRACE
-"""Seconds that a thread has to end when its call was cancelled: before the house loses its patience."""
+ABANDON_AFTER_S: Final = 0.9 * CANCEL_TIMEOUT_S
+"""Seconds that a thread has to end after its call was cancelled."""
 
 
-async def in_thread(function: Callable[..., object], arguments: Mapping[str, object]) -> object:
-    """Nobody can end a thread: who cancels this waits for its end, as long as the house is ready to wait.
-
-    One that has not ended by then is left behind, which the cancellation says as its cause.
-    """
-    thread = aside(partial(function, **arguments))
+async def run_in_thread(function: Callable[..., object], arguments: Mapping[str, object]) -> object:
+    """Run a function in a thread. After a cancellation, wait a limited time for its end. If it has not ended by then,
+    it is abandoned, and the cancellation has `ThreadAbandoned` as its cause."""
+    thread = start_in_thread(partial(function, **arguments))
     try:
         return (await asyncio.shield(thread)).result()
     except asyncio.CancelledError:
-        await asyncio.wait({thread}, timeout=PATIENCE)
+        await asyncio.wait({thread}, timeout=ABANDON_AFTER_S)
         if thread.done():
             raise
-        raise asyncio.CancelledError from LeftBehind()
+        raise asyncio.CancelledError from ThreadAbandoned()

@@ -1,4 +1,4 @@
-"""The timekeeper: fires timers when they are due. The deadlines are in the state; this only watches the nearest."""
+"""The timekeeper: fires timers when they are due. The deadlines are in the state; this watches the nearest one."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from collections.abc import Awaitable, Callable, Iterable
 from greenroom.core.base.clock import Clock
 from greenroom.core.base.errors import Bug
 from greenroom.core.base.ids import TimerId
-from greenroom.core.ports.submit import Submit
+from greenroom.core.ports.submit import IntentSubmitter
 from greenroom.core.rules.draft import SYSTEM
 from greenroom.core.rules.intents import FireTimer
 from greenroom.core.state.events import Event
+from greenroom.core.state.team_state import TeamState
 from greenroom.core.state.timer import TimerSet
-from greenroom.core.state.world import World
 
-LONGEST_NAP = 30.0
-"""Seconds. The wall clock may be set while we sleep: look again now and then."""
+MAX_SLEEP_S = 30.0
+"""The longest sleep in seconds. The system clock can change meanwhile."""
 
-AGAIN = 10_000
-"""Milliseconds after which a timer that could not be fired is tried again."""
+REFIRE_AFTER_MS = 10_000
+"""Milliseconds after which a timer that failed to fire is tried again."""
 
-SLACK = 64
-"""Deadlines of cancelled timers that are not worth clearing away."""
+MAX_STALE_DEADLINES = 64
+"""How many deadlines of cancelled timers are tolerated before a cleanup."""
 
 
 class Timekeeper:
@@ -32,57 +32,57 @@ class Timekeeper:
 
     def __init__(
         self,
-        submit: Submit,
-        look: Callable[[], World],
+        submit: IntentSubmitter,
+        read_state: Callable[[], TeamState],
         clock: Clock,
-        nap: Callable[[Awaitable[object], float], Awaitable[object]] = asyncio.wait_for,
+        wait_for: Callable[[Awaitable[object], float], Awaitable[object]] = asyncio.wait_for,
     ) -> None:
         self._submit = submit
-        self._look = look
+        self._read_state = read_state
         self._clock = clock
-        self._nap = nap
+        self._wait_for = wait_for
         self._due: list[tuple[int, TimerId, int]] = []
         self._compact()
         self._changed = asyncio.Event()
 
     def __len__(self) -> int:
-        """How many deadlines are watched, with those that are gone and not yet noticed."""
+        """How many deadlines are watched, including cancelled ones that were not noticed yet."""
         return len(self._due)
 
     def follow(self, events: Iterable[Event]) -> None:
-        """Note new deadlines. Those that are gone are noticed when they come up."""
+        """Add new deadlines. Cancelled ones are noticed when they are due."""
         for event in events:
             if isinstance(event, TimerSet):
                 heapq.heappush(self._due, (event.timer.due, event.timer.timer_id, event.timer.due))
                 self._changed.set()
-        if len(self._due) > SLACK + 2 * len(self._look().timers):
+        if len(self._due) > MAX_STALE_DEADLINES + 2 * len(self._read_state().timers):
             self._compact()
 
     def _compact(self) -> None:
-        """Begin anew with what is in the state: most of what is watched was cancelled long before it is due."""
-        self._due = [(timer.due, name, timer.due) for name, timer in self._look().timers.items()]
+        """Rebuild the deadlines from the state. Most watched timers are cancelled long before they are due."""
+        self._due = [(timer.due, name, timer.due) for name, timer in self._read_state().timers.items()]
         heapq.heapify(self._due)
 
     async def run(self) -> None:
-        """Fire what is due, for ever."""
+        """Fire due timers forever."""
         while True:
             self._changed.clear()
             await self.fire_due()
-            wait = (self._due[0][0] - self._clock.now()) / 1000 if self._due else LONGEST_NAP
+            wait = (self._due[0][0] - self._clock.now()) / 1000 if self._due else MAX_SLEEP_S
             try:
-                await self._nap(self._changed.wait(), min(max(wait, 0.0), LONGEST_NAP))
+                await self._wait_for(self._changed.wait(), min(max(wait, 0.0), MAX_SLEEP_S))
             except TimeoutError:
                 continue
 
     async def fire_due(self) -> None:
-        """Fire all that is due by now."""
+        """Fire all timers that are due."""
         while self._due and self._due[0][0] <= self._clock.now():
             _, name, due = heapq.heappop(self._due)
-            timer = self._look().timers.get(name)
-            if timer is not None and timer.due == due and not await self._fired(name):
-                heapq.heappush(self._due, (self._clock.now() + AGAIN, name, due))
+            timer = self._read_state().timers.get(name)
+            if timer is not None and timer.due == due and not await self._try_fire(name):
+                heapq.heappush(self._due, (self._clock.now() + REFIRE_AFTER_MS, name, due))
 
-    async def _fired(self, name: TimerId) -> bool:
+    async def _try_fire(self, name: TimerId) -> bool:
         try:
             (refused,) = await self._submit.submit(FireTimer(timer_id=name), by=SYSTEM)
         except Bug as error:

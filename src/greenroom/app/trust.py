@@ -1,4 +1,4 @@
-"""Trust: what a workspace brings that would act in a person's name, and what of it they have agreed to, by hash."""
+"""Trust: which agents, tools, callbacks, servers, checks and notes of a workspace a person has trusted, by hash."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from greenroom.app.agents.finding import Agents, Found, Trouble, find_agents
+from greenroom.app.agents.discovery import AgentFile, Agents, BrokenAgentFile, find_agents
 from greenroom.app.settings.home import RecordFile, config_folder, read_inside
-from greenroom.app.settings.layers import FOLDER, for_everybody
-from greenroom.app.workspace import Note, notes_of, workspace_notes
+from greenroom.app.settings.layers import PROJECT_FOLDER, is_shared_folder
+from greenroom.app.workspace import WorkspaceNote, read_notes, render_notes
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve, record
-from greenroom.core.base.text import Labelled
+from greenroom.core.base.text import LabelledText
 
 
 @record
-class Brought:
-    """One thing. `shown` is what a person reads before they agree, `digest` what they agree to: all of it."""
+class TrustItem:
+    """An item of a workspace that needs trust. `shown` is what a person reads; `digest` covers its whole content."""
 
     kind: Literal["agent", "tool", "server", "callback", "check", "notes"]
     name: str
@@ -30,30 +30,30 @@ class Brought:
     digest: str
 
 
-class Broken(WorldFault):
-    """A file that cannot be used, and why."""
+class UnusableFile(WorldFault):
+    """A file that cannot be used, with the reason."""
 
     def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path}: {why}. It is left out; mend it or move it away.")
+        super().__init__(f"{path}: {why}. It is not used; repair it or move it away.")
         self.path = path
 
 
-NAME: Final = "trust.json"
+TRUST_FILE_NAME: Final = "trust.json"
 VERSION: Final = 1
-KEPT: Final = 20
-"""Forms of one thing that stay agreed to: whoever goes from branch to branch is not asked each time."""
+MAX_FORMS_KEPT: Final = 20
+"""How many versions of one item stay trusted, so that switching branches does not ask again."""
 
-UNREADABLE: Final = (
-    "Nobody knows what you have agreed to. Mend it, or move it away and agree anew with `greenroom trust`."
+UNREADABLE_MESSAGE: Final = (
+    "Your trust decisions are unknown. Repair the file, or move it away and run `greenroom trust` again."
 )
 
-Standing: TypeAlias = Literal["agreed", "changed", "new"]
-Trusted: TypeAlias = Callable[[Brought], bool]
+TrustState: TypeAlias = Literal["agreed", "changed", "new"]
+IsTrusted: TypeAlias = Callable[[TrustItem], bool]
 
 
 @record
-class Agreed:
-    """A yes: to this thing in exactly this form."""
+class TrustRecord:
+    """A trusted version of an item."""
 
     kind: str
     name: str
@@ -61,229 +61,250 @@ class Agreed:
 
 
 @record
-class Page:
-    """The whole file. The keys are the real paths of workspaces."""
+class TrustFile:
+    """The content of the trust file, by the real path of each workspace."""
 
     version: int = VERSION
-    agreed: Mapping[str, tuple[Agreed, ...]] = msgspec.field(default_factory=dict)
+    agreed: Mapping[str, tuple[TrustRecord, ...]] = msgspec.field(default_factory=dict)
 
 
-class Ledger:
-    """What a person has agreed to."""
+class TrustStore:
+    """The items that a person has trusted."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = RecordFile(path, Page, "what you trust", UNREADABLE)
+        self._file = RecordFile(path, TrustFile, "what you trust", UNREADABLE_MESSAGE)
 
-    def trusted(self, root: Path) -> Trusted:
-        """Whether somebody has agreed to a thing, in the form that it has now; `WorldFault` when nobody can tell."""
-        known = cache(lambda: self.standing(root))  # who has nothing to ask does not need the file
-        return lambda one: known()(one) == "agreed"
+    def make_trust_check(self, root: Path) -> IsTrusted:
+        """Return a check whether an item is trusted in its current version. It raises `WorldFault` if the file is
+        unreadable."""
+        get_classifier = cache(lambda: self.make_classifier(root))  # read the file only when an item is checked
+        return lambda item: get_classifier()(item) == "agreed"
 
-    def standing(self, root: Path) -> Callable[[Brought], Standing]:
-        """The same in three words: agreed to, agreed to in another form, or never seen."""
-        yes = self._file.read().agreed.get(_key(root), ())
-        forms, names = set(yes), {(one.kind, one.name) for one in yes}
+    def make_classifier(self, root: Path) -> Callable[[TrustItem], TrustState]:
+        """Return a classifier of items: agreed, changed since then, or new."""
+        trust_records = self._file.read().agreed.get(_workspace_key(root), ())
+        forms, known_names = (
+            set(trust_records),
+            {(trust_record.kind, trust_record.name) for trust_record in trust_records},
+        )
 
-        def stands(one: Brought) -> Standing:
-            if _agreed(one) in forms:
+        def classify(item: TrustItem) -> TrustState:
+            if _make_record(item) in forms:
                 return "agreed"
-            return "changed" if (one.kind, one.name) in names else "new"
+            return "changed" if (item.kind, item.name) in known_names else "new"
 
-        return stands
+        return classify
 
-    def agree(self, root: Path, some: Iterable[Brought]) -> None:
-        """A yes to these, from now on."""
-        wanted = tuple(map(_agreed, some))
+    def trust_items(self, root: Path, items: Iterable[TrustItem]) -> None:
+        """Trust these items in their current versions."""
+        new_records = tuple(map(_make_record, items))
 
-        def add(page: Page) -> Page:
-            every: dict[tuple[str, str], list[Agreed]] = {}
-            yes = page.agreed.get(_key(root), ())
-            for one in (*(one for one in yes if one not in wanted), *wanted):
-                every.setdefault((one.kind, one.name), []).append(one)
-            kept = tuple(one for forms in every.values() for one in forms[-KEPT:])
-            return evolve(page, agreed={**page.agreed, **({_key(root): kept} if kept else {})})
+        def add(file: TrustFile) -> TrustFile:
+            records_by_name: dict[tuple[str, str], list[TrustRecord]] = {}
+            trust_records = file.agreed.get(_workspace_key(root), ())
+            for trust_record in (
+                *(trust_record for trust_record in trust_records if trust_record not in new_records),
+                *new_records,
+            ):
+                records_by_name.setdefault((trust_record.kind, trust_record.name), []).append(trust_record)
+            kept_records = tuple(
+                trust_record for forms in records_by_name.values() for trust_record in forms[-MAX_FORMS_KEPT:]
+            )
+            return evolve(
+                file, agreed={**file.agreed, **({_workspace_key(root): kept_records} if kept_records else {})}
+            )
 
         self._file.change(add)
 
     def revoke(self, root: Path) -> int:
-        """Take back all that was agreed to in a workspace; returns how many things that was."""
-        gone: set[tuple[str, str]] = set()
+        """Revoke all trust in a workspace. Return the number of items."""
+        revoked: set[tuple[str, str]] = set()
 
-        def drop(page: Page) -> Page:
-            gone.update((one.kind, one.name) for one in page.agreed.get(_key(root), ()))
-            return evolve(page, agreed={key: yes for key, yes in page.agreed.items() if key != _key(root)})
+        def drop(file: TrustFile) -> TrustFile:
+            revoked.update(
+                (trust_record.kind, trust_record.name) for trust_record in file.agreed.get(_workspace_key(root), ())
+            )
+            return evolve(file, agreed={key: yes for key, yes in file.agreed.items() if key != _workspace_key(root)})
 
         self._file.change(drop)
-        return len(gone)
+        return len(revoked)
 
 
-def own_ledger() -> Ledger:
-    return Ledger(config_folder() / NAME)
+def open_trust_store() -> TrustStore:
+    return TrustStore(config_folder() / TRUST_FILE_NAME)
 
 
-def _key(root: Path) -> str:
+def _workspace_key(root: Path) -> str:
     return str(root.resolve())
 
 
-def _agreed(one: Brought) -> Agreed:
-    return Agreed(kind=one.kind, name=one.name, digest=one.digest)
+def _make_record(item: TrustItem) -> TrustRecord:
+    return TrustRecord(kind=item.kind, name=item.name, digest=item.digest)
 
 
-Kind = Literal["tool", "callback"]
+ScriptKind = Literal["tool", "callback"]
 
-FOLDERS: Final[Mapping[Kind, str]] = {"tool": "tools", "callback": "callbacks"}
-MOST: Final = 500
-"""Files of one folder."""
-
-LONGEST: Final = 1_000 * 1024
-"""Bytes of one file."""
-
-LONG: Final = 120
-"""Characters of a description, or of the first line of a note."""
-
-NAMED: Final = 12
-"""Names of a file that are told."""
-
-DEFINED: Final = re.compile(r"^(?:async )?(?:def|class) (\w+)|^(\w+)(?:: [^=\n]+)? = ", re.MULTILINE)
+SCRIPT_FOLDERS: Final[Mapping[ScriptKind, str]] = {"tool": "tools", "callback": "callbacks"}
+MAX_SCRIPTS: Final = 500
+MAX_SCRIPT_BYTES: Final = 1_000 * 1024
+MAX_SUMMARY_CHARS: Final = 120
+MAX_NAMES_SHOWN: Final = 12
+DEFINITION_PATTERN: Final = re.compile(r"^(?:async )?(?:def|class) (\w+)|^(\w+)(?:: [^=\n]+)? = ", re.MULTILINE)
 
 
 @record
-class Script:
-    """A file, and what stood in it and in all that it can import from `beside` it, by name.
-
-    `digest` is empty for a person's own.
-    """
+class TrustedScript:
+    """A Python file, with the content of all files in its folder that it can import, by name. `digest` is empty for a
+    person's own file."""
 
     path: Path
-    beside: Mapping[str, bytes]
+    sources: Mapping[str, bytes]
     digest: str = ""
 
     @property
     def source(self) -> bytes:
-        return self.beside[self.path.name]
+        return self.sources[self.path.name]
 
 
 @record
-class Scripts:
-    """The files of a folder by name. `troubles` says what of it cannot be used."""
+class ScriptFolder:
+    """The scripts of a folder. `troubles` lists files that cannot be used."""
 
-    found: tuple[Script, ...] = ()
+    scripts: tuple[TrustedScript, ...] = ()
     troubles: tuple[str, ...] = ()
 
 
-def own_scripts(folder: Path) -> Scripts:
-    """Those of a folder of the person's own: its `.py` files, but for names that begin with `_`."""
-    return _scripts(folder, None, "tool")
+def read_own_scripts(folder: Path) -> ScriptFolder:
+    """Read the `.py` files of a person's own folder, except names that start with `_`."""
+    return _read_scripts(folder, None, "tool")
 
 
-def project_scripts(root: Path, kind: Kind) -> Scripts:
-    """Those that a workspace brings. All lie in it, wherever links lead; a place like /tmp brings none.
-
-    A digest is of the file and of all others beside it that it can import.
-    """
-    folder = root / FOLDER / FOLDERS[kind]
-    if for_everybody(root) or not folder.is_dir():
-        return Scripts()
+def read_project_scripts(root: Path, kind: ScriptKind) -> ScriptFolder:
+    """Read the scripts of a workspace. Links cannot lead outside; a shared folder like /tmp has none. A digest covers
+    the file and all files beside it that it can import."""
+    folder = root / PROJECT_FOLDER / SCRIPT_FOLDERS[kind]
+    if is_shared_folder(root) or not folder.is_dir():
+        return ScriptFolder()
     if not folder.resolve().is_relative_to(root.resolve()):
-        return Scripts(troubles=(str(Broken(folder, "leads out of the workspace")),))
-    return _scripts(folder, root, kind)
+        return ScriptFolder(troubles=(str(UnusableFile(folder, "leads out of the workspace")),))
+    return _read_scripts(folder, root, kind)
 
 
-def _scripts(folder: Path, root: Path | None, kind: Kind) -> Scripts:
-    """The `.py` files of a folder, not of those below it. Only what is read here is ever run."""
+def _read_scripts(folder: Path, root: Path | None, kind: ScriptKind) -> ScriptFolder:
+    """Read the `.py` files directly in a folder. Only content read here ever runs."""
     try:
         paths = sorted(folder.glob("*.py"))
     except OSError:
         paths = []
-    if len(paths) > MOST:
-        return Scripts(troubles=(str(Broken(folder, f"holds more than {MOST} files")),))
-    beside: dict[str, bytes] = {}
+    if len(paths) > MAX_SCRIPTS:
+        return ScriptFolder(troubles=(str(UnusableFile(folder, f"holds more than {MAX_SCRIPTS} files")),))
+    sources: dict[str, bytes] = {}
     troubles: list[str] = []
     for path in paths:
         try:
-            beside[path.name] = read_inside(path, root, LONGEST)
+            sources[path.name] = read_inside(path, root, MAX_SCRIPT_BYTES)
         except WorldFault as fault:
-            troubles.append(str(Broken(path, str(fault))))
-    whole = hashlib.sha256()
-    for name, text in beside.items():
-        whole.update(f"{name}\0{len(text)}\0".encode("utf-8", "surrogateescape") + text)
-    found = (
-        Script(
+            troubles.append(str(UnusableFile(path, str(fault))))
+    folder_hash = hashlib.sha256()
+    for name, text in sources.items():
+        folder_hash.update(f"{name}\0{len(text)}\0".encode("utf-8", "surrogateescape") + text)
+    scripts = (
+        TrustedScript(
             path=folder / name,
-            beside=beside,
-            digest=_digest(f"{kind}\0{name}\0{whole.hexdigest()}") if root is not None else "",
+            sources=sources,
+            digest=_hash_text(f"{kind}\0{name}\0{folder_hash.hexdigest()}") if root is not None else "",
         )
-        for name in beside
+        for name in sources
         if not name.startswith(("_", "."))
     )
-    return Scripts(found=tuple(found), troubles=tuple(troubles))
+    return ScriptFolder(scripts=tuple(scripts), troubles=tuple(troubles))
 
 
-def brought(script: Script, kind: Kind, root: Path) -> Brought:
-    """A file as a person sees it. It is read and not run."""
-    shown = f"{script.path.relative_to(root)} · {_defined(script.source)}"
-    return Brought(kind=kind, name=script.path.name, shown=shown, digest=script.digest)
+def describe_script(script: TrustedScript, kind: ScriptKind, root: Path) -> TrustItem:
+    """Describe a script for a person. The file is read, not run."""
+    summary = f"{script.path.relative_to(root)} · {_list_definitions(script.source)}"
+    return TrustItem(kind=kind, name=script.path.name, shown=summary, digest=script.digest)
 
 
-def _digest(text: str) -> str:
+def _hash_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _defined(source: bytes) -> str:
-    """The functions, classes and values that a Python file begins at its left edge."""
-    names = list(dict.fromkeys(first or second for first, second in DEFINED.findall(source.decode(errors="replace"))))
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"defines {', '.join(names[:NAMED])}{more}" if names else "defines nothing"
+def _list_definitions(source: bytes) -> str:
+    """List the top-level functions, classes and values of a Python file."""
+    names = list(
+        dict.fromkeys(first or second for first, second in DEFINITION_PATTERN.findall(source.decode(errors="replace")))
+    )
+    hidden_names = f" and {len(names) - MAX_NAMES_SHOWN} more" if len(names) > MAX_NAMES_SHOWN else ""
+    return f"defines {', '.join(names[:MAX_NAMES_SHOWN])}{hidden_names}" if names else "defines nothing"
 
 
-def brought_notes(folder: Path) -> tuple[Brought, ...]:
-    """The notes that count in a folder; a place like /tmp, where anybody may leave things, brings none."""
-    return () if for_everybody(folder) else tuple(of_note(one) for one in reversed(notes_of(folder)) if one.text)
+def find_note_items(folder: Path) -> tuple[TrustItem, ...]:
+    """Return the notes that apply to a folder. A shared folder like /tmp has none."""
+    return (
+        ()
+        if is_shared_folder(folder)
+        else tuple(describe_note(note) for note in reversed(read_notes(folder)) if note.text)
+    )
 
 
-def of_note(note: Note) -> Brought:
-    """A note as a person sees it: they agree to all of its words."""
-    words = next(filter(None, (line.strip("# ") for line in note.text.splitlines())), "")
-    shown = words if len(words) <= LONG else f"{words[: LONG - 1]}…"
+def describe_note(note: WorkspaceNote) -> TrustItem:
+    """Describe a note for a person. The digest covers the whole text."""
+    first_line = next(filter(None, (line.strip("# ") for line in note.text.splitlines())), "")
+    summary = first_line if len(first_line) <= MAX_SUMMARY_CHARS else f"{first_line[: MAX_SUMMARY_CHARS - 1]}…"
     count = len(note.text.splitlines())
     lines = f"{count} line{'s' if count != 1 else ''}"
-    digest = _digest(f"{note.name}\0{note.text}")
-    return Brought(kind="notes", name=note.name, shown=f"{shown} · {lines}", digest=digest)
+    digest = _hash_text(f"{note.name}\0{note.text}")
+    return TrustItem(kind="notes", name=note.name, shown=f"{summary} · {lines}", digest=digest)
 
 
-def agreed_notes(folder: Path, trusted: Trusted) -> Labelled:
-    """What models are told of them there."""
-    return workspace_notes(folder, lambda note: trusted(of_note(note)))
+def render_trusted_notes(folder: Path, trusted: IsTrusted) -> LabelledText:
+    """Render the notes for models, with untrusted ones labelled."""
+    return render_notes(folder, lambda note: trusted(describe_note(note)))
 
 
-def brought_by(root: Path, more: Iterable[Brought] = (), *, folder: Path | None = None) -> tuple[Brought, ...]:
-    """Its agents, tools and callbacks, and the notes that count in a `folder` of it; `more` comes from others, who know
-    what else could act."""
-    agents = [of_agent(one, root) for one in find_agents(root).found.values() if one.place.whose == "project"]
-    scripts = [brought(one, kind, root) for kind in FOLDERS for one in project_scripts(root, kind).found]
-    return (*agents, *scripts, *more, *brought_notes(folder or root))
+def find_trust_items(
+    root: Path, other_items: Iterable[TrustItem] = (), *, folder: Path | None = None
+) -> tuple[TrustItem, ...]:
+    """Return the agents, tools and callbacks of a workspace, the notes for `folder`, and `other_items`."""
+    agents = [
+        describe_agent(entry, root) for entry in find_agents(root).by_name.values() if entry.folder.scope == "project"
+    ]
+    scripts = [
+        describe_script(entry, kind, root)
+        for kind in SCRIPT_FOLDERS
+        for entry in read_project_scripts(root, kind).scripts
+    ]
+    return (*agents, *scripts, *other_items, *find_note_items(folder or root))
 
 
-def troubles_in(root: Path) -> tuple[str, ...]:
-    """What of it could not be looked at, and why: agents, tools and callbacks."""
-    agents = (one.text for one in find_agents(root).troubles if one.whose == "project")
-    return (*agents, *(trouble for kind in FOLDERS for trouble in project_scripts(root, kind).troubles))
+def find_troubles(root: Path) -> tuple[str, ...]:
+    """Return the agents, tools and callbacks that cannot be read, with the reasons."""
+    agents = (broken_file.text for broken_file in find_agents(root).broken_files if broken_file.scope == "project")
+    return (*agents, *(trouble for kind in SCRIPT_FOLDERS for trouble in read_project_scripts(root, kind).troubles))
 
 
-def of_agent(one: Found, root: Path) -> Brought:
-    """An agent of the project. Where its file stands decides how it is understood, so that is agreed to as well."""
-    where = one.path.relative_to(root).as_posix() if one.path.is_relative_to(root) else str(one.path)
-    digest = _digest(f"{where}\0{one.digest}")
-    return Brought(kind="agent", name=one.spec.name, shown=" · ".join((where, *_wants(one))), digest=digest)
+def describe_agent(agent_file: AgentFile, root: Path) -> TrustItem:
+    """Describe a project's agent. The digest includes its path, because the path decides how the file is read."""
+    location = (
+        agent_file.path.relative_to(root).as_posix() if agent_file.path.is_relative_to(root) else str(agent_file.path)
+    )
+    digest = _hash_text(f"{location}\0{agent_file.digest}")
+    return TrustItem(
+        kind="agent",
+        name=agent_file.spec.name,
+        shown=" · ".join((location, *_describe_wants(agent_file))),
+        digest=digest,
+    )
 
 
-def _wants(one: Found) -> Iterator[str]:
-    """What it is for, and what it would have."""
-    spec = one.spec
-    what = " ".join((spec.description or spec.role).split())
-    if what:
-        yield what if len(what) <= LONG else f"{what[: LONG - 1]}…"
+def _describe_wants(agent_file: AgentFile) -> Iterator[str]:
+    """Yield the agent's purpose, tools, called agents and model."""
+    spec = agent_file.spec
+    purpose = " ".join((spec.description or spec.role).split())
+    if purpose:
+        yield purpose if len(purpose) <= MAX_SUMMARY_CHARS else f"{purpose[: MAX_SUMMARY_CHARS - 1]}…"
     model = str((spec.llm_config or {}).get("model", ""))
     for word, names in (
         ("tools", spec.tools),
@@ -294,29 +315,36 @@ def _wants(one: Found) -> Iterator[str]:
         if names:
             yield f"{word}: {', '.join(names)}"
     if not spec.tools and not spec.groups:
-        yield "says nothing about tools"
+        yield "lists no tools"
 
 
-NOT_AGREED: Final = "nobody has agreed to it yet: `greenroom trust` shows what this workspace brings, and asks."
+NOT_TRUSTED: Final = "it is not trusted yet: run `greenroom trust` to review what this workspace brings."
 
 
-def agreed(agents: Agents, root: Path, trusted: Trusted) -> Agents:
-    """The same agents; one that may not be used is a trouble that says why. None of its name takes its place."""
-    left = {name: one for name, one in agents.found.items() if not may_be_used(one, root, trusted)}
-    if not left:
+def keep_trusted_agents(agents: Agents, root: Path, trusted: IsTrusted) -> Agents:
+    """Return the trusted agents; the others become broken files with the reason. No other agent takes their names."""
+    untrusted = {
+        name: agent_file for name, agent_file in agents.by_name.items() if not may_be_used(agent_file, root, trusted)
+    }
+    if not untrusted:
         return agents
     return evolve(
         agents,
-        found={name: one for name, one in agents.found.items() if name not in left},
-        troubles=(*agents.troubles, *(Trouble(name=name, text=refusal(one)) for name, one in left.items())),
+        by_name={name: agent_file for name, agent_file in agents.by_name.items() if name not in untrusted},
+        broken_files=(
+            *agents.broken_files,
+            *(
+                BrokenAgentFile(name=name, text=explain_untrusted_agent(agent_file))
+                for name, agent_file in untrusted.items()
+            ),
+        ),
     )
 
 
-def may_be_used(one: Found, root: Path, trusted: Trusted) -> bool:
-    """A person's own always, a project's when somebody has agreed to it."""
-    return one.place.whose == "user" or trusted(of_agent(one, root))
+def may_be_used(agent_file: AgentFile, root: Path, trusted: IsTrusted) -> bool:
+    """Whether an agent can be used: a person's own always, a project's only if trusted."""
+    return agent_file.folder.scope == "user" or trusted(describe_agent(agent_file, root))
 
 
-def refusal(one: Found) -> str:
-    """Why it is not used."""
-    return f"The agent {one.spec.name!r} is from {one.path}, and {NOT_AGREED}"
+def explain_untrusted_agent(agent_file: AgentFile) -> str:
+    return f"The agent {agent_file.spec.name!r} is from {agent_file.path}, and {NOT_TRUSTED}"

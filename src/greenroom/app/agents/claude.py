@@ -1,7 +1,7 @@
-"""Claude Code's subagent files, read as they are, and a report of what has no equivalent here.
+"""Reads Claude Code's subagent files and reports keys without an equivalent.
 
-Their front matter is often no YAML: a description holds colons, quotes and whole dialogues. Claude Code reads it all
-the same, so a file that YAML does not understand is read line by line: a known key at a line's start begins a value.
+Their front matter is often not YAML: a description can contain colons, quotes and whole dialogues. Such a file is read
+line by line, and a known key at the start of a line begins a value.
 """
 
 from __future__ import annotations
@@ -10,40 +10,40 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from greenroom.abilities.skills.talk.endings import CAP
+from greenroom.abilities.skills.conversation.completion import DEFAULT_MAX_TURNS
 from greenroom.app.agents import specs as values
-from greenroom.app.agents.front_matter import Sheet, Unusable
-from greenroom.app.agents.specs import versioned
-from greenroom.app.settings.schema import short
-from greenroom.app.settings.values import Unfit
+from greenroom.app.agents.front_matter import FrontMatterFile, UnusableAgentFile
+from greenroom.app.agents.specs import add_version
+from greenroom.app.settings.schema import shorten
+from greenroom.app.settings.values import BadValue
 from greenroom.core.base.records import Data, record
-from greenroom.core.base.text import seen
-from greenroom.core.state.spec import AgentSpec, Group, Turn
+from greenroom.core.base.text import remove_control_characters
+from greenroom.core.state.spec import AgentSpec, ToolGroup, TurnPolicy
 
-MODE: Final = "permissionMode"
-LOOKS_ONLY: Final = "plan"
-READ: Final = ("name", "description", "tools", "disallowedTools", "model", "effort", "maxTurns")
-NOT_READ: Final = ("skills", "mcpServers", "hooks", "memory", "background", "isolation", "initialPrompt", "color")
-ROLES: Final = {"opus": "strong", "sonnet": "strong", "haiku": "fast", "inherit": "", "default": ""}
-EFFORTS: Final = {"low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
-ALL: Final[tuple[Group, ...]] = ("read", "edit", "command", "web")
-GROUPS: Final[Mapping[str, Group]] = {
+PERMISSION_MODE_KEY: Final = "permissionMode"
+PLAN_MODE: Final = "plan"
+READ_KEYS: Final = ("name", "description", "tools", "disallowedTools", "model", "effort", "maxTurns")
+IGNORED_KEYS: Final = ("skills", "mcpServers", "hooks", "memory", "background", "isolation", "initialPrompt", "color")
+MODEL_ROLES: Final = {"opus": "strong", "sonnet": "strong", "haiku": "fast", "inherit": "", "default": ""}
+EFFORT_LEVELS: Final = {"low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
+ALL_GROUPS: Final[tuple[ToolGroup, ...]] = ("read", "edit", "command", "web")
+TOOL_GROUPS: Final[Mapping[str, ToolGroup]] = {
     **dict.fromkeys(("Read", "Glob", "Grep", "LS", "NotebookRead"), "read"),
     **dict.fromkeys(("Edit", "Write", "MultiEdit", "NotebookEdit"), "edit"),
     **dict.fromkeys(("Bash", "BashOutput", "KillShell", "KillBash"), "command"),
     **dict.fromkeys(("WebFetch", "WebSearch"), "web"),
 }
-CALLERS: Final = ("Agent", "Task")
+AGENT_TOOLS: Final = ("Agent", "Task")
 
-_KEY: Final = re.compile(rf"({'|'.join((*READ, MODE, *NOT_READ))})\s*:(?:\s+(.*)|$)")
+_KEY: Final = re.compile(rf"({'|'.join((*READ_KEYS, PERMISSION_MODE_KEY, *IGNORED_KEYS))})\s*:(?:\s+(.*)|$)")
 _TOOL: Final = re.compile(r"[^,()\n]+(?:\([^)]*\))?")
 _BLOCK: Final = re.compile(r"[|>][-+]?\s*\n")
-_UNFIT: Final = re.compile(r"[^\w.-]+")
+_NOT_NAME_CHARACTERS: Final = re.compile(r"[^\w.-]+")
 
 
 @record
-class Note:
-    """What is different here from what a file says: its key, and a sentence."""
+class AgentFileNote:
+    """A difference from what the file says: the key and an explanation."""
 
     key: str
     text: str
@@ -52,115 +52,129 @@ class Note:
         return f"`{self.key}` {self.text}"
 
 
-def from_claude(sheet: Sheet) -> tuple[AgentSpec, tuple[Note, ...]]:
-    """The agent, and what of its file does not count here."""
-    said = _keys(sheet)
-    notes: list[Note] = []
-    groups, calls = _tools(said, notes)
+def from_claude(file: FrontMatterFile) -> tuple[AgentSpec, tuple[AgentFileNote, ...]]:
+    """Return the agent's spec, and notes about keys that have no effect."""
+    front_matter = _read_keys(file)
+    notes: list[AgentFileNote] = []
+    groups, calls = _parse_tools(front_matter, notes)
     spec = AgentSpec(
-        name=_name(str(said.get("name") or sheet.path.stem).strip(), notes),
-        description=seen(str(said.get("description") or "")).strip(),
-        prompt=sheet.text,
+        name=_choose_name(str(front_matter.get("name") or file.path.stem).strip(), notes),
+        description=remove_control_characters(str(front_matter.get("description") or "")).strip(),
+        prompt=file.text,
         groups=groups,
         calls=calls,
-        turn=Turn(rounds=_rounds(said.get("maxTurns"), notes)),
-        llm_config=_model(said, notes) or None,
+        turn=TurnPolicy(rounds=_parse_max_turns(front_matter.get("maxTurns"), notes)),
+        llm_config=_parse_model(front_matter, notes) or None,
     )
-    other = [key for key, value in said.items() if value not in (None, False) and key not in READ]
+    other = [key for key, value in front_matter.items() if value not in (None, False) and key not in READ_KEYS]
     notes += [
-        Note(key=short(key).strip("'"), text="has no equivalent here and does not count.")
+        AgentFileNote(key=shorten(key).strip("'"), text="has no equivalent here and has no effect.")
         for key in other
-        if (key, said[key]) != (MODE, LOOKS_ONLY)
+        if (key, front_matter[key]) != (PERMISSION_MODE_KEY, PLAN_MODE)
     ]
-    return versioned(spec), tuple(notes)
+    return add_version(spec), tuple(notes)
 
 
-def _name(said: str, notes: list[Note]) -> str:
+def _choose_name(raw_name: str, notes: list[AgentFileNote]) -> str:
     try:
-        return values.name(said)
-    except Unfit:
-        fitting = _UNFIT.sub("-", said).strip("-.")[:64] or "agent"
-        fitting = f"{fitting}-agent" if fitting in values.RESERVED else fitting
-        notes.append(Note(key="name", text=f"{short(said)} cannot be an agent's name here; it is called {fitting!r}."))
-        return fitting
+        return values.parse_name(raw_name)
+    except BadValue:
+        valid_name = _NOT_NAME_CHARACTERS.sub("-", raw_name).strip("-.")[:64] or "agent"
+        valid_name = f"{valid_name}-agent" if valid_name in values.RESERVED_NAMES else valid_name
+        notes.append(
+            AgentFileNote(
+                key="name", text=f"{shorten(raw_name)} is not a valid name; the agent is called {valid_name!r}."
+            )
+        )
+        return valid_name
 
 
-def _model(said: Data, notes: list[Note]) -> dict[str, object]:
-    """The model and the effort; what is not known here is left to the settings."""
-    name, effort = str(said.get("model") or "inherit").strip(), said.get("effort")
-    model = f"anthropic:{name.partition('[')[0]}" if name.startswith("claude-") else ROLES.get(name.lower())
-    known = EFFORTS.get(str(effort).strip().lower())
+def _parse_model(front_matter: Data, notes: list[AgentFileNote]) -> dict[str, object]:
+    """Return the model and the effort. Unknown values are left to the settings."""
+    name, effort = str(front_matter.get("model") or "inherit").strip(), front_matter.get("effort")
+    model = f"anthropic:{name.partition('[')[0]}" if name.startswith("claude-") else MODEL_ROLES.get(name.lower())
+    known_effort = EFFORT_LEVELS.get(str(effort).strip().lower())
     if model is None:
-        notes.append(Note(key="model", text=f"{short(name)} is not known here; it asks the normal model."))
-    if effort is not None and known is None:
-        notes.append(Note(key="effort", text=f"{short(effort)} is not known here and does not count."))
-    return {key: value for key, value in (("model", model), ("effort", known)) if value}
+        notes.append(AgentFileNote(key="model", text=f"{shorten(name)} is unknown; the agent uses the default model."))
+    if effort is not None and known_effort is None:
+        notes.append(AgentFileNote(key="effort", text=f"{shorten(effort)} is unknown and has no effect."))
+    return {key: value for key, value in (("model", model), ("effort", known_effort)) if value}
 
 
-def _rounds(said: object, notes: list[Note]) -> int:
-    turns = int(said) if isinstance(said, int | str) and str(said).isdecimal() and len(str(said)) < 10 else 0
-    if said is None or 0 < turns <= CAP:
+def _parse_max_turns(value: object, notes: list[AgentFileNote]) -> int:
+    turns = int(value) if isinstance(value, int | str) and str(value).isdecimal() and len(str(value)) < 10 else 0
+    if value is None or 0 < turns <= DEFAULT_MAX_TURNS:
         return turns
-    notes.append(Note(key="maxTurns", text=f"{short(said)} does not count: it must be from 1 to {CAP}."))
+    notes.append(
+        AgentFileNote(key="maxTurns", text=f"{shorten(value)} has no effect: it must be from 1 to {DEFAULT_MAX_TURNS}.")
+    )
     return 0
 
 
-def _tools(said: Data, notes: list[Note]) -> tuple[tuple[Group, ...], tuple[str, ...]]:
-    """The groups that stand for its tools, and the agents that it may call."""
-    listed = _listed(said.get("tools"))
-    every = said.get("tools") is None or listed == ["*"]
-    if every:
-        text = "is not said, which means all of them: here the groups read, edit, command and web."
-        notes.append(Note(key="tools", text=text))
-    called = {tool: _listed(tool.partition("(")[2].rstrip(")")) for tool in listed if tool.partition("(")[0] in CALLERS}
+def _parse_tools(front_matter: Data, notes: list[AgentFileNote]) -> tuple[tuple[ToolGroup, ...], tuple[str, ...]]:
+    """Return the tool groups that match the file's tools, and the agents it can call."""
+    tool_names = _split_tool_list(front_matter.get("tools"))
+    has_all_tools = front_matter.get("tools") is None or tool_names == ["*"]
+    if has_all_tools:
+        text = "is missing, which means all tools: here the groups read, edit, command and web."
+        notes.append(AgentFileNote(key="tools", text=text))
+    called = {
+        tool: _split_tool_list(tool.partition("(")[2].rstrip(")"))
+        for tool in tool_names
+        if tool.partition("(")[0] in AGENT_TOOLS
+    }
     calls = [name for names in called.values() for name in names if values.NAME_PATTERN.fullmatch(name)]
-    missing = [] if every else [tool for tool in listed if tool not in GROUPS and not called.get(tool)]
+    missing = [] if has_all_tools else [tool for tool in tool_names if tool not in TOOL_GROUPS and not called.get(tool)]
     if missing:
         names = ", ".join(f"`{tool}`" for tool in missing)
-        notes.append(Note(key="tools", text=f"names {names}, which there is not here; it works without."))
-    found = ALL if every else {GROUPS[tool] for tool in listed if tool in GROUPS}
-    denied = _denied(said, notes)
-    return tuple(group for group in ALL if group in found and group not in denied), tuple(dict.fromkeys(calls))
+        notes.append(
+            AgentFileNote(key="tools", text=f"names {names}, which do not exist here; the agent works without them.")
+        )
+    allowed_groups = ALL_GROUPS if has_all_tools else {TOOL_GROUPS[tool] for tool in tool_names if tool in TOOL_GROUPS}
+    denied = _find_denied_groups(front_matter, notes)
+    return tuple(group for group in ALL_GROUPS if group in allowed_groups and group not in denied), tuple(
+        dict.fromkeys(calls)
+    )
 
 
-def _denied(said: Data, notes: list[Note]) -> set[Group]:
-    tools = [tool.partition("(")[0] for tool in _listed(said.get("disallowedTools"))]
-    denied = {GROUPS[tool] for tool in tools if tool in GROUPS}
+def _find_denied_groups(front_matter: Data, notes: list[AgentFileNote]) -> set[ToolGroup]:
+    denied_tools = [tool.partition("(")[0] for tool in _split_tool_list(front_matter.get("disallowedTools"))]
+    denied = {TOOL_GROUPS[tool] for tool in denied_tools if tool in TOOL_GROUPS}
     if denied:
-        groups = ", ".join(group for group in ALL if group in denied)
-        notes.append(Note(key="disallowedTools", text=f"takes whole groups away here: {groups}."))
-    if said.get(MODE) == LOOKS_ONLY:
-        notes.append(Note(key=MODE, text=f"{LOOKS_ONLY!r} leaves it the groups read and web."))
+        groups = ", ".join(group for group in ALL_GROUPS if group in denied)
+        notes.append(AgentFileNote(key="disallowedTools", text=f"removes whole groups here: {groups}."))
+    if front_matter.get(PERMISSION_MODE_KEY) == PLAN_MODE:
+        notes.append(AgentFileNote(key=PERMISSION_MODE_KEY, text=f"{PLAN_MODE!r} leaves only the groups read and web."))
         denied |= {"edit", "command"}
     return denied
 
 
-def _listed(said: object) -> list[str]:
-    """A list, or what stands between commas; commas in brackets belong to a tool."""
-    listed = said if isinstance(said, list | tuple) else _TOOL.findall(str(said or "").strip("[]"))
-    return [name for one in listed if (name := str(one).strip(" \t\n-\"'"))]
+def _split_tool_list(value: object) -> list[str]:
+    """Split a list or comma-separated text. Commas in brackets belong to a tool."""
+    listed = value if isinstance(value, list | tuple) else _TOOL.findall(str(value or "").strip("[]"))
+    return [name for item in listed if (name := str(item).strip(" \t\n-\"'"))]
 
 
-def _keys(sheet: Sheet) -> Data:
+def _read_keys(file: FrontMatterFile) -> Data:
     try:
-        return sheet.keys().values
-    except Unusable:
-        found = dict(_lines(sheet.front))
-        if not found:
+        return file.parse_keys().values
+    except UnusableAgentFile:
+        values_by_key = dict(_parse_lines(file.front_lines))
+        if not values_by_key:
             raise
-        return found
+        return values_by_key
 
 
-def _lines(front: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Keys and values of what is no YAML: a value goes on until the next known key. The first of two counts."""
-    seen: dict[str, list[str]] = {}
+def _parse_lines(front: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Parse keys and values that are not YAML. A value ends at the next known key; the first of two equal keys wins."""
+    lines_by_key: dict[str, list[str]] = {}
     current: list[str] = []
     for line in front:
-        begins = _KEY.match(line)
-        if begins is not None:
-            current = seen.setdefault(begins[1], []) if begins[1] not in seen else []
-        current.append((begins[2] or "") if begins is not None else line)
-    for key, lines in seen.items():
+        key_match = _KEY.match(line)
+        if key_match is not None:
+            current = lines_by_key.setdefault(key_match[1], []) if key_match[1] not in lines_by_key else []
+        current.append((key_match[2] or "") if key_match is not None else line)
+    for key, lines in lines_by_key.items():
         value = _BLOCK.sub("", "\n".join(lines).strip(), count=1).replace("\\n", "\n")
         quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
         yield key, value[1:-1] if quoted else value

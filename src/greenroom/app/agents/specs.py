@@ -1,7 +1,7 @@
-"""All keys that an agent's file may hold, in one table, and the spec that they make: of a file or of a dictionary.
+"""All keys of agent files in one table, and the spec that they produce from a file or a dictionary.
 
-Beside our own names there are those of the designs that Greenroom unites, so that their agents can be read. A key may
-be written `like_this`, `like-this` or `likeThis`.
+Besides Greenroom's own names, the names of the source designs are accepted. A key can be written `like_this`,
+`like-this` or `likeThis`.
 """
 
 from __future__ import annotations
@@ -12,280 +12,284 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final, Literal, TypeAlias, cast, get_args
 
-from greenroom.abilities.protocols.calls import BadSchema, faults
-from greenroom.abilities.protocols.outcome import ProtocolName
-from greenroom.abilities.skills.talk.endings import CAP
-from greenroom.abilities.tools.tool import DEFAULT
-from greenroom.app.settings.schema import meant, short
-from greenroom.app.settings.values import Reader, Unfit, count, delay, number, one_of, text
+from greenroom.abilities.protocols.calls import BadSchema, find_faults
+from greenroom.abilities.protocols.parse_result import ProtocolName
+from greenroom.abilities.skills.conversation.completion import DEFAULT_MAX_TURNS
+from greenroom.abilities.tools.tool import DEFAULT_TOOLS
+from greenroom.app.settings.schema import shorten, suggest_name
+from greenroom.app.settings.values import BadValue, Reader, one_of, parse_count, parse_delay, parse_number, parse_text
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, encode, evolve, record
-from greenroom.core.base.text import UNSEEN
-from greenroom.core.state.spec import AgentSpec, Cooperation, Group, History, Turn
+from greenroom.core.base.text import CONTROL_CHARACTERS
+from greenroom.core.state.spec import AgentSpec, Cooperation, History, ToolGroup, TurnPolicy
 from greenroom.policy.rules import BadRule, parse
 
 NAME_PATTERN: Final = re.compile(r"\w[\w.-]{0,63}")
-RESERVED: Final = ("system", "door")
-NAMED: Final = "a name of up to 64 letters, digits, - _ and ., like code-reviewer"
-LISTED: Final = 'a list of names, like ["one", "two"]'
-HOTTEST: Final = 2.0
-SKILLS: Final = ("think", "quick_think", "ask_info", "task_manager", "agent_manager")
-"""Skills that not every agent that plans has."""
+RESERVED_NAMES: Final = ("system", "door")
+NAME_RULE: Final = "a name of up to 64 letters, digits, - _ and ., like code-reviewer"
+LIST_RULE: Final = 'a list of names, like ["one", "two"]'
+MAX_TEMPERATURE: Final = 2.0
+OPTIONAL_SKILLS: Final = ("think", "quick_think", "ask_info", "task_manager", "agent_manager")
+"""Planning skills that an agent has only if its file lists them."""
 
 
-def name(value: object) -> str:
-    """What an agent is called, and called by."""
-    if not isinstance(value, str) or not NAME_PATTERN.fullmatch(value) or value in RESERVED:
-        raise Unfit(NAMED if value not in RESERVED else "another name: the house is called so itself")
+def parse_name(value: object) -> str:
+    """Parse an agent's name."""
+    if not isinstance(value, str) or not NAME_PATTERN.fullmatch(value) or value in RESERVED_NAMES:
+        raise BadValue(NAME_RULE if value not in RESERVED_NAMES else "another name: this one is reserved")
     return value
 
 
-def prose(value: object) -> str:
-    """A text of any number of lines."""
+def parse_prose(value: object) -> str:
+    """Parse a text of any number of lines."""
     if not isinstance(value, str) or not value.strip():
-        raise Unfit("a text that is not empty")
-    if UNSEEN.search(value):
-        raise Unfit("a text without characters that cannot be seen")
+        raise BadValue("a text that is not empty")
+    if CONTROL_CHARACTERS.search(value):
+        raise BadValue("a text without invisible characters")
     return value.strip()
 
 
-def names(value: object) -> tuple[str, ...]:
-    """A list of names; `a, b` is one too. Each counts once."""
-    listed = value.split(",") if isinstance(value, str) else value
-    if not isinstance(listed, list | tuple):
-        raise Unfit(LISTED)
+def parse_names(value: object) -> tuple[str, ...]:
+    """Parse a list of names, or `a, b`. Duplicates are removed."""
+    items = value.split(",") if isinstance(value, str) else value
+    if not isinstance(items, list | tuple):
+        raise BadValue(LIST_RULE)
     try:
-        return tuple(dict.fromkeys(text(one) for one in listed))
-    except Unfit:
-        raise Unfit(LISTED) from None
+        return tuple(dict.fromkeys(parse_text(item) for item in items))
+    except BadValue:
+        raise BadValue(LIST_RULE) from None
 
 
-def agents(value: object) -> tuple[str, ...]:
-    return tuple(name(one) for one in names(value))
+def parse_agent_names(value: object) -> tuple[str, ...]:
+    return tuple(parse_name(agent_name) for agent_name in parse_names(value))
 
 
-def limits(value: object) -> tuple[str, ...]:
-    """Rules that tighten what an agent may do."""
-    listed = [value] if isinstance(value, str) else value
-    if not isinstance(listed, list | tuple):
-        raise Unfit("a list of rules, like [deny command git push]")
-    return tuple(dict.fromkeys(_limit(text(one)) for one in listed))
+def parse_rules(value: object) -> tuple[str, ...]:
+    """Parse rules that restrict an agent."""
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, list | tuple):
+        raise BadValue("a list of rules, like [deny command git push]")
+    return tuple(dict.fromkeys(_parse_rule(parse_text(item)) for item in items))
 
 
-def _limit(said: str) -> str:
+def _parse_rule(rule_text: str) -> str:
     try:
-        rule = parse(said)
+        rule = parse(rule_text)
     except BadRule as bad:
-        raise Unfit(f"a list of rules. {bad}") from None
+        raise BadValue(f"a list of rules. {bad}") from None
     if rule.level not in ("ask", "deny"):
-        raise Unfit("a list of rules that ask or deny: what an agent may do is not for its file to say")
+        raise BadValue("a list of rules that ask or deny; an agent's file cannot allow anything")
     return str(rule)
 
 
-def truth(value: object) -> bool:
+def parse_bool(value: object) -> bool:
     if not isinstance(value, bool):
-        raise Unfit("true or false")
+        raise BadValue("true or false")
     return value
 
 
-def whole(least: int, most: int) -> Reader:
+def int_between(minimum: int, maximum: int) -> Reader:
 
     def read(value: object) -> int:
-        if type(value) is not int or not least <= value <= most:
-            raise Unfit(f"a whole number from {least} to {most}")
+        if type(value) is not int or not minimum <= value <= maximum:
+            raise BadValue(f"a whole number from {minimum} to {maximum}")
         return value
 
     return read
 
 
-def temperature(value: object) -> float:
-    """How freely a model speaks."""
-    what = "a number from 0 to 2"
-    if number(value, what) > HOTTEST:
-        raise Unfit(what)
-    return number(value, what)
+def parse_temperature(value: object) -> float:
+    """Parse the sampling temperature."""
+    expected = "a number from 0 to 2"
+    if parse_number(value, expected) > MAX_TEMPERATURE:
+        raise BadValue(expected)
+    return parse_number(value, expected)
 
 
-def rate(value: object) -> int:
-    """A part of one, as percent."""
-    what = "a number from 0 to 1, like 0.92"
-    if number(value, what) > 1:
-        raise Unfit(what)
-    return round(number(value, what) * 100)
+def parse_rate(value: object) -> int:
+    """Parse a fraction from 0 to 1 and return it as percent."""
+    expected = "a number from 0 to 1, like 0.92"
+    if parse_number(value, expected) > 1:
+        raise BadValue(expected)
+    return round(parse_number(value, expected) * 100)
 
 
-def seconds(value: object) -> int:
-    """A time in whole seconds."""
-    return round(delay(value))
+def parse_seconds(value: object) -> int:
+    """Parse a time in whole seconds."""
+    return round(parse_delay(value))
 
 
-def model(value: object) -> str:
-    """A role, a group or `provider:model`. What it means is found out when it is asked."""
-    named = text(value)
-    if "://" in named or " " in named:
-        raise Unfit("a role, a group of yours or provider:model, like openai:gpt-5.5; an address is none")
-    return named
+def parse_model(value: object) -> str:
+    """Parse a role, a group or `provider:model`. The name is resolved when the model is used."""
+    model_name = parse_text(value)
+    if "://" in model_name or " " in model_name:
+        raise BadValue("a role, a group or provider:model, like openai:gpt-5.5, and not an address")
+    return model_name
 
 
 def several_of(*words: str) -> Reader:
-    """A list of some of a few words."""
+    """Return a reader of lists of these words."""
 
     def read(value: object) -> tuple[str, ...]:
-        found = names(value)
-        for one in found:
-            if one not in words:
-                near = get_close_matches(one, words, n=1)
+        chosen = parse_names(value)
+        for word in chosen:
+            if word not in words:
+                near = get_close_matches(word, words, n=1)
                 hint = f" (did you mean `{near[0]}`?)" if near else ""
-                raise Unfit(f"a list of some of {', '.join(words)}{hint}")
-        return found
+                raise BadValue(f"a list of some of {', '.join(words)}{hint}")
+        return chosen
 
     return read
 
 
-def skills(value: object) -> tuple[str, ...]:
-    """Skills of an agent that plans."""
+def parse_skills(value: object) -> tuple[str, ...]:
+    """Parse the skills of a planning agent."""
     try:
-        return names(several_of(*SKILLS)(value))
-    except Unfit as unfit:
-        raise Unfit(f"{unfit}; what an agent is good at is said with `capabilities`") from None
+        return parse_names(several_of(*OPTIONAL_SKILLS)(value))
+    except BadValue as unfit:
+        raise BadValue(f"{unfit}; use `capabilities` for what an agent is good at") from None
 
 
-def translated(words: Mapping[str, str]) -> Reader:
-    """The same in the words of another design."""
-    known = several_of(*words)
+def translate_words(words: Mapping[str, str]) -> Reader:
+    """Return a reader that translates the words of another design."""
+    read_words = several_of(*words)
 
     def read(value: object) -> tuple[str, ...]:
-        return tuple(words[one] for one in names(known(value)))
+        return tuple(words[word] for word in parse_names(read_words(value)))
 
     return read
 
 
-def schema(value: object) -> Mapping[str, object]:
+def parse_schema(value: object) -> Mapping[str, object]:
     if not isinstance(value, Mapping):
-        raise Unfit("a JSON Schema, like {type: object, properties: {…}}")
+        raise BadValue("a JSON Schema, like {type: object, properties: {…}}")
     try:
-        faults(value, {})
+        find_faults(value, {})
     except BadSchema as bad:
-        raise Unfit(f"a JSON Schema ({bad})") from None
+        raise BadValue(f"a JSON Schema ({bad})") from None
     return value
 
 
-To: TypeAlias = tuple[str, ...]
+FieldPath: TypeAlias = tuple[str, ...]
 Design = Literal["jarvis", "artifactflow", "roo"]
 
-DESIGN: Final = "design"
-PROMPT: Final = ("prompt",)
-NAME: Final = ("name",)
-FILE_EDIT: Final = ("no file edit",)
-"""No field of a spec: it is gone when the design has had its say."""
+DESIGN_KEY: Final = "design"
+PROMPT_PATH: Final = ("prompt",)
+NAME_PATH: Final = ("name",)
+NO_FILE_EDIT_PATH: Final = ("no file edit",)
+"""A path that is not a field of the spec. Applying the design removes it."""
 
-MANY: Final = 1_000_000
-LONG: Final = 60
-HANDLERS: Final = {
+MAX_ROUNDS: Final = 1_000_000
+MAX_KEY_CHARS_SHOWN: Final = 60
+JARVIS_HANDLERS: Final = {
     "ToolRegistry": "tool_call",
     "EditFileHandler": "patch",
     "RewriteFileHandler": "rewrite",
     "MultiAgent": "send_message",
 }
-"""Jarvis' output handlers, and the forms of text that they read."""
+"""Jarvis' output handlers, and the text protocols that they read."""
 
 
 class BadKey(WorldFault):
-    """A key that cannot be used as it stands. `why` follows its name in a sentence."""
+    """A key that cannot be used. `why` follows the key's name in a sentence."""
 
     def __init__(self, key: str, why: str) -> None:
-        super().__init__(f"`{key if len(key) <= LONG else key[:LONG] + '…'}` {why}")
+        super().__init__(f"`{key if len(key) <= MAX_KEY_CHARS_SHOWN else key[:MAX_KEY_CHARS_SHOWN] + '…'}` {why}")
         self.key: Final = key
 
 
 @record
-class Goes:
-    """Where a value goes, and how it is read."""
+class KeyTarget:
+    """The spec field of a key, and the reader of its value."""
 
-    to: To
+    path: FieldPath
     read: Reader
 
 
 @record
-class Not:
-    """Why a key has no place here, and what to do."""
+class RefusedKey:
+    """Why a key is refused, and what to do."""
 
     why: str
 
 
-def _later(what: str) -> Not:
-    return Not(why=f"has no effect yet: it comes with {what}. Leave it out until then.")
+def _refuse_until(what: str) -> RefusedKey:
+    return RefusedKey(why=f"has no effect yet: it comes with {what}. Remove it until then.")
 
 
-_SECRET: Final = Not(why="is a secret and stands in no agent's file. Delete it; `greenroom init` stores keys.")
-_ADDRESS: Final = Not(why="is an address, and no agent says where models are asked. It belongs into your settings.")
-_LIMIT: Final = Not(why="is a limit of the run, not of an agent. It belongs into the settings, under [limits].")
-_RETRY: Final = Not(why="is the same for all agents. Set `attempts` and `delay` under [retry] in the settings.")
-_FUNCTION: Final = Not(why="is a function, which no file can hold. Leave it out.")
-_RUN: Final = Not(why="is said by how and with whom the agent runs, not by the agent. Leave it out.")
-_ROO: Final = Not(why="is known in Roo-Code's profiles only. If this is one, say `design: roo`; if not, leave it out.")
+_SECRET: Final = RefusedKey(
+    why="is a secret and must not be in an agent's file. Delete it; `greenroom init` stores keys."
+)
+_ADDRESS: Final = RefusedKey(why="is an address, which an agent's file cannot set. Put it in your settings.")
+_LIMIT: Final = RefusedKey(why="is a limit of the run, not of an agent. Put it in the settings, under [limits].")
+_RETRY: Final = RefusedKey(why="is the same for all agents. Set `attempts` and `delay` under [retry] in the settings.")
+_FUNCTION: Final = RefusedKey(why="is a function, which a file cannot hold. Remove it.")
+_RUN: Final = RefusedKey(why="depends on how the agent runs, not on the agent. Remove it.")
+_ROO: Final = RefusedKey(
+    why="is only valid in Roo-Code's profiles. If this is one, add `design: roo`; if not, remove it."
+)
 
-OURS: Final[Mapping[str, Goes]] = {
-    "name": Goes(to=NAME, read=name),
-    "role": Goes(to=("role",), read=text),
-    "profile": Goes(to=("profile",), read=prose),
-    "description": Goes(to=("description",), read=prose),
-    "prompt": Goes(to=PROMPT, read=prose),
-    "model": Goes(to=("llm_config", "model"), read=model),
-    "temperature": Goes(to=("llm_config", "temperature"), read=temperature),
-    "max_output": Goes(to=("llm_config", "max_output"), read=count),
-    "effort": Goes(to=("llm_config", "effort"), read=one_of("low", "medium", "high")),
-    "streaming": Goes(to=("llm_config", "streaming"), read=truth),
-    "tools": Goes(to=("tools",), read=names),
-    "calls": Goes(to=("calls",), read=agents),
-    "groups": Goes(to=("groups",), read=several_of(*get_args(Group))),
-    "permissions": Goes(to=("rules",), read=limits),
-    "style": Goes(to=("style",), read=one_of("converse", "plan")),
-    "manager": Goes(to=("manager",), read=truth),
-    "skills": Goes(to=("skills",), read=skills),
-    "capabilities": Goes(to=("capabilities",), read=names),
-    "protocols": Goes(to=("turn", "protocols"), read=several_of(*get_args(ProtocolName))),
-    "several": Goes(to=("turn", "several"), read=one_of("reject", "first")),
-    "ends": Goes(to=("turn", "ends"), read=one_of("finish", "mark", "text")),
-    "auto_complete": Goes(to=("turn", "auto_complete"), read=truth),
-    "rounds": Goes(to=("turn", "rounds"), read=whole(0, MANY)),
-    "repairs": Goes(to=("turn", "repairs"), read=whole(0, 10)),
-    "summary_rounds": Goes(to=("history", "summary_rounds"), read=whole(0, MANY)),
-    "summary_prompt": Goes(to=("history", "summary_prompt"), read=prose),
-    "need_summary": Goes(to=("history", "need_summary"), read=truth),
-    "language": Goes(to=("language",), read=one_of("en", "zh")),
-    "answer": Goes(to=("answer",), read=schema),
-    "cooperation.concurrency": Goes(to=("cooperation", "concurrency"), read=count),
-    "cooperation.seconds": Goes(to=("cooperation", "seconds"), read=seconds),
-    "cooperation.success": Goes(to=("cooperation", "success"), read=whole(0, 100)),
-    "cooperation.cooperates": Goes(to=("cooperation", "cooperates"), read=truth),
-    "cooperation.partners": Goes(to=("cooperation", "partners"), read=agents),
-    "cooperation.protocol": Goes(to=("cooperation", "protocol"), read=text),
+OWN_KEYS: Final[Mapping[str, KeyTarget]] = {
+    "name": KeyTarget(path=NAME_PATH, read=parse_name),
+    "role": KeyTarget(path=("role",), read=parse_text),
+    "profile": KeyTarget(path=("profile",), read=parse_prose),
+    "description": KeyTarget(path=("description",), read=parse_prose),
+    "prompt": KeyTarget(path=PROMPT_PATH, read=parse_prose),
+    "model": KeyTarget(path=("llm_config", "model"), read=parse_model),
+    "temperature": KeyTarget(path=("llm_config", "temperature"), read=parse_temperature),
+    "max_output": KeyTarget(path=("llm_config", "max_output"), read=parse_count),
+    "effort": KeyTarget(path=("llm_config", "effort"), read=one_of("low", "medium", "high")),
+    "streaming": KeyTarget(path=("llm_config", "streaming"), read=parse_bool),
+    "tools": KeyTarget(path=("tools",), read=parse_names),
+    "calls": KeyTarget(path=("calls",), read=parse_agent_names),
+    "groups": KeyTarget(path=("groups",), read=several_of(*get_args(ToolGroup))),
+    "permissions": KeyTarget(path=("rules",), read=parse_rules),
+    "style": KeyTarget(path=("style",), read=one_of("converse", "plan")),
+    "manager": KeyTarget(path=("manager",), read=parse_bool),
+    "skills": KeyTarget(path=("skills",), read=parse_skills),
+    "capabilities": KeyTarget(path=("capabilities",), read=parse_names),
+    "protocols": KeyTarget(path=("turn", "protocols"), read=several_of(*get_args(ProtocolName))),
+    "several": KeyTarget(path=("turn", "several"), read=one_of("reject", "first")),
+    "ends": KeyTarget(path=("turn", "ends"), read=one_of("finish", "mark", "text")),
+    "auto_complete": KeyTarget(path=("turn", "auto_complete"), read=parse_bool),
+    "rounds": KeyTarget(path=("turn", "rounds"), read=int_between(0, MAX_ROUNDS)),
+    "repairs": KeyTarget(path=("turn", "repairs"), read=int_between(0, 10)),
+    "summary_rounds": KeyTarget(path=("history", "summary_rounds"), read=int_between(0, MAX_ROUNDS)),
+    "summary_prompt": KeyTarget(path=("history", "summary_prompt"), read=parse_prose),
+    "need_summary": KeyTarget(path=("history", "need_summary"), read=parse_bool),
+    "language": KeyTarget(path=("language",), read=one_of("en", "zh")),
+    "answer": KeyTarget(path=("answer",), read=parse_schema),
+    "cooperation.concurrency": KeyTarget(path=("cooperation", "concurrency"), read=parse_count),
+    "cooperation.seconds": KeyTarget(path=("cooperation", "seconds"), read=parse_seconds),
+    "cooperation.success": KeyTarget(path=("cooperation", "success"), read=int_between(0, 100)),
+    "cooperation.cooperates": KeyTarget(path=("cooperation", "cooperates"), read=parse_bool),
+    "cooperation.partners": KeyTarget(path=("cooperation", "partners"), read=parse_agent_names),
+    "cooperation.protocol": KeyTarget(path=("cooperation", "protocol"), read=parse_text),
 }
 
-THEIRS: Final[Mapping[str, Goes]] = {
+FOREIGN_KEYS: Final[Mapping[str, KeyTarget]] = {
     # Jarvis, MultiAgent
-    "system_prompt": OURS["prompt"],
-    "model_group": OURS["model"],
-    "use_tools": OURS["tools"],
-    "auto_summary_rounds": OURS["summary_rounds"],
-    "output_handler": Goes(to=("turn", "protocols"), read=translated(HANDLERS)),
-    "multi_call_policy": OURS["several"],
+    "system_prompt": OWN_KEYS["prompt"],
+    "model_group": OWN_KEYS["model"],
+    "use_tools": OWN_KEYS["tools"],
+    "auto_summary_rounds": OWN_KEYS["summary_rounds"],
+    "output_handler": KeyTarget(path=("turn", "protocols"), read=translate_words(JARVIS_HANDLERS)),
+    "multi_call_policy": OWN_KEYS["several"],
     # ArtifactFlow
-    "required_tools": OURS["tools"],
-    "max_tool_rounds": OURS["rounds"],
+    "required_tools": OWN_KEYS["tools"],
+    "max_tool_rounds": OWN_KEYS["rounds"],
     # Roo-Code
-    "prompt_template": OURS["prompt"],
-    "tool_groups": OURS["groups"],
-    "max_concurrency": OURS["cooperation.concurrency"],
-    "average_execution_time": OURS["cooperation.seconds"],
-    "success_rate": Goes(to=("cooperation", "success"), read=rate),
-    "can_cooperate": OURS["cooperation.cooperates"],
-    "preferred_partners": OURS["cooperation.partners"],
-    "communication_protocol": OURS["cooperation.protocol"],
+    "prompt_template": OWN_KEYS["prompt"],
+    "tool_groups": OWN_KEYS["groups"],
+    "max_concurrency": OWN_KEYS["cooperation.concurrency"],
+    "average_execution_time": OWN_KEYS["cooperation.seconds"],
+    "success_rate": KeyTarget(path=("cooperation", "success"), read=parse_rate),
+    "can_cooperate": OWN_KEYS["cooperation.cooperates"],
+    "preferred_partners": OWN_KEYS["cooperation.partners"],
+    "communication_protocol": OWN_KEYS["cooperation.protocol"],
 }
 
-REFUSED: Final[Mapping[str, Not]] = {
+REFUSED_KEYS: Final[Mapping[str, RefusedKey]] = {
     **dict.fromkeys(("id", "type"), _ROO),
     **dict.fromkeys(("kind", "proof", "in_multi_agent", "non_interactive"), _RUN),
     **dict.fromkeys(("multiline_inputer", "confirm_callback"), _FUNCTION),
@@ -293,88 +297,92 @@ REFUSED: Final[Mapping[str, Not]] = {
     **dict.fromkeys(("key", "api_key", "key_env", "token", "headers"), _SECRET),
     **dict.fromkeys(("base_url", "api_base", "url"), _ADDRESS),
     **dict.fromkeys(("limits", "max_cost", "max_time"), _LIMIT),
-    **dict.fromkeys(("summary_on_send", "clear_after_send_message"), _later("handing work over")),
-    **dict.fromkeys(("plan", "plan_depth", "plan_max_depth"), _later("planning")),
-    "human_config": _later("people in a team"),
-    "use_methodology": _later("methodologies"),
-    "use_analysis": _later("looking back on tasks"),
-    "force_save_memory": _later("memory"),
-    "files": _later("files given to a task"),
-    "agent_type": _later("agents that write code"),
-    "version": Not(why="is worked out from what the file says. Leave it out."),
-    "execute_tool_confirm": Not(why="is said by a person, not by an agent. It belongs into your settings."),
-    "disable_file_edit": Not(
-        why="is known to `design: jarvis` only. Elsewhere leave the tools that edit out of `tools`."
+    **dict.fromkeys(("summary_on_send", "clear_after_send_message"), _refuse_until("handing work over")),
+    **dict.fromkeys(("plan", "plan_depth", "plan_max_depth"), _refuse_until("planning")),
+    "human_config": _refuse_until("people in a team"),
+    "use_methodology": _refuse_until("methodologies"),
+    "use_analysis": _refuse_until("looking back on tasks"),
+    "force_save_memory": _refuse_until("memory"),
+    "files": _refuse_until("files given to a task"),
+    "agent_type": _refuse_until("agents that write code"),
+    "version": RefusedKey(why="is computed from the file. Remove it."),
+    "execute_tool_confirm": RefusedKey(why="is a person's choice, not an agent's. Put it in your settings."),
+    "disable_file_edit": RefusedKey(
+        why="is only valid with `design: jarvis`. Otherwise leave edit tools out of `tools`."
     ),
-    "max_tokens": Not(why="may mean two things: an answer's length is `max_output`, a run's limit is [limits] tokens."),
+    "max_tokens": RefusedKey(why="is ambiguous: an answer's length is `max_output`, a run's limit is [limits] tokens."),
 }
 
-OWN_WORDS: Final[Mapping[Design, Mapping[str, Goes]]] = {
-    "jarvis": {"disable_file_edit": Goes(to=FILE_EDIT, read=truth)},
+DESIGN_KEYS: Final[Mapping[Design, Mapping[str, KeyTarget]]] = {
+    "jarvis": {"disable_file_edit": KeyTarget(path=NO_FILE_EDIT_PATH, read=parse_bool)},
     "artifactflow": {},
     "roo": {
-        "id": OURS["name"],
-        "type": OURS["role"],
-        "name": OURS["profile"],
-        "skills": OURS["capabilities"],
+        "id": OWN_KEYS["name"],
+        "type": OWN_KEYS["role"],
+        "name": OWN_KEYS["profile"],
+        "skills": OWN_KEYS["capabilities"],
     },
 }
-"""Words that mean something else, or something at all, in one design."""
+"""Keys with a special meaning in one design."""
 
-TABLES: Final = ("cooperation",)
-EVERY: Final[Mapping[str, Goes | Not]] = {**OURS, **THEIRS, **REFUSED}
+TABLE_KEYS: Final = ("cooperation",)
+ALL_KEYS: Final[Mapping[str, KeyTarget | RefusedKey]] = {**OWN_KEYS, **FOREIGN_KEYS, **REFUSED_KEYS}
 
 
-def plain(key: str) -> str:
-    """A key in our spelling."""
+def normalise_key(key: str) -> str:
+    """Return a key in Greenroom's spelling."""
     return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", key).replace("-", "_").lower()
 
 
-def flat(raw: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """All keys with their values; those of a table inside with its name before theirs."""
+def flatten_keys(raw: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Flatten all keys. The key of a nested table is prefixed with the table's name."""
     for key, value in raw.items():
-        if plain(key) not in TABLES:
+        if normalise_key(key) not in TABLE_KEYS:
             yield key, value
         elif isinstance(value, Mapping):
-            yield from ((f"{key}.{inner}", one) for inner, one in value.items())
+            yield from ((f"{key}.{inner}", inner_value) for inner, inner_value in value.items())
         else:
-            inside = ", ".join(f"`{one.partition('.')[2]}`" for one in OURS if one.startswith(f"{plain(key)}."))
+            inside = ", ".join(
+                f"`{inner_value.partition('.')[2]}`"
+                for inner_value in OWN_KEYS
+                if inner_value.startswith(f"{normalise_key(key)}.")
+            )
             raise BadKey(key, f"is a table. Write {inside} below it, indented.")
 
 
-def meaning(key: str, design: Design | None) -> Goes:
-    """What a key means; `BadKey` when it has no place here."""
-    own = OWN_WORDS[design] if design is not None else {}
-    found = own.get(plain(key)) or EVERY.get(plain(key))
-    match found:
-        case Goes():
-            return found
-        case Not():
-            raise BadKey(key, found.why)
+def find_target(key: str, design: Design | None) -> KeyTarget:
+    """Return the target of a key. Raise `BadKey` for an unknown or refused key."""
+    design_keys = DESIGN_KEYS[design] if design is not None else {}
+    target = design_keys.get(normalise_key(key)) or ALL_KEYS.get(normalise_key(key))
+    match target:
+        case KeyTarget():
+            return target
+        case RefusedKey():
+            raise BadKey(key, target.why)
         case None:
-            raise BadKey(key, f"is no key of an agent. {_meant(key, {*EVERY, *own, DESIGN})}")
+            raise BadKey(key, f"is not a key of an agent. {_suggest_key(key, {*ALL_KEYS, *design_keys, DESIGN_KEY})}")
 
 
-def _meant(key: str, known: set[str]) -> str:
-    near = get_close_matches(plain(key), sorted(known), n=1)
+def _suggest_key(key: str, known: set[str]) -> str:
+    near = get_close_matches(normalise_key(key), sorted(known), n=1)
     if near:
         return f"Did you mean `{near[0]}`?"
-    ours = dict.fromkeys(one.partition(".")[0] for one in OURS)
-    return f"There are: {', '.join(f'`{one}`' for one in ours)}."
+    own_names = dict.fromkeys(key_name.partition(".")[0] for key_name in OWN_KEYS)
+    return f"There are: {', '.join(f'`{key_name}`' for key_name in own_names)}."
 
 
-def read(key: str, value: object, reader: Reader) -> object:
-    """One value; `BadKey` says what it should be."""
+def read_value(key: str, value: object, reader: Reader) -> object:
+    """Read one value. Raise `BadKey` with the expected form."""
     if value is None:
         raise BadKey(key, "is empty. Give it a value, or delete the line.")
     try:
         return reader(value)
-    except Unfit as unfit:
-        raise BadKey(key, f"must be {unfit}, not {short(value)}.") from None
+    except BadValue as unfit:
+        raise BadKey(key, f"must be {unfit}, not {shorten(value)}.") from None
 
 
-USUAL: Final[Mapping[Design, Mapping[To, object]]] = {
-    "jarvis": {NAME: "Jarvis"},
+DESIGN_DEFAULTS: Final[Mapping[Design, Mapping[FieldPath, object]]] = {
+    "jarvis": {NAME_PATH: "Jarvis"},
     "artifactflow": {
         ("llm_config", "model"): "dashscope:qwen-plus",
         ("llm_config", "temperature"): 0.7,
@@ -386,153 +394,161 @@ USUAL: Final[Mapping[Design, Mapping[To, object]]] = {
     },
     "roo": {},
 }
-NEEDED: Final[Mapping[Design, Mapping[To, str]]] = {
-    "jarvis": {PROMPT: "system_prompt"},
-    "artifactflow": {NAME: "name", ("description",): "description"},
-    "roo": {NAME: "id"},
+DESIGN_REQUIRED: Final[Mapping[Design, Mapping[FieldPath, str]]] = {
+    "jarvis": {PROMPT_PATH: "system_prompt"},
+    "artifactflow": {NAME_PATH: "name", ("description",): "description"},
+    "roo": {NAME_PATH: "id"},
 }
-EDITS: Final = frozenset({"patch", "rewrite"})
-"""What edits files: two forms of text, and the tools of the same names."""
+EDIT_TOOLS: Final = frozenset({"patch", "rewrite"})
+"""What edits files: two text protocols, and the tools of the same names."""
 
-EDITING: Final = "edit"
-"""Their group."""
-
-FORMS: Final[To] = ("turn", "protocols")
-TOOLS: Final[To] = ("tools",)
-GROUPS: Final[To] = ("groups",)
-JARVIS: Final = ("ToolRegistry", "EditFileHandler", "RewriteFileHandler")
-"""The handlers that Jarvis has if nobody says otherwise."""
+EDIT_GROUP: Final = "edit"
+PROTOCOLS_PATH: Final[FieldPath] = ("turn", "protocols")
+TOOLS_PATH: Final[FieldPath] = ("tools",)
+GROUPS_PATH: Final[FieldPath] = ("groups",)
+JARVIS_DEFAULT_HANDLERS: Final = ("ToolRegistry", "EditFileHandler", "RewriteFileHandler")
 
 
-def complete(design: Design | None, said: Mapping[To, object]) -> dict[To, object]:
-    """What was said, and what its design takes for granted; `BadKey` for what that design needs and nobody said."""
+def apply_design(design: Design | None, fields: Mapping[FieldPath, object]) -> dict[FieldPath, object]:
+    """Add the defaults of the design. Raise `BadKey` for a missing key that the design requires."""
     if design is None:
-        return dict(said)
-    for to, key in NEEDED[design].items():
-        if to not in said:
+        return dict(fields)
+    for path, key in DESIGN_REQUIRED[design].items():
+        if path not in fields:
             raise BadKey(key, f"is missing, and `design: {design}` needs it. Add it.")
-    told = {**USUAL[design], **said}
-    return _forms(told) if design == "jarvis" else told
+    completed = {**DESIGN_DEFAULTS[design], **fields}
+    return _apply_jarvis_defaults(completed) if design == "jarvis" else completed
 
 
-def _forms(told: dict[To, object]) -> dict[To, object]:
-    """Jarvis acts in text, and has the usual tools where nobody lists any; without file edits all that edits goes."""
-    forms = cast("tuple[str, ...]", told.get(FORMS, tuple(HANDLERS[one] for one in JARVIS)))
-    bare = bool(told.pop(FILE_EDIT, False))
-    if not told.get(TOOLS) and not told.get(GROUPS):
-        told[TOOLS] = DEFAULT
-    if not bare:
-        return {**told, FORMS: forms}
-    found = {FORMS: forms, TOOLS: told.get(TOOLS, ()), GROUPS: told.get(GROUPS, ())}
-    return {**told, **{to: _bare(cast("tuple[str, ...]", some), to) for to, some in found.items()}}
+def _apply_jarvis_defaults(fields: dict[FieldPath, object]) -> dict[FieldPath, object]:
+    """Apply Jarvis' defaults: text protocols, the default tools, and no edit tools if file edits are disabled."""
+    protocols = cast(
+        "tuple[str, ...]",
+        fields.get(PROTOCOLS_PATH, tuple(JARVIS_HANDLERS[handler] for handler in JARVIS_DEFAULT_HANDLERS)),
+    )
+    no_edits = bool(fields.pop(NO_FILE_EDIT_PATH, False))
+    if not fields.get(TOOLS_PATH) and not fields.get(GROUPS_PATH):
+        fields[TOOLS_PATH] = DEFAULT_TOOLS
+    if not no_edits:
+        return {**fields, PROTOCOLS_PATH: protocols}
+    lists = {
+        PROTOCOLS_PATH: protocols,
+        TOOLS_PATH: fields.get(TOOLS_PATH, ()),
+        GROUPS_PATH: fields.get(GROUPS_PATH, ()),
+    }
+    return {**fields, **{path: _drop_edits(cast("tuple[str, ...]", names), path) for path, names in lists.items()}}
 
 
-def without_edits(spec: AgentSpec) -> AgentSpec:
-    """The agent as `disable_file_edit` has it: no form, no tool and no group that edits files."""
+def remove_edits(spec: AgentSpec) -> AgentSpec:
+    """Return the spec without protocols, tools and groups that edit files, as `disable_file_edit` requires."""
     return evolve(
         spec,
-        tools=_bare(spec.tools, TOOLS),
-        groups=_bare(spec.groups, GROUPS),
-        turn=evolve(spec.turn, protocols=_bare(spec.turn.protocols, FORMS)),
+        tools=_drop_edits(spec.tools, TOOLS_PATH),
+        groups=_drop_edits(spec.groups, GROUPS_PATH),
+        turn=evolve(spec.turn, protocols=_drop_edits(spec.turn.protocols, PROTOCOLS_PATH)),
     )
 
 
-def _bare(names: tuple[str, ...], to: To) -> tuple[str, ...]:
-    return tuple(one for one in names if one not in ({EDITING} if to == GROUPS else EDITS))
+def _drop_edits(names: tuple[str, ...], path: FieldPath) -> tuple[str, ...]:
+    return tuple(name for name in names if name not in ({EDIT_GROUP} if path == GROUPS_PATH else EDIT_TOOLS))
 
 
-BELOW: Final = "the text below the front matter"
+PROMPT_BELOW: Final = "the text below the front matter"
 
 
-def spec_of(raw: Data, *, prompt: str = "", default_name: str = "", trusted: bool = True) -> AgentSpec:
-    """The spec that these keys describe; `BadKey` for the first one that cannot be used.
-
-    `prompt` is what stands below them in a file. What is not `trusted` may not raise the house's limits.
-    """
-    design = _design(raw)
-    found: dict[To, tuple[str, object]] = {PROMPT: (BELOW, prompt)} if prompt else {}
-    for key, value in flat(raw):
-        if plain(key) == DESIGN:
+def parse_spec(raw: Data, *, prompt: str = "", default_name: str = "", trusted: bool = True) -> AgentSpec:
+    """Build a spec from keys. Raise `BadKey` for the first key that cannot be used. `prompt` is the text below the keys
+    in a file. Without `trusted`, the keys cannot raise Greenroom's limits."""
+    design = _read_design(raw)
+    by_path: dict[FieldPath, tuple[str, object]] = {PROMPT_PATH: (PROMPT_BELOW, prompt)} if prompt else {}
+    for key, value in flatten_keys(raw):
+        if normalise_key(key) == DESIGN_KEY:
             continue
-        goes = meaning(key, design)
-        if goes.to in found:
-            raise _twice(key, found[goes.to][0])
-        found[goes.to] = (key, read(key, value, goes.read))
+        target = find_target(key, design)
+        if target.path in by_path:
+            raise _make_duplicate_error(key, by_path[target.path][0])
+        by_path[target.path] = (key, read_value(key, value, target.read))
     if not trusted:
-        _refuse_raising(found)
-    told = complete(design, {to: value for to, (_, value) in found.items()})
-    if NAME not in told:  # it is called like its file
+        _refuse_raised_limit(by_path)
+    fields = apply_design(design, {path: value for path, (_, value) in by_path.items()})
+    if NAME_PATH not in fields:  # the agent is named after its file
         try:
-            told[NAME] = name(default_name)
-        except Unfit as unfit:
+            fields[NAME_PATH] = parse_name(default_name)
+        except BadValue as unfit:
             what = f", and {default_name!r} cannot be one" if default_name else ""
             raise BadKey("name", f"is missing{what}. It must be {unfit}.") from None
-    return versioned(_built(told))
+    return add_version(_build_spec(fields))
 
 
-def versioned(spec: AgentSpec) -> AgentSpec:
-    """The spec with its version: a short hash of what it says."""
+def add_version(spec: AgentSpec) -> AgentSpec:
+    """Return the spec with its version, a short hash of its content."""
     bare = evolve(spec, version="")
     return evolve(bare, version=hashlib.sha256(encode(bare)).hexdigest()[:12])
 
 
-def _design(raw: Data) -> Design | None:
-    said = next((key for key in raw if plain(key) == DESIGN), None)
-    return None if said is None else cast("Design", read(said, raw[said], one_of(*get_args(Design))))
+def _read_design(raw: Data) -> Design | None:
+    design_key = next((key for key in raw if normalise_key(key) == DESIGN_KEY), None)
+    return (
+        None
+        if design_key is None
+        else cast("Design", read_value(design_key, raw[design_key], one_of(*get_args(Design))))
+    )
 
 
-def _twice(key: str, other: str) -> BadKey:
-    if other == BELOW:
-        return BadKey(key, f"and {BELOW} are the same thing, the prompt. Keep one of them.")
+def _make_duplicate_error(key: str, other: str) -> BadKey:
+    if other == PROMPT_BELOW:
+        return BadKey(key, f"and {PROMPT_BELOW} are the same thing, the prompt. Keep one of them.")
     if key == other:
-        return BadKey(key, "is there twice. Keep one of them.")
+        return BadKey(key, "is defined twice. Keep one of them.")
     return BadKey(key, f"and `{other}` are two names for the same thing. Keep one of them.")
 
 
-def _refuse_raising(found: Mapping[To, tuple[str, object]]) -> None:
-    key, rounds = found.get(("turn", "rounds"), ("", 0))
-    if cast("int", rounds) > CAP:
+def _refuse_raised_limit(by_path: Mapping[FieldPath, tuple[str, object]]) -> None:
+    key, rounds = by_path.get(("turn", "rounds"), ("", 0))
+    if cast("int", rounds) > DEFAULT_MAX_TURNS:
         raise BadKey(
             key,
-            f"is more than the house's own limit of {CAP}, which a project may not raise. "
+            f"is more than Greenroom's limit of {DEFAULT_MAX_TURNS}, which a project cannot raise. "
             "If you want it, put the agent into your own folder: `greenroom agents new NAME --user`.",
         )
 
 
-def _built(told: Mapping[To, object]) -> AgentSpec:
-    """The record; what nobody said has its default."""
+def _build_spec(fields_by_path: Mapping[FieldPath, object]) -> AgentSpec:
+    """Build the record, with defaults for missing fields."""
     parts: dict[str, dict[str, object]] = {}
-    for to in sorted(told):
-        parts.setdefault(to[0] if len(to) > 1 else "", {})[to[-1]] = told[to]
-    own = parts.pop("", {})
-    made = AgentSpec(name=str(own["name"]))
-    records = {"turn": Turn, "history": History, "cooperation": Cooperation}
+    for path in sorted(fields_by_path):
+        parts.setdefault(path[0] if len(path) > 1 else "", {})[path[-1]] = fields_by_path[path]
+    top_fields = parts.pop("", {})
+    spec = AgentSpec(name=str(top_fields["name"]))
+    records = {"turn": TurnPolicy, "history": History, "cooperation": Cooperation}
     inner = {name: records[name](**fields) if name in records else fields for name, fields in parts.items()}
-    return evolve(made, **own, **inner)
+    return evolve(spec, **top_fields, **inner)
 
 
-def agents_config(
+def parse_agents_config(
     agents_config: Sequence[Data], main_agent_name: str, common_system_prompt: str = ""
 ) -> tuple[AgentSpec, ...]:
-    """The agents of a MultiAgent, the main one first. The others do not end a task by themselves."""
-    made: dict[str, AgentSpec] = {}
-    for place, item in enumerate(agents_config):
-        spec = _item(item, f"agents_config[{place}]", common_system_prompt)
-        if spec.name in made:
-            raise WorldFault(f"agents_config[{place}]: there is another agent called {spec.name!r}. Rename one.")
-        made[spec.name] = spec
-    main = made.pop(main_agent_name, None)
+    """Return the agents of a MultiAgent, the main agent first. Only the main agent can end the task."""
+    specs: dict[str, AgentSpec] = {}
+    for index, item in enumerate(agents_config):
+        spec = _parse_agent(item, f"agents_config[{index}]", common_system_prompt)
+        if spec.name in specs:
+            raise WorldFault(f"agents_config[{index}]: there is another agent called {spec.name!r}. Rename one.")
+        specs[spec.name] = spec
+    main = specs.pop(main_agent_name, None)
     if main is None:
-        raise WorldFault(f"There is no agent {main_agent_name!r} to be the main one. {meant(main_agent_name, made)}")
-    others = [evolve(one, turn=evolve(one.turn, auto_complete=False)) for one in made.values()]
-    return (main, *map(versioned, others))
+        raise WorldFault(
+            f"There is no agent {main_agent_name!r} to be the main one. {suggest_name(main_agent_name, specs)}"
+        )
+    others = [evolve(other, turn=evolve(other.turn, auto_complete=False)) for other in specs.values()]
+    return (main, *map(add_version, others))
 
 
-def _item(item: Data, where: str, common: str) -> AgentSpec:
+def _parse_agent(item: Data, where: str, common: str) -> AgentSpec:
     try:
-        if not any(plain(key) == "name" for key in item):
+        if not any(normalise_key(key) == "name" for key in item):
             raise BadKey("name", "is missing. Each agent of a MultiAgent needs one.")
-        spec = spec_of({**item, "design": "jarvis"})
+        spec = parse_spec({**item, "design": "jarvis"})
     except BadKey as fault:
         raise WorldFault(f"{where}: {fault}") from None
-    return versioned(evolve(spec, prompt=f"{common}\n\n{spec.prompt}")) if common.strip() else spec
+    return add_version(evolve(spec, prompt=f"{common}\n\n{spec.prompt}")) if common.strip() else spec

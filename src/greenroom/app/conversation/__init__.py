@@ -1,1 +1,1 @@
-"""Conversations between a person and agents: questions, runs, chats, and what is typed in them."""
+"""Conversations between a person and agents: questions, runs, chats, and the input of chats."""

@@ -1,40 +1,36 @@
-"""Starting a question, a run or a chat: who takes part, what was said beforehand, and the team that they are."""
+"""Starts a question, a run or a chat: its participants, its first messages and its team."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from greenroom.app.conversation.names import CHAT
-from greenroom.app.host import Host
-from greenroom.app.kit import Kit
+from greenroom.app.capabilities import TeamCapabilities
+from greenroom.app.conversation.capability_names import CHAT
 from greenroom.app.runtime import Runtime
+from greenroom.app.team_host import TeamHost
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, TaskId, TeamId, task_id
 from greenroom.core.base.records import evolve, record
 from greenroom.core.rules.intents import AddTask, QueueSteps
-from greenroom.core.state.origin import label
+from greenroom.core.state.origin import make_label
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Work
-from greenroom.runs.workspace import NOTHING_SAID, Wanted
+from greenroom.runs.workspace import DEFAULT_RUN_FLAGS, RunFlags
 
-PROFILE: Final = "Answer what you are asked: to the point, and honest about what you do not know."
-ASSISTANT: Final = AgentSpec(name="assistant", role="an assistant", profile=PROFILE, manager=True)
-"""Who answers when nobody else is named."""
+ASSISTANT_PROFILE: Final = "Answer what you are asked: to the point, and honest about what you do not know."
+ASSISTANT: Final = AgentSpec(name="assistant", role="an assistant", profile=ASSISTANT_PROFILE, manager=True)
+FIRST_TASK_ID: Final[TaskId] = task_id(1)
+"""The only task of a conversation."""
 
-FIRST: Final[TaskId] = task_id(1)
-"""A talk has one task."""
-
-NAME: Final = 60
-"""Characters of a question that its task is called by."""
+MAX_NAME_CHARS: Final = 60
+"""How many characters of a question become the task's name."""
 
 
 @record
-class Cast:
-    """Who takes part: first the one that is talked to, then those it may call. `missing` are names that nobody has.
-
-    `workspace` is the folder in which they have tools; empty when none of them has any.
-    """
+class Participants:
+    """The participants: first the agent that the person talks to, then the agents it can call. `missing` are unknown
+    names. `workspace` is the folder of their tools, empty without tools."""
 
     members: tuple[tuple[AgentId, AgentSpec], ...]
     missing: tuple[str, ...] = ()
@@ -42,99 +38,114 @@ class Cast:
 
     @property
     def first(self) -> AgentId:
-        """The one that is talked to."""
+        """The agent that the person talks to."""
         return self.members[0][0]
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models that they ask; that of the first one comes first."""
-        return tuple(dict.fromkeys(model_of(spec) for _, spec in self.members))
+        """The models of the participants, the first agent's model first."""
+        return tuple(dict.fromkeys(read_model_name(spec) for _, spec in self.members))
 
 
-def cast_of(
+def select_participants(
     spec: AgentSpec,
-    others: Mapping[str, AgentSpec],
-    settled: Callable[[str], str],
+    callable_agents: Mapping[str, AgentSpec],
+    resolve_alias: Callable[[str], str],
     *,
     model: str = "",
     tools: bool = True,
     language: str = "",
-) -> Cast:
-    """The cast of an agent. `settled` says which model a name means from now on; `model` wins over its own."""
-    main = settled(model or model_of(spec))
-    found, missing, todo = {spec.name: voiced(spec, main)}, list[str](), list(spec.calls)
+) -> Participants:
+    """Return an agent and the agents it calls. `resolve_alias` resolves model names; `model` overrides its own."""
+    main_model = resolve_alias(model or read_model_name(spec))
+    specs, missing, todo = {spec.name: replace_model(spec, main_model)}, list[str](), list(spec.calls)
     for name in todo:
-        if name in found or name in missing:
+        if name in specs or name in missing:
             continue
-        if name not in others:
+        if name not in callable_agents:
             missing.append(name)
             continue
-        other = others[name]
-        found[name] = voiced(other, settled(model_of(other)) if model_of(other) else main)
+        other = callable_agents[name]
+        specs[name] = replace_model(
+            other, resolve_alias(read_model_name(other)) if read_model_name(other) else main_model
+        )
         todo += other.calls
-    members = [(AgentId(name), _fitted(one, tools=tools, language=language)) for name, one in found.items()]
-    return Cast(members=tuple(members), missing=tuple(missing))
+    members = [
+        (AgentId(name), _adapt_spec(member_spec, tools=tools, language=language)) for name, member_spec in specs.items()
+    ]
+    return Participants(members=tuple(members), missing=tuple(missing))
 
 
-def model_of(spec: AgentSpec) -> str:
-    """The name of the model that an agent asks; empty is the normal one."""
+def read_model_name(spec: AgentSpec) -> str:
+    """Return the name of an agent's model. An empty name means the default model."""
     return str((spec.llm_config or {}).get("model", ""))
 
 
-def voiced(spec: AgentSpec, model: str) -> AgentSpec:
-    """The same agent, who asks this model."""
+def replace_model(spec: AgentSpec, model: str) -> AgentSpec:
+    """Return the agent with this model."""
     return evolve(spec, llm_config={**(spec.llm_config or {}), "model": model})
 
 
-def _fitted(spec: AgentSpec, *, tools: bool, language: str) -> AgentSpec:
-    """As it takes part in a talk, where also those converse who plan in an organisation."""
-    bare = spec if tools else evolve(spec, tools=(), groups=())
-    return evolve(bare, style="converse", skills=(), language=bare.language or language)
+def _adapt_spec(spec: AgentSpec, *, tools: bool, language: str) -> AgentSpec:
+    """Return the agent as a participant of a conversation. Planning agents converse there too."""
+    base = spec if tools else evolve(spec, tools=(), groups=())
+    return evolve(base, style="converse", skills=(), language=base.language or language)
 
 
-async def found_alone(
+async def create_single_task_team(
     runtime: Runtime,
-    kit: str,
-    cast: Cast,
+    capabilities_name: str,
+    participants: Participants,
     question: str,
     *,
     typed: str = "",
     limits: Limits,
-    wanted: Wanted = NOTHING_SAID,
-    work_with: Kit | None = None,
-    opened: Callable[[Host], None] | None = None,
+    wanted: RunFlags = DEFAULT_RUN_FLAGS,
+    capabilities: TeamCapabilities | None = None,
+    on_open: Callable[[TeamHost], None] | None = None,
 ) -> TeamId:
-    """A team whose answer ends its only task. `typed` is what a person wrote of the question. See `Runtime.create`."""
+    """Create a team whose answer ends its only task. `typed` is the part that a person wrote. See `Runtime.create`."""
     shown = typed or question
-    task = task_of(shown, cast)
-    works, origins = (turn(question, typed, wanted),), brought(question, typed)
-    first = QueueSteps(agent_id=cast.first, works=works, task_id=FIRST, origins=origins)
+    task = make_question_task(shown, participants)
+    works, origins = (make_turn(question, typed, wanted),), label_attachments(question, typed)
+    first_turn = QueueSteps(agent_id=participants.first, works=works, task_id=FIRST_TASK_ID, origins=origins)
     return await runtime.create(
-        kit,
-        cast.members,
-        kit=kit,
-        workspace=cast.workspace,
+        capabilities_name,
+        participants.members,
+        capabilities_name=capabilities_name,
+        workspace=participants.workspace,
         limits=limits,
-        begin=(task, first),
-        work_with=work_with,
-        opened=opened,
+        first_intents=(task, first_turn),
+        capabilities=capabilities,
+        on_open=on_open,
     )
 
 
-async def found_chat(
-    runtime: Runtime, cast: Cast, text: str, *, typed: str = "", limits: Limits, kit: str = CHAT
+async def create_chat_team(
+    runtime: Runtime,
+    participants: Participants,
+    text: str,
+    *,
+    typed: str = "",
+    limits: Limits,
+    capabilities_name: str = CHAT,
 ) -> TeamId:
-    """A chat that begins with this; its task stays open."""
-    works, origins = (turn(text, typed),), brought(text, typed)
-    queued = QueueSteps(agent_id=cast.first, works=works, task_id=FIRST, origins=origins)
-    task = _task(f"Chat: {_short(typed or text)}", "Talk with a person.", cast)
+    """Create a chat with its first message. Its task stays open."""
+    works, origins = (make_turn(text, typed),), label_attachments(text, typed)
+    first_turn = QueueSteps(agent_id=participants.first, works=works, task_id=FIRST_TASK_ID, origins=origins)
+    task = _make_task(f"Chat: {_shorten_name(typed or text)}", "Talk with a person.", participants)
     return await runtime.create(
-        kit, cast.members, kit=kit, workspace=cast.workspace, limits=limits, begin=(task, queued)
+        capabilities_name,
+        participants.members,
+        capabilities_name=capabilities_name,
+        workspace=participants.workspace,
+        limits=limits,
+        first_intents=(task, first_turn),
     )
 
 
-def turn(text: str, typed: str = "", wanted: Wanted = NOTHING_SAID) -> Work:
-    """A turn. What was typed is kept beside what is said when that is more, for whoever reads it again."""
+def make_turn(text: str, typed: str = "", wanted: RunFlags = DEFAULT_RUN_FLAGS) -> Work:
+    """Make the work of a turn. `typed` is stored for display if the text contains more than that."""
     return Work(
         type="skill",
         executor="converse",
@@ -144,19 +155,24 @@ def turn(text: str, typed: str = "", wanted: Wanted = NOTHING_SAID) -> Work:
     )
 
 
-def brought(text: str, typed: str) -> tuple[str, ...]:
-    """Where it comes from what a person sends along with what they have typed: files, or what a pipe has brought."""
-    return (label("file", "attached"),) if typed and typed != text else ()
+def label_attachments(text: str, typed: str) -> tuple[str, ...]:
+    """Return the origin labels of attached files or piped input."""
+    return (make_label("file", "attached"),) if typed and typed != text else ()
 
 
-def task_of(typed: str, cast: Cast) -> AddTask:
-    """The task of a question, or of something to do."""
-    return _task(_short(typed) or "question", typed, cast)
+def make_question_task(typed: str, participants: Participants) -> AddTask:
+    """Make the task of a question or run."""
+    return _make_task(_shorten_name(typed) or "question", typed, participants)
 
 
-def _short(text: str) -> str:
-    return " ".join(text.split())[:NAME]
+def _shorten_name(text: str) -> str:
+    return " ".join(text.split())[:MAX_NAME_CHARS]
 
 
-def _task(name: str, intention: str, cast: Cast) -> AddTask:
-    return AddTask(name=name, intention=intention, manager=cast.first, group=tuple(one for one, _ in cast.members))
+def _make_task(name: str, intention: str, participants: Participants) -> AddTask:
+    return AddTask(
+        name=name,
+        intention=intention,
+        manager=participants.first,
+        group=tuple(agent_id for agent_id, _ in participants.members),
+    )

@@ -1,1 +1,1 @@
-"""The source designs in their own words: classes with their names and fields, as views on the one system."""
+"""The source designs: classes with their original names and fields, built on Greenroom."""

@@ -1,11 +1,11 @@
-"""Jarvis' way to act on a reply: a list of output handlers, of which the one that can handle it does.
+"""Jarvis' output handlers: the one handler that accepts a reply handles it.
 
-    async with Greenroom(workspace=".") as house:
-        handlers = handlers_of(house, agent)        what the agent's forms can do: TOOL_CALL, PATCH, REWRITE
+    async with Greenroom(workspace=".") as greenroom:
+        handlers = build_handlers(greenroom, agent)     the agent's protocols: TOOL_CALL, PATCH, REWRITE
         need_return, tool_prompt = await execute_tool_call(response, [*handlers, MyHandler()])
 
-It is for programs with a loop of their own. What a built-in handler does is a run in the log like any other, under
-the same policy; `Agent.run` has all of it in one.
+Use it in programs with their own loop. A built-in handler's work is an ordinary run in the log, under the same
+policy. `Agent.run` does all of this in one call.
 """
 
 from __future__ import annotations
@@ -18,40 +18,39 @@ from copy import copy
 from itertools import takewhile
 from typing import Any, Final, Protocol, cast
 
-from greenroom.abilities.protocols import Nothing, ProtocolName, read
-from greenroom.abilities.tools.read_output import whole_text
+from greenroom.abilities.protocols import NoBlock, ProtocolName, read
+from greenroom.abilities.tools.read_output import read_whole_text
 from greenroom.adapters.models.platforms import BasePlatform, show_output
-from greenroom.app.agents.specs import EDITS, HANDLERS, JARVIS
-from greenroom.app.functions import as_text
-from greenroom.app.library.approval import Approve, Confirm
-from greenroom.app.library.blueprint import Blueprint, own
+from greenroom.app.agents.specs import EDIT_TOOLS, JARVIS_DEFAULT_HANDLERS, JARVIS_HANDLERS
+from greenroom.app.function_tool import format_value
+from greenroom.app.library.agent_definition import AgentDefinition, name_own_model
+from greenroom.app.library.approval import ApprovalCallback, ConfirmCallback
 from greenroom.app.library.greenroom import Greenroom
 from greenroom.app.toolset.custom import Callback, Callbacks
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.model import Finished, ModelCard, ModelEvent, ModelRequest, TextDelta
-from greenroom.core.ports.tool import WHOLE
-from greenroom.core.state.spec import Turn
+from greenroom.core.ports.model import Finished, ModelCard, ModelEvent, ModelRequest, ModelTextDelta
+from greenroom.core.ports.tool import WHOLE_KEY
+from greenroom.core.state.spec import TurnPolicy
 from greenroom.core.state.step import Step
 
-NOTHING: Final = (False, "")
-"""What comes of a reply that no handler takes."""
+NOT_HANDLED: Final = (False, "")
 
 
 class OutputHandler(Protocol):
-    """Acts on replies of a kind. `handle` may be a coroutine."""
+    """Acts on one kind of reply. `handle` can be a coroutine."""
 
     def name(self) -> str:
-        """What it is called."""
+        """Return the handler's name."""
         ...
 
     def can_handle(self, response: str) -> bool:
-        """Whether the reply is for it."""
+        """Whether the handler accepts the reply."""
         ...
 
     def handle(self, response: str) -> tuple[bool, object] | Awaitable[tuple[bool, object]]:
-        """Do it: whether the work is over with that, and what the agent reads next."""
+        """Handle the reply. Return whether the work is over, and the text that the agent reads next."""
         ...
 
 
@@ -60,53 +59,53 @@ async def execute_tool_call(
     handlers: Sequence[OutputHandler],
     *,
     execute_tool_confirm: bool = False,
-    confirm_callback: Confirm | None = None,
+    confirm_callback: ConfirmCallback | None = None,
     after: Sequence[Callback] = (),
 ) -> tuple[bool, str]:
-    """(need_return, tool_prompt) of a reply: what the one handler that can handle it makes of it.
+    """Return (need_return, tool_prompt) from the one handler that accepts the reply.
 
-    Of several none is run. Who says no gets nothing done; what a handler raises is told as text. Those `after` it hear
-    of what was run.
+    If several handlers accept it, none runs. A call that is not confirmed does not run. An exception becomes text for
+    the agent. The callbacks in `after` are called after a call.
     """
-    able = [one for one in handlers if one.can_handle(response)]
-    if len(able) > 1:
-        names = ", ".join(one.name() for one in able)
-        return False, f"Only one operation at a time: your reply has {len(able)} ({names}), and none was run."
-    if not able or (execute_tool_confirm and not await _agreed(able[0], confirm_callback)):
-        return NOTHING
+    matching = [handler for handler in handlers if handler.can_handle(response)]
+    if len(matching) > 1:
+        names = ", ".join(handler.name() for handler in matching)
+        return False, f"Only one operation at a time: your reply has {len(matching)} ({names}), and none was run."
+    if not matching or (execute_tool_confirm and not await _is_confirmed(matching[0], confirm_callback)):
+        return NOT_HANDLED
     try:
-        need_return, prompt = await _handled(able[0], response)
+        need_return, prompt = await _call_handler(matching[0], response)
     except Exception as error:
-        logging.getLogger(__name__).debug("%s failed", able[0].name(), exc_info=True)
-        need_return, prompt = False, f"{able[0].name()} failed: {type(error).__name__}: {error}"
-    told = {"handler": able[0].name(), "response": response, "need_return": need_return, "output": prompt}
-    await Callbacks(after).tell(told, able[0].name())
+        logging.getLogger(__name__).debug("%s failed", matching[0].name(), exc_info=True)
+        need_return, prompt = False, f"{matching[0].name()} failed: {type(error).__name__}: {error}"
+    call_fields = {"handler": matching[0].name(), "response": response, "need_return": need_return, "output": prompt}
+    await Callbacks(after).tell(call_fields, matching[0].name())
     return need_return, prompt
 
 
-async def _agreed(handler: OutputHandler, confirm: Confirm | None) -> bool:
-    """Whether somebody says yes. A function that is no coroutine may well wait for a person, so it waits aside."""
+async def _is_confirmed(handler: OutputHandler, confirm: ConfirmCallback | None) -> bool:
+    """Whether the call is confirmed. A plain function runs in a thread, because it may wait for a person."""
     if confirm is None:
-        raise WorldFault("Every call is to be confirmed, and nobody can be asked. Give `confirm_callback`.")
+        raise WorldFault("Every call needs confirmation, but there is no callback. Pass `confirm_callback`.")
     tip = f"Run {handler.name()}?"
-    said: object = (
+    answer: object = (
         confirm(tip, False) if inspect.iscoroutinefunction(confirm) else await asyncio.to_thread(confirm, tip, False)
     )
-    return (await cast("Awaitable[object]", said) if inspect.isawaitable(said) else said) is True
+    return (await cast("Awaitable[object]", answer) if inspect.isawaitable(answer) else answer) is True
 
 
-async def _handled(handler: OutputHandler, response: str) -> tuple[bool, str]:
-    done = handler.handle(response)
-    need_return, prompt = await done if inspect.isawaitable(done) else done
-    return bool(need_return), prompt if isinstance(prompt, str) else as_text(prompt)
+async def _call_handler(handler: OutputHandler, response: str) -> tuple[bool, str]:
+    handled = handler.handle(response)
+    need_return, prompt = await handled if inspect.isawaitable(handled) else handled
+    return bool(need_return), prompt if isinstance(prompt, str) else format_value(prompt)
 
 
-GO_ON: Final = "Go on."
-DONE: Final = "Done."
+CONTINUE_PROMPT: Final = "Go on."
+DONE_TEXT: Final = "Done."
 
 
-class Recited:
-    """A model that says what it was given to say, and then only hears what comes of it."""
+class RecitedModel:
+    """A model that returns a given reply, and then reads the result."""
 
     name = "recited"
     card = ModelCard(output=1000, window=1_000_000)
@@ -114,91 +113,105 @@ class Recited:
     def __init__(self, response: str) -> None:
         self._response = response
         self._each_turn = ""
-        self.asked = 0
-        self.heard = ""
+        self.call_count = 0
+        self.result_text = ""
 
     def price(self, _: int, __: int) -> int:
         return 0
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """The reply; later only that there is nothing more to do."""
-        self.asked += 1
-        if self.asked == 1:
-            self._each_turn = request.messages[-1].content.removeprefix(GO_ON).strip()
+        """Stream the reply. Later calls only end the work."""
+        self.call_count += 1
+        if self.call_count == 1:
+            self._each_turn = request.messages[-1].content.removeprefix(CONTINUE_PROMPT).strip()
         else:
-            self.heard = "\n\n".join(_new(request)).removesuffix(self._each_turn).strip()
-        yield TextDelta(text=self._response if self.asked == 1 else DONE)
+            self.result_text = "\n\n".join(_list_new_messages(request)).removesuffix(self._each_turn).strip()
+        yield ModelTextDelta(text=self._response if self.call_count == 1 else DONE_TEXT)
         yield Finished()
 
 
-def _new(request: ModelRequest) -> list[str]:
-    """What was said since the model spoke."""
-    since = list(takewhile(lambda one: one.role != "assistant", reversed(request.messages)))
-    return [one.content for one in reversed(since)]
+def _list_new_messages(request: ModelRequest) -> list[str]:
+    new_messages = list(takewhile(lambda message: message.role != "assistant", reversed(request.messages)))
+    return [message.content for message in reversed(new_messages)]
 
 
 class FormHandler:
-    """One form of text (`tool_call`, `patch`, `rewrite`, …), done in a house in the name of an agent.
-
-    A `platform` that takes files gets what is too long to be read as one: the conversation with it begins anew.
-    """
+    """Handles one text protocol (`tool_call`, `patch`, `rewrite`, …) in a `Greenroom` for an agent. A `platform` that
+    accepts files receives long output as a file; its conversation then starts over."""
 
     def __init__(
         self,
         form: ProtocolName,
-        house: Greenroom,
-        agent: Blueprint[Any],
+        greenroom: Greenroom,
+        agent: AgentDefinition[Any],
         *,
-        approve: Approve | None = None,
+        approve: ApprovalCallback | None = None,
         platform: BasePlatform | None = None,
     ) -> None:
         self._form: ProtocolName = form
-        self._house = house
+        self._greenroom = greenroom
         self._agent = agent
         self._approve = approve
         self._platform = platform
 
     def name(self) -> str:
-        """As Jarvis calls it."""
-        return next((name for name, form in HANDLERS.items() if form == self._form), self._form)
+        """Return Jarvis' name of the handler."""
+        return next((name for name, form in JARVIS_HANDLERS.items() if form == self._form), self._form)
 
     def can_handle(self, response: str) -> bool:
-        """Whether there is a block of this form that is meant, whole or not."""
-        specs = self._house.tools_of(self._agent)
-        return not isinstance(read(response, [self._form], tools=specs, ended=True), Nothing)
+        """Whether the reply has a block of this protocol, complete or not."""
+        specs = self._greenroom.tools_of(self._agent)
+        return not isinstance(read(response, [self._form], tools=specs, ended=True), NoBlock)
 
     async def handle(self, response: str) -> tuple[bool, str]:
-        """Let the house do it; what the agent reads next, or (True) the answer with which a tool has ended the work."""
-        model = Recited(response)
-        result = await self._house.run(self._reciting(model), GO_ON, approve=self._approve)
-        if model.asked == 1:
+        """Run the call. Return what the agent reads next, or (True) the answer of a tool that ended the work."""
+        model = RecitedModel(response)
+        result = await self._greenroom.run(self._make_reciting_agent(model), CONTINUE_PROMPT, approve=self._approve)
+        if model.call_count == 1:
             return True, result.text
-        return False, await self._as_file(result.run) or model.heard
+        return False, await self._show_as_file(result.run) or model.result_text
 
-    async def _as_file(self, run: TeamId) -> str:
-        """What is said of an output that the platform is shown as a file; empty when it is not."""
-        runtime = self._house.runtime
-        steps = [one async for one in runtime.archive(run, "step") if isinstance(one, Step) and one.work.type == "tool"]
-        long = [one for one in steps if {WHOLE, "blob"}.intersection(one.result or {})]
-        if self._platform is None or not long:
+    async def _show_as_file(self, run: TeamId) -> str:
+        """Return the text about an output that the platform received as a file, or an empty string."""
+        runtime = self._greenroom.runtime
+        steps = [
+            step async for step in runtime.archive(run, "step") if isinstance(step, Step) and step.work.type == "tool"
+        ]
+        long_steps = [step for step in steps if {WHOLE_KEY, "blob"}.intersection(step.result or {})]
+        if self._platform is None or not long_steps:
             return ""
-        call = f"{long[-1].work.executor} with {as_text(dict(long[-1].work.instruction_content or {}))}"
-        return await show_output(self._platform, call, await whole_text(long[-1], runtime.log.get_blob))
+        call = (
+            f"{long_steps[-1].work.executor} with {format_value(dict(long_steps[-1].work.instruction_content or {}))}"
+        )
+        return await show_output(self._platform, call, await read_whole_text(long_steps[-1], runtime.log.get_blob))
 
-    def _reciting(self, model: Recited) -> Blueprint[Any]:
-        """The same agent with this reply on its lips: one turn, in this form, and another to hear what comes of it."""
-        twin = copy(self._agent)
-        turn = Turn(protocols=(self._form,), ends="text", rounds=2, repairs=1)
-        twin.model, twin.shape = model, None
-        twin.spec = evolve(self._agent.spec, turn=turn, answer=None, calls=(), llm_config={"model": own(twin.name)})
-        twin.agents = ()
-        return twin
+    def _make_reciting_agent(self, model: RecitedModel) -> AgentDefinition[Any]:
+        """Return the agent with a model that recites this reply: one turn to act, and one to read the result."""
+        reciting_agent = copy(self._agent)
+        turn = TurnPolicy(protocols=(self._form,), ends="text", rounds=2, repairs=1)
+        reciting_agent.model, reciting_agent.output_adapter = model, None
+        reciting_agent.spec = evolve(
+            self._agent.spec,
+            turn=turn,
+            answer=None,
+            calls=(),
+            llm_config={"model": name_own_model(reciting_agent.name)},
+        )
+        reciting_agent.agents = ()
+        return reciting_agent
 
 
-def handlers_of(
-    house: Greenroom, agent: Blueprint[Any], *, approve: Approve | None = None, platform: BasePlatform | None = None
+def build_handlers(
+    greenroom: Greenroom,
+    agent: AgentDefinition[Any],
+    *,
+    approve: ApprovalCallback | None = None,
+    platform: BasePlatform | None = None,
 ) -> Sequence[FormHandler]:
-    """The handlers of an agent: of the forms that it acts in, else of those that Jarvis has."""
-    forms = agent.spec.turn.protocols or tuple(HANDLERS[one] for one in JARVIS)
-    kept = [one for one in forms if agent.gear.edits or one not in EDITS]
-    return [FormHandler(cast("ProtocolName", one), house, agent, approve=approve, platform=platform) for one in kept]
+    """Return the handlers of an agent's protocols, or Jarvis' default handlers."""
+    forms = agent.spec.turn.protocols or tuple(JARVIS_HANDLERS[form] for form in JARVIS_DEFAULT_HANDLERS)
+    allowed_forms = [form for form in forms if agent.tool_selection.can_edit or form not in EDIT_TOOLS]
+    return [
+        FormHandler(cast("ProtocolName", form), greenroom, agent, approve=approve, platform=platform)
+        for form in allowed_forms
+    ]

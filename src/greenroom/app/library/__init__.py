@@ -1,1 +1,1 @@
-"""The library: with a decorator, a class and a call people build their own agents. All of it is the one system."""
+"""The public library: define agents and tools in Python, run them, and hold conversations with them."""

@@ -1,4 +1,4 @@
-"""`Agent`: who does the work, and calls without `await` for scripts and notebooks."""
+"""`Agent`, and its synchronous methods for scripts and notebooks."""
 
 from __future__ import annotations
 
@@ -9,107 +9,128 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from greenroom.app.conversation.chat import Exchange
-from greenroom.app.library.approval import Approve
-from greenroom.app.library.blueprint import Blueprint, Tools
+from greenroom.app.conversation.chat import Turn
+from greenroom.app.library.agent_definition import AgentDefinition, ToolList
+from greenroom.app.library.approval import ApprovalCallback
+from greenroom.app.library.environment import collect_agents
 from greenroom.app.library.greenroom import Greenroom
-from greenroom.app.library.results import Heard, Result, T
-from greenroom.app.library.run import Talk
-from greenroom.app.library.workplace import everybody
+from greenroom.app.library.run import Conversation
+from greenroom.app.library.run_result import RunEvent, RunResult, T
 from greenroom.core.ports.model import Model
 
 S = TypeVar("S")
 
 
 @asynccontextmanager
-async def at_once(house: Greenroom | None, agent: Blueprint[Any]) -> AsyncIterator[Greenroom]:
-    """The house that is given, which stays open, or one for this once: in this folder, if the agent works in one."""
-    if house is not None:
-        yield house
+async def open_greenroom(greenroom: Greenroom | None, agent: AgentDefinition[Any]) -> AsyncIterator[Greenroom]:
+    """Yield the given `Greenroom` and leave it open, or open a temporary one.
+
+    The temporary one uses the current folder as its workspace if an agent needs built-in tools.
+    """
+    if greenroom is not None:
+        yield greenroom
         return
-    works = any(one.gear.of_house for one in everybody(agent).values())
-    async with Greenroom(workspace="." if works else None) as here:
-        yield here
+    needs_workspace = any(definition.tool_selection.needs_workspace for definition in collect_agents(agent).values())
+    async with Greenroom(workspace="." if needs_workspace else None) as opened:
+        yield opened
 
 
-def synchronously(work: Coroutine[Any, Any, S]) -> S:
-    """Run it to its end; beside a loop that runs already (a notebook's) in a thread of its own."""
+def run_synchronously(work: Coroutine[Any, Any, S]) -> S:
+    """Run a coroutine to its end. If an event loop is already running, as in a notebook, use a thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="greenroom-run") as aside:
-        return aside.submit(asyncio.run, work).result()
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="greenroom-run") as pool:
+        return pool.submit(asyncio.run, work).result()
 
 
-class SyncTalk(Generic[T]):
-    """A conversation without `await`, kept in `.greenroom/`; `id` is its name there, once something was said."""
+class SyncConversation(Generic[T]):
+    """A conversation without `await`, stored in `.greenroom/`.
 
-    def __init__(self, agent: Blueprint[T], *, resume: str, approve: Approve | None, context: object) -> None:
+    `id` is the conversation's id. It is empty until the first message is sent.
+    """
+
+    def __init__(
+        self, agent: AgentDefinition[T], *, resume: str, approve: ApprovalCallback | None, context: object
+    ) -> None:
         self.id = resume
         self._agent = agent
         self._approve = approve
         self._context = context
 
-    def say(self, text: str) -> Result[T]:
-        """Say something and wait for the answer."""
-        return synchronously(self._say(text))
+    def send(self, text: str) -> RunResult[T]:
+        """Send a message and wait for the answer."""
+        return run_synchronously(self._send(text))
 
-    def exchanges(self) -> list[Exchange]:
-        """What was said and answered so far, oldest first."""
-        return synchronously(self._exchanges())
+    def turns(self) -> list[Turn]:
+        """Return the turns so far, oldest first."""
+        return run_synchronously(self._list_turns())
 
-    async def _say(self, text: str) -> Result[T]:
-        async with self._open() as talk:
+    async def _send(self, text: str) -> RunResult[T]:
+        async with self._open() as conversation:
             try:
-                return await talk.say(text)
+                return await conversation.send(text)
             finally:
-                self.id = talk.id
+                self.id = conversation.id
 
-    async def _exchanges(self) -> list[Exchange]:
-        async with self._open() as talk:
-            return await talk.exchanges()
+    async def _list_turns(self) -> list[Turn]:
+        async with self._open() as conversation:
+            return await conversation.turns()
 
     @asynccontextmanager
-    async def _open(self) -> AsyncIterator[Talk[T]]:
+    async def _open(self) -> AsyncIterator[Conversation[T]]:
         async with (
-            at_once(None, self._agent) as house,
-            house.chat(self._agent, resume=self.id, approve=self._approve, context=self._context) as talk,
+            open_greenroom(None, self._agent) as greenroom,
+            greenroom.chat(self._agent, resume=self.id, approve=self._approve, context=self._context) as conversation,
         ):
-            yield talk
+            yield conversation
 
 
-def bring_along(agent: Blueprint[Any]) -> None:
-    """Give an agent those that it calls and was not given, and them theirs. They share the tools that they name."""
-    from greenroom.app.agents.finding import load_agent
+def load_called_agents(agent: AgentDefinition[Any]) -> None:
+    """Load the agents that this agent's file calls, and the agents that those call.
 
-    known = {one.name: one for one in (agent, *agent.agents)}
-    todo = [agent]
-    for one in todo:
-        for name in one.spec.calls:
-            if name not in known:
+    Loaded agents get the functions of `agent` that their files list as tools.
+    """
+    from greenroom.app.agents.discovery import load_agent
+
+    by_name = {definition.name: definition for definition in (agent, *agent.agents)}
+    pending = [agent]
+    for definition in pending:
+        for name in definition.spec.calls:
+            if name not in by_name:
                 spec = load_agent(Path.cwd(), name)
-                known[name] = Blueprint(
+                by_name[name] = AgentDefinition(
                     name, spec=spec, tools=[each for each in agent.tools if each.name in spec.tools]
                 )
-                todo.append(known[name])
-        one.agents = tuple(known[name] for name in one.spec.calls)
+                pending.append(by_name[name])
+        definition.agents = tuple(by_name[name] for name in definition.spec.calls)
 
 
-class Agent(Blueprint[T]):
-    """An agent: its name, what it is told, which tools and which other agents it may call, and what it answers with.
+class Agent(AgentDefinition[T]):
+    """An AI agent: its instructions, its model, its tools and the type of its answer.
 
-    `model` is a `provider:model`, a role (`strong`, `fast`), a group, a `Model` of one's own; none is the normal one.
-    With `output_type` (a dataclass, a pydantic model, any type that JSON knows) its answer is a value of that type;
-    what does not fit is asked for again, at most `repairs` times.
+    An `Agent` is a description. Creating one starts nothing and calls no model.
 
-    `tools` are functions, and tools of the house by name; `groups` are more of these, in a house with a workspace. Of
-    all that, `use_tools` lists those that it may have (an empty list: the usual ones, where nothing else is said), and
-    with `disable_file_edit` it has none that edit. `execute_tool_confirm` has all its calls asked about, or none more
-    than usual, whatever the house says.
+    Args:
 
-    What it does it does in `house`, else in one that is kept in `.greenroom/`. See `Greenroom` for `resume`, `approve`
-    and `context`.
+    - `name`: The agent's name, unique within a run.
+    - `instructions`: The system prompt.
+    - `output_type`: The type of the answer: a dataclass, a pydantic model or any type with a JSON form. Default: `str`.
+    - `description`: What the agent is for. Other agents read it when they choose whom to call.
+    - `model`: A `provider:model` name, a role (`strong`, `fast`), a group or a `Model`. Default: the setting `model`.
+    - `tools`: Functions, and built-in tools by name. Built-in tools need a workspace.
+    - `toolsets`: Groups of built-in tools, such as `read` or `web`. They need a workspace.
+    - `agents`: Other agents that this agent can call.
+    - `execute_tool_confirm`: Whether every tool call needs approval. Overrides the setting of `Greenroom`.
+    - `max_turns`: How many turns the agent can take before it must answer.
+    - `output_retries`: How often the model is asked again when its answer does not match `output_type`.
+    - `temperature`: The sampling temperature, from 0 to 2.
+    - `use_tools`: For Jarvis agents: the only tools that the agent can have. An empty list selects the default tools.
+    - `disable_file_edit`: For Jarvis agents: remove all tools that edit files.
+
+    The methods accept a `greenroom` to run in. Without one they open a temporary `Greenroom`, stored in `.greenroom/`.
+    See `Greenroom` for `resume`, `approve` and `context`.
     """
 
     @classmethod
@@ -119,73 +140,93 @@ class Agent(Blueprint[T]):
         *,
         output_type: type[T] | None = None,
         model: str | Model = "",
-        tools: Tools = (),
-        agents: Sequence[Blueprint[Any]] = (),
+        tools: ToolList = (),
+        agents: Sequence[AgentDefinition[Any]] = (),
     ) -> Agent[T]:
-        """The agent of a file: a path, or a name that `greenroom agents list` knows. The agents it calls come along."""
-        from greenroom.app.agents.finding import load_agent, read_agent
+        """Load an agent from a file, with the agents that it calls.
+
+        Args:
+
+        - `source`: A path, or a name that `greenroom agents list` shows.
+        - `output_type`: The type of the answer.
+        - `model`: A model that replaces the model of the file.
+        - `tools`: Tools to add to those of the file.
+        - `agents`: Agents to add to those of the file.
+        """
+        from greenroom.app.agents.discovery import load_agent, read_agent
 
         path = Path(source)
-        named = isinstance(source, str) and path.suffix != ".md" and path.name == source
-        spec = load_agent(Path.cwd(), str(source)) if named else read_agent(path)
+        is_name = isinstance(source, str) and path.suffix != ".md" and path.name == source
+        spec = load_agent(Path.cwd(), str(source)) if is_name else read_agent(path)
         agent = cls(spec.name, spec=spec, output_type=output_type, model=model, tools=tools, agents=agents)
-        bring_along(agent)
+        load_called_agents(agent)
         return agent
 
     async def run(
         self,
         text: str = "",
         *,
-        house: Greenroom | None = None,
+        greenroom: Greenroom | None = None,
         resume: str = "",
-        approve: Approve | None = None,
+        approve: ApprovalCallback | None = None,
         context: object = None,
-    ) -> Result[T]:
-        """Give it something to do and wait for the result."""
-        async with at_once(house, self) as here:
-            return await here.run(self, text, resume=resume, approve=approve, context=context)
+    ) -> RunResult[T]:
+        """Run the agent on a prompt and wait for the result.
+
+        Args:
+
+        - `text`: The prompt.
+        - `greenroom`: An open `Greenroom` to run in.
+        - `resume`: The id of an interrupted run to continue, or `"last"`. Give either this or `text`.
+        - `approve`: A function that decides about tool calls that need approval.
+        - `context`: The value that tools receive in a `Context` parameter.
+        """
+        async with open_greenroom(greenroom, self) as opened:
+            return await opened.run(self, text, resume=resume, approve=approve, context=context)
 
     async def stream(
         self,
         text: str = "",
         *,
-        house: Greenroom | None = None,
+        greenroom: Greenroom | None = None,
         resume: str = "",
-        approve: Approve | None = None,
+        approve: ApprovalCallback | None = None,
         context: object = None,
-    ) -> AsyncIterator[Heard[T]]:
-        """The same, told as it happens: words, thoughts, calls and their results, and last of all the result."""
-        async with at_once(house, self) as here:
-            async for heard in here.stream(self, text, resume=resume, approve=approve, context=context):
-                yield heard
+    ) -> AsyncIterator[RunEvent[T]]:
+        """Run the agent and yield events as they happen. The last event is the `RunResult`."""
+        async with open_greenroom(greenroom, self) as opened:
+            async for event in opened.stream(self, text, resume=resume, approve=approve, context=context):
+                yield event
 
     def run_sync(
         self,
         text: str = "",
         *,
         resume: str = "",
-        approve: Approve | None = None,
+        approve: ApprovalCallback | None = None,
         context: object = None,
-    ) -> Result[T]:
-        """`run` for scripts and notebooks."""
-        return synchronously(self.run(text, resume=resume, approve=approve, context=context))
+    ) -> RunResult[T]:
+        """Run the agent without `await`, for scripts and notebooks. See `run`."""
+        return run_synchronously(self.run(text, resume=resume, approve=approve, context=context))
 
     @asynccontextmanager
     async def chat(
         self,
         *,
-        house: Greenroom | None = None,
+        greenroom: Greenroom | None = None,
         resume: str = "",
-        approve: Approve | None = None,
+        approve: ApprovalCallback | None = None,
         context: object = None,
-    ) -> AsyncIterator[Talk[T]]:
-        """A conversation with it: `async with agent.chat() as talk: await talk.say(…)`."""
+    ) -> AsyncIterator[Conversation[T]]:
+        """Open a conversation: `async with agent.chat() as conversation: await conversation.send("Hello")`."""
         async with (
-            at_once(house, self) as here,
-            here.chat(self, resume=resume, approve=approve, context=context) as talk,
+            open_greenroom(greenroom, self) as opened,
+            opened.chat(self, resume=resume, approve=approve, context=context) as conversation,
         ):
-            yield talk
+            yield conversation
 
-    def chat_sync(self, *, resume: str = "", approve: Approve | None = None, context: object = None) -> SyncTalk[T]:
-        """`chat` for scripts and notebooks: `talk = agent.chat_sync(); talk.say(…)`."""
-        return SyncTalk(self, resume=resume, approve=approve, context=context)
+    def chat_sync(
+        self, *, resume: str = "", approve: ApprovalCallback | None = None, context: object = None
+    ) -> SyncConversation[T]:
+        """Open a conversation without `await`: `agent.chat_sync().send("Hello")`."""
+        return SyncConversation(self, resume=resume, approve=approve, context=context)

@@ -1,4 +1,4 @@
-"""Deciding: before some calls a person is asked. Here the program's own function is that person."""
+"""Approvals: the program's `approve` function decides about tool calls that need approval."""
 
 from __future__ import annotations
 
@@ -12,26 +12,29 @@ from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from greenroom.app.runtime import Runtime
-from greenroom.app.threads import aside
-from greenroom.app.toolset.pipeline import wish
-from greenroom.core.base.errors import Refused, WorldFault
+from greenroom.app.threads import start_in_thread
+from greenroom.app.toolset.pipeline import describe_request
+from greenroom.core.base.errors import RefusedError, WorldFault
 from greenroom.core.base.ids import ApprovalId, TeamId
 from greenroom.core.rules.intents import AnswerApproval
-from greenroom.core.state.approval import Approval, Scope
-from greenroom.core.state.world import World
-from greenroom.core.sync.bus import Commit
+from greenroom.core.state.approval import Approval, ApprovalScope
+from greenroom.core.state.team_state import TeamState
+from greenroom.core.sync.bus import CommitNotice
 
 S = TypeVar("S")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A call that waits for a yes: who wants to make it, of which tool, with what. `question` says it in a sentence.
+class ApprovalRequest:
+    """A tool call that waits for approval.
 
-    `why` is the reason for which the policy asks, `grant` the rules that `Answer.run` and `Answer.always` agree to (one
-    a line; empty: there are none). `release` are places, one a line, to which what the agent has read would go:
-    `Answer.run` lets it go there, for this run. With `words` an agent asks for an answer in words: the text that is
-    returned.
+    - `agent`, `tool`, `arguments`, `run`: The call, and the id of its run.
+    - `question`: The question as a sentence.
+    - `why`: Why the policy asks.
+    - `grant`: The permission rules that `ApprovalDecision.run` and `.always` would add, one per line. Can be empty.
+    - `release`: Where data of this conversation would go, one destination per line. `ApprovalDecision.run` allows these
+      destinations for the run.
+    - `wants_text`: The agent asks a question and wants a text as the answer.
     """
 
     agent: str
@@ -41,13 +44,16 @@ class Asked:
     run: str
     why: str = ""
     grant: str = ""
-    words: bool = False
+    wants_text: bool = False
     release: str = ""
 
 
-class Answer(Enum):
-    """What a person may say beside True and False. *run* agrees to all that `Asked.grant` says, for all agents of the
-    run, *always* for all runs in this workspace; where there is no grant, both mean this one call."""
+class ApprovalDecision(Enum):
+    """A decision with a scope, as an alternative to True and False.
+
+    *once* approves this call. *run* adds the rules of `ApprovalRequest.grant` for all agents of the run. *always* adds
+    them for all runs in the workspace. Without a grant, both approve only this call. *no* denies the call.
+    """
 
     once = "once"
     run = "run"
@@ -55,185 +61,192 @@ class Answer(Enum):
     no = "no"
 
 
-Word: TypeAlias = bool | str | Answer
-Approve: TypeAlias = Callable[[Asked], Word | Awaitable[Word]]
-"""Who decides: True is a yes, False a no, and a text a no with the reason, which the agent reads. See `Answer` for
-more. Who is asked for words answers with a text; False says that there is no answer."""
+ApprovalReply: TypeAlias = bool | str | ApprovalDecision
+ApprovalCallback: TypeAlias = Callable[[ApprovalRequest], ApprovalReply | Awaitable[ApprovalReply]]
+"""Decides about an approval request: True approves, False denies, a text denies with that reason.
 
-Confirm: TypeAlias = Callable[[str, bool], bool | Awaitable[bool]]
-"""The same as Jarvis has it: `(tip, default) -> bool`."""
+An `ApprovalDecision` approves with a scope. If the request wants a text, return the text, or False for no answer. The
+function can be a coroutine.
+"""
 
-Keep: TypeAlias = Callable[[str], None]
-"""Keeps the rules that a person agrees to for good."""
+ConfirmCallback: TypeAlias = Callable[[str, bool], bool | Awaitable[bool]]
+"""A yes-or-no callback as in Jarvis: `(tip, default) -> bool`."""
 
-ONLY_YES_OR_NO: Final = "Only yes or no can be asked here. Decide yourself, and say in your answer what you assumed."
+SaveGrant: TypeAlias = Callable[[str], None]
+"""Saves permission rules that a person approves permanently."""
+
+YES_OR_NO_ONLY: Final = "Only yes or no can be asked here. Decide yourself, and say in your answer what you assumed."
 
 
-def by_confirming(confirm: Confirm) -> Approve:
-    """Who decides with a function that only says yes or no. What nobody says yes to is not done."""
+def approve_with_confirm(confirm: ConfirmCallback) -> ApprovalCallback:
+    """Make an `approve` function from a yes-or-no callback. A call without a yes does not run."""
 
-    def approve(asked: Asked) -> Word | Awaitable[Word]:
-        return ONLY_YES_OR_NO if asked.words else confirm(asked.question, False)
+    def approve(request: ApprovalRequest) -> ApprovalReply | Awaitable[ApprovalReply]:
+        return YES_OR_NO_ONLY if request.wants_text else confirm(request.question, False)
 
     return approve
 
 
-class Deciding:
-    """Asks `approve` about each call that waits for a yes, once. What nobody waits for any more is asked no more."""
+class ApprovalHandler:
+    """Calls `approve` once for each pending approval, and cancels the callback if another decision comes first."""
 
-    def __init__(self, runtime: Runtime, approve: Approve | None, keep: Keep) -> None:
+    def __init__(self, runtime: Runtime, approve: ApprovalCallback | None, save_grant: SaveGrant) -> None:
         self._runtime = runtime
         self._approve = approve
-        self._keep = keep
-        self._asking: dict[ApprovalId, asyncio.Task[None]] = {}
-        self._writing: set[asyncio.Task[None]] = set()
-        self._failed = asyncio.Event()
-        self._decided = 0
+        self._save_grant = save_grant
+        self._callbacks: dict[ApprovalId, asyncio.Task[None]] = {}
+        self._writes: set[asyncio.Task[None]] = set()
+        self._failure_event = asyncio.Event()
+        self._decided_count = 0
 
     @property
-    def is_asked(self) -> bool:
-        """Whether there is anybody to ask."""
+    def can_ask(self) -> bool:
+        """Whether there is an `approve` function."""
         return self._approve is not None
 
-    def follow(self, commit: Commit) -> None:
-        self.look(commit.world)
+    def follow(self, commit: CommitNotice) -> None:
+        self.ask_pending(commit.world)
 
-    def look(self, world: World) -> None:
-        """Ask about what waits now."""
+    def ask_pending(self, world: TeamState) -> None:
+        """Start a callback for each pending approval."""
         approve = self._approve
         if approve is None:
             return
-        waiting = {name: one for name, one in world.approvals.items() if one.state == "pending"}
-        for name in self._asking.keys() - waiting.keys():
-            self._asking.pop(name).cancel()
-            self._decided += 1
-        for name in waiting.keys() - self._asking.keys():
-            self._asking[name] = asyncio.create_task(self._ask(approve, world, waiting[name]))
-            self._asking[name].add_done_callback(self._ended)
+        pending = {name: approval for name, approval in world.approvals.items() if approval.state == "pending"}
+        for name in self._callbacks.keys() - pending.keys():
+            self._callbacks.pop(name).cancel()
+            self._decided_count += 1
+        for name in pending.keys() - self._callbacks.keys():
+            self._callbacks[name] = asyncio.create_task(self._ask(approve, world, pending[name]))
+            self._callbacks[name].add_done_callback(self._note_failure)
 
-    async def until(self, over: Coroutine[Any, Any, S]) -> S:
-        """Wait for this, unless whoever decides fails before it is over."""
+    async def wait_for(self, work: Coroutine[Any, Any, S]) -> S:
+        """Wait for `work`. Raise `WorldFault` if the `approve` function fails first."""
         if self._approve is None:
-            return await over
-        waiting, failing = asyncio.ensure_future(over), asyncio.ensure_future(self._failed.wait())
+            return await work
+        waiting, failing = asyncio.ensure_future(work), asyncio.ensure_future(self._failure_event.wait())
         try:
             await asyncio.wait({waiting, failing}, return_when=asyncio.FIRST_COMPLETED)
-            error = self._error
+            error = self._callback_error
             if error is not None:
-                raise WorldFault(f"`approve` failed, so nothing was decided: {_named(error)}.") from error
+                raise WorldFault(f"`approve` failed, so nothing was decided: {_describe_error(error)}.") from error
             return waiting.result()
         finally:
             waiting.cancel()
             failing.cancel()
 
-    async def next(self) -> bool:
-        """Wait until one more thing is decided; False when nobody decides about anything. What was decided since the
-        last call counts too: whoever calls may have seen it waiting just before."""
-        asking = [one for one in self._asking.values() if not one.done()]
-        if asking:
-            await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED)
-        decided, self._decided = self._decided, 0
-        return bool(asking or self._asking or decided)
+    async def wait_for_decision(self) -> bool:
+        """Wait for the next decision. Return False if none is pending and none was made since the last call."""
+        callbacks = [callback for callback in self._callbacks.values() if not callback.done()]
+        if callbacks:
+            await asyncio.wait(callbacks, return_when=asyncio.FIRST_COMPLETED)
+        decided, self._decided_count = self._decided_count, 0
+        return bool(callbacks or self._callbacks or decided)
 
     async def close(self) -> None:
-        """Ask no more; what was not decided waits for somebody else."""
+        """Stop asking. Pending approvals stay pending."""
         self._approve = None
-        if not self._asking and not self._writing:
+        if not self._callbacks and not self._writes:
             return
-        for asking in self._asking.values():
-            asking.cancel()
-        await asyncio.gather(*self._asking.values(), *self._writing, return_exceptions=True)
+        for callback in self._callbacks.values():
+            callback.cancel()
+        await asyncio.gather(*self._callbacks.values(), *self._writes, return_exceptions=True)
 
     @property
-    def _error(self) -> BaseException | None:
-        """With what somebody failed to decide."""
-        return next((error for one in self._asking.values() if (error := _error_of(one)) is not None), None)
+    def _callback_error(self) -> BaseException | None:
+        return next(
+            (error for callback in self._callbacks.values() if (error := _get_error(callback)) is not None), None
+        )
 
-    def _ended(self, asking: asyncio.Task[None]) -> None:
-        if _error_of(asking) is not None:
-            self._failed.set()
+    def _note_failure(self, callback: asyncio.Task[None]) -> None:
+        if _get_error(callback) is not None:
+            self._failure_event.set()
 
-    async def _ask(self, approve: Approve, world: World, approval: Approval) -> None:
-        word = answer_of(approval, await _said(approve, _question(world, approval)))
-        writing = asyncio.create_task(self._answer(world.team.team_id, word, approval.grant))
-        self._writing.add(writing)
-        writing.add_done_callback(self._writing.discard)
+    async def _ask(self, approve: ApprovalCallback, world: TeamState, approval: Approval) -> None:
+        intent = make_answer(approval, await _ask_callback(approve, _make_request(world, approval)))
+        writing = asyncio.create_task(self._submit_answer(world.team.team_id, intent, approval.grant))
+        self._writes.add(writing)
+        writing.add_done_callback(self._writes.discard)
         await asyncio.shield(writing)
 
-    async def _answer(self, team: TeamId, word: AnswerApproval, grant: str) -> None:
-        """Others may decide too, at the command line for one. Whose word comes first counts: the asking is then
-        cancelled, which must not take back what is being written; and the word of the second one is refused, so
-        nothing of it is kept either."""
+    async def _submit_answer(self, team: TeamId, intent: AnswerApproval, grant: str) -> None:
+        """Submit a decision; the first decision wins.
+
+        A person can decide the same approval at the command line. That cancels the callback here, but not a decision
+        that is being written. A second decision is refused, and its grant is not saved.
+        """
         try:
-            await self._runtime.ask(team, word)
-        except Refused:
+            await self._runtime.ask(team, intent)
+        except RefusedError:
             return
-        if word.scope == "always":
-            self._kept(grant)
+        if intent.scope == "always":
+            self._try_save_grant(grant)
 
-    def _kept(self, grant: str) -> None:
-        """The call is agreed to, whatever becomes of the rest."""
+    def _try_save_grant(self, grant: str) -> None:
+        """Save a grant. The call stays approved if saving fails."""
         try:
-            self._keep(grant)
+            self._save_grant(grant)
         except WorldFault as fault:
-            logging.getLogger(__name__).warning("What was agreed to for good holds for this run only. %s", fault)
+            logging.getLogger(__name__).warning("The permanent approval applies to this run only. %s", fault)
 
 
-def answer_of(approval: Approval, word: Word) -> AnswerApproval:
-    """What somebody's word means; `TypeError` for one that means nothing here."""
+def make_answer(approval: Approval, reply: ApprovalReply) -> AnswerApproval:
+    """Turn a reply into an `AnswerApproval`. Raise `TypeError` if the reply does not fit the request."""
     name = approval.approval_id
     if approval.words:
-        return _words(name, word)
-    if isinstance(word, str):
-        return AnswerApproval(approval_id=name, answer="denied", reason=word)
-    if word is False or word is Answer.no:
+        return _make_text_answer(name, reply)
+    if isinstance(reply, str):
+        return AnswerApproval(approval_id=name, answer="denied", reason=reply)
+    if reply is False or reply is ApprovalDecision.no:
         return AnswerApproval(approval_id=name, answer="denied")
-    scope: Scope = word.value if isinstance(word, Answer) and (approval.grant or approval.release) else "once"
+    scope: ApprovalScope = (
+        reply.value if isinstance(reply, ApprovalDecision) and (approval.grant or approval.release) else "once"
+    )
     if scope == "always" and not approval.grant:
-        scope = "run"  # where things go that an agent holds is agreed to for a run at most
+        scope = "run"  # destinations are approved for a run at most
     return AnswerApproval(approval_id=name, answer="approved", scope=scope)
 
 
-def _words(name: ApprovalId, word: Word) -> AnswerApproval:
-    if isinstance(word, str) and word.strip():
-        return AnswerApproval(approval_id=name, answer="approved", reason=word)
-    if word is False or word is Answer.no:
+def _make_text_answer(name: ApprovalId, reply: ApprovalReply) -> AnswerApproval:
+    if isinstance(reply, str) and reply.strip():
+        return AnswerApproval(approval_id=name, answer="approved", reason=reply)
+    if reply is False or reply is ApprovalDecision.no:
         return AnswerApproval(approval_id=name, answer="denied", reason="There is no answer.")
-    raise TypeError(f"it returned {word!r} to a question that wants words; a text is the answer, False is none")
+    raise TypeError(f"it returned {reply!r} to a question that wants a text; return a text, or False for no answer")
 
 
-def _question(world: World, approval: Approval) -> Asked:
+def _make_request(world: TeamState, approval: Approval) -> ApprovalRequest:
     step = world.steps[approval.step_id]
-    work, first = step.work, wish(step)
-    return Asked(
+    work, prefix = step.work, describe_request(step)
+    return ApprovalRequest(
         agent=approval.agent_id,
         tool=work.executor,
         arguments=dict(work.instruction_content or {}),
         question=approval.question,
         run=world.team.team_id,
-        why=approval.question.removeprefix(first).strip() if approval.question.startswith(first) else "",
+        why=approval.question.removeprefix(prefix).strip() if approval.question.startswith(prefix) else "",
         grant=approval.grant,
         release=approval.release,
-        words=approval.words,
+        wants_text=approval.words,
     )
 
 
-async def _said(approve: Approve, asked: Asked) -> Word:
-    """A coroutine runs here, everything else in a thread, as with tools: it may well wait for a person."""
+async def _ask_callback(approve: ApprovalCallback, request: ApprovalRequest) -> ApprovalReply:
+    """Call `approve`: coroutines on the event loop, other functions in a thread because they may block."""
     if inspect.iscoroutinefunction(approve):
-        answer: object = await approve(asked)
+        reply: object = await approve(request)
     else:
-        answer = (await aside(partial(approve, asked))).result()
-        if inspect.isawaitable(answer):
-            answer = await cast("Awaitable[object]", answer)
-    if not isinstance(answer, bool | str | Answer):
-        raise TypeError(f"it returned {answer!r}; True is a yes, False or a reason is a no")
-    return answer
+        reply = (await start_in_thread(partial(approve, request))).result()
+        if inspect.isawaitable(reply):
+            reply = await cast("Awaitable[object]", reply)
+    if not isinstance(reply, bool | str | ApprovalDecision):
+        raise TypeError(f"it returned {reply!r}; return True to approve, False or a reason to deny")
+    return reply
 
 
-def _error_of(asking: asyncio.Task[None]) -> BaseException | None:
-    return asking.exception() if asking.done() and not asking.cancelled() else None
+def _get_error(callback: asyncio.Task[None]) -> BaseException | None:
+    return callback.exception() if callback.done() and not callback.cancelled() else None
 
 
-def _named(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"

@@ -1,7 +1,7 @@
-"""Events by name: callbacks around tasks, model calls, tools and summaries, as Jarvis has them.
+"""Named events: callbacks around tasks, model calls, tool calls and summaries, as in Jarvis.
 
-They watch and decide nothing: a callback that fails harms nothing, and what it returns is not looked at. Those that
-come in pairs are told right before and right after what they are about, once for each time that it really happens.
+Callbacks only observe. Their return values are ignored, and their errors are logged. Paired events are emitted right
+before and right after the operation, once each time it runs.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from typing import Final, TypeAlias
 
-from greenroom.abilities.skills.filter_tools import FilterTools
+from greenroom.abilities.skills.filter_tools import FilterToolsSkill
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.ports.executor import Bench, Executor, Outcome
+from greenroom.core.ports.executor import Executor, Outcome, StepContext
 from greenroom.core.ports.model import (
+    ClosingStream,
     Failed,
     Finished,
-    Listening,
     Model,
     ModelCard,
     ModelEvent,
     ModelRequest,
+    ModelTextDelta,
     Retried,
-    TextDelta,
 )
 from greenroom.core.rules.intents import MoveWindow
 from greenroom.core.state.step import StepType
 from greenroom.core.state.task import TaskEnded, TaskStarted
 from greenroom.core.state.thread import WindowMoved
-from greenroom.core.sync.bus import Commit
+from greenroom.core.sync.bus import CommitNotice
 
 Callback: TypeAlias = Callable[..., object]
 
@@ -52,48 +52,48 @@ INTERRUPT_TRIGGERED: Final = "interrupt_triggered"
 
 
 class EventBus:
-    """Callbacks by the name of an event, called in the order in which they came; `run` is always among the arguments.
+    """Callbacks by event name, called in the order of subscription. Every callback receives `run`, the run's id.
 
-    `task_started`, `task_completed`; `interrupt_triggered`, when somebody interrupts an answer; and in pairs, with
-    `before_` and `after_`: `model_call`, `tool_call`, `summary`, `history_clear`, and `addon_prompt` for agents that
-    have one. What comes after a call has its `state`: finished, failed or cancelled. `before_tool_filter` has the
-    number of tools and the `threshold`, `tool_filtered` what was `selected` (nothing: all stay).
+    Single events are `task_started`, `task_completed`, `interrupt_triggered` and `tool_filtered`. Paired events start
+    with `before_` and `after_`: `model_call`, `tool_call`, `summary`, `history_clear`, and `addon_prompt` for agents
+    that act in text. Events after a call have `state`: finished, failed or cancelled. `before_tool_filter` has the
+    number of tools and the `threshold`. `tool_filtered` has the `selected` tools; an empty list keeps all tools.
     """
 
     def __init__(self) -> None:
         self._callbacks: dict[str, list[Callback]] = {}
 
     @property
-    def silent(self) -> bool:
-        """Whether nobody listens."""
+    def is_silent(self) -> bool:
+        """Whether there are no callbacks."""
         return not self._callbacks
 
     def subscribe(self, event: str, callback: Callback) -> None:
-        """Call this, a plain function, whenever the event happens."""
-        given: object = callback
-        if not callable(given) or inspect.iscoroutinefunction(given):
-            raise WorldFault(f"{callback!r} cannot be told of {event!r}: give a plain function, not a coroutine.")
+        """Call a plain function each time the event happens."""
+        target: object = callback
+        if not callable(target) or inspect.iscoroutinefunction(target):
+            raise WorldFault(f"{callback!r} cannot handle {event!r}: pass a plain function, not a coroutine.")
         self._callbacks.setdefault(event, []).append(callback)
 
     def unsubscribe(self, event: str, callback: Callback) -> None:
-        """Call it no more."""
-        left = [one for one in self._callbacks.get(event, ()) if one != callback]
-        if left:
-            self._callbacks[event] = left
+        """Remove a callback."""
+        remaining = [subscribed for subscribed in self._callbacks.get(event, ()) if subscribed != callback]
+        if remaining:
+            self._callbacks[event] = remaining
         else:
             self._callbacks.pop(event, None)
 
-    def emit(self, event: str, **told: object) -> None:
-        """Tell all that listen, one after the other. Who fails is passed over; the others hear of it all the same."""
+    def emit(self, event: str, **arguments: object) -> None:
+        """Call all callbacks of the event in order. A callback that fails does not stop the others."""
         for callback in tuple(self._callbacks.get(event, ())):
             try:
-                callback(**told)
+                callback(**arguments)
             except Exception:
                 logging.getLogger(__name__).exception("A callback of %s failed", event)
 
-    def follow(self, commit: Commit) -> None:
-        """Tell of what has just become true: a task begins or is over, a conversation begins anew."""
-        if self.silent:
+    def follow(self, commit: CommitNotice) -> None:
+        """Emit events for a commit: a task starts or ends, a conversation is cleared."""
+        if self.is_silent:
             return
         run = commit.world.team.team_id
         for event in commit.events:
@@ -105,15 +105,15 @@ class EventBus:
                 self.emit(AFTER_HISTORY_CLEAR, run=run, thread=event.thread_id)
 
 
-CALL: Final = (BEFORE_TOOL_CALL, AFTER_TOOL_CALL)
-SUMMARY: Final = (BEFORE_SUMMARY, AFTER_SUMMARY)
+TOOL_CALL_EVENTS: Final = (BEFORE_TOOL_CALL, AFTER_TOOL_CALL)
+SUMMARY_EVENTS: Final = (BEFORE_SUMMARY, AFTER_SUMMARY)
 
 HasAddon = Callable[[str], bool]
-"""Whether the agent of this name is told something anew in each turn."""
+"""Returns whether an agent gets an add-on prompt in each turn."""
 
 
-class ToldModel:
-    """A model of whose calls callbacks are told: of each that is made, also of one that fails or is cancelled."""
+class ObservedModel:
+    """A model that emits events around each call, including calls that fail or are cancelled."""
 
     def __init__(self, model: Model, bus: EventBus, has_addon: HasAddon) -> None:
         self.name = model.name
@@ -124,47 +124,47 @@ class ToldModel:
         self._has_addon = has_addon
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """Its answer."""
-        return self._model.stream(request) if self._bus.silent else self._told(request)
+        """Stream the model's answer."""
+        return self._model.stream(request) if self._bus.is_silent else self._stream_with_events(request)
 
-    async def _told(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    async def _stream_with_events(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         purpose = request.purpose
-        who = {"run": purpose.team, "agent": purpose.agent, "step": purpose.step, "skill": purpose.skill}
+        labels = {"run": purpose.team, "agent": purpose.agent, "step": purpose.step, "skill": purpose.skill}
         if purpose.skill == "converse" and self._has_addon(purpose.agent):
-            self._bus.emit(BEFORE_ADDON_PROMPT, **who)
-            self._bus.emit(AFTER_ADDON_PROMPT, **who)
-        self._bus.emit(BEFORE_MODEL_CALL, **who, message=request.messages[-1].content)
-        state, said = "cancelled", list[str]()
+            self._bus.emit(BEFORE_ADDON_PROMPT, **labels)
+            self._bus.emit(AFTER_ADDON_PROMPT, **labels)
+        self._bus.emit(BEFORE_MODEL_CALL, **labels, message=request.messages[-1].content)
+        state, parts = "cancelled", list[str]()
         try:
-            async with Listening(self._model.stream(request)) as answer:
+            async with ClosingStream(self._model.stream(request)) as answer:
                 async for event in answer:
-                    state = _hear(event, state, said)
+                    state = _track_state(event, state, parts)
                     yield event
         except Exception:
             state = "failed"
             raise
         finally:
-            self._bus.emit(AFTER_MODEL_CALL, **who, state=state, response="".join(said))
+            self._bus.emit(AFTER_MODEL_CALL, **labels, state=state, response="".join(parts))
 
 
-def _hear(event: ModelEvent, state: str, said: list[str]) -> str:
-    """How the call stands after this; its words go to `said`."""
+def _track_state(event: ModelEvent, state: str, parts: list[str]) -> str:
+    """Return the call's state after a model event, and add text to `parts`."""
     match event:
         case Finished():
             return "finished"
         case Failed():
             return "failed"
-        case TextDelta():
-            said.append(event.text)
+        case ModelTextDelta():
+            parts.append(event.text)
         case Retried():
-            said.clear()
+            parts.clear()
         case _:
             pass
     return state
 
 
-class ToldExecutor:
-    """A skill or a tool of whose work callbacks are told."""
+class ObservedExecutor:
+    """A skill or tool that emits events around each step."""
 
     def __init__(self, executor: Executor, bus: EventBus) -> None:
         self._executor = executor
@@ -174,38 +174,38 @@ class ToldExecutor:
         self.description = executor.description
         self.terms = executor.terms
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Do it, and tell of it."""
-        if self._bus.silent:
-            return await self._executor.run(bench)
+    async def run(self, context: StepContext) -> Outcome:
+        """Run the step and emit its events."""
+        if self._bus.is_silent:
+            return await self._executor.run(context)
         if self.type == "tool":
-            given = dict(bench.step.work.instruction_content or {})
-            return await self._told(bench, CALL, tool=self.name, arguments=given)
+            arguments = dict(context.step.work.instruction_content or {})
+            return await self._run_with_events(context, TOOL_CALL_EVENTS, tool=self.name, arguments=arguments)
         if self.name == "summarize":
-            return await self._told(bench, SUMMARY)
-        if isinstance(self._executor, FilterTools):
-            return await self._filtered(bench, self._executor)
-        outcome = await self._executor.run(bench)
-        for moved in (one for one in outcome.intents if isinstance(one, MoveWindow)):
-            # It is cleared when this is written down: the log says so afterwards.
-            self._bus.emit(BEFORE_HISTORY_CLEAR, run=bench.world.team.team_id, thread=moved.thread_id)
+            return await self._run_with_events(context, SUMMARY_EVENTS)
+        if isinstance(self._executor, FilterToolsSkill):
+            return await self._run_filter(context, self._executor)
+        outcome = await self._executor.run(context)
+        for moved in (intent for intent in outcome.intents if isinstance(intent, MoveWindow)):
+            # The history is cleared when this is committed; `follow` emits the event afterwards.
+            self._bus.emit(BEFORE_HISTORY_CLEAR, run=context.world.team.team_id, thread=moved.thread_id)
         return outcome
 
-    async def _filtered(self, bench: Bench, executor: FilterTools) -> Outcome:
-        who = {"run": bench.world.team.team_id, "agent": bench.step.agent_id, "step": bench.step.step_id}
-        figures = {"total": len(executor.names(bench.world, bench.step)), "threshold": executor.threshold}
-        self._bus.emit(BEFORE_TOOL_FILTER, **who, **figures)
-        outcome = await executor.run(bench)
-        self._bus.emit(TOOL_FILTERED, **who, **figures, selected=(outcome.result or {}).get("chosen", []))
+    async def _run_filter(self, context: StepContext, executor: FilterToolsSkill) -> Outcome:
+        labels = {"run": context.world.team.team_id, "agent": context.step.agent_id, "step": context.step.step_id}
+        figures = {"total": len(executor.list_choices(context.world, context.step)), "threshold": executor.threshold}
+        self._bus.emit(BEFORE_TOOL_FILTER, **labels, **figures)
+        outcome = await executor.run(context)
+        self._bus.emit(TOOL_FILTERED, **labels, **figures, selected=(outcome.result or {}).get("chosen", []))
         return outcome
 
-    async def _told(self, bench: Bench, pair: tuple[str, str], **about: object) -> Outcome:
-        step, (before, after) = bench.step, pair
-        who = {"run": bench.world.team.team_id, "agent": step.agent_id, "step": step.step_id, **about}
-        self._bus.emit(before, **who)
+    async def _run_with_events(self, context: StepContext, pair: tuple[str, str], **details: object) -> Outcome:
+        step, (before, after) = context.step, pair
+        labels = {"run": context.world.team.team_id, "agent": step.agent_id, "step": step.step_id, **details}
+        self._bus.emit(before, **labels)
         state, output = "failed", ""
         try:
-            outcome = await self._executor.run(bench)
+            outcome = await self._executor.run(context)
             result = outcome.result or {}
             state, output = outcome.state, outcome.error or str(result.get("output", result.get("text", "")))
             return outcome
@@ -216,4 +216,4 @@ class ToldExecutor:
             output = f"{type(error).__name__}: {error}"
             raise
         finally:
-            self._bus.emit(after, **who, state=state, output=output)
+            self._bus.emit(after, **labels, state=state, output=output)

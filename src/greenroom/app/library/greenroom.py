@@ -1,4 +1,4 @@
-"""`Greenroom`: where agents work. A folder with a log in it, or only memory; the models that can be asked."""
+"""`Greenroom`: the place where agents run, with its log, its models and its workspace."""
 
 from __future__ import annotations
 
@@ -11,34 +11,42 @@ from types import TracebackType
 from typing import Any, Final, Self
 from weakref import WeakKeyDictionary
 
-from greenroom.abilities.skills.talk.transcript import Transcripts
+from greenroom.abilities.skills.conversation.transcript import Transcripts
 from greenroom.adapters.storage.memory import MemoryLog
+from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.conversation.chat import Chat
-from greenroom.app.conversation.start import FIRST, found_alone
-from greenroom.app.kit import Kit
-from greenroom.app.library.approval import Approve, Confirm, Deciding, by_confirming
-from greenroom.app.library.blueprint import Blueprint
-from greenroom.app.library.events import TASK_STARTED, EventBus
-from greenroom.app.library.results import (
-    RUN,
-    TALK,
-    Executed,
-    Heard,
-    Result,
-    RunInfo,
-    T,
-    executed_in,
-    listed,
-    refuse,
-    telling_of,
+from greenroom.app.conversation.start import FIRST_TASK_ID, create_single_task_team
+from greenroom.app.library.agent_definition import AgentDefinition
+from greenroom.app.library.approval import ApprovalCallback, ApprovalHandler, ConfirmCallback, approve_with_confirm
+from greenroom.app.library.environment import (
+    AgentEnvironment,
+    PreparedAgent,
+    RunToolsFactory,
+    ToolOptions,
+    collect_agents,
+    make_confirmation_check,
+    make_library_capabilities,
 )
-from greenroom.app.library.run import EARLY, Following, Run, Talk
-from greenroom.app.library.workplace import HandsOf, HouseTerms, Ready, Workplace, confirmed_of, everybody, kit_of
+from greenroom.app.library.events import TASK_STARTED, EventBus
+from greenroom.app.library.run import MAX_EARLY_EVENTS, Conversation, Run, RunObserver
+from greenroom.app.library.run_result import (
+    LIBRARY_CHAT,
+    LIBRARY_RUN,
+    ExecutedTools,
+    RunEvent,
+    RunInfo,
+    RunResult,
+    T,
+    attach_run_id,
+    find_executed_tools,
+    list_runs,
+    refuse_program_team,
+)
 from greenroom.app.lookup import LAST
-from greenroom.app.model_registry import Provisions
+from greenroom.app.model_registry import ModelSession
 from greenroom.app.runtime import Runtime
-from greenroom.app.settings.home import VARIABLE, home_folder, tell_git
-from greenroom.app.toolset.by_hand import ended_step
+from greenroom.app.settings.home import HOME_VARIABLE, home_folder, write_gitignore
+from greenroom.app.toolset.manual_call import find_ended_step
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId, TeamId
@@ -46,32 +54,42 @@ from greenroom.core.ports.model import Models, ToolSpec
 from greenroom.core.state.team import Team
 
 FOLDER: Final = ".greenroom"
-SHOWN: Final = 50
+MAX_RUNS_LISTED: Final = 50
 
 
 class Greenroom:
-    """`async with Greenroom() as house:` keeps all in `.greenroom/` here; `Greenroom(memory=True)` forgets it all.
+    """Where agents run: `async with Greenroom() as greenroom:`.
 
-    `max_cost` (dollars), `max_tokens` and `max_time` (seconds of work) bound each run; without them the settings say.
-    `models` are asked instead of those of the settings, and have no limits but those in `limits`.
-    `events` are callbacks by name, around all that is done here. An agent with more tools than `filter_tools_above` is
-    first asked which of them its task needs (0: never).
+    Args:
 
-    `workspace` is the folder in which agents have the tools of the house that they name; without one there are none.
-    `rules` say what they may do there (`allow command pytest`), beside what the person has agreed to. With
-    `execute_tool_confirm` every call is asked about; `non_interactive` says that nobody is there, so that what would be
-    asked is not done. None leaves both to the settings. `confirm_callback` is asked where there is no `approve`: with a
-    tip and a default, and answers yes or no.
+    - `home`: The folder of the log. Default: `$GREENROOM_HOME`, else `.greenroom/` in the current folder.
+    - `in_memory`: Keep the log in memory; nothing is stored.
+    - `models`: Models to use instead of those of the settings. Then only `limits` apply.
+    - `limits`: Limits of each run. They replace those of the settings.
+    - `max_cost`: The limit of each run in dollars. Default: the setting `limits.cost`.
+    - `max_tokens`: The limit of each run in tokens. Default: the setting `limits.tokens`.
+    - `max_time`: The limit of each run in seconds of work. Default: the setting `limits.time`.
+    - `filter_tools_above`: An agent with more tools first selects those that it needs. Default: 30; 0 disables this.
+    - `workspace`: The folder in which built-in tools work. Without it there are no built-in tools.
+    - `rules`: Permission rules for the workspace, such as `allow command pytest`, added to those of the person.
+    - `execute_tool_confirm`: Whether every tool call needs approval. Default: the setting.
+    - `non_interactive`: Deny every call that would need approval. Default: the setting.
+    - `confirm_callback`: Decides when there is no `approve`: `(tip, default) -> bool`.
 
-    Wherever an agent is given something to do, `approve` decides about calls that need a yes, `context` is what tools
-    get that want a `Context`, and `resume` goes on with what was cut off: an id, or `"last"` for the agent's newest.
+    All methods that run an agent accept these arguments:
+
+    - `resume`: The id of an interrupted run to continue, or `"last"` for the agent's newest run.
+    - `approve`: A function that decides about tool calls that need approval.
+    - `context`: The value that tools receive in a `Context` parameter.
+
+    `events` holds callbacks by event name; see `EventBus`.
     """
 
     def __init__(
         self,
         home: str | Path | None = None,
         *,
-        memory: bool = False,
+        in_memory: bool = False,
         models: Models | None = None,
         limits: Limits | None = None,
         max_cost: float | None = None,
@@ -82,15 +100,15 @@ class Greenroom:
         rules: Sequence[str] = (),
         execute_tool_confirm: bool | None = None,
         non_interactive: bool | None = None,
-        confirm_callback: Confirm | None = None,
+        confirm_callback: ConfirmCallback | None = None,
     ) -> None:
-        if memory and home is not None:
-            raise WorldFault("A house is either in memory or in a folder. Give one of `memory` and `home`.")
-        named = Path(home) if home is not None else None
-        self.home = None if memory else home_folder(named or _here())
-        self._given = models
-        self._bounds = limits
-        self._provisions = Provisions()
+        if in_memory and home is not None:
+            raise WorldFault("The log is either in memory or in a folder. Pass one of `in_memory` and `home`.")
+        home_path = Path(home) if home is not None else None
+        self.home = None if in_memory else home_folder(home_path or _default_home())
+        self._given_models = models
+        self._given_limits = limits
+        self._model_session = ModelSession()
         flags = {
             "limits.cost": max_cost,
             "limits.tokens": max_tokens,
@@ -98,263 +116,274 @@ class Greenroom:
             "execute_tool_confirm": execute_tool_confirm,
             "non_interactive": non_interactive,
         }
-        self._provisions.give({name: value for name, value in flags.items() if value is not None})
-        self._place = _place(workspace, rules)
+        self._model_session.set_flags({name: value for name, value in flags.items() if value is not None})
+        self._environment = _make_environment(workspace, rules)
         self._confirm = confirm_callback
         self.events = EventBus()
         self._filter_above = filter_tools_above
         self._runtime: Runtime | None = None
-        self._kits: dict[TeamId, Kit] = {}
-        self._forget_ready()
+        self._capabilities: dict[TeamId, TeamCapabilities] = {}
+        self._clear_prepared()
 
     async def __aenter__(self) -> Self:
-        kits = {RUN: self._kit, TALK: self._kit}
-        self._forget_ready()
+        factories = {LIBRARY_RUN: self._get_capabilities, LIBRARY_CHAT: self._get_capabilities}
+        self._clear_prepared()
         if self.home is None:
-            self._runtime = Runtime(MemoryLog(), kits=kits)
+            self._runtime = Runtime(MemoryLog(), capability_factories=factories)
         else:
-            self._runtime = await Runtime.open(self.home, kits=kits)
+            self._runtime = await Runtime.open(self.home, capability_factories=factories)
             if self.home.name == FOLDER:
-                tell_git(self.home)
+                write_gitignore(self.home)
         return self
 
-    def _forget_ready(self) -> None:
-        """What agents work with refers to the runtime, which is another one each time that the house is opened."""
-        self._made_ready = {solo: WeakKeyDictionary[Blueprint[Any], Ready]() for solo in (True, False)}
+    def _clear_prepared(self) -> None:
+        """Clear prepared agents. They refer to a runtime, and each opening creates a new one."""
+        self._prepared = {solo: WeakKeyDictionary[AgentDefinition[Any], PreparedAgent]() for solo in (True, False)}
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         runtime, self._runtime = self._runtime, None
-        self._forget_ready()
+        self._clear_prepared()
         try:
             if runtime is not None:
                 await runtime.close()
         finally:
-            await self._provisions.close()
+            await self._model_session.close()
 
     @property
     def runtime(self) -> Runtime:
-        """The facade below: all teams, their events and their archive."""
+        """The runtime below: all teams, their events and their archive."""
         if self._runtime is None:
-            raise WorldFault("The house is not open. Use it in `async with Greenroom() as house:`.")
+            raise WorldFault("This Greenroom is not open. Use it in `async with Greenroom() as greenroom:`.")
         return self._runtime
 
     @property
     def models(self) -> Models:
-        """Who is asked."""
-        return self._given or self._provisions
+        """The models that agents use."""
+        return self._given_models or self._model_session
 
     async def run(
         self,
-        agent: Blueprint[T],
+        agent: AgentDefinition[T],
         text: str = "",
         *,
         resume: str = "",
-        approve: Approve | None = None,
+        approve: ApprovalCallback | None = None,
         context: object = None,
-    ) -> Result[T]:
-        """Give an agent something to do and wait for the result."""
-        async with self._started(agent, text, resume, approve, context, 0) as run:
+    ) -> RunResult[T]:
+        """Run an agent on a prompt and wait for the result."""
+        async with self._open_run(agent, text, resume, approve, context, 0) as run:
             return await run.result()
 
     async def stream(
         self,
-        agent: Blueprint[T],
+        agent: AgentDefinition[T],
         text: str = "",
         *,
         resume: str = "",
-        approve: Approve | None = None,
+        approve: ApprovalCallback | None = None,
         context: object = None,
-    ) -> AsyncIterator[Heard[T]]:
-        """The same, told as it happens; the result comes last."""
-        async with self._started(agent, text, resume, approve, context, None) as run:
-            async for heard in run.heard():
-                yield heard
+    ) -> AsyncIterator[RunEvent[T]]:
+        """Run an agent and yield events as they happen. The last event is the `RunResult`."""
+        async with self._open_run(agent, text, resume, approve, context, None) as run:
+            async for event in run.stream():
+                yield event
 
     def start(
         self,
-        agent: Blueprint[T],
+        agent: AgentDefinition[T],
         text: str = "",
         *,
         resume: str = "",
-        approve: Approve | None = None,
+        approve: ApprovalCallback | None = None,
         context: object = None,
     ) -> AbstractAsyncContextManager[Run[T]]:
-        """A run that has begun, to be told more or ended for good. Leaving it stops it; `resume` goes on with it."""
-        return self._started(agent, text, resume, approve, context, EARLY)
+        """Start a run that you can send messages to or cancel. Leaving the context stops it; `resume` continues it."""
+        return self._open_run(agent, text, resume, approve, context, MAX_EARLY_EVENTS)
 
     @asynccontextmanager
-    async def _started(
+    async def _open_run(
         self,
-        agent: Blueprint[T],
+        agent: AgentDefinition[T],
         text: str,
         resume: str,
-        approve: Approve | None,
+        approve: ApprovalCallback | None,
         context: object,
-        early: int | None,
+        max_early: int | None,
     ) -> AsyncIterator[Run[T]]:
         if bool(text.strip()) == bool(resume):
-            raise WorldFault("Give either a text, which is not empty, or `resume`, a run to go on with.")
-        ready = await self._ready(agent, solo=True, context=context)
-        following = self._following(approve, early)
+            raise WorldFault("Pass either a non-empty text, or `resume` with a run to continue.")
+        prepared = await self._prepare(agent, solo=True, context=context)
+        observer = self._make_observer(approve, max_early)
         if resume:
-            team = await self._known(agent, resume, RUN)
+            team = await self._find_resumable(agent, resume, LIBRARY_RUN)
         else:
-            team = await found_alone(
+            team = await create_single_task_team(
                 self.runtime,
-                RUN,
-                ready.cast,
+                LIBRARY_RUN,
+                prepared.participants,
                 text,
                 limits=self._limits(),
-                work_with=ready.kit,
-                opened=following.attach,
+                capabilities=prepared.capabilities,
+                on_open=observer.attach,
             )
-        run = Run(agent, team, following)
-        self._kits[team] = ready.kit
-        with telling_of(lambda: team):
+        run = Run(agent, team, observer)
+        self._capabilities[team] = prepared.capabilities
+        with attach_run_id(lambda: team):
             try:
                 if resume:
                     await run.begin()
                 yield run
             finally:
                 await run.close()
-                self._kits.pop(team, None)
-                ready.forget(team)
+                self._capabilities.pop(team, None)
+                prepared.forget_team(team)
 
     async def resume(
-        self, agent: Blueprint[T], run: str, *, approve: Approve | None = None, context: object = None
-    ) -> Result[T]:
-        """Go on with a run that was cut off, where it was; the agent is the one it was begun with."""
+        self, agent: AgentDefinition[T], run: str, *, approve: ApprovalCallback | None = None, context: object = None
+    ) -> RunResult[T]:
+        """Continue an interrupted run where it stopped. Pass the agent that the run started with."""
         return await self.run(agent, resume=run, approve=approve, context=context)
 
     @asynccontextmanager
     async def chat(
         self,
-        agent: Blueprint[T],
+        agent: AgentDefinition[T],
         *,
         resume: str = "",
-        approve: Approve | None = None,
+        approve: ApprovalCallback | None = None,
         context: object = None,
-    ) -> AsyncIterator[Talk[T]]:
-        """A conversation with an agent, which stays open: `async with house.chat(agent) as talk: await talk.say(…)`."""
-        ready = await self._ready(agent, solo=False, context=context)
+    ) -> AsyncIterator[Conversation[T]]:
+        """Open a conversation: `async with greenroom.chat(agent) as conversation: await conversation.send("Hello")`."""
+        prepared = await self._prepare(agent, solo=False, context=context)
         chat = Chat(self.runtime, agent=AgentId(agent.name))
         if resume:
-            chat.team = await self._known(agent, resume, TALK)
-            self._kits[chat.team] = ready.kit
+            chat.team = await self._find_resumable(agent, resume, LIBRARY_CHAT)
+            self._capabilities[chat.team] = prepared.capabilities
 
-        async def found(text: str) -> None:
-            team = await chat.found(ready.cast, text, limits=self._limits(), kit=TALK)
-            self._kits[team] = ready.kit
-            self.events.emit(TASK_STARTED, run=team, task=FIRST)
+        async def create(text: str) -> None:
+            team = await chat.create_team(
+                prepared.participants, text, limits=self._limits(), capabilities_name=LIBRARY_CHAT
+            )
+            self._capabilities[team] = prepared.capabilities
+            self.events.emit(TASK_STARTED, run=team, task=FIRST_TASK_ID)
 
-        talk = Talk(agent, chat, self._following(approve), found)
+        conversation = Conversation(agent, chat, self._make_observer(approve), create)
         try:
-            yield talk
+            yield conversation
         finally:
-            await talk.close()
+            await conversation.close()
             if chat.team is not None:
-                self._kits.pop(chat.team, None)
-                ready.forget(chat.team)
+                self._capabilities.pop(chat.team, None)
+                prepared.forget_team(chat.team)
 
-    async def runs(self, agent: Blueprint[T] | None = None, *, most: int = SHOWN) -> list[RunInfo]:
-        """The runs and conversations that are kept here, of this agent or of all, newest first."""
-        return await listed(self.runtime, agent=agent.name if agent is not None else "", most=most)
+    async def runs(self, agent: AgentDefinition[T] | None = None, *, limit: int = MAX_RUNS_LISTED) -> list[RunInfo]:
+        """Return the stored runs and conversations of an agent, or of all agents, newest first."""
+        return await list_runs(self.runtime, agent=agent.name if agent is not None else "", limit=limit)
 
-    async def executed(self, run: str) -> Executed:
-        """Which tools a run or a conversation has executed, and how often."""
-        return await executed_in(self.runtime, TeamId(run))
+    async def executed_tools(self, run: str) -> ExecutedTools:
+        """Return the tools that a run or conversation has executed, with counts."""
+        return await find_executed_tools(self.runtime, TeamId(run))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the workspace has in files, packages and MCP servers that agents here do not get, and why."""
-        return self._place.notes
+        """Which tools of files, packages and MCP servers agents do not get, and why."""
+        return self._environment.notes
 
-    def tools_of(self, agent: Blueprint[Any]) -> Sequence[ToolSpec]:
-        """What an agent's model is told of its tools here."""
-        return self._place.specs(agent)
+    def tools_of(self, agent: AgentDefinition[Any]) -> Sequence[ToolSpec]:
+        """Return the tool specs that the agent's model receives."""
+        return self._environment.specs(agent)
 
-    async def _ready(self, agent: Blueprint[T], *, solo: bool, context: object) -> Ready:
-        """What the agent works with, and who takes part; what is wrong with that is said before anything is begun.
+    async def _prepare(self, agent: AgentDefinition[T], *, solo: bool, context: object) -> PreparedAgent:
+        """Prepare an agent for a run: its capabilities and participants. Raise `WorldFault` before anything starts.
 
-        Without a workspace and a context it is the same for all its runs, until the person changes their rules.
+        Without a workspace and a context, the result is cached until the person's rules change.
         """
-        rules, known = self._place.rules, self._made_ready[solo].get(agent)
-        if known is not None and context is None and known.rules == rules:
-            return known
-        if self._given is None:
-            await self._provisions.look_around()
-        agents, transcripts = everybody(agent), Transcripts()
-        await self._place.meet(agents.values())
-        kit = kit_of(
+        rules, cached = self._environment.rules_state, self._prepared[solo].get(agent)
+        if cached is not None and context is None and cached.rules_state == rules:
+            return cached
+        if self._given_models is None:
+            await self._model_session.find_local_servers()
+        agents, transcripts = collect_agents(agent), Transcripts()
+        await self._environment.discover_servers(agents.values())
+        capabilities = make_library_capabilities(
             agents,
             self.models,
             self.events,
-            self._hands(agents),
+            self._make_tools_factory(agents),
             transcripts,
             solo=solo,
             context=context,
             filter_above=self._filter_above,
-            approvals_expire=self._provisions.loaded.settings.patience,
+            approvals_expire=self._model_session.loaded_settings.settings.approval_timeout_ms,
         )
-        ready = Ready(kit=kit, cast=self._place.cast(agents), forget=transcripts.forget, rules=rules)
-        if self._place.root is None and context is None:
-            self._made_ready[solo][agent] = ready
-        return ready
+        prepared = PreparedAgent(
+            capabilities=capabilities,
+            participants=self._environment.make_participants(agents),
+            forget_team=transcripts.forget,
+            rules_state=rules,
+        )
+        if self._environment.root is None and context is None:
+            self._prepared[solo][agent] = prepared
+        return prepared
 
-    def _hands(self, agents: Mapping[str, Blueprint[Any]]) -> HandsOf:
-        """Makes the tools of a run, under what is set about asking."""
-        settings = self._provisions.loaded.settings
-        terms = HouseTerms(
-            find=partial(ended_step, self.runtime),
+    def _make_tools_factory(self, agents: Mapping[str, AgentDefinition[Any]]) -> RunToolsFactory:
+        """Return a factory for the tools of a run, with the confirmation settings applied."""
+        settings = self._model_session.loaded_settings.settings
+        options = ToolOptions(
+            find_step=partial(find_ended_step, self.runtime),
             settings=settings,
-            confirmed=confirmed_of(agents, house=settings.execute_tool_confirm),
-            secrets=self._provisions.keys(),
+            needs_confirmation=make_confirmation_check(agents, default=settings.execute_tool_confirm),
+            secrets=self._model_session.list_keys(),
         )
-        return lambda own, models: self._place.hands(own, models, terms)
+        return lambda functions, models: self._environment.make_tools(functions, models, options)
 
-    def _following(self, approve: Approve | None, early: int | None = EARLY) -> Following:
-        unattended = self._provisions.loaded.settings.non_interactive
-        asked = approve or (by_confirming(self._confirm) if self._confirm is not None else None)
-        deciding = Deciding(self.runtime, None if unattended else asked, self._place.keep)
-        return Following(self.runtime, self.events, deciding, unattended=unattended, early=early)
+    def _make_observer(self, approve: ApprovalCallback | None, max_early: int | None = MAX_EARLY_EVENTS) -> RunObserver:
+        is_unattended = self._model_session.loaded_settings.settings.non_interactive
+        callback = approve or (approve_with_confirm(self._confirm) if self._confirm is not None else None)
+        approvals = ApprovalHandler(self.runtime, None if is_unattended else callback, self._environment.save_grant)
+        return RunObserver(self.runtime, self.events, approvals, unattended=is_unattended, max_early=max_early)
 
-    async def _known(self, agent: Blueprint[T], name: str, kit: str) -> TeamId:
-        """What is to go on, if it can."""
-        what = "conversation with" if kit == TALK else "run of"
+    async def _find_resumable(self, agent: AgentDefinition[T], name: str, capabilities_name: str) -> TeamId:
+        """Return the run or conversation to continue. Raise `WorldFault` if it cannot continue."""
+        kind = "conversation with" if capabilities_name == LIBRARY_CHAT else "run of"
         if name == LAST:
-            mine = await listed(self.runtime, agent=agent.name, most=SHOWN)
-            left = [one.run for one in mine if one.talk == (kit == TALK) and not one.over]
-            if not left:
-                raise WorldFault(f"There is no {what} the agent {agent.name!r} that could go on.")
-            name = left[0]
+            runs = await list_runs(self.runtime, agent=agent.name, limit=MAX_RUNS_LISTED)
+            resumable = [
+                run_info.run
+                for run_info in runs
+                if run_info.is_conversation == (capabilities_name == LIBRARY_CHAT) and not run_info.is_over
+            ]
+            if not resumable:
+                raise WorldFault(f"There is no {kind} the agent {agent.name!r} to continue.")
+            name = resumable[0]
         world = await self.runtime.world(TeamId(name))
-        if world.team.kit != kit or AgentId(agent.name) not in world.agents:
-            raise WorldFault(f"{name!r} is no {what} the agent {agent.name!r}. `house.runs()` lists what there is.")
-        self._place.refuse_other(world.team)
-        if kit == TALK and FIRST not in world.tasks:
+        if world.team.kit != capabilities_name or AgentId(agent.name) not in world.agents:
+            raise WorldFault(f"{name!r} is not a {kind} the agent {agent.name!r}. `greenroom.runs()` lists all runs.")
+        self._environment.refuse_other_workspace(world.team)
+        if capabilities_name == LIBRARY_CHAT and FIRST_TASK_ID not in world.tasks:
             raise WorldFault(f"The conversation {name!r} is over.")
         return TeamId(name)
 
     def _limits(self) -> Limits:
-        if self._bounds is not None or self._given is not None:
-            return self._bounds or Limits()
-        return self._provisions.loaded.settings.limits.limits
+        if self._given_limits is not None or self._given_models is not None:
+            return self._given_limits or Limits()
+        return self._model_session.loaded_settings.settings.limits.limits
 
-    def _kit(self, team: Team) -> Kit:
-        found = self._kits.get(team.team_id)
-        return refuse(team) if found is None else found
-
-
-def _here() -> Path:
-    """Where a program keeps its runs: the folder that is named for all, else one in the current folder."""
-    return Path(os.environ.get(VARIABLE) or FOLDER)
+    def _get_capabilities(self, team: Team) -> TeamCapabilities:
+        capabilities = self._capabilities.get(team.team_id)
+        return refuse_program_team(team) if capabilities is None else capabilities
 
 
-def _place(workspace: str | Path | None, rules: Sequence[str]) -> Workplace:
+def _default_home() -> Path:
+    """Return the default home: `$GREENROOM_HOME`, else `.greenroom` in the current folder."""
+    return Path(os.environ.get(HOME_VARIABLE) or FOLDER)
+
+
+def _make_environment(workspace: str | Path | None, rules: Sequence[str]) -> AgentEnvironment:
     if workspace is None:
-        return Workplace(rules)
-    from greenroom.app.library.folder import FolderWorkplace
+        return AgentEnvironment(rules)
+    from greenroom.app.library.workspace_environment import WorkspaceEnvironment
 
-    return FolderWorkplace(workspace, rules)
+    return WorkspaceEnvironment(workspace, rules)

@@ -1,4 +1,4 @@
-"""`Run` and `Talk`: one thing that an agent was given to do, and a conversation with it, while they go on."""
+"""`Run` and `Conversation`: the handles of a running task and of a conversation."""
 
 from __future__ import annotations
 
@@ -9,335 +9,350 @@ from typing import Any, Final, Generic, TypeAlias, cast
 
 from msgspec import json
 
-from greenroom.app.conversation.chat import SPOKEN, Chat, Exchange, last_error
-from greenroom.app.conversation.send import tell
-from greenroom.app.conversation.start import FIRST
-from greenroom.app.host import Host, watch_steps
-from greenroom.app.library.approval import Deciding
-from greenroom.app.library.blueprint import Blueprint
+from greenroom.app.conversation.chat import TEXT_SKILLS, Chat, Turn, find_last_error
+from greenroom.app.conversation.send import send_to_manager
+from greenroom.app.conversation.start import FIRST_TASK_ID
+from greenroom.app.library.agent_definition import AgentDefinition
+from greenroom.app.library.approval import ApprovalHandler
 from greenroom.app.library.events import BEFORE_HISTORY_CLEAR, INTERRUPT_TRIGGERED, EventBus
-from greenroom.app.library.results import (
-    Again,
-    Called,
-    Executed,
-    Heard,
-    Result,
-    Returned,
-    Said,
+from greenroom.app.library.run_result import (
+    ExecutedTools,
+    ReasoningDelta,
+    RetryScheduled,
+    RunEvent,
+    RunResult,
     T,
-    Thought,
-    executed_in,
-    fault,
-    telling_of,
+    TextDelta,
+    ToolCallFinished,
+    ToolCallStarted,
+    attach_run_id,
+    find_executed_tools,
+    make_run_error,
 )
-from greenroom.app.lookup import Found
+from greenroom.app.lookup import TaskReference
 from greenroom.app.runtime import Runtime
-from greenroom.app.task_status import Standing
+from greenroom.app.task_status import TaskStatus
+from greenroom.app.team_host import TeamHost, watch_steps
 from greenroom.app.toolset.pipeline import answer_pending
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.errors import GreenroomError, WorldFault
 from greenroom.core.base.ids import TEAM_BUDGET, TeamId
-from greenroom.core.ports.executor import Live
-from greenroom.core.ports.model import ReasoningDelta, Retried, TextDelta
+from greenroom.core.ports.executor import LiveEvent
+from greenroom.core.ports.model import ModelReasoningDelta, ModelTextDelta, Retried
 from greenroom.core.rules.intents import CancelTask, ResumeTask
 from greenroom.core.state.step import Step
 
-Piece: TypeAlias = Said | Thought | Called | Returned | Again
+PartialEvent: TypeAlias = TextDelta | ReasoningDelta | ToolCallStarted | ToolCallFinished | RetryScheduled
 
-EARLY: Final = 1_000
-"""Pieces that are kept for somebody who begins to listen a little late: while nobody does, no more pile up."""
+MAX_EARLY_EVENTS: Final = 1_000
+"""How many events are kept before the first consumer starts to read."""
 
 
-class Hearing:
-    """Who listens hears all, in order, however slowly they take it. `early` pieces are kept until somebody listens."""
+class EventBuffer:
+    """Passes events to all consumers in order. Keeps up to `max_early` events until there is a consumer."""
 
-    def __init__(self, early: int | None) -> None:
-        self._early: deque[Piece] = deque(maxlen=early)
-        self._listening: list[asyncio.Queue[Piece | None]] = []
+    def __init__(self, max_early: int | None) -> None:
+        self._early_events: deque[PartialEvent] = deque(maxlen=max_early)
+        self._queues: list[asyncio.Queue[PartialEvent | None]] = []
 
-    def forget(self) -> None:
-        """What nobody has heard is of no interest any more."""
-        self._early.clear()
+    def clear(self) -> None:
+        """Drop the events that no consumer has read."""
+        self._early_events.clear()
 
-    async def until(self, over: asyncio.Future[Any]) -> AsyncIterator[Piece]:
-        """All that is heard before this is over."""
-        news: asyncio.Queue[Piece | None] = asyncio.Queue()
-        for piece in self._early:
-            news.put_nowait(piece)
-        self._early.clear()
-        self._listening.append(news)
-        over.add_done_callback(lambda _: news.put_nowait(None))
+    async def stream_until(self, done: asyncio.Future[Any]) -> AsyncIterator[PartialEvent]:
+        """Yield events until `done` is done."""
+        queue: asyncio.Queue[PartialEvent | None] = asyncio.Queue()
+        for early_event in self._early_events:
+            queue.put_nowait(early_event)
+        self._early_events.clear()
+        self._queues.append(queue)
+        done.add_done_callback(lambda _: queue.put_nowait(None))
         try:
-            while (heard := await news.get()) is not None:
-                yield heard
+            while (event := await queue.get()) is not None:
+                yield event
         finally:
-            self._listening.remove(news)
+            self._queues.remove(queue)
 
-    def watch(self, step: Step, event: Live) -> None:
-        """A piece of a reply has come."""
-        if step.work.executor not in SPOKEN:
+    def on_live_event(self, step: Step, event: LiveEvent) -> None:
+        """Publish a piece of a model's reply."""
+        if step.work.executor not in TEXT_SKILLS:
             return
         match event:
-            case TextDelta():
-                self._tell(Said(agent=step.agent_id, text=event.text))
-            case ReasoningDelta():
-                self._tell(Thought(agent=step.agent_id, text=event.text))
+            case ModelTextDelta():
+                self._publish(TextDelta(agent=step.agent_id, text=event.text))
+            case ModelReasoningDelta():
+                self._publish(ReasoningDelta(agent=step.agent_id, text=event.text))
             case Retried():
-                self._tell(Again(agent=step.agent_id, why=event.failed.why))
+                self._publish(RetryScheduled(agent=step.agent_id, why=event.failed.why))
             case _:
                 pass
 
-    def began(self, step: Step) -> None:
-        """A step has begun."""
+    def on_step_started(self, step: Step) -> None:
+        """Publish the start of a tool call."""
         if step.work.type == "tool":
-            given = dict(step.work.instruction_content or {})
+            arguments = dict(step.work.instruction_content or {})
             name, call = step.work.executor, step.work.call_id or ""
-            self._tell(Called(agent=step.agent_id, tool=name, arguments=given, call_id=call))
+            self._publish(ToolCallStarted(agent=step.agent_id, tool=name, arguments=arguments, call_id=call))
 
-    def ended(self, step: Step) -> None:
-        """A step is over."""
+    def on_step_ended(self, step: Step) -> None:
+        """Publish the end of a tool call."""
         if step.work.type == "tool":
             output, failed = str((step.result or {}).get("output", "")), step.state != "finished"
             name, call = step.work.executor, step.work.call_id or ""
-            told = Returned(agent=step.agent_id, tool=name, output=step.error or output, failed=failed, call_id=call)
-            self._tell(told)
+            finished = ToolCallFinished(
+                agent=step.agent_id, tool=name, output=step.error or output, failed=failed, call_id=call
+            )
+            self._publish(finished)
 
-    def _tell(self, piece: Piece) -> None:
-        for news in self._listening:
-            news.put_nowait(piece)
-        if not self._listening:
-            self._early.append(piece)
+    def _publish(self, event: PartialEvent) -> None:
+        for queue in self._queues:
+            queue.put_nowait(event)
+        if not self._queues:
+            self._early_events.append(event)
 
 
-class Following:
-    """What a run and a conversation have in common. With 0 `early` pieces nobody will listen; None keeps all."""
+class RunObserver:
+    """The common parts of a run and a conversation. A `max_early` of 0 disables streaming; None keeps all events."""
 
     def __init__(
-        self, runtime: Runtime, events: EventBus, deciding: Deciding, *, unattended: bool, early: int | None
+        self, runtime: Runtime, events: EventBus, approvals: ApprovalHandler, *, unattended: bool, max_early: int | None
     ) -> None:
         self.runtime = runtime
         self.events = events
-        self.hearing = Hearing(early)
-        self.deciding = deciding
+        self.buffer = EventBuffer(max_early)
+        self.approvals = approvals
         self._unattended = unattended
-        self._is_heard = early != 0
-        self._stops: list[Callable[[], None]] = []
+        self._is_streamed = max_early != 0
+        self._unsubscribes: list[Callable[[], None]] = []
 
-    def attach(self, host: Host) -> None:
-        """Follow what happens in a team from now on."""
-        self._stops = [host.listen(self.events.follow)]
-        if self._is_heard:
-            heard = self.hearing
-            self._stops += (watch_steps(host, heard.began, heard.ended), host.watch(heard.watch))
-        if self.deciding.is_asked:
-            self._stops.append(host.listen(self.deciding.follow))
+    def attach(self, host: TeamHost) -> None:
+        """Subscribe to the events of a team."""
+        self._unsubscribes = [host.listen(self.events.follow)]
+        if self._is_streamed:
+            buffer = self.buffer
+            self._unsubscribes += (
+                watch_steps(host, buffer.on_step_started, buffer.on_step_ended),
+                host.watch(buffer.on_live_event),
+            )
+        if self.approvals.can_ask:
+            self._unsubscribes.append(host.listen(self.approvals.follow))
 
-    async def begin(self, host: Host) -> None:
-        """Follow a team that has just been started again."""
+    async def begin(self, host: TeamHost) -> None:
+        """Subscribe to a team that has just been restarted, and handle its pending approvals."""
         self.attach(host)
         if self._unattended:
             await answer_pending(host)
-        self.deciding.look(host.world)
+        self.approvals.ask_pending(host.world)
 
-    async def heard(self, result: Coroutine[Any, Any, Result[T]]) -> AsyncIterator[Heard[T]]:
-        """What happens until there is a result; that comes last."""
+    async def stream_events(self, result: Coroutine[Any, Any, RunResult[T]]) -> AsyncIterator[RunEvent[T]]:
+        """Yield events until there is a result, then the result."""
         waiting = asyncio.ensure_future(result)
         try:
-            async for piece in self.hearing.until(waiting):
-                yield piece
+            async for event in self.buffer.stream_until(waiting):
+                yield event
             yield await waiting
         finally:
             waiting.cancel()
 
     async def end(self, team: TeamId | None) -> None:
-        """Stop it; what is cut off by that is still told."""
-        await self.deciding.close()
+        """Stop the team, then unsubscribe, so that the events of stopping are still delivered."""
+        await self.approvals.close()
         try:
             if team is not None:
                 await self.runtime.stop(team)
         finally:
-            for stop in self._stops:
+            for stop in self._unsubscribes:
                 stop()
 
 
-def made(agent: Blueprint[T], text: str, run: TeamId, spent: Amounts) -> Result[T]:
-    """The result of an answer: of the type that was asked for."""
-    output = text if agent.shape is None else agent.shape.read(json.decode(text))
-    return Result(output=cast("T", output), text=text, run=run, spent=spent)
+def make_result(agent: AgentDefinition[T], text: str, run: TeamId, spent: Amounts) -> RunResult[T]:
+    """Make a result whose output has the agent's `output_type`."""
+    output = text if agent.output_adapter is None else agent.output_adapter.validate(json.decode(text))
+    return RunResult(output=cast("T", output), text=text, run=run, spent=spent)
 
 
 class Run(Generic[T]):
-    """Heard as it goes on, or only waited for. `id` is its name in the log: with it one goes on with it later."""
+    """A run that has started. Wait for `result`, or iterate over `stream`. `id` identifies it for `resume`."""
 
-    def __init__(self, agent: Blueprint[T], team: TeamId, following: Following) -> None:
+    def __init__(self, agent: AgentDefinition[T], team: TeamId, observer: RunObserver) -> None:
         self.id = team
         self._agent = agent
-        self._following = following
-        self._runtime = following.runtime
+        self._observer = observer
+        self._runtime = observer.runtime
 
     async def begin(self) -> None:
-        """Let the agents work."""
-        task = (await self._runtime.world(self.id)).tasks.get(FIRST)
+        """Start the agents, after resuming the task if it is paused."""
+        task = (await self._runtime.world(self.id)).tasks.get(FIRST_TASK_ID)
         if task is not None and task.paused is not None:
-            await self._runtime.ask(self.id, ResumeTask(task_id=FIRST))
-        await self._following.begin(await self._runtime.start(self.id))
+            await self._runtime.ask(self.id, ResumeTask(task_id=FIRST_TASK_ID))
+        await self._observer.begin(await self._runtime.start(self.id))
 
     async def close(self) -> None:
-        """Stop; it goes on where it was when somebody resumes it."""
-        await self._following.end(self.id)
+        """Stop the run. It can be resumed later."""
+        await self._observer.end(self.id)
 
     async def cancel(self) -> None:
-        """End it for good."""
-        await self._runtime.ask(self.id, CancelTask(task_id=FIRST))
+        """Cancel the run permanently."""
+        await self._runtime.ask(self.id, CancelTask(task_id=FIRST_TASK_ID))
 
-    async def spent(self) -> Amounts:
-        """What it has taken so far."""
+    async def usage(self) -> Amounts:
+        """Return the usage so far."""
         return (await self._runtime.world(self.id)).budgets[TEAM_BUDGET].spent
 
-    async def executed(self) -> Executed:
-        """Which tools it has executed so far, and how often."""
-        return await executed_in(self._runtime, self.id)
+    async def executed_tools(self) -> ExecutedTools:
+        """Return the tools executed so far, with counts."""
+        return await find_executed_tools(self._runtime, self.id)
 
-    async def tell(self, text: str) -> None:
-        """Say something to the agent; it reads that in its next turn."""
-        with telling_of(lambda: self.id):
-            await tell(self._runtime, Found(team=self.id, task=FIRST), text)
+    async def send(self, text: str) -> None:
+        """Send a message to the agent. It reads the message in its next turn."""
+        with attach_run_id(lambda: self.id):
+            await send_to_manager(self._runtime, TaskReference(team=self.id, task=FIRST_TASK_ID), text)
 
-    async def result(self) -> Result[T]:
-        """Wait for the result; raises by whom to blame if there is none. What it raises has `run`, the run's id."""
-        deciding = self._following.deciding
-        with telling_of(lambda: self.id):
+    async def result(self) -> RunResult[T]:
+        """Wait for the result. Raise a `GreenroomError`, with the run's id in `run`, if there is none."""
+        approvals = self._observer.approvals
+        with attach_run_id(lambda: self.id):
             while True:
-                stands = await deciding.until(self._runtime.wait(self.id, FIRST))
-                if stands.word == "finished":
-                    return made(self._agent, stands.why, self.id, await self.spent())
-                if stands.word != "waiting" or not await deciding.next():
-                    raise await self._fault(stands)
+                status = await approvals.wait_for(self._runtime.wait(self.id, FIRST_TASK_ID))
+                if status.state == "finished":
+                    return make_result(self._agent, status.why, self.id, await self.usage())
+                if status.state != "waiting" or not await approvals.wait_for_decision():
+                    raise await self._make_error(status)
 
-    async def heard(self) -> AsyncIterator[Heard[T]]:
-        """What happens, as it happens; the result last."""
-        async for heard in self._following.heard(self.result()):
-            yield heard
+    async def stream(self) -> AsyncIterator[RunEvent[T]]:
+        """Yield events as they happen. The last event is the `RunResult`."""
+        async for event in self._observer.stream_events(self.result()):
+            yield event
 
-    async def _fault(self, stands: Standing) -> GreenroomError:
-        why = stands.why
-        if stands.word == "idle":
-            why = await last_error(self._runtime, self.id, FIRST)
-        return fault(stands.word, why, go_on=f"`house.resume(agent, {str(self.id)!r})`")
-
-
-Begin = Callable[[str], Awaitable[None]]
-"""Makes the conversation, with the first thing that is said."""
+    async def _make_error(self, status: TaskStatus) -> GreenroomError:
+        why = status.why
+        if status.state == "idle":
+            why = await find_last_error(self._runtime, self.id, FIRST_TASK_ID)
+        return make_run_error(status.state, why, resume_hint=f"`greenroom.resume(agent, {str(self.id)!r})`")
 
 
-class Talk(Generic[T]):
-    """A conversation that stays open: `house.chat(agent)` begins one, `house.chat(agent, resume=id)` goes on with it.
+CreateConversation = Callable[[str], Awaitable[None]]
+"""Creates the conversation with its first message."""
 
-    One thing is said at a time; who says something meanwhile waits for their turn. What a crash or a provider cut off
-    goes on with the next thing that is said, or with `go_on`.
+
+class Conversation(Generic[T]):
+    """A conversation with an agent, from `greenroom.chat(agent)`. Pass `resume=id` to continue an earlier one.
+
+    Messages are answered one at a time; a second `send` waits. After a crash or a provider error, send another message
+    or call `resume`.
     """
 
-    def __init__(self, agent: Blueprint[T], chat: Chat, following: Following, found: Begin) -> None:
+    def __init__(
+        self, agent: AgentDefinition[T], chat: Chat, observer: RunObserver, create: CreateConversation
+    ) -> None:
         self._agent = agent
         self._chat = chat
-        self._following = following
-        self._found = found
-        self._open = False
-        self._turn = asyncio.Lock()
+        self._observer = observer
+        self._create = create
+        self._is_open = False
+        self._turn_lock = asyncio.Lock()
 
     @property
     def id(self) -> str:
-        """Its name in the log; empty until something was said."""
+        """The conversation's id, empty until the first message."""
         return self._chat.team or ""
 
-    async def say(self, text: str) -> Result[T]:
-        """Say something and wait for the answer; raises by whom to blame if there is none."""
-        with telling_of(lambda: self.id):
-            async with self._turn:
-                await self._said(text)
-                return await self._answer()
+    async def send(self, text: str) -> RunResult[T]:
+        """Send a message and wait for the answer. Raise a `GreenroomError` if there is none."""
+        with attach_run_id(lambda: self.id):
+            async with self._turn_lock:
+                await self._submit_text(text)
+                return await self._wait_for_answer()
 
-    async def stream(self, text: str) -> AsyncIterator[Heard[T]]:
-        """The same, told as it happens; the answer comes last. Who listens no more has not stopped it: `interrupt`."""
-        with telling_of(lambda: self.id):
-            await self._turn.acquire()
+    async def stream(self, text: str) -> AsyncIterator[RunEvent[T]]:
+        """Send a message and yield events. The last event is the `RunResult`.
+
+        Leaving the loop does not stop the answer; call `interrupt`.
+        """
+        with attach_run_id(lambda: self.id):
+            await self._turn_lock.acquire()
             try:
-                await self._said(text)
+                await self._submit_text(text)
             except BaseException:
-                self._turn.release()
+                self._turn_lock.release()
                 raise
-            async for heard in self._following.heard(self._over()):
-                yield heard
+            async for event in self._observer.stream_events(self._finish_turn()):
+                yield event
 
-    async def go_on(self) -> Result[T]:
-        """Let it go on with what was interrupted or cut off, and wait for the answer."""
-        with telling_of(lambda: self.id):
-            async with self._turn:
-                self._must_exist()
-                await self._chat.go_on()
-                await self._opened()
-                return await self._answer()
+    async def resume(self) -> RunResult[T]:
+        """Continue an interrupted turn and wait for the answer."""
+        with attach_run_id(lambda: self.id):
+            async with self._turn_lock:
+                self._check_started()
+                await self._chat.resume()
+                await self._ensure_open()
+                return await self._wait_for_answer()
 
     async def interrupt(self) -> None:
-        """Stop the answer that is being given: whoever waits for it is told so. What was said of it stays."""
-        if self._open and await self._chat.goes_on():
-            self._following.events.emit(INTERRUPT_TRIGGERED, run=self.id, agent=self._agent.name)
+        """Interrupt the current answer. The pending call raises; the text so far stays in the conversation."""
+        if self._is_open and await self._chat.is_working():
+            self._observer.events.emit(INTERRUPT_TRIGGERED, run=self.id, agent=self._agent.name)
             await self._chat.interrupt()
 
-    async def exchanges(self) -> list[Exchange]:
-        """What was said and answered since the conversation was last cleared, oldest first."""
-        return await self._chat.exchanges() if self._chat.team is not None else []
+    async def turns(self) -> list[Turn]:
+        """Return the turns since the conversation was last cleared, oldest first."""
+        return await self._chat.list_turns() if self._chat.team is not None else []
 
-    async def executed(self) -> Executed:
-        """Which tools were executed in it so far, and how often."""
-        return await executed_in(self._following.runtime, self._chat.team) if self._chat.team else Executed()
+    async def executed_tools(self) -> ExecutedTools:
+        """Return the tools executed so far, with counts."""
+        return (
+            await find_executed_tools(self._observer.runtime, self._chat.team) if self._chat.team else ExecutedTools()
+        )
 
     async def clear(self) -> None:
-        """Begin anew: the agent is told nothing of what was said so far. The log keeps it."""
-        self._must_exist()
-        await self._opened()
-        self._following.events.emit(BEFORE_HISTORY_CLEAR, run=self.id, thread=self._chat.thread)
+        """Start over with an empty history. The log keeps the old turns."""
+        self._check_started()
+        await self._ensure_open()
+        self._observer.events.emit(BEFORE_HISTORY_CLEAR, run=self.id, thread=self._chat.thread)
         await self._chat.clear()
 
     async def close(self) -> None:
-        """Leave; it goes on when somebody resumes it."""
+        """Leave the conversation. It can be resumed later."""
         self._chat.close()
-        await self._following.end(self._chat.team)
+        await self._observer.end(self._chat.team)
 
-    async def _over(self) -> Result[T]:
-        """The answer ends the turn, whether or not somebody still listens to it."""
+    async def _finish_turn(self) -> RunResult[T]:
+        """Wait for the answer and end the turn, even if the consumer has stopped reading."""
         try:
-            return await self._answer()
+            return await self._wait_for_answer()
         finally:
-            self._turn.release()
+            self._turn_lock.release()
 
-    async def _said(self, text: str) -> None:
+    async def _submit_text(self, text: str) -> None:
         if not text.strip():
-            raise WorldFault("Nothing was said: the text is empty.")
-        self._following.hearing.forget()
+            raise WorldFault("The message is empty. Pass a text.")
+        self._observer.buffer.clear()
         if self._chat.team is None:
-            await self._found(text)
+            await self._create(text)
         else:
-            await self._chat.say(text)
-        await self._opened()
+            await self._chat.send(text)
+        await self._ensure_open()
 
-    async def _opened(self) -> None:
-        """Let its agents work from now on."""
-        if not self._open:
-            await self._following.begin(await self._chat.open())
-            self._open = True
+    async def _ensure_open(self) -> None:
+        if not self._is_open:
+            await self._observer.begin(await self._chat.open())
+            self._is_open = True
 
-    def _must_exist(self) -> None:
+    def _check_started(self) -> None:
         if self._chat.team is None:
-            raise WorldFault("Nothing was said in this conversation yet.")
+            raise WorldFault("This conversation has no messages yet.")
 
-    async def _answer(self) -> Result[T]:
-        spent, deciding = NOTHING, self._following.deciding
+    async def _wait_for_answer(self) -> RunResult[T]:
+        spent, approvals = NOTHING, self._observer.approvals
         while True:
-            turn = await deciding.until(self._chat.over())
-            spent = spent.plus(turn.spent)
-            if turn.word != "waiting" or not await deciding.next():
+            outcome = await approvals.wait_for(self._chat.wait())
+            spent = spent.plus(outcome.spent)
+            if outcome.state != "waiting" or not await approvals.wait_for_decision():
                 break
-        if turn.word == "answered" or (turn.word == "finished" and self._agent.shape is None):
-            return made(self._agent, turn.answer or turn.why, self._chat.its_team, spent)
-        raise fault(turn.word, turn.why, go_on=f"`talk.go_on()`, in `house.chat(agent, resume={self.id!r})`")
+        if outcome.state == "answered" or (outcome.state == "finished" and self._agent.output_adapter is None):
+            return make_result(self._agent, outcome.answer or outcome.why, self._chat.existing_team, spent)
+        raise make_run_error(
+            outcome.state,
+            outcome.why,
+            resume_hint=f"`conversation.resume()` in `greenroom.chat(agent, resume={self.id!r})`",
+        )

@@ -1,4 +1,4 @@
-"""The message catalogue: every sentence for people by table and name, in `en.toml` and `zh.toml`."""
+"""The message catalogue: all messages for people by table and name, in `en.toml` and `zh.toml`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import Final, TypeAlias
 
 CHINESE: Final = "zh"
 LANGUAGES: Final = ("en", CHINESE)
-"""Those that there are messages in."""
 
 Phrases: TypeAlias = Mapping[str, str]
 
 
-class Catalogue:
-    """Phrases of a package by table and name: a file `STEM.LANGUAGE.toml` for each language."""
+class MessageCatalogue:
+    """Messages of a package by table and name, with one file `STEM.LANGUAGE.toml` per language."""
 
     def __init__(self, package: str, stem: str = "") -> None:
         self._package = package
@@ -23,18 +22,18 @@ class Catalogue:
         self._tables: dict[str, Mapping[str, Phrases]] = {}
 
     def table(self, name: str, language: str) -> Phrases:
-        """All phrases of a table in a language; in English where there is no such language."""
-        spoken = language.partition("-")[0]
-        spoken = spoken if spoken in LANGUAGES else LANGUAGES[0]
-        if spoken not in self._tables:
-            file = files(self._package) / f"{self._stem}{spoken}.toml"
-            self._tables[spoken] = tomllib.loads(file.read_text(encoding="utf-8"))
-        return self._tables[spoken][name]
+        """Return a table of messages in a language, or in English if the language is unknown."""
+        code = language.partition("-")[0]
+        code = code if code in LANGUAGES else LANGUAGES[0]
+        if code not in self._tables:
+            file = files(self._package) / f"{self._stem}{code}.toml"
+            self._tables[code] = tomllib.loads(file.read_text(encoding="utf-8"))
+        return self._tables[code][name]
 
-    def phrase(self, table: str, name: str, language: str, /, **known: object) -> str:
-        """One phrase with what is known put into it."""
-        return self.table(table, language)[name].format(**known)
+    def phrase(self, table: str, name: str, language: str, /, **values: object) -> str:
+        """Return one message with its values filled in."""
+        return self.table(table, language)[name].format(**values)
 
 
-MESSAGES: Final = Catalogue("greenroom.app.messages")
+MESSAGES: Final = MessageCatalogue("greenroom.app.messages")
 phrase: Final = MESSAGES.phrase

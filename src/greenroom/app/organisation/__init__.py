@@ -1,1 +1,1 @@
-"""The organisation: people, managers and agents that plan, in one team that keeps running."""
+"""Organisations: people, managers and planning agents in one team that keeps running."""

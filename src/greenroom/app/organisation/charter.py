@@ -1,7 +1,6 @@
-"""A charter: the file that says who belongs to an organisation, what it may spend, and in which language it speaks.
+"""The charter: the file with an organisation's people, managers, limits and language.
 
-It lies in the workspace, so it may come with a clone: what it allows to be spent counts only below the person's own
-limits.
+It is in the workspace and may come with a clone, so its limits apply only below the person's own.
 """
 
 from __future__ import annotations
@@ -15,31 +14,28 @@ from typing import Annotated, Final, Literal
 
 from greenroom.app.agents import specs as names
 from greenroom.app.messages import LANGUAGES, phrase
-from greenroom.app.organisation.words import MANAGER, ROLES, commands
-from greenroom.app.settings.home import create, tell_git
-from greenroom.app.settings.layers import FOLDER, for_everybody, there
-from greenroom.app.settings.schema import Caps, Raw, fit, meant, read_toml, short
-from greenroom.app.settings.values import Reader, Unfit
+from greenroom.app.organisation.phrases import BUILTIN_ROLES, DEFAULT_MANAGER, command_phrases
+from greenroom.app.settings.home import create_file, write_gitignore
+from greenroom.app.settings.layers import PROJECT_FOLDER, is_shared_folder, is_visible
+from greenroom.app.settings.schema import LimitSettings, Raw, check_value, read_toml, shorten, suggest_name
+from greenroom.app.settings.values import BadValue, Reader
 from greenroom.app.toolset.toolbox import Toolbox
-from greenroom.core.base.errors import Refused, Rejected, WorldFault
-from greenroom.core.base.ids import looks_like, mixed
+from greenroom.core.base.errors import RefusedError, Rejection, WorldFault
+from greenroom.core.base.ids import has_mixed_scripts, is_lookalike
 from greenroom.core.base.records import evolve, record
 from greenroom.core.state.spec import AgentSpec
 
-TEAMS: Final = "teams"
-SUFFIX: Final = ".toml"
-IDS: Final = re.compile(r"[tT]\d+(\.[sS]\d+)?")
-"""How tasks and stages are called."""
+CHARTERS_FOLDER: Final = "teams"
+CHARTER_SUFFIX: Final = ".toml"
+ID_PATTERN: Final = re.compile(r"[tT]\d+(\.[sS]\d+)?")
+TOML_POSITION: Final = re.compile(r"\bline (\d+), column (\d+)\b")
 
-PLACE: Final = re.compile(r"\bline (\d+), column (\d+)\b")
-"""Where a TOML file is wrong."""
-
-say: Final = partial(phrase, "charter")
+charter_phrase: Final = partial(phrase, "charter")
 
 
 @record
-class Someone:
-    """A person of the organisation. `tools` are those that they may use by hand; None is the usual ones."""
+class CharterPerson:
+    """A person of the organisation. `tools` are those that they can use manually; None means the default tools."""
 
     name: str
     role: str = ""
@@ -49,213 +45,227 @@ class Someone:
 
 @record
 class Charter:
-    """An organisation on paper. `managers` and `blueprints` are names of agents; no blueprints means all there are.
-
-    An empty `language` or `model` is what the person's settings say.
-    """
+    """The content of a charter. `managers` and `blueprints` are agent names; no blueprints means all agents. An empty
+    `language` or `model` means the person's setting."""
 
     name: str
     path: Path
-    people: tuple[Someone, ...]
-    managers: tuple[str, ...] = (MANAGER,)
+    people: tuple[CharterPerson, ...]
+    managers: tuple[str, ...] = (DEFAULT_MANAGER,)
     blueprints: tuple[str, ...] = ()
     language: str = ""
     model: str = ""
-    caps: Caps = Caps(cost=None)
+    caps: LimitSettings = LimitSettings(cost=None)
 
 
 @record
 class PersonTable:
-    """What a charter says of one person."""
+    """The charter's table of one person."""
 
     role: str = ""
-    profile: Annotated[str, names.prose] = ""
-    tools: Annotated[tuple[str, ...] | None, names.names] = None
+    profile: Annotated[str, names.parse_prose] = ""
+    tools: Annotated[tuple[str, ...] | None, names.parse_names] = None
 
 
-AGENTS: Final = Annotated[tuple[str, ...], names.agents]
-SHAPES: Final[Mapping[str, object]] = {
+AGENT_NAMES: Final = Annotated[tuple[str, ...], names.parse_agent_names]
+CHARTER_KEYS: Final[Mapping[str, object]] = {
     "language": Literal["en", "zh"],
-    "people": AGENTS,
+    "people": AGENT_NAMES,
     "person": Mapping[str, PersonTable],
-    "managers": AGENTS,
-    "blueprints": AGENTS,
-    "model": Annotated[str, names.model],
-    "limits": Caps,
+    "managers": AGENT_NAMES,
+    "blueprints": AGENT_NAMES,
+    "model": Annotated[str, names.parse_model],
+    "limits": LimitSettings,
 }
-"""The keys of a charter, and the type of what each holds."""
 
 
-def folder_of(root: Path) -> Path:
-    """Where a workspace keeps its charters."""
-    return root / FOLDER / TEAMS
+def charters_folder(root: Path) -> Path:
+    """Return the folder of a workspace's charters."""
+    return root / PROJECT_FOLDER / CHARTERS_FOLDER
 
 
-def path_of(root: Path, name: str) -> Path:
-    """Where the charter of this name is, or would be."""
-    return folder_of(root) / f"{name}{SUFFIX}"
+def charter_path(root: Path, name: str) -> Path:
+    """Return the path of a charter, whether it exists or not."""
+    return charters_folder(root) / f"{name}{CHARTER_SUFFIX}"
 
 
-def charters(root: Path) -> tuple[str, ...]:
-    """The names of all charters, also of those that cannot be read."""
-    folder = folder_of(root)
-    if not there(folder):
+def list_charters(root: Path) -> tuple[str, ...]:
+    """Return the names of all charters, including unreadable ones."""
+    folder = charters_folder(root)
+    if not is_visible(folder):
         return ()
     try:
-        return tuple(sorted(path.stem for path in folder.iterdir() if path.suffix == SUFFIX))
+        return tuple(sorted(path.stem for path in folder.iterdir() if path.suffix == CHARTER_SUFFIX))
     except OSError as error:
         raise WorldFault(f"{folder} cannot be read: {error.strerror}. Make it readable.") from None
 
 
 def find_charter(root: Path, name: str, language: str = "") -> Charter:
-    """The charter of this name; `Refused` says which there are instead, in the language of the person."""
-    if name in charters(root):
-        return read_charter(root, path_of(root, name), language)
-    raise no_charter(root, name, language)
+    """Return a charter by name. Raise `RefusedError` with the known names, in the person's language."""
+    if name in list_charters(root):
+        return read_charter(root, charter_path(root, name), language)
+    raise make_unknown_charter_error(root, name, language)
 
 
-def no_charter(root: Path, name: str, language: str) -> Refused:
-    """There is no charter of this name, but others."""
-    known = charters(root)
-    near = get_close_matches(name, known, n=1)
-    hint = say("write_it", language, name=name)
+def make_unknown_charter_error(root: Path, name: str, language: str) -> RefusedError:
+    """Make the error for an unknown charter, with the known names."""
+    charter_names = list_charters(root)
+    near = get_close_matches(name, charter_names, n=1)
+    hint = charter_phrase("write_it", language, name=name)
     if near:
-        hint = say("meant", language, near=near[0])
-    elif known:
-        hint = f"{say('there_are', language, known=', '.join(known))} {hint}"
-    return Refused(Rejected(code="unknown_team", why=say("unknown", language, name=name), hint=hint))
+        hint = charter_phrase("meant", language, near=near[0])
+    elif charter_names:
+        hint = f"{charter_phrase('there_are', language, known=', '.join(charter_names))} {hint}"
+    return RefusedError(Rejection(code="unknown_team", why=charter_phrase("unknown", language, name=name), hint=hint))
 
 
-def read_charter(root: Path, path: Path, spoken: str = "") -> Charter:
-    """What a file says; a `WorldFault` has a sentence for each of its mistakes: in the language of the file, else in
-    that of the person."""
+def read_charter(root: Path, path: Path, fallback_language: str = "") -> Charter:
+    """Read a charter. The `WorldFault` has one sentence per mistake, in the file's language, else in the person's."""
     if not path.resolve().is_relative_to(root.resolve()):
-        raise WorldFault(say("a_link", spoken, path=path))
-    raw = _read(path, spoken)
-    language = str(raw["language"]) if raw.get("language") in LANGUAGES else spoken
-    found, faults = _values(raw, str(path), language)
+        raise WorldFault(charter_phrase("a_link", fallback_language, path=path))
+    raw = _read_file(path, fallback_language)
+    language = str(raw["language"]) if raw.get("language") in LANGUAGES else fallback_language
+    values, faults = _check_values(raw, str(path), language)
     try:
-        names.name(path.stem)
-    except Unfit as unfit:
-        faults.append(f"{path}: {say('misnamed', language, name=path.stem, unfit=unfit)}")
-    faults += [f"{path}: {fault}" for fault in _contradictions(found, language)]
+        names.parse_name(path.stem)
+    except BadValue as expected:
+        faults.append(f"{path}: {charter_phrase('misnamed', language, name=path.stem, unfit=expected)}")
+    faults += [f"{path}: {fault}" for fault in _find_contradictions(values, language)]
     if faults:
         raise WorldFault("\n".join(faults))
-    described, limits = found.pop("person", {}), found.pop("limits", {})
-    more, caps = (value if isinstance(value, Mapping) else {} for value in (described, limits))
-    people = tuple(evolve(Someone(name=name), **more.get(name, {})) for name in _names(found.pop("people")))
-    return evolve(Charter(name=path.stem, path=path, people=people, caps=evolve(Caps(cost=None), **caps)), **found)
+    described, limits = values.pop("person", {}), values.pop("limits", {})
+    person_tables, limit_table = (value if isinstance(value, Mapping) else {} for value in (described, limits))
+    people = tuple(
+        evolve(CharterPerson(name=name), **person_tables.get(name, {})) for name in _as_names(values.pop("people"))
+    )
+    return evolve(
+        Charter(name=path.stem, path=path, people=people, caps=evolve(LimitSettings(cost=None), **limit_table)),
+        **values,
+    )
 
 
-def _read(path: Path, language: str) -> Raw:
+def _read_file(path: Path, language: str) -> Raw:
     try:
         raw = read_toml(path)
     except WorldFault as fault:
-        found = PLACE.search(str(fault))
-        place = say("place", language, line=found[1], column=found[2]) if found is not None else ""
-        raise WorldFault(say("unreadable", language, fault=fault, path=path, place=place)) from None
+        position = TOML_POSITION.search(str(fault))
+        place = charter_phrase("place", language, line=position[1], column=position[2]) if position is not None else ""
+        raise WorldFault(charter_phrase("unreadable", language, fault=fault, path=path, place=place)) from None
     if raw is None:
-        raise WorldFault(say("is_gone", language, path=path, name=path.stem))
+        raise WorldFault(charter_phrase("is_gone", language, path=path, name=path.stem))
     return raw
 
 
-def _values(raw: Raw, source: str, language: str) -> tuple[dict[str, object], list[str]]:
-    """What can be read, and a sentence for each key whose value cannot."""
-    found, faults = dict[str, object](), list[str]()
+def _check_values(raw: Raw, source: str, language: str) -> tuple[dict[str, object], list[str]]:
+    """Return the valid values, and a sentence for each invalid key."""
+    values, faults = dict[str, object](), list[str]()
     for key, value in raw.items():
-        if key not in SHAPES:
-            known = {"key": key, "meant": meant(key, SHAPES), "known": "、".join(SHAPES)}
-            faults.append(f"{source}: {say('no_key', language, **known)}")
+        if key not in CHARTER_KEYS:
+            variables = {"key": key, "meant": suggest_name(key, CHARTER_KEYS), "known": "、".join(CHARTER_KEYS)}
+            faults.append(f"{source}: {charter_phrase('no_key', language, **variables)}")
             continue
         try:
-            found[key] = fit(value, source, SHAPES[key], (key,))
+            values[key] = check_value(value, source, CHARTER_KEYS[key], (key,))
         except WorldFault as fault:
-            faults.append(say(f"unfit_{key}", language, fault=fault, path=source))
-            found[key] = None
-    return found, faults
+            faults.append(charter_phrase(f"unfit_{key}", language, fault=fault, path=source))
+            values[key] = None
+    return values, faults
 
 
-def _contradictions(found: Mapping[str, object], language: str) -> Iterator[str]:
-    people, managers, described = found.get("people", ()), found.get("managers", (MANAGER,)), found.get("person")
+def _find_contradictions(values: Mapping[str, object], language: str) -> Iterator[str]:
+    people, managers, described = (
+        values.get("people", ()),
+        values.get("managers", (DEFAULT_MANAGER,)),
+        values.get("person"),
+    )
     if people == ():
-        yield say("nobody", language)
+        yield charter_phrase("nobody", language)
     if managers == ():
-        yield say("no_managers", language, manager=MANAGER)
-    yield from bad_people(_names(people), _names(managers), language)
+        yield charter_phrase("no_managers", language, manager=DEFAULT_MANAGER)
+    yield from find_bad_names(_as_names(people), _as_names(managers), language)
     for name in described if isinstance(described, Mapping) and people is not None else ():
-        if name not in _names(people):
-            yield say("describes_nobody", language, name=name)
+        if name not in _as_names(people):
+            yield charter_phrase("describes_nobody", language, name=name)
 
 
-def _names(value: object) -> tuple[str, ...]:
+def _as_names(value: object) -> tuple[str, ...]:
     return value if isinstance(value, tuple) else ()
 
 
-def bad_people(
+def find_bad_names(
     people: Sequence[str], managers: Sequence[str], language: str, others: Iterable[str] = ()
 ) -> Iterator[str]:
-    """Why people cannot be called so: a name means one agent, however it is written. `others` are the agents there
-    are."""
-    for place, name in enumerate(people):
-        before = next((other for other in people[:place] if other != name and looks_like(name, other)), None)
+    """Yield why names of people are not allowed. Similar names count as equal. `others` are the known agents."""
+    for index, name in enumerate(people):
+        lookalike = next((other for other in people[:index] if other != name and is_lookalike(name, other)), None)
         faults = {
-            "mixed": mixed(name),
-            "also_manages": _among(name, managers),
-            "of_the_house": _among(name, (MANAGER, *ROLES, *names.RESERVED)),
-            "a_command": _among(name, commands(language)) or IDS.fullmatch(name),
-            "an_agent": _among(name, others),
-            "taken_for": before is not None,
+            "mixed": has_mixed_scripts(name),
+            "also_manages": _is_among(name, managers),
+            "of_the_house": _is_among(name, (DEFAULT_MANAGER, *BUILTIN_ROLES, *names.RESERVED_NAMES)),
+            "a_command": _is_among(name, command_phrases(language)) or ID_PATTERN.fullmatch(name),
+            "an_agent": _is_among(name, others),
+            "taken_for": lookalike is not None,
         }
-        yield from [say(fault, language, name=name, other=before) for fault, found in faults.items() if found][:1]
+        yield from [
+            charter_phrase(fault, language, name=name, other=lookalike)
+            for fault, is_fault in faults.items()
+            if is_fault
+        ][:1]
 
 
-def _among(name: str, others: Iterable[str]) -> bool:
-    return any(looks_like(name, other) for other in others)
+def _is_among(name: str, others: Iterable[str]) -> bool:
+    return any(is_lookalike(name, other) for other in others)
 
 
-def misfits(charter: Charter, staff: Mapping[str, AgentSpec], tools: Toolbox, language: str) -> tuple[str, ...]:
-    """A sentence for each name in a charter that means no agent and no tool here. Without such a manager nothing
-    begins, a person stays under any name; all else is left out until it is there."""
+def find_unknown_names(
+    charter: Charter, staff: Mapping[str, AgentSpec], tools: Toolbox, language: str
+) -> tuple[str, ...]:
+    """Return a sentence for each name in a charter that is not a known agent or tool. An unknown manager prevents the
+    start. A person keeps any name. Everything else is left out until it exists."""
     workers = ", ".join(sorted(name for name, spec in staff.items() if not spec.manager))
-    found = [say("an_agent", language, name=person.name) for person in charter.people if _among(person.name, staff)]
+    sentences = [
+        charter_phrase("an_agent", language, name=person.name)
+        for person in charter.people
+        if _is_among(person.name, staff)
+    ]
     for name in charter.blueprints:
         if name not in staff:
-            found.append(say("no_blueprint", language, name=name, known=workers))
+            sentences.append(charter_phrase("no_blueprint", language, name=name, known=workers))
         elif staff[name].manager:
-            found.append(say("manages", language, name=name))
-    found += [
-        say("no_tool", language, who=person.name, name=name, why=why)
+            sentences.append(charter_phrase("manages", language, name=name))
+    sentences += [
+        charter_phrase("no_tool", language, who=person.name, name=name, why=why)
         for person in charter.people
         for name in person.tools or ()
-        if (why := bad_tool(tools, name))
+        if (why := explain_bad_tool(tools, name))
     ]
-    return (*bad_managers(charter, staff, language), *(f"{charter.path}: {fault}" for fault in found))
+    return (*find_bad_managers(charter, staff, language), *(f"{charter.path}: {fault}" for fault in sentences))
 
 
-def bad_managers(charter: Charter, staff: Mapping[str, AgentSpec], language: str) -> tuple[str, ...]:
-    """Why those cannot manage who cannot."""
-    known = ", ".join(sorted(name for name, spec in staff.items() if spec.manager))
-    found = {name: "manages_not" if name in staff else "no_manager" for name in charter.managers}
+def find_bad_managers(charter: Charter, staff: Mapping[str, AgentSpec], language: str) -> tuple[str, ...]:
+    """Return why some managers of the charter cannot manage."""
+    manager_names = ", ".join(sorted(name for name, spec in staff.items() if spec.manager))
+    faults = {name: "manages_not" if name in staff else "no_manager" for name in charter.managers}
     return tuple(
-        f"{charter.path}: {say(why, language, name=name, known=known)}"
-        for name, why in found.items()
+        f"{charter.path}: {charter_phrase(why, language, name=name, known=manager_names)}"
+        for name, why in faults.items()
         if name not in staff or not staff[name].manager
     )
 
 
-def bad_tool(tools: Toolbox, name: str) -> str:
-    """Why a tool cannot be used by hand; empty when it can."""
+def explain_bad_tool(tools: Toolbox, name: str) -> str:
+    """Return why a tool cannot be used manually, or an empty string."""
     try:
-        tools.named(name)
-    except Refused as refused:
+        tools.get(name)
+    except RefusedError as refused:
         return str(refused)
     return ""
 
 
 @record
-class Wish:
-    """What a new organisation is to be. `others` are the agents there are: no person is called like them. `no_model`
-    is why nothing is known to be behind the name of its model."""
+class NewCharter:
+    """A new organisation to write. No person can have the name of an agent in `others`. `no_model` says why the model's
+    name is unknown."""
 
     name: str
     people: tuple[str, ...]
@@ -265,51 +275,64 @@ class Wish:
     no_model: str = ""
 
 
-def write_charter(root: Path, wish: Wish) -> Path:
-    """Write the file, if nothing is in its place; returns where it is."""
-    _check(root, wish)
-    folder, path = folder_of(root), path_of(root, wish.name)
-    if for_everybody(root) or not folder.resolve().is_relative_to(root.resolve()):
+def write_charter(root: Path, new_charter: NewCharter) -> Path:
+    """Write the charter, unless it exists, and return its path."""
+    _check_new_charter(root, new_charter)
+    folder, path = charters_folder(root), charter_path(root, new_charter.name)
+    if is_shared_folder(root) or not folder.resolve().is_relative_to(root.resolve()):
         raise WorldFault(f"{folder} is not a folder of this project. Go to a project.")
-    model = f'model = "{wish.model}"' if wish.model else '# model = "strong"'
-    people = ", ".join(f'"{name}"' for name in wish.people)
-    known = {"name": wish.name, "language": wish.language, "people": people, "model": model, "first": wish.people[0]}
+    model = f'model = "{new_charter.model}"' if new_charter.model else '# model = "strong"'
+    people = ", ".join(f'"{name}"' for name in new_charter.people)
+    variables = {
+        "name": new_charter.name,
+        "language": new_charter.language,
+        "people": people,
+        "model": model,
+        "first": new_charter.people[0],
+    }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        tell_git(folder.parent)
-        create(path, say("template", wish.language, **known))
+        write_gitignore(folder.parent)
+        create_file(path, charter_phrase("template", new_charter.language, **variables))
     except FileExistsError:
-        why = say("exists", wish.language, name=wish.name, path=path)
-        raise Refused(Rejected(code="team_exists", why=why)) from None
+        why = charter_phrase("exists", new_charter.language, name=new_charter.name, path=path)
+        raise RefusedError(Rejection(code="team_exists", why=why)) from None
     except OSError as error:
         raise WorldFault(f"{path} cannot be written: {error.strerror}. Make the folder writable.") from None
     return path
 
 
-def _check(root: Path, wish: Wish) -> None:
-    """All that goes into the file can be read again, and no name is taken for another."""
-    _fit("bad_team", names.name, wish.name, wish.language)
-    alike = next((name for name in charters(root) if name != wish.name and looks_like(name, wish.name)), None)
-    if alike is not None:
-        why = say("alike", wish.language, name=wish.name, other=alike)
-        raise Refused(Rejected(code="team_exists", why=why))
-    for name in wish.people:
-        _fit("bad_person", names.name, name, wish.language)
-    twice = next((name for name in wish.people if wish.people.count(name) > 1), None)
-    if twice is not None:
-        raise Refused(Rejected(code="bad_name", why=say("twice", wish.language, name=twice)))
-    for why in bad_people(wish.people, (MANAGER,), wish.language, wish.others):
-        raise Refused(Rejected(code="bad_name", why=why, hint=say("with_person", wish.language)))
-    if wish.model:
-        _fit("bad_model", names.model, wish.model, wish.language)
-    if wish.no_model:
-        raise Refused(Rejected(code="bad_name", why=wish.no_model))
+def _check_new_charter(root: Path, new_charter: NewCharter) -> None:
+    """Check that every value can be read back, and that no name can be confused with another."""
+    _check_value("bad_team", names.parse_name, new_charter.name, new_charter.language)
+    similar_name = next(
+        (name for name in list_charters(root) if name != new_charter.name and is_lookalike(name, new_charter.name)),
+        None,
+    )
+    if similar_name is not None:
+        why = charter_phrase("alike", new_charter.language, name=new_charter.name, other=similar_name)
+        raise RefusedError(Rejection(code="team_exists", why=why))
+    for name in new_charter.people:
+        _check_value("bad_person", names.parse_name, name, new_charter.language)
+    repeated_name = next((name for name in new_charter.people if new_charter.people.count(name) > 1), None)
+    if repeated_name is not None:
+        raise RefusedError(
+            Rejection(code="bad_name", why=charter_phrase("twice", new_charter.language, name=repeated_name))
+        )
+    for why in find_bad_names(new_charter.people, (DEFAULT_MANAGER,), new_charter.language, new_charter.others):
+        raise RefusedError(
+            Rejection(code="bad_name", why=why, hint=charter_phrase("with_person", new_charter.language))
+        )
+    if new_charter.model:
+        _check_value("bad_model", names.parse_model, new_charter.model, new_charter.language)
+    if new_charter.no_model:
+        raise RefusedError(Rejection(code="bad_name", why=new_charter.no_model))
 
 
-def _fit(what: str, read: Reader, value: str, language: str) -> None:
+def _check_value(code: str, read: Reader, value: str, language: str) -> None:
     try:
         read(value)
-    except Unfit as unfit:
-        hint = say("must_be_model" if what == "bad_model" else "must_be", language, unfit=unfit)
-        why = say(what, language, name=short(value))
-        raise Refused(Rejected(code="bad_name", why=why, hint=hint)) from None
+    except BadValue as expected:
+        hint = charter_phrase("must_be_model" if code == "bad_model" else "must_be", language, unfit=expected)
+        why = charter_phrase(code, language, name=shorten(value))
+        raise RefusedError(Rejection(code="bad_name", why=why, hint=hint)) from None

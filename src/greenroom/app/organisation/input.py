@@ -1,6 +1,6 @@
-"""What a person types in an organisation, as data. A slash begins a command; every other line is for the manager.
+"""Parses what a person types in an organisation. A slash starts a command; every other line goes to the manager.
 
-`//` says a slash, and a line that begins with a space is said as it is.
+`//` sends a literal slash. A line that starts with a space is sent unchanged.
 """
 
 from __future__ import annotations
@@ -12,51 +12,53 @@ from difflib import get_close_matches
 from typing import Final, Literal, TypeAlias, get_args
 
 from greenroom.app.messages import phrase
-from greenroom.app.organisation.words import commands
-from greenroom.core.base.errors import Refused, Rejected
+from greenroom.app.organisation.phrases import command_phrases
+from greenroom.core.base.errors import RefusedError, Rejection
 from greenroom.core.base.records import Data, record
 
-OTHER_NAMES: Final = {"quit": "exit", "q": "exit", "bye": "exit", "?": "help", "y": "yes", "n": "no", "mail": "inbox"}
-GRANTS: Final = ("run", "always")
-"""For how long a yes can be."""
-
-SHOWN: Final = 40
-"""Characters of an unknown command in its refusal."""
-
-DIGITS: Final = 9
-"""Digits of the number of a letter, at most."""
-
+COMMAND_ALIASES: Final = {
+    "quit": "exit",
+    "q": "exit",
+    "bye": "exit",
+    "?": "help",
+    "y": "yes",
+    "n": "no",
+    "mail": "inbox",
+}
+GRANT_WORDS: Final = ("run", "always")
+MAX_COMMAND_CHARS_SHOWN: Final = 40
+MAX_NUMBER_DIGITS: Final = 9
 COLON: Final = re.compile("[:：]")
 COMMA: Final = re.compile(r"\s*[,，]\s*")
 LIST: Final = re.compile(r"[\s,，]+")
-NAMED: Final = re.compile(r"(?<![A-Za-z0-9_.@-])@([\w.-]+)")
-GOES_ON: Final = re.compile(r"[A-Za-z0-9_-]|\.[A-Za-z0-9_]")
-"""What makes another name of a name. Chinese has no spaces, and a sentence may end with a name."""
+MENTION: Final = re.compile(r"(?<![A-Za-z0-9_.@-])@([\w.-]+)")
+NAME_CONTINUES: Final = re.compile(r"[A-Za-z0-9_-]|\.[A-Za-z0-9_]")
+"""What continues a name. Chinese has no spaces, and a sentence can end with a name."""
 
-Look: TypeAlias = Literal["inbox", "notices", "tasks", "who", "history", "help"]
-Way: TypeAlias = Literal["to", "tell", "ask"]
-LOOKS: Final[Mapping[str, Look]] = {look: look for look in get_args(Look)}
-WAYS: Final[Mapping[str, Way]] = {way: way for way in get_args(Way)}
+ViewName: TypeAlias = Literal["inbox", "notices", "tasks", "who", "history", "help"]
+SendMode: TypeAlias = Literal["to", "tell", "ask"]
+VIEW_NAMES: Final[Mapping[str, ViewName]] = {look: look for look in get_args(ViewName)}
+SEND_MODES: Final[Mapping[str, SendMode]] = {way: way for way in get_args(SendMode)}
 
 
 @record
-class Plain:
+class ManagerText:
     """Text for the manager."""
 
     text: str
 
 
 @record
-class Reply:
-    """An answer to a letter."""
+class ReplyCommand:
+    """A reply to an inbox message."""
 
     number: int
     text: str
 
 
 @record
-class Report:
-    """How a duty ended."""
+class ReportCommand:
+    """A report on a duty."""
 
     number: int
     text: str
@@ -64,160 +66,178 @@ class Report:
 
 
 @record
-class Decision:
-    """A yes or a no; without a number to the only question that there is. `words` are as they were typed."""
+class DecisionCommand:
+    """An approval decision. Without a number it applies to the only request. `words` are unchanged."""
 
     number: int | None
     words: str
 
 
 @record
-class Address:
-    """Text for others: to be answered, only to be known, or to be done."""
+class MessageCommand:
+    """A message to others: to be answered, for information, or a request."""
 
     names: tuple[str, ...]
     text: str
-    how: Way
+    mode: SendMode
 
 
 @record
-class InGroup:
-    """Text for a group, and for the agents that it names."""
+class GroupMessageCommand:
+    """A message to a group and to the agents that it mentions."""
 
     group: str
     text: str
 
 
 @record
-class NewGroup:
-    """A group to be formed."""
+class NewGroupCommand:
+    """A new group."""
 
     group: str
     people: tuple[str, ...]
 
 
 @record
-class ByHand:
-    """A tool, its arguments, and the stage that it is for."""
+class ToolCommand:
+    """A tool call with its arguments and stage."""
 
     tool: str
-    given: Data
+    arguments: Data
     stage: str = ""
 
 
 @record
-class Looks:
-    """A view to be shown."""
+class ViewCommand:
+    """A view to show."""
 
-    what: Look
+    what: ViewName
     about: str = ""
 
 
 @record
-class Resumes:
-    """Let go on what stands still."""
+class ResumeCommand:
+    """Resume paused work."""
 
 
 @record
-class Leaves:
-    """Leave."""
+class ExitCommand:
+    """Leave the organisation's prompt."""
 
 
-Typed: TypeAlias = Plain | Reply | Report | Decision | Address | InGroup | NewGroup | ByHand | Looks | Resumes | Leaves
+TypedCommand: TypeAlias = (
+    ManagerText
+    | ReplyCommand
+    | ReportCommand
+    | DecisionCommand
+    | MessageCommand
+    | GroupMessageCommand
+    | NewGroupCommand
+    | ToolCommand
+    | ViewCommand
+    | ResumeCommand
+    | ExitCommand
+)
 
 
-def parse_line(line: str, language: str = "en") -> Typed:
-    """What a line means. `Refused` says in this language how to type a command that is wrong."""
+def parse_line(line: str, language: str = "en") -> TypedCommand:
+    """Parse a line. Raise `RefusedError` with the correct form of a command, in this language."""
     text = line.strip()
     if line[:1].isspace() or not text.startswith("/"):
-        return Plain(text=text)
+        return ManagerText(text=text)
     if text.startswith("//"):
-        return Plain(text=text[1:])
+        return ManagerText(text=text[1:])
     word, rest = _split(text[1:])
-    name = OTHER_NAMES.get(word.lower(), word.lower())
-    known = commands(language)
-    if name not in known:
-        near = get_close_matches(name, known, n=1)
+    name = COMMAND_ALIASES.get(word.lower(), word.lower())
+    phrases = command_phrases(language)
+    if name not in phrases:
+        near = get_close_matches(name, phrases, n=1)
         hint = phrase("input", "meant", language, near=near[0]) if near else phrase("input", "see_help", language)
-        shown = word if len(word) <= SHOWN else f"{word[:SHOWN]}…"
-        raise _unclear("no_command", language, word=shown, hint=hint, literal=phrase("input", "literal", language))
-    found = _parse_command(name, rest, language)
-    if found is None:
-        takes, _, about = known[name].partition("  ")
-        raise _unclear("how", language, name=name, takes=takes, about=about)
-    return found
+        shown = word if len(word) <= MAX_COMMAND_CHARS_SHOWN else f"{word[:MAX_COMMAND_CHARS_SHOWN]}…"
+        raise _make_unclear_error(
+            "no_command", language, word=shown, hint=hint, literal=phrase("input", "literal", language)
+        )
+    command = _parse_command(name, rest, language)
+    if command is None:
+        takes, _, about = phrases[name].partition("  ")
+        raise _make_unclear_error("how", language, name=name, takes=takes, about=about)
+    return command
 
 
-def names_in(text: str, agents: Collection[str]) -> tuple[str, ...]:
-    """The agents that a text names by `@name`; of a name that is not there, the whole word."""
-    found = []
-    for word in NAMED.findall(text):
-        known = [name for name in agents if word.startswith(name) and not GOES_ON.match(word[len(name) :])]
-        found.append(max(known, key=len, default=word))
-    return tuple(dict.fromkeys(found))
+def find_mentions(text: str, agents: Collection[str]) -> tuple[str, ...]:
+    """Return the agents that a text mentions as `@name`. An unknown mention is the whole word."""
+    mentions = []
+    for word in MENTION.findall(text):
+        candidates = [name for name in agents if word.startswith(name) and not NAME_CONTINUES.match(word[len(name) :])]
+        mentions.append(max(candidates, key=len, default=word))
+    return tuple(dict.fromkeys(mentions))
 
 
-def _unclear(name: str, language: str, /, **known: object) -> Refused:
-    return Refused(Rejected(code="unclear", why=phrase("input", name, language, **known)))
+def _make_unclear_error(name: str, language: str, /, **known: object) -> RefusedError:
+    return RefusedError(Rejection(code="unclear", why=phrase("input", name, language, **known)))
 
 
 def _split(text: str) -> tuple[str, str]:
-    """The first word, and all that follows, also on further lines."""
+    """Split the first word from the rest, which can have several lines."""
     first, *rest = text.split(maxsplit=1) or ("",)
     return first, "".join(rest).strip()
 
 
-def _parse_command(name: str, rest: str, language: str) -> Typed | None:
-    """A command with what follows it; None when that does not fit."""
-    found: Typed | None
+def _parse_command(name: str, rest: str, language: str) -> TypedCommand | None:
+    """Parse a command and its arguments. Return None if the arguments do not fit."""
+    command: TypedCommand | None
     first, text = _split(rest)
-    number = int(first) if first.isdecimal() and len(first) <= DIGITS else None
+    number = int(first) if first.isdecimal() and len(first) <= MAX_NUMBER_DIGITS else None
     match name:
         case "answer":
-            found = Reply(number=number, text=text) if number is not None and text else None
+            command = ReplyCommand(number=number, text=text) if number is not None and text else None
         case "done" | "failed":
             failed = name == "failed"
-            found = Report(number=number, text=text, failed=failed) if number is not None and text else None
+            command = ReportCommand(number=number, text=text, failed=failed) if number is not None and text else None
         case "yes" | "no":
-            more = rest if number is None else text
-            granted = name == "yes" and number is not None and more.lower() in GRANTS
-            found = Decision(number=number, words=more if granted else f"{name} {more}".strip())
+            words = rest if number is None else text
+            granted = name == "yes" and number is not None and words.lower() in GRANT_WORDS
+            command = DecisionCommand(number=number, words=words if granted else f"{name} {words}".strip())
         case "to" | "tell" | "ask" | "group":
-            found = _parse_address(name, rest)
+            command = _parse_address(name, rest)
         case "form":
             people = tuple(person.lstrip("@") for person in LIST.split(text) if person)
-            found = NewGroup(group=first.rstrip(":："), people=people) if people else None
+            command = NewGroupCommand(group=first.rstrip(":："), people=people) if people else None
         case "tool":
-            found = _parse_tool(rest, language)
+            command = _parse_tool(rest, language)
         case "resume":
-            found = Resumes()
+            command = ResumeCommand()
         case "exit":
-            found = Leaves()
+            command = ExitCommand()
         case _:
-            found = Looks(what=LOOKS[name], about=rest) if rest or name != "history" else None
-    return found
+            command = ViewCommand(what=VIEW_NAMES[name], about=rest) if rest or name != "history" else None
+    return command
 
 
-def _parse_address(name: str, rest: str) -> Address | InGroup | None:
+def _parse_address(name: str, rest: str) -> MessageCommand | GroupMessageCommand | None:
     colon = COLON.search(rest)
     who, text = (rest[: colon.start()], rest[colon.end() :].strip()) if colon is not None else _split(rest)
     names = tuple(dict.fromkeys(part.lstrip("@") for part in COMMA.split(who.strip()) if part))
     if not names or not text:
         return None
-    return InGroup(group=names[0], text=text) if name == "group" else Address(names=names, text=text, how=WAYS[name])
+    return (
+        GroupMessageCommand(group=names[0], text=text)
+        if name == "group"
+        else MessageCommand(names=names, text=text, mode=SEND_MODES[name])
+    )
 
 
-def _parse_tool(rest: str, language: str) -> ByHand | None:
+def _parse_tool(rest: str, language: str) -> ToolCommand | None:
     head, brace, body = rest.partition("{")
     words = head.split()
     stage = words[2] if len(words) == 3 and words[1].lower() == "in" else ""
     if not words or (len(words) > 1 and not stage):
         return None
     try:
-        given = json.loads(brace + body) if brace else {}
+        arguments = json.loads(brace + body) if brace else {}
     except json.JSONDecodeError as error:
-        known = {"why": error.msg, "line": error.lineno, "column": error.colno}
-        raise _unclear("no_json", language, error=phrase("input", "place", language, **known)) from None
+        position = {"why": error.msg, "line": error.lineno, "column": error.colno}
+        raise _make_unclear_error("no_json", language, error=phrase("input", "place", language, **position)) from None
     except (ValueError, RecursionError) as error:
-        raise _unclear("no_json", language, error=error) from None
-    return ByHand(tool=words[0], given=given, stage=stage)
+        raise _make_unclear_error("no_json", language, error=error) from None
+    return ToolCommand(tool=words[0], arguments=arguments, stage=stage)

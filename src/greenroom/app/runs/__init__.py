@@ -1,1 +1,1 @@
-"""Jobs: a piece of work in a person's files, from the request to a change that is proven and can be taken back."""
+"""Runs: from a prompt to a verified change of a person's files that can be undone."""

@@ -1,4 +1,4 @@
-"""Which checks judge a run: what the project has, what a person chose of it, and in a sandbox what was found."""
+"""The checks of a run: what the project has, what a person chose, and what a sandbox allows without approval."""
 
 from __future__ import annotations
 
@@ -11,220 +11,247 @@ from typing import Final
 import msgspec
 
 from greenroom.app.settings.home import RecordFile, config_folder, read_inside
-from greenroom.app.settings.layers import Loaded, for_everybody, load
+from greenroom.app.settings.layers import LoadedSettings, is_shared_folder, load_settings
 from greenroom.app.settings.schema import CheckSettings
-from greenroom.app.trust import Brought, Ledger, Trusted, own_ledger
+from greenroom.app.trust import IsTrusted, TrustItem, TrustStore, open_trust_store
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.checks import Check
-from greenroom.runs.checkout import Setup
-from greenroom.runs.discover import LONGEST, find_checks
+from greenroom.runs.checkout import WorkspaceSetup
+from greenroom.runs.discovery import MAX_FILE_BYTES, find_checks
 
-LONG: Final = 160
-"""Characters of what a command stands for."""
-
-NAME: Final = "checks.json"
-VERSION: Final = 1
-UNREADABLE: Final = "Nobody knows which checks you want. Mend it, or move it away and choose anew."
-KEPT: Final = 200
-"""Checks that were declined and are remembered."""
+MAX_MEANING_CHARS: Final = 160
+CHECKS_FILE: Final = "checks.json"
+FILE_VERSION: Final = 1
+UNREADABLE_ADVICE: Final = "Your choice of checks is unknown. Repair the file, or move it away and choose again."
+MAX_DECLINED: Final = 200
 
 
 @record
-class Choice:
-    """What is wanted in one project; nothing of it (a person said *none*) is a choice too. `declined` are digests."""
+class CheckChoice:
+    """The checks chosen in one project; empty if the person chose *none*. `declined` holds digests."""
 
     checks: tuple[Check, ...] = ()
     declined: tuple[str, ...] = ()
 
 
 @record
-class Page:
-    """The whole file. The keys are the real paths of projects."""
+class ChecksFile:
+    """The content of the checks file, by the real path of each project."""
 
-    version: int = VERSION
-    projects: Mapping[str, Choice] = msgspec.field(default_factory=dict)
+    version: int = FILE_VERSION
+    projects: Mapping[str, CheckChoice] = msgspec.field(default_factory=dict)
 
 
-class Choices:
-    """What was chosen, by project."""
+class CheckChoices:
+    """The chosen checks by project."""
 
-    def __init__(self, path: Path, ledger: Ledger) -> None:
+    def __init__(self, path: Path, ledger: TrustStore) -> None:
         self.path = path
         self.ledger = ledger
-        self._file = RecordFile(path, Page, "which checks you want", UNREADABLE)
+        self._file = RecordFile(path, ChecksFile, "which checks you want", UNREADABLE_ADVICE)
 
-    def of(self, root: Path) -> Choice | None:
-        """What somebody has chosen here; None if nobody was asked yet. `WorldFault` when nobody can tell."""
+    def get(self, root: Path) -> CheckChoice | None:
+        """Return the choice for a project, or None if none was made. Raise `WorldFault` if the file is unreadable."""
         return self._file.read().projects.get(str(root.resolve()))
 
     def save(self, root: Path, chosen: Sequence[Check], shown: Iterable[Check] = ()) -> None:
-        """Keep what somebody chose of what they were `shown`, with what they wrote themselves. It is agreed to."""
-        names, key = {check.digest for check in chosen}, str(root.resolve())
-        declined = [check.digest for check in shown if check.digest not in names]
+        """Save the chosen checks, trust them, and remember the others that were `shown` as declined."""
+        chosen_digests, key = {check.digest for check in chosen}, str(root.resolve())
+        declined = [check.digest for check in shown if check.digest not in chosen_digests]
 
-        def add(page: Page) -> Page:
-            old = page.projects.get(key, Choice()).declined
-            kept = tuple(digest for digest in dict.fromkeys((*old, *declined)) if digest not in names)[-KEPT:]
-            return evolve(page, projects={**page.projects, key: Choice(checks=tuple(chosen), declined=kept)})
+        def add(page: ChecksFile) -> ChecksFile:
+            already_declined = page.projects.get(key, CheckChoice()).declined
+            still_declined = tuple(
+                digest for digest in dict.fromkeys((*already_declined, *declined)) if digest not in chosen_digests
+            )[-MAX_DECLINED:]
+            return evolve(
+                page, projects={**page.projects, key: CheckChoice(checks=tuple(chosen), declined=still_declined)}
+            )
 
-        self.ledger.agree(root, [brought(check) for check in chosen if not check.own])
+        self.ledger.trust_items(root, [describe_check(check) for check in chosen if not check.own])
         self._file.change(add)
 
     def forget(self, root: Path) -> None:
-        """Ask anew next time."""
+        """Delete the choice, so that the next run asks again."""
         key = str(root.resolve())
         self._file.change(
-            lambda page: evolve(page, projects={name: one for name, one in page.projects.items() if name != key})
+            lambda page: evolve(page, projects={name: choice for name, choice in page.projects.items() if name != key})
         )
 
 
-def own_choices() -> Choices:
-    return Choices(config_folder() / NAME, own_ledger())
+def open_choices() -> CheckChoices:
+    return CheckChoices(config_folder() / CHECKS_FILE, open_trust_store())
 
 
-def brought(check: Check) -> Brought:
-    """One check, as a person sees it before they agree to run it. What its line stands for is agreed to as well."""
-    means = " ".join(check.means.split())
-    shown = f" · {means if len(means) <= LONG else f'{means[: LONG - 1]}…'}" if means else ""
+def describe_check(check: Check) -> TrustItem:
+    """Describe a check for a person. The digest includes what its command line expands to."""
+    meaning = " ".join(check.means.split())
+    shown_meaning = (
+        f" · {meaning if len(meaning) <= MAX_MEANING_CHARS else f'{meaning[: MAX_MEANING_CHARS - 1]}…'}"
+        if meaning
+        else ""
+    )
     line = f"{check.line} (in {check.folder})" if check.folder != "." else check.line
-    return Brought(kind="check", name=check.name, shown=f"{line} · {check.why}{shown}", digest=check.digest)
+    return TrustItem(kind="check", name=check.name, shown=f"{line} · {check.why}{shown_meaning}", digest=check.digest)
 
 
-TYPED: Final = "You said so."
+TYPED_REASON: Final = "You said so."
 
 
-class FolderLook:
-    """A real folder that is looked at for its checks. What cannot be seen is not there: nothing is raised."""
+class FolderReader:
+    """Reads a folder to find its checks. Unreadable files count as missing; nothing is raised."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     def read(self, path: str) -> bytes | None:
-        """A plain file, wherever in the folder a link leads."""
+        """Return the content of a plain file inside the folder, or None."""
         try:
-            return read_inside(self._root / path, self._root, LONGEST)
+            return read_inside(self._root / path, self._root, MAX_FILE_BYTES)
         except (WorldFault, ValueError):
             return None
 
     def names(self, folder: str) -> frozenset[str]:
-        """What lies in a folder. That of a virtual environment may be a link that leads elsewhere."""
+        """Return the names in a folder. The folder of a virtual environment can be a link to the outside."""
         try:
             return frozenset(entry.name for entry in (self._root / folder).iterdir())
         except (OSError, ValueError, RuntimeError):
             return frozenset()
 
     def has_program(self, name: str) -> bool:
-        """Whether it is on the PATH."""
+        """Whether a program is on the PATH."""
         return shutil.which(name) is not None
 
 
 @record
-class Plan:
-    """`run` are the checks of this run, `confirmed` the names of those that a person wanted; `open` are those that
-    nobody was asked about, in the form that they have now. `left` says what is not run, and why; `declined` are the
-    digests of those that a person did not want. `found` are the project's own, of which all this was chosen."""
+class CheckPlan:
+    """The checks of a run.
+
+    - `run`: The checks that run.
+    - `confirmed`: The names of those that a person approved.
+    - `unapproved`: Checks that no person has decided about in their current version.
+    - `skip_reasons`: Why some checks do not run.
+    - `declined`: The digests of the checks that a person declined.
+    - `project_checks`: The checks that come from the project.
+    """
 
     run: tuple[Check, ...] = ()
     confirmed: frozenset[str] = frozenset()
-    open: tuple[Check, ...] = ()
-    left: tuple[str, ...] = ()
+    unapproved: tuple[Check, ...] = ()
+    skip_reasons: tuple[str, ...] = ()
     declined: frozenset[str] = frozenset()
-    found: tuple[Check, ...] = ()
+    project_checks: tuple[Check, ...] = ()
 
 
-def planned(found: Sequence[Check], choice: Choice | None, trusted: Trusted, *, walls: bool) -> Plan:
-    """What is run when nobody can be asked any more. `found` are the project's own, `walls` say that they hold.
-
-    Whoever can ask shows `open`, saves the answer and plans again.
-    """
-    sure = [one for one in _wanted(found, choice) if one.own or trusted(brought(one))]
+def plan_checks(
+    checks: Sequence[Check], choice: CheckChoice | None, trusted: IsTrusted, *, sandboxed: bool
+) -> CheckPlan:
+    """Plan the checks of a run. Unapproved checks run only if `sandboxed`. An interactive caller shows `unapproved`,
+    saves the answer and plans again."""
+    approved = [check for check in _choose_checks(checks, choice) if check.own or trusted(describe_check(check))]
     declined = frozenset(choice.declined if choice is not None else ())
-    known = {one.digest for one in sure} | declined
-    doubtful = tuple(one for one in found if one.digest not in known)
-    left = tuple(_left(one, choice) for one in doubtful) if not walls else ()
-    run = (*sure, *doubtful) if walls else tuple(sure)
-    confirmed = frozenset(one.name for one in sure)
-    own = tuple(one for one in found if not one.own)
-    return Plan(run=run, confirmed=confirmed, open=doubtful, left=left, declined=declined, found=own)
+    decided = {check.digest for check in approved} | declined
+    unapproved = tuple(check for check in checks if check.digest not in decided)
+    skip_reasons = tuple(_explain_skipped(check, choice) for check in unapproved) if not sandboxed else ()
+    run = (*approved, *unapproved) if sandboxed else tuple(approved)
+    confirmed = frozenset(check.name for check in approved)
+    project_checks = tuple(check for check in checks if not check.own)
+    return CheckPlan(
+        run=run,
+        confirmed=confirmed,
+        unapproved=unapproved,
+        skip_reasons=skip_reasons,
+        declined=declined,
+        project_checks=project_checks,
+    )
 
 
-def _wanted(found: Sequence[Check], choice: Choice | None) -> Iterator[Check]:
-    """What was chosen, as it is in the project now; without a choice, all."""
+def _choose_checks(checks: Sequence[Check], choice: CheckChoice | None) -> Iterator[Check]:
+    """Yield the chosen checks in their current version, or all checks without a choice."""
     if choice is None:
-        yield from found
+        yield from checks
         return
-    now = {one.digest: one for one in found}
-    yield from (now.get(one.digest, one) for one in choice.checks if one.own or one.digest in now)
+    by_digest = {check.digest: check for check in checks}
+    yield from (by_digest.get(check.digest, check) for check in choice.checks if check.own or check.digest in by_digest)
 
 
-def _left(check: Check, choice: Choice | None) -> str:
-    names = {one.name for one in choice.checks} if choice is not None else set()
+def _explain_skipped(check: Check, choice: CheckChoice | None) -> str:
+    names = {chosen.name for chosen in choice.checks} if choice is not None else set()
     why = "it has changed since you approved it" if check.name in names else "it is not approved"
     return f"{check.name} is not run: {why}, and this machine has no sandbox. Approve it with `greenroom trust`."
 
 
-def own_check(line: str, found: Sequence[Check]) -> Check:
-    """A line that somebody typed. Where the project has the same one, it is that: then its changes are asked about."""
-    typed = " ".join(line.split())
-    same = next((one for one in found if one.line == typed), None)
-    return same or Check(name=typed[:60], line=line.strip(), kind="test", why=TYPED, own=True)
+def make_own_check(line: str, checks: Sequence[Check]) -> Check:
+    """Make a check from a typed command line. If the project has the same line, use the project's check."""
+    command_line = " ".join(line.split())
+    known_check = next((check for check in checks if check.line == command_line), None)
+    return known_check or Check(name=command_line[:60], line=line.strip(), kind="test", why=TYPED_REASON, own=True)
 
 
-def proposed(settings: Mapping[str, CheckSettings], loaded: Loaded) -> tuple[Check, ...]:
-    """What `[checks]` in a file of settings wants. In the person's own file it is theirs, elsewhere a proposal."""
-    return tuple(_proposed(name, one, loaded) for name, one in settings.items())
+def read_proposed_checks(settings: Mapping[str, CheckSettings], loaded: LoadedSettings) -> tuple[Check, ...]:
+    """Read the checks of the settings. Those of the user's own file are trusted; others are proposals."""
+    return tuple(_make_proposed_check(name, check, loaded) for name, check in settings.items())
 
 
-def _proposed(name: str, one: CheckSettings, loaded: Loaded) -> Check:
+def _make_proposed_check(name: str, settings: CheckSettings, loaded: LoadedSettings) -> Check:
     origin = loaded.origin(f"checks.{name}.run")
     layers = {loaded.origin(f"checks.{name}.{key}").layer for key in ("run", "kind", "folder", "seconds")}
     why = f"{origin.source or 'a file of settings'} says so in [checks.{name}]."
     return Check(
         name=name,
-        line=one.run,
-        kind=one.kind,
+        line=settings.run,
+        kind=settings.kind,
         why=why,
-        folder=one.folder,
-        seconds=round(one.seconds),
+        folder=settings.folder,
+        seconds=round(settings.seconds),
         own=layers <= {"user", "default"},
     )
 
 
-def together(proposals: Sequence[Check], found: Sequence[Check]) -> tuple[Check, ...]:
-    """Both, none twice: a line that the project proposes itself goes by the name that it gives it."""
-    said = {(one.line, one.folder): one.means for one in found}
-    first = [evolve(one, means=said.get((one.line, one.folder), one.means)) for one in proposals]
-    taken = {(one.line, one.folder) for one in first}
-    names = {one.name for one in first}
-    rest = [one for one in found if (one.line, one.folder) not in taken and one.name not in names]
-    return (*first, *rest)
+def merge_checks(proposals: Sequence[Check], found_checks: Sequence[Check]) -> tuple[Check, ...]:
+    """Merge proposed and found checks without duplicates. A proposal's name wins for the same command line."""
+    meanings = {(check.line, check.folder): check.means for check in found_checks}
+    proposed_checks = [
+        evolve(check, means=meanings.get((check.line, check.folder), check.means)) for check in proposals
+    ]
+    known_lines = {(check.line, check.folder) for check in proposed_checks}
+    names = {check.name for check in proposed_checks}
+    other_checks = [
+        check for check in found_checks if (check.line, check.folder) not in known_lines and check.name not in names
+    ]
+    return (*proposed_checks, *other_checks)
 
 
-def plan_of(root: Path, *, walls: bool, then: Sequence[Check] | None = None) -> Plan:
-    """The plan of a run in this folder; `walls` say that commands run in a sandbox. `then` are the checks that the
-    project had when the run began: they judge it to its end. A person's own are those that they want now."""
-    loaded = load({}, os.environ, root)
-    proposals = proposed(loaded.settings.checks, loaded)
-    own = tuple(check for check in proposals if check.own)
-    every = together(proposals, find_checks(FolderLook(root))) if then is None else together(own, then)
-    return planned(every, own_choices().of(root), own_ledger().trusted(root), walls=walls)
+def plan_project_checks(root: Path, *, sandboxed: bool, earlier_checks: Sequence[Check] | None = None) -> CheckPlan:
+    """Plan the checks of a run in this folder. `sandboxed` says that commands run in a sandbox. `earlier_checks` are
+    the project's checks when the run started; they apply until it ends. The person's own checks are read again."""
+    loaded = load_settings({}, os.environ, root)
+    proposals = read_proposed_checks(loaded.settings.checks, loaded)
+    own_checks = tuple(check for check in proposals if check.own)
+    checks = (
+        merge_checks(proposals, find_checks(FolderReader(root)))
+        if earlier_checks is None
+        else merge_checks(own_checks, earlier_checks)
+    )
+    return plan_checks(checks, open_choices().get(root), open_trust_store().make_trust_check(root), sandboxed=sandboxed)
 
 
-def brought_checks(root: Path) -> tuple[Brought, ...]:
-    """The checks that a workspace brings; a place like /tmp brings none."""
-    return () if for_everybody(root) else tuple(map(brought, find_checks(FolderLook(root))))
+def list_check_items(root: Path) -> tuple[TrustItem, ...]:
+    """Return the checks of a workspace that need trust. A shared folder like /tmp has none."""
+    return () if is_shared_folder(root) else tuple(map(describe_check, find_checks(FolderReader(root))))
 
 
-def setup_of(root: Path, *, walls: bool) -> Setup:
-    """What a worktree needs. A line that comes with the project is not run without a sandbox."""
-    loaded = load({}, os.environ, root)
-    wanted, origin = loaded.settings.workspace, loaded.origin("workspace.setup")
-    own = origin.layer not in ("project", "local")
-    left = ""
-    if wanted.setup and not own and not walls:
-        left = (
-            f"`{wanted.setup}` was not run: {origin.source} names it, and this machine has no sandbox. To run it, put "
-            "it below [workspace] into your own settings file (`greenroom config path`)."
+def read_worktree_setup(root: Path, *, sandboxed: bool) -> WorkspaceSetup:
+    """Return how to prepare a worktree. A project's setup line does not run without a sandbox."""
+    loaded = load_settings({}, os.environ, root)
+    settings, origin = loaded.settings.workspace, loaded.origin("workspace.setup")
+    is_own = origin.layer not in ("project", "local")
+    skip_reason = ""
+    if settings.setup and not is_own and not sandboxed:
+        skip_reason = (
+            f"`{settings.setup}` was not run: {origin.source} names it, and this machine has no "
+            "sandbox. To run it, put "
+            "it below [workspace] in your own settings file (`greenroom config path`)."
         )
-    return Setup(line=wanted.setup, seconds=wanted.seconds, left=left)
+    return WorkspaceSetup(line=settings.setup, seconds=settings.seconds, left=skip_reason)

@@ -1,4 +1,4 @@
-"""What came of a run, for the person who decides about it: what changed, what the checks said, the agent's summary."""
+"""The report of a run: what changed, what the checks found, and the agent's summary."""
 
 from __future__ import annotations
 
@@ -6,126 +6,121 @@ import posixpath
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from greenroom.app.messages.findings import WHY_LEFT, one_line, sentence
-from greenroom.app.runs.workspaces import Outcome
+from greenroom.app.messages.findings import NOT_DELIVERED_REASONS, render_finding, to_one_line
+from greenroom.app.runs.workspaces import RunChange
 from greenroom.core.base.records import Data, record
-from greenroom.core.ports.workspace import Change, Diff, LeftOut
+from greenroom.core.ports.workspace import Diff, PathChange, SkippedPath
 from greenroom.core.state.step import Step
-from greenroom.runs.discover import is_test
-from greenroom.runs.verdict import Receipt, Verdict, as_kept, verdict_in
+from greenroom.runs.discovery import is_test
+from greenroom.runs.verdict import Receipt, Verdict, encode_verdict, find_verdict
 
-SHOWN: Final = 20
-"""Files of a diffstat that a person reads; of more, how many there are."""
-
-DOCS: Final = (".md", ".rst", ".txt", ".adoc")
-FEW: Final = 5
-"""Names in a sentence."""
-
-SIGNS: Final = {"passed": "✓", "failed": "✗", "could_not_run": "✗", "does_not_judge": "·"}
+MAX_FILES_SHOWN: Final = 20
+DOC_SUFFIXES: Final = (".md", ".rst", ".txt", ".adoc")
+MAX_NAMES_SHOWN: Final = 5
+OUTCOME_SIGNS: Final = {"passed": "✓", "failed": "✗", "could_not_run": "✗", "does_not_judge": "·"}
 
 
 @record
-class JobReport:
-    """`base` and `tip` are the commits between which the change lies. `verdict` is the last one in the log. Files that
-    were `conflicted` when it began were in the middle of a merge. `root` is the person's folder."""
+class RunReport:
+    """The report of a run. `base` and `tip` are the commits before and after the change, `verdict` the last verdict in
+    the log. `conflicted` files were in a merge when the run started. `root` is the person's folder."""
 
     base: str
     tip: str
     diff: Diff
     verdict: Verdict
     conflicted: tuple[str, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[SkippedPath, ...] = ()
     root: str = ""
     language: str = "en"
 
     @property
-    def verified(self) -> bool:
-        """Whether every check that judges passed on this very tree."""
-        return self.verdict.verified
+    def is_verified(self) -> bool:
+        """Whether every check that counts passed on exactly this tree."""
+        return self.verdict.is_verified
 
     @property
-    def kept(self) -> Data:
-        """The verdict as programs have it."""
-        return as_kept(self.verdict)
+    def verdict_data(self) -> Data:
+        """The verdict as data for programs."""
+        return encode_verdict(self.verdict)
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why it is not verified, a sentence each."""
-        return tuple(sentence(reason, self.language) for reason in self.verdict.reasons)
+        """Why the change is not verified, one sentence each."""
+        return tuple(render_finding(reason, self.language) for reason in self.verdict.reasons)
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """As a person reads it: changed tests first, then the change, what the checks said, and what is worth
-        knowing."""
-        changed = [note for note in self.verdict.notes if note.code == "tests_changed"]
-        other = [note for note in self.verdict.notes if note.code != "tests_changed"]
-        left = [f"{one_line(each.path)} ({WHY_LEFT[each.why]})" for each in self.left_out]
+        """Render the report: changed tests first, then the change, the check results and the notes."""
+        test_notes = [note for note in self.verdict.notes if note.code == "tests_changed"]
+        other_notes = [note for note in self.verdict.notes if note.code != "tests_changed"]
+        left_out = [f"{to_one_line(entry.path)} ({NOT_DELIVERED_REASONS[entry.why]})" for entry in self.left_out]
         return (
-            *(f"! {sentence(note, self.language)}" for note in changed),
-            *_stat(self.diff.changes),
-            *map(_receipt, self.verdict.receipts),
+            *(f"! {render_finding(note, self.language)}" for note in test_notes),
+            *_render_stat(self.diff.changes),
+            *map(_render_receipt, self.verdict.receipts),
             *(f"{self.verdict.state}: {reason}" for reason in self.reasons),
-            *(f"Note: {sentence(note, self.language)}" for note in other),
-            *_noted("only tests and docs are different", _only_tests(self.diff.changes)),
-            *_noted("in a merge when the run began, taken as they were", self.conflicted),
-            *_noted("a link that leads out of the repository", _leading_out(self.diff.changes, self.root)),
-            *_noted("not in the worktree", left),
+            *(f"Note: {render_finding(note, self.language)}" for note in other_notes),
+            *_render_note("only tests and docs are different", _find_only_tests(self.diff.changes)),
+            *_render_note("in a merge when the run started, used unchanged", self.conflicted),
+            *_render_note("a link that leads out of the repository", _find_outside_links(self.diff.changes, self.root)),
+            *_render_note("not in the worktree", left_out),
         )
 
 
-async def report_of(came: Outcome, steps: Iterable[Step], language: str = "en") -> JobReport:
-    """What came of a run, by what its log says."""
-    return JobReport(
-        base=came.snapshot.commit,
-        tip=came.tip,
-        diff=await came.diff(),
-        verdict=verdict_in(steps),
-        conflicted=came.snapshot.conflicted,
-        left_out=came.snapshot.left_out,
-        root=came.workspace.root,
+async def build_report(change: RunChange, steps: Iterable[Step], language: str = "en") -> RunReport:
+    """Build the report of a run from its log."""
+    return RunReport(
+        base=change.snapshot.commit,
+        tip=change.tip,
+        diff=await change.diff(),
+        verdict=find_verdict(steps),
+        conflicted=change.snapshot.conflicted,
+        left_out=change.snapshot.left_out,
+        root=change.workspace.root,
         language=language,
     )
 
 
-def _stat(changes: Sequence[Change]) -> Sequence[str]:
+def _render_stat(changes: Sequence[PathChange]) -> Sequence[str]:
     if not changes:
         return ("No file was changed.",)
-    names = [one_line(change.path) for change in changes[:SHOWN]]
-    wide = max(map(len, names))
-    lines = [f"  {name:{wide}}  {_counted(change)}" for name, change in zip(names, changes, strict=False)]
-    more = [f"  and {len(changes) - SHOWN} more"] if len(changes) > SHOWN else []
+    names = [to_one_line(change.path) for change in changes[:MAX_FILES_SHOWN]]
+    width = max(map(len, names))
+    lines = [f"  {name:{width}}  {_render_change(change)}" for name, change in zip(names, changes, strict=False)]
+    more = [f"  and {len(changes) - MAX_FILES_SHOWN} more"] if len(changes) > MAX_FILES_SHOWN else []
     added, removed = sum(change.added for change in changes), sum(change.removed for change in changes)
     files = "1 file" if len(changes) == 1 else f"{len(changes)} files"
     return (f"{files} changed, +{added} −{removed}", *lines, *more)
 
 
-def _counted(change: Change) -> str:
-    was = f" (was {one_line(change.before)})" if change.kind == "renamed" else ""
-    what = was or (f" {change.kind}" if change.kind != "changed" else "")
+def _render_change(change: PathChange) -> str:
+    old_path = f" (was {to_one_line(change.before)})" if change.kind == "renamed" else ""
+    what = old_path or (f" {change.kind}" if change.kind != "changed" else "")
     return f"binary{what}" if change.binary else f"+{change.added} −{change.removed}{what}"
 
 
-def _receipt(receipt: Receipt) -> str:
-    said = f"{receipt.passed} passed" if receipt.passed else receipt.outcome.replace("_", " ")
+def _render_receipt(receipt: Receipt) -> str:
+    outcome = f"{receipt.passed} passed" if receipt.passed else receipt.outcome.replace("_", " ")
     failing = f", {receipt.failing} failing" if receipt.failing else ""
-    return f"{SIGNS[receipt.outcome]} {receipt.check}: {said}{failing}, {receipt.seconds:.1f} s"
+    return f"{OUTCOME_SIGNS[receipt.outcome]} {receipt.check}: {outcome}{failing}, {receipt.seconds:.1f} s"
 
 
-def _only_tests(changes: Sequence[Change]) -> Sequence[str]:
-    code = [change.path for change in changes if not change.path.lower().endswith(DOCS)]
+def _find_only_tests(changes: Sequence[PathChange]) -> Sequence[str]:
+    code = [change.path for change in changes if not change.path.lower().endswith(DOC_SUFFIXES)]
     return code if code and all(map(is_test, code)) else ()
 
 
-def _noted(what: str, names: Sequence[str]) -> Sequence[str]:
-    more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
-    return (f"Note: {what}: {', '.join(map(one_line, names[:FEW]))}{more}",) if names else ()
+def _render_note(title: str, names: Sequence[str]) -> Sequence[str]:
+    more = f" and {len(names) - MAX_NAMES_SHOWN} more" if len(names) > MAX_NAMES_SHOWN else ""
+    return (f"Note: {title}: {', '.join(map(to_one_line, names[:MAX_NAMES_SHOWN]))}{more}",) if names else ()
 
 
-def _leading_out(changes: Sequence[Change], root: str) -> Sequence[str]:
-    """Links through which a reader or writer in the repository is elsewhere; they look like any other file."""
-    found: list[str] = []
+def _find_outside_links(changes: Sequence[PathChange], root: str) -> Sequence[str]:
+    """Find links that lead out of the repository. They look like ordinary files."""
+    links: list[str] = []
     for change in (change for change in changes if change.target):
-        where = posixpath.normpath(posixpath.join(root, posixpath.dirname(change.path), change.target))
-        if where != root and not where.startswith(f"{root}/"):
-            found.append(f"{one_line(change.path)} → {one_line(change.target)}")
-    return found
+        target = posixpath.normpath(posixpath.join(root, posixpath.dirname(change.path), change.target))
+        if target != root and not target.startswith(f"{root}/"):
+            links.append(f"{to_one_line(change.path)} → {to_one_line(change.target)}")
+    return links

@@ -1,7 +1,7 @@
-"""Where a run works: a worktree of the person's files as they were when it began, in which every step is a commit.
+"""The workspaces of runs: a worktree of the person's files as they were at the start, with one commit per step.
 
-Going back makes a new run that begins as another one was right after one of its steps, with the files of then; what it
-begins with follows from its own log.
+Rewinding creates a new run that starts after a step of another run, with the files of that moment. Its own log
+determines its start.
 """
 
 from __future__ import annotations
@@ -14,307 +14,326 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from greenroom.adapters.git.repository import locate
+from greenroom.adapters.git.repository import find_layout
 from greenroom.adapters.git.workspace import GitWorkspace, is_known
 from greenroom.adapters.git.worktree import GitWorktrees
-from greenroom.app.conversation.names import JOB
-from greenroom.app.conversation.send import tell
-from greenroom.app.conversation.typed import is_secret
-from greenroom.app.lookup import Found, refused
-from greenroom.app.messages.findings import WHY_LEFT, one_line
+from greenroom.app.conversation.capability_names import JOB
+from greenroom.app.conversation.chat_input import is_secret
+from greenroom.app.conversation.send import send_to_manager
+from greenroom.app.lookup import TaskReference, make_refusal
+from greenroom.app.messages.findings import NOT_DELIVERED_REASONS, to_one_line
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.home import home_folder, worktrees_folder
-from greenroom.app.settings.layers import load
-from greenroom.app.toolset.redaction import without_secrets
+from greenroom.app.settings.layers import load_settings
+from greenroom.app.toolset.redaction import remove_secrets
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import StepId, TeamId
 from greenroom.core.base.records import record
 from greenroom.core.ports.codec import decode_event
 from greenroom.core.ports.workspace import (
-    SCRATCH,
-    Clashes,
+    SCRATCH_THREAD,
+    Conflicts,
     Diff,
-    Kept,
-    Snapshot,
-    Standing,
+    RetainedRun,
+    TreeSnapshot,
     Workspace,
     WorkspaceFault,
     Worktrees,
+    WorktreeStatus,
 )
 from greenroom.core.rules.intents import QueueSteps
-from greenroom.core.state.fold import fold
-from greenroom.core.state.step import Step, StepEnded, Work, ended
+from greenroom.core.state.reducer import reduce
+from greenroom.core.state.step import Step, StepEnded, Work, apply_end
 from greenroom.core.state.team import Team
-from greenroom.core.state.world import NOWHERE
+from greenroom.core.state.team_state import EMPTY_STATE
 from greenroom.runs import checkout
-from greenroom.runs.verdict import COMMIT
-from greenroom.runs.workspace import History, Place
+from greenroom.runs.verdict import COMMIT_KEY
+from greenroom.runs.workspace import History, RunWorkspace
 
-OWN: Final = "folders"
-"""Where the history of folders is kept that are in no repository: beside the log, which nobody empties."""
+FOLDERS_HISTORY: Final = "folders"
+"""The folder for the history of workspaces outside any repository. It is beside the log, so it is not cleaned up."""
 
-MOST: Final = 20_000
-"""Files of a folder that is no repository."""
-
-ALWAYS_OUT: Final = frozenset({"node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox"})
-THREAD: Final = "main"
+MAX_FOLDER_FILES: Final = 20_000
+IGNORED_FOLDERS: Final = frozenset({"node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox"})
+MAIN_THREAD: Final = "main"
 
 
-_open: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Path, GitWorkspace]]] = WeakKeyDictionary()
-"""The workspaces that this event loop has opened: a repository is opened once, not once per question."""
+_open_workspaces: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Path, GitWorkspace]]] = WeakKeyDictionary()
+"""The open workspaces by event loop. A repository is opened once per loop."""
 
 
-async def workspace(root: Path) -> GitWorkspace:
-    """The person's files, wherever a repository of theirs begins."""
-    known = _open.setdefault(asyncio.get_running_loop(), {})
-    if root not in known:
-        known[root] = await _find(root)
-    return known[root]
+async def open_workspace(root: Path) -> GitWorkspace:
+    """Open the workspace of a folder, from the root of its repository."""
+    open_workspaces = _open_workspaces.setdefault(asyncio.get_running_loop(), {})
+    if root not in open_workspaces:
+        open_workspaces[root] = await _find_workspace(root)
+    return open_workspaces[root]
 
 
-async def _find(root: Path) -> GitWorkspace:
-    try:  # whose keys are known: the person's hooks, which git runs, do not get them
-        providers = tuple(load({}, os.environ, root).settings.providers.values())
+async def _find_workspace(root: Path) -> GitWorkspace:
+    try:  # git runs the person's hooks: known keys are removed from their environment
+        providers = tuple(load_settings({}, os.environ, root).settings.providers.values())
     except WorldFault:
-        providers = ()  # settings that cannot be read have given nobody a key
-    own, env = home_folder() / OWN, without_secrets(os.environ, providers)
+        providers = ()  # unreadable settings provide no keys
+    history_folder, env = home_folder() / FOLDERS_HISTORY, remove_secrets(os.environ, providers)
     return await GitWorkspace.find(
-        root, worktrees_folder(), own=own, env=env, secret=lambda path: is_secret(PurePosixPath(path))
+        root,
+        worktrees_folder(),
+        own_folder=history_folder,
+        env=env,
+        is_secret=lambda path: is_secret(PurePosixPath(path)),
     )
 
 
-async def refuse_too_wide(root: Path) -> None:
-    """A folder without a repository is copied whole: `WorldFault` for one that nobody means to be copied."""
-    if locate(root, home=Path.home()) is not None:
+async def refuse_large_folder(root: Path) -> None:
+    """Raise `WorldFault` for a folder outside any repository that is too large to copy."""
+    if find_layout(root, home=Path.home()) is not None:
         return
-    if root == Path.home() or await asyncio.to_thread(_has_more_than, root, MOST):
+    if root == Path.home() or await asyncio.to_thread(_has_more_than, root, MAX_FOLDER_FILES):
         raise WorldFault(
-            f"{str(root)!r} is no repository, and has more than {MOST:,} files or is your home: too much for a copy. "
-            "Go to a folder of its own, make it a repository (`git init`), or let it work there with --in-place."
+            f"{str(root)!r} is not a repository, and has more than {MAX_FOLDER_FILES:,} files or is "
+            "your home: too large to copy. "
+            "Go to a smaller folder, create a repository (`git init`), or work in your files with --in-place."
         )
 
 
-def _has_more_than(root: Path, most: int) -> bool:
+def _has_more_than(root: Path, limit: int) -> bool:
     count = 0
     for _, folders, files in os.walk(root):
-        folders[:] = [one for one in folders if one not in ALWAYS_OUT]
+        folders[:] = [folder for folder in folders if folder not in IGNORED_FOLDERS]
         count += len(files)
-        if count > most:
+        if count > limit:
             return True
     return False
 
 
-async def opened(team: Team, history: History) -> Place:
-    """The place of a run, as it was left; made when the run is new.
+async def open_run_workspace(team: Team, history: History) -> RunWorkspace:
+    """Open a run's workspace, or create it for a new run.
 
-    One that was forked begins with what its origin began with, at the last commit that its own log has: whatever a kill
-    left undone of that is done here, before anybody works. Where those files cannot be had any more, it is refused:
-    others would not be those that were talked about.
+    A forked run starts from its origin's snapshot, at the last commit of its own log. Steps that a crash left
+    unfinished are completed here. If those files no longer exist, the run is refused.
     """
     root, run = Path(team.workspace), team.team_id
-    theirs, snapshot = await begun(team, history)
-    worktree = await theirs.open(run, THREAD, snapshot.commit)
-    lent, git = tuple(await theirs.lent()), await worktree.view()
-    return Place(run=run, at=root, workspace=theirs, snapshot=snapshot, worktree=worktree, lent=lent, git=git)
+    user_workspace, snapshot = await find_snapshot(team, history)
+    worktree = await user_workspace.open(run, MAIN_THREAD, snapshot.commit)
+    shared_paths, git = tuple(await user_workspace.list_shared_folders()), await worktree.make_view()
+    return RunWorkspace(
+        run=run,
+        mount_point=root,
+        workspace=user_workspace,
+        snapshot=snapshot,
+        worktree=worktree,
+        shared_folders=shared_paths,
+        git=git,
+    )
 
 
-async def begun(team: Team, history: History) -> tuple[GitWorkspace, Snapshot]:
-    """The person's files, and what they were when a run began; no copy is made of them."""
+async def find_snapshot(team: Team, history: History) -> tuple[GitWorkspace, TreeSnapshot]:
+    """Return the person's workspace and the snapshot at the run's start, without creating a worktree."""
     run = team.team_id
-    theirs, steps = await workspace(Path(team.workspace)), await history(run)
+    user_workspace, steps = await open_workspace(Path(team.workspace)), await history(run)
     if steps:
-        await theirs.adopt(run, THREAD, team.origin.team_id if team.origin is not None else run, last_commit(steps))
-    return theirs, await theirs.snapshot(run)
+        await user_workspace.adopt(
+            run, MAIN_THREAD, team.origin.team_id if team.origin is not None else run, last_commit(steps)
+        )
+    return user_workspace, await user_workspace.snapshot(run)
 
 
 def last_commit(steps: Iterable[Step]) -> str:
-    """The newest commit that these steps have made; empty if none has."""
-    made = [str(one.result[COMMIT]) for one in steps if one.result and COMMIT in one.result]
-    return made[-1] if made else ""
+    """Return the newest commit of these steps, or an empty string."""
+    commits = [str(step.result[COMMIT_KEY]) for step in steps if step.result and COMMIT_KEY in step.result]
+    return commits[-1] if commits else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What came of a run, as its repository keeps it, also when its worktree is gone: the person's files
-    (`workspace`) as they were (`snapshot`), and its newest commit (`tip`)."""
+class RunChange:
+    """A run's change in the repository, available even without its worktree. `snapshot` is the state of the person's
+    `workspace` at the start, `tip` the newest commit."""
 
     run: str
     workspace: Workspace
-    snapshot: Snapshot
+    snapshot: TreeSnapshot
     tip: str
 
     async def diff(self) -> Diff:
-        """All that was changed by now."""
+        """Return the diff from the snapshot to the tip."""
         return await self.workspace.diff(self.snapshot.commit, self.tip)
 
 
-async def outcome(team: Team, history: History) -> Outcome:
-    """That of a run. No worktree is made to look."""
-    theirs, snapshot = await begun(team, history)
-    tip = await theirs.tip(team.team_id, THREAD)
-    return Outcome(run=team.team_id, workspace=theirs, snapshot=snapshot, tip=tip)
+async def find_change(team: Team, history: History) -> RunChange:
+    """Find a run's change without creating a worktree."""
+    user_workspace, snapshot = await find_snapshot(team, history)
+    tip = await user_workspace.tip(team.team_id, MAIN_THREAD)
+    return RunChange(run=team.team_id, workspace=user_workspace, snapshot=snapshot, tip=tip)
 
 
-NO_WAY_BACK: Final = "what was applied cannot be undone any more"
+UNDO_LOST: Final = "the applied change can no longer be undone"
 
 
-def copies() -> Worktrees:
+def open_worktrees() -> Worktrees:
     return GitWorktrees(worktrees_folder())
 
 
-async def of_run(run: str) -> list[Standing]:
-    return [one for one in await copies().list() if one.run == run]
+async def list_run_worktrees(run: str) -> list[WorktreeStatus]:
+    return [worktree for worktree in await open_worktrees().list() if worktree.run == run]
 
 
-async def drop(run: str) -> None:
-    """Take away the copies of a run, with what is in them; its commits stay in the repository."""
-    for one in await of_run(run):
-        await copies().clean(one.name, discard=True)
+async def drop_worktrees(run: str) -> None:
+    """Delete a run's worktrees with their content. Its commits stay in the repository."""
+    for worktree in await list_run_worktrees(run):
+        await open_worktrees().clean(worktree.name, discard=True)
 
 
 @record
-class Trace:
-    """What a repository keeps of a run that has no copy any more."""
+class KeptRun:
+    """What a repository keeps of a run without a worktree."""
 
     root: str
-    kept: Kept
+    kept: RetainedRun
 
 
-async def traces(roots: Iterable[str], standing: Iterable[Standing]) -> list[Trace]:
-    """Those in these repositories, where these copies are standing; one that is gone has none."""
-    copied = {one.run for one in standing}
-    found = list[Trace]()
+async def find_kept_runs(roots: Iterable[str], worktrees: Iterable[WorktreeStatus]) -> list[KeptRun]:
+    """Find the runs that these repositories keep and that have no worktree. Skip missing repositories."""
+    runs_with_worktree = {entry.run for entry in worktrees}
+    kept_runs = list[KeptRun]()
     for root in dict.fromkeys(roots):
         try:
-            theirs = await workspace(Path(root))
-            found += [Trace(root=theirs.root, kept=one) for one in await theirs.kept() if one.run not in copied]
+            user_workspace = await open_workspace(Path(root))
+            kept_runs += [
+                KeptRun(root=user_workspace.root, kept=entry)
+                for entry in await user_workspace.list_kept_runs()
+                if entry.run not in runs_with_worktree
+            ]
         except WorkspaceFault:
             continue
-    return list({(one.root, one.kept.run): one for one in found}.values())
+    return list({(entry.root, entry.kept.run): entry for entry in kept_runs}.values())
 
 
-async def uncopied(root: Path, standing: Iterable[Standing]) -> list[Trace]:
-    """Work that is kept for a folder, that nobody has, and that is in none of these copies. By looking, nothing is made
-    for a folder that is in no repository."""
-    if not is_known(root, worktrees_folder(), home_folder() / OWN, home=Path.home()):
+async def find_unapplied_runs(root: Path, worktrees: Iterable[WorktreeStatus]) -> list[KeptRun]:
+    """Find unapplied changes for a folder that are in no worktree. This creates nothing outside a repository."""
+    if not is_known(root, worktrees_folder(), home_folder() / FOLDERS_HISTORY, home=Path.home()):
         return []
-    working = [one for one in standing if one.thread != SCRATCH]
-    return [one for one in await traces([str(root)], working) if one.kept.unapplied]
+    run_worktrees = [entry for entry in worktrees if entry.thread != SCRATCH_THREAD]
+    return [entry for entry in await find_kept_runs([str(root)], run_worktrees) if entry.kept.unapplied]
 
 
-async def wipe(trace: Trace, *, discard: bool) -> bool:
-    """Delete it; False when there is work in it that nobody has, and that is not to go."""
-    theirs = await workspace(Path(trace.root))
-    return not isinstance(await theirs.forget(trace.kept.run, discard=discard), Clashes)
+async def delete_kept_run(kept_run: KeptRun, *, discard: bool) -> bool:
+    """Delete a kept run. Return False if it has unapplied work and `discard` is not set."""
+    user_workspace = await open_workspace(Path(kept_run.root))
+    return not isinstance(await user_workspace.forget(kept_run.kept.run, discard=discard), Conflicts)
 
 
-async def goes_with(root: Path, run: str) -> tuple[str, ...]:
-    """What nobody has any more when a run is forgotten, in words: work, and the way back from what was applied."""
-    files = [text for one in await of_run(run) for text in in_no_commit(one)]
-    kept = [one for one in await (await workspace(root)).kept() if one.run == run]
-    commits = [f"not applied: {text}" for one in kept for text in one.unapplied]
-    return (*commits, *files, *((NO_WAY_BACK,) if any(one.applied for one in kept) else ()))
+async def describe_losses(root: Path, run: str) -> tuple[str, ...]:
+    """Describe what forgetting a run would lose: unapplied work, and the ability to undo an applied change."""
+    files = [text for entry in await list_run_worktrees(run) for text in describe_uncommitted(entry)]
+    kept_entries = [entry for entry in await (await open_workspace(root)).list_kept_runs() if entry.run == run]
+    commits = [f"not applied: {text}" for entry in kept_entries for text in entry.unapplied]
+    return (*commits, *files, *((UNDO_LOST,) if any(entry.applied for entry in kept_entries) else ()))
 
 
-def in_no_commit(one: Standing) -> list[str]:
-    """What lies in a copy, and nowhere else, in words."""
+def describe_uncommitted(worktree: WorktreeStatus) -> list[str]:
+    """Describe the files that exist only in a worktree."""
     return [
-        *(f"in no commit: {one_line(path)}" for path in one.dirty),
-        *(f"can be in none: {it}" for it in nowhere(one)),
+        *(f"not committed: {to_one_line(path)}" for path in worktree.dirty),
+        *(f"cannot be committed: {text}" for text in describe_left_out(worktree)),
     ]
 
 
-def nowhere(one: Standing) -> list[str]:
-    """What goes for good with a copy, and what it is."""
-    return [f"{one_line(each.path)} ({WHY_LEFT[each.why]})" for each in one.left_out]
+def describe_left_out(worktree: WorktreeStatus) -> list[str]:
+    """Describe the files of a worktree that no commit can contain."""
+    return [f"{to_one_line(entry.path)} ({NOT_DELIVERED_REASONS[entry.why]})" for entry in worktree.left_out]
 
 
-async def forget(root: Path, run: str) -> None:
-    """Drop the copies of a run, and all that its repository keeps of it."""
-    await drop(run)
-    await (await workspace(root)).forget(run, discard=True)
+async def forget_run(root: Path, run: str) -> None:
+    """Delete a run's worktrees and everything that its repository keeps."""
+    await drop_worktrees(run)
+    await (await open_workspace(root)).forget(run, discard=True)
 
 
-NAMED: Final = 5
-"""Steps that a refusal names."""
+MAX_STEPS_NAMED: Final = 5
 
 
 @record
-class Moment:
-    """A step that has ended, and the `version` at which all that was written with its end was."""
+class RewindPoint:
+    """An ended step, and the log version right after its commit."""
 
     step: Step
     version: int
 
 
-async def moments(runtime: Runtime, team: TeamId) -> list[Moment]:
-    """All that one can go back to, oldest first."""
-    world, found, open_ones = NOWHERE, list[Moment](), list[Step]()
+async def list_rewind_points(runtime: Runtime, team: TeamId) -> list[RewindPoint]:
+    """Return all steps that a run can rewind to, oldest first."""
+    world, points, ended_steps = EMPTY_STATE, list[RewindPoint](), list[Step]()
     async for page in runtime.log.read(team):
         for stored in page:
             event = decode_event(stored)
             if isinstance(event, StepEnded):
-                open_ones.append(ended(world.steps[event.step_id], event, stored.version))
-            world = fold(world, event)
+                ended_steps.append(apply_end(world.steps[event.step_id], event, stored.version))
+            world = reduce(world, event)
             if stored.ends:
-                found += [Moment(step=one, version=stored.version) for one in open_ones]
-                open_ones.clear()
-    return found
+                points += [RewindPoint(step=step, version=stored.version) for step in ended_steps]
+                ended_steps.clear()
+    return points
 
 
-async def moment(runtime: Runtime, team: TeamId, text: str) -> Moment:
-    """The one that `text` names: by the step's id, or by its number where only one agent has it; `Refused` says what
-    there is instead."""
-    every = await moments(runtime, team)
-    names = [one.step.step_id for one in every]
-    waiting = {one: step.state for one, step in (await runtime.world(team)).steps.items()}
-    wanted = _named([*names, *waiting], text.strip())
-    if len(wanted) > 1:
-        raise refused("ambiguous_step", f"{text!r} may be {', '.join(wanted)}.", "Type all of it.")
-    there = f"The last that have: {', '.join(reversed(names[-NAMED:]))}." if names else "None has ended yet."
-    if not wanted:
-        raise refused("unknown_step", f"{team} has no step {text!r} that has ended.", there)
-    if wanted[0] not in names:
-        why = f"Step {wanted[0]} of {team} has not ended ({waiting[wanted[0]]}), so nobody can go back to its end."
-        raise refused("open_step", why, there)
-    found = every[names.index(wanted[0])]
-    if not (await runtime.world(team, found.version)).tasks:
-        why = f"With step {wanted[0]} the work of {team} was over: nothing would go on from there."
-        raise refused("over_then", why, "Name an earlier step.")
-    return found
+async def find_rewind_point(runtime: Runtime, team: TeamId, text: str) -> RewindPoint:
+    """Find the step that `text` names: a step id, or a number if it is unique. Raise `RefusedError` otherwise."""
+    points = await list_rewind_points(runtime, team)
+    names = [entry.step.step_id for entry in points]
+    waiting = {entry: step.state for entry, step in (await runtime.world(team)).steps.items()}
+    matches = _match_steps([*names, *waiting], text.strip())
+    if len(matches) > 1:
+        raise make_refusal("ambiguous_step", f"{text!r} can mean {', '.join(matches)}.", "Type the whole id.")
+    hint = (
+        f"The last ended steps: {', '.join(reversed(names[-MAX_STEPS_NAMED:]))}." if names else "No step has ended yet."
+    )
+    if not matches:
+        raise make_refusal("unknown_step", f"{team} has no step {text!r} that has ended.", hint)
+    if matches[0] not in names:
+        why = f"Step {matches[0]} of {team} has not ended ({waiting[matches[0]]}), so you cannot rewind to it."
+        raise make_refusal("open_step", why, hint)
+    point = points[names.index(matches[0])]
+    if not (await runtime.world(team, point.version)).tasks:
+        why = f"With step {matches[0]} the work of {team} was over: there is nothing to continue."
+        raise make_refusal("over_then", why, "Name an earlier step.")
+    return point
 
 
-def _named(names: Sequence[StepId], text: str) -> list[StepId]:
+def _match_steps(names: Sequence[StepId], text: str) -> list[StepId]:
     if text in names:
         return [StepId(text)]
     number = text.removeprefix("#")
-    return [one for one in dict.fromkeys(names) if number.isdecimal() and one.rpartition("#")[2] == number]
+    return [step_id for step_id in dict.fromkeys(names) if number.isdecimal() and step_id.rpartition("#")[2] == number]
 
 
-async def rewound(runtime: Runtime, history: History, team: TeamId, to: Moment) -> TeamId:
-    """A new team that begins as this one was then; of a job with a copy of the files of then. It does not work yet."""
+async def rewind_run(runtime: Runtime, history: History, team: TeamId, point: RewindPoint) -> TeamId:
+    """Create a new team from this point, with the files of that moment for a run. It does not start yet."""
     world = await runtime.world(team)
-    job = world.team.kit == JOB
-    if job:
-        await outcome(world.team, history)  # what cannot be had is refused before anything is made
-    new = await runtime.fork(team, to.version)
-    if job:
-        await opened((await runtime.world(new)).team, history)
-        await _prepared_again(runtime, history, new)
-    return new
+    is_run = world.team.kit == JOB
+    if is_run:
+        await find_change(world.team, history)  # refuse missing files before anything is created
+    new_team = await runtime.fork(team, point.version)
+    if is_run:
+        await open_run_workspace((await runtime.world(new_team)).team, history)
+        await _queue_preparation(runtime, history, new_team)
+    return new_team
 
 
-async def _prepared_again(runtime: Runtime, history: History, team: TeamId) -> None:
-    """A copy that had to be prepared was, and this is another one."""
-    done = [one for one in await history(team) if one.work.executor == checkout.NAME and one.state == "finished"]
+async def _queue_preparation(runtime: Runtime, history: History, team: TeamId) -> None:
+    """Prepare the new worktree if the old one was prepared."""
+    preparations = [
+        step for step in await history(team) if step.work.executor == checkout.NAME and step.state == "finished"
+    ]
     world = await runtime.world(team)
-    if done and done[-1].task_id in world.tasks:
-        work = Work(type="tool", executor=checkout.NAME, intention="Prepare the copy.", instruction_content={})
-        again = QueueSteps(agent_id=done[-1].agent_id, works=(work,), task_id=done[-1].task_id, place="next")
-        await runtime.ask(team, again)
+    if preparations and preparations[-1].task_id in world.tasks:
+        work = Work(type="tool", executor=checkout.NAME, intention="Prepare the worktree.", instruction_content={})
+        queue_steps = QueueSteps(
+            agent_id=preparations[-1].agent_id, works=(work,), task_id=preparations[-1].task_id, place="next"
+        )
+        await runtime.ask(team, queue_steps)
 
 
-async def told(runtime: Runtime, team: TeamId, text: str) -> None:
-    """Say something to whoever goes on, before they do."""
+async def tell_run(runtime: Runtime, team: TeamId, text: str) -> None:
+    """Send a message to the agent before it continues."""
     if text:
-        await tell(runtime, Found(team=team), text)
+        await send_to_manager(runtime, TaskReference(team=team), text)

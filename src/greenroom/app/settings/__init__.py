@@ -1,4 +1,4 @@
-"""Settings: where things are kept, what a person has set, where each value comes from, and keys."""
+"""Settings: their files, their schema, the origin of each value, and API keys."""
 
 from greenroom.app.settings.home import home_folder
 

@@ -1,4 +1,4 @@
-"""The user's keys: taken from the environment first, else from a file that nobody else can read."""
+"""API keys: from environment variables, from the settings, or from a key file that only its owner can read."""
 
 from __future__ import annotations
 
@@ -9,79 +9,82 @@ from typing import Final
 
 import msgspec
 
-from greenroom.adapters.models.catalog.catalog import providers
-from greenroom.app.settings.home import change, config_folder
+from greenroom.adapters.models.catalog.catalog import load_providers
+from greenroom.app.settings.home import change_file, config_folder
 from greenroom.app.settings.schema import ProviderSettings, read_toml
 from greenroom.app.settings.values import Secret
 from greenroom.core.base.errors import WorldFault
 
-NAME: Final = "keys.toml"
-OTHERS: Final = 0o077
+KEYS_FILE: Final = "keys.toml"
+ACCESSIBLE_TO_OTHERS: Final = 0o077
 
 
 def keys_file(folder: Path | None = None) -> Path:
-    return (folder or config_folder()) / NAME
+    return (folder or config_folder()) / KEYS_FILE
 
 
 def find_key(
-    name: str, environ: Mapping[str, str], told: ProviderSettings | None = None, folder: Path | None = None
+    name: str, environ: Mapping[str, str], provider_settings: ProviderSettings | None = None, folder: Path | None = None
 ) -> tuple[Secret, str] | None:
-    """The key for a provider and where it is from: its variables, then the user's settings, then the key file."""
-    known = providers().get(name)
-    variables = (*((told.key_env,) if told and told.key_env else ()), *(known.keys if known else ()))
+    """Return a provider's key and its source: environment variables, then the user's settings, then the key file."""
+    provider = load_providers().get(name)
+    variables = (
+        *((provider_settings.key_env,) if provider_settings and provider_settings.key_env else ()),
+        *(provider.keys if provider else ()),
+    )
     for variable in variables:
         value = environ.get(variable, "").strip()
         if value:
             return Secret(name, value), f"${variable}"
-    if told is not None and told.key is not None:
-        return told.key, "config.toml"
+    if provider_settings is not None and provider_settings.key is not None:
+        return provider_settings.key, "config.toml"
     value = saved_keys(folder).get(name, "")
-    return (Secret(name, value), NAME) if value else None
+    return (Secret(name, value), KEYS_FILE) if value else None
 
 
 def key_for(
-    name: str, environ: Mapping[str, str], told: ProviderSettings | None = None, folder: Path | None = None
+    name: str, environ: Mapping[str, str], provider_settings: ProviderSettings | None = None, folder: Path | None = None
 ) -> Secret | None:
-    """The key for a provider."""
-    found = find_key(name, environ, told, folder)
-    return found[0] if found is not None else None
+    """Return a provider's key, or None."""
+    key_and_source = find_key(name, environ, provider_settings, folder)
+    return key_and_source[0] if key_and_source is not None else None
 
 
 def saved_keys(folder: Path | None = None) -> Mapping[str, str]:
-    """All keys of the file by provider, if there is one that only its owner can read."""
+    """Return the keys of the key file by provider. Raise `WorldFault` if other users can read the file."""
     path = keys_file(folder)
     raw = read_toml(path)
     if raw is None:
         return {}
-    refuse_open(path)
+    refuse_readable(path)
     for name, value in raw.items():
         if not isinstance(value, str):
-            raise WorldFault(f'{path}: the key of {name!r} is no text. Write {name} = "…".')
+            raise WorldFault(f'{path}: the key of {name!r} is not a text. Write {name} = "…".')
     return {name: str(value).strip() for name, value in raw.items()}
 
 
-def refuse_open(path: Path) -> None:
-    """`WorldFault` if others can read a file with keys in it."""
-    if path.stat().st_mode & OTHERS:
-        raise WorldFault(f"{path} holds keys, and others can read it. Type: chmod 600 {shlex.quote(str(path))}")
+def refuse_readable(path: Path) -> None:
+    """Raise `WorldFault` if other users can read a file with keys."""
+    if path.stat().st_mode & ACCESSIBLE_TO_OTHERS:
+        raise WorldFault(f"{path} holds keys, and other users can read it. Run: chmod 600 {shlex.quote(str(path))}")
 
 
 def save_key(name: str, value: str, folder: Path | None = None) -> Path:
-    """Keep a key in the file; all at once, so that a crash loses none."""
+    """Save a key to the key file atomically, and return the file's path."""
     path = keys_file(folder)
     key = value.strip()
     if not key.isascii() or not key.isprintable() or not key or " " in key:
-        raise WorldFault(f"What was given for {name!r} is no key: a key is one word. Copy it again.")
+        raise WorldFault(f"The key for {name!r} is not valid: a key is one word. Copy it again.")
     if not name.strip() or not name.isprintable():
-        raise WorldFault(f"{name!r} is no provider's name. Name one, for instance openai.")
-    change(path, lambda: _written({**saved_keys(folder), name: key}))
+        raise WorldFault(f"{name!r} is not a provider. Name one, for example openai.")
+    change_file(path, lambda: _render_keys({**saved_keys(folder), name: key}))
     return path
 
 
-def _written(keys: Mapping[str, str]) -> str:
-    return "".join(f"{quoted(provider)} = {quoted(key)}\n" for provider, key in keys.items())
+def _render_keys(keys: Mapping[str, str]) -> str:
+    return "".join(f"{quote_toml(provider)} = {quote_toml(key)}\n" for provider, key in keys.items())
 
 
-def quoted(text: str) -> str:
-    """A text as TOML writes it; for printable ones that is as in JSON."""
+def quote_toml(text: str) -> str:
+    """Return a text as a TOML string. For printable text this equals JSON."""
     return msgspec.json.encode(text).decode()

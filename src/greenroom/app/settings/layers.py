@@ -1,6 +1,7 @@
-"""Settings from all sides, and where each comes from: flags > environment > local > project > user > defaults.
+"""Settings from all layers, with the origin of each value: flags > environment > local > project > user > defaults.
 
-Tables are merged key by key; lists and single values replace. Each layer is checked alone, so a fault names its source.
+Tables are merged key by key; lists and single values replace. Each layer is checked alone, so an error names its
+source.
 """
 
 from __future__ import annotations
@@ -14,83 +15,86 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from greenroom.adapters.mcp.configuration import Server, masked
-from greenroom.adapters.models.catalog.catalog import providers, split, unknown
+from greenroom.adapters.mcp.configuration import McpServer, render_masked
+from greenroom.adapters.models.catalog.catalog import load_providers, make_unknown_fault, split_model_name
 from greenroom.app.settings.home import config_folder
-from greenroom.app.settings.keys import keys_file, refuse_open
+from greenroom.app.settings.keys import keys_file, refuse_readable
 from greenroom.app.settings.schema import (
     ROLES,
-    Caps,
     Key,
+    LimitSettings,
     Raw,
     Settings,
     as_table,
-    checked,
-    dotted,
+    check_table,
+    join_key,
     read_toml,
 )
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
 
-OWN: Final = ("key", "key_env", "headers")
-PERSONAL: Final[Mapping[str, str]] = {
-    "web": "decides who reads what you search for, and what is reached",
-    "browser": "decides which program is started, and what it reaches",
-    "after_tool_call": "names code that would be run",
-    "sandbox": "decides which walls are around commands, and what those reach",
+USER_ONLY_PROVIDER_KEYS: Final = ("key", "key_env", "headers")
+USER_ONLY_SETTINGS: Final[Mapping[str, str]] = {
+    "web": "decides who sees your searches, and what agents reach",
+    "browser": "decides which program starts, and what it reaches",
+    "after_tool_call": "names code that would run",
+    "sandbox": "decides how commands are confined, and what they reach",
     "non_interactive": "decides whether you are asked at all",
-    "approvals_expire": "decides how long you have for an answer",
+    "approvals_expire": "decides how long you have to answer",
 }
-"""Settings that only the person's own file may hold, and why."""
+"""Settings that only the user's file can set, with the reason."""
 
 
-def refuse_strangers(raw: Raw, source: str, yours: Raw, user_file: str) -> None:
-    """`WorldFault` for the first thing that a project may not set. `yours` is what the user's file says."""
+def refuse_project_settings(raw: Raw, source: str, user_settings: Raw, user_file: str) -> None:
+    """Raise `WorldFault` for the first setting that a project cannot set. `user_settings` come from the user's file."""
     if "mcp" in raw:
         raise WorldFault(
-            f"{source}: a project may not set `mcp`, because it decides which programs are started. "
-            "Put it into .mcp.json, which `greenroom trust` shows to whoever uses the project."
+            f"{source}: a project may not set `mcp`, because it decides which programs start. "
+            "Put it into .mcp.json, which `greenroom trust` shows to every user of the project."
         )
-    for key, why in PERSONAL.items():
+    for key, why in USER_ONLY_SETTINGS.items():
         if key in raw:
-            raise refused(source, (key,), why, user_file)
-    _refuse_spending(raw, source, as_table(yours.get("limits", {})), user_file)
-    _refuse_providers(raw, source, as_table(yours.get("providers", {})), user_file)
-    if raw.get("execute_tool_confirm") is False:  # it may want more to be asked, never less
-        raise refused(source, ("execute_tool_confirm",), "decides what you are asked", user_file)
+            raise make_project_error(source, (key,), why, user_file)
+    _refuse_spending(raw, source, as_table(user_settings.get("limits", {})), user_file)
+    _refuse_providers(raw, source, as_table(user_settings.get("providers", {})), user_file)
+    if raw.get("execute_tool_confirm") is False:  # a project can require more approvals, never fewer
+        raise make_project_error(source, ("execute_tool_confirm",), "decides what you are asked", user_file)
 
 
-def _refuse_spending(raw: Raw, source: str, yours: Raw, user_file: str) -> None:
-    """A project may lower a cap, and not raise one; nor say that something dear costs little."""
+def _refuse_spending(raw: Raw, source: str, user_limits: Raw, user_file: str) -> None:
+    """Raise `WorldFault` if a project raises a limit or sets a price. It can lower limits."""
     if "prices" in raw:
-        raise refused(source, ("prices",), "decides when your money is spent", user_file)
-    said, usual = as_table(raw.get("limits", {})), {"cost": Caps().cost}
-    for key, value in said.items():
-        cap = yours[key] if key in yours else usual.get(key)
+        raise make_project_error(source, ("prices",), "decides when your money is spent", user_file)
+    project_limits, default_limits = as_table(raw.get("limits", {})), {"cost": LimitSettings().cost}
+    for key, value in project_limits.items():
+        cap = user_limits[key] if key in user_limits else default_limits.get(key)
         if cap is not None and (value is None or cast("float", value) > cast("float", cap)):
-            raise refused(source, ("limits", key), f"is more than your own cap of {cap:g}", user_file)
+            raise make_project_error(source, ("limits", key), f"is more than your own limit of {cap:g}", user_file)
 
 
-def _refuse_providers(raw: Raw, source: str, yours: Collection[str], user_file: str) -> None:
+def _refuse_providers(raw: Raw, source: str, user_providers: Collection[str], user_file: str) -> None:
     for name, table in as_table(raw.get("providers", {})).items():
-        said = as_table(table)
-        for key in OWN:
-            if key in said:
-                secret = "is a secret" if key == "key" else "decides what is sent with your requests"
-                raise refused(source, ("providers", name, key), secret, user_file)
-        if "base_url" in said and not harmless(name, str(said["base_url"]), yours):
+        provider_table = as_table(table)
+        for key in USER_ONLY_PROVIDER_KEYS:
+            if key in provider_table:
+                reason = "is a secret" if key == "key" else "decides what is sent with your requests"
+                raise make_project_error(source, ("providers", name, key), reason, user_file)
+        if "base_url" in provider_table and not is_allowed_base_url(
+            name, str(provider_table["base_url"]), user_providers
+        ):
             where = ("providers", name, "base_url")
-            raise refused(source, where, "would send your key and your words there", user_file)
+            raise make_project_error(source, where, "would send your key and your data there", user_file)
 
 
-def harmless(name: str, base_url: str, yours: Collection[str]) -> bool:
-    """Whether a project may say where a provider is: on this machine, and for none that the person has a key for."""
-    known = providers().get(name)
-    theirs = name in yours or (known is not None and not known.local)
-    return not theirs and on_this_machine(urlsplit(base_url).hostname or "")
+def is_allowed_base_url(name: str, base_url: str, user_providers: Collection[str]) -> bool:
+    """Whether a project can set this provider's address: only on this machine, and only if the person has no key for
+    it."""
+    provider = load_providers().get(name)
+    has_key = name in user_providers or (provider is not None and not provider.local)
+    return not has_key and is_loopback(urlsplit(base_url).hostname or "")
 
 
-def on_this_machine(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     """Whether a host is the loopback interface."""
     try:
         return ip_address(host).is_loopback
@@ -98,23 +102,22 @@ def on_this_machine(host: str) -> bool:
         return host == "localhost"
 
 
-def refused(source: str, key: Key, why: str, user_file: str) -> WorldFault:
-    """What, which, what to do."""
+def make_project_error(source: str, key: Key, why: str, user_file: str) -> WorldFault:
     return WorldFault(
-        f"{source}: a project may not set `{dotted(key)}`, because it {why}. "
-        f"If you want it, put it into the user's file {user_file}."
+        f"{source}: a project may not set `{join_key(key)}`, because it {why}. "
+        f"If you want it, put it in your own file {user_file}."
     )
 
 
-OriginOf = Callable[[str], str]
+OriginLookup = Callable[[str], str]
 
 
-def check_names(settings: Settings, origin: OriginOf) -> None:
-    """`WorldFault` for the first name that means nothing, with where it stands."""
-    for name, told in settings.providers.items():
-        if name not in providers() and not told.base_url:
-            fault = unknown(name, providers())
-            raise WorldFault(f"`providers.{name}`: {fault} One of your own needs a `base_url`.")
+def check_names(settings: Settings, origin: OriginLookup) -> None:
+    """Raise `WorldFault` for the first unknown provider, group or model, with its origin."""
+    for name, provider in settings.providers.items():
+        if name not in load_providers() and not provider.base_url:
+            fault = make_unknown_fault(name, load_providers())
+            raise WorldFault(f"`providers.{name}`: {fault} Your own provider needs a `base_url`.")
     for name, group in settings.groups.items():
         check_group(settings, name, group.models, origin(f"groups.{name}.models"))
     for key in ("model", *ROLES):
@@ -122,39 +125,39 @@ def check_names(settings: Settings, origin: OriginOf) -> None:
         if value:
             check_model(settings, key, value, origin(key))
     for name in settings.prices:
-        check_full(settings, f'prices."{name}"', name, origin(f"prices.{name}.input"))
+        check_full_model_name(settings, f'prices."{name}"', name, origin(f"prices.{name}.input"))
 
 
 def check_group(settings: Settings, name: str, models: tuple[str, ...], where: str) -> None:
-    """A group has a name of its own, and models that are written in full."""
+    """Check that a group has a valid name and lists full model names."""
     if name in ROLES or ":" in name or not name.strip():
         raise WorldFault(f"{where}: a group cannot be called {name!r}. Give it another name.")
     for model in models:
-        check_full(settings, f"groups.{name}.models", model, where)
+        check_full_model_name(settings, f"groups.{name}.models", model, where)
 
 
 def check_model(settings: Settings, key: str, value: str, where: str) -> None:
-    """A model is written in full, or names a group, or (the normal one) a role."""
-    also = (*settings.groups, *(ROLES if key == "model" else ()))
-    if value in also:
+    """Check that a model is a full name, a group, or (for `model`) a role."""
+    other_names = (*settings.groups, *(ROLES if key == "model" else ()))
+    if value in other_names:
         return
-    near = get_close_matches(value, also, n=1)
+    near = get_close_matches(value, other_names, n=1)
     if ":" not in value and near:
-        raise WorldFault(f"{where}: `{key}` names {value!r}, which is no group. Did you mean `{near[0]}`?")
-    check_full(settings, key, value, where)
+        raise WorldFault(f"{where}: `{key}` names {value!r}, which is not a group. Did you mean `{near[0]}`?")
+    check_full_model_name(settings, key, value, where)
 
 
-def check_full(settings: Settings, key: str, value: str, where: str) -> None:
-    """It is `provider:model`, of a provider that there is."""
+def check_full_model_name(settings: Settings, key: str, value: str, where: str) -> None:
+    """Check that a name is `provider:model` with a known provider."""
     try:
-        split(value, also=settings.providers)
+        split_model_name(value, own_providers=settings.providers)
     except WorldFault as fault:
         raise WorldFault(f"{where}: `{key}`: {fault}") from None
 
 
-USER_FILE: Final = "GREENROOM_CONFIG"
-FOLDER: Final = ".greenroom"
-SHARED: Final = 0o1002
+CONFIG_VARIABLE: Final = "GREENROOM_CONFIG"
+PROJECT_FOLDER: Final = ".greenroom"
+SHARED_FOLDER_MODE: Final = 0o1002
 VARIABLES: Final[Mapping[str, str]] = {
     "GREENROOM_MODEL": "model",
     "GREENROOM_STRONG": "strong",
@@ -178,8 +181,8 @@ Layer = Literal["flag", "environment", "local", "project", "user", "default"]
 
 
 @record
-class Origin:
-    """Where a value comes from: a layer, and in it a flag, a variable or a file."""
+class SettingOrigin:
+    """Where a value comes from: a layer, and a flag, variable or file in it."""
 
     layer: Layer
     source: str = ""
@@ -188,227 +191,232 @@ class Origin:
         return f"{self.layer}: {self.source}" if self.source else self.layer
 
 
-DEFAULT: Final = Origin(layer="default")
+DEFAULT_ORIGIN: Final = SettingOrigin(layer="default")
 
 
 @record
-class Part:
-    """What one source says; checked."""
+class SettingsPart:
+    """The checked settings of one source."""
 
-    origin: Origin
+    origin: SettingOrigin
     raw: Raw
 
 
 @record
-class Loaded:
-    """All settings together. `origins` are by dotted key and hold what somebody has set."""
+class LoadedSettings:
+    """All settings together. `origins` maps the dotted key of each value that is set to its origin."""
 
     settings: Settings
-    origins: Mapping[str, Origin]
+    origins: Mapping[str, SettingOrigin]
 
-    def origin(self, key: str) -> Origin:
-        """Where this value comes from; of a table of values, where one of them does."""
+    def origin(self, key: str) -> SettingOrigin:
+        """Return the origin of a value. For a table, return the origin of one of its values."""
         inner = (origin for name, origin in self.origins.items() if name.startswith(f"{key}."))
-        return self.origins.get(key) or next(inner, DEFAULT)
+        return self.origins.get(key) or next(inner, DEFAULT_ORIGIN)
 
 
-def load(flags: Mapping[str, object], environ: Mapping[str, str], cwd: Path) -> Loaded:
-    """The settings that hold in this folder. `flags` are by dotted key; None is not given."""
-    raw, origins = merged((*from_files(environ, cwd), *from_environment(environ), *from_flags(flags)))
-    settings = cast("Settings", built(raw, Settings))
-    loaded = Loaded(settings=settings, origins=origins)
+def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], cwd: Path) -> LoadedSettings:
+    """Load the settings for a folder. `flags` are by dotted key; None means not given."""
+    raw, origins = merge_parts((*read_files(environ, cwd), *read_environment(environ), *read_flags(flags)))
+    settings = cast("Settings", build_record(raw, Settings))
+    loaded = LoadedSettings(settings=settings, origins=origins)
     check_names(settings, lambda key: str(loaded.origin(key)))
     return loaded
 
 
-def from_files(environ: Mapping[str, str], cwd: Path) -> Sequence[Part]:
-    """What the user's file, the project's and the local one say, the weakest first."""
-    own = user_file(environ)
-    parts = [part for part in (from_file(own, "user"),) if part is not None]
-    mine = bool(parts)
-    yours = as_table(parts[0].raw.get("providers", {})) if mine else {}
-    if any("key" in as_table(table) for table in yours.values()):
-        refuse_open(own)
+def read_files(environ: Mapping[str, str], cwd: Path) -> Sequence[SettingsPart]:
+    """Read the user's, the project's and the local file, weakest first."""
+    user_path = user_file(environ)
+    parts = [part for part in (read_file(user_path, "user"),) if part is not None]
+    has_user_file = bool(parts)
+    user_providers = as_table(parts[0].raw.get("providers", {})) if has_user_file else {}
+    if any("key" in as_table(table) for table in user_providers.values()):
+        refuse_readable(user_path)
     folder = project_folder(cwd, environ.get("HOME"))
     if folder is not None:
-        places: tuple[tuple[str, Layer], ...] = (("config.toml", "project"), ("config.local.toml", "local"))
-        for name, layer in places:
-            part = from_file(folder / FOLDER / name, layer)
+        files: tuple[tuple[str, Layer], ...] = (("config.toml", "project"), ("config.local.toml", "local"))
+        for name, layer in files:
+            part = read_file(folder / PROJECT_FOLDER / name, layer)
             if part is not None:
-                refuse_strangers(part.raw, part.origin.source, parts[0].raw if mine else {}, str(own))
+                refuse_project_settings(
+                    part.raw, part.origin.source, parts[0].raw if has_user_file else {}, str(user_path)
+                )
                 parts.append(part)
     return parts
 
 
 def user_file(environ: Mapping[str, str]) -> Path:
-    named = environ.get(USER_FILE)
+    named = environ.get(CONFIG_VARIABLE)
     if named is None:
         return config_folder() / "config.toml"
     if not named.strip():
-        raise WorldFault(f"${USER_FILE} is set but empty. Name a file, or unset it for your usual one.")
+        raise WorldFault(f"${CONFIG_VARIABLE} is set but empty. Set it to a file, or unset it to use the default file.")
     if not Path(named).exists():
-        raise WorldFault(f"${USER_FILE} names {named!r}, which is not there. Make it, or unset the variable.")
+        raise WorldFault(f"${CONFIG_VARIABLE} names {named!r}, which does not exist. Create it, or unset the variable.")
     return Path(named)
 
 
-def from_file(path: Path, layer: Layer) -> Part | None:
-    """What a file says, if it is there."""
+def read_file(path: Path, layer: Layer) -> SettingsPart | None:
+    """Read a settings file, or return None if it does not exist."""
     raw = read_toml(path)
     if raw is None:
         return None
-    return Part(origin=Origin(layer=layer, source=str(path)), raw=checked(raw, str(path)))
+    return SettingsPart(origin=SettingOrigin(layer=layer, source=str(path)), raw=check_table(raw, str(path)))
 
 
 def project_folder(cwd: Path, home: str | None) -> Path | None:
-    """The nearest folder above with settings in it, up to the root of the repository or the person's home."""
+    """Return the nearest parent folder with settings, up to the repository root or the person's home."""
     for folder in (cwd, *cwd.parents):
-        if any(there(folder / FOLDER / name) for name in ("config.toml", "config.local.toml")):
+        if any(is_visible(folder / PROJECT_FOLDER / name) for name in ("config.toml", "config.local.toml")):
             return folder
-        if there(folder / ".git") or str(folder) == home or for_everybody(folder.parent):
+        if is_visible(folder / ".git") or str(folder) == home or is_shared_folder(folder.parent):
             return None
     return None
 
 
-def there(path: Path) -> bool:
-    """Whether there is something that can be seen."""
+def is_visible(path: Path) -> bool:
+    """Whether the path exists and is accessible."""
     try:
         return path.exists()
     except OSError:
         return False
 
 
-def for_everybody(folder: Path) -> bool:
-    """Whether this is a place like /tmp, where anybody may leave things: settings there are not the project's."""
+def is_shared_folder(folder: Path) -> bool:
+    """Whether any user can create files in this folder, as in /tmp. Settings there do not belong to a project."""
     try:
-        return folder.stat().st_mode & SHARED == SHARED
+        return folder.stat().st_mode & SHARED_FOLDER_MODE == SHARED_FOLDER_MODE
     except OSError:
         return False
 
 
-def from_environment(environ: Mapping[str, str]) -> Iterator[Part]:
-    """One part for each variable that is set."""
+def read_environment(environ: Mapping[str, str]) -> Iterator[SettingsPart]:
+    """Yield the settings of each environment variable that is set."""
     for variable, key in VARIABLES.items():
         value = environ.get(variable)
         if value is None:
             continue
         if not value.strip():
             raise WorldFault(f"${variable} is set but empty. Give it a value, or unset it.")
-        yield Part(
-            origin=Origin(layer="environment", source=f"${variable}"), raw=checked(nested(key, value), f"${variable}")
+        yield SettingsPart(
+            origin=SettingOrigin(layer="environment", source=f"${variable}"),
+            raw=check_table(nest_value(key, value), f"${variable}"),
         )
 
 
-def from_flags(flags: Mapping[str, object]) -> Iterator[Part]:
-    """One part for each flag that is given."""
+def read_flags(flags: Mapping[str, object]) -> Iterator[SettingsPart]:
+    """Yield the settings of each flag that is given."""
     for key, value in flags.items():
         flag = FLAGS.get(key, f"--{key}")
         if value is not None:
-            yield Part(origin=Origin(layer="flag", source=flag), raw=checked(nested(key, value), flag))
+            yield SettingsPart(
+                origin=SettingOrigin(layer="flag", source=flag), raw=check_table(nest_value(key, value), flag)
+            )
 
 
-def nested(key: str, value: object) -> dict[str, object]:
-    """`a.b` and its value as tables."""
+def nest_value(key: str, value: object) -> dict[str, object]:
+    """Return nested tables for a dotted key."""
     first, dot, rest = key.partition(".")
-    return {first: nested(rest, value) if dot else value}
+    return {first: nest_value(rest, value) if dot else value}
 
 
-def merged(parts: Iterable[Part]) -> tuple[dict[str, object], dict[str, Origin]]:
-    """All parts in one, a later one over an earlier one: tables key by key, all else replaces; and who said what."""
+def merge_parts(parts: Iterable[SettingsPart]) -> tuple[dict[str, object], dict[str, SettingOrigin]]:
+    """Merge the parts, later ones over earlier ones, and return the values with their origins."""
     raw: dict[str, object] = {}
-    origins: dict[str, Origin] = {}
+    origins: dict[str, SettingOrigin] = {}
 
-    def merge(into: dict[str, object], said: Raw, origin: Origin, above: Key) -> None:
-        for name, value in said.items():
+    def merge(into: dict[str, object], table: Raw, origin: SettingOrigin, parents: Key) -> None:
+        for name, value in table.items():
             if isinstance(value, Mapping):
-                merge(cast("dict[str, object]", into.setdefault(name, {})), value, origin, (*above, name))
+                merge(cast("dict[str, object]", into.setdefault(name, {})), value, origin, (*parents, name))
             else:
                 into[name] = value
-                origins[".".join((*above, name))] = origin
+                origins[".".join((*parents, name))] = origin
 
     for part in parts:
         merge(raw, part.raw, part.origin, ())
     return raw, origins
 
 
-def built(raw: Raw, hint: object, above: Key = ()) -> object:
-    """The record of a table whose values were checked."""
+def build_record(raw: Raw, hint: object, parents: Key = ()) -> object:
+    """Build a record from a checked table. Raise `WorldFault` if a required key is missing."""
     if not isinstance(hint, type) or not issubclass(hint, msgspec.Struct) or isinstance(raw, hint):
         return raw
     hints = get_type_hints(hint)
-    fields = {name: _built_field(value, hints[name], (*above, name)) for name, value in raw.items()}
+    fields = {name: _build_field(value, hints[name], (*parents, name)) for name, value in raw.items()}
     needed = [field.name for field in msgspec.structs.fields(hint) if field.required and field.name not in fields]
     if needed:
-        raise WorldFault(f"The setting `{dotted(above)}` needs `{needed[0]}` too. Add it beside the others.")
+        raise WorldFault(f"The setting `{join_key(parents)}` needs `{needed[0]}` too. Add it there.")
     return hint(**fields)
 
 
-def _built_field(value: object, hint: object, key: Key) -> object:
+def _build_field(value: object, hint: object, key: Key) -> object:
     if isinstance(value, Mapping) and get_origin(hint) is Mapping:
         entry = get_args(hint)[1]
-        return {name: built(inner, entry, (*key, name)) for name, inner in value.items()}
-    return built(cast("Raw", value), hint, key)
+        return {name: build_record(inner, entry, (*key, name)) for name, inner in value.items()}
+    return build_record(cast("Raw", value), hint, key)
 
 
 @record
-class File:
-    """One of them."""
+class SettingsFile:
+    """A settings or key file."""
 
     what: Literal["user", "project", "local", "keys"]
     path: Path
 
     @property
-    def there(self) -> bool:
-        """Whether it can be seen."""
-        return there(self.path)
+    def is_visible(self) -> bool:
+        """Whether the file exists and is accessible."""
+        return is_visible(self.path)
 
 
-def looked_at(environ: Mapping[str, str], cwd: Path) -> Sequence[File]:
-    """All of them, the weakest first, the keys last. A project without settings would have them in this folder."""
-    project = (project_folder(cwd, environ.get("HOME")) or cwd) / FOLDER
+def list_settings_files(environ: Mapping[str, str], cwd: Path) -> Sequence[SettingsFile]:
+    """Return all settings files, weakest first, then the key file. Without project settings, use the current folder."""
+    project = (project_folder(cwd, environ.get("HOME")) or cwd) / PROJECT_FOLDER
     return (
-        File(what="user", path=user_file(environ)),
-        File(what="project", path=project / "config.toml"),
-        File(what="local", path=project / "config.local.toml"),
-        File(what="keys", path=keys_file()),
+        SettingsFile(what="user", path=user_file(environ)),
+        SettingsFile(what="project", path=project / "config.toml"),
+        SettingsFile(what="local", path=project / "config.local.toml"),
+        SettingsFile(what="keys", path=keys_file()),
     )
 
 
 @record
-class Row:
-    """One setting."""
+class SettingRow:
+    """One setting with its value and origin."""
 
     key: str
     value: str
-    origin: Origin
+    origin: SettingOrigin
 
 
-def rows(loaded: Loaded) -> Sequence[Row]:
-    """All settings, also those that nobody has set; of providers, groups, prices and servers what somebody has."""
+def list_settings(loaded: LoadedSettings) -> Sequence[SettingRow]:
+    """Return all settings with their values, including defaults."""
     return tuple(
-        Row(key=dotted(key), value=shown(key, value), origin=loaded.origin(".".join(key)))
-        for key, value in flat(loaded.settings, ())
+        SettingRow(key=join_key(key), value=render_value(key, value), origin=loaded.origin(".".join(key)))
+        for key, value in flatten_record(loaded.settings, ())
     )
 
 
-def flat(value: object, key: Key) -> Iterator[tuple[Key, object]]:
-    """All single values below a record."""
-    if isinstance(value, Server):
+def flatten_record(value: object, key: Key) -> Iterator[tuple[Key, object]]:
+    """Yield all single values below a record."""
+    if isinstance(value, McpServer):
         yield key, value
     elif isinstance(value, msgspec.Struct):
         for name in value.__struct_fields__:
-            yield from flat(getattr(value, name), (*key, name))
+            yield from flatten_record(getattr(value, name), (*key, name))
     elif isinstance(value, Mapping) and key[-1] != "headers":
-        for name, one in value.items():
-            yield from flat(one, (*key, name))
+        for name, inner in value.items():
+            yield from flatten_record(inner, (*key, name))
     else:
         yield key, value
 
 
-def shown(key: Key, value: object) -> str:
-    """A value for people. A header may well be a key."""
+def render_value(key: Key, value: object) -> str:
+    """Format a value for people. Header values are masked because they may be keys."""
     match value:
-        case Server():
-            return masked(value)
+        case McpServer():
+            return render_masked(value)
         case None:
             return "none" if key[0] == "limits" else ""
         case Mapping():

@@ -1,6 +1,6 @@
-"""All that can be set, as records: the one schema of files, environment and flags, and how a layer is checked by it.
+"""The schema of all settings, for files, environment variables and flags, and the checks of one layer.
 
-Every fault names the source, the key, what is wrong and what to do.
+Every error names the source, the key, the problem and the fix.
 """
 
 from __future__ import annotations
@@ -13,72 +13,101 @@ from typing import Annotated, Final, Literal, TypeAlias, cast, get_args, get_ori
 
 import msgspec
 
-from greenroom.adapters.mcp.configuration import ROOT, Server, servers
+from greenroom.adapters.mcp.configuration import ROOT_KEY, McpServer, parse_servers
 from greenroom.adapters.models.catalog.catalog import Wire
 from greenroom.app.settings import values
 from greenroom.app.settings.home import read_inside
-from greenroom.app.settings.values import Secret, Unfit
+from greenroom.app.settings.values import BadValue, Secret
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
 
 ROLES: Final = ("strong", "fast")
-MILLION: Final = 1_000_000
+MICRODOLLARS_PER_DOLLAR: Final = 1_000_000
 
 
 @record
-class Group:
-    """Models that stand in for each other: the first is the main one."""
+class GroupSettings:
+    """`[groups.NAME]`: models that replace each other when one fails.
+
+    - `models`: Full model names; the first is the main model. Required.
+    """
 
     models: tuple[str, ...]
 
 
 @record
 class ProviderSettings:
-    """What a person says of a provider, beyond what the catalog knows. What is None or empty is left to the catalog."""
+    """`[providers.NAME]`: overrides of the provider catalog. An empty value keeps the catalog's value.
 
-    base_url: Annotated[str, values.url] = ""
-    key_env: Annotated[str, values.variable] = ""
-    key: Annotated[Secret | None, values.text] = None
+    - `base_url`: The API address.
+    - `key_env`: The environment parse_variable with the API key.
+    - `key`: The API key. Prefer `key_env` or `greenroom init`.
+    - `wire`: The client, `"openai"` or `"pydantic_ai"`.
+    - `max_parallel`: How many requests run at the same time. Default: 64.
+    - `requests_per_minute`: The rate limit in requests per minute. Default: none.
+    - `headers`: Extra HTTP headers.
+    - `timeout`: The time limit of one request in seconds. Default: 600.
+    """
+
+    base_url: Annotated[str, values.parse_url] = ""
+    key_env: Annotated[str, values.parse_variable] = ""
+    key: Annotated[Secret | None, values.parse_text] = None
     wire: Annotated[Wire | None, values.one_of("openai", "pydantic_ai")] = None
     max_parallel: int = 64
-    requests_per_minute: Annotated[int | None, values.count] = None
-    headers: Annotated[Mapping[str, str], values.headers] = msgspec.field(default_factory=dict)
+    requests_per_minute: Annotated[int | None, values.parse_count] = None
+    headers: Annotated[Mapping[str, str], values.parse_headers] = msgspec.field(default_factory=dict)
     timeout: float = 600.0
 
 
 @record
-class Price:
-    """Dollars per million tokens. What is read from or written to a cache costs as much as other input, if not said."""
+class PriceSettings:
+    """`[prices."PROVIDER:MODEL"]`: prices in dollars per million tokens.
 
-    input: Annotated[float, values.price]
-    output: Annotated[float, values.price]
-    cached: Annotated[float | None, values.price] = None
-    written: Annotated[float | None, values.price] = None
+    - `input`: Price of input tokens. Required.
+    - `output`: Price of output tokens. Required.
+    - `cached`: Price of cache reads. Default: `input`.
+    - `written`: Price of cache writes. Default: `input`.
+    """
+
+    input: Annotated[float, values.parse_price]
+    output: Annotated[float, values.parse_price]
+    cached: Annotated[float | None, values.parse_price] = None
+    written: Annotated[float | None, values.parse_price] = None
 
 
 @record
-class Retry:
-    """How often a model is asked again, the first wait and the longest time for all, in seconds."""
+class RetrySettings:
+    """`[retry]`: when a model call is retried.
+
+    - `attempts`: How often a failed call is repeated. Default: 3.
+    - `delay`: The first wait in seconds. Default: 1.
+    - `total`: The time limit of all attempts in seconds. Default: 300.
+    """
 
     attempts: int = 3
-    delay: Annotated[float, values.delay] = 1.0
+    delay: Annotated[float, values.parse_delay] = 1.0
     total: float = 300.0
 
 
 @record
-class Caps:
-    """What a run may spend: dollars, tokens, seconds. None is no cap."""
+class LimitSettings:
+    """`[limits]`: what one run can spend. `"none"` removes a limit.
 
-    cost: Annotated[float | None, values.cost] = 5.0
-    tokens: Annotated[int | None, values.tokens] = None
-    time: Annotated[float | None, values.time] = None
+    - `cost`: Dollars. Default: 5.
+    - `tokens`: Tokens. Default: none.
+    - `time`: Seconds of work. Default: none.
+    """
+
+    cost: Annotated[float | None, values.parse_cost] = 5.0
+    tokens: Annotated[int | None, values.parse_tokens] = None
+    time: Annotated[float | None, values.parse_time] = None
 
     @property
     def limits(self) -> Limits:
-        """The same as a budget has it."""
+        """The limits in the units of a budget."""
         return Limits(
-            money=None if self.cost is None else round(self.cost * MILLION),
+            money=None if self.cost is None else round(self.cost * MICRODOLLARS_PER_DOLLAR),
             tokens=self.tokens,
             millis=None if self.time is None else round(self.time * 1000),
         )
@@ -86,40 +115,62 @@ class Caps:
 
 @record
 class WebSettings:
-    """Who is asked when an agent searches the web, and which `ports` are reached beside the web's own. `local` are
-    hosts with their ports that are reached although they are on this machine or in its network."""
+    """`[web]`: web search and web access.
+
+    - `search`: The search engine: `"ddgs"`, `"tavily"` or `"searxng"`. Default: `"ddgs"`.
+    - `searxng_url`: The address of your SearXNG server.
+    - `local`: Local hosts with ports that agents can reach, like `"localhost:8000"`. Default: none.
+    - `ports`: Ports that agents can reach besides 80 and 443. Default: none.
+    """
 
     search: Literal["ddgs", "tavily", "searxng"] = "ddgs"
-    searxng_url: Annotated[str, values.url] = ""
-    local: Annotated[tuple[str, ...], values.places] = ()
-    ports: Annotated[tuple[int, ...], values.ports] = ()
+    searxng_url: Annotated[str, values.parse_url] = ""
+    local: Annotated[tuple[str, ...], values.parse_hosts_and_ports] = ()
+    ports: Annotated[tuple[int, ...], values.parse_ports] = ()
 
 
 @record
 class BrowserSettings:
-    """The browser of agents: which Chromium, whether it is seen (None: where there is a screen), how many moves,
-    seconds and tokens an errand has. `hosts` are reached beside those that it names: a name, or `*.domain`."""
+    """`[browser]`: the browser of agents.
+
+    - `program`: The path of Chromium. Default: found automatically.
+    - `headless`: Whether the browser is hidden. Default: hidden only without a screen.
+    - `steps`: How many actions one browser task can take. Default: 100.
+    - `seconds`: The time limit of one browser task in seconds. Default: 900.
+    - `tokens`: The token limit of one browser task. Default: 300,000.
+    - `hosts`: Hosts that are always allowed, as a name or `*.domain`. Default: none.
+    """
 
     program: str = ""
-    headless: Annotated[bool | None, values.switch] = None
+    headless: Annotated[bool | None, values.parse_switch] = None
     steps: int = 100
     seconds: float = 900.0
     tokens: int = 300_000
-    hosts: Annotated[tuple[str, ...], values.hosts] = ()
+    hosts: Annotated[tuple[str, ...], values.parse_hosts] = ()
 
 
 @record
 class SandboxSettings:
-    """The walls around commands: those that hold here, or with `off` none, and then each command is asked about.
-    `hosts` are what commands get to over the network, through a proxy; a name, or `*.domain` for all below one."""
+    """`[sandbox]`: what confines commands.
+
+    - `walls`: `"auto"` uses the best sandbox of this machine. `"off"` disables it, and each command needs approval.
+      Default: `"auto"`.
+    - `hosts`: Hosts that commands can reach through the egress proxy, as a name or `*.domain`. Default: none.
+    """
 
     walls: Literal["auto", "off"] = "auto"
-    hosts: Annotated[tuple[str, ...], values.hosts] = ()
+    hosts: Annotated[tuple[str, ...], values.parse_hosts] = ()
 
 
 @record
 class CheckSettings:
-    """A check that a project proposes: a command line, where it is run, how many seconds it may take."""
+    """`[checks.NAME]`: a check of the project.
+
+    - `run`: The command line. Required.
+    - `kind`: `"test"`, `"types"`, `"lint"` or `"build"`. Default: `"test"`.
+    - `folder`: Where it runs, relative to the workspace. Default: `"."`.
+    - `seconds`: The time limit in seconds. Default: 900.
+    """
 
     run: str
     kind: Literal["test", "types", "lint", "build"] = "test"
@@ -128,9 +179,13 @@ class CheckSettings:
 
 
 @record
-class CopySettings:
-    """What a copy of a workspace needs: a command line that is run in it once (`setup`), and how many seconds that may
-    take. `lend` is read and not needed any more: all that git ignores is shown."""
+class WorktreeSettings:
+    """`[workspace]`: how a worktree is prepared.
+
+    - `setup`: A command line that runs once in each new worktree. Default: none.
+    - `seconds`: The time limit of `setup` in seconds. Default: 600.
+    - `lend`: Ignored; kept for old files.
+    """
 
     setup: str = ""
     seconds: float = 600.0
@@ -139,83 +194,88 @@ class CopySettings:
 
 @record
 class Settings:
-    """All settings. An empty model is none: what is at hand decides.
+    """All settings.
 
-    With `execute_tool_confirm` every call of a tool is asked about, also one that only looks. `non_interactive` says
-    that nobody is there to be asked anything. What nobody has answered after `approvals_expire` seconds is denied.
+    - `version`: The version of the file format. Default: 1.
+    - `model`: The default model: a full name, a group or a role. Default: the first model found on this machine.
+    - `strong`, `fast`: The models of the two roles.
+    - `language`: The language of messages and prompts, `"en"` or `"zh"`. Default: `"en"`.
+    - `after_tool_call`: Folders with callbacks that run after each tool call. Default: none.
+    - `execute_tool_confirm`: Whether every tool call needs approval, even read-only ones. Default: false.
+    - `non_interactive`: Deny every call that would need approval. Default: false.
+    - `approvals_expire`: Seconds after which an unanswered approval request is denied. Default: never.
     """
 
-    version: Annotated[int, values.version] = 1
+    version: Annotated[int, values.parse_version] = 1
     model: str = ""
     strong: str = ""
     fast: str = ""
-    groups: Mapping[str, Group] = msgspec.field(default_factory=dict)
+    groups: Mapping[str, GroupSettings] = msgspec.field(default_factory=dict)
     providers: Mapping[str, ProviderSettings] = msgspec.field(default_factory=dict)
-    prices: Mapping[str, Price] = msgspec.field(default_factory=dict)
-    mcp: Mapping[str, Server] = msgspec.field(default_factory=dict)
-    retry: Retry = Retry()
-    limits: Caps = Caps()
+    prices: Mapping[str, PriceSettings] = msgspec.field(default_factory=dict)
+    mcp: Mapping[str, McpServer] = msgspec.field(default_factory=dict)
+    retry: RetrySettings = RetrySettings()
+    limits: LimitSettings = LimitSettings()
     web: WebSettings = WebSettings()
     browser: BrowserSettings = BrowserSettings()
     language: Literal["en", "zh"] = "en"
-    after_tool_call: Annotated[tuple[str, ...], values.folders] = ()
+    after_tool_call: Annotated[tuple[str, ...], values.parse_folders] = ()
     execute_tool_confirm: bool = False
     non_interactive: bool = False
-    approvals_expire: Annotated[float | None, values.patience] = None
+    approvals_expire: Annotated[float | None, values.parse_expiry] = None
     sandbox: SandboxSettings = SandboxSettings()
     checks: Mapping[str, CheckSettings] = msgspec.field(default_factory=dict)
-    workspace: CopySettings = CopySettings()
+    workspace: WorktreeSettings = WorktreeSettings()
 
     @property
-    def patience(self) -> int | None:
-        """Milliseconds that a question waits for its answer."""
+    def approval_timeout_ms(self) -> int | None:
+        """How long an approval request stays open, in milliseconds. None means forever."""
         return None if self.approvals_expire is None else round(self.approvals_expire * 1000)
 
 
 SERVER_KEYS: Final = (
     *("type", "command", "args", "env", "cwd", "url", "headers", "timeout", "start_timeout", "disabled", "read_only"),
 )
-"""What a server's own table may hold. In a project's .mcp.json the keys of other programs are passed over."""
+"""The keys of an MCP server. A project's .mcp.json can have other keys; they are ignored."""
 
 
-SERVERS: Final = Mapping[str, Server]
+SERVERS_TYPE: Final = Mapping[str, McpServer]
 
 
-def own_servers(value: Raw, source: str) -> Mapping[str, Server]:
-    """The person's MCP servers by name."""
+def parse_user_servers(value: Raw, source: str) -> Mapping[str, McpServer]:
+    """Return the person's MCP servers by name."""
     for name, table in value.items():
         for key in table if isinstance(table, Mapping) else ():
             if key not in SERVER_KEYS:
                 raise WorldFault(
-                    f"{source}: there is no setting `{dotted(('mcp', name, key))}`. {meant(key, SERVER_KEYS)}"
+                    f"{source}: there is no setting `{join_key(('mcp', name, key))}`. {suggest_name(key, SERVER_KEYS)}"
                 )
-    return {server.name: server for server in servers({ROOT: value}, f"{source}, [mcp]", own=True)}
+    return {server.name: server for server in parse_servers({ROOT_KEY: value}, f"{source}, [mcp]", is_own=True)}
 
 
-USUAL: Final[Mapping[object, values.Reader]] = {
-    str: values.text,
-    int: values.count,
-    float: values.duration,
-    bool: values.switch,
-    tuple[str, ...]: values.texts,
+DEFAULT_READERS: Final[Mapping[object, values.Reader]] = {
+    str: values.parse_text,
+    int: values.parse_count,
+    float: values.parse_duration,
+    bool: values.parse_switch,
+    tuple[str, ...]: values.parse_texts,
 }
-"""How a field of this type is read, if it does not say otherwise."""
 
 
 Key: TypeAlias = tuple[str, ...]
 Raw: TypeAlias = Mapping[str, object]
 
-LONGEST: Final = 1_000 * 1024
-SHY: Final = {"key", "key_env", "headers"}
-"""What may hold a secret, if only by mistake, is not repeated in a message."""
+MAX_FILE_BYTES: Final = 1_000 * 1024
+SECRET_KEYS: Final = {"key", "key_env", "headers"}
+"""Keys whose values may be secret and are not repeated in messages."""
 
 
 def read_toml(path: Path) -> Raw | None:
-    """What stands in this file; None if there is none."""
+    """Return the content of a TOML file, or None if there is no file."""
     try:
         if not path.exists():
             return None
-        content = read_inside(path, None, LONGEST)
+        content = read_inside(path, None, MAX_FILE_BYTES)
     except WorldFault as fault:
         raise WorldFault(f"{path} {fault}.") from None
     except OSError as error:
@@ -224,72 +284,71 @@ def read_toml(path: Path) -> Raw | None:
         return tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise WorldFault(f"{path} is not UTF-8: byte {error.start} cannot be read. Save it as UTF-8.") from None
-    except ValueError as error:  # also a whole number of thousands of digits
-        said = str(error).replace("at end of document", "at the end of its last line")
-        raise WorldFault(f"{path} is not TOML: {said}. Correct it there.") from None
+    except ValueError as error:  # also for an integer with thousands of digits
+        reason = str(error).replace("at end of document", "at the end of its last line")
+        raise WorldFault(f"{path} is not TOML: {reason}. Fix the file.") from None
     except RecursionError:
-        raise WorldFault(f"{path} is nested too deeply. Write it flatter.") from None
+        raise WorldFault(f"{path} is nested too deeply. Use fewer levels.") from None
 
 
-def checked(raw: Raw, source: str, kind: type = Settings, above: Key = ()) -> dict[str, object]:
-    """The same with every value as the record `kind` wants it. What is required may still stand in another layer."""
+def check_table(raw: Raw, source: str, kind: type = Settings, parents: Key = ()) -> dict[str, object]:
+    """Check every value against the record `kind`. Required keys can be missing; another layer may have them."""
     known = get_type_hints(kind, include_extras=True)
-    found: dict[str, object] = {}
-    for key in sorted(raw, key=lambda key: key != "version"):  # what a newer version brings would look like mistakes
+    table: dict[str, object] = {}
+    for key in sorted(raw, key=lambda key: key != "version"):  # keys of a newer version would look like mistakes
         if key not in known:
-            raise WorldFault(f"{source}: there is no setting `{dotted((*above, key))}`. {meant(key, known)}")
-        found[key] = fit(raw[key], source, known[key], (*above, key))
-    return found
+            raise WorldFault(f"{source}: there is no setting `{join_key((*parents, key))}`. {suggest_name(key, known)}")
+        table[key] = check_value(raw[key], source, known[key], (*parents, key))
+    return table
 
 
-def meant(key: str, known: Collection[str]) -> str:
-    """The nearest known name, or all of them."""
+def suggest_name(key: str, known: Collection[str]) -> str:
+    """Suggest the closest known name, or list all names."""
     near = get_close_matches(key, known, n=1)
     return f"Did you mean `{near[0]}`?" if near else f"There are: {', '.join(f'`{name}`' for name in known)}."
 
 
-def fit(value: object, source: str, hint: object, key: Key) -> object:
-    """One value, or one table, as the type of its field says: by its annotation, else as is usual for the type."""
+def check_value(value: object, source: str, hint: object, key: Key) -> object:
+    """Check a value or table against its field: by the annotation, else by the type's default reader."""
     is_record = isinstance(hint, type) and issubclass(hint, msgspec.Struct)
     if not is_record and get_origin(hint) is not Mapping:
-        return _read(value, source, hint, key)
+        return _read_value(value, source, hint, key)
     if not isinstance(value, Mapping):
-        name = "mcp.NAME" if hint == SERVERS else dotted(key)
-        raise WorldFault(f"{source}: `{dotted(key)}` is a table. Write [{name}] and its keys below.")
+        name = "mcp.NAME" if hint == SERVERS_TYPE else join_key(key)
+        raise WorldFault(f"{source}: `{join_key(key)}` is a table. Write [{name}] and its keys below.")
     if is_record:
-        return checked(value, source, cast("type", hint), key)
-    if hint == SERVERS:
-        return own_servers(value, source)
-    return {name: fit(inner, source, get_args(hint)[1], (*key, name)) for name, inner in value.items()}
+        return check_table(value, source, cast("type", hint), key)
+    if hint == SERVERS_TYPE:
+        return parse_user_servers(value, source)
+    return {name: check_value(inner, source, get_args(hint)[1], (*key, name)) for name, inner in value.items()}
 
 
-def _read(value: object, source: str, hint: object, key: Key) -> object:
+def _read_value(value: object, source: str, hint: object, key: Key) -> object:
     if get_origin(hint) is Annotated:
         reader = cast("values.Reader", get_args(hint)[1])
     else:
-        reader = values.one_of(*get_args(hint)) if get_origin(hint) is Literal else USUAL[hint]
+        reader = values.one_of(*get_args(hint)) if get_origin(hint) is Literal else DEFAULT_READERS[hint]
     try:
-        read = reader(value)
-    except Unfit as unfit:
-        said = "" if SHY & set(key) else f", not {short(value)}"
-        raise WorldFault(f"{source}: `{dotted(key)}` must be {unfit}{said}.") from None
-    return Secret(key[-2], str(read)) if key[0] == "providers" and key[-1] == "key" else read
+        parsed = reader(value)
+    except BadValue as unfit:
+        shown_value = "" if SECRET_KEYS & set(key) else f", not {shorten(value)}"
+        raise WorldFault(f"{source}: `{join_key(key)}` must be {unfit}{shown_value}.") from None
+    return Secret(key[-2], str(parsed)) if key[0] == "providers" and key[-1] == "key" else parsed
 
 
-def dotted(key: Key) -> str:
-    """A key as it is written in a file."""
+def join_key(key: Key) -> str:
+    """Join a key as it is written in a file."""
     return ".".join(
         part if part.isascii() and part.replace("-", "").replace("_", "").isalnum() else f'"{part}"' for part in key
     )
 
 
-def short(value: object) -> str:
-    """A value inside a message."""
-    said = repr(value)
-    return said if len(said) <= 60 else f"{said[:59]}…"
+def shorten(value: object) -> str:
+    """Format a value for a message, shortened."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 def as_table(value: object) -> Raw:
-    """A table that was checked."""
     assert isinstance(value, Mapping)
     return value

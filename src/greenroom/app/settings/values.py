@@ -1,6 +1,7 @@
-"""Single values as people write them: amounts (`200k`, `15m`, `none`), names, addresses, keys; and what is wrong.
+"""Readers of single values as people write them: amounts (`200k`, `15m`, `none`), names, addresses and keys.
 
-A reader takes what stands in a file, a variable or a flag and gives the value, or `Unfit` with what it should be.
+A reader takes a value of a file, a variable or a flag. It returns the parsed value or raises `BadValue` with the
+expected form.
 """
 
 from __future__ import annotations
@@ -12,14 +13,13 @@ from pathlib import Path
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
-from greenroom.core.base.hosts import host
+from greenroom.core.base.hosts import parse_host
 
-LONG_ENOUGH: Final = 12
-"""Of a shorter key its end would be too much of it."""
+MIN_KEY_CHARS_TO_SHOW: Final = 12
 
 
 class Secret:
-    """A provider's key. Its text shows at most its last four characters."""
+    """A provider's key. Its text form shows at most the last four characters."""
 
     __slots__ = ("_value", "provider")
 
@@ -28,11 +28,11 @@ class Secret:
         self._value: Final = value
 
     def reveal(self) -> str:
-        """The key itself, for the one who sends it."""
+        """Return the key itself."""
         return self._value
 
     def __str__(self) -> str:
-        return f"{self.provider}:****{self._value[-4:] if len(self._value) >= LONG_ENOUGH else ''}"
+        return f"{self.provider}:****{self._value[-4:] if len(self._value) >= MIN_KEY_CHARS_TO_SHOW else ''}"
 
     def __repr__(self) -> str:
         return f"<{self}>"
@@ -44,16 +44,14 @@ class Secret:
         return hash((self.provider, self._value))
 
     def __reduce__(self) -> tuple[object, ...]:
-        raise TypeError("A secret is not written down. Save it with `save_key`.")
+        raise TypeError("A secret cannot be serialised. Save it with `save_key`.")
 
 
-NO_CAP: Final = "none"
-MOST: Final = 1e12
-"""More than anybody has; and its millionths still fit into what a log can hold."""
+NO_LIMIT: Final = "none"
+MAX_NUMBER: Final = 1e12
+"""The largest number accepted. Its millionths still fit into the log."""
 
-WORDS: Final = {"true": True, "1": True, "false": False, "0": False}
-"""How a variable says that something is on or off."""
-
+SWITCH_WORDS: Final = {"true": True, "1": True, "false": False, "0": False}
 _TIME: Final = re.compile(r"(\d+(?:\.\d+)?) ?(s|m|h|d|)", re.ASCII)
 _TOKENS: Final = re.compile(r"(\d+(?:\.\d+)?) ?(k|m|)", re.ASCII)
 _COST: Final = re.compile(r"\$?(\d+(?:\.\d+)?)()", re.ASCII)
@@ -65,182 +63,185 @@ Reader = Callable[[object], object]
 Value = TypeVar("Value")
 
 
-class Unfit(ValueError):
-    """A value that cannot be used. Its text says what it should be."""
+class BadValue(ValueError):
+    """A value that cannot be used. Its text is the expected form."""
 
 
-def number(value: object, what: str, least: float = 0) -> float:
-    """A finite number from `least` on; a boolean is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= MOST:
-        raise Unfit(what)
+def parse_number(value: object, expected: str, minimum: float = 0) -> float:
+    """Parse a finite number of at least `minimum`. A boolean is not accepted."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not minimum <= value <= MAX_NUMBER:
+        raise BadValue(expected)
     return float(value)
 
 
-def scaled(value: object, pattern: re.Pattern[str], units: Mapping[str, int], what: str) -> float:
-    """A number, or a text of a number and a unit."""
+def parse_with_unit(value: object, pattern: re.Pattern[str], units: Mapping[str, int], expected: str) -> float:
+    """Parse a number, or a text with a number and a unit."""
     if isinstance(value, str):
-        read = pattern.fullmatch(value.strip().lower())
-        if read is None:
-            raise Unfit(what)
-        value = float(read[1]) * units[read[2]]
-    return number(value, what)
+        match = pattern.fullmatch(value.strip().lower())
+        if match is None:
+            raise BadValue(expected)
+        value = float(match[1]) * units[match[2]]
+    return parse_number(value, expected)
 
 
 def or_none(read: Callable[[object], Value]) -> Callable[[object], Value | None]:
-    """The same, with the word "none" for no value."""
+    """Return a reader that also accepts the word "none"."""
 
     def reader(value: object) -> Value | None:
-        return None if isinstance(value, str) and value.strip().lower() == NO_CAP else read(value)
+        return None if isinstance(value, str) and value.strip().lower() == NO_LIMIT else read(value)
 
     return reader
 
 
-def _seconds(what: str, least: float = 0) -> Callable[[object], float]:
-    """A time from `least` seconds on."""
-    return lambda value: number(scaled(value, _TIME, _SECONDS, what), what, least)
+def _make_time_parser(expected: str, minimum: float = 0) -> Callable[[object], float]:
+    """Return a reader of times of at least `minimum` seconds."""
+    return lambda value: parse_number(parse_with_unit(value, _TIME, _SECONDS, expected), expected, minimum)
 
 
-def _cost(value: object) -> float:
-    return scaled(value, _COST, {"": 1}, 'a number of dollars from 0 on, or "none" for no cap')
+def _parse_cost(value: object) -> float:
+    return parse_with_unit(value, _COST, {"": 1}, 'a number of dollars, at least 0, or "none" for no limit')
 
 
-def _tokens(value: object) -> int:
-    what = 'a whole number of tokens like 200000, "200k" or "2m", or "none" for no cap'
-    read = scaled(value, _TOKENS, _THOUSANDS, what)
-    if not read.is_integer():
-        raise Unfit(what)
-    return int(read)
+def _parse_tokens(value: object) -> int:
+    expected = 'a whole number of tokens like 200000, "200k" or "2m", or "none" for no limit'
+    token_count = parse_with_unit(value, _TOKENS, _THOUSANDS, expected)
+    if not token_count.is_integer():
+        raise BadValue(expected)
+    return int(token_count)
 
 
-cost: Final = or_none(_cost)
-tokens: Final = or_none(_tokens)
-time: Final = or_none(_seconds('a time like 90, "90s", "15m" or "2h", or "none" for no cap'))
-patience: Final = or_none(_seconds('a time like "30m", "24h" or "7d", or "none" for never', 0.001))
-duration: Final = _seconds('a time like 90, "90s" or "15m"', 0.001)
-delay: Final = _seconds('a time from 0 on, like 1.5 or "2s"')
+parse_cost: Final = or_none(_parse_cost)
+parse_tokens: Final = or_none(_parse_tokens)
+parse_time: Final = or_none(_make_time_parser('a time like 90, "90s", "15m" or "2h", or "none" for no limit'))
+parse_expiry: Final = or_none(_make_time_parser('a time like "30m", "24h" or "7d", or "none" for never', 0.001))
+parse_duration: Final = _make_time_parser('a time like 90, "90s" or "15m"', 0.001)
+parse_delay: Final = _make_time_parser('a time, at least 0, like 1.5 or "2s"')
 
 
-def price(value: object) -> float:
-    """Dollars per million tokens."""
-    return number(value, "a number of dollars per million tokens from 0 on")
+def parse_price(value: object) -> float:
+    """Parse dollars per million tokens."""
+    return parse_number(value, "a number of dollars per million tokens, at least 0")
 
 
-def count(value: object) -> int:
-    """How many, at least one."""
-    what = "a whole number from 1 on"
+def parse_count(value: object) -> int:
+    """Parse a whole number from 1."""
+    expected = "a whole number, at least 1"
     if not isinstance(value, int):
-        raise Unfit(what)
-    return int(number(value, what, least=1))
+        raise BadValue(expected)
+    return int(parse_number(value, expected, minimum=1))
 
 
-def text(value: object) -> str:
-    """A text with something in it."""
+def parse_text(value: object) -> str:
+    """Parse a non-empty text."""
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
-        raise Unfit("a text of one line that is not empty")
+        raise BadValue("a non-empty text of one line")
     return value.strip()
 
 
-def texts(value: object) -> tuple[str, ...]:
+def parse_texts(value: object) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not value:
-        raise Unfit('a list with at least one name, like ["openai:gpt-5.5"]')
-    return tuple(text(one) for one in value)
+        raise BadValue('a list with at least one name, like ["openai:gpt-5.5"]')
+    return tuple(parse_text(item) for item in value)
 
 
-def several(what: str, read: Callable[[object], Value]) -> Callable[[object], tuple[Value, ...]]:
-    """A list of such values."""
+def list_of(expected: str, read_item: Callable[[object], Value]) -> Callable[[object], tuple[Value, ...]]:
+    """Return a reader of lists of such values."""
 
     def reader(value: object) -> tuple[Value, ...]:
         if not isinstance(value, list | tuple):
-            raise Unfit(what)
+            raise BadValue(expected)
         try:
-            return tuple(read(entry) for entry in value)
-        except (ValueError, RuntimeError):  # no host; a home that is not known
-            raise Unfit(what) from None
+            return tuple(read_item(entry) for entry in value)
+        except (ValueError, RuntimeError):  # no host, or an unknown home
+            raise BadValue(expected) from None
 
     return reader
 
 
-def _folder(value: object) -> str:
-    """A folder; seen from here or there a relative one would not be the same."""
-    found = Path(text(value)).expanduser()
-    if not found.is_absolute():
-        raise Unfit("a folder from the root")
-    return str(found)
+def _parse_folder(value: object) -> str:
+    """Parse an absolute folder. A relative folder would depend on the current folder."""
+    folder = Path(parse_text(value)).expanduser()
+    if not folder.is_absolute():
+        raise BadValue("an absolute folder")
+    return str(folder)
 
 
-def folders(value: object) -> tuple[str, ...]:
-    """Folders; in a variable they are written like in $PATH."""
-    named = [part for part in value.split(os.pathsep) if part] if isinstance(value, str) else value
-    return several('a list of folders, each written from / or from ~, like ["~/callbacks"]', _folder)(named)
+def parse_folders(value: object) -> tuple[str, ...]:
+    """Parse folders. A variable separates them like $PATH."""
+    paths = [part for part in value.split(os.pathsep) if part] if isinstance(value, str) else value
+    return list_of('a list of folders, each written from / or from ~, like ["~/callbacks"]', _parse_folder)(paths)
 
 
-def _place(value: object) -> str:
-    found = host(text(value))
-    if not found.port:
-        raise Unfit("a host with its port")
-    return str(found)
+def _parse_host_and_port(value: object) -> str:
+    address = parse_host(parse_text(value))
+    if not address.port:
+        raise BadValue("a host with its port")
+    return str(address)
 
 
-def _port(value: object) -> int:
+def _parse_port(value: object) -> int:
     if type(value) is not int or not 0 < value <= 0xFFFF:
-        raise Unfit("a port")
+        raise BadValue("a port")
     return value
 
 
-places: Final = several('a list of hosts with their ports, like ["localhost:8000"]', _place)
-hosts: Final = several(
-    'a list of hosts, like ["pypi.org", "*.pythonhosted.org"]', lambda value: str(host(text(value), pattern=True))
+parse_hosts_and_ports: Final = list_of(
+    'a list of hosts with their ports, like ["localhost:8000"]', _parse_host_and_port
 )
-ports: Final = several("a list of ports, like [8443]", _port)
+parse_hosts: Final = list_of(
+    'a list of hosts, like ["pypi.org", "*.pythonhosted.org"]',
+    lambda value: str(parse_host(parse_text(value), pattern=True)),
+)
+parse_ports: Final = list_of("a list of ports, like [8443]", _parse_port)
 
 
-def headers(value: object) -> Mapping[str, str]:
+def parse_headers(value: object) -> Mapping[str, str]:
     if not isinstance(value, Mapping):
-        raise Unfit("a table of texts")
-    return {text(name): text(one) for name, one in value.items()}
+        raise BadValue("a table of texts")
+    return {parse_text(name): parse_text(header) for name, header in value.items()}
 
 
-def variable(value: object) -> str:
-    """The name of an environment variable. Somebody may have put the key itself here, so it is not shown."""
+def parse_variable(value: object) -> str:
+    """Parse the name of an environment variable. The value is not shown, because it may be the key itself."""
     if not isinstance(value, str) or not _VARIABLE.fullmatch(value):
-        raise Unfit("the name of an environment variable, like MY_API_KEY")
+        raise BadValue("the name of an environment variable, like MY_API_KEY")
     return value
 
 
-def url(value: object) -> str:
-    """An address without a password in it."""
-    what = "an address like https://host/v1, without a password in it"
+def parse_url(value: object) -> str:
+    """Parse an address without a password."""
+    expected = "an address like https://host/v1, without a password in it"
     try:
-        parts = urlsplit(text(value))
-        fit = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.username is None
+        parts = urlsplit(parse_text(value))
+        is_valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.username is None
     except ValueError:
-        fit = False
-    if not fit:
-        raise Unfit(what)
-    return text(value).rstrip("/")
+        is_valid = False
+    if not is_valid:
+        raise BadValue(expected)
+    return parse_text(value).rstrip("/")
 
 
 def one_of(*names: str) -> Reader:
-    """One of a few words."""
+    """Return a reader of one of a few words."""
 
     def read(value: object) -> str:
         if not isinstance(value, str) or value not in names:
-            raise Unfit(f"one of {', '.join(map(repr, names))}")
+            raise BadValue(f"one of {', '.join(map(repr, names))}")
         return value
 
     return read
 
 
-def switch(value: object) -> bool:
-    """On or off; a variable can only say it as text."""
-    said = WORDS.get(value.strip().lower()) if isinstance(value, str) else value
-    if not isinstance(said, bool):
-        raise Unfit("true or false")
-    return said
+def parse_switch(value: object) -> bool:
+    """Parse a boolean, or its word from a variable."""
+    state = SWITCH_WORDS.get(value.strip().lower()) if isinstance(value, str) else value
+    if not isinstance(state, bool):
+        raise BadValue("true or false")
+    return state
 
 
-def version(value: object) -> int:
-    """The version of the schema that a file is written for."""
+def parse_version(value: object) -> int:
+    """Parse the version of the file format."""
     if type(value) is not int or value != 1:
-        raise Unfit("1, the only one that this Greenroom knows (a newer Greenroom may know more)")
+        raise BadValue("1, the only version that this Greenroom supports (a newer one may support more)")
     return value

@@ -1,1 +1,1 @@
-"""The tools of a team: who may call which, how a call is made, and what its commands may reach."""
+"""The tools of a team: who can call which tool, how a call runs, and what its commands can reach."""

@@ -1,7 +1,7 @@
-"""Tools and callbacks of a workspace from files, packages and MCP servers: what may be used, and why not the rest.
+"""Custom tools and callbacks from files, packages and MCP servers: which can be used, and why the others cannot.
 
-Files of the person and of a trusted project are run here as modules, exactly as they were read. Callbacks hear of every
-tool call, each in a thread of its own.
+Files of the person and of a trusted project run here as modules, exactly as they were read. Callbacks run after every
+tool call, each in its own thread.
 """
 
 from __future__ import annotations
@@ -23,138 +23,142 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Final, TypeAlias, TypeVar, cast, get_args
 
-from greenroom.abilities.protocols.calls import BadSchema, faults
-from greenroom.app.functions import Tool, as_text, group_of, refuse_name
+from greenroom.abilities.protocols.calls import BadSchema, find_faults
+from greenroom.app.function_tool import Tool, check_tool_name, choose_group, format_value
 from greenroom.app.settings.home import config_folder
-from greenroom.app.settings.layers import load
+from greenroom.app.settings.layers import load_settings
 from greenroom.app.settings.schema import Settings
-from greenroom.app.threads import Ended, aside, in_thread
-from greenroom.app.toolset.mcp import equipment_of, meet
-from greenroom.app.toolset.toolbox import Equipment, together
-from greenroom.app.toolset.toolset import toolbox_of
+from greenroom.app.threads import CallOutcome, run_in_thread, start_in_thread
+from greenroom.app.toolset.mcp import inspect_new_servers, load_server_tools
+from greenroom.app.toolset.toolbox import ToolSource, merge_tool_sources
+from greenroom.app.toolset.toolset import build_toolbox
 from greenroom.app.trust import (
-    FOLDERS,
-    Broken,
-    Kind,
-    Script,
-    Trusted,
-    brought,
-    own_ledger,
-    own_scripts,
-    project_scripts,
+    SCRIPT_FOLDERS,
+    IsTrusted,
+    ScriptKind,
+    TrustedScript,
+    UnusableFile,
+    describe_script,
+    open_trust_store,
+    read_own_scripts,
+    read_project_scripts,
 )
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data
-from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.tool import SHOWN, Target, ToolCard, ToolExecutor
-from greenroom.core.state.step import SIDE_EFFECTS, Effect, Step, StepType, Terms
-from greenroom.core.state.world import World
+from greenroom.core.ports.tool import MAX_RESULT_BYTES, Target, ToolCard, ToolExecutor
+from greenroom.core.state.step import SIDE_EFFECTS, Effect, Step, StepTerms, StepType
+from greenroom.core.state.team_state import TeamState
 
 G = TypeVar("G")
-FORM: Final = ("name", "description", "parameters", "execute")
+TOOL_ATTRIBUTES: Final = ("name", "description", "parameters", "execute")
 
 
-class Unfit(WorldFault):
-    """It has the form, and cannot be used. The text says why."""
+class UnusableTool(WorldFault):
+    """A tool-like object that cannot be used. The text says why."""
 
 
-def has_form(value: object) -> bool:
-    """Whether this is a tool in that form, or the class of one."""
-    return all(hasattr(value, name) for name in FORM)
+def is_tool_like(value: object) -> bool:
+    """Whether an object is a tool in this form, or the class of one."""
+    return all(hasattr(value, name) for name in TOOL_ATTRIBUTES)
 
 
-class Foreign:
-    """One of them. What it does not say of itself is what is safest: effectful, and a person is asked."""
+class ForeignTool:
+    """A tool object of another design. Missing properties get the safest value: effectful, with approval."""
 
     type: StepType = "tool"
 
-    def __init__(self, thing: object, source: str) -> None:
-        self._thing = thing() if isinstance(thing, type) else thing
-        self.name = str(self._said("name", ""))
-        refuse_name(self.name)
-        self.description = str(self._said("description", "")).strip()
+    def __init__(self, tool_object: object, source: str) -> None:
+        self._object = tool_object() if isinstance(tool_object, type) else tool_object
+        self.name = str(self._read("name", ""))
+        check_tool_name(self.name)
+        self.description = str(self._read("description", "")).strip()
         if not self.description:
-            raise Unfit(f"the tool {self.name!r} has no description: nobody would know when to call it")
-        effect = self._effect()
+            raise UnusableTool(f"the tool {self.name!r} has no description: models read it to decide when to call it")
+        effect = self._read_effect()
         spec = ToolSpec(
-            name=self.name, description=self.description, parameters=self._parameters(), pure=effect == "pure"
+            name=self.name, description=self.description, parameters=self._read_parameters(), pure=effect == "pure"
         )
         self.card = ToolCard(
             spec=spec,
-            group=group_of(self._said("group", None), effect, self.name),
+            group=choose_group(self._read("group", None), effect, self.name),
             effect=effect,
-            seconds=self._number("seconds", 0),
-            shown=self._number("shown", SHOWN),
+            seconds=self._read_number("seconds", 0),
+            shown=self._read_number("shown", MAX_RESULT_BYTES),
             source=source,
         )
 
     def can_be_used(self) -> bool:
-        """What its `check` says, if it has one."""
-        check = self._said("check", None)
+        """The result of the object's `check`, if it has one."""
+        check = self._read("check", None)
         return not callable(check) or bool(check())
 
     def targets(self, _: Data) -> tuple[Target, ...]:
-        """Nothing is known of what it touches."""
+        """Return no targets: what the tool touches is unknown."""
         return (Target(kind="tool", value=self.name, writes=self.card.effect in SIDE_EFFECTS),)
 
-    def terms(self, _: World, __: Step) -> Terms:
-        """Its effect; permission is somebody else's business."""
-        return Terms(effect=self.card.effect)
+    def terms(self, _: TeamState, __: Step) -> StepTerms:
+        """Return the effect. The policy decides about permission."""
+        return StepTerms(effect=self.card.effect)
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Call it: a coroutine here, everything else in a thread."""
-        execute = cast("Callable[..., object]", self._said("execute", None))
-        given = dict(bench.step.work.instruction_content or {})
+    async def run(self, context: StepContext) -> Outcome:
+        """Call the tool: coroutines on the event loop, other functions in a thread."""
+        execute = cast("Callable[..., object]", self._read("execute", None))
+        arguments = dict(context.step.work.instruction_content or {})
         if inspect.iscoroutinefunction(execute):
-            value: object = await execute(given)
+            value: object = await execute(arguments)
         else:
-            value = await in_thread(partial(execute, given), {})
-        return _outcome(value)
+            value = await run_in_thread(partial(execute, arguments), {})
+        return _make_outcome(value)
 
-    def _said(self, name: str, otherwise: object) -> object:
-        return getattr(self._thing, name, otherwise)
+    def _read(self, name: str, default: object) -> object:
+        return getattr(self._object, name, default)
 
-    def _effect(self) -> Effect:
-        said = self._said("effect", "effectful")
-        if said not in get_args(Effect):
-            raise Unfit(f"the tool {self.name!r} has an effect {said!r}. There are: {', '.join(get_args(Effect))}")
-        return cast("Effect", said)
+    def _read_effect(self) -> Effect:
+        value = self._read("effect", "effectful")
+        if value not in get_args(Effect):
+            raise UnusableTool(
+                f"the tool {self.name!r} has a bad effect {value!r}. There are: {', '.join(get_args(Effect))}"
+            )
+        return cast("Effect", value)
 
-    def _number(self, name: str, otherwise: int) -> int:
-        said = self._said(name, otherwise)
-        if type(said) is not int or said < 0:
-            raise Unfit(f"`{name}` of the tool {self.name!r} must be a whole number from 0 on, not {said!r}")
-        return said
+    def _read_number(self, name: str, default: int) -> int:
+        value = self._read(name, default)
+        if type(value) is not int or value < 0:
+            raise UnusableTool(f"`{name}` of the tool {self.name!r} must be a whole number, at least 0, not {value!r}")
+        return value
 
-    def _parameters(self) -> Data:
-        said = self._said("parameters", None)
-        if not isinstance(said, Mapping):
-            raise Unfit(f"`parameters` of the tool {self.name!r} must be a JSON schema, not {type(said).__name__}")
-        return dict(said)
+    def _read_parameters(self) -> Data:
+        value = self._read("parameters", None)
+        if not isinstance(value, Mapping):
+            raise UnusableTool(
+                f"`parameters` of the tool {self.name!r} must be a JSON schema, not {type(value).__name__}"
+            )
+        return dict(value)
 
 
-def _outcome(value: object) -> Outcome:
-    """What `execute` returned: `success`, `stdout` and `stderr`; anything else is the result itself."""
+def _make_outcome(value: object) -> Outcome:
+    """Make an outcome from `execute`: `success`, `stdout` and `stderr`, or any other value as the result."""
     if not isinstance(value, Mapping) or "success" not in value:
-        return Outcome(result={"output": as_text(value)})
-    out, error = as_text(value.get("stdout") or ""), as_text(value.get("stderr") or "")
+        return Outcome(result={"output": format_value(value)})
+    out, error = format_value(value.get("stdout") or ""), format_value(value.get("stderr") or "")
     if value["success"]:
         return Outcome(result={"output": f"{out}\n{error}".strip("\n") if error else out})
-    told = error or out or "It failed and did not say why."
-    return Outcome(state="failed", error=told, result={"output": out} if error and out else None)
+    message = error or out or "It failed and did not say why."
+    return Outcome(state="failed", error=message, result={"output": out} if error and out else None)
 
 
-def given_by(module: ModuleType, source: str) -> list[ToolExecutor]:
-    """The tools that stand at the top of a module, in their order. What it has imported is another's."""
-    own = [value for name, value in vars(module).items() if not name.startswith("_") and _is_own(value, module)]
-    return made(own, source)
+def find_tools(module: ModuleType, source: str) -> list[ToolExecutor]:
+    """Return the tools defined at the top of a module, in order. Imported objects do not count."""
+    own_values = [value for name, value in vars(module).items() if not name.startswith("_") and _is_own(value, module)]
+    return make_tools(own_values, source)
 
 
-def made(things: Iterable[object], source: str) -> list[ToolExecutor]:
-    """Tools of these; what says that it cannot be used now (`check`) is left out without a word."""
-    unique = {id(one): one for one in things}
-    tools = [one for thing in unique.values() for one in _tool(thing, source)]
+def make_tools(objects: Iterable[object], source: str) -> list[ToolExecutor]:
+    """Make tools from these objects. Skip objects whose `check` says that they cannot be used now."""
+    unique = {id(item): item for item in objects}
+    tools = [item for tool_object in unique.values() for item in _make_tool(tool_object, source)]
     for tool in tools:
         _refuse_schema(tool)
     return tools
@@ -163,239 +167,246 @@ def made(things: Iterable[object], source: str) -> list[ToolExecutor]:
 def _is_own(value: object, module: ModuleType) -> bool:
     if isinstance(value, Tool):
         return getattr(value.function, "__module__", None) == module.__name__
-    if not has_form(value):
+    if not is_tool_like(value):
         return False
     kind = value if isinstance(value, type) else type(value)
-    made_here = kind.__module__ == module.__name__
-    # An instance stands for its class, which else would be a second tool of the same name.
-    return made_here and not (isinstance(value, type) and any(type(one) is value for one in vars(module).values()))
+    is_defined_here = kind.__module__ == module.__name__
+    # An instance replaces its class, which would be a second tool of the same name.
+    return is_defined_here and not (
+        isinstance(value, type) and any(type(other) is value for other in vars(module).values())
+    )
 
 
-def _tool(thing: object, source: str) -> Iterator[ToolExecutor]:
-    if isinstance(thing, Tool):
-        mine = thing.given(None)
-        mine.source = source
-        yield mine
-    elif has_form(thing):
-        foreign = Foreign(thing, source)
-        if foreign.can_be_used():
-            yield foreign
+def _make_tool(tool_object: object, source: str) -> Iterator[ToolExecutor]:
+    if isinstance(tool_object, Tool):
+        function_tool = tool_object.with_context(None)
+        function_tool.source = source
+        yield function_tool
+    elif is_tool_like(tool_object):
+        foreign_tool = ForeignTool(tool_object, source)
+        if foreign_tool.can_be_used():
+            yield foreign_tool
     else:
-        raise Unfit(f"{type(thing).__name__} is no tool. Make it one with @tool")
+        raise UnusableTool(f"{type(tool_object).__name__} is not a tool. Use @tool")
 
 
 def _refuse_schema(tool: ToolExecutor) -> None:
     schema = tool.card.spec.parameters
     if schema.get("type") != "object":
-        raise WorldFault(f"the parameters of the tool {tool.name!r} are no schema of an object")
+        raise WorldFault(f"the parameters of the tool {tool.name!r} are not a schema of an object")
     try:
-        faults(schema, {})
+        find_faults(schema, {})
     except BadSchema as error:
-        raise WorldFault(f"the parameters of the tool {tool.name!r} are no JSON schema: {error}") from None
+        raise WorldFault(f"the parameters of the tool {tool.name!r} are not a JSON schema: {error}") from None
 
 
-GROUP: Final = "greenroom.tools"
+ENTRY_POINT_GROUP: Final = "greenroom.tools"
 
 
-def of_packages() -> tuple[list[ToolExecutor], list[str]]:
-    """All tools, and what is wrong with entry points that give none. Who installed a package has agreed to it."""
-    found: list[ToolExecutor] = []
-    troubles: list[str] = []
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+def load_package_tools() -> tuple[list[ToolExecutor], list[str]]:
+    """Load the tools of installed packages, and the errors of broken entry points. Installing a package means trust."""
+    tools: list[ToolExecutor] = []
+    faults: list[str] = []
+    for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.name):
         package = entry.dist.name if entry.dist is not None else entry.value
         try:
-            found += _given_by_entry(entry, f"package:{package}")
+            tools += _load_entry_point(entry, f"package:{package}")
         except WorldFault as fault:
-            troubles.append(
-                f"The package {package!r} gives tools under {entry.name!r}, which cannot be used: "
+            faults.append(
+                f"The package {package!r} has tools under {entry.name!r} that cannot be used: "
                 f"{str(fault).rstrip('.')}. It is left out; update or uninstall it."
             )
-    return found, troubles
+    return tools, faults
 
 
-def _given_by_entry(entry: EntryPoint, source: str) -> list[ToolExecutor]:
-    """The tools of an entry point: a tool, or a function that gives one or several; `WorldFault` if it fails."""
+def _load_entry_point(entry: EntryPoint, source: str) -> list[ToolExecutor]:
+    """Load an entry point: a tool, or a function that returns tools. Raise `WorldFault` if it fails."""
     try:
-        given: object = entry.load()
-        if not isinstance(given, Tool) and not has_form(given):
-            if not callable(given):
-                raise WorldFault(f"{type(given).__name__} is neither a tool nor a function that gives tools")
-            given = given()
-        is_one = isinstance(given, Tool) or has_form(given) or not isinstance(given, Iterable)
-        return made([given] if is_one else cast("Iterable[object]", given), source)
+        loaded: object = entry.load()
+        if not isinstance(loaded, Tool) and not is_tool_like(loaded):
+            if not callable(loaded):
+                raise WorldFault(f"{type(loaded).__name__} is neither a tool nor a function that returns tools")
+            loaded = loaded()
+        is_one = isinstance(loaded, Tool) or is_tool_like(loaded) or not isinstance(loaded, Iterable)
+        return make_tools([loaded] if is_one else cast("Iterable[object]", loaded), source)
     except WorldFault:
         raise
     except (Exception, SystemExit) as error:
         raise WorldFault(f"{type(error).__name__}: {error}") from error
 
 
-FACTORIES: Final = ("get_after_tool_call_cb", "register_after_tool_call_cb")
+CALLBACK_FACTORIES: Final = ("get_after_tool_call_cb", "register_after_tool_call_cb")
 
 
 def find_callbacks(folders: Iterable[Path]) -> tuple[list[Callback], list[str]]:
-    """The callbacks of all files, by folder and name; and what is wrong with files that give none.
-
-    Files whose name begins with `_` are there for others.
-    """
-    found: list[Callback] = []
+    """Return the callbacks of all files, by folder and name, and the errors of broken files. Files whose names start
+    with `_` are skipped; other files can import them."""
+    callbacks: list[Callback] = []
     notes: list[str] = []
-    for scripts in map(own_scripts, folders):
+    for scripts in map(read_own_scripts, folders):
         notes += scripts.troubles
-        found += _collect(scripts.found, given_callbacks, notes)
-    return found, notes
+        callbacks += _collect(scripts.scripts, load_callbacks, notes)
+    return callbacks, notes
 
 
-def _collect(scripts: Iterable[Script], give: Callable[[Script], Iterable[G]], notes: list[str]) -> list[G]:
-    """What all files give; why some of them cannot be used is noted."""
-    found: list[G] = []
+def _collect(
+    scripts: Iterable[TrustedScript], read_script: Callable[[TrustedScript], Iterable[G]], notes: list[str]
+) -> list[G]:
+    """Collect the results of all files, and add the errors of broken files to the notes."""
+    collected: list[G] = []
     for script in scripts:
         try:
-            found += give(script)
-        except Broken as broken:
+            collected += read_script(script)
+        except UnusableFile as broken:
             notes.append(str(broken))
-    return found
+    return collected
 
 
-def given_callbacks(script: Script) -> list[Callback]:
-    """The callbacks of one file, of what stood in it when it was looked at; `Broken` when it cannot be used."""
-    file, module = script.path, load_module(script.path, script.beside)
+def load_callbacks(script: TrustedScript) -> list[Callback]:
+    """Load the callbacks of one file, from the content that was read. Raise `UnusableFile` if it fails."""
+    file, module = script.path, load_module(script.path, script.sources)
     direct = getattr(module, "after_tool_call_cb", None)
     if callable(direct):
         return [cast("Callback", direct)]
-    for name in FACTORIES:
+    for name in CALLBACK_FACTORIES:
         factory = getattr(module, name, None)
         if callable(factory):
-            return _made(file, name, factory)
+            return _call_factory(file, name, factory)
     return []
 
 
-def _made(file: Path, name: str, factory: Callable[[], object]) -> list[Callback]:
+def _call_factory(file: Path, name: str, factory: Callable[[], object]) -> list[Callback]:
     try:
-        made = factory()
+        callback = factory()
     except (Exception, SystemExit) as error:
-        raise Broken(file, f"{name}() failed: {type(error).__name__}: {error}") from error
-    if callable(made):
-        return [cast("Callback", made)]
-    if made is None and name == FACTORIES[1]:
+        raise UnusableFile(file, f"{name}() failed: {type(error).__name__}: {error}") from error
+    if callable(callback):
+        return [cast("Callback", callback)]
+    if callback is None and name == CALLBACK_FACTORIES[1]:
         return []
-    raise Broken(file, f"{name}() returned {type(made).__name__}, which cannot be called")
+    raise UnusableFile(file, f"{name}() returned {type(callback).__name__}, which cannot be called")
 
 
-LEFT_OUT: Final = "greenroom trust"
+TRUST_COMMAND: Final = "greenroom trust"
 
 
-def custom_equipment(root: Path, settings: Settings, trusted: Trusted) -> Equipment:
-    """All that may be used here, and a note for all that may not. This is where such files are run.
-
-    Of two tools with one name the first one stays: the house's, then the person's, packages', the project's.
-    """
-    folder, notes, unagreed = config_folder(), list[str](), list[str]()
-    own = own_scripts(folder / FOLDERS["tool"])
-    notes += own.troubles
-    mine = _collect(own.found, partial(_tools_in, whose="yours"), notes)
-    packed, troubles = of_packages()
-    notes += troubles
-    brought_tools = _projects(root, "tool", trusted, notes, unagreed)
-    theirs = _collect(brought_tools, partial(_tools_in, whose="project"), notes)
-    tools = _first_of_each(root, (*mine, *packed, *theirs), notes)
-    places = list(dict.fromkeys((folder / FOLDERS["callback"], *map(Path, settings.after_tool_call))))
-    notes += [f"{place} is no folder, so no callback is found there." for place in places[1:] if not place.is_dir()]
-    callbacks, troubles = find_callbacks(place for place in places if place.is_dir())
-    notes += troubles
-    callbacks += _collect(_projects(root, "callback", trusted, notes, unagreed), given_callbacks, notes)
+def load_custom_tools(root: Path, settings: Settings, trusted: IsTrusted) -> ToolSource:
+    """Load all custom tools and callbacks that can be used, with a note for each other one. The files run here. Of two
+    tools with one name the first wins: built-in, the person's, packages', the project's."""
+    folder, notes, untrusted = config_folder(), list[str](), list[str]()
+    own_files = read_own_scripts(folder / SCRIPT_FOLDERS["tool"])
+    notes += own_files.troubles
+    own_tools = _collect(own_files.scripts, partial(_load_script_tools, owner="yours"), notes)
+    package_tools, faults = load_package_tools()
+    notes += faults
+    tool_scripts = _list_project_scripts(root, "tool", trusted, notes, untrusted)
+    project_tools = _collect(tool_scripts, partial(_load_script_tools, owner="project"), notes)
+    tools = _drop_duplicates(root, (*own_tools, *package_tools, *project_tools), notes)
+    callback_folders = list(dict.fromkeys((folder / SCRIPT_FOLDERS["callback"], *map(Path, settings.after_tool_call))))
+    notes += [
+        f"{callback_folder} is not a folder, so it has no callbacks."
+        for callback_folder in callback_folders[1:]
+        if not callback_folder.is_dir()
+    ]
+    callbacks, faults = find_callbacks(
+        callback_folder for callback_folder in callback_folders if callback_folder.is_dir()
+    )
+    notes += faults
+    callbacks += _collect(_list_project_scripts(root, "callback", trusted, notes, untrusted), load_callbacks, notes)
     after = (Callbacks(callbacks),) if callbacks else ()
-    return Equipment(tools=tools, after=after, notes=tuple(notes), unagreed=tuple(unagreed))
+    return ToolSource(tools=tools, observers=after, notes=tuple(notes), untrusted=tuple(untrusted))
 
 
-def _tools_in(script: Script, whose: str) -> list[ToolExecutor]:
-    module = load_module(script.path, script.beside)
+def _load_script_tools(script: TrustedScript, owner: str) -> list[ToolExecutor]:
+    module = load_module(script.path, script.sources)
     try:
-        return given_by(module, f"{whose}:{script.path.name}")
+        return find_tools(module, f"{owner}:{script.path.name}")
     except WorldFault as fault:
-        raise Broken(script.path, str(fault).rstrip(".")) from None
+        raise UnusableFile(script.path, str(fault).rstrip(".")) from None
     except (Exception, SystemExit) as error:
-        raise Broken(script.path, f"gives no tool: {type(error).__name__}: {error}") from error
+        raise UnusableFile(script.path, f"gives no tool: {type(error).__name__}: {error}") from error
 
 
-def _first_of_each(root: Path, tools: Iterable[ToolExecutor], notes: list[str]) -> tuple[ToolExecutor, ...]:
-    known = {tool.name: tool.card.source for tool in toolbox_of(root)}
-    kept: list[ToolExecutor] = []
+def _drop_duplicates(root: Path, tools: Iterable[ToolExecutor], notes: list[str]) -> tuple[ToolExecutor, ...]:
+    sources = {tool.name: tool.card.source for tool in build_toolbox(root)}
+    unique: list[ToolExecutor] = []
     for tool in tools:
-        first = known.get(tool.name)
-        if first is None:
-            known[tool.name] = tool.card.source
-            kept.append(tool)
+        other_source = sources.get(tool.name)
+        if other_source is None:
+            sources[tool.name] = tool.card.source
+            unique.append(tool)
             continue
-        whose = "Greenroom has one itself" if first == "built-in" else f"{first} gives one"
-        notes.append(f"The tool {tool.name!r} of {tool.card.source} is left out: {whose}. Give it another name.")
-    return tuple(kept)
+        owner_text = "there is a built-in one" if other_source == "built-in" else f"{other_source} defines one"
+        notes.append(f"The tool {tool.name!r} of {tool.card.source} is left out: {owner_text}. Give it another name.")
+    return tuple(unique)
 
 
-def _projects(root: Path, kind: Kind, trusted: Trusted, notes: list[str], unagreed: list[str]) -> list[Script]:
-    """The files of the project that may be used; what is wrong with others is noted, and what waits for trust."""
-    scripts = project_scripts(root, kind)
+def _list_project_scripts(
+    root: Path, kind: ScriptKind, trusted: IsTrusted, notes: list[str], untrusted: list[str]
+) -> list[TrustedScript]:
+    """Return the trusted scripts of a project. Note broken files, and files that wait for trust."""
+    scripts = read_project_scripts(root, kind)
     notes += scripts.troubles
-    usable = [script for script in scripts.found if trusted(brought(script, kind, root))]
-    left = [script.path.name for script in scripts.found if script not in usable]
-    if left:
-        several = len(left) > 1
-        what, verb, it = (FOLDERS[kind], "are", "them") if several else (kind, "is", "it")
-        note = f"The {what} of this project {verb} not used before you agree to {it}"
-        unagreed.append(f"{note}, {', '.join(left)}: {LEFT_OUT}")
+    usable = [script for script in scripts.scripts if trusted(describe_script(script, kind, root))]
+    left_out = [script.path.name for script in scripts.scripts if script not in usable]
+    if left_out:
+        is_several = len(left_out) > 1
+        noun, verb, pronoun = (SCRIPT_FOLDERS[kind], "are", "them") if is_several else (kind, "is", "it")
+        note = f"The {noun} of this project {verb} not used until you trust {pronoun}"
+        untrusted.append(f"{note}, {', '.join(left_out)}: {TRUST_COMMAND}")
     return usable
 
 
-def equipment_in(root: Path) -> Equipment:
-    """All that may be used, and a note for all that may not."""
-    return together((files_in(root), servers_in(root)))
+def find_tool_source(root: Path) -> ToolSource:
+    """Return the custom tools of files, packages and servers, with notes."""
+    return merge_tool_sources((find_file_tools(root), find_server_tools(root)))
 
 
-def files_in(root: Path) -> Equipment:
-    """What files and packages give. This is where they are run."""
-    return custom_equipment(root, *_agreed(root))
+def find_file_tools(root: Path) -> ToolSource:
+    """Return the tools of files and packages. The files run here."""
+    return load_custom_tools(root, *_read_settings_and_trust(root))
 
 
-def servers_in(root: Path) -> Equipment:
-    """The tools of MCP servers; each of them starts at its first call, and ends when this is closed."""
-    settings, trusted = _agreed(root)
-    return equipment_of(root, os.environ, settings, trusted)
+def find_server_tools(root: Path) -> ToolSource:
+    """Return the tools of MCP servers. Each server starts at its first call and ends on close."""
+    settings, trusted = _read_settings_and_trust(root)
+    return load_server_tools(root, os.environ, settings, trusted)
 
 
-async def meet_servers(root: Path) -> tuple[str, ...]:
-    """Before a run: see what servers have that nobody has looked at; a sentence for each that does not work."""
-    settings, trusted = _agreed(root)
-    return await meet(root, os.environ, settings, trusted)
+async def check_new_servers(root: Path) -> tuple[str, ...]:
+    """Inspect new MCP servers before a run. Return a sentence for each that does not work."""
+    settings, trusted = _read_settings_and_trust(root)
+    return await inspect_new_servers(root, os.environ, settings, trusted)
 
 
-def _agreed(root: Path) -> tuple[Settings, Trusted]:
-    """The person's settings there, and what they have agreed to."""
-    return load({}, os.environ, root).settings, own_ledger().trusted(root)
+def _read_settings_and_trust(root: Path) -> tuple[Settings, IsTrusted]:
+    return load_settings({}, os.environ, root).settings, open_trust_store().make_trust_check(root)
 
 
-PREFIX: Final = "greenroom_files_"
+MODULE_PREFIX: Final = "greenroom_files_"
 
 
-def load_module(path: Path, beside: Mapping[str, bytes]) -> ModuleType:
-    """The module of a file; `Broken` when it cannot be run.
+def load_module(path: Path, folder_files: Mapping[str, bytes]) -> ModuleType:
+    """Load a file as a module. Raise `UnusableFile` if it cannot run.
 
-    `beside` is what was read in its folder, by file name, its own text too. Exactly that is run, whatever the files
-    say by now, and it is all that can be imported from beside it (`from . import …`). Other bytes make other modules,
-    so a file runs once as long as its folder stays the same.
+    `folder_files` is the content of its folder by file name, including its own. Exactly this content runs, and only
+    these files can be imported from beside it (`from . import …`). Changed content makes new modules, so a file runs
+    once as long as its folder stays the same.
     """
-    whole = hashlib.sha256(str(path.parent).encode(errors="surrogateescape"))
-    for name, text in sorted(beside.items()):
-        whole.update(f"\0{name}\0{len(text)}\0".encode(errors="surrogateescape") + text)
-    package = f"{PREFIX}{whole.hexdigest()[:32]}"
+    digest = hashlib.sha256(str(path.parent).encode(errors="surrogateescape"))
+    for name, text in sorted(folder_files.items()):
+        digest.update(f"\0{name}\0{len(text)}\0".encode(errors="surrogateescape") + text)
+    package = f"{MODULE_PREFIX}{digest.hexdigest()[:32]}"
     if package not in sys.modules:
-        made = sys.modules[package] = ModuleType(package)
-        made.__path__ = []  # nothing of it is looked for on the disk
-        sys.meta_path.insert(0, _FilesRead(package, path.parent, dict(beside)))
+        package_module = sys.modules[package] = ModuleType(package)
+        package_module.__path__ = []  # no file of the package is searched on disk
+        sys.meta_path.insert(0, _FilesFinder(package, path.parent, dict(folder_files)))
     name = f"{package}.{_module_name(path.name)}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.find_spec(name)
     if spec is None or spec.loader is None:
-        raise Broken(path, "is not a Python file")
+        raise UnusableFile(path, "is not a Python file")
     module = sys.modules[name] = importlib.util.module_from_spec(spec)  # dataclasses look for their module there
     try:
         spec.loader.exec_module(module)
@@ -404,31 +415,31 @@ def load_module(path: Path, beside: Mapping[str, bytes]) -> ModuleType:
         del sys.modules[name]
         line = getattr(error, "lineno", None)
         where = f" in line {line}" if line else ""
-        raise Broken(path, f"cannot be run: {type(error).__name__}{where}: {error}") from error
+        raise UnusableFile(path, f"cannot be run: {type(error).__name__}{where}: {error}") from error
 
 
 def _module_name(file: str) -> str:
     return file.removesuffix(".py").replace(".", "_")
 
 
-class _FilesRead(MetaPathFinder):
-    """Finds the files of one folder as they were read, as the modules of a package."""
+class _FilesFinder(MetaPathFinder):
+    """Finds the files of one folder, as they were read, as modules of a package."""
 
     def __init__(self, package: str, folder: Path, files: Mapping[str, bytes]) -> None:
         self._package = package
         self._files = {_module_name(name): (folder / name, files[name]) for name in files}
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:
-        """The module of this name, if it is one of them."""
+        """Return the spec of a module if it is one of the files."""
         package, _, name = fullname.partition(".")
         if package != self._package or name not in self._files:
             return None
         file, source = self._files[name]
-        return importlib.util.spec_from_file_location(fullname, file, loader=_Source(fullname, file, source))
+        return importlib.util.spec_from_file_location(fullname, file, loader=_SourceLoader(fullname, file, source))
 
 
-class _Source(SourceFileLoader):
-    """Runs what was read. Compiled code that lies beside a file is never run: no person has read that."""
+class _SourceLoader(SourceFileLoader):
+    """Runs the source that was read. Compiled code beside a file never runs, because no person has read it."""
 
     def __init__(self, name: str, path: Path, source: bytes) -> None:
         super().__init__(name, str(path))
@@ -438,66 +449,65 @@ class _Source(SourceFileLoader):
         return self.source_to_code(self._source, self.path)
 
     def get_data(self, path: str) -> bytes:
-        """What was read, for a traceback that shows the text of a module."""
+        """Return the source, for tracebacks."""
         return self._source if path == self.path else super().get_data(path)
 
 
 Callback: TypeAlias = Callable[[Mapping[str, object]], object]
 
-SECONDS: Final = 5.0
-"""How long one of them is waited for."""
+CALLBACK_TIMEOUT_S: Final = 5.0
+"""How long a callback can run before it is abandoned, in seconds."""
 
 
 class Callbacks:
-    """All callbacks, told one after the other. Each runs in a thread and has a copy of its own.
+    """Calls all callbacks in order, each in a thread with its own copy of the data. A callback that fails or does not
+    end is logged and has no other effect. It is skipped until it has ended."""
 
-    One that fails, or does not end, is told of in the log of the program, and costs nobody anything. As long as it has
-    not ended it hears of nothing more.
-    """
-
-    def __init__(self, callbacks: Iterable[Callback] = (), seconds: float = SECONDS) -> None:
+    def __init__(self, callbacks: Iterable[Callback] = (), seconds: float = CALLBACK_TIMEOUT_S) -> None:
         self._callbacks = tuple(callbacks)
         self._seconds = seconds
-        self._going: dict[int, asyncio.Future[Ended]] = {}
+        self._running: dict[int, asyncio.Future[CallOutcome]] = {}
 
     async def __call__(self, step: Step, outcome: Outcome) -> None:
-        """Tell all of them of a call that was made."""
-        await self.tell(told_of(step, outcome), step.work.executor)
+        """Call all callbacks after a tool call."""
+        await self.tell(describe_call(step, outcome), step.work.executor)
 
-    async def tell(self, told: Mapping[str, object], after: str) -> None:
-        """Tell all of them; `after` is what this is about, in a word."""
+    async def tell(self, call_fields: Mapping[str, object], after: str) -> None:
+        """Call all callbacks. `after` names the event for the log."""
         log = logging.getLogger(__name__)
         for number, callback in enumerate(self._callbacks):
-            going = self._going.get(number)
-            if going is not None and not going.done():
-                log.warning("%s is not told of %s: it has not ended yet", _name(callback), after)
+            running = self._running.get(number)
+            if running is not None and not running.done():
+                log.warning("%s is not called after %s: it has not ended yet", _describe_callback(callback), after)
                 continue
-            thread = self._going[number] = aside(partial(_called, callback, deepcopy(dict(told))))
+            thread = self._running[number] = start_in_thread(
+                partial(_run_callback, callback, deepcopy(dict(call_fields)))
+            )
             await asyncio.wait({thread}, timeout=self._seconds)
             if not thread.done():
-                late = "%s has not ended %g seconds after %s: nobody waits for it any more"
-                log.warning(late, _name(callback), self._seconds, after)
+                warning = "%s has not ended %g seconds after %s: it is abandoned"
+                log.warning(warning, _describe_callback(callback), self._seconds, after)
             elif thread.result().error is not None:
-                log.error("%s failed after %s", _name(callback), after, exc_info=thread.result().error)
+                log.error("%s failed after %s", _describe_callback(callback), after, exc_info=thread.result().error)
 
 
-def _called(callback: Callback, told: Mapping[str, object]) -> None:
-    """A coroutine gets a loop of its own: on the house's one it could hold everybody up."""
-    said = callback(told)
+def _run_callback(callback: Callback, call_fields: Mapping[str, object]) -> None:
+    """Run a callback. A coroutine gets its own event loop, so that it cannot block the main one."""
+    returned = callback(call_fields)
 
-    async def awaited() -> None:
-        await cast("Awaitable[object]", said)
+    async def wait() -> None:
+        await cast("Awaitable[object]", returned)
 
-    if inspect.isawaitable(said):
-        asyncio.run(awaited())
+    if inspect.isawaitable(returned):
+        asyncio.run(wait())
 
 
-def _name(callback: Callback) -> str:
+def _describe_callback(callback: Callback) -> str:
     return f"The callback {getattr(callback, '__qualname__', type(callback).__name__)!r}"
 
 
-def told_of(step: Step, outcome: Outcome) -> Mapping[str, object]:
-    """What a callback is told."""
+def describe_call(step: Step, outcome: Outcome) -> Mapping[str, object]:
+    """Return the data that a callback receives."""
     return {
         "agent": step.agent_id,
         "tool": step.work.executor,

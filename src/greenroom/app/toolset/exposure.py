@@ -1,11 +1,11 @@
-"""Where data comes from and where a call would carry it, and the rule of two that follows from both.
+"""Where data comes from, where a call would send it, and the rule of two.
 
-Untrusted text, private data and a way out never come together without a person's yes. A conversation may have any two
-of them; the third needs a person who has agreed in this run, after the first two had come together. What a call reads
-itself counts as held: `curl -d @ledger.txt` needs no conversation that has read the ledger.
+Untrusted text, private data and a destination outside never come together without approval. A conversation can have any
+two of them. The third needs approval in this run, given after the first two came together. What a call reads itself
+counts too: `curl -d @ledger.txt` sends private data even if the conversation has not read the ledger.
 
-A destination is a short line such as `host docs.python.org`, `server github` or `command make deploy`: what a person
-reads, and what they agree to.
+A destination is a short line such as `host docs.python.org`, `server github` or `command make deploy`. People read it
+and approve it.
 """
 
 from __future__ import annotations
@@ -15,95 +15,105 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from greenroom.core.base.records import evolve, record
-from greenroom.core.ports.tool import BUILT_IN, Ruling, Target, ToolCard
-from greenroom.core.state.origin import UNKNOWN, Labels, carried, label, merged, private, untrusted
+from greenroom.core.ports.tool import BUILT_IN, PolicyDecision, Target, ToolCard
+from greenroom.core.state.origin import (
+    DEFAULT_KIND,
+    Labels,
+    filter_disclosable,
+    filter_private,
+    filter_untrusted,
+    make_label,
+    merge_labels,
+)
 from greenroom.core.state.step import SIDE_EFFECTS, Step
+from greenroom.core.state.team_state import TeamState
 from greenroom.core.state.thread import Thread
-from greenroom.core.state.world import World
 from greenroom.policy.command_line import read_line
-from greenroom.policy.judgement import plainly
+from greenroom.policy.decision import escape_unprintable
 
-GROUPS: Final = frozenset({"web", "browser", "mcp"})
-"""Groups of tools that go elsewhere, whatever they are given."""
+OUTWARD_GROUPS: Final = frozenset({"web", "browser", "mcp"})
+"""Tool groups that always reach outside."""
 
-PROGRAM: Final = "program"
-"""The source of a function that a program gives to its own agents."""
+PROGRAM_SOURCE: Final = "program"
 
 Reach: TypeAlias = Callable[[], Sequence[str] | None]
-"""What commands get to over the network: nothing, some hosts, or (None) whatever they like. Asked when it matters."""
+"""Returns the hosts that commands can reach; None means all hosts. Called only when needed."""
 
-LOCAL: Final = frozenset(
+LOCAL_PROGRAMS: Final = frozenset(
     ("cd", "pwd", "mkdir", "cp", "mv", "rm", "rmdir", "touch", "ln", "chmod", "ls", "cat", "head", "tail", "wc", "echo")
 )
-"""Programs that reach no host and run no other program, whatever words they are given."""
+"""Programs that reach no host and run no other program, with any arguments."""
 
-SERVER: Final = "mcp:"
-LONGEST: Final = 120
-USUAL: Final = frozenset({"80", "443"})
+SERVER_PREFIX: Final = "mcp:"
+MAX_DESTINATION_CHARS: Final = 120
+WEB_PORTS: Final = frozenset({"80", "443"})
 
 
 def origins_of(card: ToolCard, targets: Sequence[Target]) -> Labels:
-    """The labels of what a call reads. Those of memories and artifacts only the tool itself knows."""
-    return merged((), _labels(card, targets))
+    """Return the origin labels of what a call reads. Only the tool itself knows those of memories and artifacts."""
+    return merge_labels((), _list_labels(card, targets))
 
 
-def _labels(card: ToolCard, targets: Sequence[Target]) -> Iterator[str]:
-    if card.source.startswith(SERVER):
-        yield label("mcp", card.source.removeprefix(SERVER))
-    elif card.source not in (BUILT_IN, PROGRAM):
-        yield label("tool", card.spec.name)
-    hosts = [known(one.value) for one in targets if one.kind == "host"]
-    yield from (label("web", one) for one in hosts)
+def _list_labels(card: ToolCard, targets: Sequence[Target]) -> Iterator[str]:
+    if card.source.startswith(SERVER_PREFIX):
+        yield make_label("mcp", card.source.removeprefix(SERVER_PREFIX))
+    elif card.source not in (BUILT_IN, PROGRAM_SOURCE):
+        yield make_label("tool", card.spec.name)
+    hosts = [strip_web_port(item.value) for item in targets if item.kind == "host"]
+    yield from (make_label("web", item) for item in hosts)
     if card.group in ("web", "browser") and not hosts:
-        yield label("web", card.spec.name)
+        yield make_label("web", card.spec.name)
     if card.group == "command" and card.source == BUILT_IN:
         lines = [target.value.split() for target in targets if target.kind == "command"]
-        yield label("command", lines[0][0] if lines and lines[0] else card.spec.name)  # how the line begins
-    yield from (label("file", one.value) for one in targets if one.kind == "path")
+        yield make_label("command", lines[0][0] if lines and lines[0] else card.spec.name)  # how the line begins
+    yield from (make_label("file", item.value) for item in targets if item.kind == "path")
 
 
-def anywhere() -> None:
-    """Nothing is around commands."""
+def reach_anywhere() -> None:
+    """Return None: without a sandbox, commands reach all hosts."""
 
 
-def outward(card: ToolCard, targets: Sequence[Target], reach: Reach = anywhere) -> tuple[str, ...]:
-    """The destinations of a call; none when it stays here."""
-    found = [place for target in targets for place in _destinations(target, reach)]
-    foreign = card.source not in (BUILT_IN, PROGRAM) and card.effect in SIDE_EFFECTS
-    if not found and (card.group in GROUPS or foreign):
-        server = card.source.removeprefix(SERVER) if card.source.startswith(SERVER) else ""
-        found.append(f"server {server}" if server else f"tool {card.spec.name}")
-    return tuple(dict.fromkeys(map(_line, found)))
+def find_destinations(card: ToolCard, targets: Sequence[Target], reach: Reach = reach_anywhere) -> tuple[str, ...]:
+    """Return the destinations of a call, empty if it stays local."""
+    destinations = [place for target in targets for place in _list_destinations(target, reach)]
+    is_foreign = card.source not in (BUILT_IN, PROGRAM_SOURCE) and card.effect in SIDE_EFFECTS
+    if not destinations and (card.group in OUTWARD_GROUPS or is_foreign):
+        server = card.source.removeprefix(SERVER_PREFIX) if card.source.startswith(SERVER_PREFIX) else ""
+        destinations.append(f"server {server}" if server else f"tool {card.spec.name}")
+    return tuple(dict.fromkeys(map(_shorten_line, destinations)))
 
 
-def _destinations(target: Target, reach: Reach) -> Iterator[str]:
-    """A host is one; a command goes to the hosts that all commands reach, and without a sandbox wherever it likes."""
+def _list_destinations(target: Target, reach: Reach) -> Iterator[str]:
+    """Return a target's destinations. A command reaches all allowed hosts, or anything without a sandbox."""
     if target.kind == "host":
-        yield f"host {known(target.value)}"
-    elif target.kind == "command" and (read_line(target.value).words or ("",))[0] not in LOCAL:
+        yield f"host {strip_web_port(target.value)}"
+    elif target.kind == "command" and (read_line(target.value).words or ("",))[0] not in LOCAL_PROGRAMS:
         hosts = reach()
-        yield from (f"command {target.value.strip()}",) if hosts is None else (f"host {known(one)}" for one in hosts)
+        yield from (
+            (f"command {target.value.strip()}",)
+            if hosts is None
+            else (f"host {strip_web_port(host)}" for host in hosts)
+        )
 
 
-def known(host: str) -> str:
-    """A host as people know it: without the port that the web has."""
+def strip_web_port(host: str) -> str:
+    """Return a host without the web's default port."""
     name, colon, port = host.lower().rpartition(":")
-    return name if colon and port in USUAL else host.lower()
+    return name if colon and port in WEB_PORTS else host.lower()
 
 
-def _line(text: str) -> str:
-    """One line that stands for this and nothing else, also where it has to be cut."""
-    plain = plainly(text)
+def _shorten_line(text: str) -> str:
+    """Return a single line that is unique even if it is shortened."""
+    escaped = escape_unprintable(text)
     name = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:12]
-    return plain if len(plain) <= LONGEST else f"{plain[:LONGEST]}… ({name})"
+    return escaped if len(escaped) <= MAX_DESTINATION_CHARS else f"{escaped[:MAX_DESTINATION_CHARS]}… ({name})"
 
 
-RULE: Final = "built-in: rule of two"
-SHOWN: Final = 4
-"""Labels that a person reads; of more, how many there are."""
+RULE_OF_TWO: Final = "built-in: rule of two"
+MAX_LABELS_SHOWN: Final = 4
 
 
-KINDS: Final[Mapping[str, tuple[str, str]]] = {
+LABEL_PHRASES: Final[Mapping[str, tuple[str, str]]] = {
     "web": ("the web at {}", "many pages"),
     "description": ("what the server {} says of its tools", "what servers say of their tools"),
     "mcp": ("the server {}", "several servers"),
@@ -112,9 +122,9 @@ KINDS: Final[Mapping[str, tuple[str, str]]] = {
     "file": ("the file {}", "many files"),
     "memory": ("the memory {}", "many memories"),
 }
-"""Labels as people read them: one, and all of a kind."""
+"""The phrases of labels: for one, and for all of a kind."""
 
-PLACES: Final[Mapping[str, str]] = {
+DESTINATION_PHRASES: Final[Mapping[str, str]] = {
     "command": "wherever `{}` goes",
     "line": "wherever `{}` goes",
     "server": "the server `{}`",
@@ -123,67 +133,68 @@ PLACES: Final[Mapping[str, str]] = {
 
 
 @record
-class Exposed:
-    """A call that would carry something away from a conversation that has read both. `why` is for the person."""
+class Exposure:
+    """A call that would send data from a conversation with untrusted text and private data. `why` is for the person."""
 
     why: str
     places: tuple[str, ...]
 
 
-def exposed(world: World, step: Step, outward: Sequence[str], reads: Labels = ()) -> Exposed | None:
-    """What there is to ask about; None when the call stays here, or a person has agreed since to all its places.
-
-    `reads` is what the call reads itself.
-    """
-    thread, since = world.threads.get(step.thread_id), exposed_at(world, step, reads)
-    if thread is None or since is None:
+def find_exposure(world: TeamState, step: Step, outward: Sequence[str], reads: Labels = ()) -> Exposure | None:
+    """Return what needs approval. None if the call stays local, or all destinations were approved since. `reads` are
+    the labels of what the call reads itself."""
+    thread, exposed_since = world.threads.get(step.thread_id), find_exposed_since(world, step, reads)
+    if thread is None or exposed_since is None:
         return None
-    released = {place for place, agreed in world.releases.items() if agreed.at >= since}
+    released = {place for place, release_record in world.releases.items() if release_record.at >= exposed_since}
     places = tuple(place for place in outward if place not in released)
-    return Exposed(why=_told(thread, places, reads), places=places) if places else None
+    return Exposure(why=_explain_exposure(thread, places, reads), places=places) if places else None
 
 
-def exposed_at(world: World, step: Step, reads: Labels = ()) -> int | None:
-    """Since when the step's conversation, with what the call `reads`, has both."""
+def find_exposed_since(world: TeamState, step: Step, reads: Labels = ()) -> int | None:
+    """Return since when the conversation, with what the call `reads`, has both untrusted and private data."""
     thread = world.threads.get(step.thread_id)
     return thread.exposed_by(reads) if thread is not None else None
 
 
-def tightened(ruling: Ruling, found: Exposed | None) -> Ruling:
-    """The stricter of the policy's answer and this rule's. What is forbidden stays forbidden."""
-    if found is None or ruling.verdict == "deny":
+def tighten_ruling(ruling: PolicyDecision, exposure: Exposure | None) -> PolicyDecision:
+    """Return the stricter of the policy's decision and this rule. A denied call stays denied."""
+    if exposure is None or ruling.verdict == "deny":
         return ruling
     if ruling.verdict == "ask":
-        return evolve(ruling, why=f"{ruling.why}\n{found.why}".strip())
-    return Ruling(verdict="ask", rule=RULE, why=found.why)
+        return evolve(ruling, why=f"{ruling.why}\n{exposure.why}".strip())
+    return PolicyDecision(verdict="ask", rule=RULE_OF_TWO, why=exposure.why)
 
 
-def release(ruling: Ruling, found: Exposed | None) -> str:
-    """What a yes for the run lets through; nothing where each call is asked about anyway."""
-    asked_each_time = ruling.verdict == "ask" and not ruling.grant
-    return "" if found is None or asked_each_time else "\n".join(found.places)
+def describe_release(ruling: PolicyDecision, exposure: Exposure | None) -> str:
+    """Return the destinations that an approval for the run releases; empty if each call is asked about anyway."""
+    is_asked_each_time = ruling.verdict == "ask" and not ruling.grant
+    return "" if exposure is None or is_asked_each_time else "\n".join(exposure.places)
 
 
-def _told(thread: Thread, places: Sequence[str], reads: Labels) -> str:
-    strange = untrusted(thread.origins)
-    read = f"This conversation has read what others may have written ({_listed(strange)})"
-    own = private(thread.origins)
-    if not own:
-        holds = f"and this call can take along what is private ({_listed(carried(reads))})"
+def _explain_exposure(thread: Thread, places: Sequence[str], reads: Labels) -> str:
+    untrusted_labels = filter_untrusted(thread.origins)
+    read_part = f"This conversation has read what others may have written ({_render_labels(untrusted_labels)})"
+    private_labels = filter_private(thread.origins)
+    if not private_labels:
+        held_part = f"and this call can take along what is private ({_render_labels(filter_disclosable(reads))})"
     else:
-        holds = "which is private too" if strange == own else f"and holds what is private ({_listed(own)})"
+        held_part = (
+            "which is private too"
+            if untrusted_labels == private_labels
+            else f"and holds what is private ({_render_labels(private_labels)})"
+        )
     kinds = [place.partition(" ") for place in places]
-    where = ", ".join(PLACES.get(kind, "`{}`").format(name) for kind, _, name in kinds)
-    return f"{read}, {holds}; this would go to {where}."
+    where = ", ".join(DESTINATION_PHRASES.get(kind, "`{}`").format(name) for kind, _, name in kinds)
+    return f"{read_part}, {held_part}; this would go to {where}."
 
 
-def _listed(labels: Labels) -> str:
-    more = f" and {len(labels) - SHOWN} more" if len(labels) > SHOWN else ""
-    return f"{', '.join(map(_known, labels[:SHOWN]))}{more}"
+def _render_labels(labels: Labels) -> str:
+    more = f" and {len(labels) - MAX_LABELS_SHOWN} more" if len(labels) > MAX_LABELS_SHOWN else ""
+    return f"{', '.join(map(_render_label, labels[:MAX_LABELS_SHOWN]))}{more}"
 
 
-def _known(label: str) -> str:
-    """A label in words."""
+def _render_label(label: str) -> str:
     kind, _, name = label.partition(":")
-    one, many = KINDS.get(kind, KINDS[UNKNOWN])
-    return many if name == "*" else one.format(name)
+    single, many = LABEL_PHRASES.get(kind, LABEL_PHRASES[DEFAULT_KIND])
+    return many if name == "*" else single.format(name)

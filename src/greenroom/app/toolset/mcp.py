@@ -1,6 +1,6 @@
-"""The MCP servers of a workspace: which there are, what a person saw of their tools, and those tools for a run.
+"""The MCP servers of a workspace: their settings, the tool listings that a person approved, and their tools for a run.
 
-Adding a server to the person's settings changes the text of that file and leaves all else as it was written.
+Adding a server to the user's settings edits the file's text and leaves everything else unchanged.
 """
 
 from __future__ import annotations
@@ -18,466 +18,506 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from greenroom.adapters.mcp.catalogue import Catalogue, Listed, Offer, Pin, offers, pins
-from greenroom.adapters.mcp.client import PATIENCE, McpClient, McpTool, Patience, Surroundings, close_all, stored_kit
-from greenroom.adapters.mcp.configuration import ROOT, Server, masked, servers, table_of
-from greenroom.adapters.models.catalog.catalog import providers
-from greenroom.app.first_settings import HEAD
-from greenroom.app.settings.home import RecordFile, change, config_folder, read_inside
-from greenroom.app.settings.keys import quoted
-from greenroom.app.settings.layers import for_everybody
-from greenroom.app.settings.schema import Settings, dotted, read_toml
-from greenroom.app.toolset.toolbox import Equipment
-from greenroom.app.trust import Brought, Trusted
-from greenroom.core.base.errors import Refused, Rejected, WorldFault
+from greenroom.adapters.mcp.catalogue import ListedTool, OfferedTool, ToolCatalogue, ToolPin, make_offers, make_pins
+from greenroom.adapters.mcp.client import (
+    DEFAULT_TIMEOUTS,
+    McpClient,
+    McpTimeouts,
+    McpTool,
+    ServerEnvironment,
+    close_all,
+    make_stored_tools,
+)
+from greenroom.adapters.mcp.configuration import ROOT_KEY, McpServer, find_server_table, parse_servers, render_masked
+from greenroom.adapters.models.catalog.catalog import load_providers
+from greenroom.app.first_settings import SETTINGS_HEADER
+from greenroom.app.settings.home import RecordFile, change_file, config_folder, read_inside
+from greenroom.app.settings.keys import quote_toml
+from greenroom.app.settings.layers import is_shared_folder
+from greenroom.app.settings.schema import Settings, join_key, read_toml
+from greenroom.app.toolset.toolbox import ToolSource
+from greenroom.app.trust import IsTrusted, TrustItem
+from greenroom.core.base.errors import RefusedError, Rejection, WorldFault
 from greenroom.core.base.records import Data, encode, record
 
-__all__ = ("FILE", "Found", "Servers", "brought_servers", "masked", "servers_in", "surroundings", "withheld")
+__all__ = (
+    "PROJECT_FILE",
+    "FoundServer",
+    "Servers",
+    "build_server_environment",
+    "list_server_items",
+    "list_servers",
+    "list_withheld_variables",
+    "render_masked",
+)
 
-FILE: Final = ".mcp.json"
-LONGEST_FILE: Final = 1_000 * 1024
-"""Bytes of that file."""
+PROJECT_FILE: Final = ".mcp.json"
+MAX_PROJECT_FILE_BYTES: Final = 1_000 * 1024
 
 
 @record
-class Found:
-    """One server. `where` is the workspace that brings it; it is empty for the person's own."""
+class FoundServer:
+    """A server. `where` is the workspace that it comes from, empty for the person's own."""
 
-    server: Server
+    server: McpServer
     where: str = ""
 
     @property
-    def own(self) -> bool:
-        """Whether the person has set it up."""
+    def is_own(self) -> bool:
+        """Whether the server is in the person's settings."""
         return not self.where
 
     @property
-    def brought(self) -> Brought:
-        """What a person agrees to before a project's server is started."""
-        shown = self.server.shown if self.own else self.server.laid_open
-        return Brought(kind="server", name=self.server.name, shown=shown, digest=self.server.digest)
+    def trust_item(self) -> TrustItem:
+        """What a person trusts before a project's server starts."""
+        shown_command = self.server.summary if self.is_own else self.server.full_summary
+        return TrustItem(kind="server", name=self.server.name, shown=shown_command, digest=self.server.digest)
 
 
 @record
 class Servers:
-    """All of them. `hidden` are a project's that have the name of one of the person's own; `faults` are sentences."""
+    """All servers. `hidden` project servers have the name of the person's own; `faults` are sentences."""
 
-    found: tuple[Found, ...] = ()
-    hidden: tuple[Found, ...] = ()
+    entries: tuple[FoundServer, ...] = ()
+    hidden: tuple[FoundServer, ...] = ()
     faults: tuple[str, ...] = ()
 
-    def named(self, name: str) -> Found:
-        """The one of this name; `WorldFault` with the nearest if there is none."""
-        known = {one.server.name: one for one in self.found}
-        if name in known:
-            return known[name]
-        near = get_close_matches(name, known, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else "`greenroom mcp list` has them."
+    def get(self, name: str) -> FoundServer:
+        """Return a server by name. Raise `WorldFault` with the closest name if there is none."""
+        by_name = {entry.server.name: entry for entry in self.entries}
+        if name in by_name:
+            return by_name[name]
+        near = get_close_matches(name, by_name, n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else "`greenroom mcp list` shows them."
         raise WorldFault(f"There is no MCP server {name!r} here. {hint}")
 
 
-def servers_in(root: Path, settings: Settings) -> Servers:
-    """All servers of a workspace, the person's own first. Nothing is started."""
-    brought, faults = project_servers(root)
+def list_servers(root: Path, settings: Settings) -> Servers:
+    """Return all servers of a workspace, the person's own first. No server is started."""
+    project_entries, faults = read_project_servers(root)
     return Servers(
-        found=(
-            *(Found(server=one) for one in settings.mcp.values()),
-            *(one for one in brought if one.server.name not in settings.mcp),
+        entries=(
+            *(FoundServer(server=entry) for entry in settings.mcp.values()),
+            *(entry for entry in project_entries if entry.server.name not in settings.mcp),
         ),
-        hidden=tuple(one for one in brought if one.server.name in settings.mcp),
+        hidden=tuple(entry for entry in project_entries if entry.server.name in settings.mcp),
         faults=faults,
     )
 
 
-def brought_servers(root: Path) -> tuple[Brought, ...]:
-    """What a workspace brings that `greenroom trust` has to show."""
-    return tuple(one.brought for one in project_servers(root)[0])
+def list_server_items(root: Path) -> tuple[TrustItem, ...]:
+    """Return the project's servers that need trust."""
+    return tuple(entry.trust_item for entry in read_project_servers(root)[0])
 
 
-def project_servers(root: Path) -> tuple[tuple[Found, ...], tuple[str, ...]]:
-    """The servers of `.mcp.json`, and what is wrong there: one bad entry costs no other one."""
-    found: list[Found] = []
+def read_project_servers(root: Path) -> tuple[tuple[FoundServer, ...], tuple[str, ...]]:
+    """Read the servers of `.mcp.json`, with the errors. An invalid entry does not affect the others."""
+    entries: list[FoundServer] = []
     faults: list[str] = []
     try:
-        table = _table(root)
+        table = _read_project_table(root)
     except WorldFault as fault:
         return (), (str(fault),)
-    for name, told in table.items():
+    for name, server_table in table.items():
         try:
-            found += [Found(server=one, where=str(root.resolve())) for one in servers({ROOT: {name: told}}, FILE)]
+            entries += [
+                FoundServer(server=server, where=str(root.resolve()))
+                for server in parse_servers({ROOT_KEY: {name: server_table}}, PROJECT_FILE)
+            ]
         except WorldFault as fault:
             faults.append(str(fault))
-    return tuple(found), tuple(faults)
+    return tuple(entries), tuple(faults)
 
 
-def _table(root: Path) -> Mapping[str, object]:
-    path = root / FILE
-    if for_everybody(root) or not (path.is_file() or path.is_symlink()):
-        return {}  # in a place like /tmp anybody may have left it
+def _read_project_table(root: Path) -> Mapping[str, object]:
+    path = root / PROJECT_FILE
+    if is_shared_folder(root) or not (path.is_file() or path.is_symlink()):
+        return {}  # in a folder like /tmp any user may have left it
     try:
-        text = read_inside(path, root, LONGEST_FILE)
+        text = read_inside(path, root, MAX_PROJECT_FILE_BYTES)
         data = msgspec.json.decode(text.removeprefix(b"\xef\xbb\xbf"))
     except WorldFault as fault:
-        raise WorldFault(f"{FILE} {fault}. Its servers are left out.") from None
+        raise WorldFault(f"{PROJECT_FILE} {fault}. Its servers are left out.") from None
     except (msgspec.DecodeError, RecursionError) as error:
-        raise WorldFault(f"{FILE} is not JSON: {error}. Its servers are left out until it is corrected.") from None
-    return table_of(data, FILE)
+        raise WorldFault(
+            f"{PROJECT_FILE} is not JSON: {error}. Its servers are left out until it is corrected."
+        ) from None
+    return find_server_table(data, PROJECT_FILE)
 
 
-def surroundings(found: Found, root: Path, environ: Mapping[str, str], settings: Settings) -> Surroundings:
-    """Where it is started, and what it is never given.
+def build_server_environment(
+    entry: FoundServer, root: Path, environ: Mapping[str, str], settings: Settings
+) -> ServerEnvironment:
+    """Return where a server starts and which variables it never gets.
 
-    A project's server begins in its workspace. One of the person's own does only if its `cwd` says so: programs like
-    `npx` or `python -m` take what lies in the current folder for their own, and a workspace may be a stranger's.
+    A project's server starts in its workspace. The person's own server starts there only if its `cwd` says so. Programs
+    like `npx` and `python -m` load code from the current folder, and the workspace may be untrusted.
     """
     home = environ.get("HOME") or str(root)
-    folder = root if found.where or found.server.folder else Path(home)
-    return Surroundings(folder, environ, withheld(settings))
+    folder = root if entry.where or entry.server.folder else Path(home)
+    return ServerEnvironment(folder, environ, list_withheld_variables(settings))
 
 
-def withheld(settings: Settings) -> frozenset[str]:
-    """The variables with keys of model providers."""
-    known = {name for one in providers().values() for name in one.keys}
-    return frozenset(known | {one.key_env for one in settings.providers.values() if one.key_env})
+def list_withheld_variables(settings: Settings) -> frozenset[str]:
+    """Return the variables with keys of model providers."""
+    catalog_names = {name for provider in load_providers().values() for name in provider.keys}
+    return frozenset(catalog_names | {provider.key_env for provider in settings.providers.values() if provider.key_env})
 
 
-NAME: Final = "mcp.json"
-MOST: Final = 4_000_000
-"""Bytes of one listing. A model could not read a hundredth of it."""
+LISTINGS_FILE: Final = "mcp.json"
+MAX_LISTING_BYTES: Final = 4_000_000
+"""The size limit of one listing, in bytes. Models can read only a fraction of that."""
 
-AGAIN: Final = "Delete it; `greenroom mcp check` writes it anew."
+REWRITE_ADVICE: Final = "Delete it; `greenroom mcp check` writes it again."
 
 
 @record
-class Known:
-    """One server's listing; `where` and `name` say whose it is, `digest` with which settings it was started."""
+class ServerListing:
+    """A server's tool listing. `where` and `name` identify the server, `digest` its settings."""
 
     where: str
     name: str
     digest: str
-    listed: tuple[Listed, ...]
+    listed: tuple[ListedTool, ...]
 
     @property
-    def agreed(self) -> Mapping[str, Pin]:
-        """What a person has agreed to."""
-        return pins(self.listed)
+    def agreed_pins(self) -> Mapping[str, ToolPin]:
+        """The pins of the approved tools."""
+        return make_pins(self.listed)
 
     @property
-    def offered(self) -> tuple[Offer, ...]:
-        """What of it agents get."""
-        return offers(self.name, self.listed)[0]
+    def offered_tools(self) -> tuple[OfferedTool, ...]:
+        """The tools that agents get."""
+        return make_offers(self.name, self.listed)[0]
 
 
 @record
-class _Kept:
+class _ListingsFile:
     version: int = 1
-    servers: tuple[Known, ...] = ()
+    servers: tuple[ServerListing, ...] = ()
 
 
 class Listings:
-    """What was seen of the tools of servers, and agreed to."""
+    """The approved tool listings of servers."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = RecordFile(path, _Kept, "which tools of servers you agreed to", AGAIN)
+        self._file = RecordFile(path, _ListingsFile, "which server tools you approved", REWRITE_ADVICE)
 
-    def latest(self, found: Found) -> Known | None:
-        """What was seen of it last, whatever its settings were."""
-        return next((known for known in self._file.read().servers if _is(known, found)), None)
+    def latest(self, entry: FoundServer) -> ServerListing | None:
+        """Return the latest listing of a server, with any settings."""
+        return next((listing for listing in self._file.read().servers if _is_same_server(listing, entry)), None)
 
-    def of(self, found: Found) -> Known | None:
-        """What was seen of exactly this server."""
-        last = self.latest(found)
-        return last if last is not None and last.digest == found.server.digest else None
+    def get(self, entry: FoundServer) -> ServerListing | None:
+        """Return the listing of a server with exactly these settings."""
+        last = self.latest(entry)
+        return last if last is not None and last.digest == entry.server.digest else None
 
-    def keep(self, found: Found, listed: tuple[Listed, ...]) -> None:
-        """A person has seen this and agrees to it."""
-        name, digest = found.server.name, found.server.digest
-        new = Known(where=found.where, name=name, digest=digest, listed=listed)
-        if len(encode(new)) > MOST:
-            raise WorldFault(f"The MCP server {name!r} says more than {MOST // 1_000_000} MB about its tools.")
-        self._file.change(lambda kept: _Kept(servers=(*_others(kept, found), new)))
+    def save(self, entry: FoundServer, listed: tuple[ListedTool, ...]) -> None:
+        """Save a listing that a person has approved."""
+        name, digest = entry.server.name, entry.server.digest
+        new = ServerListing(where=entry.where, name=name, digest=digest, listed=listed)
+        if len(encode(new)) > MAX_LISTING_BYTES:
+            raise WorldFault(
+                f"The MCP server {name!r} says more than {MAX_LISTING_BYTES // 1_000_000} MB about its tools."
+            )
+        self._file.change(lambda kept: _ListingsFile(servers=(*_other_listings(kept, entry), new)))
 
-    def forget(self, found: Found) -> None:
-        """It is not wanted any more."""
-        if self.latest(found) is not None:
-            self._file.change(lambda kept: _Kept(servers=_others(kept, found)))
-
-
-def own_listings() -> Listings:
-    """The person's file. $GREENROOM_CONFIG does not move it: what lies beside that file may be a stranger's."""
-    return Listings(config_folder() / NAME)
+    def forget(self, entry: FoundServer) -> None:
+        """Delete the listings of a server."""
+        if self.latest(entry) is not None:
+            self._file.change(lambda kept: _ListingsFile(servers=_other_listings(kept, entry)))
 
 
-def _others(kept: _Kept, found: Found) -> tuple[Known, ...]:
-    return tuple(known for known in kept.servers if not _is(known, found))
+def open_listings() -> Listings:
+    """Open the person's listings. $GREENROOM_CONFIG does not move this file, because its folder may be untrusted."""
+    return Listings(config_folder() / LISTINGS_FILE)
 
 
-def _is(known: Known, found: Found) -> bool:
-    return (known.where, known.name) == (found.where, found.server.name)
+def _other_listings(file: _ListingsFile, entry: FoundServer) -> tuple[ServerListing, ...]:
+    return tuple(listing for listing in file.servers if not _is_same_server(listing, entry))
 
 
-BY_HAND: Final = Patience(start=60.0)
-"""A person waits for it, and sees that it takes its time: the first start may have to fetch the program."""
+def _is_same_server(listing: ServerListing, entry: FoundServer) -> bool:
+    return (listing.where, listing.name) == (entry.where, entry.server.name)
 
-BEFORE_A_RUN: Final = Patience(start=15.0)
+
+MANUAL_PATIENCE: Final = McpTimeouts(start=60.0)
+"""Time limits when a person waits. The first start may download the program."""
+
+RUN_PATIENCE: Final = McpTimeouts(start=15.0)
 
 
 @record
-class Seen:
-    """What a server is and has: the version that it speaks, its tools, and what differs from what was known."""
+class ServerInspection:
+    """The result of an inspection: the protocol version, the tools, and the differences from the known listing."""
 
     version: str
-    catalogue: Catalogue
+    catalogue: ToolCatalogue
 
 
-async def look(found: Found, around: Surroundings, known: Known | None = None, *, patience: Patience = BY_HAND) -> Seen:
-    """Look at it once; `WorldFault` says why it does not work. Nothing is kept, and nothing of it is left running."""
-    agreed = known.agreed if known is not None else None
-    client = McpClient(found.server, around, agreed=agreed, patience=patience)
+async def inspect_server(
+    entry: FoundServer,
+    environment: ServerEnvironment,
+    listing: ServerListing | None = None,
+    *,
+    patience: McpTimeouts = MANUAL_PATIENCE,
+) -> ServerInspection:
+    """Inspect a server once. Raise `WorldFault` if it does not work. Nothing is saved or left running."""
+    agreed = listing.agreed_pins if listing is not None else None
+    client = McpClient(entry.server, environment, agreed=agreed, timeouts=patience)
     try:
         health = await client.check()
         if not health.works:
             raise WorldFault(health.why)
-        return Seen(version=health.version, catalogue=await client.catalogue())
+        return ServerInspection(version=health.version, catalogue=await client.get_catalogue())
     finally:
         await client.close()
 
 
-async def meet(
+async def inspect_new_servers(
     root: Path,
     environ: Mapping[str, str],
     settings: Settings,
-    trusted: Trusted,
+    trusted: IsTrusted,
     *,
-    patience: Patience = BEFORE_A_RUN,
+    patience: McpTimeouts = RUN_PATIENCE,
 ) -> tuple[str, ...]:
-    """Before a run: look at all servers that may be started and that nobody has looked at, and keep what they have.
+    """Inspect all new servers that can start before a run, and save their listings. Return a sentence for each server
+    that does not work or whose tools differ from an earlier listing."""
+    listings = open_listings()
+    enabled = [entry for entry in list_servers(root, settings).entries if entry.server.enabled]
+    new_servers = [
+        entry for entry in enabled if (entry.is_own or trusted(entry.trust_item)) and listings.get(entry) is None
+    ]
+    environments = [build_server_environment(entry, root, environ, settings) for entry in new_servers]
+    sentences = await asyncio.gather(
+        *(
+            _inspect_and_save(entry, environment, listings, patience)
+            for entry, environment in zip(new_servers, environments, strict=True)
+        )
+    )
+    return tuple(entry for entry in sentences if entry)
 
-    Returns a sentence for each that does not work, or has other tools than it had under other settings.
-    """
-    listings = own_listings()
-    enabled = [one for one in servers_in(root, settings).found if one.server.enabled]
-    new = [one for one in enabled if (one.own or trusted(one.brought)) and listings.of(one) is None]
-    around = [surroundings(one, root, environ, settings) for one in new]
-    said = await asyncio.gather(*(_met(one, place, listings, patience) for one, place in zip(new, around, strict=True)))
-    return tuple(one for one in said if one)
 
-
-async def _met(found: Found, around: Surroundings, listings: Listings, patience: Patience) -> str:
+async def _inspect_and_save(
+    entry: FoundServer, environment: ServerEnvironment, listings: Listings, patience: McpTimeouts
+) -> str:
     try:
-        known = listings.latest(found)
-        seen = await look(found, around, known, patience=patience)
-        if seen.catalogue.changes:
-            return told_changes(found.server.name, seen.catalogue)
-        listings.keep(found, seen.catalogue.listed)
+        listing = listings.latest(entry)
+        inspection = await inspect_server(entry, environment, listing, patience=patience)
+        if inspection.catalogue.changes:
+            return describe_changes(entry.server.name, inspection.catalogue)
+        listings.save(entry, inspection.catalogue.listed)
     except WorldFault as fault:
         return str(fault)
     return ""
 
 
-def told_changes(name: str, catalogue: Catalogue) -> str:
-    """That a server is not what a person has agreed to."""
-    what = ", ".join(f"{one.name} ({one.how})" for one in catalogue.changes[:SHOWN])
-    more = len(catalogue.changes) - SHOWN
+def describe_changes(name: str, catalogue: ToolCatalogue) -> str:
+    """Describe how a server's tools differ from those that a person approved."""
+    shown_changes = ", ".join(f"{change.name} ({change.how})" for change in catalogue.changes[:MAX_TOOLS_SHOWN])
+    more = len(catalogue.changes) - MAX_TOOLS_SHOWN
     rest = f" and {more} more" if more > 0 else ""
     return (
-        f"The MCP server {name!r} has other tools than you agreed to: {what}{rest}. They are not used before you look "
-        f"at them: greenroom mcp check {shlex.quote(name)}"
+        f"The MCP server {name!r} has other tools than you approved: {shown_changes}{rest}. They are "
+        "not used until you review "
+        f"them: greenroom mcp check {shlex.quote(name)}"
     )
 
 
-SHOWN: Final = 5
-"""How many tools a sentence lists."""
+MAX_TOOLS_SHOWN: Final = 5
 
 
-Tell: TypeAlias = Callable[[str], None]
+TellPerson: TypeAlias = Callable[[str], None]
 
 
-def equipment_of(
+def load_server_tools(
     root: Path,
     environ: Mapping[str, str],
     settings: Settings,
-    trusted: Trusted,
+    trusted: IsTrusted,
     *,
-    tell: Tell | None = None,
-    patience: Patience = PATIENCE,
-) -> Equipment:
-    """The tools of all servers that may be used here, and a note for each that may not. Nothing is started.
-
-    `tell` hears, in the middle of a run, that a server has other tools than the person agreed to.
-    """
-    here = servers_in(root, settings)
-    listings = own_listings()
+    tell: TellPerson | None = None,
+    patience: McpTimeouts = DEFAULT_TIMEOUTS,
+) -> ToolSource:
+    """Return the tools of all usable servers, with a note for each other one. No server is started. `tell` is called
+    during a run when a server's tools differ from those that the person approved."""
+    servers_here = list_servers(root, settings)
+    listings = open_listings()
     clients: list[McpClient] = []
     tools: list[McpTool] = []
-    notes = list(here.faults)
-    agreed = [one for one in here.found if one.own or trusted(one.brought)]
-    for found in agreed:
-        known = _usable(found, listings)
-        if isinstance(known, str):
-            notes += [known] if known else []
+    notes = list(servers_here.faults)
+    agreed = [entry for entry in servers_here.entries if entry.is_own or trusted(entry.trust_item)]
+    for server_entry in agreed:
+        listing = _find_listing(server_entry, listings)
+        if isinstance(listing, str):
+            notes += [listing] if listing else []
             continue
-        around = surroundings(found, root, environ, settings)
-        watch = _watch(found.server.name, tell or logging.getLogger(__name__).warning)
-        client = McpClient(found.server, around, agreed=known.agreed, patience=patience, looked=watch)
+        environment = build_server_environment(server_entry, root, environ, settings)
+        watch = _make_change_watcher(server_entry.server.name, tell or logging.getLogger(__name__).warning)
+        client = McpClient(
+            server_entry.server, environment, agreed=listing.agreed_pins, timeouts=patience, on_catalogue=watch
+        )
         clients.append(client)
-        tools += stored_kit(client, known.listed)
-    waiting = tuple(
-        f"The MCP server {one.server.name!r} of this project is not used before you agree to it: greenroom trust"
-        for one in here.found
-        if one not in agreed and one.server.enabled
+        tools += make_stored_tools(client, listing.listed)
+    untrusted = tuple(
+        f"The MCP server {entry.server.name!r} of this project is not used until you trust it: greenroom trust"
+        for entry in servers_here.entries
+        if entry not in agreed and entry.server.enabled
     )
-    return Equipment(tools=tuple(tools), notes=tuple(notes), unagreed=waiting, closing=(partial(close_all, clients),))
+    return ToolSource(
+        tools=tuple(tools), notes=tuple(notes), untrusted=untrusted, close_callbacks=(partial(close_all, clients),)
+    )
 
 
-def _usable(found: Found, listings: Listings) -> Known | str:
-    """What is known of its tools; else why it is not used, and what helps: empty for one that is switched off."""
-    name = found.server.name
-    if not found.server.enabled:
+def _find_listing(entry: FoundServer, listings: Listings) -> ServerListing | str:
+    """Return a server's listing, or why it is not used and what to do. A disabled server has an empty reason."""
+    name = entry.server.name
+    if not entry.server.enabled:
         return ""
     try:
-        known = listings.of(found)
+        listing = listings.get(entry)
     except WorldFault as fault:
         return f"The MCP server {name!r} is not used. {fault}"
-    if known is not None:
-        return known
+    if listing is not None:
+        return listing
     return (
-        f"The MCP server {name!r} is not used before you have looked at its tools: greenroom mcp check "
+        f"The MCP server {name!r} is not used until you have reviewed its tools: greenroom mcp check "
         f"{shlex.quote(name)}"
     )
 
 
-def _watch(name: str, tell: Tell) -> Callable[[Catalogue], None]:
-    """Tells of each difference once, however often a server is started."""
-    told = ""
+def _make_change_watcher(name: str, tell: TellPerson) -> Callable[[ToolCatalogue], None]:
+    """Return a watcher that reports each difference once, even if a server restarts."""
+    last_sentence = ""
 
-    def look_at(catalogue: Catalogue) -> None:
-        nonlocal told
-        before, told = told, told_changes(name, catalogue) if catalogue.changes else ""
-        if told and told != before:
-            tell(told)
+    def look_at(catalogue: ToolCatalogue) -> None:
+        nonlocal last_sentence
+        before, last_sentence = last_sentence, describe_changes(name, catalogue) if catalogue.changes else ""
+        if last_sentence and last_sentence != before:
+            tell(last_sentence)
 
     return look_at
 
 
-TABLE: Final = "mcp"
-BARE: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+MCP_TABLE: Final = "mcp"
+SERVER_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
 
-def refuse_name(name: str) -> None:
-    """`WorldFault` for what is no name for a server."""
-    if not BARE.fullmatch(name):
-        raise WorldFault(
-            f"{name[:80]!r} is no name for an MCP server. Use up to 64 letters, digits, - and _: its tools are named "
-            "after it."
-        )
+def refuse_server_name(name: str) -> None:
+    """Raise `WorldFault` for an invalid server name."""
+    if not SERVER_NAME.fullmatch(name):
+        raise WorldFault(f"{name[:80]!r} cannot name an MCP server. Use at most 64 letters, digits, - and _.")
 
 
-class OwnFile:
-    """The file, which may not be there yet. Only its owner reads it once it was changed: a server's `env` may hold
-    secrets."""
+class UserSettingsFile:
+    """The user's settings file, if any. A change makes it private, because a server's `env` may hold secrets."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def check(self, name: str, table: Data) -> None:
-        """`WorldFault` if it could not be added; nothing is written."""
+        """Raise `WorldFault` if the server could not be added. Nothing is written."""
         with_server(self._text(), name, table, str(self.path))
 
     def add(self, name: str, table: Data) -> None:
-        """Put a server at the end."""
-        change(self.path, lambda: with_server(self._text(), name, table, str(self.path)))
+        """Add a server at the end of the file."""
+        change_file(self.path, lambda: with_server(self._text(), name, table, str(self.path)))
 
     def remove(self, name: str) -> None:
-        """Take a server out."""
-        change(self.path, lambda: without_server(self._text(), name, str(self.path)))
+        """Remove a server."""
+        change_file(self.path, lambda: without_server(self._text(), name, str(self.path)))
 
     def _text(self) -> str:
         if read_toml(self.path) is None:
-            return f"{HEAD.format(where='')}version = 1\n"
+            return f"{SETTINGS_HEADER.format(where='')}version = 1\n"
         return self.path.read_bytes().decode()
 
 
 def with_server(text: str, name: str, table: Data, source: str) -> str:
-    """The text with one more table."""
-    block = written(name, table)
+    """Return the text with one more server table."""
+    block = render_server(name, table)
     end = "\r\n" if "\r\n" in text else "\n"
     body = text if text.endswith("\n") or not text.strip() else f"{text}{end}"
     gap = end if body.strip() else ""
-    made = body + gap + block.replace("\n", end)
-    before = _meaning(text)
-    wanted = {**before, TABLE: {**_servers(before), name: dict(table)}}
-    if name in _servers(before) or _meaning(made) != wanted:
-        raise WorldFault(f"{source} is written in a way that nothing can be added to by itself. Add this:\n\n{block}")
-    return made
+    new_text = body + gap + block.replace("\n", end)
+    old_settings = _parse_or_empty(text)
+    expected = {**old_settings, MCP_TABLE: {**_server_table(old_settings), name: dict(table)}}
+    if name in _server_table(old_settings) or _parse_or_empty(new_text) != expected:
+        raise WorldFault(f"{source} cannot be edited automatically. Add this:\n\n{block}")
+    return new_text
 
 
 def without_server(text: str, name: str, source: str) -> str:
-    """The text without this table and those below it. Comments before the next table belong to that one."""
-    key = dotted((TABLE, name))
-    kept: list[str] = []
+    """Return the text without a server's tables. Comments before the next table stay with that table."""
+    key = join_key((MCP_TABLE, name))
+    kept_lines: list[str] = []
     tail: list[str] = []
-    inside = False
+    is_inside = False
     for line in text.splitlines(keepends=True):
         if line.lstrip().startswith("["):
-            begins = line.lstrip().startswith((f"[{key}]", f"[{key}."))
-            if begins and not inside and kept and not kept[-1].strip():
-                kept.pop()
-            inside = begins
-        if not inside:
-            kept += [*tail, line]
+            is_server_head = line.lstrip().startswith((f"[{key}]", f"[{key}."))
+            if is_server_head and not is_inside and kept_lines and not kept_lines[-1].strip():
+                kept_lines.pop()
+            is_inside = is_server_head
+        if not is_inside:
+            kept_lines += [*tail, line]
             tail = []
         else:
             tail = [*tail, line] if not line.strip() or line.lstrip().startswith("#") else []
-    made = "".join((*kept, *(line for line in tail if line.strip())))
-    before = _meaning(text)
-    rest = {entry: value for entry, value in _servers(before).items() if entry != name}
-    # An empty table that is left means the same as none.
-    if {TABLE: {}, **_meaning(made)} != {**before, TABLE: rest}:
-        raise WorldFault(
-            f"{source} is written in a way that nothing can be taken out of by itself. Delete `{key}` there."
-        )
-    return made
+    new_text = "".join((*kept_lines, *(line for line in tail if line.strip())))
+    old_settings = _parse_or_empty(text)
+    rest = {entry: value for entry, value in _server_table(old_settings).items() if entry != name}
+    # An empty table that remains means the same as none.
+    if {MCP_TABLE: {}, **_parse_or_empty(new_text)} != {**old_settings, MCP_TABLE: rest}:
+        raise WorldFault(f"{source} cannot be edited automatically. Delete `{key}` there.")
+    return new_text
 
 
-def written(name: str, table: Data) -> str:
-    """A server as a table of its own."""
-    return f"[{dotted((TABLE, name))}]\n" + "".join(f"{key} = {_value(one)}\n" for key, one in table.items())
+def render_server(name: str, table: Data) -> str:
+    """Render a server as a TOML table."""
+    return f"[{join_key((MCP_TABLE, name))}]\n" + "".join(
+        f"{key} = {_render_value(value)}\n" for key, value in table.items()
+    )
 
 
-def _value(value: object) -> str:
+def _render_value(value: object) -> str:
     match value:
         case str():
-            return quoted(value).replace("\x7f", "\\u007f")
+            return quote_toml(value).replace("\x7f", "\\u007f")
         case Mapping():
-            return f"{{ {', '.join(f'{quoted(str(key))} = {_value(one)}' for key, one in value.items())} }}"
+            return (
+                f"{{ {', '.join(f'{quote_toml(str(key))} = {_render_value(inner)}' for key, inner in value.items())} }}"
+            )
         case list() | tuple():
-            return f"[{', '.join(map(_value, value))}]"
+            return f"[{', '.join(map(_render_value, value))}]"
         case _:
             return str(value).lower()
 
 
-def _servers(settings: Data) -> Mapping[str, object]:
-    found = settings.get(TABLE, {})
-    return found if isinstance(found, Mapping) else {}
+def _server_table(settings: Data) -> Mapping[str, object]:
+    table = settings.get(MCP_TABLE, {})
+    return table if isinstance(table, Mapping) else {}
 
 
-def _meaning(text: str) -> Data:
+def _parse_or_empty(text: str) -> Data:
     try:
         return tomllib.loads(text.removeprefix("\ufeff"))
     except ValueError:
         return {}
 
 
-VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-HEADER: Final = re.compile(r"([A-Za-z0-9_-]+)\s*[=:]\s*(.+)", re.ASCII | re.DOTALL)
-HOW: Final = "`greenroom mcp add NAME -- COMMAND ARGS…` is for a program, `greenroom mcp add NAME URL` for an address."
+VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+HEADER_PATTERN: Final = re.compile(r"([A-Za-z0-9_-]+)\s*[=:]\s*(.+)", re.ASCII | re.DOTALL)
+ADD_USAGE: Final = (
+    "`greenroom mcp add NAME -- COMMAND ARGS…` is for a program, `greenroom mcp add NAME URL` for an address."
+)
 
 
 @record
-class Wanted:
-    """What was typed. `words` are the command with its arguments, or one address."""
+class NewServer:
+    """A server as typed. `words` are a command with arguments, or one address."""
 
     name: str
     words: tuple[str, ...] = ()
@@ -490,56 +530,62 @@ class Wanted:
 
     @property
     def is_address(self) -> bool:
-        """Whether it is a server elsewhere."""
+        """Whether it is a remote server."""
         return "://" in "".join(self.words[:1])
 
     @property
     def table(self) -> Data:
-        """The same as settings have it; `Refused` for what does not fit together."""
-        refuse_name(self.name)
+        """Return the settings table. Raise `RefusedError` for contradictory options."""
+        refuse_server_name(self.name)
         if not self.words or not self.words[0].strip():
-            raise _unfit(f"What is {self.name!r}?", HOW)
-        told = self._address() if self.is_address else self._command()
-        more = {"read_only": list(self.read_only), "timeout": self.timeout, "start_timeout": self.start_timeout}
-        return {**told, **{key: value for key, value in more.items() if value not in (None, [])}}
+            raise _make_usage_error(f"{self.name!r} has neither a command nor an address.", ADD_USAGE)
+        address_or_command = self._build_address_table() if self.is_address else self._build_command_table()
+        other_keys = {"read_only": list(self.read_only), "timeout": self.timeout, "start_timeout": self.start_timeout}
+        return {**address_or_command, **{key: value for key, value in other_keys.items() if value not in (None, [])}}
 
-    def found(self) -> Found:
-        """The server; `WorldFault` where settings could not have it like this."""
-        (server,) = servers({ROOT: {self.name: self.table}}, "greenroom mcp add", own=True)
-        return Found(server=server)
+    def build(self) -> FoundServer:
+        """Build the server. Raise `WorldFault` if the settings would be invalid."""
+        (server,) = parse_servers({ROOT_KEY: {self.name: self.table}}, "greenroom mcp add", is_own=True)
+        return FoundServer(server=server)
 
-    def _address(self) -> Data:
+    def _build_address_table(self) -> Data:
         if len(self.words) > 1:
-            raise _unfit(
-                f"{self.name!r} has an address and a command beside it.", f"A server has one of the two. {HOW}"
+            raise _make_usage_error(
+                f"{self.name!r} has both an address and a command.", f"A server has one of the two. {ADD_USAGE}"
             )
         if self.env or self.cwd:
-            raise _unfit("A server elsewhere has no environment of yours.", "Give it a --header.")
-        headers = dict(_parse_header(one) for one in self.headers)
+            raise _make_usage_error("A remote server gets no environment variables.", "Use --header instead.")
+        headers = dict(_parse_header(header) for header in self.headers)
         return {"url": self.words[0].strip(), **({"headers": headers} if headers else {})}
 
-    def _command(self) -> Data:
+    def _build_command_table(self) -> Data:
         if self.headers:
-            raise _unfit("A program gets no headers.", "Give it an --env.")
+            raise _make_usage_error("A program gets no headers.", "Use --env instead.")
         if any(not _is_text(word) for word in (*self.words, *self.env, self.cwd)):
-            raise _unfit("The command holds bytes that are no text.", "Write it in UTF-8.")
-        more = {"args": list(self.words[1:]), "env": dict(_variable(one) for one in self.env), "cwd": self.cwd}
-        return {"command": self.words[0], **{key: value for key, value in more.items() if value}}
+            raise _make_usage_error("The command contains bytes that are not text.", "Write it in UTF-8.")
+        other_keys = {
+            "args": list(self.words[1:]),
+            "env": dict(_parse_variable(variable) for variable in self.env),
+            "cwd": self.cwd,
+        }
+        return {"command": self.words[0], **{key: value for key, value in other_keys.items() if value}}
 
 
-def _variable(text: str) -> tuple[str, str]:
-    """`NAME=VALUE`; a name alone takes what the person's variable holds when the server is started."""
+def _parse_variable(text: str) -> tuple[str, str]:
+    """Parse `NAME=VALUE`. A name alone passes the person's variable of that name."""
     name, equals, value = text.partition("=")
-    if not VARIABLE.fullmatch(name):
-        raise _unfit("An --env is NAME=VALUE.", "NAME alone hands over your variable of that name.")
+    if not VARIABLE_NAME.fullmatch(name):
+        raise _make_usage_error("An --env is NAME=VALUE.", "NAME alone passes your variable of that name.")
     return name, value if equals else f"${{{name}}}"
 
 
 def _parse_header(text: str) -> tuple[str, str]:
-    found = HEADER.fullmatch(text.strip())
-    if found is None:
-        raise _unfit("A --header is NAME=VALUE.", "For instance: --header 'Authorization=Bearer ${MY_TOKEN}'")
-    return found[1], found[2]
+    match = HEADER_PATTERN.fullmatch(text.strip())
+    if match is None:
+        raise _make_usage_error(
+            "A --header is NAME=VALUE.", "For instance: --header 'Authorization=Bearer ${MY_TOKEN}'"
+        )
+    return match[1], match[2]
 
 
 def _is_text(word: str) -> bool:
@@ -550,5 +596,5 @@ def _is_text(word: str) -> bool:
     return True
 
 
-def _unfit(why: str, hint: str) -> Refused:
-    return Refused(Rejected(code="usage", why=why, hint=hint))
+def _make_usage_error(why: str, hint: str) -> RefusedError:
+    return RefusedError(Rejection(code="usage", why=why, hint=hint))

@@ -1,4 +1,4 @@
-"""The one way in which a tool is called: validate, authorise, ask, run with a time limit, redact, tell observers."""
+"""The only way to call a tool: validate, authorise, ask, run with a time limit, redact, and notify observers."""
 
 from __future__ import annotations
 
@@ -8,94 +8,100 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from greenroom.abilities.protocols.calls import BadSchema, checker
+from greenroom.abilities.protocols.calls import BadSchema, build_argument_checker
 from greenroom.abilities.tools.commands import NAME as COMMAND
-from greenroom.abilities.tools.read_output import presented
-from greenroom.app.host import Host
-from greenroom.app.threads import was_left
-from greenroom.app.toolset.exposure import Reach, anywhere, exposed, exposed_at, origins_of, outward, release, tightened
-from greenroom.app.toolset.redaction import MASK, NOTHING_SECRET, Redaction, stands_in
-from greenroom.app.toolset.toolbox import After
+from greenroom.abilities.tools.read_output import present_text
+from greenroom.app.team_host import TeamHost
+from greenroom.app.threads import was_abandoned
+from greenroom.app.toolset.exposure import (
+    Reach,
+    describe_release,
+    find_destinations,
+    find_exposed_since,
+    find_exposure,
+    origins_of,
+    reach_anywhere,
+    tighten_ruling,
+)
+from greenroom.app.toolset.redaction import MASK, NO_REDACTION, SecretRedactor, contains_mask
+from greenroom.app.toolset.toolbox import ToolObserver
 from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import Data, encode, evolve
-from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.tool import Policy, Ruling, Target, ToolCard, ToolExecutor
+from greenroom.core.ports.executor import Outcome, StepContext
+from greenroom.core.ports.tool import Policy, PolicyDecision, Target, ToolCard, ToolExecutor
 from greenroom.core.rules.draft import SYSTEM
 from greenroom.core.rules.intents import AnswerApproval
 from greenroom.core.state.approval import Approval, covers
-from greenroom.core.state.origin import merged
-from greenroom.core.state.step import Step, StepType, Terms
-from greenroom.core.state.world import World, ordered
-from greenroom.policy.judgement import in_full, plainly
+from greenroom.core.state.origin import merge_labels
+from greenroom.core.state.step import Step, StepTerms, StepType
+from greenroom.core.state.team_state import TeamState, sort_rows
+from greenroom.policy.decision import escape_unprintable, render_full_command
 
-MOST: Final = 4_000
-LINES: Final = 60
-REASON: Final = 300
-"""Characters of what an agent says why it wants something."""
+MAX_ARGUMENT_CHARS: Final = 4_000
+MAX_ARGUMENT_LINES: Final = 60
+MAX_REASON_CHARS: Final = 300
 
 
-def wish(step: Step) -> str:
-    """The first sentence of a question; why it is asked comes after it."""
+def describe_request(step: Step) -> str:
+    """Return the first sentence of an approval question. The reason follows."""
     if step.work.executor != COMMAND:
         return f"{step.agent_id} wants to use {step.work.executor}."
     network = (step.work.instruction_content or {}).get("hosts")
     return f"{step.agent_id} wants {'the network for a command' if network else 'to run a command'}."
 
 
-def of_command(step: Step, targets: Sequence[Target], question: str) -> str:
-    """What the question does not say of a command yet: the line, its hosts, and what the agent says why, which is
-    marked as its words."""
+def describe_command(step: Step, targets: Sequence[Target], question: str) -> str:
+    """Return what the question does not yet say about a command: the line, its hosts and the agent's reason, quoted."""
     if step.work.executor != COMMAND:
         return ""
-    lines = [in_full(target.value, question) for target in targets if target.kind == "command"]
-    said = "".join(line for line in lines if line not in question)
-    hosts = [f"`{plainly(target.value)}`" for target in targets if target.kind == "host"]
-    if named := [host for host in hosts if host not in question]:
-        said += f"\nIt would reach {', '.join(named)}."
-    given = step.work.instruction_content or {}
-    why = given.get("why")
+    lines = [render_full_command(target.value, question) for target in targets if target.kind == "command"]
+    text = "".join(line for line in lines if line not in question)
+    hosts = [f"`{escape_unprintable(target.value)}`" for target in targets if target.kind == "host"]
+    if unnamed_hosts := [host for host in hosts if host not in question]:
+        text += f"\nIt would reach {', '.join(unnamed_hosts)}."
+    arguments = step.work.instruction_content or {}
+    why = arguments.get("why")
     if isinstance(why, str) and why.strip():
-        told = plainly(" ".join(why.split()))
-        said += f"\nIt says why:\n  | {told[:REASON]}{' […]' if len(told) > REASON else ''}"
-    elif given.get("hosts"):
-        said += "\nIt does not say why."
-    return said
+        reason = escape_unprintable(" ".join(why.split()))
+        text += f"\nIt says why:\n  | {reason[:MAX_REASON_CHARS]}{' […]' if len(reason) > MAX_REASON_CHARS else ''}"
+    elif arguments.get("hosts"):
+        text += "\nIt does not say why."
+    return text
 
 
-def with_what(targets: Sequence[Target], given: Data) -> str:
-    """The arguments, one a line; nothing where the question says already what is touched."""
-    if not given or any(one.kind != "tool" for one in targets):
+def render_arguments(targets: Sequence[Target], arguments: Data) -> str:
+    """Render the arguments, one per line. Return "" if the question already names what is touched."""
+    if not arguments or any(target.kind != "tool" for target in targets):
         return ""
     # A text as it is, everything else as JSON.
     texts = {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-        for name, value in given.items()
+        for name, value in arguments.items()
     }
-    lines = [line for name, text in texts.items() for line in f"{name}: {text[: MOST + 1]}".split("\n")]
-    told = "\n".join(f"  | {plainly(line)}" for line in lines[:LINES])
-    more = len(lines) > LINES or len(told) > MOST
-    return f"\n{told[:MOST]}" + ("\n  [… There is more of it than can be shown here …]" if more else "")
+    lines = [line for name, text in texts.items() for line in f"{name}: {text[: MAX_ARGUMENT_CHARS + 1]}".split("\n")]
+    rendered = "\n".join(f"  | {escape_unprintable(line)}" for line in lines[:MAX_ARGUMENT_LINES])
+    more = len(lines) > MAX_ARGUMENT_LINES or len(rendered) > MAX_ARGUMENT_CHARS
+    return f"\n{rendered[:MAX_ARGUMENT_CHARS]}" + (
+        "\n  [… There is more of it than can be shown here …]" if more else ""
+    )
 
 
 STRICTNESS: Final = ("allow", "notify", "ask", "deny")
-LONGEST: Final = 4_000
-"""Characters of an error that an agent reads."""
+MAX_ERROR_CHARS: Final = 4_000
 
-STANDS_IN: Final = (
-    f"Not called: {MASK} stands for a key that nobody is shown, and would be written in its place. Leave that part of "
+MASK_IN_ARGUMENTS: Final = (
+    f"Not called: {MASK} stands for a hidden key, and would be written in its place. Leave that part of "
     "the file as it is."
 )
 
-AFTERWARDS: Final = 1.0
-"""Seconds that those have who are still hearing of a call when everything is to end."""
+OBSERVER_TIMEOUT_S: Final = 1.0
+"""How long shutdown waits for observers of tool calls, in seconds."""
 
 
 class ToolPipeline:
-    """Validate, authorise, run and redact the calls of one tool; then tell those `after` it.
-
-    `reach` says what commands get to over the network, `unattended` that nobody is there to be asked.
-    """
+    """Validate, authorise, run and redact the calls of one tool, then notify the observers. `reach` returns the hosts
+    that commands can reach. With `unattended`, no person can be asked."""
 
     type: StepType = "tool"
 
@@ -103,9 +109,9 @@ class ToolPipeline:
         self,
         tool: ToolExecutor,
         policy: Policy,
-        after: Sequence[After] = (),
-        redaction: Redaction = NOTHING_SECRET,
-        reach: Reach = anywhere,
+        observers: Sequence[ToolObserver] = (),
+        redaction: SecretRedactor = NO_REDACTION,
+        reach: Reach = reach_anywhere,
         *,
         unattended: bool = False,
     ) -> None:
@@ -115,125 +121,129 @@ class ToolPipeline:
         self.targets = tool.targets
         self._tool = tool
         self._policy = policy
-        self._after = after
+        self._observers = observers
         self._redaction = redaction
         self._reach = reach
         self._unattended = unattended
         self._check: Callable[[Data], list[str]] | None = None
 
-    def terms(self, world: World, step: Step) -> Terms:
-        """What the tool says of itself, and what the policy says of this very call."""
-        own = self._terms(world, step)
-        return unattended(world, step, own) if self._unattended else own
+    def terms(self, world: TeamState, step: Step) -> StepTerms:
+        """Return the terms of a call, from the tool and from the policy."""
+        own_terms = self._decide_terms(world, step)
+        return decide_unattended(world, step, own_terms) if self._unattended else own_terms
 
-    def _terms(self, world: World, step: Step) -> Terms:
-        given = step.work.instruction_content or {}
-        if self._misfit(given):
-            return Terms(effect="pure")  # it is not called, so there is nothing to decide
-        targets = self._tool.targets(given)
-        own = self._own(world, step, targets)
-        found, ruled = exposed(world, step, own.outward, own.origins), self._ruling(world, step, targets)
-        ruling = tightened(ruled, found)
-        digest = digest_of(step.work.executor, given)
-        if own.verdict != "allow" and _strictness(own) >= _strictness(ruling):
-            # The tool itself asks a person: nobody is asked twice about one call, and the answer is for this very one.
-            runs = ruled.verdict == "ask" and any(one.kind == "command" for one in targets)
-            also = f"A yes also lets it run on this machine: {ruled.why}" if runs else ""
-            more = (also, found.why if found else "")
-            return evolve(own, digest=digest, question="\n".join(filter(None, (own.question, *more))))
+    def _decide_terms(self, world: TeamState, step: Step) -> StepTerms:
+        arguments = step.work.instruction_content or {}
+        if self._find_argument_fault(arguments):
+            return StepTerms(effect="pure")  # it is not called, so there is nothing to decide
+        targets = self._tool.targets(arguments)
+        own_terms = self._read_own_terms(world, step, targets)
+        exposure, policy_ruling = (
+            find_exposure(world, step, own_terms.outward, own_terms.origins),
+            self._find_ruling(world, step, targets),
+        )
+        ruling = tighten_ruling(policy_ruling, exposure)
+        digest = call_digest(step.work.executor, arguments)
+        if own_terms.verdict != "allow" and _strictness(own_terms) >= _strictness(ruling):
+            # The tool asks a person itself: ask only once about one call, and the answer is for exactly this call.
+            runs_command = policy_ruling.verdict == "ask" and any(target.kind == "command" for target in targets)
+            also_runs = f"A yes also lets it run on this machine: {policy_ruling.why}" if runs_command else ""
+            more_questions = (also_runs, exposure.why if exposure else "")
+            return evolve(
+                own_terms, digest=digest, question="\n".join(filter(None, (own_terms.question, *more_questions)))
+            )
         question = ""
         if ruling.verdict == "ask":
-            question = f"{wish(step)} {ruling.why}".strip() + with_what(targets, given)
-            question += of_command(step, targets, question)
+            question = f"{describe_request(step)} {ruling.why}".strip() + render_arguments(targets, arguments)
+            question += describe_command(step, targets, question)
         return evolve(
-            own,
+            own_terms,
             verdict=ruling.verdict,
             rule=ruling.why if ruling.verdict == "deny" else ruling.rule,
             grant=ruling.grant,
             question=question,
             digest=digest,
-            release=release(ruled, found),
+            release=describe_release(policy_ruling, exposure),
         )
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Call it, if it can be called like this; a question to a person has one answer where nobody is there."""
-        terms = bench.step.terms
-        if self._unattended and terms is not None and terms.words and terms.rule == DECIDE:
-            return Outcome(result={"output": DECIDE, "by": "default"})
-        given = bench.step.work.instruction_content or {}
-        # What has a digest was looked at when its terms were, and has not changed since.
-        wrong = "" if terms is not None and terms.digest else self._misfit(given)
+    async def run(self, context: StepContext) -> Outcome:
+        """Run the call if its arguments are valid. A question to a person gets a default answer if none is present."""
+        terms = context.step.terms
+        if self._unattended and terms is not None and terms.words and terms.rule == DECIDE_YOURSELF:
+            return Outcome(result={"output": DECIDE_YOURSELF, "by": "default"})
+        arguments = context.step.work.instruction_content or {}
+        # A call with a digest was validated with its terms, and has not changed since.
+        fault = "" if terms is not None and terms.digest else self._find_argument_fault(arguments)
         try:
-            outcome = _failed(wrong) if wrong else await self._called(self._redaction.bench(bench))
+            outcome = _make_failure(fault) if fault else await self._call_tool(self._redaction.wrap_context(context))
         except Exception as error:
-            told = self._redaction.text(f"{type(error).__name__}: {error}")
-            await self._tell(bench.step, _failed(told))  # whoever counts calls counts this one
-            if self._redaction.finds(str(error)):
-                raise WorldFault(told) from None
+            message = self._redaction.text(f"{type(error).__name__}: {error}")
+            await self._notify_observers(context.step, _make_failure(message))  # observers count this call too
+            if self._redaction.contains_secret(str(error)):
+                raise WorldFault(message) from None
             raise
-        outcome = self._redaction.outcome(_presentable(outcome, bench.step, self.card.shown))
-        await self._tell(bench.step, outcome)
+        outcome = self._redaction.outcome(_shorten_outcome(outcome, context.step, self.card.shown))
+        await self._notify_observers(context.step, outcome)
         return outcome
 
-    async def _tell(self, step: Step, outcome: Outcome) -> None:
-        """The call was made: whoever is cancelled while others hear of it loses nothing of what it came to."""
-        if not self._after:
+    async def _notify_observers(self, step: Step, outcome: Outcome) -> None:
+        """Notify the observers. A cancellation during this keeps the outcome of the call."""
+        if not self._observers:
             return
 
-        async def tell_all() -> None:
-            for after in self._after:
-                await after(step, outcome)
+        async def notify_all() -> None:
+            for observer in self._observers:
+                await observer(step, outcome)
 
-        telling, me = asyncio.ensure_future(tell_all()), asyncio.current_task()
+        notifying, current_task = asyncio.ensure_future(notify_all()), asyncio.current_task()
         try:
-            await asyncio.shield(telling)
+            await asyncio.shield(notifying)
         except asyncio.CancelledError:
-            if me is None or not me.cancelling():
+            if current_task is None or not current_task.cancelling():
                 raise
-            me.uncancel()
-            await asyncio.wait({telling}, timeout=AFTERWARDS)
-            telling.cancel()
+            current_task.uncancel()
+            await asyncio.wait({notifying}, timeout=OBSERVER_TIMEOUT_S)
+            notifying.cancel()
 
-    async def _called(self, bench: Bench) -> Outcome:
+    async def _call_tool(self, context: StepContext) -> Outcome:
         limit = self.card.seconds
         try:
             if not limit:
-                return await self._tool.run(bench)
+                return await self._tool.run(context)
             async with asyncio.timeout(limit):
-                return await self._tool.run(bench)
+                return await self._tool.run(context)
         except TimeoutError as late:
             if not limit:
                 raise
-            left = "and cannot be stopped: it may go on, and nobody waits for it any more."
-            how = left if was_left(late) else "and was stopped."
-            told = f"{self.name} did not come to an end within {limit} seconds {how}"
+            left_running = "and cannot be stopped: it may go on, and its result is lost."
+            ending = left_running if was_abandoned(late) else "and was stopped."
+            message = f"{self.name} did not come to an end within {limit} seconds {ending}"
             if self.card.effect == "effectful":
-                return Outcome(state="uncertain", error=f"{told} It is not known what it has done.")
-            return _failed(told)
+                return Outcome(state="uncertain", error=f"{message} It is not known what it has done.")
+            return _make_failure(message)
         except ModelFault as fault:
-            return _failed(str(fault))
+            return _make_failure(str(fault))
 
-    def _misfit(self, given: Data) -> str:
-        """Why it cannot be called with this; empty when it can."""
+    def _find_argument_fault(self, arguments: Data) -> str:
         try:
             if self._check is None:
-                self._check = checker(self.card.spec.parameters)
-            wrong = self._check(given)
+                self._check = build_argument_checker(self.card.spec.parameters)
+            faults = self._check(arguments)
         except BadSchema as error:
             return f"{self.name} cannot be called: its own schema is none ({error}). Tell the person."
-        if wrong:
-            return f"Not called: {'; '.join(wrong)}. Look at the parameters of {self.name}."
-        return STANDS_IN if self._redaction and self.card.group == "edit" and stands_in(given) else ""
+        if faults:
+            return f"Not called: {'; '.join(faults)}. Look at the parameters of {self.name}."
+        return MASK_IN_ARGUMENTS if self._redaction and self.card.group == "edit" and contains_mask(arguments) else ""
 
-    def _own(self, world: World, step: Step, targets: Sequence[Target]) -> Terms:
-        """What the tool says of itself, what it will have read, and where it would carry something."""
-        own, places = self._tool.terms(world, step), outward(self.card, targets, self._reach)
-        origins = merged(own.origins, origins_of(self.card, targets))
-        since = exposed_at(world, step, origins) if places else None
-        return evolve(own, origins=origins, outward=places, exposed_at=since)
+    def _read_own_terms(self, world: TeamState, step: Step, targets: Sequence[Target]) -> StepTerms:
+        """Return the tool's own terms with the origins of what it reads and its destinations."""
+        own_terms, destinations = self._tool.terms(world, step), find_destinations(self.card, targets, self._reach)
+        origins = merge_labels(own_terms.origins, origins_of(self.card, targets))
+        exposed_since = find_exposed_since(world, step, origins) if destinations else None
+        return evolve(own_terms, origins=origins, outward=destinations, exposed_at=exposed_since)
 
-    def _ruling(self, world: World, step: Step, targets: tuple[Target, ...]) -> Ruling:
-        """The strictest of what is decided for the agent and for all on whose behalf it works."""
+    def _find_ruling(self, world: TeamState, step: Step, targets: tuple[Target, ...]) -> PolicyDecision:
+        """Return the strictest decision for the agent and for all agents on whose behalf it works."""
         grants = world.grants
         rulings = [
             self._policy.decide(agent, self.card, targets, grants, world.agents[agent].spec.rules)
@@ -242,68 +252,78 @@ class ToolPipeline:
         return max(rulings, key=_strictness)
 
 
-def _strictness(said: Ruling | Terms) -> int:
-    return STRICTNESS.index(said.verdict)
+def _strictness(decision: PolicyDecision | StepTerms) -> int:
+    return STRICTNESS.index(decision.verdict)
 
 
-def bound_agents(world: World, step: Step) -> list[AgentId]:
-    """Whose rules bind a step: its agent, and all on whose behalf it is done."""
+def bound_agents(world: TeamState, step: Step) -> list[AgentId]:
+    """Return the agents whose rules apply to a step: its own, and those on whose behalf it runs."""
     thread = world.threads.get(step.thread_id)
     behalf = thread.on_behalf if thread is not None else ()
     return [agent for agent in (step.agent_id, *behalf) if agent in world.agents]
 
 
-def digest_of(name: str, given: Data) -> str:
-    """The name of exactly this call: another one needs another answer."""
-    return hashlib.sha256(encode([name, dict(given)])).hexdigest()
+def call_digest(name: str, arguments: Data) -> str:
+    """Return the digest of exactly this call. Another call needs another approval."""
+    return hashlib.sha256(encode([name, dict(arguments)])).hexdigest()
 
 
-def _failed(error: str) -> Outcome:
+def _make_failure(error: str) -> Outcome:
     return Outcome(state="failed", error=error)
 
 
-def _presentable(outcome: Outcome, step: Step, shown: int) -> Outcome:
-    """What an agent reads of it: of a long text its ends, of a long error the beginning."""
-    error = outcome.error if len(outcome.error) <= LONGEST else f"{outcome.error[:LONGEST]} […]"
+def _shorten_outcome(outcome: Outcome, step: Step, shown: int) -> Outcome:
+    """Shorten an outcome for the agent: both ends of a long text, the beginning of a long error."""
+    error = outcome.error if len(outcome.error) <= MAX_ERROR_CHARS else f"{outcome.error[:MAX_ERROR_CHARS]} […]"
     result = outcome.result
     text = result.get("output") if result is not None else None
     if result is None or not isinstance(text, str) or result.get("need_return"):
-        return evolve(outcome, error=error)  # what is the answer is read by a person, and whole
-    return evolve(outcome, error=error, result={**result, **presented(text, step.step_id, shown)})
+        return evolve(outcome, error=error)  # a person reads the final answer, so it stays whole
+    return evolve(outcome, error=error, result={**result, **present_text(text, step.step_id, shown)})
 
 
-NOBODY: Final = "nobody is there to agree to it (non-interactive). Do without it, or say in your answer what is missing"
-DECIDE: Final = "Nobody is there to answer (non-interactive). Decide yourself, and say in your answer what you assumed."
+NOBODY_TO_APPROVE: Final = (
+    "no person can approve it (non-interactive). Do without it, or say in your answer what is missing"
+)
+DECIDE_YOURSELF: Final = (
+    "No person can answer (non-interactive). Decide yourself, and say in your answer what you assumed."
+)
 
 
-def unattended(world: World, step: Step, own: Terms) -> Terms:
-    """The terms where nobody is there: what would be asked is forbidden, what would be answered in words goes on."""
-    if own.verdict != "ask" or _agreed(world, step, own):
-        return own
-    if own.words:
-        return evolve(own, verdict="allow", rule=DECIDE)
-    # The call itself, which stands on the lines below the question, is known to who made it.
-    asked = own.question.partition("\n")[0].rstrip(". ")
-    return evolve(own, verdict="deny", rule=f"{asked}, and {NOBODY}" if asked else NOBODY)
+def decide_unattended(world: TeamState, step: Step, own_terms: StepTerms) -> StepTerms:
+    """Return the terms without a person: approval questions are denied, text questions get a default answer."""
+    if own_terms.verdict != "ask" or _is_approved(world, step, own_terms):
+        return own_terms
+    if own_terms.words:
+        return evolve(own_terms, verdict="allow", rule=DECIDE_YOURSELF)
+    # The agent knows the call itself, which is on the lines below the question.
+    question = own_terms.question.partition("\n")[0].rstrip(". ")
+    return evolve(
+        own_terms, verdict="deny", rule=f"{question}, and {NOBODY_TO_APPROVE}" if question else NOBODY_TO_APPROVE
+    )
 
 
-async def answer_pending(host: Host) -> list[AnswerApproval]:
-    """Answer by default what a team was left waiting for; what was answered. For whoever goes on with it unattended."""
-    waiting = [one for one in ordered(host.world.approvals) if one.state == "pending"]
-    answers = [default_answer(one) for one in waiting]
+async def answer_pending(host: TeamHost) -> list[AnswerApproval]:
+    """Answer all pending approvals by default, for an unattended run. Return the answers."""
+    pending = [approval for approval in sort_rows(host.world.approvals) if approval.state == "pending"]
+    answers = [default_answer(approval) for approval in pending]
     await host.submit(*answers, by=SYSTEM)
     return answers
 
 
 def default_answer(approval: Approval) -> AnswerApproval:
-    """What a question is answered with when nobody is there."""
+    """Return the default answer to an approval without a person."""
     if approval.words:
-        return AnswerApproval(approval_id=approval.approval_id, answer="approved", reason=DECIDE)
-    return AnswerApproval(approval_id=approval.approval_id, answer="denied", reason=f"{NOBODY[0].upper()}{NOBODY[1:]}.")
+        return AnswerApproval(approval_id=approval.approval_id, answer="approved", reason=DECIDE_YOURSELF)
+    return AnswerApproval(
+        approval_id=approval.approval_id,
+        answer="denied",
+        reason=f"{NOBODY_TO_APPROVE[0].upper()}{NOBODY_TO_APPROVE[1:]}.",
+    )
 
 
-def _agreed(world: World, step: Step, terms: Terms) -> bool:
-    """Whether a person has said yes to exactly this before they left."""
+def _is_approved(world: TeamState, step: Step, terms: StepTerms) -> bool:
+    """Whether a person has already approved exactly this call."""
     approval = world.approvals.get(step.approval) if step.approval is not None else None
     if approval is None or approval.state != "approved":
         return False

@@ -1,4 +1,4 @@
-"""The policy of a workspace: built-in rules, the person's file of rules, the project's rules, and confirming."""
+"""The policy of a workspace: built-in rules, the person's rules file, the project's rules, and confirmation."""
 
 from __future__ import annotations
 
@@ -8,236 +8,242 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from greenroom.app.settings.home import change, config_folder, refuse_writable
-from greenroom.app.settings.keys import NAME as KEYS
-from greenroom.app.settings.layers import FOLDER, for_everybody
+from greenroom.app.settings.home import change_file, config_folder, refuse_writable
+from greenroom.app.settings.keys import KEYS_FILE as KEYS
+from greenroom.app.settings.layers import PROJECT_FOLDER, is_shared_folder
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve, record
-from greenroom.core.ports.tool import Policy, Ruling, Target, ToolCard
-from greenroom.policy.judgement import shown
-from greenroom.policy.paths import ANY, ROOT, literal
-from greenroom.policy.policy import rules_policy
+from greenroom.core.ports.tool import Policy, PolicyDecision, Target, ToolCard
+from greenroom.policy.decision import render_quoted
+from greenroom.policy.paths import ANY, ROOT, escape_pattern
+from greenroom.policy.policy import build_rules_policy
 from greenroom.policy.rulebook import Layer
 from greenroom.policy.rules import BadRule, Rule, parse
 
-NAME: Final = "permissions"
+RULES_FILE: Final = "permissions"
 EVERYWHERE: Final = ""
-HEAD: Final = "# What agents may do. One rule per line, for instance: allow command npm test"
+FILE_HEADER: Final = "# What agents may do. One rule per line, for instance: allow command npm test"
 
 
-def persons_rules() -> RulesFile:
-    return RulesFile(config_folder() / NAME, own=True)
+def open_user_rules() -> RulesFile:
+    return RulesFile(config_folder() / RULES_FILE, own=True)
 
 
-def written(rule: str) -> str:
-    """A rule as it is kept; `WorldFault` for one that cannot be read."""
+def normalise_rule(rule: str) -> str:
+    """Return a rule in its stored form. Raise `WorldFault` for an invalid rule."""
     return str(parse(rule))
 
 
 @record
-class Line:
-    """A line as it is written, in the part of which workspace it stands, and the rule that it is, if it is one."""
+class RuleLine:
+    """A line of the rules file, with its workspace section and its rule, if any."""
 
     text: str
     place: str = EVERYWHERE
     rule: str = ""
-    head: bool = False
+    is_heading: bool = False
 
 
 class RulesFile:
-    """Reads it anew each time: it is short, and a person may have changed it meanwhile.
-
-    `own` says that it is the person's, so that nobody else may write it.
-    """
+    """A rules file. It is short and can change, so every access reads it again. `own` marks the person's file, which
+    other users must not be able to write."""
 
     def __init__(self, path: Path, *, own: bool = False) -> None:
         self.path = path
         self._own = own
 
     def state(self) -> tuple[int, ...]:
-        """Another one after every change of the file; empty where there is none."""
+        """Return a value that changes with the file, or an empty one without a file."""
         try:
-            found = self.path.stat()
+            status = self.path.stat()
         except OSError:
             return ()
-        return found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode
+        return status.st_ino, status.st_size, status.st_mtime_ns, status.st_mode
 
-    def of(self, workspace: Path) -> tuple[str, ...]:
-        """The rules that hold in a workspace."""
-        rules = self.listed()
+    def rules_for(self, workspace: Path) -> tuple[str, ...]:
+        """Return the rules of a workspace."""
+        rules = self.list_rules()
         return (*rules.get(EVERYWHERE, ()), *rules.get(str(workspace), ()))
 
-    def listed(self) -> Mapping[str, tuple[str, ...]]:
-        """All rules by workspace."""
-        found: dict[str, tuple[str, ...]] = {}
+    def list_rules(self) -> Mapping[str, tuple[str, ...]]:
+        """Return all rules by workspace."""
+        rules: dict[str, tuple[str, ...]] = {}
         for line in self._read():
             if line.rule:
-                found[line.place] = (*found.get(line.place, ()), line.rule)
-        return found
+                rules[line.place] = (*rules.get(line.place, ()), line.rule)
+        return rules
 
     def add(self, rule: str, workspace: Path | None) -> bool:
-        """Agree to a rule from now on; False when it holds already. What else stands in the file stays as it is."""
-        said, place = written(rule), EVERYWHERE if workspace is None else str(workspace)
+        """Add a rule. Return False if it exists. The rest of the file stays unchanged."""
+        rule_text, place = normalise_rule(rule), EVERYWHERE if workspace is None else str(workspace)
 
-        def more(lines: list[Line]) -> list[Line] | None:
-            known = any((one.place, one.rule) == (place, said) for one in lines)
-            return None if known else with_rule(lines, said, place)
+        def add_line(lines: list[RuleLine]) -> list[RuleLine] | None:
+            is_known = any((rule_line.place, rule_line.rule) == (place, rule_text) for rule_line in lines)
+            return None if is_known else with_rule(lines, rule_text, place)
 
-        return self._change(more)
+        return self._change(add_line)
 
     def remove(self, rule: str, workspace: Path | None) -> bool:
-        """Agree to it no more; False when it was not there."""
-        said, place = written(rule), EVERYWHERE if workspace is None else str(workspace)
+        """Remove a rule. Return False if it does not exist."""
+        rule_text, place = normalise_rule(rule), EVERYWHERE if workspace is None else str(workspace)
 
-        def less(lines: list[Line]) -> list[Line] | None:
-            left = [one for one in lines if (one.place, one.rule) != (place, said)]
-            return without_empty(left, place) if len(left) < len(lines) else None
+        def remove_line(lines: list[RuleLine]) -> list[RuleLine] | None:
+            remaining = [rule_line for rule_line in lines if (rule_line.place, rule_line.rule) != (place, rule_text)]
+            return drop_empty_section(remaining, place) if len(remaining) < len(lines) else None
 
-        return self._change(less)
+        return self._change(remove_line)
 
-    def _change(self, changes: Callable[[list[Line]], list[Line] | None]) -> bool:
+    def _change(self, edit: Callable[[list[RuleLine]], list[RuleLine] | None]) -> bool:
         changed = False
 
-        def made() -> str | None:
+        def render() -> str | None:
             nonlocal changed
-            lines = changes(self._read())
+            lines = edit(self._read())
             changed = lines is not None
-            return None if lines is None else "".join(f"{one.text}\n" for one in lines)
+            return None if lines is None else "".join(f"{rule_line.text}\n" for rule_line in lines)
 
-        change(self.path, made)
+        change_file(self.path, render)
         return changed
 
-    def _read(self) -> list[Line]:
+    def _read(self) -> list[RuleLine]:
         try:
             text = self.path.read_text(encoding="utf-8")
             mode = self.path.stat().st_mode
         except FileNotFoundError:
             return []
         except (OSError, UnicodeDecodeError) as error:
-            raise WorldFault(f"{self.path} cannot be read: {error}. Mend it, or move it away.") from None
+            raise WorldFault(f"{self.path} cannot be read: {error}. Repair it, or move it away.") from None
         if self._own:
             refuse_writable(self.path, mode, "what agents may do")
-        return list(self._lines(text))
+        return list(self._parse_lines(text))
 
-    def _lines(self, text: str) -> Iterator[Line]:
+    def _parse_lines(self, text: str) -> Iterator[RuleLine]:
         place = EVERYWHERE
         for number, line in enumerate(text.splitlines(), start=1):
-            bare = line.strip()
-            if bare.startswith("[") and bare.endswith("]"):
-                place = bare[1:-1]
-                yield Line(text=line, place=place, head=True)
+            stripped = line.strip()
+            if stripped.startswith("[") and stripped.endswith("]"):
+                place = stripped[1:-1]
+                yield RuleLine(text=line, place=place, is_heading=True)
             else:
-                rule = self._checked(bare, number) if bare and not bare.startswith("#") else ""
-                yield Line(text=line, place=place, rule=rule)
+                rule = self._parse_rule(stripped, number) if stripped and not stripped.startswith("#") else ""
+                yield RuleLine(text=line, place=place, rule=rule)
 
-    def _checked(self, line: str, number: int) -> str:
+    def _parse_rule(self, line: str, number: int) -> str:
         try:
             return str(parse(line))
         except BadRule as fault:
             raise WorldFault(f"{self.path}, line {number}: {fault}") from None
 
 
-def with_rule(lines: list[Line], rule: str, place: str) -> list[Line]:
-    """The same lines and this one, behind the last rule of its workspace."""
-    new, lines = Line(text=rule, place=place, rule=rule), lines or [Line(text=HEAD)]
-    said = (number for number, one in enumerate(lines, start=1) if one.place == place and (one.rule or one.head))
-    behind = max(said, default=0)
-    if not behind and place != EVERYWHERE:
-        return [*lines, Line(text=""), Line(text=f"[{place}]", place=place, head=True), new]
-    behind = behind or sum(1 for _ in takewhile(lambda one: one.text.startswith("#"), lines))
-    rest = lines[behind:]
-    gap = [Line(text="")] if rest and rest[0].head else []
-    return [*lines[:behind], new, *gap, *rest]
+def with_rule(lines: list[RuleLine], rule: str, place: str) -> list[RuleLine]:
+    """Return the lines with this rule after the last rule of its workspace."""
+    new, lines = RuleLine(text=rule, place=place, rule=rule), lines or [RuleLine(text=FILE_HEADER)]
+    positions = (
+        number
+        for number, rule_line in enumerate(lines, start=1)
+        if rule_line.place == place and (rule_line.rule or rule_line.is_heading)
+    )
+    position = max(positions, default=0)
+    if not position and place != EVERYWHERE:
+        return [*lines, RuleLine(text=""), RuleLine(text=f"[{place}]", place=place, is_heading=True), new]
+    position = position or sum(1 for _ in takewhile(lambda rule_line: rule_line.text.startswith("#"), lines))
+    rest = lines[position:]
+    gap = [RuleLine(text="")] if rest and rest[0].is_heading else []
+    return [*lines[:position], new, *gap, *rest]
 
 
-def without_empty(lines: list[Line], place: str) -> list[Line]:
-    """The same lines, but for those of a workspace of which nothing is said any more."""
-    if place == EVERYWHERE or any(one.text.strip() and not one.head for one in lines if one.place == place):
+def drop_empty_section(lines: list[RuleLine], place: str) -> list[RuleLine]:
+    """Return the lines without the section of a workspace that has no rules left."""
+    if place == EVERYWHERE or any(
+        rule_line.text.strip() and not rule_line.is_heading for rule_line in lines if rule_line.place == place
+    ):
         return lines
-    return [one for one in lines if one.place != place]
+    return [rule_line for rule_line in lines if rule_line.place != place]
 
 
 def project_rules(root: Path) -> tuple[str, ...]:
-    """All of them. A file that cannot be read is a `WorldFault`: to go on without it would be to loosen what it says.
-
-    What it allows counts for nothing, as the policy reads it: it comes with a clone, so it is a stranger's word.
-    """
-    path = root / FOLDER / NAME
-    if for_everybody(root) or not path.exists():
+    """Return the project's rules. Raise `WorldFault` if the file is unreadable, because ignoring it would loosen them.
+    The policy ignores its `allow` rules, because the file comes with a clone and is not trusted."""
+    path = root / PROJECT_FOLDER / RULES_FILE
+    if is_shared_folder(root) or not path.exists():
         return ()
     if not path.resolve().is_relative_to(root.resolve()):
         raise WorldFault(f"{path} is a link that leads out of the project, and is not read. Make it a file.")
-    rules = RulesFile(path).listed()
+    rules = RulesFile(path).list_rules()
     if rules.keys() - {EVERYWHERE}:
-        raise WorldFault(f"{path} has rules for a workspace of its own, in brackets. All its rules are for this one.")
+        raise WorldFault(f"{path} has a heading in brackets. Remove it: all rules of this file are for this project.")
     return rules.get(EVERYWHERE, ())
 
 
-def policy_for(
+def build_policy(
     root: Path,
     agreed: Sequence[str],
     project: Sequence[str] = (),
     *,
-    own: Sequence[str] = (),
-    brought: Sequence[str] = (),
-    walled: Callable[[], bool] | None = None,
-    lies: Path | None = None,
+    stated_rules: Sequence[str] = (),
+    program_tools: Sequence[str] = (),
+    is_sandboxed: Callable[[], bool] | None = None,
+    files_root: Path | None = None,
 ) -> Policy:
-    """The policy of a workspace: what the person agreed to for good. A project can only forbid, or want to be asked.
+    """Build the policy of a workspace from the person's rules. A project can only deny or require approval.
 
-    `own` are rules that they state otherwise, in a program for one; `brought` are tools that come with that program, so
-    that nobody is asked about them unless a rule or the tool itself wants it. `walled` says whether commands run behind
-    walls that hold; it is asked only when it matters. `lies` is where its files are, if that is not where they are
-    known to be.
+    `stated_rules` are further rules of the person, such as those of a program. `program_tools` come with that program
+    and need no approval unless a rule or the tool asks. `is_sandboxed` says whether commands run in a sandbox that
+    holds; it is called only when needed. `files_root` is where the files are, if they are not at `root`.
     """
-    # Where all that a person has lies below one folder, what runs there tomorrow is changed by nobody unasked.
-    careful = ["ask path ** write"] if root in (Path.home(), Path(root.anchor)) else []
-    known = [*(f"allow tool {name}" for name in brought), *_persons_own(), *careful]
-    rules: dict[Layer, Sequence[str]] = {"built-in": known, "user": own, "granted": agreed, "project": project}
-    return rules_policy(rules, str(root), _links(lies or root), walled=walled or bool)
+    # In a home or root folder every write needs approval, because files there may run later.
+    home_rules = ["ask path ** write"] if root in (Path.home(), Path(root.anchor)) else []
+    built_in_rules = [*(f"allow tool {name}" for name in program_tools), *_protect_user_folder(), *home_rules]
+    rules: dict[Layer, Sequence[str]] = {
+        "built-in": built_in_rules,
+        "user": stated_rules,
+        "granted": agreed,
+        "project": project,
+    }
+    return build_rules_policy(
+        rules, str(root), _make_outside_check(files_root or root), is_sandboxed=is_sandboxed or bool
+    )
 
 
-def _links(root: Path) -> Callable[[str], bool]:
-    """Whether a path leads out of the workspace by a link, as it lies there now."""
+def _make_outside_check(root: Path) -> Callable[[str], bool]:
+    """Return a check whether a path leaves the workspace through a link."""
     top = Path(os.path.realpath(root))
 
-    def leads_out(path: str) -> bool:
+    def is_outside(path: str) -> bool:
         return not Path(os.path.realpath(top / path)).is_relative_to(top)
 
-    return leads_out
+    return is_outside
 
 
-def _persons_own() -> list[str]:
-    """What a person keeps for themselves is not for agents, also where it lies in a workspace: they may not change it,
-    nor read the keys."""
+def _protect_user_folder() -> list[str]:
+    """Return rules that protect the person's configuration folder, even inside a workspace. Agents cannot write there
+    and cannot read the keys."""
     folder = config_folder()
-    places = dict.fromkeys((folder.absolute(), folder.resolve()))
-    words = [(ROOT, *map(literal, one.parts[1:])) for one in places]
-    rules = [Rule(level="deny", kind="path", words=(*one, ANY), access="write") for one in words]
-    rules += [Rule(level="deny", kind="path", words=(*one, KEYS)) for one in words]
+    user_folders = dict.fromkeys((folder.absolute(), folder.resolve()))
+    path_patterns = [(ROOT, *map(escape_pattern, item.parts[1:])) for item in user_folders]
+    rules = [Rule(level="deny", kind="path", words=(*item, ANY), access="write") for item in path_patterns]
+    rules += [Rule(level="deny", kind="path", words=(*item, KEYS)) for item in path_patterns]
     return list(map(str, rules))
 
 
-RULE: Final = "execute_tool_confirm"
+CONFIRM_RULE: Final = "execute_tool_confirm"
 
-Confirmed: TypeAlias = Callable[[AgentId], bool]
-"""Whether the calls of this agent are confirmed."""
+ConfirmsAgent: TypeAlias = Callable[[AgentId], bool]
+"""Returns whether the calls of an agent need confirmation."""
 
 
-def everybody(_: AgentId) -> bool:
+def is_any_agent(_: AgentId) -> bool:
     return True
 
 
-class Confirming:
-    """Another policy, of which only what it forbids stands as it is. What it would have allowed is asked.
+class ConfirmingPolicy:
+    """A policy that asks about every call that another policy would allow. Denied calls stay denied. There is no rule
+    to approve permanently: every call is asked about."""
 
-    There is no rule to agree to for good: who wants to be asked each time is asked each time.
-    """
-
-    def __init__(self, policy: Policy, whom: Confirmed = everybody) -> None:
+    def __init__(self, policy: Policy, confirms_agent: ConfirmsAgent = is_any_agent) -> None:
         self._policy = policy
-        self._whom = whom
+        self._confirms_agent = confirms_agent
 
     def decide(
         self,
@@ -246,13 +252,13 @@ class Confirming:
         targets: tuple[Target, ...],
         grants: Collection[str] = (),
         limits: Collection[str] = (),
-    ) -> Ruling:
-        """The stricter of the policy's answer and a question."""
+    ) -> PolicyDecision:
+        """Return the stricter of the policy's decision and a question."""
         ruling = self._policy.decide(agent, card, targets, grants, limits)
-        if ruling.verdict == "deny" or not self._whom(agent):
+        if ruling.verdict == "deny" or not self._confirms_agent(agent):
             return ruling
         if ruling.verdict == "ask":
             return evolve(ruling, grant="")
-        touched = ", ".join(dict.fromkeys(one.value for one in targets if one.kind != "tool"))
-        about = f"It is about {shown(touched)}. " if touched else ""
-        return Ruling(verdict="ask", rule=RULE, why=f"{about}Every call is confirmed.")
+        touched = ", ".join(dict.fromkeys(target.value for target in targets if target.kind != "tool"))
+        about_part = f"It is about {render_quoted(touched)}. " if touched else ""
+        return PolicyDecision(verdict="ask", rule=CONFIRM_RULE, why=f"{about_part}Every call is confirmed.")

@@ -1,7 +1,7 @@
-"""Redaction: the keys that the house itself knows are taken out of whatever a tool says, before anybody reads it.
+"""Redaction: removes known keys from everything that a tool returns.
 
-They are looked for as they are written, and in no other form: who encodes a key (base64, say) gets it past this. It is
-a net below the rule that no key reaches a command, not that rule.
+Keys are matched literally. An encoded key (base64, for example) is not found. Redaction is the second defence; the
+first is that no key reaches a command.
 """
 
 from __future__ import annotations
@@ -10,141 +10,145 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, cast
 
-from greenroom.adapters.models.catalog.catalog import providers
+from greenroom.adapters.models.catalog.catalog import load_providers
 from greenroom.adapters.web import TAVILY_KEY
 from greenroom.app.settings.schema import ProviderSettings
 from greenroom.core.base.records import Data, evolve
-from greenroom.core.ports.executor import Bench, Live, Outcome, ToolPrinted
+from greenroom.core.ports.executor import LiveEvent, Outcome, StepContext, ToolPrinted
 
 MASK: Final = "[secret]"
-SHORTEST: Final = 8
-OBVIOUS: Final = 20
-"""Characters from which on a value is a secret whatever it looks like; a shorter one needs a digit. What local servers
-take for a key (`not-needed`) is a word, and would be missed in every text."""
+MIN_SECRET_CHARS: Final = 8
+MIN_OBVIOUS_CHARS: Final = 20
+"""The length in characters from which any value counts as a secret. A shorter value needs a digit.
 
-GUARDED: Final = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)
-"""Headers that hold a secret."""
+Placeholders for local servers (`not-needed`) are ordinary words and must not be removed from texts.
+"""
+
+SECRET_HEADER: Final = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)
 
 
-def known_secrets(
-    environ: Mapping[str, str], told: Iterable[ProviderSettings], saved: Iterable[str] = ()
+def find_known_secrets(
+    environ: Mapping[str, str], provider_settings: Iterable[ProviderSettings], saved: Iterable[str] = ()
 ) -> tuple[str, ...]:
-    """All keys of models and searches that are at hand: in variables that they are known by, in settings, in the key
-    file."""
-    settings = tuple(told)
-    named = [environ.get(name, "") for name in sorted(secret_names(settings))]
-    own = [one.key.reveal() for one in settings if one.key is not None]
-    headers = [value for one in settings for name, value in one.headers.items() if GUARDED.search(name)]
-    return tuple(one for one in (*named, *own, *saved, *(value.rpartition(" ")[2] for value in headers)) if one)
+    """Find all keys of models and searches: in known variables, in the settings and in the key file."""
+    settings = tuple(provider_settings)
+    from_variables = [environ.get(name, "") for name in sorted(find_secret_names(settings))]
+    from_settings = [item.key.reveal() for item in settings if item.key is not None]
+    headers = [value for item in settings for name, value in item.headers.items() if SECRET_HEADER.search(name)]
+    return tuple(
+        item
+        for item in (*from_variables, *from_settings, *saved, *(value.rpartition(" ")[2] for value in headers))
+        if item
+    )
 
 
-def secret_names(told: Iterable[ProviderSettings]) -> frozenset[str]:
-    """The variables in which such keys may be."""
-    known = (name for one in providers().values() for name in one.keys)
-    return frozenset(filter(None, (*known, TAVILY_KEY, *(one.key_env for one in told))))
+def find_secret_names(provider_settings: Iterable[ProviderSettings]) -> frozenset[str]:
+    """Return the variables that may hold such keys."""
+    catalog_names = (name for provider in load_providers().values() for name in provider.keys)
+    return frozenset(filter(None, (*catalog_names, TAVILY_KEY, *(provider.key_env for provider in provider_settings))))
 
 
-def without_secrets(environ: Mapping[str, str], told: Iterable[ProviderSettings]) -> dict[str, str]:
-    """The environment of a program that has no use for our keys: without them, whatever else they are called there."""
-    settings = tuple(told)
-    names, secrets = secret_names(settings), set(filter(_is_one, known_secrets(environ, settings)))
+def remove_secrets(environ: Mapping[str, str], provider_settings: Iterable[ProviderSettings]) -> dict[str, str]:
+    """Return the environment without any variable that holds a known key, under any name."""
+    settings = tuple(provider_settings)
+    names, secrets = find_secret_names(settings), set(filter(_is_secret, find_known_secrets(environ, settings)))
     return {name: value for name, value in environ.items() if name not in names and value.strip() not in secrets}
 
 
-def _is_one(value: str) -> bool:
-    return len(value) >= OBVIOUS or (len(value) >= SHORTEST and any(map(str.isdigit, value)))
+def _is_secret(value: str) -> bool:
+    return len(value) >= MIN_OBVIOUS_CHARS or (len(value) >= MIN_SECRET_CHARS and any(map(str.isdigit, value)))
 
 
-class Redaction:
-    """Takes these values out. Without any it changes nothing, and costs nothing."""
+class SecretRedactor:
+    """Removes these values. Without values it does nothing."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        plain = {one.strip() for one in secrets}
-        # The longest first: one may begin like another.
-        self._secrets: Sequence[str] = sorted(filter(_is_one, plain), key=lambda one: (-len(one), one))
+        stripped = {secret.strip() for secret in secrets}
+        # The longest first, because one may be a prefix of another.
+        self._secrets: Sequence[str] = sorted(filter(_is_secret, stripped), key=lambda secret: (-len(secret), secret))
 
     def __bool__(self) -> bool:
         return bool(self._secrets)
 
-    def finds(self, text: str) -> bool:
-        """Whether one of them is in it."""
+    def contains_secret(self, text: str) -> bool:
+        """Whether a text contains one of the values."""
         return any(secret in text for secret in self._secrets)
 
     def text(self, text: str) -> str:
-        """A text without them. Looking for each by itself is a hundred times quicker than for all at once."""
+        """Redact a text. Separate searches are a hundred times faster than one combined pattern."""
         for secret in self._secrets:
             if secret in text:
                 text = text.replace(secret, MASK)
         return text
 
     def bytes(self, data: bytes) -> bytes:
-        """The same for what need not be text."""
+        """Redact bytes that may not be text."""
         for secret in self._secrets:
             data = data.replace(secret.encode(), MASK.encode())
         return data
 
     def data(self, data: Data) -> Data:
-        """The same for data of any shape."""
-        return {self.text(str(name)): self._value(value) for name, value in data.items()}
+        """Redact data of any shape."""
+        return {self.text(str(name)): self._redact_value(value) for name, value in data.items()}
 
     def outcome(self, outcome: Outcome) -> Outcome:
-        """What came of a call, without them."""
+        """Redact the outcome of a call."""
         if not self._secrets:
             return outcome
         result = None if outcome.result is None else self.data(outcome.result)
         return evolve(outcome, result=result, error=self.text(outcome.error))
 
-    def bench(self, bench: Bench) -> Bench:
-        """A bench on which a tool shows and leaves nothing of them either."""
-        return cast("Bench", _RedactedBench(bench, self)) if self._secrets else bench
+    def wrap_context(self, context: StepContext) -> StepContext:
+        """Return a step context that redacts everything that a tool shows or stores."""
+        return cast("StepContext", _RedactedStepContext(context, self)) if self._secrets else context
 
-    def _value(self, value: object) -> object:
+    def _redact_value(self, value: object) -> object:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
             return self.data(value)
         if isinstance(value, list | tuple):
-            return [self._value(one) for one in value]
+            return [self._redact_value(item) for item in value]
         return value
 
 
-NOTHING_SECRET: Final = Redaction(())
+NO_REDACTION: Final = SecretRedactor(())
 
 
-def stands_in(data: object) -> bool:
-    """Whether this was written with what stands in for a secret, which would be lost if it was put into a file."""
+def contains_mask(data: object) -> bool:
+    """Whether the arguments contain the mask. Writing it to a file would destroy the secret there."""
     if isinstance(data, str):
         return MASK in data
     if isinstance(data, Mapping):
-        return any(map(stands_in, data.values()))
-    return isinstance(data, list | tuple) and any(map(stands_in, data))
+        return any(map(contains_mask, data.values()))
+    return isinstance(data, list | tuple) and any(map(contains_mask, data))
 
 
-class _RedactedBench:
-    """Another bench, with what is kept, shown and left passed through the redaction."""
+class _RedactedStepContext:
+    """A step context that redacts what is kept, shown and left."""
 
-    def __init__(self, bench: Bench, redaction: Redaction) -> None:
-        self._bench = bench
+    def __init__(self, context: StepContext, redaction: SecretRedactor) -> None:
+        self._context = context
         self._redaction = redaction
 
     def __getattr__(self, name: str) -> object:
-        return getattr(self._bench, name)
+        return getattr(self._context, name)
 
     async def keep(self, data: bytes) -> str:
-        """Keep something large, without secrets."""
-        return await self._bench.keep(self._redaction.bytes(data))
+        """Store large data, redacted."""
+        return await self._context.keep(self._redaction.bytes(data))
 
-    def show(self, event: Live) -> None:
-        """Let those see it who watch, without secrets."""
+    def show(self, event: LiveEvent) -> None:
+        """Show a live event, redacted."""
         if isinstance(event, ToolPrinted):
             event = evolve(event, text=self._redaction.text(event.text))
-        self._bench.show(event)
+        self._context.show(event)
 
-    def leave(self, left: Callable[[], Outcome | None]) -> None:
-        """Say what stays if somebody cancels this, without secrets."""
+    def set_partial_outcome(self, partial_outcome: Callable[[], Outcome | None]) -> None:
+        """Set the outcome of a cancelled step, redacted."""
 
-        def redacted() -> Outcome | None:
-            outcome = left()
+        def redact_outcome() -> Outcome | None:
+            outcome = partial_outcome()
             return None if outcome is None else self._redaction.outcome(outcome)
 
-        self._bench.leave(redacted)
+        self._context.set_partial_outcome(redact_outcome)

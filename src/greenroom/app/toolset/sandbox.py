@@ -1,7 +1,7 @@
-"""The sandbox around the commands of a workspace, made when it is first needed, and its network: an egress proxy.
+"""The sandbox of a workspace's commands, set up on first use, and its network through an egress proxy.
 
-Some hosts are open to every command, as the person's settings say; others to one command only, while it runs, because
-the policy has allowed that call. The kernel says who asks at the proxy: a child of the command's guard.
+The settings open some hosts to all commands. The policy opens others to one command while it runs. The kernel
+identifies the client of the proxy: a child of the command's supervisor.
 """
 
 from __future__ import annotations
@@ -21,316 +21,336 @@ from typing import Final, Literal, TypeAlias
 
 from platformdirs import user_cache_path
 
-from greenroom.adapters.processes.plain import PlainCommands
-from greenroom.adapters.sandbox.choice import Chosen, chosen, wall_of
-from greenroom.adapters.sandbox.ground import Ground
-from greenroom.adapters.sandbox.layers import Links
-from greenroom.adapters.sandbox.session import OwnFolder
-from greenroom.adapters.web.guard import Guard
-from greenroom.adapters.web.proxy import Proxy, Visit, Way, pattern
+from greenroom.adapters.processes.plain_commands import PlainCommands
+from greenroom.adapters.sandbox.choice import SandboxChoice, choose_sandbox, make_sandbox
+from greenroom.adapters.sandbox.layers import FolderLinks
+from greenroom.adapters.sandbox.session import TemporaryFolder
+from greenroom.adapters.sandbox.view import SandboxView
+from greenroom.adapters.web.address_filter import AddressFilter
+from greenroom.adapters.web.proxy import EgressRoute, Proxy, ProxyVisit, parse_pattern
 from greenroom.app.settings.home import config_folder
 from greenroom.app.settings.schema import SandboxSettings, WebSettings
 from greenroom.app.toolset.pipeline import bound_agents
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.base.hosts import BadHost, Closed, Host, host, nothing_closed
+from greenroom.core.base.hosts import BadHost, Host, HostBlocker, block_no_host, parse_host
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.sandbox import HOLDING, Limits, Shown, Tier, Wall
+from greenroom.core.ports.sandbox import CONFINING_TIERS, CommandLimits, Sandbox, SandboxMount, Tier
 from greenroom.core.ports.tool import Policy, Target, ToolCard
 from greenroom.core.state.step import Step
-from greenroom.core.state.world import World
+from greenroom.core.state.team_state import TeamState
 
-__all__ = ("HOLDING", "Tier", "Walls", "Wish", "strongest", "tier_in")
+__all__ = (
+    "CONFINING_TIERS",
+    "SandboxMode",
+    "Tier",
+    "WorkspaceSandbox",
+    "find_folder_sandbox",
+    "find_strongest_sandbox",
+)
 
-Wish: TypeAlias = Literal["auto", "off"]
-KNOWN: Final = "sandbox.json"
-OFF: Final = Chosen(tier="none", why=('walls = "off" below [sandbox] in your settings',))
-USUAL: Final = SandboxSettings()
-NO_WEB: Final = WebSettings()
-
-
-def strongest(wish: Wish = "auto") -> Chosen:
-    """The best sandbox of this machine, tried if that is not known yet: half a second, once. A workspace may get a
-    weaker one."""
-    if wish == "off":
-        return OFF
-    cache = user_cache_path("greenroom", appauthor=False) / KNOWN
-    # Trying means running commands, and who asks may be in the middle of something: so it has a loop of its own.
-    with ThreadPoolExecutor(1) as aside:
-        return aside.submit(lambda: asyncio.run(chosen(_opened, Path.home(), cache))).result()
+SandboxMode: TypeAlias = Literal["auto", "off"]
+TIER_CACHE_FILE: Final = "sandbox.json"
+SANDBOX_OFF: Final = SandboxChoice(tier="none", why=('walls = "off" below [sandbox] in your settings',))
+DEFAULT_SANDBOX: Final = SandboxSettings()
+DEFAULT_WEB: Final = WebSettings()
 
 
-def tier_in(root: Path, settings: SandboxSettings | None = None, *, at: Path | None = None) -> Chosen:
-    """The sandbox that commands in this folder get, and why no better one: the folder need not be there yet. Nothing
-    is left standing."""
+def find_strongest_sandbox(mode: SandboxMode = "auto") -> SandboxChoice:
+    """Return the best sandbox of this machine. Detection takes half a second, once. A workspace may get less."""
+    if mode == "off":
+        return SANDBOX_OFF
+    cache = user_cache_path("greenroom", appauthor=False) / TIER_CACHE_FILE
+    # Detection runs commands, and the caller may already be in an event loop: so it gets its own loop.
+    with ThreadPoolExecutor(1) as executor:
+        return executor.submit(lambda: asyncio.run(choose_sandbox(_make_commands, Path.home(), cache))).result()
+
+
+def find_folder_sandbox(
+    root: Path, settings: SandboxSettings | None = None, *, at: Path | None = None
+) -> SandboxChoice:
+    """Return the sandbox for commands in this folder, and why there is no better one. The folder need not exist."""
     with tempfile.TemporaryDirectory(prefix="greenroom-") as folder:
-        walls = Walls(root if root.is_dir() else Path(folder), settings or USUAL, at=at)
+        sandbox = WorkspaceSandbox(root if root.is_dir() else Path(folder), settings or DEFAULT_SANDBOX, at=at)
         try:
-            return walls.chosen
+            return sandbox.choice
         finally:
-            walls.take_down()
+            sandbox.close_sandbox()
 
 
-def _opened(root: Path, wall: Wall | None) -> PlainCommands:
-    return PlainCommands(root, wall=wall)
+def _make_commands(root: Path, sandbox: Sandbox | None) -> PlainCommands:
+    return PlainCommands(root, sandbox=sandbox)
 
 
-class Walls:
-    """Around the workspace at `root`, which commands see at `at`, as the person has set them up.
+class WorkspaceSandbox:
+    """The sandbox of the workspace at `root`, which commands see at `at`, with the person's settings.
 
-    What is `lent` comes from elsewhere. Only namespaces can show things where they are not: in another sandbox, and
-    without one, the workspace is seen where it is, and what is lent with a layer is a link there. The hosts that they
-    name are reached through the `outlet`; what is local is as they say for the `web`.
+    `mounts` come from elsewhere. Only namespaces can show files at another path. In other sandboxes, and without one,
+    the workspace stays where it is, and layered mounts are links. Allowed hosts are reached through `egress_proxy`;
+    local hosts follow the settings of `web`.
     """
 
     def __init__(
         self,
         root: Path,
-        settings: SandboxSettings = USUAL,
+        settings: SandboxSettings = DEFAULT_SANDBOX,
         *,
         at: Path | None = None,
-        lent: Sequence[Shown] = (),
-        web: WebSettings = NO_WEB,
+        mounts: Sequence[SandboxMount] = (),
+        web: WebSettings = DEFAULT_WEB,
     ) -> None:
         self._root = root.resolve()
         self._at = at or self._root
-        self._lent = tuple(lent)
-        self._wish = settings.walls
-        self.outlet = EgressProxy(settings.hosts, web, lambda: self.chosen.tier)
-        self._wall: Wall | None = None
-        self._links: Links | None = None
-        self._chosen: Chosen | None = None
-        self._choosing = Lock()
+        self._mounts = tuple(mounts)
+        self._mode = settings.walls
+        self.egress_proxy = EgressProxy(settings.hosts, web, lambda: self.choice.tier)
+        self._sandbox: Sandbox | None = None
+        self._links: FolderLinks | None = None
+        self._choice: SandboxChoice | None = None
+        self._choice_lock = Lock()
 
     @property
-    def chosen(self) -> Chosen:
-        """Which ones, and why no better ones."""
-        with self._choosing:
-            if self._chosen is None:
-                self._chosen = strongest(self._wish)
-                self._put_up(self._chosen)
-            return self._chosen
+    def choice(self) -> SandboxChoice:
+        """The selected sandbox, and why there is no better one."""
+        with self._choice_lock:
+            if self._choice is None:
+                self._choice = find_strongest_sandbox(self._mode)
+                self._set_up(self._choice)
+            return self._choice
 
-    def hold(self) -> bool:
-        """Whether a command cannot hurt: then nobody has to be asked."""
-        return self.chosen.tier in HOLDING
+    def is_holding(self) -> bool:
+        """Whether commands are confined well enough to run without approval."""
+        return self.choice.tier in CONFINING_TIERS
 
-    def wall(self) -> Wall | None:
-        """The walls; None where there are none."""
-        return self._wall if self.chosen.tier != "none" else None
+    def get_sandbox(self) -> Sandbox | None:
+        """Return the sandbox, or None without one."""
+        return self._sandbox if self.choice.tier != "none" else None
 
-    async def opened(self) -> Wall | None:
-        """The same for whoever runs commands."""
-        return await asyncio.to_thread(self.wall)
+    async def open_sandbox(self) -> Sandbox | None:
+        """Return the sandbox without blocking the event loop."""
+        return await asyncio.to_thread(self.get_sandbox)
 
     def reach(self) -> tuple[str, ...] | None:
-        """The hosts that every command gets to: behind walls a few or none, without them (None) whatever they like."""
-        if not self.hold():
+        """Return the hosts that every command can reach. None means all hosts, because no sandbox holds."""
+        if not self.is_holding():
             return None
-        return self.outlet.hosts if self.chosen.tier == "bubblewrap" else ()
+        return self.egress_proxy.hosts if self.choice.tier == "bubblewrap" else ()
 
     async def close(self) -> None:
-        """Take it down; also one in which nothing was run."""
-        self.take_down()
-        await self.outlet.close()
+        """Remove the sandbox and stop the egress proxy."""
+        self.close_sandbox()
+        await self.egress_proxy.close()
 
-    def take_down(self) -> None:
-        """All but the way out."""
-        for one in (self._wall, self._links):
-            if one is not None:
-                one.close()
+    def close_sandbox(self) -> None:
+        """Remove the sandbox, but keep the egress proxy."""
+        for closable in (self._sandbox, self._links):
+            if closable is not None:
+                closable.close()
 
-    def _put_up(self, found: Chosen) -> None:
-        """Some places are too wide for a sandbox, or cannot be reached in it: then a person is asked, as without."""
+    def _set_up(self, choice: SandboxChoice) -> None:
+        """Set up the sandbox. If the folder is too wide or unreachable in it, use none, so that a person is asked."""
         try:
-            ground = Ground(
-                root=self._root, at=self._root, home=Path.home(), scratch=_scratch(), hidden=(config_folder(),)
+            view = SandboxView(
+                root=self._root,
+                at=self._root,
+                home=Path.home(),
+                scratch=_find_scratch_folder(),
+                hidden=(config_folder(),),
             )
-            if found.tier == "bubblewrap":
-                ground = evolve(ground, at=self._at, lent=self._lent)
-            elif found.tier == "landlock":
-                ground = evolve(ground, lent=self._linked())
-            self._wall = wall_of(found.tier, ground, Limits(), found.program)
+            if choice.tier == "bubblewrap":
+                view = evolve(view, at=self._at, mounts=self._mounts)
+            elif choice.tier == "landlock":
+                view = evolve(view, mounts=self._list_links())
+            self._sandbox = make_sandbox(choice.tier, view, CommandLimits(), choice.program)
         except (WorldFault, OSError) as fault:
-            self._chosen = Chosen(tier="none", why=(*found.why, f"{found.tier}: {fault}"))
-        if self._wall is None or self._wall.tier == "seatbelt":
-            self._links = Links(self._root, self._linked())
+            self._choice = SandboxChoice(tier="none", why=(*choice.why, f"{choice.tier}: {fault}"))
+        if self._sandbox is None or self._sandbox.tier == "seatbelt":
+            self._links = FolderLinks(self._root, self._list_links())
 
-    def _linked(self) -> tuple[Shown, ...]:
-        """What is lent with a layer, seen from where the workspace lies."""
-        places = [(one, self._at / one.at) for one in self._lent if one.layer]
+    def _list_links(self) -> tuple[SandboxMount, ...]:
+        """Return the layered mounts, relative to the workspace."""
+        mounts_with_paths = [(mount, self._at / mount.at) for mount in self._mounts if mount.layer]
         return tuple(
-            replace(one, at=str(place.relative_to(self._at))) for one, place in places if place.is_relative_to(self._at)
+            replace(mount, at=str(path.relative_to(self._at)))
+            for mount, path in mounts_with_paths
+            if path.is_relative_to(self._at)
         )
 
 
-def _scratch() -> Path:
-    """In the person's cache; as root where somebody else can reach it too."""
+def _find_scratch_folder() -> Path:
+    """Return the scratch folder: in the person's cache, or for root in a folder that other users can reach."""
     if os.geteuid() != 0:
         return user_cache_path("greenroom", appauthor=False) / "scratch"
     folder = Path(tempfile.gettempdir(), "greenroom-scratch")
     folder.mkdir(mode=0o711, exist_ok=True)
-    known = folder.lstat()
-    if folder.is_symlink() or known.st_uid != 0:
-        raise WorldFault(f"{str(folder)!r} is not ours. Remove it.")
+    status = folder.lstat()
+    if folder.is_symlink() or status.st_uid != 0:
+        raise WorldFault(f"{str(folder)!r} belongs to another user. Remove it.")
     return folder
 
 
-NOBODY: Final = AgentId("")
-GATE: Final = ToolCard(spec=ToolSpec(name="gate", description="A way out."), group="web")
-"""Stands for whatever goes through: rules about hosts do not look at tools."""
+NO_AGENT: Final = AgentId("")
+EGRESS_CARD: Final = ToolCard(spec=ToolSpec(name="gate", description="Network access."), group="web")
+"""Stands for all network access. Rules about hosts do not depend on the tool."""
 
 
-def closed(
+def make_host_blocker(
     policy: Policy,
-    named: Collection[str] | None = None,
+    host_names: Collection[str] | None = None,
     grants: Collection[str] = (),
     limits: Collection[str] = (),
-) -> Closed:
-    """What is closed by a rule that forbids it; for who was let to some hosts by their names (`named`) also what a rule
-    wants asked about and is none of them: nobody can be asked in the middle of it."""
-    letters = None if named is None else {one.lower() for one in named}
+) -> HostBlocker:
+    """Return a check whether a host is blocked by a rule. With `host_names`, a host that needs approval and is not
+    among them is blocked too, because a running command cannot ask."""
+    lowered_names = None if host_names is None else {name.lower() for name in host_names}
 
-    def why(asked: Host) -> str:
-        ruling = policy.decide(NOBODY, GATE, (Target(kind="host", value=str(asked)),), grants, limits)
+    def explain_blocked(requested: Host) -> str:
+        ruling = policy.decide(NO_AGENT, EGRESS_CARD, (Target(kind="host", value=str(requested)),), grants, limits)
         if ruling.verdict == "deny":
             return ruling.why
-        if letters is None or letters & {asked.name, str(asked)} or not ruling.rule.startswith("ask "):
+        if (
+            lowered_names is None
+            or lowered_names & {requested.name, str(requested)}
+            or not ruling.rule.startswith("ask ")
+        ):
             return ""
-        return f"{ruling.why} Nobody can be asked now: name the host {asked.name!r} beforehand."
+        return f"{ruling.why} A running command cannot ask: name the host {requested.name!r} beforehand."
 
-    return why
+    return explain_blocked
 
 
-def closed_for(policy: Policy, world: World, step: Step, named: Sequence[str]) -> Closed:
-    """The same for a step: what binds its agent, and those on whose behalf it works, closes too."""
+def make_step_host_blocker(policy: Policy, world: TeamState, step: Step, host_names: Sequence[str]) -> HostBlocker:
+    """Return the check for a step, with the rules of its agent and of those on whose behalf it works."""
     limits = frozenset(rule for agent in bound_agents(world, step) for rule in world.agents[agent].spec.rules)
-    return closed(policy, named, world.grants, limits)
+    return make_host_blocker(policy, host_names, world.grants, limits)
 
 
-MOST: Final = 20
-"""Sentences about one command, at most."""
-
-AT_ONCE: Final = 8
-"""Hosts that one command can name."""
-
-AGAIN: Final = "Run it again with hosts={hosts} and why: that asks a person."
-FOR_GOOD: Final = "(They can open it to every command: `hosts = {hosts}` below [sandbox] in their settings.)"
+MAX_REFUSALS: Final = 20
+MAX_HOSTS_PER_COMMAND: Final = 8
+RETRY_ADVICE: Final = "Run it again with hosts={hosts} and why: that asks a person."
+SETTINGS_ADVICE: Final = "(They can open it to every command: `hosts = {hosts}` below [sandbox] in their settings.)"
 
 
-class Refusals:
-    """Of one command: the hosts that `everyone` may reach, its `own`, and those that it was refused."""
+class HostRefusals:
+    """The refused hosts of one command, with the hosts open to all commands and to this one."""
 
-    def __init__(self, *, everyone: Sequence[str], own: Sequence[str]) -> None:
-        self.everyone = tuple(everyone)
-        self.own = tuple(own)
+    def __init__(self, *, shared_hosts: Sequence[str], own_hosts: Sequence[str]) -> None:
+        self.shared_hosts = tuple(shared_hosts)
+        self.own_hosts = tuple(own_hosts)
         self._hosts: dict[str, None] = {}
-        self._said: dict[str, None] = {}
+        self._reasons: dict[str, None] = {}
 
-    def add(self, visit: Visit) -> None:
-        """One more refusal. The proxy's own words count where they say more than that a host is not open."""
-        if len(self._hosts) + len(self._said) >= MOST:
+    def add(self, visit: ProxyVisit) -> None:
+        """Add a refusal. The proxy's reason is kept if it says more than that a host is not open."""
+        if len(self._hosts) + len(self._reasons) >= MAX_REFUSALS:
             return
         if visit.verdict == "refused" and visit.host and "none of the hosts" in visit.why:
             self._hosts[visit.host.removesuffix(":443").removesuffix(":80")] = None
         else:
-            self._said[visit.why] = None
+            self._reasons[visit.why] = None
 
     def describe(self) -> str:
-        """All of them, a sentence or two a line."""
-        lines = [f"greenroom: {why}" for why in self._said]
+        """Describe all refusals, one per line."""
+        lines = [f"greenroom: {why}" for why in self._reasons]
         if self._hosts:
-            may = ", ".join((*self.everyone, *self.own))
+            open_hosts = ", ".join((*self.shared_hosts, *self.own_hosts))
             hosts = f"{'host' if len(self._hosts) == 1 else 'hosts'} {', '.join(map(repr, self._hosts))}"
             verb = "is" if len(self._hosts) == 1 else "are"
-            wanted = [*self.own, *self._hosts]  # what it was allowed before it has to name again
-            how = _both(wanted[:AT_ONCE], list(self._hosts))
-            lines.append(f"greenroom: the {hosts} {verb} not open{f', only {may}' if may else ''}. {how}")
+            hosts_to_name = [*self.own_hosts, *self._hosts]  # earlier hosts must be named again
+            advice = _render_advice(hosts_to_name[:MAX_HOSTS_PER_COMMAND], list(self._hosts))
+            lines.append(
+                f"greenroom: the {hosts} {verb} not open{f', only {open_hosts}' if open_hosts else ''}. {advice}"
+            )
         return "\n".join(lines)
 
 
-def _both(again: Sequence[str], for_good: Sequence[str]) -> str:
-    return f"{AGAIN.format(hosts=json.dumps(again))} {FOR_GOOD.format(hosts=json.dumps(for_good))}"
+def _render_advice(again: Sequence[str], for_good: Sequence[str]) -> str:
+    return f"{RETRY_ADVICE.format(hosts=json.dumps(again))} {SETTINGS_ADVICE.format(hosts=json.dumps(for_good))}"
 
 
-NO_NETWORK: Final = f"greenroom: commands reach nobody over the network here by themselves. {_both(['HOST'], ['HOST'])}"
-NO_WAY_OUT: Final = (
-    "greenroom: commands reach nobody over the network here, whatever is allowed: these walls ({tier}) have no "
-    "way out. Do without it, or say what is missing. (A person gets better walls as `greenroom doctor` says.)"
+NO_NETWORK: Final = f"greenroom: commands have no network here by themselves. {_render_advice(['HOST'], ['HOST'])}"
+NO_EGRESS: Final = (
+    "greenroom: commands have no network here, even if it is allowed: this sandbox ({tier}) has no "
+    "way out. Do without it, or say what is missing. (`greenroom doctor` tells a person how to get a better one.)"
 )
-DOOR: Final = "door"
+SOCKET_NAME: Final = "door"
 
-CLOSED: Final = re.compile(
+NO_NETWORK_PATTERN: Final = re.compile(
     r"could ?n[o']t resolve|name or service not known|temporary failure in name resolution|network is unreachable"
     r"|nodename nor servname|getaddrinfo|dns error|name resolution",
     re.IGNORECASE,
 )
-"""What programs say that find no network."""
 
-ClosedTo: TypeAlias = Callable[[Sequence[str]], Closed]
-"""What is closed to who was let to hosts by these names."""
+HostBlockerFactory: TypeAlias = Callable[[Sequence[str]], HostBlocker]
+"""Makes a host check for a command with these host names."""
 
 
 class EgressProxy:
-    """The `Outlet` of commands: to `hosts` for all of them, and to what one of them was allowed by name.
+    """The `EgressGateway` of commands: to `hosts` for all of them, and to approved hosts for a single one.
 
-    What `closed` names is not reached. What is local, and which ports there are, is as for the `web`. Only in a sandbox
-    of the tier `bubblewrap` there is such a way out.
+    Blocked hosts are never reached. Local hosts and ports follow the settings of `web`. Only the `bubblewrap` tier has
+    network access.
     """
 
     def __init__(self, hosts: Sequence[str], web: WebSettings, tier: Callable[[], Tier]) -> None:
         self.hosts = tuple(hosts)
-        self.closed: ClosedTo = lambda _: nothing_closed
+        self.make_blocker: HostBlockerFactory = lambda _: block_no_host
         self._web = web
         self._tier = tier
-        self._folder: OwnFolder | None = None
+        self._folder: TemporaryFolder | None = None
         self._proxy: Proxy | None = None
         self._opening = asyncio.Lock()
-        self._let: dict[int, Way] = {}
+        self._routes: dict[int, EgressRoute] = {}
         self._callers: dict[int, set[int]] = {}
-        self._refusals: dict[int, Refusals] = {}
+        self._refusals: dict[int, HostRefusals] = {}
 
-    async def door(self, hosts: tuple[str, ...] = ()) -> str:
-        """The socket of the proxy, open from now on; empty for a command that may reach nothing."""
+    async def get_socket(self, hosts: tuple[str, ...] = ()) -> str:
+        """Start the proxy and return its socket, or "" for a command without network."""
         if self._tier() != "bubblewrap" or not (self.hosts or hosts):
             return ""
-        tuple(map(_named, hosts))
+        tuple(map(_parse_host_name, hosts))
         async with self._opening:
             if self._folder is None:
-                self._folder = OwnFolder(_doors())
-            door = self._folder.place / DOOR
+                self._folder = TemporaryFolder(_find_socket_folder())
+            door = self._folder.place / SOCKET_NAME
             if self._proxy is None:
-                proxy = Proxy(self._guard(self.hosts), self.hosts, own=self._way, told=self._hear)
+                proxy = Proxy(
+                    self._make_filter(self.hosts), self.hosts, route_of=self._find_route, on_visit=self._record_visit
+                )
                 await proxy.listen(door)
                 self._proxy = proxy
         return str(door)
 
-    def let(self, guard: int, hosts: tuple[str, ...]) -> None:
-        """To these too, until it ends. A number may have been another command's: nothing is left of what that had."""
-        self.end(guard)
-        self._refusals[guard] = Refusals(everyone=self.hosts, own=hosts)
+    def allow_hosts(self, supervisor_pid: int, hosts: tuple[str, ...]) -> None:
+        """Open hosts to a command until it ends. Its process id may be reused, so old permissions are dropped."""
+        self.revoke_hosts(supervisor_pid)
+        self._refusals[supervisor_pid] = HostRefusals(shared_hosts=self.hosts, own_hosts=hosts)
         if hosts:
             named = (*self.hosts, *hosts)
-            patterns = (*map(pattern, self.hosts), *map(_named, hosts))
-            self._let[guard] = Way(hosts=patterns, guard=self._guard(named))
+            patterns = (*map(parse_pattern, self.hosts), *map(_parse_host_name, hosts))
+            self._routes[supervisor_pid] = EgressRoute(hosts=patterns, address_filter=self._make_filter(named))
 
-    def remarks(self, guard: int, printed: str) -> str:
-        """What to add to the output of a command that has ended: which hosts it was refused, and what to do."""
-        tier, refusals = self._tier(), self._refusals.get(guard)
+    def describe_refusals(self, supervisor_pid: int, printed: str) -> str:
+        """Return the text to add to a command's output: the refused hosts and what to do."""
+        tier, refusals = self._tier(), self._refusals.get(supervisor_pid)
         if tier == "none":
             return ""
         if tier != "bubblewrap":
-            return NO_WAY_OUT.format(tier=tier) if guard in self._let or CLOSED.search(printed) else ""
-        if refusals is None or not (refusals.everyone or refusals.own):
-            return NO_NETWORK if CLOSED.search(printed) else ""
+            return (
+                NO_EGRESS.format(tier=tier)
+                if supervisor_pid in self._routes or NO_NETWORK_PATTERN.search(printed)
+                else ""
+            )
+        if refusals is None or not (refusals.shared_hosts or refusals.own_hosts):
+            return NO_NETWORK if NO_NETWORK_PATTERN.search(printed) else ""
         return refusals.describe()
 
-    def end(self, guard: int) -> None:
-        """What it was let is over, and whatever still goes on for it is cut."""
-        self._let.pop(guard, None)
-        self._refusals.pop(guard, None)
-        callers = self._callers.pop(guard, None)
+    def revoke_hosts(self, supervisor_pid: int) -> None:
+        """Close a command's hosts and cut its open connections."""
+        self._routes.pop(supervisor_pid, None)
+        self._refusals.pop(supervisor_pid, None)
+        callers = self._callers.pop(supervisor_pid, None)
         if callers and self._proxy is not None:
             self._proxy.cut(callers)
 
@@ -342,42 +362,42 @@ class EgressProxy:
         if folder is not None:
             folder.close()
 
-    def _guard(self, named: Sequence[str]) -> Guard:
-        return Guard(self._web.local, ports=self._web.ports, closed=self.closed(named))
+    def _make_filter(self, host_names: Sequence[str]) -> AddressFilter:
+        return AddressFilter(self._web.local, ports=self._web.ports, closed=self.make_blocker(host_names))
 
-    def _way(self, caller: int) -> Way | None:
-        """What whoever asks may reach, if it is more than what all may."""
-        guard = _parent(caller)
-        if guard in self._refusals:
-            self._callers.setdefault(guard, set()).add(caller)
-        return self._let.get(guard)
+    def _find_route(self, caller: int) -> EgressRoute | None:
+        """Return the route of a client that can reach more than all commands can."""
+        supervisor_pid = _read_parent_pid(caller)
+        if supervisor_pid in self._refusals:
+            self._callers.setdefault(supervisor_pid, set()).add(caller)
+        return self._routes.get(supervisor_pid)
 
-    def _hear(self, visit: Visit) -> None:
-        refusals = self._refusals.get(_parent(visit.caller))
+    def _record_visit(self, visit: ProxyVisit) -> None:
+        refusals = self._refusals.get(_read_parent_pid(visit.caller))
         if refusals is not None and visit.verdict != "allowed":
             refusals.add(visit)
 
 
-def _named(told: str) -> Host:
-    """One host to the letter: a pattern would be more than anybody was asked about."""
+def _parse_host_name(text: str) -> Host:
+    """Parse a single host. A pattern would allow more than the person approved."""
     try:
-        return host(told)
-    except BadHost as why:
-        raise WorldFault(f'{told!r} is no host: it {why}. Name it like "pypi.org" or "pypi.org:8443".') from None
+        return parse_host(text)
+    except BadHost as reason:
+        raise WorldFault(f'{text!r} is not a host: it {reason}. Write it like "pypi.org" or "pypi.org:8443".') from None
 
 
-def _parent(pid: int) -> int:
-    """Whoever connects for a command was begun by its guard."""
+def _read_parent_pid(pid: int) -> int:
+    """Return a process's parent. Clients of a command are children of its supervisor."""
     with suppress(OSError, ValueError, IndexError):
         return int(Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[1])
     return 0
 
 
-def _doors() -> Path:
-    """A folder of ours, with a short name: that of a socket has 108 bytes at most."""
+def _find_socket_folder() -> Path:
+    """Return a private folder with a short name, because a socket's path has at most 108 bytes."""
     folder = Path(tempfile.gettempdir(), f"greenroom-doors-{os.geteuid()}")
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
-        raise WorldFault(f"{str(folder)!r} is not ours. Remove it.")
+        raise WorldFault(f"{str(folder)!r} belongs to another user. Remove it.")
     return folder

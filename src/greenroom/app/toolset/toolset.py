@@ -1,4 +1,4 @@
-"""The hands of one team: the tools of its workspace, under its policy."""
+"""The toolset of a team: the tools of its workspace, under its policy."""
 
 from __future__ import annotations
 
@@ -9,44 +9,44 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Final, TypeAlias
 
-from greenroom.abilities.tools.artifacts import artifact_tools
-from greenroom.abilities.tools.commands import Background, command_tools
-from greenroom.abilities.tools.files.tools import file_tools
-from greenroom.abilities.tools.human import AskUser
-from greenroom.abilities.tools.memory import memory_tools
-from greenroom.abilities.tools.read_output import FindStep, ReadOutput
-from greenroom.abilities.tools.web import web_tools
-from greenroom.adapters.files.local import LocalFiles
-from greenroom.adapters.processes.plain import PlainCommands
+from greenroom.abilities.tools.artifacts import build_artifact_tools
+from greenroom.abilities.tools.commands import BackgroundCommands, build_command_tools
+from greenroom.abilities.tools.files.tools import build_file_tools
+from greenroom.abilities.tools.human import AskUserTool
+from greenroom.abilities.tools.memory import build_memory_tools
+from greenroom.abilities.tools.read_output import FindStep, ReadOutputTool
+from greenroom.abilities.tools.web import build_web_tools
+from greenroom.adapters.files.local_files import LocalFiles
+from greenroom.adapters.processes.plain_commands import PlainCommands
 from greenroom.app.clock import SystemClock
-from greenroom.app.conversation.typed import is_secret
+from greenroom.app.conversation.chat_input import is_secret
 from greenroom.app.settings.home import home_folder
 from greenroom.app.settings.schema import BrowserSettings, WebSettings
-from greenroom.app.toolset.exposure import anywhere
+from greenroom.app.toolset.exposure import reach_anywhere
 from greenroom.app.toolset.pipeline import ToolPipeline
-from greenroom.app.toolset.policy import policy_for
-from greenroom.app.toolset.redaction import Redaction
-from greenroom.app.toolset.sandbox import Walls, closed, closed_for
-from greenroom.app.toolset.toolbox import After, Equipment, Toolbox
-from greenroom.app.toolset.web import LatePages, LateSearch, browser_tool
+from greenroom.app.toolset.policy import build_policy
+from greenroom.app.toolset.redaction import SecretRedactor
+from greenroom.app.toolset.sandbox import WorkspaceSandbox, make_host_blocker, make_step_host_blocker
+from greenroom.app.toolset.toolbox import Toolbox, ToolObserver, ToolSource
+from greenroom.app.toolset.web import LazyPages, LazySearch, browser_tool
 from greenroom.core.ports.model import Models, ToolSpec
 from greenroom.core.ports.tool import Policy, ToolExecutor
-from greenroom.runs.workspace import Copied
+from greenroom.runs.workspace import WorktreeTools
 
-NOTHING_MORE: Final = Equipment()
-NO_WISHES: Final = WebSettings()
-USUAL_BROWSER: Final = BrowserSettings()
+NO_TOOL_SOURCE: Final = ToolSource()
+DEFAULT_WEB: Final = WebSettings()
+DEFAULT_BROWSER: Final = BrowserSettings()
 
-FindEnded: TypeAlias = FindStep
-"""How a step of a team is found that has ended, for whoever reads on in its result."""
+FindEndedStep: TypeAlias = FindStep
+"""Finds an ended step of a team, so that an agent can read more of its result."""
 
 
-class Hands:
-    """Made for a workspace, closed when the team is. `equipment` comes to what the house has itself.
+class Toolset:
+    """The tools of a workspace, closed together with the team.
 
-    `unattended` says that nobody is there to be asked. `secrets` are left out of whatever a tool says. `web` is
-    what the person has set for it, and `browser` for the browser, which one of the `models` leads; `walls` are what
-    commands run behind. A `copied` workspace has its own place and tools.
+    `tool_source` adds custom tools. With `unattended`, no person can be asked. `secrets` are redacted from all results.
+    `web` and `browser` are settings; one of the `models` controls the browser. Commands run in `sandbox`. A `worktree`
+    has its own path and tools.
     """
 
     def __init__(
@@ -54,76 +54,78 @@ class Hands:
         root: Path,
         policy: Policy,
         *,
-        find: FindEnded | None = None,
-        equipment: Equipment = NOTHING_MORE,
+        find: FindEndedStep | None = None,
+        tool_source: ToolSource = NO_TOOL_SOURCE,
         unattended: bool = False,
         secrets: Iterable[str] = (),
-        web: WebSettings = NO_WISHES,
-        browser: BrowserSettings = USUAL_BROWSER,
+        web: WebSettings = DEFAULT_WEB,
+        browser: BrowserSettings = DEFAULT_BROWSER,
         models: Models | None = None,
-        walls: Walls | None = None,
-        copied: Copied | None = None,
+        sandbox: WorkspaceSandbox | None = None,
+        worktree: WorktreeTools | None = None,
     ) -> None:
-        self._walls = walls
-        self._copied = copied
-        self.commands = _commands(root, policy, walls)
-        background = Background(self.commands)
-        own = (
-            *file_tools(
-                LocalFiles(root, at=copied.at if copied is not None else None),
+        self._sandbox = sandbox
+        self._worktree = worktree
+        self.commands = _make_commands(root, policy, sandbox)
+        background = BackgroundCommands(self.commands)
+        built_in_tools = (
+            *build_file_tools(
+                LocalFiles(root, at=worktree.mount_point if worktree is not None else None),
                 hides=lambda path: is_secret(PurePosixPath(path)),
             ),
-            *command_tools(self.commands, background),
-            AskUser(),
-            ReadOutput(find),
-            *memory_tools(),
-            *artifact_tools(),
-            *web_tools(LatePages(web, closed(policy)), LateSearch(web, os.environ), SystemClock()),
-            browser_tool(models, browser, web, home_folder(), partial(closed_for, policy)),
+            *build_command_tools(self.commands, background),
+            AskUserTool(),
+            ReadOutputTool(find),
+            *build_memory_tools(),
+            *build_artifact_tools(),
+            *build_web_tools(LazyPages(web, make_host_blocker(policy)), LazySearch(web, os.environ), SystemClock()),
+            browser_tool(models, browser, web, home_folder(), partial(make_step_host_blocker, policy)),
         )
-        more = copied.more(self.commands, background.quiet) if copied is not None else ()
-        self.toolbox = Toolbox((*own, *more, *equipment.tools), equipment.notes)
+        worktree_tools = worktree.extra_tools(self.commands, background.stop_all) if worktree is not None else ()
+        self.toolbox = Toolbox((*built_in_tools, *worktree_tools, *tool_source.tools), tool_source.notes)
         self._policy = policy
-        self._equipment = equipment
+        self._tool_source = tool_source
         self._unattended = unattended
-        self._redaction = Redaction(secrets)
+        self._redaction = SecretRedactor(secrets)
 
     @property
     def specs(self) -> Sequence[ToolSpec]:
-        """What models are told of them."""
+        """The tool specs for models."""
         return self.toolbox.specs
 
     @property
     def executors(self) -> Sequence[ToolPipeline]:
-        """The tools as agents meet them."""
-        tools = self.toolbox if self._copied is None else map(self._copied.wrap, self.toolbox)
-        reach = self._walls.reach if self._walls is not None else anywhere
+        """The tools, each in its pipeline."""
+        tools = self.toolbox if self._worktree is None else map(self._worktree.wrap, self.toolbox)
+        reach = self._sandbox.reach if self._sandbox is not None else reach_anywhere
         return [
-            ToolPipeline(tool, self._policy, self._after(tool), self._redaction, reach, unattended=self._unattended)
+            ToolPipeline(
+                tool, self._policy, self._observers_of(tool), self._redaction, reach, unattended=self._unattended
+            )
             for tool in tools
         ]
 
-    def _after(self, tool: ToolExecutor) -> Sequence[After]:
-        """Who hears of its calls. The house's own steps in a copy are no calls of an agent."""
-        own = self._copied is not None and tool.name in self._copied.known
-        return () if own else self._equipment.after
+    def _observers_of(self, tool: ToolExecutor) -> Sequence[ToolObserver]:
+        """Return the observers of a tool. Greenroom's own steps in a worktree have none."""
+        is_internal = self._worktree is not None and tool.name in self._worktree.trusted_tools
+        return () if is_internal else self._tool_source.observers
 
     async def close(self) -> None:
-        async with AsyncExitStack() as last:
-            if self._walls is not None:
-                last.push_async_callback(self._walls.close)
-            last.callback(self.commands.close)
-            for closing in self._equipment.closing:
-                last.push_async_callback(closing)
+        async with AsyncExitStack() as exit_stack:
+            if self._sandbox is not None:
+                exit_stack.push_async_callback(self._sandbox.close)
+            exit_stack.callback(self.commands.close)
+            for closing in self._tool_source.close_callbacks:
+                exit_stack.push_async_callback(closing)
 
 
-def _commands(root: Path, policy: Policy, walls: Walls | None) -> PlainCommands:
-    if walls is None:
+def _make_commands(root: Path, policy: Policy, sandbox: WorkspaceSandbox | None) -> PlainCommands:
+    if sandbox is None:
         return PlainCommands(root)
-    walls.outlet.closed = lambda named: closed(policy, named)
-    return PlainCommands(root, wall=walls.opened, outlet=walls.outlet)
+    sandbox.egress_proxy.make_blocker = lambda host_names: make_host_blocker(policy, host_names)
+    return PlainCommands(root, sandbox=sandbox.open_sandbox, egress=sandbox.egress_proxy)
 
 
-def toolbox_of(root: Path, equipment: Equipment = NOTHING_MORE) -> Toolbox:
-    """The tools of a workspace, only to be looked at."""
-    return Hands(root, policy_for(root, ()), equipment=equipment).toolbox
+def build_toolbox(root: Path, tool_source: ToolSource = NO_TOOL_SOURCE) -> Toolbox:
+    """Return the tools of a workspace, for display only."""
+    return Toolset(root, build_policy(root, ()), tool_source=tool_source).toolbox

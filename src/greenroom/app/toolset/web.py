@@ -1,4 +1,4 @@
-"""The web and the browser for tools, as the person has set them up. Heavy modules are imported at the first use."""
+"""Web access and the browser for tools, with the person's settings. Heavy modules are imported on first use."""
 
 from __future__ import annotations
 
@@ -8,244 +8,259 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from greenroom.abilities.skills.talk import voice
-from greenroom.abilities.skills.talk.reply import Reply, answer
-from greenroom.abilities.tools.browser_use import ACTIONS, EVERY, Bounds, BrowserUse, Question, Thought
-from greenroom.adapters.browser.den import FolderAlbum
+from greenroom.abilities.skills.conversation import model_call
+from greenroom.abilities.skills.conversation.reply import ModelReply, request_reply
+from greenroom.abilities.tools.browser_use import (
+    ACTIONS,
+    ANY_HOST,
+    BrowserLimits,
+    BrowserQuestion,
+    BrowserReply,
+    BrowserUseTool,
+)
+from greenroom.adapters.browser.browser_folder import FolderScreenshotStore
 from greenroom.adapters.web import DUCKDUCKGO, TAVILY, TAVILY_KEY
 from greenroom.app.settings.keys import saved_keys
 from greenroom.app.settings.schema import BrowserSettings, WebSettings
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import ModelFault, WorldFault, how_to_install
-from greenroom.core.base.hosts import Closed, nothing_closed
-from greenroom.core.ports.browser import Browser, BrowserFault, Gate, Tab
-from greenroom.core.ports.executor import Bench, Live
+from greenroom.core.base.hosts import HostBlocker, block_no_host
+from greenroom.core.ports.browser import Browser, BrowserFault, EgressEndpoint, Tab
+from greenroom.core.ports.executor import LiveEvent, StepContext
 from greenroom.core.ports.model import ChatMessage, Model, ModelRequest, Models
-from greenroom.core.ports.web import Address, Found, Moved, Page, Pages, Search, WebFault, address
+from greenroom.core.ports.web import (
+    PageFetcher,
+    Redirect,
+    SearchEngine,
+    SearchHit,
+    WebAddress,
+    WebFault,
+    WebPage,
+    parse_address,
+)
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Step, Terms
-from greenroom.core.state.world import World
+from greenroom.core.state.step import Step, StepTerms
+from greenroom.core.state.team_state import TeamState
 
 NO_ADDRESS: Final = (
     'Searching with SearXNG needs its address: `searxng_url = "http://localhost:8888"` below [web] in your settings.'
 )
 
 
-class LatePages:
-    """Pages, once somebody wants one. Where they lead on to what is `closed`, they are not followed."""
+class LazyPages:
+    """Web pages, created on first use. Redirects to blocked hosts are not followed."""
 
-    def __init__(self, settings: WebSettings, closed: Closed = nothing_closed) -> None:
+    def __init__(self, settings: WebSettings, host_blocker: HostBlocker = block_no_host) -> None:
         self._settings = settings
-        self._closed = closed
-        self._made: Pages | None = None
+        self._host_blocker = host_blocker
+        self._pages: PageFetcher | None = None
 
-    async def fetch(self, wanted: Address) -> Page | Moved:
-        if self._made is None:
-            self._made = await asyncio.to_thread(self._make)
-        return await self._made.fetch(wanted)
+    async def fetch(self, address: WebAddress) -> WebPage | Redirect:
+        if self._pages is None:
+            self._pages = await asyncio.to_thread(self._make)
+        return await self._pages.fetch(address)
 
-    def _make(self) -> Pages:
-        from greenroom.adapters.web import making
+    def _make(self) -> PageFetcher:
+        from greenroom.adapters.web import search
 
-        return making.pages(self._settings.local, self._settings.ports, self._closed)
+        return search.make_pages(self._settings.local, self._settings.ports, self._host_blocker)
 
 
-class LateSearch:
-    """The search that the person has chosen, once somebody searches."""
+class LazySearch:
+    """The configured web search, created on first use."""
 
     def __init__(self, settings: WebSettings, environ: Mapping[str, str]) -> None:
         self._settings = settings
         self._environ = environ
-        self.host = _host(settings)
+        self.host = _find_search_host(settings)
 
-    async def find(self, query: str, count: int) -> Sequence[Found]:
-        """What is found; `WebFault` where something has to be set up first."""
+    async def find(self, query: str, count: int) -> Sequence[SearchHit]:
+        """Search the web. Raise `WebFault` if the search is not set up."""
         if not self.host:
             raise WebFault("setup", NO_ADDRESS)
         search = await asyncio.to_thread(self._make)
         return await search.find(query, count)
 
-    def _make(self) -> Search:
-        from greenroom.adapters.web import making
+    def _make(self) -> SearchEngine:
+        from greenroom.adapters.web import search
 
-        return making.search(self._settings.search, self._settings.searxng_url, self._key)
+        return search.make_search(self._settings.search, self._settings.searxng_url, self._key)
 
     def _key(self) -> str:
-        """Of the environment first, else of the file that nobody else can read."""
+        """Return the key from the environment, else from the key file."""
         try:
             return self._environ.get(TAVILY_KEY, "").strip() or saved_keys().get("tavily", "")
         except WorldFault as fault:
             raise WebFault("setup", str(fault)) from None
 
 
-def _host(settings: WebSettings) -> str:
+def _find_search_host(settings: WebSettings) -> str:
     match settings.search:
         case "ddgs":
             return DUCKDUCKGO
         case "tavily":
-            return str(address(TAVILY).host)
+            return str(parse_address(TAVILY).host)
         case "searxng":
             try:
-                return str(address(settings.searxng_url).host)
+                return str(parse_address(settings.searxng_url).host)
             except ModelFault:
                 return ""
 
 
-ANSWER: Final = 4096
-"""Tokens of one answer at most: a move, or all that was found."""
+MAX_ANSWER_TOKENS: Final = 4096
+"""The longest answer, in tokens: one action, or the final report."""
 
-WRITTEN: Final = 8
-"""Of so many tokens that an errand may use one is reserved as written, which costs more than to read one."""
+TOKENS_PER_OUTPUT_TOKEN: Final = 8
+"""One in this many tokens is reserved at the price of output tokens, which cost more."""
 
-LEAST: Final = 20_000
-"""Tokens without which an errand is not worth to begin."""
-
+MIN_ERRAND_TOKENS: Final = 20_000
 NO_MODEL: Final = "There is no model here to lead a browser."
-ENOUGH: Final = (
+RESERVE_USED_UP: Final = (
     "What was reserved for the errand is used up. A person can give more: `tokens` below [browser] in their settings."
 )
 
 
-class ModelMind:
-    """Asks `models`; one errand may use so many `tokens`, and what that many cost."""
+class BrowserModel:
+    """The model that controls a browser. One browser task can use this many `tokens`, and their cost."""
 
     def __init__(self, models: Models | None, tokens: int) -> None:
         self._models = models
         self._tokens = tokens
 
-    def terms(self, world: World, step: Step) -> Terms:
-        """All that the errand may use is reserved before it begins; where limits leave less, as much as fits."""
+    def terms(self, world: TeamState, step: Step) -> StepTerms:
+        """Reserve everything that the browser task can use, or as much as the limits leave."""
         spec = world.agents[step.agent_id].spec
         model = self._model(spec)
-        needs, priced = _needs(model, self._tokens)
-        while needs.tokens > LEAST and not _fits(world, step, needs):
-            needs, priced = _needs(model, max(LEAST, needs.tokens // 2))
-        return Terms(effect="effectful", needs=needs, priced=priced, model=model.name, spec=spec.version)
+        needs, priced = _estimate_needs(model, self._tokens)
+        while needs.tokens > MIN_ERRAND_TOKENS and not _is_within_limits(world, step, needs):
+            needs, priced = _estimate_needs(model, max(MIN_ERRAND_TOKENS, needs.tokens // 2))
+        return StepTerms(effect="effectful", needs=needs, priced=priced, model=model.name, spec=spec.version)
 
-    def calls(self, bench: Bench) -> bool:
-        """Whether the model makes calls."""
-        return self._model(bench.agent.spec).card.tools
+    def can_call_tools(self, context: StepContext) -> bool:
+        """Whether the model can call tools."""
+        return self._model(context.agent.spec).card.tools
 
-    async def think(self, bench: Bench, question: Question) -> Thought:
-        """Ask it, if the longest answer to this can be paid for."""
-        model, spec = self._model(bench.agent.spec), bench.agent.spec
-        request = _request(bench, model, spec, question)
-        most = _most(model, request)
-        if most.tokens > question.left.tokens or most.money > question.left.money:
-            raise WorldFault(ENOUGH, spent=Amounts())
+    async def think(self, context: StepContext, question: BrowserQuestion) -> BrowserReply:
+        """Ask the model, if the reservation covers the longest answer."""
+        model, spec = self._model(context.agent.spec), context.agent.spec
+        request = _make_request(context, model, spec, question)
+        max_cost = _max_cost(model, request)
+        if max_cost.tokens > question.left.tokens or max_cost.money > question.left.money:
+            raise WorldFault(RESERVE_USED_UP, spent=Amounts())
         try:
-            reply: Reply = await answer(_Nobody(), model, request)
+            reply: ModelReply = await request_reply(_NoAudience(), model, request)
         except (ModelFault, WorldFault) as fault:
-            fault.spent = most if fault.spent is None else fault.spent
+            fault.spent = max_cost if fault.spent is None else fault.spent
             raise
-        return Thought(calls=tuple(reply.calls), text=reply.text, spent=most if reply.spent is None else reply.spent)
+        return BrowserReply(
+            calls=tuple(reply.calls), text=reply.text, spent=max_cost if reply.cost is None else reply.cost
+        )
 
     def _model(self, spec: AgentSpec) -> Model:
         if self._models is None:
             raise WorldFault(NO_MODEL)
-        return voice.voice(self._models, spec)
+        return model_call.pick_model(self._models, spec)
 
 
-def _needs(model: Model, tokens: int) -> tuple[Amounts, bool]:
-    """So many tokens and what they cost; whether anybody knows that."""
-    written = tokens // WRITTEN
-    price = model.price(tokens - written, written)
+def _estimate_needs(model: Model, tokens: int) -> tuple[Amounts, bool]:
+    """Return the amounts for this many tokens, and whether their price is known."""
+    output_tokens = tokens // TOKENS_PER_OUTPUT_TOKEN
+    price = model.price(tokens - output_tokens, output_tokens)
     return Amounts(tokens=tokens, money=price or 0), price is not None
 
 
-def _fits(world: World, step: Step, needs: Amounts) -> bool:
-    """Whether the limits leave room for it now."""
+def _is_within_limits(world: TeamState, step: Step, needs: Amounts) -> bool:
     budgets = [world.budgets[name] for name in world.budgets_of(step.task_id, step.agent_id)]
-    return not any(one.limits.exceeded_by(one.spent.plus(one.reserved).plus(needs)) for one in budgets)
+    return not any(budget.limits.exceeded_by(budget.spent.plus(budget.reserved).plus(needs)) for budget in budgets)
 
 
-class _Nobody:
-    """What the model says on the way is not what the agent says: who watches sees the moves, which the tool prints."""
+class _NoAudience:
+    """Hides the model's text, because it is not the agent's answer. The tool prints the actions instead."""
 
-    def show(self, event: Live) -> None:
-        """It is not shown."""
+    def show(self, event: LiveEvent) -> None:
+        """Do nothing."""
 
 
-def _request(bench: Bench, model: Model, spec: AgentSpec, question: Question) -> ModelRequest:
+def _make_request(bench: StepContext, model: Model, spec: AgentSpec, question: BrowserQuestion) -> ModelRequest:
     tools = ACTIONS if model.card.tools else ()
     return ModelRequest(
-        purpose=voice.purpose(bench.step, bench.world.team.team_id, question.turn),
+        purpose=model_call.build_purpose(bench.step, bench.world.team.team_id, question.turn),
         messages=(
             ChatMessage(role="system", content=question.system),
             ChatMessage(role="user", content=question.seen),
         ),
         tools=tools,
         tool_choice="required" if tools else "auto",
-        max_output=min(ANSWER, voice.longest(model, spec)),
-        **voice.wishes(spec),
+        max_output=min(MAX_ANSWER_TOKENS, model_call.find_max_output(model, spec)),
+        **model_call.build_request_options(spec),
     )
 
 
-def _most(model: Model, request: ModelRequest) -> Amounts:
-    """What it costs at most: no token has less than a byte."""
-    said = sum(len(one.content.encode()) for one in request.messages) + sum(one.size for one in request.tools)
-    read = said + voice.OVERHEAD
-    return Amounts(tokens=read + request.max_output, money=model.price(read, request.max_output) or 0)
+def _max_cost(model: Model, request: ModelRequest) -> Amounts:
+    """Return the highest cost of a request. A token has at least one byte."""
+    text_bytes = sum(len(part.content.encode()) for part in request.messages) + sum(part.size for part in request.tools)
+    input_tokens = text_bytes + model_call.REQUEST_OVERHEAD_BYTES
+    return Amounts(tokens=input_tokens + request.max_output, money=model.price(input_tokens, request.max_output) or 0)
 
 
-SCREENSHOTS: Final = "screenshots"
-MISSING: Final = (
+SCREENSHOTS_FOLDER: Final = "screenshots"
+BROWSER_MISSING: Final = (
     f"Using a browser needs an extra ({how_to_install('browser')}) and a Chromium (Debian, Ubuntu: `apt-get install "
     "chromium`)."
 )
 
 
-ClosedFor: TypeAlias = Callable[[World, Step, Sequence[str]], Closed]
-"""What is closed to whoever does a step, who was let to some hosts by their names."""
+StepHostBlockerFactory: TypeAlias = Callable[[TeamState, Step, Sequence[str]], HostBlocker]
+"""Makes a host check for a step with these host names."""
 
 
 def browser_tool(
-    models: Models | None, browser: BrowserSettings, web: WebSettings, home: Path, closed: ClosedFor
-) -> BrowserUse:
-    """`browser_use`, led by the model of whoever calls it; pictures are kept below `home`, beside the log."""
-    return BrowserUse(
-        lambda bench: LateBrowser(browser, web, lambda hosts: closed(bench.world, bench.step, hosts)),
-        ModelMind(models, browser.tokens),
-        FolderAlbum(home / SCREENSHOTS),
-        Bounds(steps=browser.steps, seconds=browser.seconds, hosts=browser.hosts),
+    models: Models | None, browser: BrowserSettings, web: WebSettings, home: Path, make_blocker: StepHostBlockerFactory
+) -> BrowserUseTool:
+    """Return `browser_use`, controlled by the calling agent's model. Screenshots are stored below `home`."""
+    return BrowserUseTool(
+        lambda bench: LazyBrowser(browser, web, lambda hosts: make_blocker(bench.world, bench.step, hosts)),
+        BrowserModel(models, browser.tokens),
+        FolderScreenshotStore(home / SCREENSHOTS_FOLDER),
+        BrowserLimits(steps=browser.steps, seconds=browser.seconds, hosts=browser.hosts),
     )
 
 
-class LateBrowser:
-    """A browser, once somebody has an errand for it. Of the hosts that it is let to, some may be `closed`."""
+class LazyBrowser:
+    """A browser, started on first use. Some of its allowed hosts may be blocked."""
 
     def __init__(
         self,
         settings: BrowserSettings,
         web: WebSettings,
-        closed: Callable[[Sequence[str]], Closed] = lambda _: nothing_closed,
+        make_blocker: Callable[[Sequence[str]], HostBlocker] = lambda _: block_no_host,
     ) -> None:
         self._settings = settings
         self._web = web
-        self._closed = closed
+        self._make_blocker = make_blocker
 
     @asynccontextmanager
-    async def opened(self, hosts: Sequence[str]) -> AsyncIterator[Tab]:
-        """A new one that reaches these hosts; `BrowserFault` where something has to be installed first."""
+    async def open_tab(self, hosts: Sequence[str]) -> AsyncIterator[Tab]:
+        """Open a new browser that reaches these hosts. Raise `BrowserFault` if something must be installed first."""
         browser = await asyncio.to_thread(self._make)
-        async with browser.opened(hosts) as tab:
+        async with browser.open_tab(hosts) as tab:
             yield tab
 
     def _make(self) -> Browser:
         try:
-            from greenroom.adapters.browser.making import browser
+            from greenroom.adapters.browser.chromium import make_browser
         except ModuleNotFoundError as error:
             if error.name is None or not error.name.startswith("playwright"):
                 raise
-            raise BrowserFault(MISSING) from None
-        from greenroom.adapters.web.making import opened_gate
+            raise BrowserFault(BROWSER_MISSING) from None
+        from greenroom.adapters.web.search import open_egress
 
         web = self._web
-        # The whole web is also what a person has opened of their own network.
-        also = (*web.local, *(f"*:{port}" for port in web.ports))
+        # The whole web includes local hosts that the person has opened.
+        local_hosts = (*web.local, *(f"*:{port}" for port in web.ports))
 
-        def gates(hosts: Sequence[str]) -> AbstractAsyncContextManager[Gate]:
-            every = (*hosts, *(also if EVERY in hosts else ()))
-            return opened_gate(web.local, web.ports, every, self._closed(hosts))
+        def open_gate(hosts: Sequence[str]) -> AbstractAsyncContextManager[EgressEndpoint]:
+            all_hosts = (*hosts, *(local_hosts if ANY_HOST in hosts else ()))
+            return open_egress(web.local, web.ports, all_hosts, self._make_blocker(hosts))
 
-        return browser(gates, self._settings.program, self._settings.headless)
+        return make_browser(open_gate, self._settings.program, self._settings.headless)

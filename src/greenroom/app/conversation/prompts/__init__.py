@@ -1,1 +1,1 @@
-"""What a person's words are wrapped in before an agent reads them."""
+"""The texts around a person's input before an agent reads it."""

@@ -3,12 +3,12 @@
     lead = LeadAgent(models=models)
     search = SearchAgent(models=models)
     lead.register_subagent(search.config)
-    lead.spec(), search.spec()      two members of one team of Greenroom, where the lead calls the other
+    lead.spec(), search.spec()      two members of one Greenroom team, where the lead calls the other
 
-Their models have the design's names, which say no provider: `[groups.qwen3-next-80b-thinking]` in the settings does, or
-a configuration of one's own.
+The design's model names have no provider. Define one in the settings with `[groups.qwen3-next-80b-thinking]`, or pass
+your own configuration.
 
-Or one by one in a graph of one's own: `agent.stream(messages)` is one model call, whose routing says what follows.
+With your own graph, `agent.stream(messages)` makes one model call, and its routing names the next step.
 """
 
 from greenroom.app.designs.artifactflow.base import (

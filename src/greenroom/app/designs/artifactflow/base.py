@@ -1,7 +1,7 @@
-"""What all agents of ArtifactFlow have: one model call per execution, calls as XML in the text, and their records.
+"""The common parts of ArtifactFlow's agents: one model call per execution, tool calls as XML, and their records.
 
-The graph is Greenroom's turn: `AgentConfig.spec` is the same agent as a member of a team, where calls are run, rounds
-are counted and sub-agents are called. `BaseAgent.stream` is a single execution, for those with a graph of their own.
+`AgentConfig.spec` is the same agent as a member of a team, where Greenroom runs calls, counts rounds and calls
+sub-agents. `BaseAgent.stream` is a single execution, for programs with their own graph.
 """
 
 from __future__ import annotations
@@ -14,40 +14,39 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, Final
 
-from greenroom.abilities.protocols import Acts, NotRun, Read, prompt, read, routing
-from greenroom.adapters.models.retry import Gate, Patience, Retrying
+from greenroom.abilities.protocols import BlockCall, BlockRejection, ParsedReply, read, render_prompt, route_reply
+from greenroom.adapters.models.retry import RateLimiter, RetryingModel, RetryPolicy
 from greenroom.app.clock import SystemClock
 from greenroom.core.base.clock import Clock, Millis
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId, StepId, ThreadId
 from greenroom.core.base.records import Data
-from greenroom.core.ports.executor import Live
+from greenroom.core.ports.executor import LiveEvent
 from greenroom.core.ports.model import (
     ChatMessage,
+    ClosingStream,
     Failed,
     Finished,
-    Listening,
     ModelEvent,
+    ModelReasoningDelta,
     ModelRequest,
     Models,
+    ModelTextDelta,
     Purpose,
-    ReasoningDelta,
     Retried,
-    TextDelta,
     ToolSpec,
     Usage,
 )
-from greenroom.core.ports.packs import ENGLISH, Pack
-from greenroom.core.state.spec import AgentSpec, Turn
+from greenroom.core.ports.prompt_pack import DEFAULT_LANGUAGE, PromptPack
+from greenroom.core.state.spec import AgentSpec, TurnPolicy
 
-PACK: Final = Pack("greenroom.app.designs.artifactflow.prompts")
-LONGEST: Final = 4096
-"""Tokens of an answer."""
+PACK: Final = PromptPack("greenroom.app.designs.artifactflow.prompts")
+MAX_OUTPUT_TOKENS: Final = 4096
 
 
 @dataclass(kw_only=True)
 class AgentConfig:
-    """How an agent is set up."""
+    """The configuration of an agent."""
 
     name: str
     description: str
@@ -61,7 +60,7 @@ class AgentConfig:
     llm_retry_delay: float = 1.0
 
     def spec(self, prompt: str = "", sub_agents: Sequence[str] = (), *, language: str = "") -> AgentSpec:
-        """The same agent as a member of a team: there the rounds are counted, and calls are run."""
+        """Return the agent as a member of a team, where calls run and rounds are counted."""
         return AgentSpec(
             name=self.name,
             description=self.description,
@@ -69,7 +68,7 @@ class AgentConfig:
             tools=tuple(self.required_tools),
             calls=tuple(sub_agents),
             prompt=prompt,
-            turn=Turn(protocols=("xml_tool",), several="first", ends="text", rounds=self.max_tool_rounds),
+            turn=TurnPolicy(protocols=("xml_tool",), several="first", ends="text", rounds=self.max_tool_rounds),
             language=language,
             llm_config={"model": self.model, "temperature": self.temperature, "streaming": self.streaming},
         )
@@ -77,7 +76,7 @@ class AgentConfig:
 
 @dataclass(kw_only=True)
 class AgentResponse:
-    """One turn. `routing` says what follows: a tool, a sub-agent, or None when the agent is done."""
+    """The result of one execution. `routing` is the next tool or sub-agent, or None when the agent is done."""
 
     success: bool = True
     content: str = ""
@@ -90,7 +89,7 @@ class AgentResponse:
 
 
 class StreamEventType(Enum):
-    """What a stream tells of."""
+    """The types of stream events."""
 
     AGENT_START = "agent_start"
     LLM_CHUNK = "llm_chunk"
@@ -100,7 +99,7 @@ class StreamEventType(Enum):
 
 @dataclass(kw_only=True)
 class StreamEvent:
-    """Something that happened in a turn; `data` is the turn as far as it has come."""
+    """An event of an execution. `data` is the response so far."""
 
     type: StreamEventType
     agent: str
@@ -108,10 +107,8 @@ class StreamEvent:
 
 
 class BaseAgent(ABC):
-    """An agent that makes exactly one model call per execution. `toolkit` are the tools that it may ask for.
-
-    `language` is the one it is told things in (`en`, `zh`); `clock` says what time it is told.
-    """
+    """An agent that makes exactly one model call per execution. `toolkit` are its tools, `language` is the language of
+    its prompts (`en`, `zh`), and `clock` provides the time."""
 
     def __init__(
         self,
@@ -122,7 +119,7 @@ class BaseAgent(ABC):
         language: str = "",
         clock: Clock | None = None,
     ) -> None:
-        self.config = config or self.usual()
+        self.config = config or self.default_config()
         self.toolkit = tuple(tool for tool in toolkit or () if tool.name in self.config.required_tools)
         self.sub_agents: dict[str, AgentConfig] = {}
         self.language = language
@@ -130,58 +127,56 @@ class BaseAgent(ABC):
         self._clock: Clock = clock or SystemClock()
 
     @classmethod
-    def usual(cls) -> AgentConfig:
-        """How it is set up where nobody says; `WorldFault` for a kind of agent that has nothing of that sort."""
-        raise WorldFault(f"{cls.__name__} has no configuration of its own: give it an AgentConfig.")
+    def default_config(cls) -> AgentConfig:
+        """Return the default configuration. Raise `WorldFault` if this class has none."""
+        raise WorldFault(f"{cls.__name__} has no default configuration: pass an AgentConfig.")
 
     def register_subagent(self, config: AgentConfig) -> None:
-        """Let it call this one."""
+        """Add a sub-agent that this agent can call."""
         self.sub_agents[config.name] = config
 
     def describe_subagents(self) -> dict[str, str]:
-        """Whom it can call, as that stands with the tools."""
-        return {line(name): line(one.description) for name, one in self.sub_agents.items()}
+        """Describe the sub-agents for the tool section of the prompt."""
+        return {to_one_line(name): to_one_line(config.description) for name, config in self.sub_agents.items()}
 
     def now(self) -> str:
-        """The time, as a prompt says it."""
-        return minute(self._clock.now())
+        """Return the time as it appears in prompts."""
+        return format_minute(self._clock.now())
 
     def spec(self, context: Mapping[str, Any] | None = None) -> AgentSpec:
-        """The same agent as a member of a team, where its sub-agents are members too.
-
-        Its prompt is built here, once: what it says of the time and of artifacts is true when the work begins.
-        """
+        """Return the agent as a member of a team that also has its sub-agents. The prompt is built once here, so its
+        time and artifacts are those of the start."""
         return self.config.spec(self.build_system_prompt(context), tuple(self.sub_agents), language=self.language)
 
     @abstractmethod
     def build_system_prompt(self, context: Mapping[str, Any] | None = None) -> str:
-        """What the agent is told, without the tools; `context` holds what changes (`artifacts_inventory`)."""
+        """Build the prompt without tools. `context` holds what changes (`artifacts_inventory`)."""
 
     @abstractmethod
     def format_final_response(self, content: str, tool_history: Sequence[Mapping[str, Any]]) -> str:
-        """The answer as others read it."""
+        """Return the answer as other agents read it."""
 
     def build_complete_system_prompt(self, context: Mapping[str, Any] | None = None) -> str:
-        """The same, and then how tools are called."""
-        agents, language = self.describe_subagents(), self.language or ENGLISH
+        """Build the prompt with tool instructions."""
+        agents, language = self.describe_subagents(), self.language or DEFAULT_LANGUAGE
         acts = self.toolkit or agents
-        told = prompt(["xml_tool"], tools=self.toolkit, agents=agents, language=language) if acts else ""
-        return f"{self.build_system_prompt(context)}\n\n{told}".rstrip()
+        tool_prompt = render_prompt(["xml_tool"], tools=self.toolkit, agents=agents, language=language) if acts else ""
+        return f"{self.build_system_prompt(context)}\n\n{tool_prompt}".rstrip()
 
     def parse_tool_calls(self, text: str) -> list[dict[str, Any]]:
-        """The calls in a reply, each with `name` and `params`: only the first one is ever used."""
-        found = self._read(text)
-        return [{"name": found.call.name, "params": dict(found.call.arguments)}] if isinstance(found, Acts) else []
+        """Return the tool calls in a reply with `name` and `params`. Only the first is used."""
+        reply = self._parse_reply(text)
+        return [{"name": reply.call.name, "params": dict(reply.call.arguments)}] if isinstance(reply, BlockCall) else []
 
     async def stream(
         self, messages: Sequence[Mapping[str, str]], is_resuming: bool = False
     ) -> AsyncIterator[StreamEvent]:
-        """One execution. `messages` are the whole conversation; `is_resuming` goes on after a tool was run."""
+        """Run one execution. `messages` is the whole conversation; `is_resuming` continues after a tool call."""
         response = AgentResponse(metadata={"is_resuming": is_resuming})
         yield self._event(StreamEventType.AGENT_START, response)
-        async with Listening(self._call_llm_with_retry(messages)) as events:
+        async with ClosingStream(self._call_llm_with_retry(messages)) as events:
             async for event in events:
-                if take(response, event):
+                if apply_event(response, event):
                     yield self._event(StreamEventType.LLM_CHUNK, response)
         yield self._event(StreamEventType.LLM_COMPLETE, response)
         if response.success:
@@ -190,56 +185,56 @@ class BaseAgent(ABC):
 
     def _call_llm_with_retry(self, messages: Sequence[Mapping[str, str]]) -> AsyncIterator[ModelEvent]:
         config = self.config
-        patience = Patience(retries=config.llm_max_retries, delay=config.llm_retry_delay)
-        model = Retrying(self._models.named(config.model), Gate(parallel=1), patience)
+        patience = RetryPolicy(retries=config.llm_max_retries, delay=config.llm_retry_delay)
+        model = RetryingModel(self._models.get_model(config.model), RateLimiter(parallel=1), patience)
         agent = AgentId(config.name)
         request = ModelRequest(
             purpose=Purpose(agent=agent, skill="converse", step=StepId(f"{agent}#1"), thread=ThreadId(agent), turn=1),
-            messages=tuple(_message(one) for one in messages),
+            messages=tuple(_make_message(message) for message in messages),
             temperature=config.temperature,
             streaming=config.streaming,
-            max_output=min(LONGEST, model.card.output),
+            max_output=min(MAX_OUTPUT_TOKENS, model.card.output),
         )
         return model.stream(request)
 
     def _route(self, response: AgentResponse) -> None:
-        """A tool, a sub-agent, or the end."""
-        found = self._read(response.content, ended=response.metadata.get("finish_reason") in ("stop", "calls"))
-        if isinstance(found, NotRun):
-            response.success, response.content = False, str(found)
+        """Choose the next step: a tool, a sub-agent, or the end."""
+        reply = self._parse_reply(response.content, ended=response.metadata.get("finish_reason") in ("stop", "calls"))
+        if isinstance(reply, BlockRejection):
+            response.success, response.content = False, str(reply)
             return
-        if isinstance(found, Acts):
-            response.tool_calls = [{"name": found.call.name, "params": dict(found.call.arguments)}]
-            response.routing = dict(routing(found) or {})
-            response.metadata["dropped"] = list(found.dropped)
+        if isinstance(reply, BlockCall):
+            response.tool_calls = [{"name": reply.call.name, "params": dict(reply.call.arguments)}]
+            response.routing = dict(route_reply(reply) or {})
+            response.metadata["dropped"] = list(reply.dropped)
             return
         response.content = self.format_final_response(response.content, response.tool_interactions)
 
-    def _read(self, text: str, *, ended: bool = True) -> Read:
-        pure, agents = {one.name for one in self.toolkit if one.pure}, tuple(self.sub_agents)
+    def _parse_reply(self, text: str, *, ended: bool = True) -> ParsedReply:
+        pure, agents = {tool.name for tool in self.toolkit if tool.pure}, tuple(self.sub_agents)
         return read(text, ["xml_tool"], tools=self.toolkit, agents=agents, pure=pure, policy="first", ended=ended)
 
     def _event(self, kind: StreamEventType, response: AgentResponse) -> StreamEvent:
         return StreamEvent(type=kind, agent=self.config.name, data=response)
 
 
-def _message(one: Mapping[str, str]) -> ChatMessage:
-    role = one["role"]
+def _make_message(message: Mapping[str, str]) -> ChatMessage:
+    role = message["role"]
     match role:
         case "system" | "user" | "assistant":
-            return ChatMessage(role=role, content=one["content"])
+            return ChatMessage(role=role, content=message["content"])
         case _:
-            return ChatMessage(role="user", content=one["content"])
+            return ChatMessage(role="user", content=message["content"])
 
 
-def take(response: AgentResponse, event: Live) -> bool:
-    """Add what came; whether it is a chunk that is told of."""
+def apply_event(response: AgentResponse, event: LiveEvent) -> bool:
+    """Add an event to the response. Return whether it is a chunk to publish."""
     match event:
-        case TextDelta():
+        case ModelTextDelta():
             response.content += event.text
             response.metadata["chunk"] = "content"
             return True
-        case ReasoningDelta():
+        case ModelReasoningDelta():
             response.reasoning_content = (response.reasoning_content or "") + event.text
             response.metadata["chunk"] = "reasoning"
             return True
@@ -256,52 +251,52 @@ def take(response: AgentResponse, event: Live) -> bool:
     return False
 
 
-def defused(text: str) -> str:
-    """The same without tags. Only `<` is escaped: that is enough, and leaves the most readable."""
+def escape_tags(text: str) -> str:
+    """Escape tags. Only `<` is escaped, which is enough and stays readable."""
     return text.replace("<", "&lt;")
 
 
-def line(value: object) -> str:
-    """On one line, so that it cannot add items to the list that it stands in either."""
-    return defused(" ".join(str(value).split()))
+def to_one_line(value: object) -> str:
+    """Put a value on one line, so that it cannot add items to a list."""
+    return escape_tags(" ".join(str(value).split()))
 
 
-def listed(value: object) -> str:
-    """Something of a context, whatever its form: a text as it is, all else as a list with one line per item."""
+def render_list(value: object) -> str:
+    """Render a context value: text unchanged, everything else as a list with one line per item."""
     match value:
         case None:
             return ""
         case str():
-            return defused(value.strip())
+            return escape_tags(value.strip())
         case Mapping():
-            return "\n".join(f"- {line(name)}: {_item(one)}" for name, one in value.items())
+            return "\n".join(f"- {to_one_line(name)}: {_render_item(item)}" for name, item in value.items())
         case Iterable():
-            return "\n".join(f"- {_item(one)}" for one in value)
+            return "\n".join(f"- {_render_item(item)}" for item in value)
         case _:
-            return line(value)
+            return to_one_line(value)
 
 
-def minute(now: Millis) -> str:
-    """The time, to the minute: what stands first in a prompt and differs by a second costs the whole cache."""
+def format_minute(now: Millis) -> str:
+    """Format the time to the minute. Seconds at the start of a prompt would defeat the provider's cache."""
     return f"{datetime.fromtimestamp(now / 1000, UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def wrapped(tag: str, content: str, history: Iterable[Mapping[str, object]]) -> str:
-    """An answer in its tag, also if the model forgot it; instead of no answer, the last result that it was given."""
+def wrap_in_tag(tag: str, content: str, history: Iterable[Mapping[str, object]]) -> str:
+    """Wrap an answer in its tag. Without an answer, use the last tool result."""
     text = content.strip()
     if f"<{tag}>" in text and f"</{tag}>" in text:
         return text
-    results = [str(one.get("content", "")).strip() for one in history if one.get("role") == "tool"]
-    return f"<{tag}>\n{defused(text or next(reversed(results), ''))}\n</{tag}>"
+    results = [str(entry.get("content", "")).strip() for entry in history if entry.get("role") == "tool"]
+    return f"<{tag}>\n{escape_tags(text or next(reversed(results), ''))}\n</{tag}>"
 
 
-def _item(one: object) -> str:
-    fields = one.items() if isinstance(one, Mapping) else ()
-    return "; ".join(f"{line(name)}: {line(value)}" for name, value in fields) or line(one)
+def _render_item(item: object) -> str:
+    fields = item.items() if isinstance(item, Mapping) else ()
+    return "; ".join(f"{to_one_line(name)}: {to_one_line(value)}" for name, value in fields) or to_one_line(item)
 
 
 def merge_agent_response_to_state(state: MutableMapping[str, Any], agent: str, response: AgentResponse) -> None:
-    """Keep a turn in the agent's own memory: exchanges are appended, the last response is replaced."""
+    """Store a response in the agent's memory. Exchanges are appended; the last response is replaced."""
     memories = state.setdefault("agent_memories", {})
     memory = memories.setdefault(agent, {"tool_interactions": [], "last_response": {}, "tool_round_count": 0})
     if response.tool_interactions:
@@ -319,19 +314,19 @@ def merge_agent_response_to_state(state: MutableMapping[str, Any], agent: str, r
 
 @dataclass(kw_only=True)
 class ExecutionMetrics:
-    """What a run took: kept by the graph, never in an agent's memory."""
+    """The metrics of a run. The graph keeps them, not the agent's memory."""
 
     started: float = field(default_factory=time.monotonic)
     executions: dict[str, int] = field(default_factory=dict)
     tokens: dict[str, int] = field(default_factory=dict)
 
     def record(self, agent: str, usage: Data | None) -> None:
-        """One execution."""
+        """Record one execution."""
         self.executions[agent] = self.executions.get(agent, 0) + 1
         spent = sum(value for value in (usage or {}).values() if isinstance(value, int))
         self.tokens[agent] = self.tokens.get(agent, 0) + spent
 
     @property
     def seconds(self) -> float:
-        """Since it began."""
+        """The seconds since the start."""
         return time.monotonic() - self.started

@@ -1,22 +1,22 @@
-"""The crawler: fetches the pages that it is given and brings back what stands on them, cleaned."""
+"""The crawler: fetches given pages and returns their cleaned content."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from greenroom.app.designs.artifactflow.base import PACK, AgentConfig, BaseAgent, line, wrapped
+from greenroom.app.designs.artifactflow.base import PACK, AgentConfig, BaseAgent, to_one_line, wrap_in_tag
 
 TAG: Final = "extracted_content"
-"""What its answer stands in; the prompt asks for the same."""
+"""The tag of its answer. The prompt asks for the same tag."""
 
 
 class CrawlAgent(BaseAgent):
-    """The one who reads pages. A page that cannot be had is a result too: the run goes on."""
+    """Reads pages. A page that cannot be fetched is a result too, and the run continues."""
 
     @classmethod
-    def usual(cls) -> AgentConfig:
-        """As the design has it."""
+    def default_config(cls) -> AgentConfig:
+        """Return the design's default configuration."""
         return AgentConfig(
             name="crawl_agent",
             description="Web content extraction and cleaning specialist",
@@ -33,13 +33,13 @@ class CrawlAgent(BaseAgent):
         )
 
     def build_system_prompt(self, context: Mapping[str, Any] | None = None) -> str:
-        """How it works and in which form it answers. All it needs to know of a task is in its instruction."""
-        told: dict[str, object] = {
-            "name": line(self.config.name),
+        """Build the prompt: how to work and how to answer. The instruction contains the whole task."""
+        variables: dict[str, object] = {
+            "name": to_one_line(self.config.name),
             "rounds": self.config.max_tool_rounds,
             "tag": TAG,
         }
-        return PACK.render(self.language, "crawl", told)
+        return PACK.render(self.language, "crawl", variables)
 
     def format_final_response(self, content: str, tool_history: Sequence[Mapping[str, Any]]) -> str:
-        return wrapped(TAG, content, tool_history)
+        return wrap_in_tag(TAG, content, tool_history)

@@ -1,19 +1,19 @@
-"""The lead: plans, lets sub-agents work, merges what they bring, and is the one who talks with the user."""
+"""The lead: plans, calls sub-agents, merges their results and talks with the user."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from greenroom.app.designs.artifactflow.base import PACK, AgentConfig, BaseAgent, line, listed
+from greenroom.app.designs.artifactflow.base import PACK, AgentConfig, BaseAgent, render_list, to_one_line
 
 
 class LeadAgent(BaseAgent):
     """The coordinator. Register its sub-agents before its prompt is built."""
 
     @classmethod
-    def usual(cls) -> AgentConfig:
-        """As the design has it."""
+    def default_config(cls) -> AgentConfig:
+        """Return the design's default configuration."""
         return AgentConfig(
             name="lead_agent",
             description="Task coordinator and information integrator",
@@ -25,31 +25,30 @@ class LeadAgent(BaseAgent):
         )
 
     def build_system_prompt(self, context: Mapping[str, Any] | None = None) -> str:
-        """Its sections. `context` may have `artifacts_inventory` and `user_feedback`, as texts or lists."""
+        """Build the prompt. `context` can have `artifacts_inventory` and `user_feedback`, as texts or lists."""
         given = context or {}
-        told: dict[str, object] = {
+        variables: dict[str, object] = {
             "now": self.now(),
-            "name": line(self.config.name),
+            "name": to_one_line(self.config.name),
             "rounds": self.config.max_tool_rounds,
-            "agents": [_told(one) for one in self.sub_agents.values()],
-            "inventory": listed(given.get("artifacts_inventory")),
-            "feedback": listed(given.get("user_feedback")),
+            "agents": [_describe_subagent(config) for config in self.sub_agents.values()],
+            "inventory": render_list(given.get("artifacts_inventory")),
+            "feedback": render_list(given.get("user_feedback")),
         }
-        return PACK.render(self.language, "lead", told)
+        return PACK.render(self.language, "lead", variables)
 
     def format_final_response(self, content: str, tool_history: Sequence[Mapping[str, Any]]) -> str:
-        """What the user reads: its words, and nothing around them."""
+        """Return the text for the user, without a tag."""
         return content.strip()
 
     def describe_subagents(self) -> dict[str, str]:
-        """Only the names: what they can do stands in a section of the prompt already."""
+        """Return only the names. Another section of the prompt describes the sub-agents."""
         return dict.fromkeys(super().describe_subagents(), "")
 
 
-def _told(config: AgentConfig) -> dict[str, object]:
-    """A sub-agent as the lead sees it."""
+def _describe_subagent(config: AgentConfig) -> dict[str, object]:
     return {
-        "name": line(config.name),
-        "description": line(config.description),
-        "capabilities": [line(one) for one in config.capabilities],
+        "name": to_one_line(config.name),
+        "description": to_one_line(config.description),
+        "capabilities": [to_one_line(capability) for capability in config.capabilities],
     }

@@ -1,22 +1,22 @@
-"""The searcher: finds information on the web, in a loop of queries, and brings it back in a form."""
+"""The searcher: finds information on the web with several queries and returns it in a fixed form."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from greenroom.app.designs.artifactflow.base import PACK, AgentConfig, BaseAgent, line, wrapped
+from greenroom.app.designs.artifactflow.base import PACK, AgentConfig, BaseAgent, to_one_line, wrap_in_tag
 
 TAG: Final = "search_results"
-"""What its answer stands in; the prompt asks for the same."""
+"""The tag of its answer. The prompt asks for the same tag."""
 
 
 class SearchAgent(BaseAgent):
-    """The one who searches. It is told the time last, so that all before it stays the same."""
+    """Searches the web. The time is the last part of its prompt, so that the rest can be cached."""
 
     @classmethod
-    def usual(cls) -> AgentConfig:
-        """As the design has it."""
+    def default_config(cls) -> AgentConfig:
+        """Return the design's default configuration."""
         return AgentConfig(
             name="search_agent",
             description="Web search and information retrieval specialist",
@@ -29,14 +29,14 @@ class SearchAgent(BaseAgent):
         )
 
     def build_system_prompt(self, context: Mapping[str, Any] | None = None) -> str:
-        """How it works and in which form it answers. All it needs to know of a task is in its instruction."""
-        told: dict[str, object] = {
+        """Build the prompt: how to work and how to answer. The instruction contains the whole task."""
+        variables: dict[str, object] = {
             "now": self.now(),
-            "name": line(self.config.name),
+            "name": to_one_line(self.config.name),
             "rounds": self.config.max_tool_rounds,
             "tag": TAG,
         }
-        return PACK.render(self.language, "search", told)
+        return PACK.render(self.language, "search", variables)
 
     def format_final_response(self, content: str, tool_history: Sequence[Mapping[str, Any]]) -> str:
-        return wrapped(TAG, content, tool_history)
+        return wrap_in_tag(TAG, content, tool_history)

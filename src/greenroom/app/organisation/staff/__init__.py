@@ -1,1 +1,1 @@
-"""Agents that every organisation can have, as files, in every language."""
+"""The built-in agents of organisations, as files in every language."""

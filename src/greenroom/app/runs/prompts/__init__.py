@@ -1,1 +1,1 @@
-"""What those are told who do a job."""
+"""The prompts of runs, in every language."""

@@ -1,1 +1,1 @@
-"""What ArtifactFlow's agents are told, one file for each, in every language we speak."""
+"""The prompts of ArtifactFlow's agents, in every language."""

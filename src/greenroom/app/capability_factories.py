@@ -1,0 +1,81 @@
+"""All capability factories of this process. A team's log names the one it needs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+from greenroom.abilities.skills.conversation_skills import build_conversation_skills
+from greenroom.abilities.skills.planned.skills import build_planned_skills
+from greenroom.abilities.tools.tool import wrap_long_tail
+from greenroom.app.capabilities import CapabilitiesFactory, TeamCapabilities
+from greenroom.app.context import AppContext
+from greenroom.app.conversation.capabilities import FILTER_TOOLS_ABOVE, make_conversation_factories
+from greenroom.app.conversation.capability_names import JOB
+from greenroom.app.conversation.start import read_model_name
+from greenroom.app.library.run_result import make_refusing_factories
+from greenroom.app.organisation.charter import find_charter, list_charters
+from greenroom.app.organisation.creation import merge_agents, prepare_agent
+from greenroom.app.organisation.phrases import BASE_TASK, ORGANISATION_KIT
+from greenroom.app.text_reader import TextReader
+from greenroom.app.toolset.manual_call import make_manual_call_factories
+from greenroom.app.toolset.toolbox import Toolbox
+from greenroom.core.base.errors import RefusedError, WorldFault
+from greenroom.core.ports.executor import Capabilities
+from greenroom.core.state.spec import AgentSpec
+from greenroom.core.state.team import Team
+
+
+def make_capability_factories(app: AppContext) -> Mapping[str, CapabilitiesFactory]:
+    """Return the factories by name. The tools of runs are loaded when a run starts."""
+
+    async def make_run_capabilities(team: Team) -> TeamCapabilities:
+        from greenroom.app.runs.capabilities import build_run_capabilities
+
+        return await build_run_capabilities(app, team)
+
+    conversation_factories = make_conversation_factories(app, app.notes, app.toolset, app.get_approval_timeout)
+    return {
+        JOB: make_run_capabilities,
+        ORGANISATION_KIT: partial(make_organisation_capabilities, app),
+        **conversation_factories,
+        **make_manual_call_factories(app.toolset),
+        **make_refusing_factories(),
+    }
+
+
+async def make_organisation_capabilities(app: AppContext, team: Team) -> TeamCapabilities:
+    """Make the capabilities of an organisation when it starts. Raise `WorldFault` if it is over."""
+    world = await app.runtime.world(team.team_id)
+    if BASE_TASK not in world.tasks:
+        raise WorldFault(f"The organisation {team.name!r} is over. Start another one: `greenroom org start`.")
+    founder_spec = world.agents[world.tasks[BASE_TASK].manager].spec  # all others start with its language and model
+    toolset = app.toolset(Path(team.workspace))
+    planning_skills = build_planned_skills(app, toolset.specs, reader=TextReader(), project=app.notes())
+    conversation_skills = build_conversation_skills(
+        app, toolset.specs, reader=TextReader(), project=app.notes(), filter_above=FILTER_TOOLS_ABOVE
+    )
+    # Of two skills with one name, the planning agents' skill wins: the other answers by tool calls.
+    skills = {skill.name: skill for skill in (*conversation_skills, *planning_skills)}
+    return TeamCapabilities(
+        executors=Capabilities((*skills.values(), *map(wrap_long_tail, toolset.executors))),
+        agent_specs=tuple(_list_agent_specs(app, team, founder_spec, toolset.toolbox)),
+        on_close=toolset.close,
+        approvals_expire=app.get_approval_timeout(),
+    )
+
+
+def _list_agent_specs(app: AppContext, team: Team, founder_spec: AgentSpec, tools: Toolbox) -> Iterator[AgentSpec]:
+    """Return the agents that managers can create: no managers, and none without an available model. If the charter
+    exists and lists agents, return only those."""
+    root = Path(team.workspace)
+    allowed_names = find_charter(root, team.name).blueprints if team.name in list_charters(root) else ()
+    for name, spec in merge_agents(founder_spec.language, app.agents().specs).items():
+        if spec.manager or (allowed_names and name not in allowed_names):
+            continue
+        try:
+            yield prepare_agent(spec, tools, resolve_model=app.resolve_alias, model=read_model_name(founder_spec))
+        except (WorldFault, RefusedError) as fault:
+            logging.getLogger(__name__).warning("The agent %r cannot be created: %s", name, fault)

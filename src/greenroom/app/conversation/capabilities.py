@@ -1,0 +1,76 @@
+"""The capabilities of conversations: questions, runs and chats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Protocol, TypeAlias
+
+from greenroom.abilities.skills.conversation_skills import build_conversation_skills
+from greenroom.app.capabilities import CapabilitiesFactory, TeamCapabilities
+from greenroom.app.conversation.capability_names import ASK, CHAT, RUN
+from greenroom.app.text_reader import TextReader
+from greenroom.core.base.records import evolve
+from greenroom.core.ports.executor import Capabilities, Executor
+from greenroom.core.ports.model import Models, ToolSpec
+from greenroom.core.state.team import Team
+
+FILTER_TOOLS_ABOVE: Final = 30
+"""An agent with more tools first selects those that its task needs."""
+
+
+class TeamTools(Protocol):
+    """The tools of a team, closed together with it."""
+
+    @property
+    def specs(self) -> Sequence[ToolSpec]:
+        """The tool specs for models."""
+        ...
+
+    @property
+    def executors(self) -> Sequence[Executor]:
+        """The tools."""
+        ...
+
+    async def close(self) -> None:
+        """Stop everything that still runs."""
+        ...
+
+
+TeamToolsFactory: TypeAlias = Callable[[Path], TeamTools]
+
+
+def make_conversation_factories(
+    models: Models,
+    notes: Callable[[], str],
+    make_tools: TeamToolsFactory | None = None,
+    get_approval_timeout: Callable[[], int | None] = lambda: None,
+) -> Mapping[str, CapabilitiesFactory]:
+    """Return the capability factories by name. Models and workspace are not touched before a team runs.
+
+    `make_tools` builds the tools of a team with a workspace. `get_approval_timeout` returns how long approval requests
+    stay open, in milliseconds.
+    """
+
+    def make(team: Team, *, solo: bool) -> TeamCapabilities:
+        tools = make_tools(Path(team.workspace)) if make_tools is not None and team.workspace else None
+        capabilities = _make_capabilities(models, tools, solo=solo, project=notes())
+        return evolve(capabilities, approvals_expire=get_approval_timeout()) if tools is not None else capabilities
+
+    return {
+        ASK: lambda _: _make_capabilities(models, None, solo=True),
+        RUN: lambda team: make(team, solo=True),
+        CHAT: lambda team: make(team, solo=False),
+    }
+
+
+def _make_capabilities(
+    models: Models, team_tools: TeamTools | None, *, solo: bool, project: str = ""
+) -> TeamCapabilities:
+    tools = team_tools.specs if team_tools is not None else ()
+    skills = build_conversation_skills(
+        models, tools, solo=solo, reader=TextReader(), project=project, filter_above=FILTER_TOOLS_ABOVE
+    )
+    if team_tools is None:
+        return TeamCapabilities(executors=Capabilities(skills))
+    return TeamCapabilities(executors=Capabilities((*skills, *team_tools.executors)), on_close=team_tools.close)

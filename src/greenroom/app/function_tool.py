@@ -1,0 +1,434 @@
+"""Functions as tools: JSON Schemas from Python types, and functions that agents can call.
+
+msgspec handles dataclasses, TypedDicts, enums, literals, unions and dates. A pydantic model validates itself, so
+pydantic need not be installed.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import PurePath
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Generic,
+    ParamSpec,
+    TypeAlias,
+    TypeVar,
+    cast,
+    get_args,
+    get_type_hints,
+    overload,
+)
+
+import msgspec
+
+from greenroom.abilities.skills.conversation.builtin_calls import RESERVED_NAMES
+from greenroom.app.threads import run_in_thread
+from greenroom.core.base.errors import GreenroomError, WorldFault
+from greenroom.core.base.records import Data
+from greenroom.core.ports.executor import Outcome, StepContext
+from greenroom.core.ports.model import ToolSpec
+from greenroom.core.ports.tool import MAX_RESULT_BYTES, Target, ToolCard
+from greenroom.core.state.spec import ToolGroup
+from greenroom.core.state.step import SIDE_EFFECTS, Effect, Step, StepTerms, StepType
+from greenroom.core.state.team_state import TeamState
+
+MAX_SCHEMA_DEPTH: Final = 16
+"""How deeply a schema is inlined. Deeper levels stay references."""
+
+
+class OutputError(GreenroomError):
+    """Data that does not match the expected type. The text says what is wrong and where."""
+
+
+class TypeAdapter:
+    """A type with its JSON `schema` for models, and `validate`, which raises `OutputError`."""
+
+    def __init__(self, kind: object, schema: Data, read: Callable[[object], object]) -> None:
+        self.kind = kind
+        self.schema = schema
+        self._validate = read
+
+    def validate(self, data: object) -> object:
+        try:
+            return self._validate(data)
+        except (ValueError, TypeError) as error:  # errors of msgspec and pydantic
+            raise OutputError(_describe_error(error)) from error
+
+
+def adapt_type(kind: object) -> TypeAdapter:
+    """Make the adapter of a type. Raise `WorldFault` if the type has no JSON form."""
+    model = getattr(kind, "model_json_schema", None)
+    if model is not None and isinstance(kind, type):
+        return TypeAdapter(kind, inline_references(model()), cast("Any", kind).model_validate)
+    try:
+        schema = msgspec.json.schema(kind, schema_hook=_make_schema)
+    except (TypeError, RecursionError) as error:
+        name, why = getattr(kind, "__qualname__", kind), str(error).partition("\n")[0]
+        raise WorldFault(f"{name} cannot be described to a model: {why}") from None
+    known_type = cast("type[object]", kind)
+    return TypeAdapter(
+        kind, inline_references(schema), lambda data: msgspec.convert(data, known_type, dec_hook=_decode_value)
+    )
+
+
+def _make_schema(kind: type) -> dict[str, Any]:
+    """Return the schema of types that msgspec does not know: pydantic models and paths."""
+    model = getattr(kind, "model_json_schema", None)
+    if model is not None:
+        return dict(inline_references(model()))
+    if issubclass(kind, PurePath):
+        return {"type": "string", "description": "a path"}
+    raise TypeError(f"a {kind.__qualname__} has no JSON form. Use text, numbers, lists, dataclasses or enums")
+
+
+def _decode_value(kind: type, data: object) -> object:
+    validate = getattr(kind, "model_validate", None)
+    return validate(data) if validate is not None else kind(data)
+
+
+def to_json_data(value: object) -> object:
+    """Return a value as JSON data."""
+    dump = getattr(value, "model_dump", None)
+    if dump is not None and not isinstance(value, type):
+        return dump(mode="json")
+    return msgspec.to_builtins(value)
+
+
+def format_value(value: object) -> str:
+    """Format a value for a model: text unchanged, everything else as JSON."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "Done."
+    try:
+        return msgspec.json.encode(to_json_data(value)).decode()
+    except (TypeError, ValueError, RecursionError):
+        return str(value)
+
+
+def inline_references(schema: Mapping[str, object]) -> Data:
+    """Inline the references of a schema where possible. Many providers do not follow references."""
+    definitions = schema.get("$defs")
+    parts = cast("Mapping[str, object]", definitions) if isinstance(definitions, dict) else {}
+    root = {name: value for name, value in schema.items() if name != "$defs"}
+    used: set[str] = set()
+    inlined = cast("dict[str, object]", _inline_node(root, parts, (), used))
+    inlined.pop("title", None)
+    return {**inlined, "$defs": dict(parts)} if used else inlined
+
+
+def _inline_node(node: object, parts: Mapping[str, object], path: tuple[str, ...], used: set[str]) -> object:
+    if isinstance(node, list):
+        return [_inline_node(item, parts, path, used) for item in node]
+    if not isinstance(node, dict):
+        return node
+    target = str(node.get("$ref", "")).removeprefix("#/$defs/")
+    if target in parts:
+        if target in path or len(path) > MAX_SCHEMA_DEPTH:
+            used.add(target)
+            return node
+        siblings = {name: value for name, value in node.items() if name != "$ref"}
+        inner = _inline_node(parts[target], parts, (*path, target), used)
+        return {**cast("dict[str, object]", inner), **siblings}
+    return {name: _inline_node(value, parts, path, used) for name, value in node.items()}
+
+
+def _describe_error(error: Exception) -> str:
+    details = getattr(error, "errors", None)
+    if details is None:
+        return str(error)
+    messages = [f"{detail['msg']} - at `{'.'.join(map(str, detail['loc']))}`" for detail in details()]
+    return "; ".join(messages[:5])
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+C = TypeVar("C")
+TOOL_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+_ARGUMENTS: Final = re.compile(r"^\s*(?:Args|Arguments|Parameters):\s*$", re.MULTILINE)
+_ARGUMENT: Final = re.compile(r"^\s+\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(.+)$")
+_FIELD: Final = re.compile(r"^\s*:param (?:\w+ )?(\w+):\s*(.+)$", re.MULTILINE)
+
+
+CONTEXT_MARK: Final = "given to the run"
+"""Marks a parameter that the program provides, not the model."""
+
+Context: TypeAlias = Annotated[C, CONTEXT_MARK]
+"""`shop: Context[Shop]`: the parameter receives the run's `context`. The model does not see it."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """Return this from a tool to end the run. `value` is the agent's answer."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parameters:
+    """The parameters of a function: those that Greenroom provides, and the adapter of all others."""
+
+    adapter: TypeAdapter
+    step_context: str
+    context: str
+    needs_context: bool
+
+
+class Tool(Generic[P, R]):
+    """A function that agents can call. The program can still call it as a function.
+
+    Args:
+
+    - `function`: The function. Its docstring becomes the tool's description.
+    - `name`: The tool's name. Default: the function's name.
+    - `effect`: What happens after a crash: *effectful* calls are never repeated, *pure* calls run again.
+    - `ask`: Whether each call needs approval.
+    - `group`: The toolset of a custom tool. Default: *read* for a pure tool, else *command*.
+    - `seconds`: The time limit of a call in seconds. 0 means no limit.
+    - `shown`: How many bytes of a result the agent reads at once.
+    - `long_tail`: For tools with many calls in a row, such as a browser. A planning agent decides after each call.
+
+    The model receives the text of an exception. Raise `ModelFault` to make it try again. A `Context` parameter receives
+    the run's `context`. Custom tools in a tools folder need approval unless they are pure.
+
+    A coroutine stops when it is interrupted. Other functions run in a thread, which cannot be stopped: an interrupted
+    call is abandoned after a few seconds. Write long-running tools as coroutines.
+    """
+
+    type: StepType = "tool"
+
+    def __init__(
+        self,
+        function: Callable[P, R],
+        *,
+        name: str = "",
+        effect: Effect = "effectful",
+        ask: bool = False,
+        group: ToolGroup | None = None,
+        seconds: int = 0,
+        shown: int = MAX_RESULT_BYTES,
+        long_tail: bool = False,
+    ) -> None:
+        self.function = function
+        self.name = name or getattr(function, "__name__", "")
+        check_tool_name(self.name)
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise WorldFault(f"The tool {self.name!r} is a generator. Return the whole result instead.")
+        self.effect: Effect = effect
+        self.ask = ask
+        self.group = choose_group(group, effect, self.name)
+        self.seconds = seconds
+        self.shown = shown
+        self.long_tail = long_tail
+        self.source = "program"
+        text = inspect.getdoc(function) or ""
+        self.description = _read_purpose(text)
+        if not self.description:
+            raise WorldFault(f"The tool {self.name!r} has no docstring. Models read it to decide when to call it.")
+        self._parameters = _read_parameters(function, self.name, _read_argument_descriptions(text))
+        self.context: object = None
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.function(*args, **kwargs)
+
+    @property
+    def spec(self) -> ToolSpec:
+        """The spec that models receive."""
+        return ToolSpec(
+            name=self.name,
+            description=self.description,
+            parameters=self._parameters.adapter.schema,
+            pure=self.effect == "pure",
+        )
+
+    @property
+    def card(self) -> ToolCard:
+        """The tool's properties for the pipeline and the policy."""
+        return ToolCard(
+            spec=self.spec,
+            group=self.group,
+            effect=self.effect,
+            seconds=self.seconds,
+            shown=self.shown,
+            source=self.source,
+            long_tail=self.long_tail,
+        )
+
+    def targets(self, _: Data) -> tuple[Target, ...]:
+        """Return no targets: what a function touches is unknown."""
+        return (Target(kind="tool", value=self.name, writes=self.effect in SIDE_EFFECTS),)
+
+    def with_context(self, context: object) -> Tool[P, R]:
+        """Return the tool with a run's context. Raise `WorldFault` if it needs a context and none was given."""
+        if context is None and self._parameters.needs_context:
+            raise WorldFault(
+                f"The tool {self.name!r} needs a context, and none was given. It is not stored, so pass it each "
+                "time: `run(…, context=…)`, also to `resume` and `chat`."
+            )
+        tool_copy = copy(self)
+        tool_copy.context = context
+        return tool_copy
+
+    def terms(self, world: TeamState, step: Step) -> StepTerms:
+        """Return the terms of a call: its effect, and an approval question if `ask` is set."""
+        if not self.ask:
+            return StepTerms(effect=self.effect)
+        arguments = format_value(dict(step.work.instruction_content or {}))
+        question = f"{step.agent_id} wants to call {self.name} with {arguments}"
+        return StepTerms(effect=self.effect, verdict="ask", question=question, digest=arguments)
+
+    async def run(self, context: StepContext) -> Outcome:
+        """Call the function: coroutines on the event loop, other functions in a thread."""
+        try:
+            values = self._parameters.adapter.validate(dict(context.step.work.instruction_content or {}))
+        except OutputError as error:
+            return Outcome(state="failed", error=f"Not called: {error}. Look at the parameters of {self.name}.")
+        arguments: dict[str, object] = msgspec.structs.asdict(cast("msgspec.Struct", values))
+        if self._parameters.step_context:
+            arguments[self._parameters.step_context] = context
+        if self._parameters.context and self.context is not None:
+            arguments[self._parameters.context] = self.context
+        function = cast("Callable[..., object]", self.function)
+        if inspect.iscoroutinefunction(function):
+            value: object = await function(**arguments)
+        else:
+            value = await run_in_thread(function, arguments)
+        if isinstance(value, Done):
+            return Outcome(result={"output": format_value(value.value), "need_return": True})
+        return Outcome(result={"output": format_value(value)})
+
+
+@overload
+def tool(function: Callable[P, R], /) -> Tool[P, R]: ...
+@overload
+def tool(
+    *,
+    name: str = "",
+    effect: Effect = "effectful",
+    ask: bool = False,
+    group: ToolGroup | None = None,
+    seconds: int = 0,
+    shown: int = MAX_RESULT_BYTES,
+    long_tail: bool = False,
+) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
+def tool(
+    function: Callable[P, R] | None = None,
+    /,
+    *,
+    name: str = "",
+    effect: Effect = "effectful",
+    ask: bool = False,
+    group: ToolGroup | None = None,
+    seconds: int = 0,
+    shown: int = MAX_RESULT_BYTES,
+    long_tail: bool = False,
+) -> Tool[P, R] | Callable[[Callable[P, R]], Tool[P, R]]:
+    """Make a tool from a function: `@tool`, or `@tool(effect="pure", ask=True)`. See `Tool`."""
+    if function is not None:
+        return Tool(function)
+    return lambda function: Tool(
+        function,
+        name=name,
+        effect=effect,
+        ask=ask,
+        group=group,
+        seconds=seconds,
+        shown=shown,
+        long_tail=long_tail,
+    )
+
+
+def check_tool_name(name: str) -> None:
+    """Raise `WorldFault` for an invalid or reserved tool name."""
+    if not TOOL_NAME.fullmatch(name):
+        raise WorldFault(f'{name!r} is not a valid tool name. Use letters, digits, _ and -: @tool(name="…").')
+    if name in RESERVED_NAMES:
+        raise WorldFault(f'{name!r} is a reserved name. Choose another: @tool(name="…").')
+
+
+def choose_group(group: object, effect: Effect, name: str) -> ToolGroup:
+    """Return the group of a tool, by default from its effect. Raise `WorldFault` for an unknown group."""
+    if group is None:
+        return "read" if effect == "pure" else "command"
+    if group not in get_args(ToolGroup):
+        raise WorldFault(
+            f"The tool {name!r} has an unknown group {group!r}. There are: {', '.join(get_args(ToolGroup))}."
+        )
+    return cast("ToolGroup", group)
+
+
+def _read_parameters(function: Callable[..., object], name: str, descriptions: Mapping[str, str]) -> _Parameters:
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except (NameError, SyntaxError) as error:
+        raise WorldFault(f"A type hint of the tool {name!r} cannot be read: {error}.") from None
+    except TypeError:
+        raise WorldFault(f"{name!r} is not a function, so its parameters are unknown. Write one around it.") from None
+    step_context, context, fields = "", None, list[tuple[str, type, object] | tuple[str, type]]()
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise WorldFault(f"The tool {name!r} takes {parameter}: a model can only fill in named parameters.")
+        if parameter.name not in hints:
+            raise WorldFault(
+                f"The parameter {parameter.name!r} of the tool {name!r} has no type hint: a model needs one."
+            )
+        if hints[parameter.name] is StepContext:
+            step_context = parameter.name
+        elif CONTEXT_MARK in getattr(hints[parameter.name], "__metadata__", ()):
+            context = parameter
+        else:
+            _check_hint(name, parameter.name, hints[parameter.name])
+            fields.append(_make_field(parameter, hints[parameter.name], descriptions.get(parameter.name, "")))
+    kind = msgspec.defstruct(f"{name.replace('-', '_')}_arguments", fields, kw_only=True, forbid_unknown_fields=True)
+    return _Parameters(
+        adapter=adapt_type(kind),
+        step_context=step_context,
+        context=context.name if context is not None else "",
+        needs_context=context is not None and context.default is context.empty,
+    )
+
+
+def _check_hint(name: str, parameter: str, hint: object) -> None:
+    try:
+        adapt_type(hint)
+    except WorldFault as fault:
+        raise WorldFault(f"The parameter {parameter!r} of the tool {name!r}: {fault}.") from None
+
+
+def _make_field(
+    parameter: inspect.Parameter, hint: object, description: str
+) -> tuple[str, type, object] | tuple[str, type]:
+    described_hint = cast("type", Annotated[hint, msgspec.Meta(description=description)] if description else hint)
+    default: object = parameter.default
+    if default is parameter.empty:
+        return (parameter.name, described_hint)
+    if isinstance(default, bool | int | float | str | bytes | None | tuple | Enum):
+        return (parameter.name, described_hint, default)
+    return (parameter.name, described_hint, msgspec.field(default_factory=lambda: default))
+
+
+def _read_purpose(text: str) -> str:
+    """Return the docstring without the section about arguments."""
+    section = _ARGUMENTS.search(text)
+    body = text[: section.start()] if section else text
+    return _FIELD.sub("", body).strip()
+
+
+def _read_argument_descriptions(text: str) -> dict[str, str]:
+    descriptions = {name: words.strip() for name, words in _FIELD.findall(text)}
+    section = _ARGUMENTS.search(text)
+    for line in text[section.end() :].splitlines() if section else ():
+        entry = _ARGUMENT.match(line)
+        if entry:
+            descriptions[entry.group(1)] = entry.group(2).strip()
+        elif line.strip() and not line.startswith(" "):
+            break
+    return descriptions

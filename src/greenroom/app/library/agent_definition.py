@@ -1,0 +1,189 @@
+"""Agent definitions: the spec, the tools, and the parts that are Python and stay in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, TypeAlias, cast, get_args
+
+from greenroom.abilities.tools.tool import DEFAULT_TOOLS
+from greenroom.app.agents import specs as values
+from greenroom.app.agents.specs import EDIT_TOOLS, MAX_ROUNDS, add_version, remove_edits
+from greenroom.app.function_tool import Tool, TypeAdapter, adapt_type
+from greenroom.app.library.run_result import T
+from greenroom.app.settings.schema import suggest_name
+from greenroom.app.settings.values import BadValue, Reader
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import Data, evolve
+from greenroom.core.ports.model import Model
+from greenroom.core.state.spec import AgentSpec, ToolGroup
+
+ToolList: TypeAlias = Sequence[str | Tool[..., Any] | Callable[..., Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSelection:
+    """The tools that a program selects for an agent.
+
+    `builtin_names` are built-in tools. `allowed_names`, if not empty, are the only tools that the agent can have.
+    """
+
+    functions: tuple[Tool[..., Any], ...] = ()
+    builtin_names: tuple[str, ...] = ()
+    toolsets: tuple[ToolGroup, ...] = ()
+    allowed_names: tuple[str, ...] = ()
+    can_edit: bool = True
+
+    @property
+    def needs_workspace(self) -> bool:
+        """Whether the agent uses built-in tools, which need a workspace."""
+        return bool(self.builtin_names or self.toolsets)
+
+    def apply_to(self, base: AgentSpec) -> AgentSpec:
+        """Return the spec with these tools added."""
+        tools = dict.fromkeys((*base.tools, *self.builtin_names, *(function.name for function in self.functions)))
+        toolsets = tuple(dict.fromkeys((*base.groups, *self.toolsets)))
+        spec = evolve(base, tools=tuple(tools), groups=toolsets)
+        return spec if self.can_edit else remove_edits(spec)
+
+
+def select_tools(
+    tools: ToolList, toolsets: Sequence[str], use_tools: Sequence[str] | None, *, disable_file_edit: bool = False
+) -> ToolSelection:
+    """Build the selection. Raise `WorldFault` for invalid values.
+
+    `use_tools`, even if empty, adds the default tools when `tools` and `toolsets` are empty. If it lists names, only
+    those tools are allowed.
+    """
+    given = require_list(tools, "tools")
+    builtin_names = tuple(item for item in given if isinstance(item, str))
+    functions = tuple(item if isinstance(item, Tool) else Tool(item) for item in given if not isinstance(item, str))
+    checked_toolsets = _check_toolsets(require_list(toolsets, "toolsets"))
+    if use_tools is not None and not given and not checked_toolsets:
+        builtin_names = DEFAULT_TOOLS
+    allowed_names = tuple(require_list(use_tools if use_tools is not None else (), "use_tools"))
+    return ToolSelection(
+        functions=functions,
+        builtin_names=tuple(item for item in builtin_names if not disable_file_edit or item not in EDIT_TOOLS),
+        toolsets=checked_toolsets,
+        allowed_names=allowed_names,
+        can_edit=not disable_file_edit,
+    )
+
+
+def require_list(value: object, field: str, owner: str = "an agent") -> Sequence[Any]:
+    """Return the value if it is a list; raise `WorldFault` otherwise."""
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise WorldFault(f"{value!r} cannot be the {field} of {owner}. Pass a list: {field}=[…].")
+    return value
+
+
+def _check_toolsets(groups: Sequence[object]) -> tuple[ToolGroup, ...]:
+    known = get_args(ToolGroup)
+    for group in groups:
+        if group not in known:
+            raise WorldFault(f"There is no toolset {group!r}. {suggest_name(str(group), known)}")
+    return cast("tuple[ToolGroup, ...]", tuple(groups))
+
+
+class AgentDefinition(Generic[T]):
+    """An immutable description of an agent. See `Agent`."""
+
+    def __init__(
+        self,
+        name: str,
+        instructions: str = "",
+        *,
+        output_type: type[T] | None = None,
+        description: str = "",
+        model: str | Model = "",
+        tools: ToolList = (),
+        toolsets: Sequence[str] = (),
+        agents: Sequence[AgentDefinition[Any]] = (),
+        use_tools: Sequence[str] | None = None,
+        disable_file_edit: bool = False,
+        execute_tool_confirm: bool | None = None,
+        max_turns: int = 0,
+        output_retries: int | None = None,
+        temperature: float | None = None,
+        spec: AgentSpec | None = None,
+    ) -> None:
+        self.name = _check_name(name)
+        self.model = model
+        self.tool_selection = select_tools(tools, toolsets, use_tools, disable_file_edit=disable_file_edit)
+        self.tools = self.tool_selection.functions
+        self.agents: tuple[AgentDefinition[Any], ...] = tuple(require_list(agents, "agents"))
+        self.confirms_calls = execute_tool_confirm
+        _check_value(values.parse_temperature, 0.0 if temperature is None else temperature, "temperature")
+        self.output_adapter: TypeAdapter | None = adapt_type(output_type) if output_type is not None else None
+        self._base_spec = spec
+        self._overrides = _SpecOverrides(
+            instructions, description, _make_turn_overrides(max_turns, output_retries), temperature
+        )
+
+    @cached_property
+    def spec(self) -> AgentSpec:
+        """The agent's spec, as the team stores it."""
+        base, overrides = self.tool_selection.apply_to(self._base_spec or AgentSpec(name=self.name)), self._overrides
+        evolved = evolve(
+            base,
+            name=self.name,
+            prompt=overrides.instructions or base.prompt,
+            description=overrides.description or base.description,
+            calls=tuple(dict.fromkeys((*base.calls, *(agent.name for agent in self.agents)))),
+            answer=self.output_adapter.schema if self.output_adapter is not None else base.answer,
+            turn=evolve(base.turn, **overrides.turn_policy),
+            llm_config=_merge_model_config(
+                base.llm_config,
+                self.model if isinstance(self.model, str) else name_own_model(self.name),
+                overrides.temperature,
+            ),
+        )
+        return add_version(evolved)
+
+
+class _SpecOverrides(NamedTuple):
+    """Values from the program that override those of the agent's file."""
+
+    instructions: str
+    description: str
+    turn_policy: Mapping[str, int]
+    temperature: float | None
+
+
+def name_own_model(agent: str) -> str:
+    """Return the name under which an agent's own `Model` is registered."""
+    return f"of agent {agent}"
+
+
+def _make_turn_overrides(max_turns: int, output_retries: int | None) -> dict[str, int]:
+    _check_value(values.int_between(0, MAX_ROUNDS), max_turns, "max_turns")
+    _check_value(values.int_between(0, 10), 0 if output_retries is None else output_retries, "output_retries")
+    overrides = {"rounds": max_turns} if max_turns else {}
+    return overrides if output_retries is None else {**overrides, "repairs": output_retries}
+
+
+def _check_name(name: str) -> str:
+    """Check a name with the rule of agent files."""
+    try:
+        return values.parse_name(name)
+    except BadValue as unfit:
+        raise WorldFault(f"{name!r} is not a valid agent name. It must be {unfit}.") from None
+
+
+def _check_value(reader: Reader, value: object, field: str) -> None:
+    """Check a value with the rule of agent files."""
+    try:
+        reader(value)
+    except BadValue as unfit:
+        raise WorldFault(f"{value!r} is not a valid {field}. It must be {unfit}.") from None
+
+
+def _merge_model_config(base: Data | None, model: str, temperature: float | None) -> Data | None:
+    merged: dict[str, object] = dict(base or {})
+    if model:
+        merged["model"] = model
+    if temperature is not None:
+        merged["temperature"] = temperature
+    return merged or None

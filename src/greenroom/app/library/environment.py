@@ -1,0 +1,286 @@
+"""The environment of a program's agents: tools, rules, participants and models.
+
+Functions of the program run through the same pipeline as built-in tools. Arguments are validated, time is limited and
+long results are shortened. A function needs approval only if it or a rule asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from greenroom.abilities.skills.conversation.transcript import Transcripts
+from greenroom.abilities.skills.conversation_skills import build_conversation_skills
+from greenroom.abilities.tools.read_output import FindStep, ReadOutputTool
+from greenroom.abilities.tools.tool import ALWAYS_OFFERED
+from greenroom.app.capabilities import TeamCapabilities
+from greenroom.app.conversation.capabilities import TeamTools as AnyHands
+from greenroom.app.conversation.start import Participants
+from greenroom.app.function_tool import OutputError, Tool
+from greenroom.app.library.agent_definition import AgentDefinition, name_own_model, require_list
+from greenroom.app.library.events import EventBus, ObservedExecutor, ObservedModel
+from greenroom.app.settings.schema import Settings, suggest_name
+from greenroom.app.text_reader import TextReader
+from greenroom.app.toolset.pipeline import ToolPipeline
+from greenroom.app.toolset.policy import ConfirmingPolicy, ConfirmsAgent, build_policy, open_user_rules
+from greenroom.app.toolset.redaction import SecretRedactor
+from greenroom.app.toolset.toolbox import Toolbox, ToolSource
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.ids import AgentId, TeamId
+from greenroom.core.base.records import Data
+from greenroom.core.ports.executor import Capabilities, Executor
+from greenroom.core.ports.model import Model, Models, ToolSpec
+from greenroom.core.ports.tool import Policy, ToolExecutor
+from greenroom.core.state.spec import AgentSpec
+from greenroom.core.state.team import Team
+from greenroom.policy.rules import parse_all
+
+RunToolsFactory: TypeAlias = Callable[[Sequence[Tool[..., Any]], Models], AnyHands]
+"""Makes the tools of a run from the program's functions and the models that tools use."""
+
+
+def collect_agents(agent: AgentDefinition[Any]) -> dict[str, AgentDefinition[Any]]:
+    """Return all agents of a run by name. Raise `WorldFault` if two have the same name."""
+    by_name: dict[str, AgentDefinition[Any]] = {}
+    pending = [agent]
+    while pending:
+        definition = pending.pop()
+        existing = by_name.setdefault(definition.name, definition)
+        if existing is not definition:
+            raise WorldFault(f"Two agents are called {definition.name!r}. Give one of them another name.")
+        pending += [other for other in definition.agents if by_name.get(other.name) is not other]
+    return by_name
+
+
+class RunModels:
+    """The models of a run: `Model` objects of agents first, then models by name."""
+
+    def __init__(self, agents: dict[str, AgentDefinition[Any]], models: Models, events: EventBus) -> None:
+        self._agent_models = {
+            name_own_model(name): agent.model for name, agent in agents.items() if not isinstance(agent.model, str)
+        }
+        self._models = models
+        self._events = events
+        self._addons = {name for name, agent in agents.items() if agent.spec.turn.protocols}
+
+    def get_model(self, name: str) -> Model:
+        """Return the model with this name, with events."""
+        model = self._agent_models.get(name) or self._models.get_model(name)
+        return ObservedModel(model, self._events, self._addons.__contains__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedAgent:
+    """An agent prepared for a run. `rules_state` is the version of the person's rules at that time."""
+
+    capabilities: TeamCapabilities
+    participants: Participants
+    forget_team: Callable[[TeamId], None]
+    rules_state: object = None
+
+
+def make_library_capabilities(
+    agents: dict[str, AgentDefinition[Any]],
+    models: Models,
+    events: EventBus,
+    make_tools: RunToolsFactory,
+    transcripts: Transcripts,
+    *,
+    solo: bool,
+    context: object = None,
+    filter_above: int = 0,
+    approvals_expire: int | None = None,
+) -> TeamCapabilities:
+    """Build the capabilities of a run (`solo`: the answer ends it) or a conversation. `context` goes to its tools."""
+    tools: dict[str, Tool[..., Any]] = {}
+    for item in agents.values():
+        for function in item.tools:
+            if tools.setdefault(function.name, function).function is not function.function:
+                raise WorldFault(f"Two tools are called {function.name!r}. Give one of them another name.")
+    run_models = RunModels(agents, models, events)
+    run_tools = make_tools([item.with_context(context) for item in tools.values()], run_models)
+    skills = build_conversation_skills(
+        run_models,
+        run_tools.specs,
+        solo=solo,
+        reader=TypedAnswerReader(agents),
+        filter_above=filter_above,
+        transcripts=transcripts,
+    )
+    executors = (*skills, *run_tools.executors)
+    return TeamCapabilities(
+        executors=Capabilities(ObservedExecutor(item, events) for item in executors),
+        on_close=run_tools.close,
+        approvals_expire=approvals_expire,
+    )
+
+
+class TypedAnswerReader(TextReader):
+    """Reads agents' replies, and validates answers with the `output_type` rather than its schema."""
+
+    def __init__(self, agents: dict[str, AgentDefinition[Any]]) -> None:
+        super().__init__()
+        self._adapters = [agent.output_adapter for agent in agents.values() if agent.output_adapter is not None]
+
+    def find_schema_error(self, schema: Data, value: object) -> str:
+        """Return why a value does not match, or an empty string."""
+        adapter = next((adapter for adapter in self._adapters if adapter.schema == schema), None)
+        if adapter is None:
+            return super().find_schema_error(schema, value)
+        try:
+            adapter.validate(value)
+        except OutputError as error:
+            return str(error)
+        return ""
+
+
+OPEN_WITH_WORKSPACE: Final = 'Pass one: `Greenroom(workspace=".")`.'
+
+
+class AgentEnvironment:
+    """An environment without a workspace: the program's functions are the only tools.
+
+    `WorkspaceEnvironment` adds the built-in tools. `rules` of the program count as rules of the person who runs it.
+    """
+
+    root: Path | None = None
+    builtin_tools: Sequence[ToolExecutor] = (ReadOutputTool(),)
+
+    def __init__(self, rules: Sequence[str] = ()) -> None:
+        self._rules = tuple(map(str, parse_all(require_list(rules, "rules", owner="a Greenroom"))))
+        self._person_rules = open_user_rules()
+
+    @property
+    def rules_state(self) -> object:
+        """The version of the person's rules file. It changes when the file changes."""
+        return self._person_rules.state()
+
+    @property
+    def equipment(self) -> ToolSource:
+        """The tools of files, packages and servers."""
+        return ToolSource()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Which of those tools are not used, and how to enable them."""
+        return ()
+
+    async def discover_servers(self, agents: Iterable[AgentDefinition[Any]]) -> None:
+        """Read the tools of MCP servers. Without a workspace there are none."""
+
+    def make_participants(self, agents: Mapping[str, AgentDefinition[Any]]) -> Participants:
+        """Return the agents of a run as members of a team. The first agent gets the task."""
+        members = tuple((AgentId(name), self.equip(agent)) for name, agent in agents.items())
+        workspace_tools = {tool.name for tool in (*self.builtin_tools, *self.equipment.tools)}.difference(
+            ALWAYS_OFFERED
+        )
+        needs_workspace = self.root is not None and any(workspace_tools.intersection(spec.tools) for _, spec in members)
+        return Participants(members=members, workspace=str(self.root) if needs_workspace else "")
+
+    def refuse_other_workspace(self, team: Team) -> None:
+        """Raise `WorldFault` if the team belongs to another workspace."""
+        if team.workspace and team.workspace != str(self.root):
+            call = f"Greenroom(workspace={team.workspace!r})"
+            raise WorldFault(f"{team.team_id!r} works in {team.workspace}. Continue it there: `{call}`.")
+
+    def equip(self, agent: AgentDefinition[Any]) -> AgentSpec:
+        """Return the agent's spec with its tools by name. Raise `WorldFault` for an unknown tool."""
+        selection, names = agent.tool_selection, {tool.name for tool in self.builtin_tools}
+        if self.root is None and selection.needs_workspace:
+            listed_names = ", ".join((*selection.builtin_names, *selection.toolsets))
+            raise WorldFault(
+                f"{agent.name!r} uses built-in tools ({listed_names}), which need a workspace. {OPEN_WITH_WORKSPACE}"
+            )
+        duplicate = next((function.name for function in selection.functions if function.name in names), None)
+        if duplicate is not None:
+            raise WorldFault(f"There is a built-in tool {duplicate!r}. Give yours another name.")
+        tools = self._list_tools(selection.functions)
+        known_names = [tool.name for tool in tools]
+        for name in (*selection.builtin_names, *selection.allowed_names):
+            if name not in known_names:
+                why = " ".join(self.notes) or suggest_name(name, known_names)
+                raise WorldFault(f"{agent.name!r} cannot use the tool {name!r}. {why}")
+        return Toolbox(tools).equip(agent.spec, only=selection.allowed_names or None)
+
+    def _list_tools(self, functions: Sequence[Tool[..., Any]]) -> list[ToolExecutor]:
+        """Return all tools available to an agent with these functions. A function replaces a custom tool of the same
+        name."""
+        names = {function.name for function in functions}
+        return [*functions, *self.builtin_tools, *(tool for tool in self.equipment.tools if tool.name not in names)]
+
+    def specs(self, agent: AgentDefinition[Any]) -> Sequence[ToolSpec]:
+        """Return the tool specs that the agent's model receives."""
+        names = self.equip(agent).tools
+        return [tool.card.spec for tool in self._list_tools(agent.tool_selection.functions) if tool.name in names]
+
+    def make_tools(self, functions: Sequence[Tool[..., Any]], models: Models, options: ToolOptions) -> AnyHands:
+        """Build the tools of a run under the policy and settings. One of the `models` controls the browser."""
+        policy = options.add_confirmation(self.make_policy(Path("/"), functions))
+        return _FunctionTools((*functions, ReadOutputTool(options.find_step)), policy, options)
+
+    def make_policy(
+        self,
+        root: Path,
+        functions: Sequence[Tool[..., Any]],
+        project_rules: Sequence[str] = (),
+        is_sandboxed: Callable[[], bool] | None = None,
+    ) -> Policy:
+        """Build the policy for agents with these functions in a folder."""
+        names = [function.name for function in functions]
+        return build_policy(
+            root,
+            self._person_rules.rules_for(root),
+            project_rules,
+            stated_rules=self._rules,
+            program_tools=names,
+            is_sandboxed=is_sandboxed,
+        )
+
+    def save_grant(self, grant: str) -> None:
+        """Save a permanent grant. Without a workspace the grant applies to the run only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolOptions:
+    """The options of tool calls: settings, which calls need confirmation, and `secrets` to redact.
+
+    `find_step` finds an ended step so that an agent can read its whole result.
+    """
+
+    find_step: FindStep
+    settings: Settings
+    needs_confirmation: ConfirmsAgent | None
+    secrets: Sequence[str]
+
+    def add_confirmation(self, policy: Policy) -> Policy:
+        """Return the policy with a question before each call that needs confirmation."""
+        return policy if self.needs_confirmation is None else ConfirmingPolicy(policy, self.needs_confirmation)
+
+
+class _FunctionTools:
+    """The tools of a run without a workspace."""
+
+    def __init__(self, tools: Sequence[ToolExecutor], policy: Policy, options: ToolOptions) -> None:
+        redaction, is_unattended = SecretRedactor(options.secrets), options.settings.non_interactive
+        self.specs: Sequence[ToolSpec] = [tool.card.spec for tool in tools]
+        self.executors: Sequence[Executor] = [
+            ToolPipeline(tool, policy, redaction=redaction, unattended=is_unattended) for tool in tools
+        ]
+
+    async def close(self) -> None:
+        """Do nothing: no process outlives its step."""
+
+
+def make_confirmation_check(agents: Mapping[str, AgentDefinition[Any]], *, default: bool) -> ConfirmsAgent | None:
+    """Return which agents need confirmation, or None if none does. An agent's own setting wins over the default."""
+    by_agent = {AgentId(name): definition.confirms_calls for name, definition in agents.items()}
+    if not default and not any(by_agent.values()):
+        return None
+
+    def needs_confirmation(agent: AgentId) -> bool:
+        setting = by_agent.get(agent)
+        return default if setting is None else setting
+
+    return needs_confirmation

@@ -1,0 +1,247 @@
+"""Results and events of runs, the errors that runs raise, and the list of runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, Generic, NoReturn, TypeVar
+
+from greenroom.app.capabilities import CapabilitiesFactory
+from greenroom.app.conversation.start import FIRST_TASK_ID
+from greenroom.app.runtime import Runtime
+from greenroom.app.task_status import read_status
+from greenroom.core.base.amounts import Amounts
+from greenroom.core.base.errors import (
+    GreenroomError,
+    ModelFault,
+    ProviderFault,
+    RefusedError,
+    Rejection,
+    StoreFault,
+    WorldFault,
+)
+from greenroom.core.base.ids import TeamId
+from greenroom.core.base.records import Data
+from greenroom.core.ports.log import StreamInfo
+from greenroom.core.state.step import Step
+from greenroom.core.state.task import Task
+from greenroom.core.state.team import Team
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as _TypeVar
+
+    T = _TypeVar("T", default=str)
+else:
+    T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult(Generic[T]):
+    """The result of a finished run.
+
+    `output` is the answer in the agent's `output_type`, and `text` the same answer as text. `run` is the run's id.
+    `cost` is the cost in dollars.
+    """
+
+    output: T
+    text: str
+    run: TeamId
+    spent: Amounts
+
+    @property
+    def cost(self) -> float:
+        return self.spent.money / 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDelta:
+    """A piece of an agent's answer."""
+
+    agent: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasoningDelta:
+    """A piece of an agent's reasoning."""
+
+    agent: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallStarted:
+    """An agent calls a tool or another agent."""
+
+    agent: str
+    tool: str
+    arguments: Data
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallFinished:
+    """A call has ended. `output` is the result, or the error if `failed`."""
+
+    agent: str
+    tool: str
+    output: str
+    failed: bool
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryScheduled:
+    """The provider failed and the model is asked again. Discard the text of this turn so far."""
+
+    agent: str
+    why: str
+
+
+RunEvent = TextDelta | ReasoningDelta | ToolCallStarted | ToolCallFinished | RetryScheduled | RunResult[T]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutedTools:
+    """The tools that ran, in order. Denied calls are not included."""
+
+    tools: tuple[str, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def last(self) -> str:
+        """The last tool, or an empty string."""
+        return self.tools[-1] if self.tools else ""
+
+    @property
+    def user_data(self) -> dict[str, object]:
+        """The same data under Jarvis' names."""
+        return {"__last_executed_tool__": self.last, "__executed_tools__": list(self.tools)}
+
+
+async def find_executed_tools(runtime: Runtime, team: TeamId) -> ExecutedTools:
+    """Return the ended tool calls of a run."""
+    tool_names = [
+        step.work.executor
+        async for step in runtime.archive(team, "step")
+        if isinstance(step, Step) and step.work.type == "tool" and step.started_at is not None
+    ]
+    return ExecutedTools(tools=tuple(tool_names), counts=Counter(tool_names))
+
+
+def make_run_error(state: str, why: str, *, resume_hint: str) -> GreenroomError:
+    """Make the error for a run without a result. `resume_hint` is the code that continues the run."""
+    match state:
+        case "failed" | "idle":
+            return ModelFault(why)
+        case "provider":
+            return ProviderFault(f"{why.partition(': ')[2]} Continue later: {resume_hint}.")
+        case "waiting":
+            message, hint = (
+                f"Approval is needed: {why}",
+                f"Pass an `approve` function and continue: {resume_hint}.",
+            )
+        case "interrupted":
+            message, hint = "It was interrupted.", f"Send another message, or continue: {resume_hint}."
+        case "cancelled" | "finished":
+            message, hint = f"It is {state}: {why}", ""
+        case _:
+            message, hint = f"It is {state}: {why}", f"Continue with {resume_hint}."
+    return RefusedError(Rejection(code=state, why=message, hint=hint))
+
+
+@contextmanager
+def attach_run_id(run: Callable[[], str]) -> Iterator[None]:
+    """Add the run's id to every `GreenroomError` raised inside."""
+    try:
+        yield
+    except GreenroomError as error:
+        error.run = error.run or run()
+        raise
+
+
+LIBRARY_RUN: Final = "library"
+LIBRARY_CHAT: Final = "library-chat"
+
+
+def make_refusing_factories() -> Mapping[str, CapabilitiesFactory]:
+    """Return factories for front ends that cannot run library teams. They explain how to continue in Python."""
+    return {LIBRARY_RUN: refuse_program_team, LIBRARY_CHAT: refuse_program_team}
+
+
+def refuse_program_team(team: Team) -> NoReturn:
+    """Raise `WorldFault` with the Python call that continues this run."""
+    name = team.team_id
+    resume_call = (
+        f"greenroom.chat(agent, resume={name!r})" if team.kit == LIBRARY_CHAT else f"greenroom.resume(agent, {name!r})"
+    )
+    kind = "conversation" if team.kit == LIBRARY_CHAT else "run"
+    raise WorldFault(f"The {kind} {name!r} belongs to a program. Continue it in Python: `{resume_call}`.")
+
+
+ENDED_STATES: Final = ("finished", "failed", "cancelled")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInfo:
+    """A stored run or conversation: its id, agent, prompt, state and start.
+
+    `state` is *stopped* if the run can continue but no process runs it. A conversation without open work is *idle*.
+    """
+
+    run: TeamId
+    agent: str
+    text: str
+    state: str
+    started_at: datetime
+    is_conversation: bool
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run has finished, failed or been cancelled."""
+        return self.state in ENDED_STATES
+
+
+async def list_runs(runtime: Runtime, *, agent: str = "", limit: int) -> list[RunInfo]:
+    """Return the newest runs, newest first. Skip logs that cannot be read."""
+    runs: list[RunInfo] = []
+    for info in reversed(await runtime.log.streams()):
+        run_info = await _read_run_info(runtime, info) if info.head.version else None
+        if run_info is not None and agent in ("", run_info.agent):
+            runs.append(run_info)
+        if len(runs) >= limit:
+            break
+    return runs
+
+
+async def _read_run_info(runtime: Runtime, info: StreamInfo) -> RunInfo | None:
+    team = TeamId(info.stream)
+    try:
+        world = await runtime.world(team)
+    except StoreFault:
+        return None
+    if world.team.kit not in (LIBRARY_RUN, LIBRARY_CHAT):
+        return None
+    task = world.tasks.get(FIRST_TASK_ID) or next(iter(await runtime.ended_tasks(team)), None)
+    if task is None:
+        return None
+    status = read_status(world, FIRST_TASK_ID)
+    state = status.state if status is not None else task.state
+    is_stopped = state == "working" and info.owner is None
+    return _make_run_info(
+        team, task, "stopped" if is_stopped else state, is_conversation=world.team.kit == LIBRARY_CHAT
+    )
+
+
+def _make_run_info(team: TeamId, task: Task, state: str, *, is_conversation: bool) -> RunInfo:
+    return RunInfo(
+        run=team,
+        agent=task.manager,
+        text=task.name if is_conversation else task.intention,
+        state=state,
+        started_at=datetime.fromtimestamp(task.created_at / 1000, UTC),
+        is_conversation=is_conversation,
+    )

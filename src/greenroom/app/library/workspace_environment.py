@@ -1,0 +1,93 @@
+"""The environment of agents with a workspace: the folder in which built-in tools work."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from greenroom.app.conversation.capabilities import TeamTools as AnyHands
+from greenroom.app.function_tool import Tool
+from greenroom.app.library.agent_definition import AgentDefinition
+from greenroom.app.library.environment import AgentEnvironment, ToolOptions
+from greenroom.app.toolset.custom import check_new_servers, find_file_tools, find_server_tools
+from greenroom.app.toolset.policy import project_rules
+from greenroom.app.toolset.sandbox import WorkspaceSandbox
+from greenroom.app.toolset.toolbox import ToolSource, merge_tool_sources
+from greenroom.app.toolset.toolset import Toolset, build_toolbox
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import evolve
+from greenroom.core.ports.model import Models
+
+
+class WorkspaceEnvironment(AgentEnvironment):
+    """An environment with a workspace folder. Raises `WorldFault` if the folder does not exist."""
+
+    root: Path
+
+    def __init__(self, workspace: str | Path, rules: Sequence[str] = ()) -> None:
+        super().__init__(rules)
+        self.root = _check_folder(workspace)
+        self.builtin_tools = tuple(build_toolbox(self.root))
+        self._unread_servers: tuple[str, ...] | None = None
+
+    async def discover_servers(self, agents: Iterable[AgentDefinition[Any]]) -> None:
+        """Read the tools of MCP servers once, if an agent can use them."""
+        needs_servers = any(agent.tool_selection.builtin_names or "mcp" in agent.spec.groups for agent in agents)
+        if needs_servers and self._unread_servers is None:
+            self._unread_servers = await check_new_servers(self.root)
+            for note in self.notes:
+                logging.getLogger(__name__).warning("%s", note)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Which tools of files, packages and servers are not used, and how to enable them."""
+        equipment = self.equipment
+        return (*equipment.notes, *equipment.untrusted, *(self._unread_servers or ()))
+
+    @cached_property
+    def _file_equipment(self) -> ToolSource:
+        """The tools of files and packages. The files run once per `Greenroom`."""
+        return find_file_tools(self.root)
+
+    @property
+    def equipment(self) -> ToolSource:
+        """The tools of files and packages, and those of MCP servers. Server tools are created for each run."""
+        return merge_tool_sources((self._file_equipment, find_server_tools(self.root)))
+
+    def make_tools(self, functions: Sequence[Tool[..., Any]], models: Models, options: ToolOptions) -> AnyHands:
+        """Build the tools of a run under the policy and settings of the workspace."""
+        settings, function_names, equipment = options.settings, {tool.name for tool in functions}, self.equipment
+        sandbox = WorkspaceSandbox(self.root, settings.sandbox, web=settings.web)
+        policy = self.make_policy(self.root, functions, project_rules(self.root), sandbox.is_holding)
+        other_equipment = evolve(
+            equipment, tools=tuple(tool for tool in equipment.tools if tool.name not in function_names)
+        )
+        return Toolset(
+            self.root,
+            options.add_confirmation(policy),
+            find=options.find_step,
+            tool_source=merge_tool_sources((ToolSource(tools=tuple(functions)), other_equipment)),
+            unattended=settings.non_interactive,
+            secrets=options.secrets,
+            web=settings.web,
+            browser=settings.browser,
+            models=models,
+            sandbox=sandbox,
+        )
+
+    def save_grant(self, grant: str) -> None:
+        """Save permission rules to the person's rules file."""
+        for rule in grant.splitlines():
+            self._person_rules.add(rule, self.root)
+
+
+def _check_folder(workspace: str | Path) -> Path:
+    path = Path(workspace)
+    with suppress(OSError, ValueError):
+        if path.is_dir():
+            return path.resolve()
+    raise WorldFault(f"{str(path)!r} cannot be a workspace: it is not a folder. Create it first, or choose another.")

@@ -1,0 +1,46 @@
+"""Checks that all data in a store can be read, for `greenroom doctor`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from greenroom.core.base.errors import StoreFault
+from greenroom.core.ports.codec import ARCHIVE_TYPES, compute_fingerprint, decode_archived, decode_event, decode_state
+from greenroom.core.ports.log import Log
+
+
+async def find_damage(log: Log) -> Sequence[str]:
+    """Return the problems of a store, one sentence each, at most one per team."""
+    problems = list(await log.check())
+    for info in await log.streams():
+        try:
+            await _read_all(log, info.stream)
+        except StoreFault as fault:
+            problems.append(f"Team {info.stream!r}: {fault}")
+    return problems
+
+
+async def find_damaged_snapshots(log: Log) -> Sequence[str]:
+    """Return the snapshots that cannot be read. They only save time; no data is lost without them."""
+    problems = list[str]()
+    for info in await log.streams():
+        snapshot = await log.load_snapshot(info.stream, compute_fingerprint())
+        if snapshot is None:
+            continue
+        try:
+            decode_state(snapshot.data)
+        except StoreFault as fault:
+            problems.append(f"Team {info.stream!r}: {fault}")
+    return problems
+
+
+async def _read_all(log: Log, stream: str) -> None:
+    async for page in log.read(stream):
+        for stored in page:
+            decode_event(stored)
+    for kind in ARCHIVE_TYPES:
+        after = 0
+        while rows := await log.read_archive(stream, kind, after=after):
+            for row in rows:
+                decode_archived(row)
+            after = rows[-1].version

@@ -1,0 +1,90 @@
+"""Reads the replies of agents that act in text, with all text protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal, cast, get_args
+
+from greenroom.abilities.protocols import BlockCall, BlockRejection, ProtocolName, find_json_error, read, render_prompt
+from greenroom.abilities.protocols.calls import find_faults
+from greenroom.abilities.protocols.reply_parser import parse_json_body, read_tagged_bodies
+from greenroom.abilities.protocols.strict_json import ParseError
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import Data, evolve
+from greenroom.core.ports.model import ToolSpec
+from greenroom.core.ports.reply_reader import ParsedValue, ReplyCall, ReplyProblem
+from greenroom.core.state.spec import AgentSpec
+
+PROTOCOL_NAMES = get_args(ProtocolName)
+SUBAGENT_CALL = "call_subagent"
+"""ArtifactFlow's name for calling an agent."""
+
+
+class TextReader:
+    """The text protocols by name, and the agent data that they need."""
+
+    def instructions(self, spec: AgentSpec, tools: Sequence[ToolSpec], others: Mapping[str, str]) -> str:
+        """Return the instructions for the agent's protocols. The XML protocol has its own name for calling agents."""
+        forms = _check_protocols(spec)
+        offered_tools = [tool for tool in tools if tool.name != "call_agent"] if "xml_tool" in forms else tools
+        return render_prompt(forms, tools=offered_tools, agents=others, language=spec.language or "en")
+
+    def read(
+        self, spec: AgentSpec, text: str, tools: Sequence[ToolSpec], others: Sequence[str], *, ended: bool
+    ) -> ReplyCall | ReplyProblem | None:
+        """Parse a reply into calls. Return None if it is only text."""
+        parsed_reply = read(
+            text,
+            _check_protocols(spec),
+            tools=(*tools, *(replace(tool, name=SUBAGENT_CALL) for tool in tools if tool.name == "call_agent")),
+            agents=others,
+            pure={tool.name for tool in tools if tool.pure},
+            policy=spec.turn.several,
+            ended=ended,
+        )
+        if isinstance(parsed_reply, BlockRejection):
+            return ReplyProblem(why=str(parsed_reply))
+        if not isinstance(parsed_reply, BlockCall):
+            return ReplyProblem(why=parsed_reply.hint, sure=False) if parsed_reply.hint else None
+        call = parsed_reply.call
+        renamed_call = evolve(call, name="call_agent") if call.name == SUBAGENT_CALL and spec.calls else call
+        dropped = (
+            (f"Not run, because only the first is: {', '.join(parsed_reply.dropped)}.",) if parsed_reply.dropped else ()
+        )
+        return ReplyCall(call=renamed_call, notes=" ".join((*parsed_reply.notes, *dropped)))
+
+    def read_blocks(
+        self, text: str, tags: Mapping[str, Literal["text", "data"]]
+    ) -> Mapping[str, tuple[str, ...]] | ReplyProblem:
+        """Return the content of the blocks with these tags."""
+        try:
+            return read_tagged_bodies(text, tags)
+        except ParseError as error:
+            return ReplyProblem(why=str(error))
+
+    def parse_json(self, body: str) -> ParsedValue | ReplyProblem:
+        """Parse the JSON of a block."""
+        try:
+            return parse_json_body(body)
+        except ParseError as error:
+            return ReplyProblem(why=str(error))
+
+    def find_json_error(self, arguments: str) -> str:
+        """Return why the text is not a JSON object."""
+        return find_json_error(arguments)
+
+    def find_schema_error(self, schema: Data, value: object) -> str:
+        """Return where a value does not match a JSON Schema, or an empty string."""
+        whole = {"type": "object", "properties": {"answer": schema}, "required": ["answer"]}
+        return "; ".join(find_faults(whole, {"answer": value}))
+
+
+def _check_protocols(spec: AgentSpec) -> tuple[ProtocolName, ...]:
+    for name in spec.turn.protocols:
+        if name not in PROTOCOL_NAMES:
+            known_names = ", ".join(PROTOCOL_NAMES)
+            raise WorldFault(
+                f"{spec.name!r} uses the text protocol {name!r}, which does not exist. Known: {known_names}."
+            )
+    return cast("tuple[ProtocolName, ...]", spec.turn.protocols)
