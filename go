@@ -1,8 +1,8 @@
 #!/bin/sh
 # The one command of this project:
 #
-#   ./go demo [ARGS]            watch a job from the request to the undo, killed half-way; needs no key
-#   ./go show last              … and every other command of greenroom: ask, tasks, events, resume, models, doctor, …
+#   ./go demo [ARGS]            watch a run from the request to the undo, killed half-way; needs no key
+#   ./go show last              … and every other command of greenroom: ask, runs, events, resume, models, doctor, …
 #   ./go test [PYTEST ARGS]     all tests, with CI=true their coverage too; with arguments exactly what pytest does with them
 #   ./go check                  format, lint, types, import contracts, architecture tests
 #   ./go prove [PYTEST ARGS]    the full enumerations and soaks (long)
@@ -155,7 +155,7 @@ all_tests() {
 command=${1:-help}
 [ $# -eq 0 ] || shift
 case $command in
-demo | ask | run | chat | team | talk | tell | doctor | tasks | show | events | replay | cost | pause | resume | cancel | answer | fork | init | models | \
+demo | ask | run | chat | org | inbox | send | doctor | runs | show | events | replay | cost | pause | resume | cancel | answer | fork | init | models | \
 diff | apply | branch | discard | undo | rewind | blame | workspaces | config | agents | prompt | tools | permissions | trust | mcp | approvals | eval | du | gc | forget)
     extra='' # what was brought once stays, for whatever is run later
     [ "$command" != mcp ] || extra='--extra mcp'

@@ -1,1 +1,1 @@
-"""The terminal's cli: the `greenroom` command."""
+"""The `greenroom` command."""

@@ -1,4 +1,4 @@
-"""`python -m greenroom.cli`: the same cli, for processes that the command starts itself."""
+"""`python -m greenroom.cli`: the entry point for processes that the command starts itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: the table of its commands, how each is loaded when it is used, and how it ends.
+"""The command line: the table of commands, the loader, and the entry point.
 
 `greenroom --help` imports only this file and what it needs.
 """
@@ -22,10 +22,10 @@ from typer._click import Context, HelpFormatter  # typer 0.29 carries its own co
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
-from greenroom.cli.errors import Unheard, fields, format_of, report, told, usage
+from greenroom.cli.errors import StdoutFault, error_fields, find_output_format, print_error, report_error, report_usage
 from greenroom.cli.exit_codes import Exit
-from greenroom.cli.process import hush
-from greenroom.cli.setup import Access, Setup, setup_of, shared
+from greenroom.cli.process import silence
+from greenroom.cli.setup import Access, CommandSetup, declare_options, read_setup
 from greenroom.core.base.errors import GreenroomError, WorldFault
 
 if TYPE_CHECKING:
@@ -34,40 +34,42 @@ if TYPE_CHECKING:
 
 HELP: Final = """A team of AI agents that you can trust with real work.
 
-An ID is the beginning of a team's id, `last` for the newest team, or TEAM/TASK."""
+An ID is the start of a team's id, `last` for the newest team, or TEAM/TASK."""
 EPILOG: Final = (
-    "Exit codes: 0 done, 1 failed, 2 usage, 3 config or store, 4 provider, 5 limit, 6 waiting for a person, "
+    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 settings or log, 4 provider, 5 limit, 6 waiting for a person, "
     "7 finished but not verified."
 )
-WINDOWS: Final = (
+WINDOWS_HINT: Final = (
     "Greenroom runs on Linux and macOS. On Windows use WSL2: run `wsl --install`, then install Greenroom inside it."
 )
-SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+CONTEXT_SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 PACKAGE: Final = "greenroom.cli"
 
 # ---------------------------------------------------------------------------------------------------------- the table
 
-SECTIONS: Final = ("begin", "organise", "take over", "look", "steer", "allow", "set up", "keep")
+SECTIONS: Final = ("start", "organise", "changes", "inspect", "control", "tools and trust", "set up", "storage")
 GROUPS: Final = {
-    "agents": "The agents that files describe.",
-    "prompt": "What models are asked with.",
-    "models": "The models that can be asked.",
-    "eval": "How well a model works here.",
-    "config": "The settings that hold here.",
-    "approvals": "What agents may not do without you.",
-    "workspaces": "The copies in which jobs are done.",
-    "tools": "The tools that agents can have.",
-    "permissions": "What you have agreed to for good.",
-    "mcp": "The MCP servers that agents have tools from.",
-    "team": "Organisations: people, managers, and agents that plan.",
+    "agents": "List, show and create agents.",
+    "prompt": "Show what models are sent.",
+    "models": "List and check models.",
+    "eval": "Evaluate a model.",
+    "config": "Show the settings and their files.",
+    "approvals": "List and answer approval requests.",
+    "workspaces": "List and remove the worktrees of runs.",
+    "tools": "List, show and call tools.",
+    "permissions": "List, add and remove permission rules.",
+    "mcp": "List, add, check and remove MCP servers.",
+    "org": "Create and run organisations of people, managers and agents.",
 }
-"""The first words of commands that have two."""
+"""Help of command groups, by the first word of their commands."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A command: the function of its name in `commands.MODULE`. The first argument of one that is `by_id` is an ID,
-    which a shell completes without loading the command."""
+class CommandEntry:
+    """A command: the function of this name in `commands.MODULE`.
+
+    With `by_id` its first argument is an ID, which a shell completes without loading the command.
+    """
 
     section: str
     name: str
@@ -77,121 +79,127 @@ class Entry:
     by_id: bool = False
 
 
-ENTRIES: Final = (
-    Entry("begin", "demo", "demo", "none", "Watch a job from the request to the undo; needs no key."),
-    Entry("begin", "ask", "run", "make", "Ask a model; the answer comes on stdout."),
-    Entry("begin", "run", "run", "make", "Give an agent something to do; its answer comes on stdout."),
-    Entry("begin", "chat", "chat", "make", "Talk with an agent; go on with it later."),
-    Entry("begin", "doctor", "home", "none", "Check this machine and the log, and say what to do."),
-    Entry("organise", "team new", "team", "look", "Write the file of a new organisation."),
-    Entry("organise", "team start", "team", "make", "Let an organisation work, until Ctrl-C."),
-    Entry("organise", "team status", "team", "look", "How it stands; --type has all its states."),
-    Entry("organise", "team list", "team", "look", "The organisations here, and who runs them."),
-    Entry("organise", "team dismiss", "team", "change", "Let somebody go, for good."),
-    Entry("organise", "team stop", "team", "change", "Stop one, also in another terminal."),
-    Entry("organise", "talk", "team", "make", "Your inbox in an organisation: read, answer, ask."),
-    Entry("take over", "diff", "change", "look", "What a job changed, as a patch.", by_id=True),
-    Entry("take over", "apply", "change", "look", "Bring what a job changed to your files, as one commit.", by_id=True),
-    Entry("take over", "branch", "change", "look", "Put what a job changed on a new branch.", by_id=True),
-    Entry("take over", "discard", "change", "look", "Drop the copy in which a job was done.", by_id=True),
-    Entry("take over", "undo", "change", "look", "Take back what was applied, byte for byte.", by_id=True),
-    Entry("take over", "rewind", "control", "change", "Go back to a step with files and talk, and go on.", by_id=True),
-    Entry("take over", "blame", "change", "look", "Which step wrote a line, why, and what proves it."),
-    Entry("take over", "workspaces list", "home", "none", "The copies in which jobs are done."),
-    Entry("take over", "workspaces clean", "home", "look", "Take copies away that hold no work."),
-    Entry("look", "tasks", "tasks", "look", "List what was and is being worked on."),
-    Entry("look", "show", "tasks", "look", "Show a team: tasks, agents, messages, costs.", by_id=True),
-    Entry("look", "events", "tasks", "look", "Print what happened; --follow to watch it happen.", by_id=True),
-    Entry("look", "replay", "tasks", "look", "Tell the story again, or what was true at any version.", by_id=True),
-    Entry("look", "cost", "tasks", "look", "What runs, agents or models have cost.", by_id=True),
-    Entry("steer", "pause", "control", "change", "Start nothing new.", by_id=True),
-    Entry("steer", "resume", "control", "change", "Go on; a team that nobody runs is run here.", by_id=True),
-    Entry("steer", "tell", "control", "change", "Say something to whoever works on it.", by_id=True),
-    Entry("steer", "cancel", "control", "change", "End the work; what runs is stopped.", by_id=True),
-    Entry("steer", "answer", "control", "change", "Say yes or no to a step that waits for you.", by_id=True),
-    Entry("steer", "approvals list", "control", "look", "All questions that wait for you."),
-    Entry("steer", "approvals answer", "control", "change", "The same as `answer`.", by_id=True),
-    Entry("steer", "fork", "control", "change", "Begin a new team from any moment of an old one.", by_id=True),
-    Entry("allow", "tools list", "tools", "none", "The tools that agents can have here."),
-    Entry("allow", "tools show", "tools", "none", "What models are told of a tool."),
-    Entry("allow", "tools run", "tools", "make", "Call a tool yourself."),
-    Entry("allow", "trust", "trust", "none", "See what this workspace brings, and agree to it."),
-    Entry("allow", "permissions list", "trust", "none", "The rules that you have agreed to."),
-    Entry("allow", "permissions add", "trust", "none", "Agree to a rule for good."),
-    Entry("allow", "permissions remove", "trust", "none", "Remove a rule."),
-    Entry("allow", "mcp add", "mcp", "none", "Look at an MCP server and add it to yours."),
-    Entry("allow", "mcp list", "mcp", "none", "The MCP servers here, and whose each is."),
-    Entry("allow", "mcp remove", "mcp", "none", "Remove one of your MCP servers."),
-    Entry("allow", "mcp check", "mcp", "none", "Start MCP servers and see what has changed."),
-    Entry("set up", "init", "init", "none", "Find or store a key, choose models, write the settings."),
-    Entry("set up", "models list", "models", "none", "The models at hand: window, tools, price."),
-    Entry("set up", "models check", "models", "none", "Try a model with three tiny calls."),
-    Entry("set up", "eval live", "models", "none", "Play fifteen small tasks with a model; say how it did."),
-    Entry("set up", "config show", "init", "none", "Every setting, and where it comes from."),
-    Entry("set up", "config path", "init", "none", "The files that are looked at."),
-    Entry("set up", "agents list", "agents", "none", "The agents at hand, and where each is from."),
-    Entry("set up", "agents show", "agents", "none", "All that is known of an agent."),
-    Entry("set up", "agents new", "agents", "none", "Write a file for a new agent."),
-    Entry("set up", "prompt show", "agents", "none", "The exact request that an agent makes first."),
-    Entry("keep", "du", "home", "look", "How much room the teams take."),
-    Entry("keep", "gc", "home", "change", "Give back the room that nothing needs."),
-    Entry("keep", "forget", "home", "change", "Delete a team and all that was logged of it.", by_id=True),
+COMMANDS: Final = (
+    CommandEntry("start", "demo", "demo", "none", "Watch a run from the request to the undo; needs no key."),
+    CommandEntry("start", "ask", "run", "make", "Ask a model a question; print the answer on stdout."),
+    CommandEntry("start", "run", "run", "make", "Give an agent a task; print its answer on stdout."),
+    CommandEntry("start", "chat", "chat", "make", "Chat with an agent, or resume a chat."),
+    CommandEntry("start", "doctor", "home", "none", "Check this machine and the log for problems."),
+    CommandEntry("organise", "org new", "org", "look", "Create the file of a new organisation."),
+    CommandEntry("organise", "org start", "org", "make", "Run an organisation until Ctrl-C."),
+    CommandEntry("organise", "org status", "org", "look", "Show the status of an organisation."),
+    CommandEntry("organise", "org list", "org", "look", "List the organisations and what runs them."),
+    CommandEntry("organise", "org dismiss", "org", "change", "Remove an agent or a person for good."),
+    CommandEntry("organise", "org stop", "org", "change", "Stop an organisation, here or in another terminal."),
+    CommandEntry("organise", "inbox", "org", "make", "Open your inbox in an organisation."),
+    CommandEntry("changes", "diff", "change", "look", "Print the change of a run as a patch.", by_id=True),
+    CommandEntry("changes", "apply", "change", "look", "Apply the change of a run as one commit.", by_id=True),
+    CommandEntry("changes", "branch", "change", "look", "Put the change of a run on a new branch.", by_id=True),
+    CommandEntry("changes", "discard", "change", "look", "Delete the worktree of a run.", by_id=True),
+    CommandEntry("changes", "undo", "change", "look", "Undo an applied change, byte for byte.", by_id=True),
+    CommandEntry("changes", "rewind", "control", "change", "Continue from an earlier step as a new run.", by_id=True),
+    CommandEntry("changes", "blame", "change", "look", "Show which step wrote a line, and why."),
+    CommandEntry("changes", "workspaces list", "home", "none", "List the worktrees of runs."),
+    CommandEntry("changes", "workspaces clean", "home", "look", "Remove worktrees that hold no unapplied work."),
+    CommandEntry("inspect", "runs", "runs", "look", "List runs and their tasks, newest first."),
+    CommandEntry("inspect", "show", "runs", "look", "Show a team: tasks, agents, messages, costs.", by_id=True),
+    CommandEntry(
+        "inspect", "events", "runs", "look", "Print the events of a team; --follow to keep watching.", by_id=True
+    ),
+    CommandEntry("inspect", "replay", "runs", "look", "Replay a run, or show its state at a version.", by_id=True),
+    CommandEntry("inspect", "cost", "runs", "look", "Show the cost of runs, agents or models.", by_id=True),
+    CommandEntry("control", "pause", "control", "change", "Pause a team or a task.", by_id=True),
+    CommandEntry(
+        "control", "resume", "control", "change", "Resume a team; run it here if no process does.", by_id=True
+    ),
+    CommandEntry("control", "send", "control", "change", "Send a message to the agent that works on it.", by_id=True),
+    CommandEntry("control", "cancel", "control", "change", "Cancel a task and stop its running steps.", by_id=True),
+    CommandEntry("control", "answer", "control", "change", "Answer an approval request or a question.", by_id=True),
+    CommandEntry("control", "approvals list", "control", "look", "List the requests that wait for your answer."),
+    CommandEntry("control", "approvals answer", "control", "change", "Same as `answer`.", by_id=True),
+    CommandEntry("control", "fork", "control", "change", "Create a team from a version of another one.", by_id=True),
+    CommandEntry("tools and trust", "tools list", "tools", "none", "List the tools for agents in this folder."),
+    CommandEntry("tools and trust", "tools show", "tools", "none", "Show the description and parameters of a tool."),
+    CommandEntry("tools and trust", "tools run", "tools", "make", "Call a tool yourself."),
+    CommandEntry("tools and trust", "trust", "trust", "none", "Review and trust what this workspace contains."),
+    CommandEntry("tools and trust", "permissions list", "trust", "none", "List your permission rules."),
+    CommandEntry("tools and trust", "permissions add", "trust", "none", "Add a permission rule."),
+    CommandEntry("tools and trust", "permissions remove", "trust", "none", "Remove a permission rule."),
+    CommandEntry("tools and trust", "mcp add", "mcp", "none", "Check an MCP server and add it to your settings."),
+    CommandEntry("tools and trust", "mcp list", "mcp", "none", "List the MCP servers of this folder."),
+    CommandEntry("tools and trust", "mcp remove", "mcp", "none", "Remove one of your MCP servers."),
+    CommandEntry("tools and trust", "mcp check", "mcp", "none", "Start MCP servers and check their tools for changes."),
+    CommandEntry("set up", "init", "init", "none", "Find or store a key, choose models, write settings."),
+    CommandEntry("set up", "models list", "models", "none", "List the models you can use, with their prices."),
+    CommandEntry("set up", "models check", "models", "none", "Test a model with three small calls."),
+    CommandEntry("set up", "eval live", "models", "none", "Score a model on fifteen small tasks."),
+    CommandEntry("set up", "config show", "init", "none", "Show every setting and where it comes from."),
+    CommandEntry("set up", "config path", "init", "none", "Show the files that settings are read from."),
+    CommandEntry("set up", "agents list", "agents", "none", "List the agents you can use."),
+    CommandEntry("set up", "agents show", "agents", "none", "Show the settings of an agent."),
+    CommandEntry("set up", "agents new", "agents", "none", "Create the file of a new agent."),
+    CommandEntry("set up", "prompt show", "agents", "none", "Show the first request of an agent to its model."),
+    CommandEntry("storage", "du", "home", "look", "Show the disk space that teams take."),
+    CommandEntry("storage", "gc", "home", "change", "Free disk space that is no longer needed."),
+    CommandEntry("storage", "forget", "home", "change", "Delete a team and its log.", by_id=True),
 )
 
 
-# ------------------------------------------------------------------------------------- what typer does not do by itself
+# ------------------------------------------------------------------------------------------------ extensions of typer
 
-EXITS: Final = "Exit codes:"
-"""How a line begins that lists codes and what they mean, with semicolons between them, to the end of a help text."""
+EXIT_CODES_HEAD: Final = "Exit codes:"
+"""Starts a help paragraph that lists exit codes, separated by semicolons."""
 
-TYPED: Final = re.compile(r" <(?:str|list\[str\])>$")
-"""What typer adds to a name that is a text, or several words."""
+TYPE_SUFFIX: Final = re.compile(r" <(?:str|list\[str\])>$")
+"""The Python type that typer appends to the name of a text parameter."""
 
 
 class FittingFormatter(HelpFormatter):
-    """Names without types of Python, and exit codes as a list."""
+    """Help without Python types, and with exit codes as a list."""
 
     def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
-        """Names beside what they mean; a name that leaves no room for that has a line of its own."""
-        named = [(TYPED.sub(" TEXT" if name.startswith("-") else "", name), told) for name, told in rows]
-        super().write_dl(named, col_max, col_spacing)
+        """Write names and their meanings in two columns. A name that is too long gets its own line."""
+        shown_rows = [
+            (TYPE_SUFFIX.sub(" TEXT" if name.startswith("-") else "", name), meaning) for name, meaning in rows
+        ]
+        super().write_dl(shown_rows, col_max, col_spacing)
 
     def write_text(self, text: str) -> None:
-        """Paragraphs, and exit codes as a list."""
-        told, found, codes = text.partition(f"\n{EXITS} ")
-        super().write_text(told)
-        if found:
+        """Write paragraphs, and exit codes as a list."""
+        body, has_codes, codes = text.partition(f"\n{EXIT_CODES_HEAD} ")
+        super().write_text(body)
+        if has_codes:
             self.write_paragraph()
-            super().write_text(EXITS)
+            super().write_text(EXIT_CODES_HEAD)
             with self.indentation():
-                every = " ".join(codes.rstrip(".").split()).split("; ")
-                self.write_dl([(code, meaning) for code, _, meaning in (one.partition(" ") for one in every)])
+                entries = " ".join(codes.rstrip(".").split()).split("; ")
+                self.write_dl([(code, meaning) for code, _, meaning in (entry.partition(" ") for entry in entries)])
 
 
 class FittingContext(Context):
-    """What a command is run in, whose help fits."""
+    """The context of a command that uses `FittingFormatter`."""
 
     formatter_class = FittingFormatter
 
 
 class LenientOption(TyperOption):
-    """An option; what it calls is called."""
+    """An option that skips typer's conversion of text that is valid as typed. Its callback still runs."""
 
     def process_value(self, ctx: Context, value: object) -> object:
-        if not ctx.resilient_parsing and not _is_fine(self, value):
+        if not ctx.resilient_parsing and not _is_valid(self, value):
             return super().process_value(ctx, value)
         return self.callback(ctx, self, value) if self.callback is not None else value
 
 
 class LenientArgument(TyperArgument):
-    """An argument."""
+    """An argument that skips typer's conversion of text that is valid as typed."""
 
     def process_value(self, ctx: Context, value: object) -> object:
-        return value if ctx.resilient_parsing or _is_fine(self, value) else super().process_value(ctx, value)
+        return value if ctx.resilient_parsing or _is_valid(self, value) else super().process_value(ctx, value)
 
 
-def _is_fine(param: TyperOption | TyperArgument, value: object) -> bool:
-    """Whether it is as it is to be: a text that was typed, or nothing where nothing is wanted."""
+def _is_valid(param: TyperOption | TyperArgument, value: object) -> bool:
+    """Whether the value needs no conversion: text for a text parameter, or nothing for an optional one."""
     if param.multiple or param.nargs != 1:
         return False
     if value is None:
@@ -200,16 +208,16 @@ def _is_fine(param: TyperOption | TyperArgument, value: object) -> bool:
 
 
 class LenientCommand(TyperCommand):
-    """A command all of whose parameters are lenient."""
+    """A command whose parameters are all lenient."""
 
     context_class = FittingContext
 
     def get_params(self, ctx: Context) -> list[Parameter]:
-        return lenient(super().get_params(ctx))
+        return make_lenient(super().get_params(ctx))
 
 
-def lenient(params: list[Parameter]) -> list[Parameter]:
-    """The same parameters, made lenient: typer does not let us name their classes."""
+def make_lenient(params: list[Parameter]) -> list[Parameter]:
+    """Make the parameters lenient in place: typer does not let us choose their classes."""
     for param in params:
         if isinstance(param, TyperOption):
             param.__class__ = LenientOption
@@ -219,25 +227,30 @@ def lenient(params: list[Parameter]) -> list[Parameter]:
 
 
 class RuleCommand(LenientCommand):
-    """An option of ours behind the first word of a rule may be meant as one of its words: without it the rule would
-    allow more. So it has to be quoted."""
+    """A command that takes a permission rule.
+
+    An option of Greenroom after the first word of the rule may be meant as a part of it. Without it the rule would
+    allow more, so the rule must be quoted.
+    """
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        """The same, with a refusal."""
+        """Parse the arguments; raise `BadParameter` if an option stands inside the rule."""
         rest, words = super().parse_args(ctx, [*args]), ctx.params.get("rule") or [""]
-        behind = args[args.index(words[0]) :] if words[0] in args and "--" not in args else []
-        eaten = next((word for word in behind if word in ("-q", "--quiet", "-v", "--verbose", "--home")), "")
-        if eaten:
-            raise BadParameter(f"{eaten} would not be a part of the rule. Quote the whole rule.", ctx)
+        after_rule = args[args.index(words[0]) :] if words[0] in args and "--" not in args else []
+        swallowed = next((word for word in after_rule if word in ("-q", "--quiet", "-v", "--verbose", "--home")), "")
+        if swallowed:
+            raise BadParameter(f"{swallowed} would not be part of the rule. Quote the whole rule.", ctx)
         return rest
 
 
 # --------------------------------------------------------------------------------------------------------- the loader
 
 
-def load(module: str, name: str) -> object:
-    """A name of a module of the command line, imported now. The garbage collector rests meanwhile: it would find none,
-    and takes a tenth of the time."""
+def load_name(module: str, name: str) -> object:
+    """Import a module of the command line and return one of its names.
+
+    Garbage collection is off meanwhile: it would find nothing and take a tenth of the time.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -247,29 +260,28 @@ def load(module: str, name: str) -> object:
             gc.enable()
 
 
-def load_command(entry: Entry) -> Callable[..., int]:
-    """The function that typer calls. One that is async gets the opened invocation as its first argument."""
-    function = cast("Callable[..., int]", load(f"commands.{entry.module}", entry.name.replace(" ", "_")))
+def load_command(entry: CommandEntry) -> Callable[..., int]:
+    """Return the function that typer calls. An async command gets the opened invocation as its first argument."""
+    function = cast("Callable[..., int]", load_name(f"commands.{entry.module}", entry.name.replace(" ", "_")))
     signature = inspect.signature(function, eval_str=True)
     first, *options = signature.parameters.values()
 
     def invoke(context: typer.Context, **given: object) -> int:
         gathered = {option.name: _gather(option, given) for option in options}
-        context.find_root().obj = replace(setup_of(context), command=entry.name, access=entry.access)
+        context.find_root().obj = replace(read_setup(context), command=entry.name, access=entry.access)
         if not inspect.iscoroutinefunction(function):
             return function(context, **gathered)
-        run = cast("Callable[..., int]", load("context", "invoke"))
+        run = cast("Callable[..., int]", load_name("context", "invoke"))
         return run(context, lambda cli: function(cli, **gathered))
 
     context = first.replace(name="context", annotation=typer.Context)
-    spelt = (each for option in options for each in _spell_out(option))
-    vars(invoke)["__signature__"] = signature.replace(parameters=(context, *spelt))
+    expanded = (each for option in options for each in _expand_options(option))
+    vars(invoke)["__signature__"] = signature.replace(parameters=(context, *expanded))
     invoke.__doc__ = function.__doc__
     return invoke
 
 
-def _spell_out(option: inspect.Parameter) -> Iterator[inspect.Parameter]:
-    """The options that a parameter stands for: one, or each field of a dataclass such as `RunOptions`."""
+def _expand_options(option: inspect.Parameter) -> Iterator[inspect.Parameter]:
     if not is_dataclass(option.annotation):
         yield option
         return
@@ -283,32 +295,34 @@ def _gather(option: inspect.Parameter, given: Mapping[str, object]) -> object:
     if not is_dataclass(option.annotation):
         return given[option.name]
     make = cast("Callable[..., object]", option.annotation)
-    return make(**{each.name: given[each.name] for each in _spell_out(option)})
+    return make(**{each.name: given[each.name] for each in _expand_options(option)})
 
 
-def on_windows() -> bool:
-    """Whether this is a system without what the log needs."""
+def is_windows() -> bool:
+    """Whether this system is Windows, which lacks what the log needs."""
     return os.name == "nt"
 
 
-def _made(function: Callable[..., object], name: str | None = None, kind: type[TyperCommand] | None = None) -> Command:
+def _make_command(
+    function: Callable[..., object], name: str | None = None, kind: type[TyperCommand] | None = None
+) -> Command:
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command(name, cls=kind, context_settings=SETTINGS)(function)
+    app.command(name, cls=kind, context_settings=CONTEXT_SETTINGS)(function)
     return get_command(app)
 
 
 class LazyCommand(LenientCommand):
-    """A name and a line of help; the real command takes over when it is called."""
+    """A name and a line of help; the real command is loaded when it is called."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: CommandEntry) -> None:
         super().__init__(entry.name.split()[-1], help=entry.help, short_help=entry.help, rich_markup_mode=None)
         self._entry = entry
 
-    def real(self) -> Command:
-        """The real command, with its own options and the shared ones."""
+    def load(self) -> Command:
+        """Load the real command, with its own options and the shared ones."""
         kind = RuleCommand if self._entry.name in ("permissions add", "permissions remove") else LenientCommand
-        command = _made(load_command(self._entry), self.name, kind)
-        command.params.extend(_made(shared).params)
+        command = _make_command(load_command(self._entry), self.name, kind)
+        command.params.extend(_make_command(declare_options).params)
         return command
 
     def make_context(
@@ -318,21 +332,21 @@ class LazyCommand(LenientCommand):
         parent: Context | None = None,
         **extra: object,
     ) -> Context:
-        if on_windows():
-            raise WorldFault(WINDOWS)
+        if is_windows():
+            raise WorldFault(WINDOWS_HINT)
         if self._entry.by_id and not args and extra.get("resilient_parsing"):
-            self.params = _made(cast("Callable[..., object]", load("options", "by_id"))).params
+            self.params = _make_command(cast("Callable[..., object]", load_name("options", "by_id"))).params
             return super().make_context(info_name, args, parent, **extra)
-        return self.real().make_context(info_name, args, parent, **extra)
+        return self.load().make_context(info_name, args, parent, **extra)
 
     def shell_complete(self, ctx: Context, incomplete: str) -> list[CompletionItem]:
-        """What a shell offers where no ID is typed: the real command's options."""
-        real = self.real()
+        """Offer the options of the real command where no ID is typed."""
+        real = self.load()
         return real.shell_complete(real.make_context(ctx.info_name, [], ctx.parent, resilient_parsing=True), incomplete)
 
 
-class Family(TyperGroup):
-    """The commands that share their first word."""
+class CommandGroup(TyperGroup):
+    """Commands that share their first word."""
 
     context_class = FittingContext
 
@@ -341,49 +355,49 @@ class Family(TyperGroup):
             name=name,
             help=GROUPS[name],
             no_args_is_help=True,
-            context_settings=SETTINGS,
+            context_settings=CONTEXT_SETTINGS,
             rich_markup_mode=None,
         )
 
     def get_params(self, ctx: Context) -> list[Parameter]:
-        """The shared options, made when this family is named, of which there are a dozen."""
-        self.params = self.params or _made(shared).params
-        return lenient(super().get_params(ctx))
+        """Return the shared options, made on first use: there are a dozen groups."""
+        self.params = self.params or _make_command(declare_options).params
+        return make_lenient(super().get_params(ctx))
 
 
-class Sections(TyperGroup):
-    """A group whose help lists its commands by what people want to do."""
+class SectionedGroup(TyperGroup):
+    """The root group, whose help lists its commands by section."""
 
     context_class = FittingContext
 
     def get_params(self, ctx: Context) -> list[Parameter]:
-        return lenient(super().get_params(ctx))
+        return make_lenient(super().get_params(ctx))
 
     def format_options(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """What one can do comes before how."""
+        """Write the commands before the options."""
         self.format_commands(ctx, formatter)
         records = (param.get_help_record(ctx) for param in self.get_params(ctx))
         with formatter.section(_bold("Options")):
             formatter.write_dl([record for record in records if record is not None])
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """One list per section, all with the same columns."""
-        width = max(len(entry.name) for entry in ENTRIES)
+        """Write one list per section, all with the same column width."""
+        width = max(len(entry.name) for entry in COMMANDS)
         for section in SECTIONS:
-            rows = [(entry.name.ljust(width), entry.help) for entry in ENTRIES if entry.section == section]
+            rows = [(entry.name.ljust(width), entry.help) for entry in COMMANDS if entry.section == section]
             with formatter.section(_bold(section.capitalize())):
                 formatter.write_dl(rows)
 
 
 def _bold(text: str) -> str:
-    wanted = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return typer.style(text, bold=True) if wanted else text
+    has_colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return typer.style(text, bold=True) if has_colour else text
 
 
 # -------------------------------------------------------------------------------------------------------- the process
 
 
-def _say_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib import metadata
 
@@ -393,57 +407,61 @@ def _say_version(wanted: bool) -> None:
 
 def _root(
     _: Annotated[
-        bool, typer.Option("--version", help="Say which version this is.", callback=_say_version, is_eager=True)
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """The options of the command itself."""
+    """Declare the options of the root command."""
 
 
-def command() -> TyperGroup:
-    """The whole command line; of its commands only names and help."""
-    app = typer.Typer(cls=Sections, rich_markup_mode=None, no_args_is_help=True, context_settings=SETTINGS)
+def build_command() -> TyperGroup:
+    """Build the command line; of its commands only names and help are loaded."""
+    app = typer.Typer(
+        cls=SectionedGroup, rich_markup_mode=None, no_args_is_help=True, context_settings=CONTEXT_SETTINGS
+    )
     app.callback(help=HELP, epilog=EPILOG)(_root)
     root = get_command(app)
     if not isinstance(root, TyperGroup):
-        raise TypeError("typer made no group")
-    root.params[:0] = _made(shared).params
-    families: dict[str, Family] = {}
-    for entry in ENTRIES:
+        raise TypeError("typer did not make a group")
+    root.params[:0] = _make_command(declare_options).params
+    groups: dict[str, CommandGroup] = {}
+    for entry in COMMANDS:
         first, _, second = entry.name.partition(" ")
-        if second and first not in families:
-            families[first] = Family(first)
-            root.add_command(families[first])
-        (families[first] if second else root).add_command(LazyCommand(entry))
+        if second and first not in groups:
+            groups[first] = CommandGroup(first)
+            root.add_command(groups[first])
+        (groups[first] if second else root).add_command(LazyCommand(entry))
     return root
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Do what the arguments say; returns the exit code."""
+    """Run the command that the arguments name; return its exit code."""
     try:
-        code = command().main(list(arguments), prog_name="greenroom", standalone_mode=False, obj=Setup())
+        code = build_command().main(list(arguments), prog_name="greenroom", standalone_mode=False, obj=CommandSetup())
     except typer.TyperException as error:
-        return told(format_of(arguments), Exit.USAGE, usage(error))
+        return print_error(find_output_format(arguments), Exit.USAGE, report_usage(error))
     except (typer.Abort, KeyboardInterrupt):
         return Exit.INTERRUPTED
     except GreenroomError as error:
-        return told(format_of(arguments), report(error, verbose=_verbose(arguments)), fields(error))
+        return print_error(
+            find_output_format(arguments), report_error(error, verbose=_is_verbose(arguments)), error_fields(error)
+        )
     except OSError as error:
-        # Only what is written to stdout gets here: everything else is called by its name before.
-        hush(sys.stdout)
-        return Exit.BROKEN_PIPE if isinstance(error, BrokenPipeError) else report(Unheard(error))
+        # Only a failed write to stdout gets here: all other errors are handled before.
+        silence(sys.stdout)
+        return Exit.BROKEN_PIPE if isinstance(error, BrokenPipeError) else report_error(StdoutFault(error))
     return code if isinstance(code, int) else Exit.DONE
 
 
-def _verbose(arguments: Sequence[str]) -> bool:
+def _is_verbose(arguments: Sequence[str]) -> bool:
     return "-v" in arguments or "--verbose" in arguments
 
 
 def _report_bug(_: type[BaseException], error: BaseException, __: TracebackType | None) -> None:
-    """One sentence, and the traceback for those who ask for it. Python then ends with code 1."""
-    report(error, verbose=_verbose(sys.argv[1:]))
+    """Print a bug as one sentence, with -v after its traceback. Python then ends with code 1."""
+    report_error(error, verbose=_is_verbose(sys.argv[1:]))
 
 
 def start() -> int:
-    """The whole process; returns its exit code."""
+    """Run the whole process; return its exit code."""
     sys.excepthook = _report_bug
     return run(sys.argv[1:])

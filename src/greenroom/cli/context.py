@@ -1,4 +1,4 @@
-"""One invocation: open the runtime, run the command, stop cleanly on a signal, turn errors into sentences and codes."""
+"""One invocation of a command: opens the runtime, handles signals, turns errors into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -15,145 +15,150 @@ from typing import TypeAlias
 
 import typer
 
+from greenroom.app.capabilities import CapabilitiesFactory
 from greenroom.app.context import AppContext, tune_process
-from greenroom.app.kit import KitMaker
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings import home_folder
-from greenroom.cli.errors import fields, report
-from greenroom.cli.exit_codes import Exit, of_signal
-from greenroom.cli.process import answering, end_at_once, heard, hush, kept
+from greenroom.cli.errors import error_fields, report_error
+from greenroom.cli.exit_codes import Exit, exit_for_signal
+from greenroom.cli.process import end_at_once, find_ending_signals, open_answer_stream, restore_signals, silence
 from greenroom.cli.render.output import Output
 from greenroom.cli.render.progress import Progress, progress_for
-from greenroom.cli.setup import Access, Setup, setup_of
-from greenroom.core.base.errors import Bug, GreenroomError, Refused, Rejected
+from greenroom.cli.setup import Access, CommandSetup, read_setup
+from greenroom.core.base.errors import Bug, GreenroomError, RefusedError, Rejection
 
 
-class Stop:
-    """The first signal stops the work, which then tidies up; the second one ends the process at once."""
+class SignalStop:
+    """Stops the command on the first signal, so that it can clean up, and ends the process on the second."""
 
     def __init__(self) -> None:
         self.code = Exit.INTERRUPTED
-        self._signals = heard()
+        self._signals = find_ending_signals()
         self._work: asyncio.Task[Exit] | None = None
-        self._taker: Callable[[], None] | None = None
+        self._on_interrupt: Callable[[], None] | None = None
 
     @contextmanager
-    def lent(self, taker: Callable[[], None]) -> Iterator[None]:
-        """Meanwhile Ctrl-C calls `taker`, and stops nothing by itself."""
-        before, self._taker = self._taker, taker
+    def redirect_interrupts(self, on_interrupt: Callable[[], None]) -> Iterator[None]:
+        """Call `on_interrupt` on Ctrl-C inside the block, and stop nothing."""
+        previous, self._on_interrupt = self._on_interrupt, on_interrupt
         try:
             yield
         finally:
-            self._taker = before
+            self._on_interrupt = previous
 
     def watch(self, work: asyncio.Task[Exit]) -> None:
-        """Stop this task when a signal comes."""
+        """Cancel this task when a signal arrives."""
         self._work = work
         loop = asyncio.get_running_loop()
         for number in self._signals:
-            loop.add_signal_handler(number, self.hear, number)
+            loop.add_signal_handler(number, self.handle_signal, number)
 
-    def hear(self, number: signal.Signals) -> None:
-        if number == signal.SIGINT and self._taker is not None:
-            self._taker()
+    def handle_signal(self, number: signal.Signals) -> None:
+        if number == signal.SIGINT and self._on_interrupt is not None:
+            self._on_interrupt()
             return
-        self.code = of_signal(number)
+        self.code = exit_for_signal(number)
         loop = asyncio.get_running_loop()
-        for each in self._signals:
-            loop.remove_signal_handler(each)
-            signal.signal(each, end_at_once)
+        for signal_number in self._signals:
+            loop.remove_signal_handler(signal_number)
+            signal.signal(signal_number, end_at_once)
         if self._work is not None:
             self._work.cancel()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invocation:
-    """What a command works with. `opened` is the runtime of one that has access to the home."""
+    """What a command works with. `opened` is the runtime, if the command has access to the home."""
 
-    setup: Setup
+    setup: CommandSetup
     home: Path
     out: Output
     progress: Progress
-    means: AppContext
-    stop: Stop
+    app: AppContext
+    stop: SignalStop
     opened: Runtime | None = None
 
     @property
     def runtime(self) -> Runtime:
-        """The open log."""
+        """The open runtime."""
         if self.opened is None:
             raise Bug("The command has no access to the home.")
         return self.opened
 
     @property
-    def attended(self) -> bool:
-        """Whether a person is there to be asked."""
-        at_terminal = self.out.text and not self.setup.quiet and sys.stdin.isatty() and sys.stderr.isatty()
-        return at_terminal and self.means.attended
+    def is_attended(self) -> bool:
+        """Whether a person can be asked."""
+        at_terminal = self.out.is_text and not self.setup.quiet and sys.stdin.isatty() and sys.stderr.isatty()
+        return at_terminal and self.app.is_attended
 
 
-Work: TypeAlias = Callable[[Invocation], Awaitable[Exit | None]]
-"""What a command does. One that returns nothing has ended well, and says no more."""
+CommandBody: TypeAlias = Callable[[Invocation], Awaitable[Exit | None]]
+"""The body of a command. None as its result means success."""
 
 
-def invoke(context: typer.Context, work: Work, access: Access | None = None) -> int:
-    """Run what a command does after it has checked its options."""
-    setup = setup_of(context)
+def invoke(context: typer.Context, work: CommandBody, access: Access | None = None) -> int:
+    """Run the body of a command whose options were checked."""
+    setup = read_setup(context)
     return run(setup, access or setup.access, work)
 
 
-def run(setup: Setup, access: Access, work: Work) -> int:
-    """Run a command to its end and return its exit code."""
-    progress, stop = progress_for(setup), Stop()
-    with answering() as stream, Output(setup.output_format, stream) as out, kept():
+def run(setup: CommandSetup, access: Access, work: CommandBody) -> int:
+    """Run a command and return its exit code."""
+    progress, stop = progress_for(setup), SignalStop()
+    with open_answer_stream() as stream, Output(setup.output_format, stream) as out, restore_signals():
         try:
             tune_process()
-            means, home = AppContext(), home_folder(setup.home)
-            out.known = {"command": setup.command, "home": str(home)}
-            cli = Invocation(setup=setup, home=home, out=out, progress=progress, means=means, stop=stop)
-            return asyncio.run(_opened(cli, access, work))
+            app, home = AppContext(), home_folder(setup.home)
+            out.command_info = {"command": setup.command, "home": str(home)}
+            cli = Invocation(setup=setup, home=home, out=out, progress=progress, app=app, stop=stop)
+            return asyncio.run(_run_opened(cli, access, work))
         except BrokenPipeError:
-            # The reader of our output has gone: say nothing more, not even while ending.
-            hush(stream)
+            # The reader of our output is gone: write nothing more, not even at exit.
+            silence(stream)
             return Exit.BROKEN_PIPE
         except asyncio.CancelledError:
             return out.result("stopped", stop.code)
         except (GreenroomError, OSError) as error:
             progress.end()
-            return out.result("error", report(error, verbose=setup.verbose), **fields(error))
+            return out.result("error", report_error(error, verbose=setup.verbose), **error_fields(error))
 
 
-async def _opened(cli: Invocation, access: Access, work: Work) -> Exit:
+async def _run_opened(cli: Invocation, access: Access, work: CommandBody) -> Exit:
     runtime: Runtime | None = None
-    if (me := asyncio.current_task()) is not None:
-        cli.stop.watch(me)
+    if (current_task := asyncio.current_task()) is not None:
+        cli.stop.watch(current_task)
     try:
         if access != "none":
-            cli.means.runtime = runtime = await Runtime.open(cli.home, kits=_kits(cli, access), access=access)
+            cli.app.runtime = runtime = await Runtime.open(
+                cli.home, capability_factories=_kits(cli, access), access=access
+            )
         return await work(replace(cli, opened=runtime)) or cli.out.result("ok", Exit.DONE)
     finally:
         cli.progress.end()
         if runtime is not None:
             await runtime.close()
-        await cli.means.close()
+        await cli.app.close()
 
 
-def _kits(cli: Invocation, access: Access) -> Mapping[str, KitMaker]:
-    """What teams run with. It takes half a second to load, and a command that only looks runs none."""
+def _kits(cli: Invocation, access: Access) -> Mapping[str, CapabilitiesFactory]:
+    """Return the capabilities of all kinds of teams. Loading takes half a second, so read-only commands get none."""
     if access == "look":
         return {}
-    from greenroom.app.kits import all_kits
-    from greenroom.testing.demo import demo_kits, demo_pace
+    from greenroom.app.capability_factories import make_capability_factories
+    from greenroom.testing.demo import demo_pace, make_demo_factories
 
-    return {**all_kits(cli.means), **demo_kits(cli.home, pace=demo_pace(), around=cli.means.around)}
+    return {
+        **make_capability_factories(cli.app),
+        **make_demo_factories(cli.home, pace=demo_pace(), wrap_model=cli.app.use_script),
+    }
 
 
-def command(cli: Invocation, *words: str) -> str:
-    """A command to type, for the same home."""
+def render_command(cli: Invocation, *words: str) -> str:
+    """Return a command line to type, with the same `--home`."""
     home = ("--home", shlex.quote(str(cli.setup.home))) if cli.setup.home else ()
     return " ".join((os.environ.get("GREENROOM_CALLED_AS", "greenroom"), *home, *words))
 
 
-def refused(code: str, why: str, hint: str = "") -> Refused:
-    """What a rule of the command line refuses: a code for programs, a sentence, and what to type instead."""
-    return Refused(Rejected(code=code, why=why, hint=hint))
+def make_refusal(code: str, why: str, hint: str = "") -> RefusedError:
+    """Make a refusal: a code for programs, a sentence, and what to type instead."""
+    return RefusedError(Rejection(code=code, why=why, hint=hint))

@@ -1,4 +1,4 @@
-"""The one place where an error becomes a sentence for a person, and fields for a program."""
+"""Errors as sentences for people and as JSON fields for programs."""
 
 from __future__ import annotations
 
@@ -10,110 +10,110 @@ from typing import Final, TextIO, cast, get_args
 
 import typer
 
-from greenroom.cli.exit_codes import Exit, of_error
-from greenroom.cli.setup import FORMAT, Format
-from greenroom.core.base.errors import Bug, GreenroomError, Refused, WorldFault
-from greenroom.core.base.text import UNSEEN, seen
+from greenroom.cli.exit_codes import Exit, exit_for_error
+from greenroom.cli.setup import FORMAT_OPTION, Format
+from greenroom.core.base.errors import Bug, GreenroomError, RefusedError, WorldFault
+from greenroom.core.base.text import CONTROL_CHARACTERS, remove_control_characters
 
-VERSION: Final = 1
-"""Of the schema. Fields may be added without a new one; a field at its default is left out, as in the log."""
+SCHEMA_VERSION: Final = 1
+"""Version of the JSON output. New fields do not change it; fields with their default value are left out."""
 
 Json = Mapping[str, object]
 
 
-def line(fields: Json) -> str:
-    """One line of JSON; text stays readable. What a terminal obeys is spelt out: the same to a program."""
+def encode_line(fields: Json) -> str:
+    """Encode one line of JSON. Non-ASCII text stays readable; terminal control characters are escaped."""
     text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
-    return UNSEEN.sub(lambda sign: json.dumps(sign[0])[1:-1], text)
+    return CONTROL_CHARACTERS.sub(lambda sign: json.dumps(sign[0])[1:-1], text)
 
 
-def init(**fields: object) -> Json:
-    """The first line of a stream."""
-    return {"type": "init", "schema_version": VERSION, **fields}
+def init_fields(**fields: object) -> Json:
+    """Return the first line of a stream."""
+    return {"type": "init", "schema_version": SCHEMA_VERSION, **fields}
 
 
-def result(status: str, code: int, /, **fields: object) -> Json:
-    """The last line of a stream, and the one object of `--output-format json`."""
+def result_fields(status: str, code: int, /, **fields: object) -> Json:
+    """Return the last line of a stream, which is also the object of `--output-format json`."""
     return {"type": "result", "status": status, "exit_code": int(code), **fields}
 
 
-def write(stream: TextIO, fields: Json) -> None:
-    stream.write(line(fields) + "\n")
+def write_line(stream: TextIO, fields: Json) -> None:
+    stream.write(encode_line(fields) + "\n")
     stream.flush()
 
 
-PYDANTIC: Final = "Value error, "
-"""How pydantic, with which typer checks what was typed, begins when the sentence is not its own."""
+PYDANTIC_PREFIX: Final = "Value error, "
+"""Prefix that pydantic adds to a `ValueError` of ours; typer uses pydantic to validate arguments."""
 
 
-class Unheard(WorldFault):
-    """What was to be said on stdout could not be written there."""
+class StdoutFault(WorldFault):
+    """The result could not be written to stdout."""
 
     def __init__(self, error: OSError) -> None:
-        super().__init__(f"The answer cannot be written to stdout ({error.strerror or error}). What was done is done.")
+        super().__init__(f"Cannot write to stdout ({error.strerror or error}). The command itself was carried out.")
 
 
 def explain(error: BaseException) -> str:
-    """What happened and what to do now."""
+    """Return a sentence that says what happened and what to do."""
     if isinstance(error, GreenroomError) and not isinstance(error, Bug):
         return str(error)
     if isinstance(error, TimeoutError):
         return (
-            "The process that runs the team did not answer in time. Is it stopped or very busy? What you asked for "
-            "waits in the team's inbox and is done when somebody runs it again."
+            "The process that runs the team did not answer in time. It may be stopped or very busy. Your request "
+            "waits in the team's inbox and is carried out when the team runs again."
         )
     if isinstance(error, OSError):
-        return f"The system said no: {error}."
-    what = str(error) or "no words"
+        return f"The operating system refused: {error}."
+    what = str(error) or "no message"
     return (
-        f"Something broke that should not: {type(error).__name__}: {what}. This is a bug in Greenroom; -v shows where."
+        f"Internal error: {type(error).__name__}: {what}. This is a bug in Greenroom. Run with -v to see the traceback."
     )
 
 
-def fields(error: BaseException) -> Json:
-    """The same for a program: what, and where they are known by themselves, what to do and a code."""
-    if isinstance(error, Refused):
-        no = error.rejected
-        return {"error": no.why, **({"hint": no.hint} if no.hint else {}), "code": no.code}
+def error_fields(error: BaseException) -> Json:
+    """Return the error as JSON fields: the message and, if known, a hint and a code."""
+    if isinstance(error, RefusedError):
+        rejected = error.rejection
+        return {"error": rejected.why, **({"hint": rejected.hint} if rejected.hint else {}), "code": rejected.code}
     return {"error": explain(error)}
 
 
-def report(error: BaseException, *, verbose: bool = False) -> Exit:
-    """Say it on stderr; with `-v` after its traceback. Returns the exit code."""
+def report_error(error: BaseException, *, verbose: bool = False) -> Exit:
+    """Print the error on stderr, with `verbose` after its traceback. Return the exit code."""
     if verbose:
         traceback.print_exception(error)
     mark = typer.style("Error:", fg="red", bold=True) if sys.stderr.isatty() else "Error:"
-    typer.echo(f"{mark} {seen(explain(error))}", err=True)
-    return of_error(error)
+    typer.echo(f"{mark} {remove_control_characters(explain(error))}", err=True)
+    return exit_for_error(error)
 
 
-def usage(error: typer.TyperException) -> Json:
-    """An option or argument that cannot be: say how it is meant. Returns the fields for a program."""
-    error.message = error.message.removeprefix(PYDANTIC)
+def report_usage(error: typer.TyperException) -> Json:
+    """Print a usage error on stderr. Return it as JSON fields."""
+    error.message = error.message.removeprefix(PYDANTIC_PREFIX)
     show = getattr(error, "show", None)
     if callable(show):
         show()
     else:
         typer.echo(f"Error: {error.format_message()}", err=True)
     context = getattr(error, "ctx", None)
-    hint = f"`{context.command_path if context else 'greenroom'} --help` says what is known."
+    hint = f"`{context.command_path if context else 'greenroom'} --help` lists the options."
     return {"error": error.format_message(), "hint": hint, "code": "usage"}
 
 
-def told(output_format: Format, code: Exit, error: Json) -> Exit:
-    """A program that asked for JSON gets it, also when there was nothing that could be run."""
+def print_error(output_format: Format, code: Exit, error: Json) -> Exit:
+    """Print the error as JSON on stdout if that format was requested. Return the code."""
     if output_format == "stream-json":
-        write(sys.stdout, init())
+        write_line(sys.stdout, init_fields())
     if output_format != "text":
-        write(sys.stdout, result("error", code, **error))
+        write_line(sys.stdout, result_fields("error", code, **error))
     return code
 
 
-def format_of(words: Sequence[str]) -> Format:
-    """The output format as far as it was said, wherever it stands on a line that may be wrong in other ways."""
-    found = "text"
-    for place, word in enumerate(words):
+def find_output_format(words: Sequence[str]) -> Format:
+    """Return the output format from arguments that may be invalid otherwise; "text" if there is none."""
+    output_format = "text"
+    for index, word in enumerate(words):
         name, equals, value = word.partition("=")
-        if name == FORMAT:
-            found = value if equals else "".join(words[place + 1 : place + 2])
-    return cast("Format", found) if found in get_args(Format) else "text"
+        if name == FORMAT_OPTION:
+            output_format = value if equals else "".join(words[index + 1 : index + 2])
+    return cast("Format", output_format) if output_format in get_args(Format) else "text"

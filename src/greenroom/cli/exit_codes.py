@@ -1,4 +1,4 @@
-"""Exit codes, in one place: what a script learns from a run without reading its words."""
+"""Exit codes of all commands."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import Final
 
-from greenroom.core.base.errors import ModelFault, ProviderFault, Refused, WorldFault
+from greenroom.core.base.errors import ModelFault, ProviderFault, RefusedError, WorldFault
 from greenroom.core.ports.workspace import WorkspaceFault
 
 
 class Exit(IntEnum):
-    """What the process says when it ends. 128 + n: ended by signal n."""
+    """Exit code of the process. 128 + n: ended by signal n."""
 
     DONE = 0
     FAILED = 1
@@ -27,7 +27,7 @@ class Exit(IntEnum):
     TERMINATED = 143
 
 
-_STANDINGS: Final[Mapping[str, Exit]] = {
+_STATUS_CODES: Final[Mapping[str, Exit]] = {
     "finished": Exit.DONE,
     "failed": Exit.FAILED,
     "cancelled": Exit.FAILED,
@@ -42,16 +42,16 @@ _STANDINGS: Final[Mapping[str, Exit]] = {
 _WORST_FIRST: Final = (Exit.FAILED, Exit.PROVIDER, Exit.LIMIT, Exit.WAITING, Exit.UNVERIFIED, Exit.DONE)
 
 
-def of_standings(words: Iterable[str]) -> Exit:
-    """The code of a run whose tasks stand like this: the worst of them."""
-    codes = {_STANDINGS.get(word, Exit.FAILED) for word in words}
+def exit_for_statuses(words: Iterable[str]) -> Exit:
+    """Return the exit code of the worst of these task statuses."""
+    codes = {_STATUS_CODES.get(word, Exit.FAILED) for word in words}
     return next((code for code in _WORST_FIRST if code in codes), Exit.DONE)
 
 
-def of_error(error: BaseException) -> Exit:
-    """The code of a command that an error ended. A store or an owner in the way is a matter of configuration."""
+def exit_for_error(error: BaseException) -> Exit:
+    """Return the exit code for an error. A store fault, or a team that another process runs, is `CONFIG`."""
     match error:
-        case Refused() | WorkspaceFault(reason="name"):  # what was typed names nothing
+        case RefusedError() | WorkspaceFault(reason="name"):  # the typed name is unknown
             return Exit.USAGE
         case ModelFault() | ProviderFault():
             return Exit.PROVIDER
@@ -61,6 +61,6 @@ def of_error(error: BaseException) -> Exit:
             return Exit.FAILED
 
 
-def of_signal(number: int) -> Exit:
-    """The code of a process that a signal ended."""
+def exit_for_signal(number: int) -> Exit:
+    """Return the exit code of a process that this signal ended."""
     return Exit(128 + number)

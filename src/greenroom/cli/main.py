@@ -1,15 +1,15 @@
-"""The `greenroom` command's first steps: it can be stopped before anything heavy is imported."""
+"""Entry point of the `greenroom` command: installs signal handlers before it imports anything heavy."""
 
 from __future__ import annotations
 
 import sys
 
-from greenroom.cli.process import end_quietly, make_firm
+from greenroom.cli.process import install_exit_handlers, secure_streams
 
 
 def main() -> None:
-    end_quietly()
-    make_firm()
+    install_exit_handlers()
+    secure_streams()
     from greenroom.cli.app import start
 
     sys.exit(start())

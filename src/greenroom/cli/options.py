@@ -1,4 +1,4 @@
-"""Options and arguments that several commands share, and what they stand for; also the text of a request."""
+"""Options and arguments that several commands share, and reading the text of a request."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeAlias
 
 import typer
 
-from greenroom.app.lookup import LAST, possible
+from greenroom.app.lookup import LAST, complete_ids
 from greenroom.app.settings import home_folder, values
-from greenroom.app.settings.values import Reader, Unfit
-from greenroom.cli.setup import setup_of
+from greenroom.app.settings.values import BadValue, Reader
+from greenroom.cli.setup import read_setup
 from greenroom.core.base.errors import WorldFault
 
 if TYPE_CHECKING:
@@ -24,35 +24,31 @@ if TYPE_CHECKING:
 
 
 def complete_id(context: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
-    """The ids that may be meant, newest first. A shell never sees an error."""
+    """Yield the ids that start with `incomplete`, newest first. Errors yield nothing: a shell must not show them."""
     try:
-        home = home_folder(setup_of(context).home)
+        home = home_folder(read_setup(context).home)
     except WorldFault:
         return
-    for name in possible(home, incomplete):
+    for name in complete_ids(home, incomplete):
         yield name, "the newest team" if name == LAST else "team"
 
 
 Id: TypeAlias = Annotated[
     str,
-    typer.Argument(
-        metavar="ID", help="The beginning of a team's id, `last`, or TEAM/TASK.", autocompletion=complete_id
-    ),
+    typer.Argument(metavar="ID", help="The start of a team's id, `last`, or TEAM/TASK.", autocompletion=complete_id),
 ]
 
 
 def by_id(name: Id) -> None:
-    """A command of which only the ID is known, for a shell that completes it."""
+    """Stand-in for a command whose ID a shell completes without loading the command."""
 
 
-def _checked(read: Reader) -> Callable[[str | None], str | None]:
-    """Says what a value should be before anything begins."""
-
+def _make_check(read: Reader) -> Callable[[str | None], str | None]:
     def check(value: str | None) -> str | None:
         if value is not None:
             try:
                 read(value)
-            except Unfit as unfit:
+            except BadValue as unfit:
                 raise typer.BadParameter(f"must be {unfit}, not {value!r}.") from None
         return value
 
@@ -60,63 +56,73 @@ def _checked(read: Reader) -> Callable[[str | None], str | None]:
 
 
 AgentName: TypeAlias = Annotated[
-    str, typer.Option("--agent", "-a", metavar="NAME", help="Who answers. `greenroom agents list` says who there is.")
+    str, typer.Option("--agent", "-a", metavar="NAME", help="Agent to use; see `greenroom agents list`.")
 ]
 ModelName: TypeAlias = Annotated[
     str, typer.Option("--model", "-m", metavar="NAME", help="provider:model, a role (strong, fast) or a group.")
 ]
-YES_TO: Final = "Approve the plan and the checks that were found; go on where no test can judge."
-Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help=YES_TO)]
+YES_HELP: Final = "Approve the plan, the checks and unverified work."
+Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help=YES_HELP)]
 NonInteractive: TypeAlias = Annotated[
-    bool, typer.Option("--non-interactive", help="Ask nobody: what needs a yes is not done, and the agent is told.")
+    bool, typer.Option("--non-interactive", help="Never ask; deny what needs approval.")
 ]
-AtOnce: TypeAlias = Annotated[bool, typer.Option("--apply", help="If it is verified, bring it to your files at once.")]
-OnBranch: TypeAlias = Annotated[
-    str | None, typer.Option("--branch", metavar="NAME", help="If it is verified, put it on this new branch at once.")
+ApplyOption: TypeAlias = Annotated[
+    bool, typer.Option("--apply", help="Apply the change to your files if it is verified.")
 ]
-DoNotAsk: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+BranchOption: TypeAlias = Annotated[
+    str | None, typer.Option("--branch", metavar="NAME", help="Put the change on this new branch if it is verified.")
+]
+YesOption: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 
-Take: TypeAlias = str | None
-"""How a verified change is taken over when its job ends: applied (""), on a new branch of this name, or not (None)."""
+ApplyMode: TypeAlias = str | None
+"""What happens to a verified change at the end of its run: apply (""), put it on this new branch, or nothing (None)."""
 
 
-def take(branch: str | None, *, apply: bool, in_copy: bool = True) -> Take:
-    """How it is taken over, if that is wanted; `in_copy` says that there is something to be taken over from."""
+def read_apply_mode(branch: str | None, *, apply: bool, in_worktree: bool = True) -> ApplyMode:
+    """Combine --apply and --branch. Without a worktree (`in_worktree`) neither is allowed."""
     if branch is not None and not branch.strip():
-        raise typer.BadParameter("--branch wants a name.")
+        raise typer.BadParameter("--branch needs a name.")
     if apply and branch:
-        raise typer.BadParameter("Either --apply or --branch: it is taken over once.")
-    if not in_copy and (apply or branch):
-        raise typer.BadParameter("There is no copy to be taken over from. Leave --in-place and --no-tools out.")
+        raise typer.BadParameter("Use either --apply or --branch, not both.")
+    if not in_worktree and (apply or branch):
+        raise typer.BadParameter("--apply and --branch need a worktree. Remove --in-place and --no-tools.")
     return branch.strip() if branch else "" if apply else None
 
 
 MaxCost: TypeAlias = Annotated[
     str | None,
-    typer.Option("--max-cost", metavar="USD", callback=_checked(values.cost), help="Dollars it may cost, or none."),
+    typer.Option(
+        "--max-cost", metavar="USD", callback=_make_check(values.parse_cost), help="Cost limit in dollars, or none."
+    ),
 ]
 MaxTokens: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--max-tokens", metavar="N", callback=_checked(values.tokens), help="Tokens it may use, like 200k, or none."
+        "--max-tokens",
+        metavar="N",
+        callback=_make_check(values.parse_tokens),
+        help="Token limit, like 200k, or none.",
     ),
 ]
 MaxTime: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--max-time", metavar="TIME", callback=_checked(values.time), help="Time it may work, like 15m, or none."
+        "--max-time",
+        metavar="TIME",
+        callback=_make_check(values.parse_time),
+        help="Working-time limit, like 15m, or none.",
     ),
 ]
 Record: TypeAlias = Annotated[
-    Path | None, typer.Option("--record", metavar="FILE", help="Write down what the models say.", show_default=False)
+    Path | None, typer.Option("--record", metavar="FILE", help="Record model replies to this file.", show_default=False)
 ]
 Replay: TypeAlias = Annotated[
     Path | None,
     typer.Option(
         "--replay",
         metavar="FILE",
-        help="Answer from such a file: no model is asked, no key is needed.",
+        help="Replay recorded replies; needs no model and no key.",
         show_default=False,
     ),
 ]
@@ -124,9 +130,9 @@ Replay: TypeAlias = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """What a run may spend, as it was typed (None is not said), and where models' replies are recorded or read from.
+    """Limits of a run as typed (None: not typed), and the files to record replies to or replay them from.
 
-    A command that has a parameter of this type has all these options.
+    A command with a parameter of this type has all these options.
     """
 
     cost: MaxCost = None
@@ -135,67 +141,67 @@ class RunOptions:
     record: Record = None
     replay: Replay = None
 
-    def limit(self, app: AppContext) -> None:
-        """Take the limits as they were typed."""
+    def apply_limits(self, app: AppContext) -> None:
+        """Set the typed limits."""
         app.override({"limits.cost": self.cost, "limits.tokens": self.tokens, "limits.time": self.time})
 
     def apply(self, app: AppContext) -> None:
-        """Take limits and recordings as they were typed."""
-        self.limit(app)
+        """Set the typed limits and recordings."""
+        self.apply_limits(app)
         app.use_recording(self.record, self.replay)
 
 
-DEFAULTS: Final = RunOptions()
+DEFAULT_OPTIONS: Final = RunOptions()
 
 
 ToDo: TypeAlias = Annotated[
     list[str] | None,
-    typer.Argument(metavar="TEXT", help="What to do; `-` (or nothing, behind a pipe) reads it from stdin."),
+    typer.Argument(metavar="TEXT", help="What to do; `-` (or nothing, after a pipe) reads it from stdin."),
 ]
 STDIN: Final = "-"
-MAX_BYTES: Final = 1_000_000  # of stdin
-PATIENCE_S: Final = 2.0  # without a byte from stdin, after which it is said that we wait for it
+MAX_STDIN_BYTES: Final = 1_000_000  # read from stdin
+STDIN_NOTICE_S: Final = 2.0  # wait for stdin, after which a notice is printed
 
 
-class Request(NamedTuple):
-    """What was typed, and what was piped in beside it."""
+class TypedRequest(NamedTuple):
+    """The typed request, and the text piped in as its context."""
 
     text: str
     context: str = ""
 
 
-def read_request(words: Sequence[str] | None, what: str = "question") -> Request:
-    """The request with its context; `BadParameter` when there is none."""
+def read_request(words: Sequence[str] | None, what: str = "question") -> TypedRequest:
+    """Read the request and its context; raise `BadParameter` if it is empty."""
     if is_on_stdin(words):
-        return Request(typed([from_stdin(what)], what))
-    return Request(typed(words or (), what), piped())
+        return TypedRequest(join_words([read_stdin(what)], what))
+    return TypedRequest(join_words(words or (), what), read_piped())
 
 
 def is_on_stdin(words: Sequence[str] | None) -> bool:
-    """Whether the text itself comes on stdin."""
+    """Whether the request itself is read from stdin."""
     return list(words or ()) == [STDIN] or (not words and not sys.stdin.isatty())
 
 
-def typed(words: Sequence[str], what: str = "question") -> str:
-    """What was typed, as one text; `BadParameter` when there is none."""
+def join_words(words: Sequence[str], what: str = "question") -> str:
+    """Join the typed words; raise `BadParameter` if there are none."""
     text = " ".join(words)
     if not text.strip():
-        raise typer.BadParameter(f"There is no {what}. Type it behind the command, or pipe it in.")
+        raise typer.BadParameter(f"There is no {what}. Type it after the command, or pipe it in.")
     try:
         text.encode()
-    except UnicodeEncodeError:  # a shell may hand over bytes that are not UTF-8
-        raise typer.BadParameter(f"The {what} holds bytes that are no text. Write it in UTF-8.") from None
+    except UnicodeEncodeError:  # a shell may pass bytes that are not UTF-8
+        raise typer.BadParameter(f"The {what} contains bytes that are not UTF-8. Write it in UTF-8.") from None
     return text.strip("\n")
 
 
-def from_stdin(what: str = "question") -> str:
+def read_stdin(what: str = "question") -> str:
     if sys.stdin.isatty():
-        typer.echo(f"Type your {what}; Ctrl-D on a line of its own ends it.", err=True)
-    return _decoded(sys.stdin.buffer.read(MAX_BYTES + 1))
+        typer.echo(f"Type your {what}. Ctrl-D on an empty line ends it.", err=True)
+    return _decode_input(sys.stdin.buffer.read(MAX_STDIN_BYTES + 1))
 
 
-def piped() -> str:
-    """What was piped in beside the words; nothing where stdin is a terminal, closed, or no place for data."""
+def read_piped() -> str:
+    """Read the text piped in as context; empty if stdin is a terminal, closed, or not a pipe, file or socket."""
     try:
         number = sys.stdin.fileno()
         mode = os.fstat(number).st_mode
@@ -203,18 +209,18 @@ def piped() -> str:
         return ""
     if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)):
         return ""
-    if not select.select([number], (), (), PATIENCE_S)[0] and sys.stderr.isatty():
-        typer.echo("Waiting for what is piped in. If nothing comes from there, add `< /dev/null`.", err=True)
-    return _decoded(sys.stdin.buffer.read(MAX_BYTES + 1)).strip("\n")
+    if not select.select([number], (), (), STDIN_NOTICE_S)[0] and sys.stderr.isatty():
+        typer.echo("Waiting for piped input. If there is none, add `< /dev/null`.", err=True)
+    return _decode_input(sys.stdin.buffer.read(MAX_STDIN_BYTES + 1)).strip("\n")
 
 
-def _decoded(data: bytes) -> str:
-    if len(data) > MAX_BYTES:
-        raise typer.BadParameter("More than 1 MB came on stdin. Give a part of it, for instance with `head -c 500000`.")
+def _decode_input(data: bytes) -> str:
+    if len(data) > MAX_STDIN_BYTES:
+        raise typer.BadParameter("Stdin has more than 1 MB. Pass a part of it, for instance with `head -c 500000`.")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise typer.BadParameter(f"What came on stdin is not UTF-8: byte {error.start} cannot be read.") from None
+        raise typer.BadParameter(f"Stdin is not UTF-8 text: byte {error.start} cannot be decoded.") from None
     if "\0" in text:
-        raise typer.BadParameter("What came on stdin is no text: there is a NUL byte in it.")
+        raise typer.BadParameter("Stdin is not text: it contains a NUL byte.")
     return text

@@ -1,4 +1,4 @@
-"""The process: its signals, and its three streams as they may be: closed, full, or read by no program any more."""
+"""The process: its signals and its three standard streams, which may be closed, full or without a reader."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from typing import TYPE_CHECKING, Final, TextIO
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-STDIN, STDOUT, STDERR = STANDARD = (0, 1, 2)
+STDIN, STDOUT, STDERR = STANDARD_STREAMS = (0, 1, 2)
 
 
-class Unfailing(io.FileIO):
-    """Stderr that swallows what it cannot write: nobody's work ends because nobody hears of it."""
+class UnfailingStderr(io.FileIO):
+    """Stderr that drops what it cannot write, so that a missing reader never ends a run."""
 
     def write(self, data: ReadableBuffer) -> int:
-        """Write, or fall silent for good."""
+        """Write the data; after the first failure, drop everything."""
         try:
             while (written := super().write(data)) is None:
-                select.select((), (self,), ())  # somebody who shares it has set it to not wait
+                select.select((), (self,), ())  # another process that shares it made it non-blocking
         except OSError:
-            hush(self)
+            silence(self)
             return memoryview(data).nbytes
         return written
 
 
-def make_firm() -> None:
-    """See that there are three streams, and that stderr does not fail. Called once, by the process's main."""
-    for number in STANDARD:
+def secure_streams() -> None:
+    """Open missing standard streams and make stderr unfailing. The main function calls this once."""
+    for number in STANDARD_STREAMS:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number: this one
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free descriptor: this one
     sys.stdin = sys.stdin or os.fdopen(STDIN, closefd=False)
     sys.stdout = sys.stdout or os.fdopen(STDOUT, "w", closefd=False)
     sys.stderr = io.TextIOWrapper(
-        io.BufferedWriter(Unfailing(STDERR, "w", closefd=False)),
+        io.BufferedWriter(UnfailingStderr(STDERR, "w", closefd=False)),
         encoding=sys.stderr.encoding if sys.stderr else None,
         errors="backslashreplace",
         line_buffering=True,
@@ -50,10 +50,10 @@ def make_firm() -> None:
 
 
 @contextmanager
-def answering() -> Iterator[TextIO]:
-    """The answer's own stream. Meanwhile stdout is stderr for everybody else: for what a tool prints, and its children.
+def open_answer_stream() -> Iterator[TextIO]:
+    """Yield the stream for results, and redirect stdout to stderr for everything else: tools and their children.
 
-    A program that reads JSON from here must not find anybody's words between it.
+    A program that reads JSON from stdout must not find other output in between.
     """
     stream = sys.stdout
     stream.flush()
@@ -61,75 +61,75 @@ def answering() -> Iterator[TextIO]:
         with redirect_stdout(sys.stderr):
             yield stream
         return
-    with _moved(STDOUT) as number, redirect_stdout(sys.stderr):
-        own = os.fdopen(number, "w", encoding=stream.encoding, errors="replace", closefd=False)
+    with _redirect_to_stderr(STDOUT) as number, redirect_stdout(sys.stderr):
+        answer_stream = os.fdopen(number, "w", encoding=stream.encoding, errors="replace", closefd=False)
         try:
-            yield own
+            yield answer_stream
         finally:
-            own.flush()
+            answer_stream.flush()
 
 
 def _is_standard(stream: TextIO) -> bool:
     try:
         return stream.fileno() == STDOUT
     except (OSError, ValueError):
-        return False  # what stands in for it in a test
+        return False  # a stand-in in a test
 
 
 @contextmanager
-def _moved(number: int) -> Iterator[int]:
-    """Another number for what is behind this one, which means stderr until the end."""
-    kept = os.dup(number)
+def _redirect_to_stderr(number: int) -> Iterator[int]:
+    """Duplicate this file descriptor, and point the original to stderr inside the block."""
+    saved = os.dup(number)
     os.dup2(STDERR, number)
     try:
-        yield kept
+        yield saved
     finally:
-        os.dup2(kept, number)
-        os.close(kept)
+        os.dup2(saved, number)
+        os.close(saved)
 
 
-def hush(stream: TextIO | io.FileIO) -> None:
-    """Nothing more is written to it, and no error comes of it, not even while Python ends."""
+def silence(stream: TextIO | io.FileIO) -> None:
+    """Redirect the stream to /dev/null, so that later writes cannot fail, not even at exit."""
     try:
         number = stream.fileno()
     except (OSError, ValueError):
-        return  # no file: what stands in for one in a test
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, number)
-    os.close(nowhere)
+        return  # a stand-in in a test
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, number)
+    os.close(devnull)
 
 
 SHOW_CURSOR: Final = b"\x1b[?25h"
-BY_SIGNAL: Final = 128
-ENDING: Final = frozenset({"SIGINT", "SIGTERM", "SIGHUP"})
+SIGNAL_EXIT_BASE: Final = 128
+ENDING_SIGNALS: Final = frozenset({"SIGINT", "SIGTERM", "SIGHUP"})
 
 
-def heard() -> tuple[signal.Signals, ...]:
-    """The signals that end us. What our parent ignores for us (`nohup`, a job in the background) stays ignored."""
-    known = (one for one in signal.Signals if one.name in ENDING)  # not every system has them all
-    return tuple(one for one in known if signal.getsignal(one) is not signal.SIG_IGN)
+def find_ending_signals() -> tuple[signal.Signals, ...]:
+    """Return the signals that end the process. Signals that the parent ignores (`nohup`) stay ignored."""
+    present = (number for number in signal.Signals if number.name in ENDING_SIGNALS)  # not every system has all of them
+    return tuple(number for number in present if signal.getsignal(number) is not signal.SIG_IGN)
 
 
 def end_at_once(number: int, _: FrameType | None = None) -> None:
-    """End without a word. What is acknowledged is on disk: nothing is lost by not saying goodbye."""
-    with suppress(OSError):  # the terminal may be what has gone
+    """End the process now, without a message. Nothing is lost: all acknowledged events are on disk."""
+    with suppress(OSError):  # the terminal may be gone
         if os.isatty(STDERR):
             os.write(STDERR, SHOW_CURSOR)
-    os._exit(BY_SIGNAL + number)
+    os._exit(SIGNAL_EXIT_BASE + number)
 
 
-def end_quietly() -> None:
-    """From now on a signal ends the process with the code that shells know, and without a traceback."""
-    for one in heard():
-        signal.signal(one, end_at_once)
+def install_exit_handlers() -> None:
+    """End the process on a signal with the usual exit code and without a traceback."""
+    for number in find_ending_signals():
+        signal.signal(number, end_at_once)
 
 
 @contextmanager
-def kept() -> Iterator[None]:
-    """Afterwards signals mean again what they meant before: an event loop forgets that."""
-    before = [(one, signal.getsignal(one)) for one in heard()]
+def restore_signals() -> Iterator[None]:
+    """Restore the signal handlers after the block, because an event loop does not."""
+    handlers = [(number, signal.getsignal(number)) for number in find_ending_signals()]
     try:
         yield
     finally:
-        for one, handler in before:
-            signal.signal(one, handler)
+        for number, handler in handlers:
+            signal.signal(number, handler)

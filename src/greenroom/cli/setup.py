@@ -1,4 +1,4 @@
-"""The options that every command has: where the home is, how to print, how much to say."""
+"""The options of every command: home, output format, verbosity."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Annotated, Final, Literal, cast
 import typer
 
 Format = Literal["text", "json", "stream-json"]
-FORMAT: Final = "--output-format"
+FORMAT_OPTION: Final = "--output-format"
 Access = Literal["make", "change", "look", "none"]
-"""What a command may do to the home: make one, change what is there, or only look (see `Runtime.open`), or nothing."""
+"""What a command may do to the home: create it, change it, only read it (see `Runtime.open`), or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
-    """The shared options, and which command was typed with which access; `home` is None when none was named."""
+class CommandSetup:
+    """The shared options, the typed command and its access. `home` is None if --home was not given."""
 
     home: Path | None = None
     output_format: Format = "text"
@@ -26,19 +26,19 @@ class Setup:
     access: Access = "none"
 
 
-def setup_of(context: typer.Context) -> Setup:
-    found = context.find_root().obj
-    return found if isinstance(found, Setup) else Setup()
+def read_setup(context: typer.Context) -> CommandSetup:
+    stored = context.find_root().obj
+    return stored if isinstance(stored, CommandSetup) else CommandSetup()
 
 
 def _remember(context: typer.Context, param: typer.CallbackParam, value: object) -> None:
-    """An option given before or after the command's name counts the same."""
+    """Store a shared option, given before or after the command's name."""
     if value is None or value is False:
         return
-    setup = setup_of(context)
+    setup = read_setup(context)
     if param.name == "home":
         if not str(value).strip():
-            raise typer.BadParameter("it is empty. Name a folder, or leave the option out.")
+            raise typer.BadParameter("it is empty. Name a folder, or remove the option.")
         setup = replace(setup, home=Path(str(value)))
     elif param.name == "output_format":
         setup = replace(setup, output_format=cast("Format", value))
@@ -49,13 +49,13 @@ def _remember(context: typer.Context, param: typer.CallbackParam, value: object)
     context.find_root().obj = setup
 
 
-def shared(
+def declare_options(
     home: Annotated[
         str | None,
         typer.Option(
             "--home",
             metavar="PATH",
-            help="Where the log is. [default: $GREENROOM_HOME, else your data folder]",
+            help="Log folder [default: $GREENROOM_HOME or data folder]",
             callback=_remember,
             expose_value=False,
             show_default=False,
@@ -64,9 +64,9 @@ def shared(
     output_format: Annotated[
         Format | None,
         typer.Option(
-            FORMAT,
+            FORMAT_OPTION,
             metavar="FORMAT",
-            help="text, json (one object) or stream-json (a line per event). [default: text]",
+            help="text (default), json or stream-json (JSON lines).",
             callback=_remember,
             expose_value=False,
             show_default=False,
@@ -74,11 +74,11 @@ def shared(
     ] = None,
     quiet: Annotated[
         bool,
-        typer.Option("--quiet", "-q", help="No progress, only the answer.", callback=_remember, expose_value=False),
+        typer.Option("--quiet", "-q", help="Print only the answer.", callback=_remember, expose_value=False),
     ] = False,
     verbose: Annotated[
         bool,
-        typer.Option("--verbose", "-v", help="Every event; tracebacks.", callback=_remember, expose_value=False),
+        typer.Option("--verbose", "-v", help="Print events and tracebacks.", callback=_remember, expose_value=False),
     ] = False,
 ) -> None:
-    """The options that every command has."""
+    """Declare the options of every command."""

@@ -1,1 +1,1 @@
-"""The commands: one file per group of them, imported only when one of it is used."""
+"""The commands: one file per group, imported when one of its commands is used."""

@@ -1,4 +1,4 @@
-"""`greenroom agents` and `prompt`: the agents that files describe, a file for a new one, and what a model gets."""
+"""`greenroom agents` and `prompt`: list, show and create agents, and show what a model is sent."""
 
 from __future__ import annotations
 
@@ -10,217 +10,242 @@ import typer
 from rich.rule import Rule
 from rich.text import Text
 
-from greenroom.app.agents.finding import Agents, Found, Wish, find_agents, missing_tools, remarks, write_agent
-from greenroom.app.first_request import FirstRequest, Surroundings, first_request
-from greenroom.app.reading import TextReader
-from greenroom.app.trust import may_be_used, of_agent, own_ledger, refusal
-from greenroom.app.workspace import current_folder, workspace_root
-from greenroom.cli.context import Invocation, command
+from greenroom.app.agents.discovery import (
+    AgentFile,
+    Agents,
+    NewAgent,
+    collect_notes,
+    find_agents,
+    note_missing_tools,
+    write_agent,
+)
+from greenroom.app.first_request import FirstRequest, RequestContext, build_first_request
+from greenroom.app.text_reader import TextReader
+from greenroom.app.trust import describe_agent, explain_untrusted_agent, may_be_used, open_trust_store
+from greenroom.app.workspace import current_folder, find_workspace_root
+from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
-from greenroom.cli.render.output import Column, Fitted, harmless, row
+from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.words import shorten
-from greenroom.core.base.records import encode, evolve, whole
+from greenroom.core.base.records import encode, evolve, to_full_dict
 
-AGENTS: Final = (
+AGENT_COLUMNS: Final = (
     Column(name="agent"),
-    Column(name="what it is for", gives=True, needs=40),
-    Column(name="model", needs=100),
+    Column(name="what it is for", can_shrink=True, min_terminal_width=40),
+    Column(name="model", min_terminal_width=100),
     Column(name="from", style="dim"),
 )
-FIELDS: Final = (Column(name="key"), Column(name="value", gives=True))
-LINE: Final = 100
+FIELD_COLUMNS: Final = (Column(name="key"), Column(name="value", can_shrink=True))
+MAX_LINE_CHARS: Final = 100
 AgentName: TypeAlias = Annotated[
-    str, typer.Argument(metavar="AGENT", help="Its name, as `greenroom agents list` has it.")
+    str, typer.Argument(metavar="AGENT", help="Name of the agent; see `greenroom agents list`.")
 ]
-APART: Final = ("name", "prompt", "version")
-"""What is not shown among the other fields: it stands above or below them."""
+SHOWN_APART: Final = ("name", "prompt", "version")
+"""Fields that are shown above or below the table of fields."""
 
 
 async def agents_list(cli: Invocation) -> None:
-    """List the agents that can be used in this folder: of the project, your own, and Claude Code's."""
-    agents, agreed = _looked_at()
-    cli.out.listing("agent", ({**_summary(one), "agreed": agreed(one)} for one in agents.found.values()))
-    cli.out.listing("trouble", ({"agent": each.name, "error": each.text} for each in agents.troubles))
-    if agents.found:
+    """List the agents of this folder: the project's, your own, and Claude Code's."""
+    agents, agreed = _find_agents_and_trust()
+    cli.out.listing(
+        "agent", ({**_summary(agent_file), "agreed": agreed(agent_file)} for agent_file in agents.by_name.values())
+    )
+    cli.out.listing(
+        "trouble", ({"agent": broken_file.name, "error": broken_file.text} for broken_file in agents.broken_files)
+    )
+    if agents.by_name:
         cells = list[list[Text]]()
-        for one in agents.found.values():
-            spec, place = one.spec, str(one.place) if agreed(one) else f"{one.place} (not agreed to)"
-            model = str((spec.llm_config or {}).get("model", "")) or Text("normal", style="dim")
-            what = shorten(harmless(spec.description or spec.role or spec.prompt), LINE)
-            cells.append(row(spec.name, what, model, place))
-        cli.out.show(Fitted(AGENTS, cells))
+        for agent_file in agents.by_name.values():
+            spec, place = (
+                agent_file.spec,
+                str(agent_file.folder) if agreed(agent_file) else f"{agent_file.folder} (not trusted)",
+            )
+            model = str((spec.llm_config or {}).get("model", "")) or Text("default", style="dim")
+            what = shorten(strip_control_characters(spec.description or spec.role or spec.prompt), MAX_LINE_CHARS)
+            cells.append(make_row(spec.name, what, model, place))
+        cli.out.show(FittedTable(AGENT_COLUMNS, cells))
     _note_others(cli, agents)
-    if not all(map(agreed, agents.found.values())):
-        cli.progress.note(f"Of these some are used only when you have agreed to them: {command(cli, 'trust')}")
+    if not all(map(agreed, agents.by_name.values())):
+        cli.progress.note(f"Some of these agents are not trusted yet. Review them with: {render_command(cli, 'trust')}")
 
 
-def _looked_at() -> tuple[Agents, Callable[[Found], bool]]:
-    """All agents here, and which of them may be used: not those that nobody has agreed to."""
+def _find_agents_and_trust() -> tuple[Agents, Callable[[AgentFile], bool]]:
+    """Return all agents here, and a function that says whether an agent is trusted."""
     folder = current_folder()
-    root = workspace_root(folder)
-    trusted = own_ledger().trusted(root)
-    return find_agents(folder), lambda one: may_be_used(one, root, trusted)
+    root = find_workspace_root(folder)
+    trusted = open_trust_store().make_trust_check(root)
+    return find_agents(folder), lambda agent_file: may_be_used(agent_file, root, trusted)
 
 
 def _note_others(cli: Invocation, agents: Agents) -> None:
-    for one in agents.hidden:
-        nearer = agents.found.get(one.spec.name)
-        why = f"{nearer.path} has the same name and comes first" if nearer else "the nearer file of its name is broken"
-        cli.progress.note(harmless(f"! {one.path} does not count: {why}."), style="dim")
-    for trouble in agents.troubles:
-        cli.progress.note(f"! {trouble.text}", style="yellow")
-    if agents.found:
-        first = next(iter(agents.found))
-        cli.progress.note(f"\nOne of them: {command(cli, 'agents', 'show', first)}")
+    for agent_file in agents.hidden:
+        nearer = agents.by_name.get(agent_file.spec.name)
+        why = f"{nearer.path} has the same name and comes first" if nearer else "a nearer file of that name is broken"
+        cli.progress.note(strip_control_characters(f"! {agent_file.path} is ignored: {why}."), style="dim")
+    for broken_file in agents.broken_files:
+        cli.progress.note(f"! {broken_file.text}", style="yellow")
+    if agents.by_name:
+        first = next(iter(agents.by_name))
+        cli.progress.note(f"\nShow one: {render_command(cli, 'agents', 'show', first)}")
     else:
-        none = "There are no agents that can be used here." if agents.troubles else "There are no agents here yet."
-        cli.progress.note(f"{none} Make one: {command(cli, 'agents', 'new', 'NAME')}")
+        message = (
+            "There are no agents that can be used here." if agents.broken_files else "There are no agents here yet."
+        )
+        cli.progress.note(f"{message} Create one: {render_command(cli, 'agents', 'new', 'NAME')}")
 
 
-def _summary(one: Found) -> dict[str, object]:
-    spec = one.spec
+def _summary(agent_file: AgentFile) -> dict[str, object]:
+    spec = agent_file.spec
     return {
         "name": spec.name,
         "description": spec.description,
         "model": (spec.llm_config or {}).get("model", ""),
-        "from": str(one.place),
-        "file": str(one.path),
+        "from": str(agent_file.folder),
+        "file": str(agent_file.path),
         "version": spec.version,
     }
 
 
 async def agents_show(cli: Invocation, name: AgentName) -> Exit:
-    """Show all that is known of an agent, which file it is from, and what of that file does not count here."""
-    agents, agreed = _looked_at()
-    one = agents.get(name.strip())
-    names = {tool.name for tool in cli.means.toolbox()}
-    report = [str(note) for note in remarks(one, agents, names)]
-    if not agreed(one):
-        cli.progress.note(f"! {refusal(one)}\n", style="yellow")
-    head = harmless(f"  {one.path}  ({one.place}; version {one.spec.version})")
-    cli.out.show(Text(one.spec.name, style="bold").append(head, style="not bold dim"), Text(""))
-    cli.out.show(Fitted(FIELDS, [row(key, harmless(value)) for key, value in _fields(one)]))
-    if one.spec.prompt:
+    """Show the settings of an agent, its file, and the parts of the file that are ignored here."""
+    agents, agreed = _find_agents_and_trust()
+    agent_file = agents.get(name.strip())
+    names = {tool.name for tool in cli.app.toolbox()}
+    report = [str(note) for note in collect_notes(agent_file, agents, names)]
+    if not agreed(agent_file):
+        cli.progress.note(f"! {explain_untrusted_agent(agent_file)}\n", style="yellow")
+    head = strip_control_characters(f"  {agent_file.path}  ({agent_file.folder}; version {agent_file.spec.version})")
+    cli.out.show(Text(agent_file.spec.name, style="bold").append(head, style="not bold dim"), Text(""))
+    cli.out.show(
+        FittedTable(
+            FIELD_COLUMNS, [make_row(key, strip_control_characters(value)) for key, value in _list_fields(agent_file)]
+        )
+    )
+    if agent_file.spec.prompt:
         cli.out.show(Text("\nprompt", style="dim"))
-        cli.out.write(f"{one.spec.prompt}\n")
+        cli.out.write(f"{agent_file.spec.prompt}\n")
     if report:
-        cli.out.show(Text("\nwhat does not count here", style="dim"))
-        cli.out.show(*(Text(harmless(f"! {text}"), style="yellow") for text in report))
-    cli.progress.note(f"\nWhat a model gets: {command(cli, 'prompt', 'show', one.spec.name)}")
-    told = {"agreed": agreed(one), "spec": json.loads(encode(whole(one.spec))), "report": report}
-    return cli.out.result("ok", Exit.DONE, **_summary(one), **told)
+        cli.out.show(Text("\nignored here", style="dim"))
+        cli.out.show(*(Text(strip_control_characters(f"! {text}"), style="yellow") for text in report))
+    cli.progress.note(f"\nSee what a model gets: {render_command(cli, 'prompt', 'show', agent_file.spec.name)}")
+    extra_fields = {
+        "agreed": agreed(agent_file),
+        "spec": json.loads(encode(to_full_dict(agent_file.spec))),
+        "report": report,
+    }
+    return cli.out.result("ok", Exit.DONE, **_summary(agent_file), **extra_fields)
 
 
-def _fields(one: Found) -> list[tuple[str, str]]:
-    """What the file says, in the words of the spec; what has its default is left out."""
+def _list_fields(entry: AgentFile) -> list[tuple[str, str]]:
     flat: dict[str, object] = {}
-    for key, value in json.loads(encode(one.spec)).items():
+    for key, value in json.loads(encode(entry.spec)).items():
         inner = value if isinstance(value, dict) and key != "answer" else {"": value}
-        flat |= {f"{key}.{name}".strip("."): one for name, one in inner.items()}
-    return [(key.removeprefix("llm_config."), _shown(value)) for key, value in flat.items() if key not in APART]
+        flat |= {f"{key}.{name}".strip("."): entry for name, entry in inner.items()}
+    return [
+        (key.removeprefix("llm_config."), _render_value(value)) for key, value in flat.items() if key not in SHOWN_APART
+    ]
 
 
-def _shown(value: object) -> str:
+def _render_value(value: object) -> str:
     if isinstance(value, str):
-        return shorten(value, 2 * LINE)
+        return shorten(value, 2 * MAX_LINE_CHARS)
     return ", ".join(map(str, value)) if isinstance(value, list) else json.dumps(value, ensure_ascii=False)
 
 
 async def agents_new(
     cli: Invocation,
-    name: Annotated[str, typer.Argument(metavar="AGENT", help="What it is to be called, like code-reviewer.")],
+    name: Annotated[str, typer.Argument(metavar="AGENT", help="Name of the agent, like code-reviewer.")],
     *,
-    description: Annotated[str, typer.Option("--description", "-d", metavar="TEXT", help="What it is for.")] = "",
+    description: Annotated[str, typer.Option("--description", "-d", metavar="TEXT", help="Purpose of the agent.")] = "",
     model: Annotated[
-        str, typer.Option("--model", "-m", metavar="NAME", help="strong, fast, a group or provider:model.")
+        str, typer.Option("--model", "-m", metavar="NAME", help="Model: strong, fast, a group or provider:model.")
     ] = "",
-    tools: Annotated[str, typer.Option("--tools", metavar="A,B", help="The only tools that it may use.")] = "",
-    user: Annotated[
-        bool, typer.Option("--user", help="For all your projects, not only for the one in this folder.")
-    ] = False,
+    tools: Annotated[str, typer.Option("--tools", metavar="A,B", help="The only tools it may use.")] = "",
+    user: Annotated[bool, typer.Option("--user", help="Create it for all projects, not this folder.")] = False,
 ) -> Exit:
-    """Write .greenroom/agents/AGENT.md: a template that works as it is. Nothing is ever overwritten."""
-    name, root = name.strip(), cli.means.root
-    listed = tuple(each.strip() for each in tools.split(",") if each.strip())
+    """Create .greenroom/agents/AGENT.md from a template that works as it is. Existing files are never overwritten."""
+    name, root = name.strip(), cli.app.root
+    tool_names = tuple(each.strip() for each in tools.split(",") if each.strip())
     if not user:
-        own_ledger().standing(root)  # nothing is written that could not be agreed to
-    wish = Wish(name=name, description=description, model=model.strip(), tools=listed, user=user)
-    path = write_agent(current_folder(), wish)
-    if not user:  # a person who has it written here has agreed to what is written
-        own_ledger().agree(root, [of_agent(find_agents(root).get(name), root)])
-    cli.out.show(harmless(str(path)))
-    cli.progress.note("✓ Open it in your editor and write what the agent is told of its work.", style="green")
+        open_trust_store().make_classifier(root)  # refuse before writing if the file could not be trusted
+    new_agent = NewAgent(name=name, description=description, model=model.strip(), tools=tool_names, user=user)
+    path = write_agent(current_folder(), new_agent)
+    if not user:  # who creates the file trusts its content
+        open_trust_store().trust_items(root, [describe_agent(find_agents(root).get(name), root)])
+    cli.out.show(strip_control_characters(str(path)))
+    cli.progress.note("✓ Open the file in your editor and write the instructions of the agent.", style="green")
     if not user:
-        cli.progress.note(f"Then agree to what you have made of it: {command(cli, 'trust')}")
-    cli.progress.note(f"Then see what a model gets: {command(cli, 'prompt', 'show', name)}")
+        cli.progress.note(f"Then trust your edits: {render_command(cli, 'trust')}")
+    cli.progress.note(f"Then see what a model gets: {render_command(cli, 'prompt', 'show', name)}")
     return cli.out.result("written", Exit.DONE, name=name, file=str(path))
 
 
-OPTIONS: Final = ("tool_choice", "schema", "max_output", "temperature", "effort", "streaming")
+REQUEST_OPTIONS: Final = ("tool_choice", "schema", "max_output", "temperature", "effort", "streaming")
 
 
 async def prompt_show(
     cli: Invocation,
     name: AgentName,
     *,
-    message: Annotated[str, typer.Option("--message", metavar="TEXT", help="What the agent is told.")] = "Hello.",
+    message: Annotated[str, typer.Option("--message", metavar="TEXT", help="First message to the agent.")] = "Hello.",
 ) -> Exit:
-    """Print exactly what a model gets when this agent begins: messages, tools, settings. Nobody is asked."""
+    """Print exactly what a model gets when this agent starts: messages, tools, settings. No model is called."""
     agents = find_agents(current_folder())
-    tools, found = cli.means.toolbox(), agents.get(name.strip()).spec
-    spec = tools.equipped(evolve(found, language=found.language or cli.means.language))
-    around = Surroundings(tools=tools.specs, others=agents.specs, reader=TextReader(), project=cli.means.notes())
-    await cli.means.provisions.look_around()
-    request = await first_request(spec, message, cli.means, around)
-    missing = missing_tools(spec, {tool.name for tool in around.tools})
+    tools, agent_spec = cli.app.toolbox(), agents.get(name.strip()).spec
+    spec = tools.equip(evolve(agent_spec, language=agent_spec.language or cli.app.language))
+    context = RequestContext(
+        tools=tools.specs, callable_agents=agents.specs, reader=TextReader(), project_notes=cli.app.notes()
+    )
+    await cli.app.model_session.find_local_servers()
+    request = await build_first_request(spec, message, cli.app, context)
+    missing = note_missing_tools(spec, {tool.name for tool in context.tools})
     for note in filter(None, (request.trouble, *map(str, missing))):
         cli.progress.note(f"! {note}", style="yellow")
-    _show(cli, request)
-    return cli.out.result("ok", Exit.DONE, agent=spec.name, version=spec.version, **fields(request))
+    _show_request(cli, request)
+    return cli.out.result("ok", Exit.DONE, agent=spec.name, version=spec.version, **request_fields(request))
 
 
-def _show(cli: Invocation, found: FirstRequest) -> None:
-    request = found.request
-    cli.out.show(Text(_settings(found), style="dim"))
+def _show_request(cli: Invocation, agent_request: FirstRequest) -> None:
+    request = agent_request.request
+    cli.out.show(Text(_describe_request(agent_request), style="dim"))
     for message in request.messages:
-        _part(cli, message.role, message.content)
+        _show_part(cli, message.role, message.content)
     if request.tools:
         described = (f"{tool.name}: {tool.description}\n{_json(tool.parameters)}" for tool in request.tools)
-        _part(cli, "tools", "\n\n".join(described))
+        _show_part(cli, "tools", "\n\n".join(described))
     if request.schema is not None:
-        _part(cli, "schema", _json(request.schema))
+        _show_part(cli, "schema", _json(request.schema))
 
 
-def _part(cli: Invocation, title: str, content: str) -> None:
+def _show_part(cli: Invocation, title: str, content: str) -> None:
     cli.out.show(Text(""), Rule(Text(title, style="bold"), align="left", style="dim"))
     cli.out.write(f"{content}\n")
 
 
-def _settings(found: FirstRequest) -> str:
-    """The first line: who is asked, and how."""
-    request = found.request
-    how = [f"to {found.model}" if found.model else "to a model that is not set up yet"]
-    how.append(f"at most {request.max_output:,} tokens back")
+def _describe_request(agent_request: FirstRequest) -> str:
+    request = agent_request.request
+    how = [f"to {agent_request.model}" if agent_request.model else "to a model that is not set up yet"]
+    how.append(f"at most {request.max_output:,} tokens of output")
     if request.temperature is not None:
         how.append(f"temperature {request.temperature:g}")
     if request.effort is not None:
         how.append(f"effort {request.effort}")
-    how += [] if request.streaming else ["in one piece"]
-    return harmless(" · ".join(how))
+    how += [] if request.streaming else ["not streamed"]
+    return strip_control_characters(" · ".join(how))
 
 
-def fields(found: FirstRequest) -> dict[str, object]:
-    request = found.request
+def request_fields(agent_request: FirstRequest) -> dict[str, object]:
+    request = agent_request.request
     return {
-        "model": found.model or None,
-        "trouble": found.trouble or None,
+        "model": agent_request.model or None,
+        "trouble": agent_request.trouble or None,
         "request": {
-            "messages": [{"role": one.role, "content": one.content} for one in request.messages],
+            "messages": [{"role": item.role, "content": item.content} for item in request.messages],
             "tools": [
-                {"name": one.name, "description": one.description, "parameters": json.loads(encode(one.parameters))}
-                for one in request.tools
+                {"name": item.name, "description": item.description, "parameters": json.loads(encode(item.parameters))}
+                for item in request.tools
             ],
-            **{name: getattr(request, name) for name in OPTIONS},
+            **{name: getattr(request, name) for name in REQUEST_OPTIONS},
         },
     }
 

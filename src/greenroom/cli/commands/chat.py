@@ -1,4 +1,4 @@
-"""`greenroom chat`: talk with an agent, in a team that stays open; or go on with such a talk."""
+"""`greenroom chat`: start a chat with an agent, or resume one."""
 
 from __future__ import annotations
 
@@ -10,150 +10,168 @@ from typing import Annotated, Final
 
 import typer
 
-from greenroom.app.conversation.chat import Chat, chats, choose_model, find_chat, models_of, typed_before, typed_in
-from greenroom.app.conversation.start import FIRST
-from greenroom.app.conversation.typed import COMMANDS, Handler, Nobody, Person, builtin, file_context, offered, shell
-from greenroom.cli.context import Invocation, command, invoke
+from greenroom.app.conversation.chat import (
+    Chat,
+    choose_model,
+    find_chat,
+    list_chats,
+    list_team_models,
+    list_typed_texts,
+    read_typed_text,
+)
+from greenroom.app.conversation.chat_input import (
+    COMMANDS,
+    Handler,
+    NoPersonInput,
+    PersonInput,
+    complete_paths,
+    handle_command,
+    handle_shell,
+    make_file_handler,
+)
+from greenroom.app.conversation.start import FIRST_TASK_ID
+from greenroom.cli.context import Invocation, invoke, render_command
 from greenroom.cli.exit_codes import Exit
-from greenroom.cli.interactive.chat import Conversation
-from greenroom.cli.interactive.lines import Aids, typist
+from greenroom.cli.interactive.chat import ChatScreen
+from greenroom.cli.interactive.lines import TypingAids, open_typist
 from greenroom.cli.options import (
-    DEFAULTS,
+    DEFAULT_OPTIONS,
     AgentName,
     ModelName,
-    Request,
     RunOptions,
+    TypedRequest,
     complete_id,
-    piped,
-    typed,
+    join_words,
+    read_piped,
 )
 from greenroom.cli.render.questions import PROMPT
 from greenroom.cli.render.words import shorten
 from greenroom.cli.start import RunPlan, ask_trust, new_limits, plan_run
 from greenroom.core.base.errors import StoreFault, WorldFault
 from greenroom.core.base.ids import TeamId
-from greenroom.core.state.world import World
+from greenroom.core.state.team_state import TeamState
 
-REMEMBERED: Final = 200  # lines that can be had back with the arrow keys
-NOTHING: Final = Request("")
-SHOWN: Final = 400  # characters of the last answer when a chat is taken up again
+MAX_LINES_REMEMBERED: Final = 200  # lines in the history of the arrow keys
+NO_REQUEST: Final = TypedRequest("")
+MAX_ANSWER_CHARS_SHOWN: Final = 400  # characters of the last answer, shown when a chat is resumed
 
 
 def chat(
     context: typer.Context,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TEXT", help="What to begin with; what is piped in is then read as its context."),
+        typer.Argument(metavar="TEXT", help="First message; piped input is its context."),
     ] = None,
     *,
     agent: AgentName = "",
     resume: Annotated[
         str,
-        typer.Option(
-            "--resume", metavar="ID", help="Go on with a chat, or with the `last` one.", autocompletion=complete_id
-        ),
+        typer.Option("--resume", metavar="ID", help="Resume this chat, or the `last` one.", autocompletion=complete_id),
     ] = "",
     model: ModelName = "",
-    options: RunOptions = DEFAULTS,
+    options: RunOptions = DEFAULT_OPTIONS,
 ) -> int:
-    """Talk with an agent. Without a terminal, each line of stdin is a turn. /help lists what can be typed."""
+    """Chat with an agent. Without a terminal, each line of stdin is a turn. Type /help for the commands."""
     if resume and agent:
-        raise typer.BadParameter("A chat keeps its agent. Leave --agent out, or begin a new chat without --resume.")
-    first = Request(typed(words, "text"), piped()) if words else Request("")
+        raise typer.BadParameter(
+            "A resumed chat keeps its agent. Remove --agent, or start a new chat without --resume."
+        )
+    first = TypedRequest(join_words(words, "text"), read_piped()) if words else TypedRequest("")
 
     async def work(cli: Invocation) -> Exit:
         team = await find_chat(cli.runtime, resume.strip()) if resume.strip() else None
-        with typist(cli.out, _aids(cli), first.text) as person:
+        with open_typist(cli.out, _make_aids(cli), first.text) as person:
             if team is not None:
-                return await _again(cli, team, person, options, first, model=model.strip())
+                return await _resume_chat(cli, team, person, options, first, model=model.strip())
             plan = await plan_run(cli, options, agent=agent.strip(), model=model.strip())
-            return await _new(cli, plan, person, first, resume=resume.strip())
+            return await _start_chat(cli, plan, person, first, resume=resume.strip())
 
     return invoke(context, work)
 
 
 async def reopen(cli: Invocation, team: TeamId, options: RunOptions) -> Exit:
-    """Go on with a chat that was to be resumed; where no person can type, only with what was plan."""
+    """Resume a chat. Without a terminal, only finish work that is left."""
     if sys.stdin.isatty():
-        with typist(cli.out, _aids(cli)) as person:
-            return await _again(cli, team, person, options, go_on=True)
-    agent = (await cli.runtime.world(team)).tasks[FIRST].manager
-    if await Chat(cli.runtime, team=team, agent=agent).goes_on():
-        return await _again(cli, team, Nobody(), options, go_on=True)
-    told = command(cli, "chat", "--resume", team)
-    cli.out.show(f"{team} is a chat, and it is your turn: {told}")
-    return cli.out.result("waiting", Exit.WAITING, team=team, hint=told)
+        with open_typist(cli.out, _make_aids(cli)) as person:
+            return await _resume_chat(cli, team, person, options, is_resumed=True)
+    agent = (await cli.runtime.world(team)).tasks[FIRST_TASK_ID].manager
+    if await Chat(cli.runtime, team=team, agent=agent).is_working():
+        return await _resume_chat(cli, team, NoPersonInput(), options, is_resumed=True)
+    resume_command = render_command(cli, "chat", "--resume", team)
+    cli.out.show(f"{team} is a chat that waits for you. Continue with: {resume_command}")
+    return cli.out.result("waiting", Exit.WAITING, team=team, hint=resume_command)
 
 
-async def _new(cli: Invocation, plan: RunPlan, person: Person, first: Request, *, resume: str) -> Exit:
-    talk = Conversation(cli, Chat(cli.runtime, agent=plan.cast.first), person, _handlers(cli), plan)
+async def _start_chat(cli: Invocation, plan: RunPlan, person: PersonInput, first: TypedRequest, *, resume: str) -> Exit:
+    screen = ChatScreen(cli, Chat(cli.runtime, agent=plan.participants.first), person, _make_handlers(cli), plan)
     if resume:
-        talk.note("There is no chat to go on with. This is a new one.", style="dim")
-    talk.note(plan.line + (" · /help" if person.attended else ""), style="dim")
+        screen.note("There is no chat to resume. This is a new one.", style="dim")
+    screen.note(plan.line + (" · /help" if person.is_attended else ""), style="dim")
     for note in plan.notes:
-        talk.note(note, style="dim")
-    return await talk.hold(first.text, first.context)
+        screen.note(note, style="dim")
+    return await screen.run(first.text, first.context)
 
 
-async def _again(
+async def _resume_chat(
     cli: Invocation,
     team: TeamId,
-    person: Person,
+    person: PersonInput,
     options: RunOptions,
-    first: Request = NOTHING,
+    first: TypedRequest = NO_REQUEST,
     *,
     model: str = "",
-    go_on: bool = False,
+    is_resumed: bool = False,
 ) -> Exit:
     world = await cli.runtime.world(team)
     holder = await cli.runtime.log.holder(team)
     if holder is not None:
-        told = command(cli, "tell", team, "TEXT")
-        raise WorldFault(f"The chat {team!r} is open already, in {holder.owner}. Say something there with `{told}`.")
+        tell_command = render_command(cli, "send", team, "TEXT")
+        raise WorldFault(
+            f"The chat {team!r} is already open in {holder.owner}. Send a message to it with `{tell_command}`."
+        )
     if world.team.workspace:
         ask_trust(cli, Path(world.team.workspace))
-    cli.means.use_recording(options.record, options.replay)
+    cli.app.use_recording(options.record, options.replay)
     limits = new_limits(cli, world, options)
     if model:
-        settled = cli.means.provisions.settled(model)
-        await cli.runtime.ask(team, *choose_model(world, world.tasks[FIRST].manager, settled))
+        model_name = cli.app.model_session.resolve_alias(model)
+        await cli.runtime.ask(team, *choose_model(world, world.tasks[FIRST_TASK_ID].manager, model_name))
         world = await cli.runtime.world(team)
-    for name in models_of(world):
-        cli.means.named(name)  # that a model cannot be asked is said before anything goes on
+    for name in list_team_models(world):
+        cli.app.get_model(name)  # refuse an unusable model before anything starts
     await cli.runtime.ask(team, *limits)
-    past = Chat(cli.runtime, team=team, agent=world.tasks[FIRST].manager)
-    talk = Conversation(cli, past, person, _handlers(cli), None)
-    await _remind(talk, past, await cli.runtime.world(team), enter=not go_on)
-    return await talk.hold(first.text, first.context, go_on=go_on)
+    past_chat = Chat(cli.runtime, team=team, agent=world.tasks[FIRST_TASK_ID].manager)
+    screen = ChatScreen(cli, past_chat, person, _make_handlers(cli), None)
+    await _show_last_turn(screen, past_chat, await cli.runtime.world(team), says_enter=not is_resumed)
+    return await screen.run(first.text, first.context, resume=is_resumed)
 
 
-async def _remind(talk: Conversation, past: Chat, world: World, *, enter: bool) -> None:
-    said = await past.exchanges()
-    turns = f"{len(said)} turn{'s' if len(said) != 1 else ''} so far"
-    talk.note(f"{past.team} · {past.agent} · {models_of(world)[0]} · {turns} · /help", style="dim")
-    for last in said[-1:]:
-        talk.note(f"{PROMPT}{shorten(last.asked, SHOWN)}", style="dim")
-        talk.note(shorten(last.answer or f"({last.error or 'not answered'})", SHOWN), style="dim")
-    for step in world.steps_of(past.agent):
-        if typed_in(step):
-            talk.note(f"{PROMPT}{shorten(typed_in(step), SHOWN)}", style="dim")
-    paused = world.team.paused or world.tasks[FIRST].paused
-    if paused and enter:
-        talk.note(f"It stands still: {paused.rstrip('.')}. Enter goes on.", style="yellow")
+async def _show_last_turn(screen: ChatScreen, past_chat: Chat, world: TeamState, *, says_enter: bool) -> None:
+    turns_so_far = await past_chat.list_turns()
+    turns = f"{len(turns_so_far)} turn{'s' if len(turns_so_far) != 1 else ''} so far"
+    screen.note(f"{past_chat.team} · {past_chat.agent} · {list_team_models(world)[0]} · {turns} · /help", style="dim")
+    for last in turns_so_far[-1:]:
+        screen.note(f"{PROMPT}{shorten(last.asked, MAX_ANSWER_CHARS_SHOWN)}", style="dim")
+        screen.note(shorten(last.answer or f"({last.error or 'not answered'})", MAX_ANSWER_CHARS_SHOWN), style="dim")
+    for step in world.steps_of(past_chat.agent):
+        if read_typed_text(step):
+            screen.note(f"{PROMPT}{shorten(read_typed_text(step), MAX_ANSWER_CHARS_SHOWN)}", style="dim")
+    paused = world.team.paused or world.tasks[FIRST_TASK_ID].paused
+    if paused and says_enter:
+        screen.note(f"Paused: {paused.rstrip('.')}. Press Enter to continue.", style="yellow")
 
 
-def _handlers(cli: Invocation) -> tuple[Handler, ...]:
-    """What is done with what is typed, in this order."""
-    return (builtin, shell, file_context(cli.means.folder, cli.means.root))
+def _make_handlers(cli: Invocation) -> tuple[Handler, ...]:
+    return (handle_command, handle_shell, make_file_handler(cli.app.folder, cli.app.root))
 
 
-def _aids(cli: Invocation) -> Aids:
+def _make_aids(cli: Invocation) -> TypingAids:
     def files(beginning: str) -> Iterator[str]:
-        return offered(beginning, cli.means.folder, cli.means.root)
+        return complete_paths(beginning, cli.app.folder, cli.app.root)
 
     async def before() -> AsyncIterator[str]:
-        with suppress(StoreFault):  # a log that cannot be read keeps nobody from typing
-            async for line in typed_before(cli.runtime, await chats(cli.runtime), most=REMEMBERED):
+        with suppress(StoreFault):  # an unreadable log must not prevent typing
+            async for line in list_typed_texts(cli.runtime, await list_chats(cli.runtime), limit=MAX_LINES_REMEMBERED):
                 yield line
 
-    return Aids(commands=COMMANDS, words=files, before=before)
+    return TypingAids(commands=COMMANDS, words=files, history=before)

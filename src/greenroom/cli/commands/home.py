@@ -1,5 +1,4 @@
-"""`greenroom doctor`, `du`, `gc`, `forget`, `workspaces`: whether this machine and its home are in order, and what
-takes room there."""
+"""`greenroom doctor`, `du`, `gc`, `forget`, `workspaces`: the state of this machine and of its home, and disk space."""
 
 from __future__ import annotations
 
@@ -16,101 +15,113 @@ from typing import Annotated, Final, Literal, NamedTuple
 import typer
 from rich.text import Text
 
-from greenroom.app.checkup import damage, spoilt_snapshots
 from greenroom.app.context import AppContext
-from greenroom.app.conversation.names import JOB
-from greenroom.app.lookup import find, has_store
-from greenroom.app.messages.findings import one_line
+from greenroom.app.conversation.capability_names import JOB
+from greenroom.app.lookup import has_store, resolve_id
+from greenroom.app.messages.findings import to_one_line
 from greenroom.app.runs import workspaces
-from greenroom.app.runs.workspaces import Trace, copies, in_no_commit, nowhere, traces, uncopied, wipe
+from greenroom.app.runs.workspaces import (
+    KeptRun,
+    delete_kept_run,
+    describe_left_out,
+    describe_uncommitted,
+    find_kept_runs,
+    find_unapplied_runs,
+    open_worktrees,
+)
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.home import worktrees_folder
-from greenroom.app.toolset.sandbox import strongest, tier_in
-from greenroom.cli.context import Invocation, command, refused
+from greenroom.app.store_check import find_damage, find_damaged_snapshots
+from greenroom.app.toolset.sandbox import find_folder_sandbox, find_strongest_sandbox
+from greenroom.cli.context import Invocation, make_refusal, render_command
 from greenroom.cli.exit_codes import Exit
-from greenroom.cli.options import DoNotAsk, Id
-from greenroom.cli.render.output import Column, Fitted, row
+from greenroom.cli.options import Id, YesOption
+from greenroom.cli.render.output import Column, FittedTable, make_row
 from greenroom.cli.render.questions import confirm
 from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.ids import TeamId
-from greenroom.core.ports.codec import SCHEMA
-from greenroom.core.ports.workspace import Clashes, Standing, WorkspaceFault
+from greenroom.core.ports.codec import SCHEMA_VERSION
+from greenroom.core.ports.workspace import Conflicts, WorkspaceFault, WorktreeStatus
 from greenroom.core.state.team import Team
-from greenroom.testing.demo import folder
+from greenroom.testing.demo import demo_folder
 
-COLUMNS: Final = (
+SIZE_COLUMNS: Final = (
     Column(name="team"),
     *(Column(name=name, right=True) for name in ("events", "log")),
-    *(Column(name=name, right=True, needs=60) for name in ("archive", "blobs", "files")),
+    *(Column(name=name, right=True, min_terminal_width=60) for name in ("archive", "blobs", "files")),
 )
 
 
 async def du(cli: Invocation) -> Exit:
-    """Say how much room each team takes."""
+    """Show the disk space of each team."""
     infos = await cli.runtime.log.streams()
     cli.out.expect("teams")
     rows: list[list[Text]] = []
     for info in reversed(infos):
-        files = weight(folder(cli.home, info.stream))
+        files = folder_bytes(demo_folder(cli.home, info.stream))
         sizes = {"log": info.event_bytes, "archive": info.archive_bytes, "blobs": info.blob_bytes, "files": files}
-        rows.append(row(info.stream, f"{info.head.version:,}", *(size(number) for number in sizes.values())))
+        rows.append(
+            make_row(info.stream, f"{info.head.version:,}", *(format_bytes(number) for number in sizes.values()))
+        )
         cli.out.item("team", {"team": info.stream, "events": info.head.version, **sizes})
-    total = weight(cli.home)
+    total = folder_bytes(cli.home)
     if rows:
-        cli.out.show(Fitted(COLUMNS, rows))
-    cli.out.show(f"{size(total)} in {cli.home}")
+        cli.out.show(FittedTable(SIZE_COLUMNS, rows))
+    cli.out.show(f"{format_bytes(total)} in {cli.home}")
     return cli.out.result("ok", Exit.DONE, bytes=total, home=str(cli.home))
 
 
 async def gc(cli: Invocation) -> Exit:
-    """Give back the room that nothing needs any more."""
+    """Free disk space that is no longer needed."""
     freed = await cli.runtime.log.collect() if has_store(cli.home) else 0
-    cli.out.show(f"{size(freed)} given back.")
+    cli.out.show(f"{format_bytes(freed)} freed.")
     return cli.out.result("ok", Exit.DONE, freed=freed)
 
 
-async def forget(cli: Invocation, name: Id, *, yes: DoNotAsk = False) -> Exit:
-    """Delete a team with everything that was logged of it. It cannot be taken back."""
-    found = await find(cli.runtime, name)
-    if found.task is not None:
-        raise refused("whole_teams", "Only whole teams are forgotten.", f"Say {found.team}.")
-    events = (await cli.runtime.log.head(found.team)).version
-    team = (await cli.runtime.world(found.team)).team
-    work = await _work_of(cli, team)
-    question = f"Delete team {found.team} with its {events} events{_with(work)}? [y/N] "
+async def forget(cli: Invocation, name: Id, *, yes: YesOption = False) -> Exit:
+    """Delete a team and its log. This cannot be undone."""
+    reference = await resolve_id(cli.runtime, name)
+    if reference.task is not None:
+        raise make_refusal("whole_teams", "Only whole teams can be deleted.", f"Use {reference.team}.")
+    events = (await cli.runtime.log.head(reference.team)).version
+    team = (await cli.runtime.world(reference.team)).team
+    work = await _find_work(cli, team)
+    question = f"Delete team {reference.team} with its {events} events{_describe_work(work)}? [y/N] "
     if not yes and not (sys.stdin.isatty() and confirm(question)):
-        why = f"Team {found.team} was not deleted."
-        raise refused("not_confirmed", why, f"`{command(cli, 'forget', name, '--yes')}` does not ask.")
-    await cli.runtime.log.forget(found.team)
-    shutil.rmtree(folder(cli.home, found.team), ignore_errors=True)
+        why = f"Team {reference.team} was not deleted."
+        raise make_refusal(
+            "not_confirmed", why, f"Delete it without being asked: `{render_command(cli, 'forget', name, '--yes')}`"
+        )
+    await cli.runtime.log.forget(reference.team)
+    shutil.rmtree(demo_folder(cli.home, reference.team), ignore_errors=True)
     if team.kit == JOB and work is not None:
-        await workspaces.forget(Path(team.workspace), found.team)
-    cli.out.show(f"Forgotten: {found.team}, {events} events{_with(work)}.")
-    return cli.out.result("forgotten", Exit.DONE, team=found.team, events=events, work=list(work or ()))
+        await workspaces.forget_run(Path(team.workspace), reference.team)
+    cli.out.show(f"Deleted: {reference.team}, {events} events{_describe_work(work)}.")
+    return cli.out.result("forgotten", Exit.DONE, team=reference.team, events=events, work=list(work or ()))
 
 
-async def _work_of(cli: Invocation, team: Team) -> tuple[str, ...] | None:
-    """What of a job nobody has any more then; None when nobody can say."""
+async def _find_work(cli: Invocation, team: Team) -> tuple[str, ...] | None:
+    """Return the work of a run that would be lost; None if that is unknown."""
     if team.kit != JOB:
         return ()
     try:
-        return await workspaces.goes_with(Path(team.workspace), team.team_id)
+        return await workspaces.describe_losses(Path(team.workspace), team.team_id)
     except WorkspaceFault as fault:
-        cli.progress.note(f"Its files are left alone. {fault}", style="yellow")
+        cli.progress.note(f"Its files were not deleted. {fault}", style="yellow")
         return None
 
 
-def _with(work: tuple[str, ...] | None) -> str:
-    return f" and its work ({_some(list(work))})" if work else ""
+def _describe_work(work: tuple[str, ...] | None) -> str:
+    return f" and its work ({_join_some(list(work))})" if work else ""
 
 
-def weight(root: Path) -> int:
-    """The bytes of all files under a folder."""
+def folder_bytes(root: Path) -> int:
+    """Return the total size of all files below a folder."""
     return sum(file.lstat().st_size for file in root.rglob("*") if file.is_file()) if root.is_dir() else 0
 
 
-def size(number: int) -> str:
-    """Bytes for people."""
+def format_bytes(number: int) -> str:
+    """Format a number of bytes."""
     value = float(number)
     for unit in ("B", "KB", "MB", "GB"):
         if value < 1000 or unit == "GB":
@@ -119,151 +130,169 @@ def size(number: int) -> str:
     return ""
 
 
-SHOWN = 5  # files and commits that are named; of more, how many there are
-NO_COPIES = "There are no copies"
-ITS_COMMITS = "--discard drops it; its commits stay in the repository"
-NOT_ALL = "and what can be in none is deleted for good"
-ONLY_COPY = "This is the only copy of its files: --discard deletes them for good"
-FOR_GOOD = "--refs --discard deletes it for good"
-TAKE = "`greenroom apply RUN` takes it over, `greenroom workspaces clean RUN --refs --discard` deletes it for good"
+MAX_NAMES_SHOWN = 5  # files and commits that are listed; of more, only their number
+NO_WORKTREES = "No worktrees"
+DISCARD_HINT = "--discard removes it; its commits stay in the repository"
+LOSS_HINT = "and files that cannot be committed are deleted for good"
+ONLY_COPY_HINT = "Its files exist only here: --discard deletes them for good"
+DELETE_HINT = "--refs --discard deletes it for good"
+KEPT_HINT = "`greenroom apply RUN` applies it, `greenroom workspaces clean RUN --refs --discard` deletes it for good"
 
 
 async def workspaces_list(cli: Invocation) -> Exit:
-    """List the copies in which jobs were done, and what is in each."""
-    every = await copies().list()
-    for copy in every:
-        cli.out.show(f"{copy.name}  run {copy.run or '?'} of {copy.root or '?'}: {_contents(copy)}")
-    left, said = await _kept_here(cli.means.root, every)
-    if not every:
-        said = f"{NO_COPIES}. {said}" if said else f"{NO_COPIES}, and nothing is kept here that is not applied."
-    if said:
-        cli.out.show(said)
-    kept = [{"run": one.kept.run, "root": one.root, "unapplied": list(one.kept.unapplied)} for one in left]
-    return cli.out.result("listed", Exit.DONE, workspaces=[_data(one) for one in every], uncopied=kept)
+    """List the worktrees of runs, and the unapplied work in each."""
+    worktrees = await open_worktrees().list()
+    for worktree in worktrees:
+        cli.out.show(
+            f"{worktree.name}  run {worktree.run or '?'} of {worktree.root or '?'}: {_describe_worktree(worktree)}"
+        )
+    kept_runs, kept_text = await _find_kept_here(cli.app.root, worktrees)
+    if not worktrees:
+        kept_text = (
+            f"{NO_WORKTREES}. {kept_text}" if kept_text else f"{NO_WORKTREES}, and no unapplied work is kept here."
+        )
+    if kept_text:
+        cli.out.show(kept_text)
+    kept_fields = [
+        {"run": entry.kept.run, "root": entry.root, "unapplied": list(entry.kept.unapplied)} for entry in kept_runs
+    ]
+    return cli.out.result(
+        "listed", Exit.DONE, workspaces=[_worktree_fields(entry) for entry in worktrees], uncopied=kept_fields
+    )
 
 
-async def _kept_here(root: Path, every: Sequence[Standing]) -> tuple[Sequence[Trace], str]:
-    """Copies may be gone because somebody has emptied the cache; work that they had is not gone with them."""
+async def _find_kept_here(root: Path, worktrees: Sequence[WorktreeStatus]) -> tuple[Sequence[KeptRun], str]:
+    """Find unapplied work whose worktree is gone, for instance because the cache was emptied."""
     try:
-        left = await uncopied(root, every)
+        kept_runs = await find_unapplied_runs(root, worktrees)
     except WorkspaceFault as fault:
         return (), str(fault)
-    work = _some([f"run {one.kept.run} ({_commits(one)})" for one in left])
-    return left, f"{left[0].root} keeps work without a copy: {work}. {TAKE}." if left else ""
+    work = _join_some([f"run {kept_run.kept.run} ({_render_unapplied(kept_run)})" for kept_run in kept_runs])
+    return kept_runs, f"{kept_runs[0].root} keeps work without a worktree: {work}. {KEPT_HINT}." if kept_runs else ""
 
 
 async def workspaces_clean(
     cli: Invocation,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="Which; without one, all empty ones.")
+        list[str] | None, typer.Argument(metavar="NAME", help="Worktrees to remove. [default: all without work]")
     ] = None,
     *,
-    discard: Annotated[bool, typer.Option("--discard", help="Also those with work in them.")] = False,
-    refs: Annotated[
-        bool, typer.Option("--refs", help="Also what git keeps of applied runs: no undo, no blame any more.")
-    ] = False,
+    discard: Annotated[bool, typer.Option("--discard", help="Also remove worktrees with unapplied work.")] = False,
+    refs: Annotated[bool, typer.Option("--refs", help="Also delete refs of applied runs: no undo or blame.")] = False,
 ) -> Exit:
-    """Take copies away. One with work in it stays, and it is said what that is, unless --discard."""
+    """Remove worktrees. Those with unapplied work are kept and listed, unless --discard."""
     named = tuple(names or ())
-    known = await copies().list()
-    wanted = [one for one in known if not named or one.name in named or one.run in named]
-    kept, gone = list[Standing](), list[str]()
-    for one in wanted:
-        why = await _why_not(cli, one, discard=discard)
+    worktrees = await open_worktrees().list()
+    wanted = [worktree for worktree in worktrees if not named or worktree.name in named or worktree.run in named]
+    kept, cleaned = list[WorktreeStatus](), list[str]()
+    for worktree in wanted:
+        why = await _clean_worktree(cli, worktree, discard=discard)
         if why:
-            kept.append(one)
-            cli.out.show(f"{one.name} stays: {why}.")
+            kept.append(worktree)
+            cli.out.show(f"{worktree.name} is kept: {why}.")
         else:
-            gone.append(one.name)
-    cli.out.show(f"Taken away: {len(gone)}. Left: {len(known) - len(gone)}.")
-    wiped = await _wiped(cli, [one.root for one in known], named, discard=discard, refs=refs)
-    there = {name for one in known for name in (one.name, one.run)} | set(wiped)
-    missing = [name for name in named if name not in there]
+            cleaned.append(worktree.name)
+    cli.out.show(f"Removed: {len(cleaned)}. Left: {len(worktrees) - len(cleaned)}.")
+    deleted_runs = await _delete_kept_runs(
+        cli, [worktree.root for worktree in worktrees], named, discard=discard, refs=refs
+    )
+    known_names = {name for worktree in worktrees for name in (worktree.name, worktree.run)} | set(deleted_runs)
+    missing = [name for name in named if name not in known_names]
     for name in missing:
         cli.out.show(f"There is no workspace {name!r}.")
     code = Exit.USAGE if missing else Exit.FAILED if kept and named else Exit.DONE
-    return cli.out.result("cleaned", code, gone=gone, kept=[_data(one) for one in kept], forgotten=wiped)
+    return cli.out.result(
+        "cleaned", code, gone=cleaned, kept=[_worktree_fields(worktree) for worktree in kept], forgotten=deleted_runs
+    )
 
 
-async def _why_not(cli: Invocation, one: Standing, *, discard: bool) -> str:
-    """Take it away, or say why it stays."""
-    holder = await cli.runtime.log.holder(TeamId(one.run)) if one.run else None
+async def _clean_worktree(cli: Invocation, worktree: WorktreeStatus, *, discard: bool) -> str:
+    """Remove a worktree, or return why it is kept."""
+    holder = await cli.runtime.log.holder(TeamId(worktree.run)) if worktree.run else None
     if holder is not None:
-        return f"its run works, in {holder.owner}"
-    done = await copies().clean(one.name, discard=discard)
-    if isinstance(done, Clashes):
-        how = ONLY_COPY if one.orphan else f"{ITS_COMMITS}, {NOT_ALL}" if one.left_out else ITS_COMMITS
-        return f"{_contents(one)}. {how}"
-    lost = [*map(one_line, one.dirty if one.orphan else ()), *nowhere(one)]
+        return f"its run is active in {holder.owner}"
+    done = await open_worktrees().clean(worktree.name, discard=discard)
+    if isinstance(done, Conflicts):
+        how = (
+            ONLY_COPY_HINT if worktree.orphan else f"{DISCARD_HINT}, {LOSS_HINT}" if worktree.left_out else DISCARD_HINT
+        )
+        return f"{_describe_worktree(worktree)}. {how}"
+    lost = [*map(to_one_line, worktree.dirty if worktree.orphan else ()), *describe_left_out(worktree)]
     if lost:
-        cli.out.show(f"{one.name} is gone, and with it the only copy of {_some(lost)}.")
+        cli.out.show(f"{worktree.name} was removed, with the only copy of {_join_some(lost)}.")
     return ""
 
 
-async def _wiped(
+async def _delete_kept_runs(
     cli: Invocation, roots: Iterable[str], names: Sequence[str], *, discard: bool, refs: bool
 ) -> list[str]:
-    """Delete what is kept of runs in which nobody can want anything any more; with --refs also of those that were
-    applied. Says what goes, and what stays although it was named."""
-    known = {info.stream for info in await cli.runtime.log.streams()}
-    gone, here = list[str](), str(cli.means.root)
-    for one in await traces([*filter(None, roots), here], await copies().list()):
-        run = one.kept.run
-        # One that was applied can be undone while it is kept; one without work goes only if it cannot be resumed.
-        may_go = refs or not (run in known or one.kept.applied or one.kept.unapplied)
+    """Delete the kept commits of runs that can no longer be resumed, undone or applied; with --refs of applied runs
+    too.
+
+    Print what is deleted, and what is kept although it was named.
+    """
+    logged_runs = {info.stream for info in await cli.runtime.log.streams()}
+    deleted, here = list[str](), str(cli.app.root)
+    for kept_run in await find_kept_runs([*filter(None, roots), here], await open_worktrees().list()):
+        run = kept_run.kept.run
+        # An applied run can be undone while it is kept. A run without work is deleted only if it cannot be resumed.
+        may_go = refs or not (run in logged_runs or kept_run.kept.applied or kept_run.kept.unapplied)
         if (names and run not in names) or not may_go:
             continue
-        if await wipe(one, discard=discard and refs):
-            gone.append(run)
-            lost = [f"{run} cannot be undone any more"] if one.kept.applied else []
-            lost += [_commits(one)] if one.kept.unapplied else []
-            told = f" ({'; '.join(lost)})" if lost else ""
-            cli.out.show(f"Deleted in {one.root}: what was kept of {run}{told}.")
+        if await delete_kept_run(kept_run, discard=discard and refs):
+            deleted.append(run)
+            lost = [f"{run} can no longer be undone"] if kept_run.kept.applied else []
+            lost += [_render_unapplied(kept_run)] if kept_run.kept.unapplied else []
+            loss_text = f" ({'; '.join(lost)})" if lost else ""
+            cli.out.show(f"Deleted in {kept_run.root}: the commits of {run}{loss_text}.")
         else:
-            cli.out.show(f"{run} stays in {one.root}: {_commits(one)}. {FOR_GOOD}.")
-    return gone
+            cli.out.show(f"{run} is kept in {kept_run.root}: {_render_unapplied(kept_run)}. {DELETE_HINT}.")
+    return deleted
 
 
-def _commits(one: Trace) -> str:
-    return _some([f"not applied: {text}" for text in one.kept.unapplied])
+def _render_unapplied(kept_run: KeptRun) -> str:
+    return _join_some([f"not applied: {text}" for text in kept_run.kept.unapplied])
 
 
-def _contents(copy: Standing) -> str:
-    """What is in a copy that is nowhere else."""
-    if copy.orphan:
-        files = _some([*map(one_line, copy.dirty)])
-        return copy.orphan.rstrip(".") + (f". Files in it: {files}" if files else "")
-    work = [*(f"not applied: {text}" for text in copy.unapplied), *in_no_commit(copy)]
-    return _some(work) or "nothing that is not applied"
+def _describe_worktree(worktree: WorktreeStatus) -> str:
+    if worktree.orphan:
+        files = _join_some([*map(to_one_line, worktree.dirty)])
+        return worktree.orphan.rstrip(".") + (f". Files in it: {files}" if files else "")
+    work = [*(f"not applied: {text}" for text in worktree.unapplied), *describe_uncommitted(worktree)]
+    return _join_some(work) or "no unapplied work"
 
 
-def _some(work: list[str]) -> str:
-    more = f" and {len(work) - SHOWN} more" if len(work) > SHOWN else ""
-    return "; ".join(work[:SHOWN]) + more
+def _join_some(work: list[str]) -> str:
+    more = f" and {len(work) - MAX_NAMES_SHOWN} more" if len(work) > MAX_NAMES_SHOWN else ""
+    return "; ".join(work[:MAX_NAMES_SHOWN]) + more
 
 
-def _data(one: Standing) -> dict[str, object]:
-    told = {name: getattr(one, name) for name in ("name", "run", "root", "folder", "unapplied", "dirty", "orphan")}
-    return {**told, "left_out": [{"path": each.path, "why": each.why} for each in one.left_out]}
+def _worktree_fields(worktree: WorktreeStatus) -> dict[str, object]:
+    fields = {
+        name: getattr(worktree, name) for name in ("name", "run", "root", "folder", "unapplied", "dirty", "orphan")
+    }
+    return {**fields, "left_out": [{"path": entry.path, "why": entry.why} for entry in worktree.left_out]}
 
 
 # --------------------------------------------------------------------------------------------------------------- doctor
 
-SIGNS: Final = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "bad": ("✗", "red")}
-WALLS: Final = {
-    "bubblewrap": "bubblewrap, a filter of system calls, limits",
-    "landlock": "Landlock (weaker than bubblewrap), a filter of system calls, limits",
-    "seatbelt": "sandbox-exec, which we have not verified: every command asks",
-    "none": "none: every command asks",
+STATE_SIGNS: Final = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "bad": ("✗", "red")}
+SANDBOX_WORDS: Final = {
+    "bubblewrap": "bubblewrap, a system call filter, limits",
+    "landlock": "Landlock (weaker than bubblewrap), a system call filter, limits",
+    "seatbelt": "sandbox-exec, not verified by us: every command needs approval",
+    "none": "none: every command needs approval",
 }
-INSTALL: Final = "On Linux install bubblewrap; docs/howto/sandbox.md says what else can be missing."
-NOT_USED: Final = "Nothing is lost: the team is read from its log, and makes a new snapshot when it runs."
-COPY: Final = "Copy {home} before anything else, then restore it from a backup or forget the damaged team."
-LITTLE: Final = 200_000_000  # bytes of free space below which a warning is due
+INSTALL: Final = "On Linux install bubblewrap; docs/howto/sandbox.md lists what else can be missing."
+SNAPSHOT_HINT: Final = "Nothing is lost: the team is read from its log and writes a new snapshot when it runs."
+BACKUP_HINT: Final = (
+    "Copy {home} first. Then restore it from a backup, or delete the damaged team with `greenroom forget`."
+)
+MIN_FREE_BYTES: Final = 200_000_000  # bytes of free space below which doctor warns
 
 
-class Finding(NamedTuple):
-    """One thing that was looked at; `todo` says what to do about it."""
+class DoctorFinding(NamedTuple):
+    """The result of one check; `todo` says how to fix it."""
 
     what: str
     state: Literal["ok", "warn", "bad"]
@@ -274,91 +303,99 @@ class Finding(NamedTuple):
 async def doctor(
     cli: Invocation,
     *,
-    accept_loss: Annotated[
-        bool, typer.Option("--accept-loss", help="Go on with a log that has lost commits (a file was cut or restored).")
-    ] = False,
+    accept_loss: Annotated[bool, typer.Option("--accept-loss", help="Accept a log that lost commits.")] = False,
 ) -> Exit:
-    """Check this machine and the log; exit code 3 when something is broken."""
-    stored = await _store(cli.home, accept_loss=accept_loss)
+    """Check this machine and the log. Exit code 3 if something is broken."""
+    store_findings = await _check_store(cli.home, accept_loss=accept_loss)
     python = f"Python {platform.python_version()} on {platform.system()}"
-    sqlite = Finding("sqlite", "ok", f"SQLite {sqlite3.sqlite_version}")
+    sqlite = DoctorFinding("sqlite", "ok", f"SQLite {sqlite3.sqlite_version}")
     if sqlite3.sqlite_version_info < (3, 35):
         sqlite = sqlite._replace(state="bad", todo="Use a Python with SQLite 3.35 or newer.")
-    git = Finding("git", "warn", "not on the PATH", "Install git: teams that edit code need it.")
+    git = DoctorFinding("git", "warn", "not on the PATH", "Install git: runs that edit code need it.")
     if where := shutil.which("git"):
-        git = Finding("git", "ok", where)
-    machine = [Finding("python", "ok", python), sqlite, git, _sandbox(cli.means), _home(cli.home)]
-    findings = [*machine, *stored, *_settings(cli.means)]
-    for each in findings:
-        sign, style = SIGNS[each.state]
-        cli.out.show(Text(f"{sign} ", style=style).append(f"{each.what:<9} {each.found}", style="default"))
-        if each.todo:
-            cli.out.show(Text(f"            {each.todo}", style="bold"))
-        cli.out.item("finding", each._asdict())
-    broken = any(each.state == "bad" for each in findings)
+        git = DoctorFinding("git", "ok", where)
+    machine = [DoctorFinding("python", "ok", python), sqlite, git, _check_sandbox(cli.app), _check_home(cli.home)]
+    findings = [*machine, *store_findings, *_check_settings(cli.app)]
+    for finding in findings:
+        sign, style = STATE_SIGNS[finding.state]
+        cli.out.show(Text(f"{sign} ", style=style).append(f"{finding.what:<9} {finding.found}", style="default"))
+        if finding.todo:
+            cli.out.show(Text(f"            {finding.todo}", style="bold"))
+        cli.out.item("finding", finding._asdict())
+    broken = any(finding.state == "bad" for finding in findings)
     return cli.out.result("broken" if broken else "ok", Exit.CONFIG if broken else Exit.DONE)
 
 
-def _sandbox(means: AppContext) -> Finding:
-    """What commands of a run from this folder get, and why nothing better."""
+def _check_sandbox(app: AppContext) -> DoctorFinding:
+    """Check which sandbox commands get in this folder, and why not a stronger one."""
     settings = None
     with suppress(GreenroomError):
-        settings = means.provisions.loaded.settings.sandbox
-    chosen = tier_in(worktrees_folder(), settings, at=Path.cwd())
+        settings = app.model_session.loaded_settings.settings.sandbox
+    chosen = find_folder_sandbox(worktrees_folder(), settings, at=Path.cwd())
     why = "; ".join(chosen.why)
-    found = WALLS[chosen.tier] + (f" ({why})" if why else "")
-    lacks_one = chosen.tier == "none" and strongest(settings.walls if settings else "auto").tier == "none"
-    return Finding("sandbox", "ok" if chosen.tier == "bubblewrap" else "warn", found, INSTALL if lacks_one else "")
+    description = SANDBOX_WORDS[chosen.tier] + (f" ({why})" if why else "")
+    has_no_sandbox = (
+        chosen.tier == "none" and find_strongest_sandbox(settings.walls if settings else "auto").tier == "none"
+    )
+    return DoctorFinding(
+        "sandbox", "ok" if chosen.tier == "bubblewrap" else "warn", description, INSTALL if has_no_sandbox else ""
+    )
 
 
-def _home(home: Path) -> Finding:
-    place = next((folder for folder in (home, *home.parents) if folder.exists()), home)
+def _check_home(home: Path) -> DoctorFinding:
+    existing_folder = next((folder for folder in (home, *home.parents) if folder.exists()), home)
     try:
-        free = shutil.disk_usage(place).free
+        free = shutil.disk_usage(existing_folder).free
     except OSError as error:
-        return Finding("home", "bad", f"{home}: {error.strerror}", "Choose another with --home.")
-    found = f"{home}, {size(free)} free"
-    if not os.access(place, os.W_OK):
-        todo = "Teams in it can be looked at, not run. Make it writable, or choose another with --home."
-        return Finding("home", "warn", f"{found}, read-only", todo)
-    if free < LITTLE:
-        return Finding("home", "warn", found, "Make room: a full disk stops every team.")
-    return Finding("home", "ok", found)
+        return DoctorFinding("home", "bad", f"{home}: {error.strerror}", "Choose another folder with --home.")
+    description = f"{home}, {format_bytes(free)} free"
+    if not os.access(existing_folder, os.W_OK):
+        todo = "Teams can be shown, not run. Make it writable, or choose another folder with --home."
+        return DoctorFinding("home", "warn", f"{description}, read-only", todo)
+    if free < MIN_FREE_BYTES:
+        return DoctorFinding("home", "warn", description, "Free disk space: a full disk stops every team.")
+    return DoctorFinding("home", "ok", description)
 
 
-def _settings(means: AppContext) -> list[Finding]:
-    """Whether the settings can be read, and which model would be asked. No model is asked for it."""
-    provisions = means.provisions
+def _check_settings(app: AppContext) -> list[DoctorFinding]:
+    """Check whether the settings can be read, and which model is the default. No model is called."""
+    provisions = app.model_session
     try:
-        loaded = provisions.loaded
+        loaded = provisions.loaded_settings
     except GreenroomError as error:
-        return [Finding("settings", "bad", str(error), "Teams can still be looked at.")]
+        return [DoctorFinding("settings", "bad", str(error), "Fix the file. Teams can still be shown.")]
     count = len(loaded.origins)
-    settings = Finding("settings", "ok", f"{count} set by you" if count else "none set: the defaults hold")
+    settings = DoctorFinding("settings", "ok", f"{count} set by you" if count else "none set: the defaults apply")
     try:
-        name = provisions.settled("")
-        provisions.named(name)
+        name = provisions.resolve_alias("")
+        provisions.get_model(name)
     except GreenroomError as error:
-        return [settings, Finding("model", "warn", str(error))]
-    return [settings, Finding("model", "ok", name)]
+        return [settings, DoctorFinding("model", "warn", str(error))]
+    return [settings, DoctorFinding("model", "ok", name)]
 
 
-async def _store(home: Path, *, accept_loss: bool) -> list[Finding]:
-    """The database: whether it opens, is sound, and who works in it."""
+async def _check_store(home: Path, *, accept_loss: bool) -> list[DoctorFinding]:
+    """Check whether the database opens and is intact, and which processes use it."""
     try:
         runtime = await Runtime.open(home, access="change" if accept_loss else "look", accept_loss=accept_loss)
     except GreenroomError as error:
-        return [Finding("database", "bad", str(error), "Nothing in it was changed.")]
-    copy = COPY.format(home=home)
+        return [DoctorFinding("database", "bad", str(error), "Nothing in it was changed.")]
+    copy = BACKUP_HINT.format(home=home)
     try:
-        wrong = [Finding("database", "bad", text, copy) for text in await damage(runtime.log)]
-        spoilt = [Finding("snapshot", "warn", text, NOT_USED) for text in await spoilt_snapshots(runtime.log)]
+        damage_findings = [DoctorFinding("database", "bad", text, copy) for text in await find_damage(runtime.log)]
+        spoilt = [
+            DoctorFinding("snapshot", "warn", text, SNAPSHOT_HINT) for text in await find_damaged_snapshots(runtime.log)
+        ]
         teams = await runtime.log.streams()
     except GreenroomError as error:
-        return [Finding("database", "bad", str(error), copy)]
+        return [DoctorFinding("database", "bad", str(error), copy)]
     finally:
         await runtime.close()
     running = [f"{info.stream} in {info.owner}" for info in teams if info.owner]
-    told = f"{len(teams)} teams, {len(running)} running" + (f": {', '.join(running)}" if running else "")
-    found = f"sound, schema {SCHEMA}" if has_store(home) else "none yet: the first team that runs makes it"
-    return [*(wrong or [Finding("database", "ok", found)]), *spoilt, Finding("teams", "ok", told)]
+    team_text = f"{len(teams)} teams, {len(running)} running" + (f": {', '.join(running)}" if running else "")
+    description = f"intact, schema {SCHEMA_VERSION}" if has_store(home) else "none yet: the first run creates it"
+    return [
+        *(damage_findings or [DoctorFinding("database", "ok", description)]),
+        *spoilt,
+        DoctorFinding("teams", "ok", team_text),
+    ]

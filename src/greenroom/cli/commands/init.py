@@ -1,4 +1,4 @@
-"""`greenroom init` and `config`: from nothing to a model that can be asked, and which settings hold here."""
+"""`greenroom init` and `config`: first settings, and the settings in force."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from rich.text import Text
 
 from greenroom.app.first_settings import (
     Candidate,
-    Choice,
-    candidates,
+    ModelChoice,
     config_file,
-    in_full,
+    find_candidates,
+    find_provider,
+    list_key_providers,
     needs_key,
-    offered,
-    proposed,
-    text,
-    whose,
-    write,
+    propose_models,
+    qualify_model,
+    render_settings,
+    write_settings,
 )
 from greenroom.app.settings.keys import key_for, save_key
-from greenroom.app.settings.layers import load, looked_at, rows
+from greenroom.app.settings.layers import list_settings, list_settings_files, load_settings
 from greenroom.app.settings.schema import Settings
-from greenroom.cli.context import Invocation, refused
+from greenroom.cli.context import Invocation, make_refusal
 from greenroom.cli.exit_codes import Exit
-from greenroom.cli.process import answering
-from greenroom.cli.render.output import Column, Fitted, Output, row
+from greenroom.cli.process import open_answer_stream
+from greenroom.cli.render.output import Column, FittedTable, Output, make_row
 from greenroom.cli.render.progress import Progress, progress_for
-from greenroom.cli.render.questions import Gone, ask, ask_secret, choose
-from greenroom.cli.setup import setup_of
+from greenroom.cli.render.questions import PersonLeft, ask, ask_secret, choose
+from greenroom.cli.setup import read_setup
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
 
 
 @record
-class Plan:
-    """What is to be written. An empty `key` is none; with `keep` the settings that are there stay."""
+class InitPlan:
+    """What to write. An empty `key` is not stored; with `keep` existing settings stay."""
 
     provider: str
     key: str
-    choice: Choice
+    choice: ModelChoice
     path: Path
     keep: bool
 
@@ -53,139 +53,146 @@ class Plan:
 def init(
     context: typer.Context,
     *,
-    provider: Annotated[str, typer.Option("--provider", metavar="NAME", help="Whose models, like openai.")] = "",
+    provider: Annotated[str, typer.Option("--provider", metavar="NAME", help="Provider, like openai.")] = "",
     model: Annotated[
-        str, typer.Option("--model", "-m", metavar="NAME", help="The normal model, like openai:gpt-5.5.")
+        str, typer.Option("--model", "-m", metavar="NAME", help="Default model, like openai:gpt-5.5.")
     ] = "",
     key_stdin: Annotated[bool, typer.Option("--key-stdin", help="Read the key from stdin and store it.")] = False,
-    user: Annotated[
-        bool, typer.Option("--user", help="Settings for all projects, not only for the one in this folder.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; keep what is there.")] = False,
+    user: Annotated[bool, typer.Option("--user", help="Write settings for all projects, not this folder.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; keep existing settings.")] = False,
 ) -> int:
-    """Look for keys and local model servers, choose models, and write the settings. A key never gets into a project."""
+    """Find keys and local model servers, choose models, and write the settings. Keys are never written to a project."""
     key = sys.stdin.readline().strip() if key_stdin else ""
     if key_stdin and not key:
-        raise typer.BadParameter("No key came on stdin. Pipe it in, for instance from your password manager.")
+        raise typer.BadParameter("There is no key on stdin. Pipe it in, for instance from your password manager.")
     if key_stdin and not (provider or model):
-        raise typer.BadParameter("Whose key is it? Say it with --provider.")
-    yes, setup = yes or key_stdin, setup_of(context)
+        raise typer.BadParameter("The provider of the key is unknown. Add --provider NAME.")
+    yes, setup = yes or key_stdin, read_setup(context)
     progress = progress_for(setup)
-    with answering() as stream, Output(setup.output_format, stream) as out:
+    with open_answer_stream() as stream, Output(setup.output_format, stream) as out:
         try:
-            plan = _plan(progress, provider.strip(), model.strip(), key, user=user, yes=yes)
-        except Gone:
+            plan = _make_plan(progress, provider.strip(), model.strip(), key, user=user, yes=yes)
+        except PersonLeft:
             progress.note("\nNothing was written.", style="bold")
             return out.result("stopped", Exit.INTERRUPTED)
-        return _write(plan, progress, out, user=user)
+        return _write_plan(plan, progress, out, user=user)
 
 
-def _plan(progress: Progress, provider: str, model: str, key: str, *, user: bool, yes: bool) -> Plan:
-    """All that is to be known before anything is written. A person is asked only at a terminal."""
-    settings, may_ask = load({}, os.environ, Path.cwd()).settings, not yes and sys.stdin.isatty()
-    named = whose(settings, provider, model)
-    if not named and not may_ask and not yes:
-        why = "`greenroom init` asks questions, and stdin is no terminal."
-        raise refused("no_terminal", why, "Say --yes to take what it finds, or name a --provider or a --model.")
-    found = asyncio.run(candidates(os.environ))
-    progress.note("Looked for keys in the environment and for model servers on this machine:")
-    for candidate in found:
+def _make_plan(progress: Progress, provider: str, model: str, key: str, *, user: bool, yes: bool) -> InitPlan:
+    """Collect everything before anything is written. Questions are asked only at a terminal."""
+    settings, may_ask = load_settings({}, os.environ, Path.cwd()).settings, not yes and sys.stdin.isatty()
+    provider_name = find_provider(settings, provider, model)
+    if not provider_name and not may_ask and not yes:
+        why = "`greenroom init` asks questions, but stdin is not a terminal."
+        raise make_refusal("no_terminal", why, "Add --yes to use what it finds, or --provider or --model.")
+    found_candidates = asyncio.run(find_candidates(os.environ))
+    progress.note("Keys in the environment and model servers on this machine:")
+    for candidate in found_candidates:
         progress.note(f"  ✓ {candidate.provider}: {candidate.why}", style="green")
-    if not found:
-        progress.note("  none found. Ollama and LM Studio run models here, without a key.", style="yellow")
-    chosen = _provider(named, found, may_ask=may_ask)
-    key = key or _key(settings, chosen.provider, may_ask=may_ask)
-    choice = _models(settings, chosen, model, may_ask=may_ask)
+    if not found_candidates:
+        progress.note("  none found. Ollama and LM Studio run models locally, without a key.", style="yellow")
+    chosen = _choose_provider(provider_name, found_candidates, may_ask=may_ask)
+    key = key or _ask_key(settings, chosen.provider, may_ask=may_ask)
+    choice = _choose_models(settings, chosen, model, may_ask=may_ask)
     path = config_file(os.environ, Path.cwd(), user=user)
-    question = f"{path} is there already. Replace it? yes or no"
+    question = f"{path} exists already. Replace it? yes or no"
     keep = path.exists() and not (may_ask and ask(question, "no").lower() in ("y", "yes"))
-    return Plan(provider=chosen.provider, key=key, choice=choice, path=path, keep=keep)
+    return InitPlan(provider=chosen.provider, key=key, choice=choice, path=path, keep=keep)
 
 
-def _provider(named: str, found: Sequence[Candidate], *, may_ask: bool) -> Candidate:
-    """Whose models: those of the provider that was named, else of one that was found, else of one that is chosen."""
-    usable = [candidate for candidate in found if candidate.models]
-    if named:
-        known = next((candidate for candidate in found if candidate.provider == named), None)
-        return known or Candidate(provider=named, why="", models=proposed(named))
+def _choose_provider(provider_name: str, found_candidates: Sequence[Candidate], *, may_ask: bool) -> Candidate:
+    """Choose the provider: the named one, else one that was found, else one that the person chooses."""
+    usable = [candidate for candidate in found_candidates if candidate.models]
+    if provider_name:
+        named_candidate = next(
+            (candidate for candidate in found_candidates if candidate.provider == provider_name), None
+        )
+        return named_candidate or Candidate(provider=provider_name, why="", models=propose_models(provider_name))
     if not usable and not may_ask:
         raise WorldFault(
             "There is no key in the environment and no model server on this machine. "
-            "Give a key with `--provider NAME --key-stdin`, or start a server like Ollama."
+            "Pass a key with `--provider NAME --key-stdin`, or start a server like Ollama."
         )
     if usable:
         rows = [f"{candidate.provider}  ({candidate.why})" for candidate in usable]
-        return usable[choose("Which one?", rows) if may_ask and len(usable) > 1 else 0]
-    known_ones = offered()
-    rows = [f"{name}  ({address})" for name, address in known_ones]
-    name, _ = known_ones[choose("Whose models do you have a key for?", rows)]
-    return Candidate(provider=name, why="", models=proposed(name))
+        return usable[choose("Which provider?", rows) if may_ask and len(usable) > 1 else 0]
+    offered_providers = list_key_providers()
+    rows = [f"{name}  ({address})" for name, address in offered_providers]
+    name, _ = offered_providers[choose("Which provider do you have a key for?", rows)]
+    return Candidate(provider=name, why="", models=propose_models(name))
 
 
-def _key(settings: Settings, name: str, *, may_ask: bool) -> str:
-    """A key that is to be stored; empty where there is one already, or none is needed."""
+def _ask_key(settings: Settings, name: str, *, may_ask: bool) -> str:
+    """Ask for a key to store; empty if there is one already or none is needed."""
     if not needs_key(name) or key_for(name, os.environ, settings.providers.get(name)) is not None:
         return ""
     if not may_ask:
         raise WorldFault(f"There is no key for {name!r}. Pipe it in: `--provider {name} --key-stdin`.")
-    return ask_secret(f"The key for {name} (it is not shown)")
+    return ask_secret(f"Key for {name} (not shown)")
 
 
-def _models(settings: Settings, chosen: Candidate, model: str, *, may_ask: bool) -> Choice:
+def _choose_models(settings: Settings, chosen: Candidate, model: str, *, may_ask: bool) -> ModelChoice:
     name = chosen.provider
-    given = in_full(settings, name, model) if model else ""
+    given = qualify_model(settings, name, model) if model else ""
     strong = given or (chosen.models[0] if chosen.models else "")
-    # What a server of one's own has besides is none of our business, if one of its models was named.
+    # If a model of a local server was named, its other models are not used.
     second = chosen.models[1:2] if needs_key(name) or not given else ()
     fast = second[0] if second else strong
     if may_ask and not given:
-        strong = in_full(settings, name, ask("Strong model", strong))
-        fast = in_full(settings, name, ask("Fast model", fast or strong))
+        strong = qualify_model(settings, name, ask("Strong model", strong))
+        fast = qualify_model(settings, name, ask("Fast model", fast or strong))
     if not strong:
-        raise WorldFault(f"Which model of {name!r}? Name it: `--model {name}:MODEL`.")
-    return Choice(strong=strong, fast=fast)
+        raise WorldFault(f"The model of {name!r} is missing. Add `--model {name}:MODEL`.")
+    return ModelChoice(strong=strong, fast=fast)
 
 
-def _write(plan: Plan, progress: Progress, out: Output, *, user: bool) -> int:
-    stored = kept = None
+def _write_plan(plan: InitPlan, progress: Progress, out: Output, *, user: bool) -> int:
+    key_file = backup = None
     if plan.key:
-        stored = save_key(plan.provider, plan.key)
-        progress.note(f"✓ The key for {plan.provider} is in {stored}, which only you can read.", style="green")
+        key_file = save_key(plan.provider, plan.key)
+        progress.note(f"✓ The key for {plan.provider} is stored in {key_file}, which only you can read.", style="green")
     if plan.keep:
-        progress.note(f"! {plan.path} is there already and stays as it is.", style="yellow")
+        progress.note(f"! {plan.path} exists already and was not changed.", style="yellow")
     else:
-        kept = write(plan.path, text(plan.choice, user=user), user=user)
+        backup = write_settings(plan.path, render_settings(plan.choice, user=user), user=user)
         progress.note(f"✓ {plan.path}: strong {plan.choice.strong}, fast {plan.choice.fast}", style="green")
-    if kept is not None:
-        progress.note(f"  The old one is now {kept}.")
+    if backup is not None:
+        progress.note(f"  The old file is now {backup}.")
     out.show("Next: greenroom models check")
-    models, keys = {"strong": plan.choice.strong, "fast": plan.choice.fast}, str(stored) if stored else None
-    told = {"provider": plan.provider, **models, "config": str(plan.path), "keys": keys}
-    return out.result("kept" if plan.keep else "written", Exit.DONE, **told)
+    models, keys = {"strong": plan.choice.strong, "fast": plan.choice.fast}, str(key_file) if key_file else None
+    result_fields = {"provider": plan.provider, **models, "config": str(plan.path), "keys": keys}
+    return out.result("kept" if plan.keep else "written", Exit.DONE, **result_fields)
 
 
-SETTINGS: Final = (
+SETTING_COLUMNS: Final = (
     Column(name="setting"),
-    Column(name="value", gives=True),
-    Column(name="from", gives=True, style="dim"),
+    Column(name="value", can_shrink=True),
+    Column(name="from", can_shrink=True, style="dim"),
 )
-FILES: Final = (Column(name="what"), Column(name="file"), Column(name="there"))
+FILE_COLUMNS: Final = (Column(name="what"), Column(name="file"), Column(name="exists"))
 
 
 async def config_show(cli: Invocation) -> None:
-    """Show every setting and where it comes from; keys are masked."""
+    """Show every setting and where it comes from. Keys are masked."""
     try:
-        found = rows(load({}, os.environ, Path.cwd()))
+        settings_rows = list_settings(load_settings({}, os.environ, Path.cwd()))
     except FileNotFoundError:
-        raise WorldFault("The current folder is gone. Go to another one.") from None
-    cli.out.listing("setting", ({"key": each.key, "value": each.value, "from": str(each.origin)} for each in found))
+        raise WorldFault("The current folder no longer exists. Change to another folder.") from None
+    cli.out.listing(
+        "setting",
+        ({"key": setting.key, "value": setting.value, "from": str(setting.origin)} for setting in settings_rows),
+    )
     unset = Text("not set", style="dim")
-    cells = [row(each.key, each.value or unset.copy(), str(each.origin)) for each in found]
-    cli.out.show(Fitted(SETTINGS, cells))
+    cells = [make_row(setting.key, setting.value or unset.copy(), str(setting.origin)) for setting in settings_rows]
+    cli.out.show(FittedTable(SETTING_COLUMNS, cells))
 
 
 async def config_path(cli: Invocation) -> None:
     """Print the files that settings and keys are read from."""
-    files = looked_at(os.environ, Path.cwd())
-    cli.out.listing("file", ({"what": each.what, "path": str(each.path), "there": each.there} for each in files))
-    cli.out.show(Fitted(FILES, [row(each.what, str(each.path), "yes" if each.there else "no") for each in files]))
+    files = list_settings_files(os.environ, Path.cwd())
+    cli.out.listing("file", ({"what": file.what, "path": str(file.path), "there": file.is_visible} for file in files))
+    cli.out.show(
+        FittedTable(
+            FILE_COLUMNS, [make_row(file.what, str(file.path), "yes" if file.is_visible else "no") for file in files]
+        )
+    )

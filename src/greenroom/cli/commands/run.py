@@ -1,4 +1,4 @@
-"""`greenroom ask` and `run`: a question to a model, or a job whose change is checked in a copy of the files."""
+"""`greenroom ask` and `run`: a question to a model, or a task whose change is checked in a worktree."""
 
 from __future__ import annotations
 
@@ -14,71 +14,70 @@ from typing import Annotated, Final
 import typer
 from rich.console import RenderableType
 
-from greenroom.app.conversation.chat import models_of
-from greenroom.app.conversation.names import ASK, RUN
-from greenroom.app.conversation.start import found_alone
-from greenroom.app.runs.checks import Plan, own_check, own_choices, plan_of, setup_of
-from greenroom.app.runs.kit import found_job
-from greenroom.app.runs.report import JobReport, report_of
-from greenroom.app.runs.workspaces import outcome, refuse_too_wide, workspace
+from greenroom.app.conversation.capability_names import ASK, RUN
+from greenroom.app.conversation.chat import list_team_models
+from greenroom.app.conversation.start import create_single_task_team
+from greenroom.app.runs.capabilities import create_run
+from greenroom.app.runs.checks import CheckPlan, make_own_check, open_choices, plan_project_checks, read_worktree_setup
+from greenroom.app.runs.report import RunReport, build_report
+from greenroom.app.runs.workspaces import find_change, open_workspace, refuse_large_folder
 from greenroom.cli.commands.change import apply as apply_change
 from greenroom.cli.commands.change import branch as branch_change
-from greenroom.cli.commands.change import diff, discard, say_recovered
-from greenroom.cli.context import Invocation, command, invoke, refused
+from greenroom.cli.commands.change import diff, discard, report_recovered
+from greenroom.cli.context import Invocation, invoke, make_refusal, render_command
 from greenroom.cli.exit_codes import Exit
-from greenroom.cli.interactive.follow import Ending, Hearing, follow_attended
+from greenroom.cli.interactive.follow import Ending, RunInput, follow_attended
 from greenroom.cli.interactive.report import report_ending, summarise
 from greenroom.cli.options import (
-    DEFAULTS,
+    DEFAULT_OPTIONS,
     AgentName,
-    AtOnce,
+    ApplyMode,
+    ApplyOption,
+    BranchOption,
     ModelName,
     NonInteractive,
-    OnBranch,
-    Request,
     RunOptions,
-    Take,
+    TypedRequest,
     Yes,
+    read_apply_mode,
     read_request,
-    take,
 )
 from greenroom.cli.render.conversation import RunView
-from greenroom.cli.render.output import Output, harmless
+from greenroom.cli.render.output import Output, strip_control_characters
 from greenroom.cli.render.progress import Progress
-from greenroom.cli.render.questions import Gone, ask_line
+from greenroom.cli.render.questions import PersonLeft, ask_line
 from greenroom.cli.start import RunPlan, plan_run
 from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data, evolve, record
 from greenroom.core.ports.checks import Check
-from greenroom.core.ports.codec import plain
+from greenroom.core.ports.codec import to_json_dict
 from greenroom.core.state.step import Step
-from greenroom.core.state.world import World
-from greenroom.runs.workspace import NOTHING_SAID, Wanted
+from greenroom.core.state.team_state import TeamState
+from greenroom.runs.workspace import DEFAULT_RUN_FLAGS, RunFlags
 
 NO_TOOLS: Final = (
-    "It has no tools, so it answers from what it is told. Add tools in its file, or pass --no-tools to hide this note."
+    "The agent has no tools, so it answers from the request only. Add tools to its file, or hide this with --no-tools."
 )
-UNTOUCHED: Final = "your files stay untouched"
+FILES_UNTOUCHED: Final = "your files are not changed"
 
 
 def ask(
     context: typer.Context,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="QUESTION", help="What to ask; `-` (or nothing, behind a pipe) reads it from stdin."),
+        typer.Argument(metavar="QUESTION", help="The question; `-` (or nothing, after a pipe) reads it from stdin."),
     ] = None,
     *,
     model: ModelName = "",
-    options: RunOptions = DEFAULTS,
+    options: RunOptions = DEFAULT_OPTIONS,
 ) -> int:
-    """Ask a model. The answer comes on stdout; what is piped in is read as context. Everything is logged; a crash loses
-    nothing."""
+    """Ask a model a question and print its answer on stdout. Piped input is read as context."""
     request = read_request(words)
 
     async def work(cli: Invocation) -> Exit:
         plan = await plan_run(cli, options, model=model.strip(), tools=False)
-        return await _answer(cli, plan, ASK, request)
+        return await _run_question(cli, plan, ASK, request)
 
     return invoke(context, work)
 
@@ -87,261 +86,278 @@ def run(
     context: typer.Context,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TEXT", help="What to do; `-` (or nothing, behind a pipe) reads it from stdin."),
+        typer.Argument(metavar="TEXT", help="What to do; `-` (or nothing, after a pipe) reads it from stdin."),
     ] = None,
     *,
     agent: AgentName = "",
-    no_tools: Annotated[bool, typer.Option("--no-tools", help="Let it answer from what it is told only.")] = False,
-    in_place: Annotated[
-        bool, typer.Option("--in-place", help="Work in your files themselves, not in a copy of them.")
-    ] = False,
+    no_tools: Annotated[bool, typer.Option("--no-tools", help="Answer from the request only.")] = False,
+    in_place: Annotated[bool, typer.Option("--in-place", help="Work in your own files, not in a worktree.")] = False,
     yes: Yes = False,
-    apply: AtOnce = False,
-    branch: OnBranch = None,
-    question: Annotated[
-        bool, typer.Option("--question", help="An answer is all that is wanted: it counts though nothing is changed.")
-    ] = False,
+    apply: ApplyOption = False,
+    branch: BranchOption = None,
+    question: Annotated[bool, typer.Option("--question", help="Accept an answer without file changes.")] = False,
     tests_may_change: Annotated[
         bool,
-        typer.Option("--tests-may-change", help="Old tests may fail: they are named, and the run can be verified."),
+        typer.Option("--tests-may-change", help="Allow existing tests to fail; they are listed."),
     ] = False,
     allow_unverified: Annotated[
-        bool, typer.Option("--allow-unverified", help="Go on when no check can verify the change, without asking.")
+        bool, typer.Option("--allow-unverified", help="Continue if no check can verify the change.")
     ] = False,
     non_interactive: NonInteractive = False,
     model: ModelName = "",
-    options: RunOptions = DEFAULTS,
+    options: RunOptions = DEFAULT_OPTIONS,
 ) -> int:
-    """Give an agent something to do; without --agent a coder does it. Agents that can edit files work in a copy. You
-    decide whether to apply the result. The answer comes on stdout; what is piped in is read as context.
-    Exit codes: 0 verified, or a question answered; 1 a check newly fails, or the run failed; 2 wrong usage; 3 settings
-    or store; 4 provider; 5 limit; 6 waits for a person; 7 finished, but not verified."""
-    request, in_copy = read_request(words, "task"), not (in_place or no_tools)
-    taken = take(branch, apply=apply, in_copy=in_copy)
-    if question and taken is not None:
-        raise typer.BadParameter("--question wants an answer, so there is nothing to take over. Leave one of them out.")
-    if tests_may_change and not in_copy:
-        raise typer.BadParameter("--tests-may-change is for work in a copy, which checks judge. Leave it out.")
-    wanted = Wanted(question=question, tests_may_change=tests_may_change, allow_unverified=allow_unverified)
+    """Give an agent a task; without --agent a coder does it. Agents that can edit files work in a separate worktree,
+    and you decide whether to apply the change. The answer comes on stdout; piped input is read as context.
+    Exit codes: 0 verified, or a question was answered; 1 the run failed, or a check did; 2 wrong usage; 3 settings or
+    log; 4 the provider failed; 5 a limit was reached; 6 waiting for a person; 7 finished, but not verified."""
+    request, in_worktree = read_request(words, "task"), not (in_place or no_tools)
+    apply_mode = read_apply_mode(branch, apply=apply, in_worktree=in_worktree)
+    if question and apply_mode is not None:
+        raise typer.BadParameter(
+            "--question changes no files, so there is nothing to apply. Remove --question, --apply or --branch."
+        )
+    if tests_may_change and not in_worktree:
+        raise typer.BadParameter(
+            "--tests-may-change needs checks in a worktree. Remove it, or --in-place and --no-tools."
+        )
+    wanted = RunFlags(question=question, tests_may_change=tests_may_change, allow_unverified=allow_unverified)
 
     async def work(cli: Invocation) -> Exit:
-        cli.means.set_attendance(yes=yes, non_interactive=non_interactive)
-        plan = await plan_run(cli, options, agent=agent.strip(), model=model.strip(), tools=not no_tools, job=in_copy)
-        if in_copy and plan.writers:
-            return await _start_job(cli, request, plan, wanted, taken)
-        if taken is not None:
-            why = f"{plan.cast.first!r} has no tools that change files, so there will be nothing to take over."
-            raise refused("nothing_to_take", why, "Leave --apply and --branch out.")
-        notes = [*plan.notes, *((NO_TOOLS,) if not no_tools and not plan.cast.workspace else ())]
-        return await _answer(cli, plan, RUN, request, *notes, wanted=Wanted(question=question))
+        cli.app.set_attendance(yes=yes, non_interactive=non_interactive)
+        plan = await plan_run(
+            cli, options, agent=agent.strip(), model=model.strip(), tools=not no_tools, in_worktree=in_worktree
+        )
+        if in_worktree and plan.writers:
+            return await _start_run(cli, request, plan, wanted, apply_mode)
+        if apply_mode is not None:
+            why = f"{plan.participants.first!r} has no tools that change files, so there is nothing to apply."
+            raise make_refusal("nothing_to_take", why, "Remove --apply and --branch.")
+        notes = [*plan.notes, *((NO_TOOLS,) if not no_tools and not plan.participants.workspace else ())]
+        return await _run_question(cli, plan, RUN, request, *notes, wanted=RunFlags(question=question))
 
     return invoke(context, work)
 
 
-async def _answer(
-    cli: Invocation, plan: RunPlan, kit: str, request: Request, *notes: str, wanted: Wanted = NOTHING_SAID
+async def _run_question(
+    cli: Invocation, plan: RunPlan, kit: str, request: TypedRequest, *notes: str, wanted: RunFlags = DEFAULT_RUN_FLAGS
 ) -> Exit:
-    """A team whose answer ends its task: create it, follow it, and print what came of it."""
-    view, cast, limits = RunView(cli.setup, cli.out), plan.cast, plan.caps.limits
+    """Create a team that answers without a worktree, follow it, and print the answer."""
+    view, participants, limits = RunView(cli.setup, cli.out), plan.participants, plan.caps.limits
     text = plan.message(request)
-    team = await found_alone(cli.runtime, kit, cast, text, typed=request.text, limits=limits, wanted=wanted)
-    cli.out.begin(team=team, model=cast.models[0], agent=cast.first)
+    team = await create_single_task_team(
+        cli.runtime, kit, participants, text, typed=request.text, limits=limits, wanted=wanted
+    )
+    cli.out.begin(team=team, model=participants.models[0], agent=participants.first)
     for note in (plan.line, *notes):
         view.note(note, style="dim")
-    inside = replace(cli, progress=view)
-    ending = await follow_attended(inside, team, new=True)
-    return report_ending(inside, team, ending, name="last", spoken=view.spoken)
+    inner_cli = replace(cli, progress=view)
+    ending = await follow_attended(inner_cli, team, new=True)
+    return report_ending(inner_cli, team, ending, name="last", printed=view.printed_answer)
 
 
-# --------------------------------------------------------------------------------------------------------------- a job
+# --------------------------------------------------------------------------------------------------------------- a run
 
 
-async def _start_job(cli: Invocation, request: Request, plan: RunPlan, wanted: Wanted, taken: Take) -> Exit:
-    """Create the team, follow it, and hand over what came of it; if that was ordered, take it over at once."""
-    root, cast = cli.means.root, plan.cast
-    await refuse_too_wide(root)
-    theirs = await workspace(root)
-    if taken:
-        await theirs.expect(branch=taken)
-    await theirs.recover()
-    say_recovered(cli, theirs)
-    setup = bool(setup_of(root, walls=cli.means.is_sandboxed).line)
+async def _start_run(
+    cli: Invocation, request: TypedRequest, plan: RunPlan, wanted: RunFlags, apply_mode: ApplyMode
+) -> Exit:
+    root, participants = cli.app.root, plan.participants
+    await refuse_large_folder(root)
+    user_workspace = await open_workspace(root)
+    if apply_mode:
+        await user_workspace.check_can_commit(branch=apply_mode)
+    await user_workspace.recover()
+    report_recovered(cli, user_workspace)
+    setup = bool(read_worktree_setup(root, sandboxed=cli.app.is_sandboxed).line)
     text, limits = plan.message(request), plan.caps.limits
-    team = await found_job(cli.runtime, cast, text, typed=request.text, limits=limits, setup=setup, wanted=wanted)
+    team = await create_run(
+        cli.runtime, participants, text, typed=request.text, limits=limits, setup=setup, wanted=wanted
+    )
     view = RunView(cli.setup, cli.out)
-    cli.out.begin(team=team, model=cast.models[0], agent=cast.first)
-    view.own = request.text
-    view.note(f"run {team} · {plan.line} · {_tier(cli)} · {UNTOUCHED}", style="dim")
+    cli.out.begin(team=team, model=participants.models[0], agent=participants.first)
+    view.own_text = request.text
+    view.note(f"run {team} · {plan.line} · {_describe_sandbox(cli)} · {FILES_UNTOUCHED}", style="dim")
     for note in filter(None, (*plan.notes, plan.outside)):
         view.note(note, style="dim")
-    return await _work(replace(cli, progress=view), view, team, root, taken, new=True)
+    return await _run_to_end(replace(cli, progress=view), view, team, root, apply_mode, new=True)
 
 
-async def resume_job(cli: Invocation, world: World, taken: Take = None) -> Exit:
-    """Go on with a job that no process runs: the same row, and the same end."""
+async def resume_run(cli: Invocation, world: TeamState, apply_mode: ApplyMode = None) -> Exit:
+    """Resume a run that no process runs, with the same display and the same report."""
     view, team, root = RunView(cli.setup, cli.out), world.team.team_id, Path(world.team.workspace)
-    if taken:
-        await (await workspace(root)).expect(branch=taken)
-    view.note(f"run {team} goes on · {', '.join(models_of(world))} · {_tier(cli)} · {UNTOUCHED}", style="dim")
-    return await _work(replace(cli, progress=view), view, team, root, taken, new=False)
+    if apply_mode:
+        await (await open_workspace(root)).check_can_commit(branch=apply_mode)
+    view.note(
+        f"run {team} resumed · {', '.join(list_team_models(world))} · {_describe_sandbox(cli)} · {FILES_UNTOUCHED}",
+        style="dim",
+    )
+    return await _run_to_end(replace(cli, progress=view), view, team, root, apply_mode, new=False)
 
 
-async def _work(cli: Invocation, view: RunView, team: TeamId, root: Path, taken: Take, *, new: bool) -> Exit:
-    """Settle the checks, then work to the end."""
-    if not settle_checks(cli, root, walls=cli.means.may_run_checks):
-        cli.progress.note(f"Nothing has begun. Go on with: {command(cli, 'resume', team)}", style="bold")
+async def _run_to_end(
+    cli: Invocation, view: RunView, team: TeamId, root: Path, apply_mode: ApplyMode, *, new: bool
+) -> Exit:
+    if not settle_checks(cli, root, sandboxed=cli.app.may_run_checks):
+        cli.progress.note(f"Not started. Continue with: {render_command(cli, 'resume', team)}", style="bold")
         return cli.out.result("paused", Exit.WAITING, team=team)
-    ending = await follow_attended(cli, team, new=new, ear=Hearing(cli, team, view).open)
-    return await _hand_over(cli, team, ending, name="last" if new else team, spoken=view.spoken, taken=taken)
+    ending = await follow_attended(cli, team, new=new, listen=RunInput(cli, team, view).open)
+    return await _report_run(
+        cli, team, ending, name="last" if new else team, printed=view.printed_answer, apply_mode=apply_mode
+    )
 
 
-def _tier(cli: Invocation) -> str:
-    found = cli.means.sandbox_tier
-    return "no sandbox: every command asks" if found == "none" else f"sandbox: {found}"
+def _describe_sandbox(cli: Invocation) -> str:
+    tier = cli.app.sandbox_tier
+    return "no sandbox: every command needs approval" if tier == "none" else f"sandbox: {tier}"
 
 
 # -------------------------------------------------------------------------------------------------------- the checks
 
-QUESTION: Final = "[y] use all  [n] use none  [2 3] leave these out  or type a command line: "
+CHECKS_QUESTION: Final = "[y] use all  [n] use none  [2 3] leave out 2 and 3  or type a command line: "
 NO_CHECKS: Final = "Checks: none found, so nothing can verify the change."
-NUMBERS: Final = re.compile(r"\d{1,2}(?:[ ,]+\d{1,2})*")
-PLAIN: Final = re.compile(r"[^\s/=$(){}\"'`|&;<>\\]+")
-"""A word that can only be the name of a program: no variable, no path, nothing that a shell reads."""
+NUMBER_LIST: Final = re.compile(r"\d{1,2}(?:[ ,]+\d{1,2})*")
+PROGRAM_NAME: Final = re.compile(r"[^\s/=$(){}\"'`|&;<>\\]+")
+"""A word that can only be the name of a program: not a variable, a path or shell syntax."""
 
 
-def settle_checks(cli: Invocation, root: Path, *, walls: bool) -> Plan | None:
-    """Say which checks will verify the work, after a person was asked about new ones; None when they went away."""
-    plan = plan_of(root, walls=walls)
-    if plan.open and cli.attended:
+def settle_checks(cli: Invocation, root: Path, *, sandboxed: bool) -> CheckPlan | None:
+    """Print the checks that will verify the change, after asking about new ones; None if the person left."""
+    plan = plan_project_checks(root, sandboxed=sandboxed)
+    if plan.unapproved and cli.is_attended:
         try:
             chosen = _choose_checks(cli, plan, root)
-        except Gone:
+        except PersonLeft:
             return None
         if chosen is not None:
-            own_choices().save(root, chosen, plan.open)
-            plan = plan_of(root, walls=walls)
+            open_choices().save(root, chosen, plan.unapproved)
+            plan = plan_project_checks(root, sandboxed=sandboxed)
     else:
         for check in plan.run:
-            cli.progress.note(harmless(f"Checks: {check.name}: {check.line}   ({check.why})"))
+            cli.progress.note(strip_control_characters(f"Checks: {check.name}: {check.line}   ({check.why})"))
     if not plan.run:
         cli.progress.note(NO_CHECKS, style="yellow")
-    for why in plan.left:
-        cli.progress.note(f"! {harmless(why)}", style="yellow")
+    for why in plan.skip_reasons:
+        cli.progress.note(f"! {strip_control_characters(why)}", style="yellow")
     return plan
 
 
-def _choose_checks(cli: Invocation, plan: Plan, root: Path) -> Sequence[Check] | None:
-    """What they chose; None if they would not say. `Gone` if they are."""
-    kept = [check for check in plan.run if check.name in plan.confirmed]
+def _choose_checks(cli: Invocation, plan: CheckPlan, root: Path) -> Sequence[Check] | None:
+    """Ask which checks to use; None without an answer. Raise `PersonLeft` if the person left."""
+    approved = [check for check in plan.run if check.name in plan.confirmed]
     cli.progress.note("Checks found here:")
-    for number, check in enumerate(plan.open, start=1):
-        cli.progress.note(harmless(f"  {number}. {check.name}: {check.line}   ({check.why})"))
-    said = ask_line(QUESTION).strip()
-    if said.lower() in ("y", "yes"):
-        return [*kept, *plan.open]
-    if said.lower() in ("n", "no", "none"):
-        return kept
-    left_out = {int(word) for word in said.replace(",", " ").split()} if NUMBERS.fullmatch(said) else set()
+    for number, check in enumerate(plan.unapproved, start=1):
+        cli.progress.note(strip_control_characters(f"  {number}. {check.name}: {check.line}   ({check.why})"))
+    line = ask_line(CHECKS_QUESTION).strip()
+    if line.lower() in ("y", "yes"):
+        return [*approved, *plan.unapproved]
+    if line.lower() in ("n", "no", "none"):
+        return approved
+    left_out = {int(word) for word in line.replace(",", " ").split()} if NUMBER_LIST.fullmatch(line) else set()
     if left_out:
-        return [*kept, *(check for number, check in enumerate(plan.open, start=1) if number not in left_out)]
-    if not said:
+        return [*approved, *(check for number, check in enumerate(plan.unapproved, start=1) if number not in left_out)]
+    if not line:
         return None
-    first, path = said.split(maxsplit=1)[0], f"{root}:{os.environ.get('PATH', os.defpath)}"
-    if PLAIN.fullmatch(first) and shutil.which(first, path=path) is None:  # typed by mistake, it would fail for good
-        cli.progress.note(f"There is no program {first!r}: type y, n, numbers or a command line.", style="yellow")
+    first, path = line.split(maxsplit=1)[0], f"{root}:{os.environ.get('PATH', os.defpath)}"
+    if (
+        PROGRAM_NAME.fullmatch(first) and shutil.which(first, path=path) is None
+    ):  # a typo would be saved and fail in every run
+        cli.progress.note(f"There is no program {first!r}. Type y, n, numbers or a command line.", style="yellow")
         return _choose_checks(cli, plan, root)
-    return [*kept, own_check(said, plan.open)]
+    return [*approved, make_own_check(line, plan.unapproved)]
 
 
 # -------------------------------------------------------------------------------------------------------- the result
 
-HEADS: Final = {
+VERDICT_HEADS: Final = {
     "verified": ("✓ Verified", "bold green"),
     "failed": ("✗ Failed", "bold red"),
     "unverified": ("? Unverified", "bold yellow"),
 }
-STYLES: Final = {"!": "yellow", "failed": "red", "unverified": "yellow"}
-UNVERIFIED: Final = "Not applied: it is not verified."
-UNFINISHED: Final = "Not applied: the run is not over yet. When it is, use `greenroom apply` or `greenroom branch`."
-NOTHING: Final = "Nothing was changed, so there is nothing to apply."
-FAILED: Final = "Verified, but not applied"
-HALF: Final = "Verified and applied, but not committed"
+LINE_STYLES: Final = {"!": "yellow", "failed": "red", "unverified": "yellow"}
+NOT_VERIFIED: Final = "Not applied: the change is not verified."
+NOT_FINISHED: Final = "Not applied: the run is not over yet. When it is, use `greenroom apply` or `greenroom branch`."
+NOTHING_TO_APPLY: Final = "Nothing was changed, so there is nothing to apply."
+APPLY_FAILED: Final = "Verified, but not applied"
+COMMIT_FAILED: Final = "Verified and applied, but not committed"
 
 
-async def _hand_over(cli: Invocation, team: TeamId, ending: Ending, *, name: str, spoken: str, taken: Take) -> Exit:
-    """Say what came of a job that is over, take it over if that was ordered, and report how the run ended."""
-    states = {standing.word for _, standing in ending.standings}
+async def _report_run(
+    cli: Invocation, team: TeamId, ending: Ending, *, name: str, printed: str, apply_mode: ApplyMode
+) -> Exit:
+    """Report the change of a run, apply it if requested, and report how the run ended."""
+    states = {standing.state for _, standing in ending.standings}
     if states & {"waiting", "paused", "limit", "provider"}:
-        if "limit" in states:  # what is there is not lost, and not verified
-            report = await _report(cli, ending)
-            cli.progress.note("\n".join(("\nSo far, and not verified:", *report.lines)))
+        if "limit" in states:  # the change so far is kept, but not verified
+            report = await _build_report(cli, ending)
+            cli.progress.note("\n".join(("\nSo far, not verified:", *report.lines)))
             if report.diff.changes:
-                cli.progress.note(f"Look at it with: {command(cli, 'diff', name)}")
-        told = {"taken": _not_taken(cli, UNFINISHED).fields} if taken is not None else {}
-        more = {"verified": False, "answered": False, **told}
-        return report_ending(cli, team, ending, name=name, spoken=spoken, more=more)
-    report = await _report(cli, ending)
-    head, style = HEADS["failed" if ending.code == Exit.FAILED else report.verdict.state]
-    if report.verified and not report.diff.changes:
+                cli.progress.note(f"View it with: {render_command(cli, 'diff', name)}")
+        apply_fields = {"taken": _report_not_applied(cli, NOT_FINISHED).fields} if apply_mode is not None else {}
+        extra_fields = {"verified": False, "answered": False, **apply_fields}
+        return report_ending(cli, team, ending, name=name, printed=printed, extra_fields=extra_fields)
+    report = await _build_report(cli, ending)
+    head, style = VERDICT_HEADS["failed" if ending.code == Exit.FAILED else report.verdict.state]
+    if report.is_verified and not report.diff.changes:
         head = "✓ Answered"
     cli.progress.note(f"\n{head}: {summarise(ending)}", style=style)
     for line in report.lines:
-        cli.progress.note(line, style=STYLES.get(line.partition(":")[0].partition(" ")[0], ""))
-    came = await _take(cli, team, taken, report) if taken is not None else None
-    if report.diff.changes and (came is None or not came.done):
-        await _offer(cli, team, name)
-    more = {**_report_fields(report), **({"taken": came.fields} if came is not None else {})}
-    # Good only if it is verified, and was applied if that was ordered. A run that failed by itself says why.
-    reasons, fault = report.verdict.reasons, came.fault if came is not None else ""
+        cli.progress.note(line, style=LINE_STYLES.get(line.partition(":")[0].partition(" ")[0], ""))
+    apply_result = await _apply_verified(cli, team, apply_mode, report) if apply_mode is not None else None
+    if report.diff.changes and (apply_result is None or not apply_result.done):
+        await _offer_change(cli, team, name)
+    extra_fields = {**_report_fields(report), **({"taken": apply_result.fields} if apply_result is not None else {})}
+    # Successful only if it is verified and, if requested, applied. A failed run has its own reason.
+    reasons, fault = report.verdict.reasons, apply_result.fault if apply_result is not None else ""
     code = reasons[0].code if report.verdict.state == "unverified" and reasons else ""
     why = "" if code and "failed" in states else "; ".join(report.reasons)
-    judged = evolve(ending, fault=fault, unverified=code, why=why)
-    return report_ending(cli, team, judged, name=name, spoken=spoken, more=more, headed=True)
+    final_ending = evolve(ending, fault=fault, unverified=code, why=why)
+    return report_ending(cli, team, final_ending, name=name, printed=printed, extra_fields=extra_fields, has_head=True)
 
 
-async def _report(cli: Invocation, ending: Ending) -> JobReport:
-    """What came of it, by the steps that were followed and the repository."""
-
+async def _build_report(cli: Invocation, ending: Ending) -> RunReport:
     async def steps(_: TeamId) -> list[Step]:
         return ending.history.steps
 
-    came = await outcome(ending.history.world.team, steps)
-    return await report_of(came, ending.history.steps, cli.means.language)
+    run_change = await find_change(ending.history.world.team, steps)
+    return await build_report(run_change, ending.history.steps, cli.app.language)
 
 
-def _report_fields(report: JobReport) -> Data:
-    """The same for programs; `report` has the lines that people read. An answer is no change that checks have seen."""
-    answered = report.verified and not report.diff.changes
+def _report_fields(report: RunReport) -> Data:
+    """Return the report as fields; `report` has the lines for people. An answer without a change is not verified."""
+    answered = report.is_verified and not report.diff.changes
     return {
-        "verified": report.verified and not answered,
+        "verified": report.is_verified and not answered,
         "answered": answered,
-        "verdict": {**report.kept, **({"state": "answered"} if answered else {})},
+        "verdict": {**report.verdict_data, **({"state": "answered"} if answered else {})},
         "base": report.base,
         "tip": report.tip,
-        "changes": [plain(change) for change in report.diff.changes],
+        "changes": [to_json_dict(change) for change in report.diff.changes],
         "diff": report.diff.text,
         "diff_cut": report.diff.cut,
         "report": list(report.lines),
     }
 
 
-# ------------------------------------------------------------------------------------------------ what becomes of it
+# -------------------------------------------------------------------------------------------------- apply or discard
 
-OFFER: Final = "[a] apply  [b NAME] on a branch  [d] show the diff  [x] discard  [Enter] later: "
+CHANGE_CHOICES: Final = "[a] apply  [b NAME] on a branch  [d] show the diff  [x] discard  [Enter] later: "
 
 
 @record
-class Taken:
-    """`fields` say for programs what was done. `done` says that nothing is left to be decided; `fault` why it failed
-    although the work is good."""
+class ApplyResult:
+    """What happened to a change. `fields` are for programs; `done` says that nothing is left to decide.
+
+    `fault` says why applying a verified change failed.
+    """
 
     fields: Data
     done: bool = False
     fault: str = ""
 
 
-class Aside(Output):
-    """What a command says that is done inside another one: people hear it as progress, and its result is kept."""
+class NestedOutput(Output):
+    """The output of a command that runs inside another: its text becomes progress, and its result is kept."""
 
     def __init__(self, progress: Progress) -> None:
         super().__init__("text", io.StringIO())
@@ -349,57 +365,60 @@ class Aside(Output):
         self._progress = progress
 
     def show(self, *what: RenderableType) -> None:
-        """Tell it beside the answer."""
+        """Print as progress."""
         for text in what:
             self._progress.note(str(text))
 
     def result(self, status: str, code: Exit, /, **fields: object) -> Exit:
-        """Keep it: the whole has a result of its own."""
+        """Keep the result: the outer command has its own."""
         self.fields = {"status": status, **fields}
         return code
 
 
-async def _take(cli: Invocation, team: TeamId, name: str, report: JobReport) -> Taken:
-    """Apply it, or put it on a branch of this name, if that may be done, and say what came of that."""
+async def _apply_verified(cli: Invocation, team: TeamId, name: str, report: RunReport) -> ApplyResult:
+    """Apply the change, or put it on a branch of this name, if it is verified."""
     if not report.diff.changes:
-        return Taken(fields={"status": "not_taken", "why": NOTHING}, done=True)
-    if not report.verified:
-        return _not_taken(cli, UNVERIFIED)
-    aside = Aside(cli.progress)
-    inside = replace(cli, out=aside)
+        return ApplyResult(fields={"status": "not_taken", "why": NOTHING_TO_APPLY}, done=True)
+    if not report.is_verified:
+        return _report_not_applied(cli, NOT_VERIFIED)
+    nested_output = NestedOutput(cli.progress)
+    inner_cli = replace(cli, out=nested_output)
     try:
-        code = await (branch_change(inside, team, name) if name else apply_change(inside, team))
+        code = await (branch_change(inner_cli, team, name) if name else apply_change(inner_cli, team))
     except GreenroomError as error:
-        return Taken(fields={"status": "not_taken", "why": str(error)}, fault=f"{FAILED}: {error}")
-    if "reason" in aside.fields:
-        return Taken(fields=aside.fields, done=True, fault=f"{HALF}: {aside.fields['why']}")
-    return Taken(fields=aside.fields, done=code == Exit.DONE, fault="" if code == Exit.DONE else f"{FAILED}.")
+        return ApplyResult(fields={"status": "not_taken", "why": str(error)}, fault=f"{APPLY_FAILED}: {error}")
+    if "reason" in nested_output.fields:
+        return ApplyResult(
+            fields=nested_output.fields, done=True, fault=f"{COMMIT_FAILED}: {nested_output.fields['why']}"
+        )
+    return ApplyResult(
+        fields=nested_output.fields, done=code == Exit.DONE, fault="" if code == Exit.DONE else f"{APPLY_FAILED}."
+    )
 
 
-def _not_taken(cli: Invocation, why: str) -> Taken:
+def _report_not_applied(cli: Invocation, why: str) -> ApplyResult:
     cli.progress.note(why, style="yellow")
-    return Taken(fields={"status": "not_taken", "why": why})
+    return ApplyResult(fields={"status": "not_taken", "why": why})
 
 
-async def _offer(cli: Invocation, team: TeamId, name: str) -> None:
-    """What can be done with it: there and then if a person is there, else how to do it."""
+async def _offer_change(cli: Invocation, team: TeamId, name: str) -> None:
+    """Ask what to do with the change; without a person, print the commands."""
     done = False
-    while cli.attended and not done:
+    while cli.is_attended and not done:
         try:
-            said = ask_line(OFFER).strip()
-        except Gone:
+            choice = ask_line(CHANGE_CHOICES).strip()
+        except PersonLeft:
             break
-        if said.lower() in ("", "l", "later"):
+        if choice.lower() in ("", "l", "later"):
             break
-        done = await _do(cli, team, said)
+        done = await _do_choice(cli, team, choice)
     if not done:
-        verbs = "   ".join(command(cli, verb, name) for verb in ("apply", "diff", "discard"))
+        verbs = "   ".join(render_command(cli, verb, name) for verb in ("apply", "diff", "discard"))
         cli.progress.note(f"Apply, view or discard it: {verbs}", style="bold")
 
 
-async def _do(cli: Invocation, team: TeamId, said: str) -> bool:
-    """Do what was said; whether nothing is left to be decided."""
-    word, _, rest = said.partition(" ")
+async def _do_choice(cli: Invocation, team: TeamId, choice: str) -> bool:
+    word, _, rest = choice.partition(" ")
     work: Awaitable[Exit]
     match word.lower(), rest.strip():
         case "a" | "apply", "":

@@ -1,4 +1,4 @@
-"""`greenroom tools`: which tools agents can have here, what models are told of one, and calling one yourself."""
+"""`greenroom tools`: list, show and call tools."""
 
 from __future__ import annotations
 
@@ -10,49 +10,53 @@ from typing import Annotated, Final, TypeAlias
 import typer
 from rich.text import Text
 
-from greenroom.app.host import watch_steps
-from greenroom.app.toolset.by_hand import called_by_hand, found_by_hand
-from greenroom.app.toolset.custom import equipment_in
-from greenroom.cli.context import Invocation, command, invoke, refused
+from greenroom.app.team_host import watch_steps
+from greenroom.app.toolset.custom import find_tool_source
+from greenroom.app.toolset.manual_call import create_manual_call, run_manual_call
+from greenroom.cli.context import Invocation, invoke, make_refusal, render_command
 from greenroom.cli.exit_codes import Exit
-from greenroom.cli.options import STDIN, from_stdin
+from greenroom.cli.options import STDIN, read_stdin
 from greenroom.cli.render.conversation import RunView
-from greenroom.cli.render.output import Column, Fitted, harmless, row
+from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.words import shorten
 from greenroom.core.base.records import Data
 from greenroom.core.ports.tool import ToolCard
 from greenroom.core.state.step import Effect, Step
 
-TOOLS: Final = (
+TOOL_COLUMNS: Final = (
     Column(name="tool"),
     Column(name="group"),
-    Column(name="what it does", gives=True, needs=40),
+    Column(name="what it does", can_shrink=True, min_terminal_width=40),
     Column(name="from", style="dim"),
 )
-LINE: Final = 100
-EXAMPLE: Final = 'Write an object: --json \'{"file": "a.py"}\'.'
-EFFECTS: Final[Mapping[Effect, str]] = {
+MAX_LINE_CHARS: Final = 100
+JSON_EXAMPLE: Final = 'Pass an object: --json \'{"file": "a.py"}\'.'
+EFFECT_WORDS: Final[Mapping[Effect, str]] = {
     "pure": "changes nothing outside the run",
-    "keyed": "is found again after a crash",
+    "keyed": "can be checked after a crash",
     "effectful": "is never run twice",
 }
-ToolName: TypeAlias = Annotated[str, typer.Argument(metavar="TOOL", help="Its name, as `greenroom tools list` has it.")]
+ToolName: TypeAlias = Annotated[
+    str, typer.Argument(metavar="TOOL", help="Name of the tool; see `greenroom tools list`.")
+]
 
 
 async def tools_list(cli: Invocation) -> None:
-    """List the tools that agents can have in this folder, by group."""
-    root = cli.means.root
-    cards = [tool.card for tool in cli.means.toolbox()]
+    """List the tools for agents in this folder, by group."""
+    root = cli.app.root
+    cards = [tool.card for tool in cli.app.toolbox()]
     cli.out.listing("tool", map(_summary, cards))
     cells = list[list[Text]]()
     for card in cards:
-        first = f"The same as {card.alias_of}" if card.alias_of else card.spec.description.split(". ", 1)[0]
-        cells.append(row(card.spec.name, card.group, shorten(harmless(first), LINE), card.source))
-    cli.out.show(Fitted(TOOLS, cells))
-    equipment = equipment_in(root)
-    for note in (*equipment.notes, *equipment.unagreed):
-        cli.progress.note(harmless(f"! {note}"), style="yellow")
-    cli.progress.note(f"\nOne of them: {command(cli, 'tools', 'show', cards[0].spec.name)}")
+        first = f"Same as {card.alias_of}" if card.alias_of else card.spec.description.split(". ", 1)[0]
+        cells.append(
+            make_row(card.spec.name, card.group, shorten(strip_control_characters(first), MAX_LINE_CHARS), card.source)
+        )
+    cli.out.show(FittedTable(TOOL_COLUMNS, cells))
+    tool_source = find_tool_source(root)
+    for note in (*tool_source.notes, *tool_source.untrusted):
+        cli.progress.note(strip_control_characters(f"! {note}"), style="yellow")
+    cli.progress.note(f"\nShow one: {render_command(cli, 'tools', 'show', cards[0].spec.name)}")
 
 
 def _summary(card: ToolCard) -> dict[str, object]:
@@ -66,11 +70,11 @@ def _summary(card: ToolCard) -> dict[str, object]:
 
 
 async def tools_show(cli: Invocation, name: ToolName) -> Exit:
-    """Show what models are told of a tool: description and parameters."""
-    card = cli.means.toolbox().named(name.strip()).card
-    cli.out.show(Text(f"{card.spec.name} · {card.group} · {EFFECTS[card.effect]} · {card.source}\n"))
-    cli.out.show(harmless(card.spec.description), Text("\nparameters", style="dim"))
-    cli.out.show(harmless(json.dumps(card.spec.parameters, indent=2, ensure_ascii=False)))
+    """Show the description and parameters of a tool, as models get them."""
+    card = cli.app.toolbox().get(name.strip()).card
+    cli.out.show(Text(f"{card.spec.name} · {card.group} · {EFFECT_WORDS[card.effect]} · {card.source}\n"))
+    cli.out.show(strip_control_characters(card.spec.description), Text("\nparameters", style="dim"))
+    cli.out.show(strip_control_characters(json.dumps(card.spec.parameters, indent=2, ensure_ascii=False)))
     return cli.out.result("ok", Exit.DONE, tool={**_summary(card), "parameters": dict(card.spec.parameters)})
 
 
@@ -78,78 +82,77 @@ def tools_run(
     context: typer.Context,
     name: ToolName,
     given: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME=VALUE", help="Its parameters, as `tools show` has them.")
+        list[str] | None, typer.Argument(metavar="NAME=VALUE", help="Parameters of the tool; see `tools show`.")
     ] = None,
     *,
     whole: Annotated[
         str,
-        typer.Option("--json", metavar="OBJECT", help="All parameters in one JSON object; `-` reads it from stdin."),
+        typer.Option("--json", metavar="OBJECT", help="All parameters as JSON; `-` reads it from stdin."),
     ] = "",
 ) -> int:
-    """Call a tool yourself, in this workspace: you are not asked, but what your rules deny is denied."""
-    text = from_stdin("object") if whole.strip() == STDIN else whole
-    return invoke(context, lambda cli: _call(cli, name.strip(), given or (), text))
+    """Call a tool in this workspace. You are not asked for approval, but your deny rules apply."""
+    text = read_stdin("object") if whole.strip() == STDIN else whole
+    return invoke(context, lambda cli: _call_tool(cli, name.strip(), given or (), text))
 
 
-async def _call(cli: Invocation, name: str, given: Sequence[str], whole: str) -> Exit:
-    """Call it; what it returns comes on stdout."""
-    root = cli.means.root
-    card = cli.means.toolbox().named(name).card
+async def _call_tool(cli: Invocation, name: str, given: Sequence[str], whole: str) -> Exit:
+    root = cli.app.root
+    card = cli.app.toolbox().get(name).card
     properties = card.spec.parameters.get("properties")
-    known = properties if isinstance(properties, Mapping) else {}
-    arguments = _object(whole) if whole else dict(_argument(name, known, text) for text in given)
-    team = await found_by_hand(cli.runtime, root, name, arguments)
+    known_properties = properties if isinstance(properties, Mapping) else {}
+    arguments = _parse_object(whole) if whole else dict(_parse_argument(name, known_properties, text) for text in given)
+    team = await create_manual_call(cli.runtime, root, name, arguments)
     cli.out.begin(team=team, tool=name)
     view = RunView(cli.setup, cli.out)
     host = await cli.runtime.start(team)
     host.listen_trouble(view.trouble)
     host.watch(view.piece)
-    watch_steps(host, view.began, lambda _: None)
+    watch_steps(host, view.begin_step, lambda _: None)
     try:
-        step = await called_by_hand(cli.runtime, team)
+        step = await run_manual_call(cli.runtime, team)
     finally:
         view.end()
-    return _result(replace(cli, progress=view), step)
+    return _report_result(replace(cli, progress=view), step)
 
 
-def _result(cli: Invocation, step: Step) -> Exit:
+def _report_result(cli: Invocation, step: Step) -> Exit:
     result = dict(step.result or {})
     output = str(result.get("output", ""))
     if output:
-        cli.out.write(harmless(output if output.endswith("\n") else f"{output}\n"))
+        cli.out.write(strip_control_characters(output if output.endswith("\n") else f"{output}\n"))
     status, error = str(step.state), step.error
-    how, code = result.get("how", "exited"), result.get("exit_code", 0)
-    if status == "finished" and how != "exited":  # a command that was run to its end may have ended badly
-        status, error = "failed", f"{step.work.executor} was ended ({how})."
+    ending, code = result.get("how", "exited"), result.get("exit_code", 0)
+    if status == "finished" and ending != "exited":  # a command that ran to its end may still have failed
+        status, error = "failed", f"{step.work.executor} was stopped ({ending})."
     elif status == "finished" and code:
-        status, error = "failed", f"{step.work.executor} ended with exit code {code}."
+        status, error = "failed", f"{step.work.executor} failed with exit code {code}."
     if status != "finished":
-        cli.progress.note(harmless(f"{status}: {error}"), style="red")
+        cli.progress.note(strip_control_characters(f"{status}: {error}"), style="red")
     done = Exit.DONE if status == "finished" else Exit.FAILED
     return cli.out.result(status, done, output=output, error=error, result=result)
 
 
-def _object(text: str) -> Data:
+def _parse_object(text: str) -> Data:
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except ValueError as error:
-        raise refused("bad_arguments", f"--json is no JSON: {error}.", EXAMPLE) from None
-    if not isinstance(found, dict):
-        raise refused("bad_arguments", "--json is no object.", EXAMPLE)
-    return found
+        raise make_refusal("bad_arguments", f"--json is not valid JSON: {error}.", JSON_EXAMPLE) from None
+    if not isinstance(parsed, dict):
+        raise make_refusal("bad_arguments", "--json is not a JSON object.", JSON_EXAMPLE)
+    return parsed
 
 
-def _argument(tool: str, known: Mapping[str, object], given: str) -> tuple[str, object]:
+def _parse_argument(tool: str, properties: Mapping[str, object], given: str) -> tuple[str, object]:
     name, sign, text = given.partition("=")
-    if given.lstrip().startswith("{") or not sign or name not in known:
-        hint = f"Write NAME=VALUE. There are: {', '.join(known) or 'none'}."
+    if given.lstrip().startswith("{") or not sign or name not in properties:
+        hint = f"Write NAME=VALUE. Parameters: {', '.join(properties) or 'none'}."
         if given.lstrip().startswith("{"):
-            hint = f"An object goes behind --json: --json '{given}'."
-        raise refused("bad_arguments", f"{given!r} names no parameter of {tool}.", hint)
-    shape = known[name]
+            hint = f"Pass an object with --json: --json '{given}'."
+        raise make_refusal("bad_arguments", f"{given!r} is not a parameter of {tool}.", hint)
+    shape = properties[name]
     if isinstance(shape, Mapping) and shape.get("type") == "string":
         return name, text
     try:
         return name, json.loads(text)
     except ValueError:
-        return name, text  # whether it fits is said by the check of the whole call
+        return name, text  # the validation of the whole call decides

@@ -1,1 +1,1 @@
-"""Loops in which a person reads and types: following a run, a chat, an inbox in an organisation."""
+"""Interactive loops: following a run, a chat, an inbox in an organisation."""

@@ -1,4 +1,4 @@
-"""Approval requests as a person reads and answers them, wherever they are asked."""
+"""Rendering and parsing of approval requests for people."""
 
 from __future__ import annotations
 
@@ -6,63 +6,62 @@ import re
 from pathlib import Path
 from typing import Final
 
-from greenroom.app.toolset.policy import persons_rules
-from greenroom.core.base.text import seen
+from greenroom.app.toolset.policy import open_user_rules
+from greenroom.core.base.text import remove_control_characters
 from greenroom.core.rules.intents import AnswerApproval
-from greenroom.core.state.approval import Approval, Scope
-from greenroom.core.state.world import World
-from greenroom.runs.verdict import CONFIRM
+from greenroom.core.state.approval import Approval, ApprovalScope
+from greenroom.core.state.team_state import TeamState
+from greenroom.runs.verdict import CONFIRM_UNVERIFIED
 
-SCOPES: Final[dict[str, Scope]] = {
+SCOPE_WORDS: Final[dict[str, ApprovalScope]] = {
     **dict.fromkeys(("y", "yes", "once"), "once"),
     **dict.fromkeys(("r", "run"), "run"),
     **dict.fromkeys(("a", "always"), "always"),
 }
-PLANS: Final = "propose_plan"
-EDIT: Final = re.compile(r"\A(?:e|edit)(?::\s*|\s+|$)", re.IGNORECASE)
-ABOUT_A_PLAN: Final = "[y] yes  [e WHAT] edit: what to do differently  [n] no, end it here: "
-NO_ANSWER: Final = "That is none of the answers."
+PLAN_TOOL: Final = "propose_plan"
+EDIT_PREFIX: Final = re.compile(r"\A(?:e|edit)(?::\s*|\s+|$)", re.IGNORECASE)
+PLAN_CHOICES: Final = "[y] yes  [e WHAT] edit: what to do differently  [n] no, end the run: "
+UNKNOWN_ANSWER: Final = "Unknown answer."
 
 
-def pending_approvals(world: World) -> list[Approval]:
-    """All questions that are not answered yet, the oldest first."""
+def pending_approvals(world: TeamState) -> list[Approval]:
+    """Return all approval requests without an answer, oldest first."""
     pending = [approval for approval in world.approvals.values() if approval.state == "pending"]
     return sorted(pending, key=lambda approval: (approval.asked_at, approval.approval_id))
 
 
-def is_plan(world: World, approval: Approval) -> bool:
-    """Whether it is asked what becomes of a plan."""
+def is_plan(world: TeamState, approval: Approval) -> bool:
+    """Whether the request is about a plan."""
     step = world.steps.get(approval.step_id)
-    return step is not None and step.work.executor == PLANS
+    return step is not None and step.work.executor == PLAN_TOOL
 
 
-def is_confirmation(world: World, approval: Approval) -> bool:
-    """Whether it is asked if the run goes on although nothing can verify it."""
+def is_confirmation(world: TeamState, approval: Approval) -> bool:
+    """Whether the request asks to continue a run that no check can verify."""
     step = world.steps.get(approval.step_id)
-    return step is not None and step.work.executor == CONFIRM
+    return step is not None and step.work.executor == CONFIRM_UNVERIFIED
 
 
-def words_to_type(world: World, approval: Approval) -> tuple[str, str]:
-    """What a person types behind `greenroom answer`, and what else they may."""
+def words_to_type(world: TeamState, approval: Approval) -> tuple[str, str]:
+    """Return what to type after `greenroom answer ID`, and the alternatives."""
     if is_plan(world, approval):
         return "yes", 'or no, or "what to do differently"'
     if approval.words and not is_confirmation(world, approval):
-        return '"what you say"', ""
+        return '"your answer"', ""
     return "yes", "or no"
 
 
 def quote_question(approval: Approval) -> str:
-    """A question as a person reads it. What an agent says itself is marked as its words, line by line: no model can
-    make them look like a question of Greenroom."""
+    """Return the question of a request. An agent's text is quoted line by line, so that it cannot imitate Greenroom."""
     if not approval.words:
         return approval.question
-    return f"{approval.agent_id} asks: " + "\n  | ".join(seen(approval.question).splitlines())
+    return f"{approval.agent_id} asks: " + "\n  | ".join(remove_control_characters(approval.question).splitlines())
 
 
 def render_question(approval: Approval, *, plan: bool = False) -> str:
-    """What is asked, and how it can be answered."""
+    """Render a request and its possible answers."""
     if plan or approval.words:
-        return f"{quote_question(approval)}\n{ABOUT_A_PLAN if plan else '(Ctrl-D: not now) '}"
+        return f"{quote_question(approval)}\n{PLAN_CHOICES if plan else '(Ctrl-D: not now) '}"
     if not approval.grant:
         run = "once  [r] this run" if approval.release else "yes"
         return f"{approval.question}\n[y] {run}  [n] no: "
@@ -71,26 +70,26 @@ def render_question(approval: Approval, *, plan: bool = False) -> str:
 
 
 def parse_answer(approval: Approval, line: str, *, plan: bool = False) -> AnswerApproval | None:
-    """What a line means; None when it means nothing. To a plan every other text says what to do differently."""
-    name, said = approval.approval_id, line.strip()
+    """Parse an answer; None if it is unknown. For a plan, any other text says what to do differently."""
+    name, text = approval.approval_id, line.strip()
     if approval.words:
-        said = EDIT.sub("", said, count=1) if plan else said
-        return AnswerApproval(approval_id=name, answer="approved", reason=said) if said else None
-    word, _, reason = said.partition(" ")
+        text = EDIT_PREFIX.sub("", text, count=1) if plan else text
+        return AnswerApproval(approval_id=name, answer="approved", reason=text) if text else None
+    word, _, reason = text.partition(" ")
     if word.lower() in ("", "n", "no"):
         return AnswerApproval(approval_id=name, answer="denied", reason=reason.strip())
-    scope = SCOPES.get(word.lower())
+    scope = SCOPE_WORDS.get(word.lower())
     if scope is None or (scope != "once" and not (approval.grant or (scope == "run" and approval.release))):
         return None
     return AnswerApproval(approval_id=name, answer="approved", scope=scope, reason=reason.strip())
 
 
-def keep_rule(world: World, approval: Approval, answer: AnswerApproval) -> str:
-    """Write what was agreed to for good into the person's own file; returns a sentence about it, empty for all else."""
+def keep_rule(world: TeamState, approval: Approval, answer: AnswerApproval) -> str:
+    """Save a permanent permission rule of the person. Return a sentence about it; empty for other answers."""
     if answer.answer != "approved" or answer.scope != "always":
         return ""
     if not world.team.workspace:
-        return "It has no workspace for which that could be kept, so it holds for this run."
+        return "The team has no workspace to save the rule for, so it holds for this run only."
     for rule in (answer.grant or approval.grant).splitlines():
-        persons_rules().add(rule, Path(world.team.workspace))
-    return "Kept: `greenroom permissions` lists what you have agreed to."
+        open_user_rules().add(rule, Path(world.team.workspace))
+    return "Rule saved. `greenroom permissions list` shows your rules."

@@ -1,4 +1,4 @@
-"""A chat: what is typed and answered, turn by turn, until the person leaves; and what its /commands do."""
+"""The chat screen: turns between a person and an agent, and its /commands."""
 
 from __future__ import annotations
 
@@ -11,78 +11,78 @@ from typing import Final
 
 import typer
 
-from greenroom.app.conversation.chat import Chat, Turn, models_of
-from greenroom.app.conversation.start import model_of
-from greenroom.app.conversation.typed import (
+from greenroom.app.conversation.chat import Chat, TurnOutcome, list_team_models
+from greenroom.app.conversation.chat_input import (
     COMMANDS,
-    Attached,
-    Gone,
+    Attachment,
+    EndOfInput,
     Handler,
-    Person,
-    Stopped,
-    Woken,
-    Written,
-    handle,
-    joined,
-    message,
+    InterruptInput,
+    PersonInput,
+    TextInput,
+    WakeInput,
+    build_message,
+    join_lines,
+    run_handlers,
 )
-from greenroom.app.cost import MILLION, dollars
-from greenroom.app.host import watch_steps
+from greenroom.app.conversation.start import read_model_name
+from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
 from greenroom.app.settings import values
-from greenroom.app.settings.schema import Caps
-from greenroom.cli.context import Invocation, command
+from greenroom.app.settings.schema import LimitSettings
+from greenroom.app.team_host import watch_steps
+from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.errors import explain
-from greenroom.cli.exit_codes import Exit, of_standings
-from greenroom.cli.interactive.approvals import NO_ANSWER, keep_rule, parse_answer, render_question
-from greenroom.cli.interactive.follow import tell, telling
-from greenroom.cli.interactive.report import turn_cost, turn_fields, turn_trouble
+from greenroom.cli.exit_codes import Exit, exit_for_statuses
+from greenroom.cli.interactive.approvals import UNKNOWN_ANSWER, keep_rule, parse_answer, render_question
+from greenroom.cli.interactive.follow import show_events, show_events_meanwhile
+from greenroom.cli.interactive.report import describe_turn_cost, explain_turn, turn_fields
 from greenroom.cli.render.conversation import RunView
-from greenroom.cli.render.progress import Held
-from greenroom.cli.render.questions import PROMPT, QUICK, unechoed
-from greenroom.cli.render.team import TeamHistory, read_history, seconds
+from greenroom.cli.render.progress import DeferredDisplay
+from greenroom.cli.render.questions import DOUBLE_INTERRUPT_S, PROMPT, disable_echo
+from greenroom.cli.render.team import TeamHistory, format_duration, read_history
 from greenroom.cli.render.words import shorten
-from greenroom.cli.start import RunPlan, describe_caps, refuse_unpriced
+from greenroom.cli.start import RunPlan, describe_limits, refuse_unpriced
 from greenroom.core.base.amounts import Limits
-from greenroom.core.base.errors import Refused, StaleOwner, StoreFault, WorldFault
+from greenroom.core.base.errors import RefusedError, StaleOwner, StoreFault, WorldFault
 from greenroom.core.base.ids import TEAM_BUDGET
 from greenroom.core.base.records import evolve
 from greenroom.core.state.approval import Approval
 from greenroom.core.state.step import Step
 
-LIMITS: Final = {
-    "cost": (values.cost, "money"),
-    "tokens": (values.tokens, "tokens"),
-    "time": (values.time, "millis"),
+LIMIT_PARSERS: Final = {
+    "cost": (values.parse_cost, "money"),
+    "tokens": (values.parse_tokens, "tokens"),
+    "time": (values.parse_time, "millis"),
 }
-"""How what is typed behind `/limit NAME` is read, and which field of a budget it is."""
+"""The parser of a value after `/limit NAME`, and the budget field that it sets."""
 
-KEYS: Final = (
-    ("Alt-Enter, or \\ at the end", "another line"),
-    ('""" on a line of its own', "begins and ends several lines"),
-    ("@path", "brings a file of this workspace along"),
-    ("Ctrl-C", "stops the answer; twice leaves"),
-    ("Ctrl-D", "leaves; it can be resumed"),
+KEY_HELP: Final = (
+    ("Alt-Enter, or \\ at the end", "add a line"),
+    ('""" on its own line', "start or end a text of several lines"),
+    ("@path", "attach a file of this workspace"),
+    ("Ctrl-C", "stop the answer; press twice to leave"),
+    ("Ctrl-D", "leave; the chat can be resumed"),
 )
-SHOWN: Final = 2_000  # characters of an answer in the history
-FATES: Final = {"answered": Exit.DONE, "interrupted": Exit.INTERRUPTED}
+MAX_ANSWER_CHARS_SHOWN: Final = 2_000  # characters of an answer in the history
+TURN_CODES: Final = {"answered": Exit.DONE, "interrupted": Exit.INTERRUPTED}
 
 
-def _caps(limits: Limits) -> Caps:
-    return Caps(
-        cost=None if limits.money is None else limits.money / MILLION,
+def _to_limit_settings(limits: Limits) -> LimitSettings:
+    return LimitSettings(
+        cost=None if limits.money is None else limits.money / MILLIONTHS_PER_DOLLAR,
         tokens=limits.tokens,
         time=None if limits.millis is None else limits.millis / 1000,
     )
 
 
-class Conversation:
-    """A person and an agent, and how their talk went so far. `plan` is that of a new one, which has no team yet."""
+class ChatScreen:
+    """A chat between a person and an agent. `plan` is that of a new chat, which has no team yet."""
 
     def __init__(
-        self, cli: Invocation, chat: Chat, person: Person, handlers: Sequence[Handler], plan: RunPlan | None
+        self, cli: Invocation, chat: Chat, person: PersonInput, handlers: Sequence[Handler], plan: RunPlan | None
     ) -> None:
         self._view = RunView(cli.setup, cli.out)
-        self._held = Held()
+        self._deferred = DeferredDisplay()
         self._cli = replace(cli, progress=self._view)
         self._chat = chat
         self._person = person
@@ -94,29 +94,29 @@ class Conversation:
         self._interrupting: asyncio.Task[None] | None = None
         self._busy = False
         self._stopping = False
-        self._held_up = False
-        self._pressed = -QUICK
-        self._armed = False
+        self._is_paused = False
+        self._interrupted_at = -DOUBLE_INTERRUPT_S
+        self._leaves_on_interrupt = False
         self._code: Exit | None = None
-        self._fate: Exit | None = None
+        self._turn_code: Exit | None = None
         self._status = ""
         self._answer = ""
 
     def note(self, text: str, *, style: str = "") -> None:
         self._view.note(text, style=style)
 
-    async def hold(self, first: str = "", context: str = "", *, go_on: bool = False) -> Exit:
-        """Talk until the person leaves; returns what a script wants to know. With `go_on`, also what stood still does.
+    async def run(self, first: str = "", context: str = "", *, resume: bool = False) -> Exit:
+        """Run the chat until the person leaves; return the exit code. With `resume`, continue paused work.
 
-        Ctrl-C of a person is a part of the talk; where no person is, it ends the process as it always does.
+        If a person types, Ctrl-C interrupts a turn; otherwise it ends the process.
         """
-        with self._cli.stop.lent(self._interrupted) if self._person.attended else nullcontext():
+        with self._cli.stop.redirect_interrupts(self._handle_interrupt) if self._person.is_attended else nullcontext():
             try:
-                await self._begin(first, context, go_on=go_on)
+                await self._begin(first, context, resume=resume)
                 while self._code is None:
                     await self._next()
                 if self._chat.team is not None:
-                    await tell(self._cli, self._chat.team, self._history, follow=False)
+                    await show_events(self._cli, self._chat.team, self._history, follow=False)
                 return self._leave()
             except asyncio.CancelledError:
                 self._view.end()
@@ -126,200 +126,203 @@ class Conversation:
                 self._view.end()
                 self._chat.close()
 
-    async def _begin(self, first: str, context: str, *, go_on: bool) -> None:
+    async def _begin(self, first: str, context: str, *, resume: bool) -> None:
         if self._chat.team is not None:
             self._history = await read_history(self._cli.runtime, self._chat.team)
             await self._open()
             world = await self._chat.world()
-            self._held_up = bool(world.team.paused or any(task.paused for task in world.tasks.values()))
+            self._is_paused = bool(world.team.paused or any(task.paused for task in world.tasks.values()))
         if first:
-            await self._do_line(first, (Attached(text=context),) if context else ())
-        elif self._held_up and go_on:
-            await self._do_line("")
-        elif self._chat.team is not None and await self._chat.goes_on() and not self._held_up:
+            await self._handle_line(first, (Attachment(text=context),) if context else ())
+        elif self._is_paused and resume:
+            await self._handle_line("")
+        elif self._chat.team is not None and await self._chat.is_working() and not self._is_paused:
             await self._take_turn()
 
     async def _next(self) -> None:
-        match await self._person.write(PROMPT, self._woken, print_on_empty=self._held_up):
-            case Written(text=text):
-                self._armed = False
-                await self._do_line(joined(text))
-            case Woken():
-                self._view.own = ""
+        match await self._person.read_text(PROMPT, self._woken, print_on_empty=self._is_paused):
+            case TextInput(text=text):
+                self._leaves_on_interrupt = False
+                await self._handle_line(join_lines(text))
+            case WakeInput():
+                self._view.own_text = ""
                 await self._take_turn()
-            case Stopped() if self._armed or time.monotonic() - self._pressed < QUICK:
+            case InterruptInput() if (
+                self._leaves_on_interrupt or time.monotonic() - self._interrupted_at < DOUBLE_INTERRUPT_S
+            ):
                 self._code = Exit.INTERRUPTED
-            case Stopped():
-                self._armed = True
-                self.note("Ctrl-C once more, or Ctrl-D, leaves.", style="dim")
-            case Gone():
+            case InterruptInput():
+                self._leaves_on_interrupt = True
+                self.note("Press Ctrl-C again, or Ctrl-D, to leave.", style="dim")
+            case EndOfInput():
                 self._code = Exit.DONE
 
-    # ---------------------------------------------------------------------------------------------------- talking
+    # --------------------------------------------------------------------------------------------------- messages
 
-    async def _do_line(self, text: str, attached: Sequence[Attached] = ()) -> None:
-        """Do what was typed. What cannot be done is said in a sentence, and the chat stays open."""
+    async def _handle_line(self, text: str, attached: Sequence[Attachment] = ()) -> None:
+        """Handle a typed line. Errors are printed, and the chat stays open."""
         try:
-            await self._understand(text, attached)
+            await self._interpret_line(text, attached)
         except (StaleOwner, StoreFault):
             raise
-        except (Refused, WorldFault) as error:
-            self._complain(explain(error))
-            self._fate = Exit.USAGE if isinstance(error, Refused) else Exit.CONFIG
+        except (RefusedError, WorldFault) as error:
+            self._print_trouble(explain(error))
+            self._turn_code = Exit.USAGE if isinstance(error, RefusedError) else Exit.CONFIG
         finally:
             self._busy = False
 
-    async def _understand(self, text: str, attached: Sequence[Attached]) -> None:
+    async def _interpret_line(self, text: str, attached: Sequence[Attachment]) -> None:
         if not text.strip():
-            if self._held_up:
+            if self._is_paused:
                 await self._continue("")
             return
-        done = handle(text, self._handlers)
-        if done.said:
-            self._complain(done.said)
-            self._fate = Exit.USAGE
-        elif done.command is not None:
-            await self._do_command(done.command.name, done.command.argument)
+        handled = run_handlers(text, self._handlers)
+        if handled.reply:
+            self._print_trouble(handled.reply)
+            self._turn_code = Exit.USAGE
+        elif handled.command is not None:
+            await self._do_command(handled.command.name, handled.command.argument)
         else:
-            await self._say(done.content.strip(), (*attached, *done.attached))
+            await self._send(handled.content.strip(), (*attached, *handled.attached))
 
-    async def _say(self, text: str, attached: Sequence[Attached]) -> None:
+    async def _send(self, text: str, attached: Sequence[Attachment]) -> None:
         plan = self._plan
-        whole = message(text, attached, language=plan.language if plan is not None else "")
-        if not self._person.attended:
+        full_message = build_message(text, attached, language=plan.language if plan is not None else "")
+        if not self._person.is_attended:
             self.note(f"{PROMPT}{shorten(text)}", style="dim")
-        self._view.own, self._busy = text, True
+        self._view.own_text, self._busy = text, True
         if self._chat.team is not None:
-            await self._chat.say(whole, typed=text)
+            await self._chat.send(full_message, typed=text)
         elif plan is not None:
-            await self._chat.found(plan.cast, whole, typed=text, limits=plan.caps.limits)
+            await self._chat.create_team(plan.participants, full_message, typed=text, limits=plan.caps.limits)
             await self._open()
         await self._take_turn()
 
     async def _open(self) -> None:
-        """Let the agents work, and show it."""
         host = await self._chat.open()
         host.listen_trouble(self._view.trouble)
-        host.watch(self._held.later(self._view.piece))
-        watch_steps(host, self._held.later(self._view.began), self._held.later(self._view.ended))
-        watch_steps(host, self._began, lambda _: None)
+        host.watch(self._deferred.defer(self._view.piece))
+        watch_steps(host, self._deferred.defer(self._view.begin_step), self._deferred.defer(self._view.end_step))
+        watch_steps(host, self._notice_step, lambda _: None)
         host.listen(lambda commit: None if commit.world.tasks else self._woken.set())
-        self._cli.out.begin(team=self._chat.team, model=models_of(host.world)[0], agent=self._chat.agent)
+        self._cli.out.begin(team=self._chat.team, model=list_team_models(host.world)[0], agent=self._chat.agent)
 
-    def _began(self, step: Step) -> None:
-        """Something happens while nothing was said here."""
+    def _notice_step(self, step: Step) -> None:
+        """Wake the prompt when a step starts that was not caused here."""
         if not self._busy and step.thread_id == self._chat.thread:
             self._woken.set()
 
     # --------------------------------------------------------------------------------------------------- commands
 
     async def _do_command(self, name: str, words: str) -> None:
-        """Do a /command. Before something was said there is no team, and only a few do anything."""
+        """Run a /command. Before the first message there is no team, and few commands do anything."""
         if name == "exit" or (name == "done" and self._chat.team is None):
             self._code = Exit.DONE
             return
-        self._fate = Exit.DONE
-        known: dict[str, Callable[[str], Awaitable[None]]] = {
+        self._turn_code = Exit.DONE
+        handlers: dict[str, Callable[[str], Awaitable[None]]] = {
             "clear": self._clear,
             "retry": self._retry,
             "continue": self._continue,
-            "model": self._model,
-            "cost": self._cost,
-            "limit": self._limit,
+            "model": self._choose_model,
+            "cost": self._show_cost,
+            "limit": self._set_limit,
             "history": self._show_history,
-            "done": self._done,
+            "done": self._end_chat,
         }
         if name == "help":
             split = {name: about.rpartition("  ") for name, about in COMMANDS.items()}
-            rows = [*((f"/{name} {takes}".strip(), about) for name, (takes, _, about) in split.items()), *KEYS]
+            rows = [*((f"/{name} {takes}".strip(), about) for name, (takes, _, about) in split.items()), *KEY_HELP]
             wide = max(len(left) for left, _ in rows)
             self.note("\n".join(f"  {left.ljust(wide)}  {right}" for left, right in rows))
         elif self._chat.team is None:
-            self.note("Nothing was said yet.")
+            self.note("There are no messages yet.")
         else:
-            await known[name](words)
+            await handlers[name](words)
 
-    async def _done(self, summary: str) -> None:
+    async def _end_chat(self, summary: str) -> None:
         await self._chat.complete(summary)
-        self.note(f"The chat is over. It can be read: {command(self._cli, 'show', self._chat.its_team)}")
+        self.note(f"The chat has ended. Read it with: {render_command(self._cli, 'show', self._chat.existing_team)}")
         self._code = Exit.DONE
 
     async def _clear(self, _: str) -> None:
         await self._chat.clear()
-        self.note("What was said is behind us: the next thing you say begins anew.")
+        self.note("Cleared. The next message starts a new conversation.")
 
     async def _retry(self, _: str) -> None:
-        said = await self._chat.exchanges()
-        if said and said[-1].answer:
-            await self._understand(said[-1].asked, ())
+        turns = await self._chat.list_turns()
+        if turns and turns[-1].answer:
+            await self._interpret_line(turns[-1].asked, ())
         else:
             await self._continue("")
 
     async def _continue(self, _: str) -> None:
-        await self._chat.go_on()
+        await self._chat.resume()
         await self._take_turn()
 
     async def _show_history(self, _: str) -> None:
-        for turn in await self._chat.exchanges():
-            self.note(f"› {shorten(turn.asked, SHOWN)}", style="bold")
+        for turn in await self._chat.list_turns():
+            self.note(f"› {shorten(turn.asked, MAX_ANSWER_CHARS_SHOWN)}", style="bold")
             answer = turn.answer or f"({turn.error or 'not answered'})"
-            self.note(answer if len(answer) <= SHOWN else f"{answer[:SHOWN]}…")
+            self.note(answer if len(answer) <= MAX_ANSWER_CHARS_SHOWN else f"{answer[:MAX_ANSWER_CHARS_SHOWN]}…")
 
-    async def _cost(self, _: str) -> None:
+    async def _show_cost(self, _: str) -> None:
         budget = (await self._chat.world()).budgets[TEAM_BUDGET]
-        spent, caps = budget.spent, describe_caps(_caps(budget.limits))
-        self.note(f"{spent.tokens:,} tokens · {dollars(spent.money)} · {seconds(spent.millis)} of work · {caps}")
+        spent, caps = budget.spent, describe_limits(_to_limit_settings(budget.limits))
+        self.note(
+            f"{spent.tokens:,} tokens · {format_dollars(spent.money)} · "
+            f"{format_duration(spent.millis)} of work · {caps}"
+        )
 
-    async def _model(self, name: str) -> None:
+    async def _choose_model(self, name: str) -> None:
         world = await self._chat.world()
         if not name:
-            present = model_of(world.agents[self._chat.agent].spec)
-            self.note(f"{present}. Another one: /model NAME; `greenroom models list` has them.")
+            present = read_model_name(world.agents[self._chat.agent].spec)
+            self.note(f"{present}. Change it with /model NAME; `greenroom models list` shows the models.")
             return
-        settled = self._cli.means.provisions.settled(name)
-        refuse_unpriced(self._cli.means.named(settled), _caps(world.budgets[TEAM_BUDGET].limits))
-        await self._chat.choose(settled)
-        self.note(f"{settled} from now on.")
+        settled = self._cli.app.model_session.resolve_alias(name)
+        refuse_unpriced(self._cli.app.get_model(settled), _to_limit_settings(world.budgets[TEAM_BUDGET].limits))
+        await self._chat.set_model(settled)
+        self.note(f"Model: {settled}.")
 
-    async def _limit(self, words: str) -> None:
+    async def _set_limit(self, words: str) -> None:
         old = (await self._chat.world()).budgets[TEAM_BUDGET].limits
         name, _, value = words.partition(" ")
-        if name not in LIMITS or not value.strip():
-            caps = f"{describe_caps(_caps(old))}. " if not words else ""
-            self.note(f"{caps}For instance: /limit cost 10, /limit tokens 200k, /limit time none.")
+        if name not in LIMIT_PARSERS or not value.strip():
+            caps = f"{describe_limits(_to_limit_settings(old))}. " if not words else ""
+            self.note(f"{caps}Set one, for instance: /limit cost 10, /limit tokens 200k, /limit time none.")
             return
-        read, amount = LIMITS[name]
+        read, amount = LIMIT_PARSERS[name]
         try:
-            new = evolve(_caps(old), **{name: read(value.strip())})
-        except values.Unfit as unfit:
-            self.note(f"It must be {unfit}, not {value.strip()!r}.")
+            new = evolve(_to_limit_settings(old), **{name: read(value.strip())})
+        except values.BadValue as unfit:
+            self.note(f"The limit must be {unfit}, not {value.strip()!r}.")
             return
-        await self._chat.allow(evolve(old, **{amount: getattr(new.limits, amount)}))
-        self.note(f"{describe_caps(new)} from now on.")
+        await self._chat.set_limits(evolve(old, **{amount: getattr(new.limits, amount)}))
+        self.note(f"Limits: {describe_limits(new)}.")
 
     # ------------------------------------------------------------------------------------------------------ turns
 
     async def _take_turn(self) -> None:
-        """Wait for what comes of what was said, and tell it. More may have been said from elsewhere meanwhile."""
+        """Wait for the turn and show it; repeat if there are more messages, which may come from elsewhere."""
         while True:
             turn = await self._wait()
             if turn is None:
                 return
-            self._tell(turn)
-            asked = turn.word == "waiting" and self._person.attended and await self._decide()
-            more = turn.word == "answered" and await self._chat.goes_on()
-            if not asked and not more:
+            self._show_turn(turn)
+            was_answered = turn.state == "waiting" and self._person.is_attended and await self._ask_approvals()
+            has_more = turn.state == "answered" and await self._chat.is_working()
+            if not was_answered and not has_more:
                 return
 
-    async def _wait(self) -> Turn | None:
-        """The turn, or None when the person left before it was over."""
+    async def _wait(self) -> TurnOutcome | None:
         self._busy = True
         self._view.begin(self._history)
-        self._held.release()
-        over, left = asyncio.create_task(self._chat.over()), asyncio.create_task(self._left.wait())
+        self._deferred.release()
+        over, left = asyncio.create_task(self._chat.wait()), asyncio.create_task(self._left.wait())
         try:
-            async with telling(self._cli, self._chat.its_team, self._history):
-                with unechoed():
+            async with show_events_meanwhile(self._cli, self._chat.existing_team, self._history):
+                with disable_echo():
                     await asyncio.wait((over, left), return_when=asyncio.FIRST_COMPLETED)
             return over.result() if over.done() else None
         finally:
@@ -327,92 +330,103 @@ class Conversation:
             left.cancel()
             self._busy = self._stopping = False
             self._woken.clear()
-            self._held.hold()
+            self._deferred.hold()
             self._view.end()
 
-    async def _decide(self) -> bool:
-        """Ask the person what an agent wants to know before it does something; False when there is nothing to say."""
-        asked = await self._chat.questions()
-        for approval in asked:
-            if not await self._ask(approval):
-                self.note("Nothing is decided. Enter asks again; what you write comes first.", style="bold")
+    async def _ask_approvals(self) -> bool:
+        """Ask the person all pending approval requests; False if one stays open, or there is none."""
+        approvals = await self._chat.list_approvals()
+        for approval in approvals:
+            if not await self._ask_approval(approval):
+                self.note("Not answered. Press Enter to be asked again, or type a message.", style="bold")
                 return False
-        return bool(asked)
+        return bool(approvals)
 
-    async def _ask(self, approval: Approval) -> bool:
-        """Ask until an answer means something; False when the person does not want to be asked now. What was agreed to
-        for another question may answer this one too."""
-        while approval.approval_id in {open_.approval_id for open_ in await self._chat.questions()}:
-            if approval.words or self._person.chooses:
-                reply = await self._person.replies(render_question(approval))
+    async def _ask_approval(self, approval: Approval) -> bool:
+        """Ask until the answer is valid; False if the person declines to answer now.
+
+        Another answer may settle this request too.
+        """
+        while approval.approval_id in {open_.approval_id for open_ in await self._chat.list_approvals()}:
+            if approval.words or self._person.can_choose:
+                reply = await self._person.read_line(render_question(approval))
             else:
-                reply = "yes" if await self._person.agrees(approval.question, default=False) else "no"
+                reply = "yes" if await self._person.confirm(approval.question, default=False) else "no"
             if reply is None:
                 return False
             answer = parse_answer(approval, reply)
             if answer is None:
-                self.note(NO_ANSWER, style="yellow")
+                self.note(UNKNOWN_ANSWER, style="yellow")
                 continue
             note = keep_rule(await self._chat.world(), approval, answer)
-            await self._chat.answer(answer)
+            await self._chat.answer_approval(answer)
             self.note(note, style="dim")
         return True
 
-    def _interrupted(self) -> None:
-        """Ctrl-C: the first one stops the turn, the second one leaves."""
+    def _handle_interrupt(self) -> None:
+        """Handle Ctrl-C: the first one interrupts the turn, the second one leaves."""
         if not self._busy:
-            self._person.stop()
+            self._person.interrupt()
         elif self._stopping or self._chat.team is None:
             self._code = Exit.INTERRUPTED
             self._left.set()
         else:
-            self._stopping, self._pressed = True, time.monotonic()
+            self._stopping, self._interrupted_at = True, time.monotonic()
             self._interrupting = asyncio.create_task(self._interrupt())
 
     async def _interrupt(self) -> None:
-        with suppress(Refused):  # it is over already
+        with suppress(RefusedError):  # the turn is over already
             await self._chat.interrupt()
 
-    # ----------------------------------------------------------------------------------------------------- telling
+    # ----------------------------------------------------------------------------------------------------- output
 
-    def _tell(self, turn: Turn) -> None:
-        """What came of it: the answer if it is not there yet, why there is none, and what it cost."""
-        self._held_up = turn.word in ("interrupted", "provider", "limit", "paused", "waiting")
-        self._fate, self._status = FATES.get(turn.word, of_standings([turn.word])), turn.word
-        self._answer = turn.answer or (turn.why if turn.word == "finished" else "")
-        if self._answer.strip() and self._answer.strip() != self._view.spoken.strip() and turn.word != "interrupted":
+    def _show_turn(self, finished_turn: TurnOutcome) -> None:
+        """Show a finished turn: the answer if it is not printed yet, why there is none, and the cost."""
+        self._is_paused = finished_turn.state in ("interrupted", "provider", "limit", "paused", "waiting")
+        self._turn_code, self._status = (
+            TURN_CODES.get(finished_turn.state, exit_for_statuses([finished_turn.state])),
+            finished_turn.state,
+        )
+        self._answer = finished_turn.answer or (finished_turn.why if finished_turn.state == "finished" else "")
+        if (
+            self._answer.strip()
+            and self._answer.strip() != self._view.printed_answer.strip()
+            and finished_turn.state != "interrupted"
+        ):
             self._cli.out.write(f"{self._answer.rstrip()}\n")
-        if turn.word == "interrupted":
-            self.note("Interrupted. What now? Enter goes on with it.", style="bold")
-        elif turn.word not in ("answered", "finished") and not (turn.word == "waiting" and self._person.attended):
-            answer = command(self._cli, "answer", self._chat.its_team, "yes")
-            self._complain(turn_trouble(turn, attended=self._person.attended, answer=answer))
-        self.note(f"  {turn_cost(turn)}\n" if turn.spent.tokens else "", style="dim")
-        self._cli.out.item("turn", {"asked": self._view.own, **turn_fields(turn, self._answer)})
-        if turn.last:
-            self.note(f"The chat is over: it is {turn.word}.")
-            self._code = self._fate
+        if finished_turn.state == "interrupted":
+            self.note("Interrupted. Press Enter to continue, or type a message.", style="bold")
+        elif finished_turn.state not in ("answered", "finished") and not (
+            finished_turn.state == "waiting" and self._person.is_attended
+        ):
+            answer = render_command(self._cli, "answer", self._chat.existing_team, "yes")
+            self._print_trouble(explain_turn(finished_turn, attended=self._person.is_attended, answer=answer))
+        self.note(f"  {describe_turn_cost(finished_turn)}\n" if finished_turn.spent.tokens else "", style="dim")
+        self._cli.out.item("turn", {"asked": self._view.own_text, **turn_fields(finished_turn, self._answer)})
+        if finished_turn.last:
+            self.note(f"The chat has ended: {finished_turn.state}.")
+            self._code = self._turn_code
 
-    def _complain(self, text: str) -> None:
-        """That is no progress, so it is said even to those who want to hear nothing else."""
+    def _print_trouble(self, text: str) -> None:
+        """Print a problem; with --quiet too, because it is not progress."""
         if self._cli.setup.quiet:
             typer.echo(text, err=True)
         else:
             self.note(text, style="yellow")
 
     def _leave(self) -> Exit:
-        if self._fate is None and not self._person.attended:
-            self._complain("Nothing was said: there is nothing on stdin.")
-            self._fate, self._status = Exit.USAGE, "error"
-        code = (self._code if self._person.attended else self._fate) or Exit.DONE
-        if leftover := self._cli.means.unused_recording():
+        if self._turn_code is None and not self._person.is_attended:
+            self._print_trouble("Nothing was sent: stdin is empty.")
+            self._turn_code, self._status = Exit.USAGE, "error"
+        code = (self._code if self._person.is_attended else self._turn_code) or Exit.DONE
+        if leftover := self._cli.app.unused_recording():
             self.note(leftover, style="yellow")
         self._say_how_to_resume()
-        status, total = "left" if self._person.attended else self._status or "ok", self._history.total()
-        spent = {"version": self._history.version, "tokens": total.tokens, "cost": total.money / MILLION}
+        status, total = "left" if self._person.is_attended else self._status or "ok", self._history.total()
+        spent = {"version": self._history.version, "tokens": total.tokens, "cost": total.money / MILLIONTHS_PER_DOLLAR}
         return self._cli.out.result(status, code, answer=self._answer, **spent)
 
     def _say_how_to_resume(self, before: str = "") -> None:
         if self._chat.team is not None and self._history.world.tasks:
-            again = command(self._cli, "chat", "--resume", self._chat.team)
-            self.note(f"{before}Go on with: {again}", style="bold")
+            again = render_command(self._cli, "chat", "--resume", self._chat.team)
+            self.note(f"{before}Continue with: {again}", style="bold")

@@ -1,4 +1,4 @@
-"""A prompt on a terminal: several lines, history, completion of commands and files. Loaded only when one is shown."""
+"""A terminal prompt with several lines, history and completion. Imported only when a prompt is shown."""
 
 from __future__ import annotations
 
@@ -17,21 +17,29 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import ColorDepth, create_output
 from prompt_toolkit.styles import Style
 
-from greenroom.app.conversation.typed import COMMANDS, Gone, Read, Stopped, Woken, Written, unfinished
+from greenroom.app.conversation.chat_input import (
+    COMMANDS,
+    EndOfInput,
+    InputEvent,
+    InterruptInput,
+    TextInput,
+    WakeInput,
+    is_unfinished,
+)
 from greenroom.cli.render.questions import forget_typed, yes_or_no
-from greenroom.core.base.text import seen
+from greenroom.core.base.text import remove_control_characters
 
-CONTINUED = "· "
+CONTINUATION_PROMPT = "· "
 STYLE = Style.from_dict({"prompt": "bold", "completion-menu": "noreverse", "bottom-toolbar": "noreverse"})
 
 Files = Callable[[str], Iterable[str]]
 
 
-class Prompt:
-    """Somebody at a terminal. What was typed when something else came in between is there again afterwards."""
+class TerminalPrompt:
+    """A prompt at a terminal. A draft that was interrupted is restored afterwards."""
 
-    attended = True
-    chooses = True
+    is_attended = True
+    can_choose = True
 
     def __init__(
         self,
@@ -52,44 +60,44 @@ class Prompt:
             color_depth=depth,
             style=STYLE,
             multiline=True,
-            prompt_continuation=CONTINUED,
-            key_bindings=_keys(),
-            completer=Offers(files, commands),
+            prompt_continuation=CONTINUATION_PROMPT,
+            key_bindings=_make_key_bindings(),
+            completer=PromptCompleter(files, commands),
             complete_while_typing=True,
             enable_suspend=True,
             reserve_space_for_menu=4,
-            history=Before(before) if before is not None else None,
+            history=PromptHistory(before) if before is not None else None,
         )
 
-    async def write(self, tip: str, woken: asyncio.Event, *, print_on_empty: bool = False) -> Read:
-        """What is typed, unless something else comes first."""
+    async def read_text(self, tip: str, woken: asyncio.Event, *, print_on_empty: bool = False) -> InputEvent:
+        """Read a text, unless another event comes first."""
         draft, self._draft, self._woken = self._draft, "", False
-        watching = asyncio.create_task(self._give_way(woken))
+        watching = asyncio.create_task(self._yield_to(woken))
         try:
             self._session.app.erase_when_done = False
-            text = await _ask(self._session, tip, default=draft)
+            text = await _prompt(self._session, tip, default=draft)
         except KeyboardInterrupt:
-            return Stopped()
+            return InterruptInput()
         except EOFError:
-            return Gone()
+            return EndOfInput()
         finally:
             watching.cancel()
-        return Woken() if self._woken else Written(text=text)
+        return WakeInput() if self._woken else TextInput(text=text)
 
-    async def agrees(self, tip: str, *, default: bool) -> bool:
-        """A yes or a no; Ctrl-C and Ctrl-D are a no."""
+    async def confirm(self, tip: str, *, default: bool) -> bool:
+        """Ask a yes/no question; Ctrl-C and Ctrl-D mean no."""
         self._forget_typed()
         try:
-            word = await _ask(self._question, yes_or_no(tip, default=default))
+            word = await _prompt(self._question, yes_or_no(tip, default=default))
         except (KeyboardInterrupt, EOFError):
             return False
         return word.strip().lower() in ("y", "yes") if word.strip() else default
 
-    async def replies(self, tip: str) -> str | None:
-        """A line; Ctrl-C and Ctrl-D are none."""
+    async def read_line(self, tip: str) -> str | None:
+        """Ask a question and read a line; None on Ctrl-C and Ctrl-D."""
         self._forget_typed()
         try:
-            return await _ask(self._question, tip)
+            return await _prompt(self._question, tip)
         except (KeyboardInterrupt, EOFError):
             return None
 
@@ -97,13 +105,13 @@ class Prompt:
         clear_typeahead(self._question.input)
         forget_typed()
 
-    def stop(self) -> None:
-        """A Ctrl-C that came as a signal."""
+    def interrupt(self) -> None:
+        """Handle a Ctrl-C that arrived as a signal."""
         for app in (self._session.app, self._question.app):
             if app.is_running:
                 app.exit(exception=KeyboardInterrupt())
 
-    async def _give_way(self, woken: asyncio.Event) -> None:
+    async def _yield_to(self, woken: asyncio.Event) -> None:
         await woken.wait()
         app = self._session.app
         if app.is_running:
@@ -112,24 +120,24 @@ class Prompt:
             app.exit(result="")
 
 
-async def _ask(session: PromptSession[str], tip: str, default: str = "") -> str:
-    told, newline, last = seen(tip).rpartition("\n")
+async def _prompt(session: PromptSession[str], tip: str, default: str = "") -> str:
+    first_lines, newline, last = remove_control_characters(tip).rpartition("\n")
     if newline:
-        print_formatted_text(told, output=session.output)  # of a prompt of several lines only the last one is wrapped
+        print_formatted_text(first_lines, output=session.output)  # only the last line of a prompt is wrapped
     return await session.prompt_async(
         [("class:prompt", last)], default=default, handle_sigint=False, set_exception_handler=False
     )
 
 
-class Offers(Completer):
-    """`/` offers commands, `@` files."""
+class PromptCompleter(Completer):
+    """Completes commands after `/` and files after `@`."""
 
     def __init__(self, files: Files, commands: Mapping[str, str] = COMMANDS) -> None:
         self._files = files
         self._commands = commands
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
-        """What the word before the cursor may become."""
+        """Yield completions of the word before the cursor."""
         line = document.text_before_cursor
         word = line.rsplit(maxsplit=1)[-1] if line and not line[-1].isspace() else ""
         if line.startswith("/") and word == line:
@@ -141,34 +149,34 @@ class Offers(Completer):
                 yield Completion(f"@{path}", start_position=-len(word))
 
 
-class Before(InMemoryHistory):
-    """What was typed before, read when somebody looks for it; only this process adds to it."""
+class PromptHistory(InMemoryHistory):
+    """Lines typed before, loaded on first use. Only this process adds to it."""
 
     def __init__(self, source: Callable[[], AsyncIterator[str]]) -> None:
         super().__init__()
         self._source = source
-        self._known = False
+        self._is_loaded = False
 
     async def load(self) -> AsyncGenerator[str, None]:
-        """The newest first."""
-        if not self._known:
-            self._known = True
+        """Yield the lines, newest first."""
+        if not self._is_loaded:
+            self._is_loaded = True
             self._loaded_strings = [*self._loaded_strings, *[line async for line in self._source()]]
         for line in self._loaded_strings:
             yield line
 
 
-def _keys() -> KeyBindings:
+def _make_key_bindings() -> KeyBindings:
     keys = KeyBindings()
 
     @keys.add("enter")
     def _enter(event: KeyPressEvent) -> None:
-        """Send it, unless more lines belong to it or something is being chosen."""
+        """Send the text, unless it is unfinished or a completion is being chosen."""
         buffer = event.current_buffer
         choosing = buffer.complete_state is not None and buffer.complete_state.current_completion is not None
         if choosing and not buffer.text.startswith("/"):
             buffer.complete_state = None
-        elif unfinished(buffer.text):
+        elif is_unfinished(buffer.text):
             buffer.insert_text("\n")
         else:
             buffer.validate_and_handle()
@@ -179,7 +187,7 @@ def _keys() -> KeyBindings:
 
     @keys.add("c-c")
     def _stop(event: KeyPressEvent) -> None:
-        """Forget what was typed; with nothing typed, stop."""
+        """Clear the typed text; if there is none, interrupt."""
         if event.current_buffer.text:
             event.current_buffer.reset()
         else:

@@ -1,4 +1,4 @@
-"""Run a team here and follow its events to its end. A person at the terminal is asked, and can talk to it."""
+"""Run a team here and follow its events to the end. A person at the terminal can answer requests and send messages."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from typing import Final, TypeAlias
 
-from greenroom.app.conversation.chat import settle
-from greenroom.app.conversation.names import RUN
-from greenroom.app.conversation.send import tell as deliver
-from greenroom.app.host import Host, watch_steps
-from greenroom.app.lookup import Found
-from greenroom.app.task_status import Standing
-from greenroom.cli.context import Invocation, command
+from greenroom.app.conversation.capability_names import RUN
+from greenroom.app.conversation.chat import fail_idle_tasks
+from greenroom.app.conversation.send import send_to_manager as deliver
+from greenroom.app.lookup import TaskReference
+from greenroom.app.task_status import TaskStatus
+from greenroom.app.team_host import TeamHost, watch_steps
+from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.errors import explain
-from greenroom.cli.exit_codes import Exit, of_standings
+from greenroom.cli.exit_codes import Exit, exit_for_statuses
 from greenroom.cli.interactive.approvals import (
-    NO_ANSWER,
+    UNKNOWN_ANSWER,
     is_confirmation,
     is_plan,
     keep_rule,
@@ -27,24 +27,26 @@ from greenroom.cli.interactive.approvals import (
 )
 from greenroom.cli.render.conversation import RunView
 from greenroom.cli.render.progress import Progress
-from greenroom.cli.render.questions import Gone, TypedLine, ask_line, unechoed
+from greenroom.cli.render.questions import PersonLeft, TypedLine, ask_line, disable_echo
 from greenroom.cli.render.team import TeamHistory, read_history
 from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.ids import TaskId, TeamId
 from greenroom.core.base.records import record
-from greenroom.runs.workspace import wanted_in
+from greenroom.runs.workspace import read_run_flags
 
-MAY_CHANGE: Final = frozenset({"patch", "rewrite", "execute_script"})  # tools that may change files
-GRACE: Final = 0.3  # seconds. That no agent has anything to do may be true between two commits: look again
+CHANGING_TOOLS: Final = frozenset({"patch", "rewrite", "execute_script"})  # tools that may change files
+SETTLE_GRACE_S: Final = 0.3  # seconds before looking again: between two commits, agents may seem to have nothing to do
 
 
 @record
 class Ending:
-    """How a run ended: how each task stands, and its history. A `fault` makes it a failure however they stand;
-    `unverified` is the code of why nothing has verified what it did. `why` are the reasons of a verdict, which stand in
-    the place of what the agent said."""
+    """How a run ended: the status of each task, and the history.
 
-    standings: Sequence[tuple[TaskId, Standing]]
+    A `fault` makes the run a failure. `unverified` is the code of why nothing verified it. `why` holds the reasons of
+    the verdict, which are reported instead of the agent's summary.
+    """
+
+    standings: Sequence[tuple[TaskId, TaskStatus]]
     history: TeamHistory
     fault: str = ""
     unverified: str = ""
@@ -52,32 +54,32 @@ class Ending:
 
     @property
     def code(self) -> Exit:
-        """The worst of them, as an exit code."""
-        worst = of_standings(standing.word for _, standing in self.standings)
+        """The exit code of the worst status."""
+        worst = exit_for_statuses(standing.state for _, standing in self.standings)
         if self.fault:
             return Exit.FAILED
         return Exit.UNVERIFIED if self.unverified and worst == Exit.DONE else worst
 
     @property
     def status(self) -> str:
-        """The word that the exit code stands for."""
-        words = (standing.word for _, standing in self.standings)
+        """The status word behind the exit code."""
+        words = (standing.state for _, standing in self.standings)
         other = "failed" if self.fault else "unverified" if self.unverified else "finished"
-        return next((word for word in words if of_standings([word]) == self.code), other)
+        return next((word for word in words if exit_for_statuses([word]) == self.code), other)
 
 
 async def follow(cli: Invocation, team: TeamId, history: TeamHistory) -> Ending:
-    """Own the team, let it work, tell what happens until every task stands still, and let it go again.
+    """Run the team and show its events until every task is at rest; then release the team.
 
-    What happens is told from where `history` ends, and added to it; nothing else is read to say how it ended.
+    Events after the version of `history` are shown and added to it. Nothing else is read to report the ending.
     """
     cli.progress.begin(history)
     try:
-        async with telling(cli, team, history):
-            tasks = await _work(cli, team)
+        async with show_events_meanwhile(cli, team, history):
+            tasks = await _work_until_settled(cli, team)
     except asyncio.CancelledError:
         cli.progress.end()
-        cli.progress.note(f"Stopped. Go on with: {command(cli, 'resume', team)}", style="bold")
+        cli.progress.note(f"Stopped. Continue with: {render_command(cli, 'resume', team)}", style="bold")
         raise
     finally:
         cli.progress.end()
@@ -86,58 +88,62 @@ async def follow(cli: Invocation, team: TeamId, history: TeamHistory) -> Ending:
 
 
 def unverified_code(history: TeamHistory) -> str:
-    """Why nothing has verified a run in the person's own files: it has changed some, or changed none though that was
-    asked for. Empty for every other run."""
-    able = any(not MAY_CHANGE.isdisjoint(agent.spec.tools) for agent in history.world.agents.values())
-    if history.world.team.kit != RUN or not able:
+    """Return why nothing verified a run in the person's own files: it changed some, or changed none though asked to.
+
+    Empty for every other run.
+    """
+    can_change_files = any(not CHANGING_TOOLS.isdisjoint(agent.spec.tools) for agent in history.world.agents.values())
+    if history.world.team.kit != RUN or not can_change_files:
         return ""
-    if any(step.work.executor in MAY_CHANGE and step.state in ("finished", "uncertain") for step in history.steps):
+    if any(step.work.executor in CHANGING_TOOLS and step.state in ("finished", "uncertain") for step in history.steps):
         return "in_place"
-    return "" if wanted_in(history.steps).question else "nothing_changed"
+    return "" if read_run_flags(history.steps).question else "nothing_changed"
 
 
 @asynccontextmanager
-async def telling(cli: Invocation, team: TeamId, history: TeamHistory) -> AsyncIterator[None]:
-    """Tell what happens meanwhile, by whichever process; at the end everything that is in the log has been told.
+async def show_events_meanwhile(cli: Invocation, team: TeamId, history: TeamHistory) -> AsyncIterator[None]:
+    """Show events inside the block, of all processes; at the end all events of the log were shown.
 
-    When it cannot be told any more, because the reader has gone, what goes on is stopped.
+    If the reader of the output is gone, the block is cancelled.
     """
-    listener, me = asyncio.create_task(tell(cli, team, history)), asyncio.current_task()
-    listener.add_done_callback(lambda done: me.cancel() if me is not None and _broke(done) else None)
+    listener, current_task = asyncio.create_task(show_events(cli, team, history)), asyncio.current_task()
+    listener.add_done_callback(
+        lambda done: current_task.cancel() if current_task is not None and _is_broken(done) else None
+    )
     try:
         yield
     except asyncio.CancelledError:
-        if me is None or not _broke(listener):
+        if current_task is None or not _is_broken(listener):
             raise
-        me.uncancel()
+        current_task.uncancel()
     finally:
         listener.cancel()
         with suppress(asyncio.CancelledError):
             await listener
-        await tell(cli, team, history, follow=False)
+        await show_events(cli, team, history, follow=False)
 
 
-def _broke(task: asyncio.Task[None]) -> bool:
+def _is_broken(task: asyncio.Task[None]) -> bool:
     return task.done() and not task.cancelled() and task.exception() is not None
 
 
-async def tell(cli: Invocation, team: TeamId, history: TeamHistory, *, follow: bool = True) -> None:
-    """Tell everything after what `history` knows; with `follow` without end."""
-    async for told in cli.runtime.events(team, after=history.version, follow=follow):
-        line = history.add(told)
+async def show_events(cli: Invocation, team: TeamId, history: TeamHistory, *, follow: bool = True) -> None:
+    """Show all events after the version of `history`; with `follow` forever."""
+    async for event in cli.runtime.events(team, after=history.version, follow=follow):
+        line = history.add(event)
         cli.progress.line(history, line)
-        cli.out.stream(team, told)
+        cli.out.stream(team, event)
 
 
-async def _work(cli: Invocation, team: TeamId) -> tuple[TaskId, ...]:
-    """Let the agents work until nothing more happens by itself; returns the tasks they worked on."""
+async def _work_until_settled(cli: Invocation, team: TeamId) -> tuple[TaskId, ...]:
+    """Let the agents work until the team is at rest; return its tasks."""
     try:
         host = await cli.runtime.start(team)
-        attend(host, cli.progress)
-        tasks = await _settled(cli, host, team)
-        await settle(cli.runtime, team)
+        attach_progress(host, cli.progress)
+        tasks = await _wait_until_settled(cli, host, team)
+        await fail_idle_tasks(cli.runtime, team)
     except asyncio.CancelledError:
-        cli.progress.note("Stopping: what runs is ended and written down. Once more to end at once.", style="yellow")
+        cli.progress.note("Stopping: running steps are ended and recorded. Ctrl-C again stops now.", style="yellow")
         raise
     else:
         return tasks
@@ -145,59 +151,63 @@ async def _work(cli: Invocation, team: TeamId) -> tuple[TaskId, ...]:
         await cli.runtime.stop(team)
 
 
-def attend(host: Host, progress: Progress) -> None:
-    """Show what goes on here, as it happens."""
+def attach_progress(host: TeamHost, progress: Progress) -> None:
+    """Show the progress of a host as it happens."""
     host.listen_trouble(progress.trouble)
     host.watch(progress.piece)
-    watch_steps(host, progress.began, progress.ended)
+    watch_steps(host, progress.begin_step, progress.end_step)
 
 
-async def _settled(cli: Invocation, host: Host, team: TeamId) -> tuple[TaskId, ...]:
-    """Wait until every task, also those that came up meanwhile, is over or stands still; returns all of them."""
+async def _wait_until_settled(cli: Invocation, host: TeamHost, team: TeamId) -> tuple[TaskId, ...]:
+    """Wait until every task, including new ones, has ended or is at rest; return all of them."""
     tasks = tuple(host.world.tasks)
     while True:
         for task in tasks:
             await cli.runtime.wait(team, task)
         tasks = tuple(dict.fromkeys((*tasks, *host.world.tasks)))
-        found = [await cli.runtime.stands(team, task) for task in tasks]
-        if all(standing.settled and standing.word != "idle" for standing in found):
+        statuses = [await cli.runtime.status(team, task) for task in tasks]
+        if all(standing.is_settled and standing.state != "idle" for standing in statuses):
             return tasks
         before = host.sync.version
-        await asyncio.sleep(GRACE)
-        if before == host.sync.version and all(standing.settled for standing in found):
+        await asyncio.sleep(SETTLE_GRACE_S)
+        if before == host.sync.version and all(standing.is_settled for standing in statuses):
             return tasks
 
 
 # ---------------------------------------------------------------------------------------------------------- a person
 
-Ear: TypeAlias = Callable[[], AbstractContextManager[None]]  # hears what is typed meanwhile
+ListenContext: TypeAlias = Callable[[], AbstractContextManager[None]]  # open while keys are read
 
 
-async def follow_attended(cli: Invocation, team: TeamId, *, new: bool = False, ear: Ear = nullcontext) -> Ending:
-    """Follow it to its end; a person who can be asked is asked, and one who says nothing leaves it parked. The `ear` is
-    open while it is worked, and not while something is asked."""
+async def follow_attended(
+    cli: Invocation, team: TeamId, *, new: bool = False, listen: ListenContext = nullcontext
+) -> Ending:
+    """Follow a run to its end, and ask the person its approval requests; without an answer the run stays waiting.
+
+    `listen` is open while the agents work, and closed during a question.
+    """
     history = TeamHistory() if new else await read_history(cli.runtime, team)
-    with ear() if cli.attended else nullcontext():
+    with listen() if cli.is_attended else nullcontext():
         ending = await follow(cli, team, history)
-    while ending.status == "waiting" and cli.attended:
+    while ending.status == "waiting" and cli.is_attended:
         try:
-            await _ask(cli, team)
-        except Gone:
+            await _ask_approvals(cli, team)
+        except PersonLeft:
             break
-        with ear():
+        with listen():
             ending = await follow(cli, team, history)
     return ending
 
 
-async def _ask(cli: Invocation, team: TeamId) -> None:
-    while asked := pending_approvals(world := await cli.runtime.world(team)):
-        approval = asked[0]
+async def _ask_approvals(cli: Invocation, team: TeamId) -> None:
+    while pending := pending_approvals(world := await cli.runtime.world(team)):
+        approval = pending[0]
         plan = is_plan(world, approval)
         line = ask_line(render_question(approval, plan=plan))
-        line = "no" if not line.strip() and is_confirmation(world, approval) else line  # as its [y/N] says
+        line = "no" if not line.strip() and is_confirmation(world, approval) else line  # its default is [y/N]
         answer = parse_answer(approval, line, plan=plan)
         if answer is None:
-            cli.progress.note(NO_ANSWER, style="yellow")
+            cli.progress.note(UNKNOWN_ANSWER, style="yellow")
             continue
         note = keep_rule(world, approval, answer)
         await cli.runtime.ask(team, answer)
@@ -205,45 +215,44 @@ async def _ask(cli: Invocation, team: TeamId) -> None:
             cli.progress.note(note, style="dim")
 
 
-class Hearing:
-    """Hears what a person types during a run. What was half typed when a question came is there again after it."""
+class RunInput:
+    """Reads what a person types during a run. A half-typed line survives a question in between."""
 
     def __init__(self, cli: Invocation, team: TeamId, view: RunView) -> None:
         self._cli = cli
         self._team = team
         self._view = view
         self._line = TypedLine()
-        self._said: asyncio.Queue[str] = asyncio.Queue()
-        self._saying: asyncio.Task[None] | None = None
+        self._typed_lines: asyncio.Queue[str] = asyncio.Queue()
+        self._sending: asyncio.Task[None] | None = None
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """From now on, until the run stands still."""
-        telling = asyncio.create_task(self._tell())
-        self._view.hears, self._view.typed = True, self._line.text
+        """Read keys until the run is at rest."""
+        telling = asyncio.create_task(self._send_all())
+        self._view.is_listening, self._view.typed = True, self._line.text
         try:
-            with unechoed(self._take):
+            with disable_echo(self._take_keys):
                 yield
         finally:
             telling.cancel()
-            self._view.hears = False
+            self._view.is_listening = False
 
-    def _take(self, keys: bytes) -> None:
+    def _take_keys(self, keys: bytes) -> None:
         for line in self._line.take(keys):
-            self._said.put_nowait(line)
+            self._typed_lines.put_nowait(line)
         self._view.typed = self._line.text
 
-    async def _tell(self) -> None:
-        """One after the other, in the order in which it was typed."""
+    async def _send_all(self) -> None:
         while True:
-            if self._saying is None or self._saying.done():
-                self._saying = asyncio.create_task(self._say(await self._said.get()))
-            await asyncio.shield(self._saying)  # what was typed is said, also if the run stands still meanwhile
+            if self._sending is None or self._sending.done():
+                self._sending = asyncio.create_task(self._send(await self._typed_lines.get()))
+            await asyncio.shield(self._sending)  # typed lines are sent even if the run comes to rest meanwhile
 
-    async def _say(self, text: str) -> None:
+    async def _send(self, text: str) -> None:
         try:
-            told = await deliver(self._cli.runtime, Found(team=self._team), text)
+            delivery = await deliver(self._cli.runtime, TaskReference(team=self._team), text)
         except GreenroomError as error:
-            self._view.note(f"Not said: {explain(error)}", style="yellow")
+            self._view.note(f"Not sent: {explain(error)}", style="yellow")
         else:
-            self._view.hear(text, f"{told.reader} reads it in its next turn")
+            self._view.show_typed(text, f"{delivery.reader} reads it in its next turn")

@@ -1,4 +1,4 @@
-"""A person's room in an organisation: what comes for them is told, what they type is done, until they leave."""
+"""The inbox screen of a person in an organisation: shows messages and runs typed lines."""
 
 from __future__ import annotations
 
@@ -11,384 +11,409 @@ from typing import assert_never
 
 from rich.text import Text
 
-from greenroom.app.conversation.typed import Gone, Person, Stopped, Woken, Written, joined
+from greenroom.app.conversation.chat_input import (
+    EndOfInput,
+    InterruptInput,
+    PersonInput,
+    TextInput,
+    WakeInput,
+    join_lines,
+)
 from greenroom.app.organisation import input as entry
-from greenroom.app.organisation.inbox import Letter, approval_of, at_rest
-from greenroom.app.organisation.people import HumanAgent, meeting_place
-from greenroom.app.organisation.words import BASE, nobody, sent_away
-from greenroom.app.task_status import Standing
-from greenroom.app.toolset.by_hand import called_by_hand, found_by_hand
-from greenroom.cli.context import Invocation, refused
-from greenroom.cli.errors import Json, Unheard, explain, fields
-from greenroom.cli.exit_codes import Exit, of_error
+from greenroom.app.organisation.inbox import InboxMessage, approval_of, summarise_status
+from greenroom.app.organisation.people import HumanAgent, find_shared_task
+from greenroom.app.organisation.phrases import BASE_TASK, make_dismissed_error, make_unknown_agent_error
+from greenroom.app.task_status import TaskStatus
+from greenroom.app.toolset.manual_call import create_manual_call, run_manual_call
+from greenroom.cli.context import Invocation, make_refusal
+from greenroom.cli.errors import Json, StdoutFault, error_fields, explain
+from greenroom.cli.exit_codes import Exit, exit_for_error
 from greenroom.cli.interactive.approvals import keep_rule, parse_answer
-from greenroom.cli.interactive.organisation import Listener, resume_intents, way_on
+from greenroom.cli.interactive.organisation import OrganisationListener, build_resume_help, build_resume_intents
 from greenroom.cli.render import inbox as display
-from greenroom.cli.render.output import harmless
-from greenroom.cli.render.questions import PROMPT, QUICK
-from greenroom.cli.render.team import open_tasks, waits_lines
-from greenroom.cli.render.words import end_word, still, word
-from greenroom.core.base.errors import Refused, StaleOwner, StoreFault, WorldFault
+from greenroom.cli.render.output import strip_control_characters
+from greenroom.cli.render.questions import DOUBLE_INTERRUPT_S, PROMPT
+from greenroom.cli.render.team import render_open_tasks, render_waits
+from greenroom.cli.render.words import describe_pause, end_word, inbox_phrase
+from greenroom.core.base.errors import RefusedError, StaleOwner, StoreFault, WorldFault
 from greenroom.core.base.ids import AgentId, GroupId, StageId
-from greenroom.core.rules.messages import VERBS
-from greenroom.core.state.world import World
+from greenroom.core.rules.messages import VERB_KEYS
+from greenroom.core.state.team_state import TeamState
 
 
-class Inbox:
-    """A person who reads and types. Without a terminal, each line is done, and what comes is told.
+class InboxScreen:
+    """The inbox of a person who reads and types. Without a terminal, each line of stdin is handled in turn.
 
-    `heard` is how much came from others than people, `asked` that the manager was asked for something, `looked` that
-    the last line only looked, `wrong` what was tried in vain.
+    `messages_heard` counts messages from agents, `has_asked` says that the manager got a request, `was_view` that the
+    last line only displayed something. `errors` lists what failed.
     """
 
-    def __init__(self, cli: Invocation, human: HumanAgent, listener: Listener, person: Person) -> None:
+    def __init__(self, cli: Invocation, human: HumanAgent, listener: OrganisationListener, person: PersonInput) -> None:
         self._cli = cli
         self._listener = listener
         self._person = person
-        self._pressed = -QUICK
-        self._fate = self._worst = Exit.DONE
-        self._over = False
-        self._told: set[str] = set()
+        self._interrupted_at = -DOUBLE_INTERRUPT_S
+        self._last_code = self._worst = Exit.DONE
+        self._is_over = False
+        self._told_reasons: set[str] = set()
         self._human = human
-        self.wrong: list[str] = []
-        self.heard = 0
-        self.asked = self.looked = False
+        self.errors: list[str] = []
+        self.messages_heard = 0
+        self.has_asked = self.was_view = False
 
-    async def hold(self) -> Exit:
-        """Stay until the person leaves; returns how the first line ended that went wrong, for scripts."""
-        with self._cli.stop.lent(self._person.stop) if self._person.attended else nullcontext():
-            while not self._over:
-                self.tell_news()
-                if not self._sent_away():
+    async def run(self) -> Exit:
+        """Run until the person leaves; return the exit code of the first line that failed."""
+        with self._cli.stop.redirect_interrupts(self._person.interrupt) if self._person.is_attended else nullcontext():
+            while not self._is_over:
+                self.show_news()
+                if not self._is_dismissed():
                     await self._next()
         return self._worst
 
     async def _next(self) -> None:
-        match await self._person.write(PROMPT, self._listener.woken):
-            case Written(text=text):
-                await self.do(joined(text))
-            case Woken():
-                pass  # the news are told before the next line
-            case Stopped():
+        match await self._person.read_text(PROMPT, self._listener.woken):
+            case TextInput(text=text):
+                await self.do(join_lines(text))
+            case WakeInput():
+                pass  # new messages are shown before the next line
+            case InterruptInput():
                 now = time.monotonic()
-                self._over, self._pressed = now - self._pressed < QUICK, now
-                if not self._over:
+                self._is_over, self._interrupted_at = now - self._interrupted_at < DOUBLE_INTERRUPT_S, now
+                if not self._is_over:
                     self.note("leave")
-            case Gone():
-                self._over = True
+            case EndOfInput():
+                self._is_over = True
 
-    def _sent_away(self) -> bool:
-        """Whether they were dismissed: nothing can be done here then."""
-        if self._listener.gone:
-            self._over = True
-            self._failed(sent_away(self._listener.world.team.name, self._listener.language))
-        return self._listener.gone
+    def _is_dismissed(self) -> bool:
+        """Whether the person was dismissed, which ends the session."""
+        if self._listener.is_dismissed:
+            self._is_over = True
+            self._report_failure(make_dismissed_error(self._listener.world.team.name, self._listener.language))
+        return self._listener.is_dismissed
 
-    async def do(self, line: str | entry.Typed) -> Exit:
-        """A line, or what it means. What cannot be done is said in a sentence, and the room stays open."""
-        if (isinstance(line, str) and not line.strip()) or self._sent_away():
-            return self._fate
+    async def do(self, line: str | entry.TypedCommand) -> Exit:
+        """Handle a line, typed or parsed. Errors are printed, and the inbox stays open."""
+        if (isinstance(line, str) and not line.strip()) or self._is_dismissed():
+            return self._last_code
         try:
             typed = entry.parse_line(line, self._listener.language) if isinstance(line, str) else line
-            if isinstance(typed, entry.Leaves):
-                self._over = True
-                return self._fate
-            if BASE not in self._listener.world.tasks:
+            if isinstance(typed, entry.ExitCommand):
+                self._is_over = True
+                return self._last_code
+            if BASE_TASK not in self._listener.world.tasks:
                 known = {"name": self._listener.world.team.name, "team": self._listener.team}
-                raise refused("team_over", word("over", self._listener.language, **known))
-            self._ends(await self._act(typed))
+                raise make_refusal("team_over", inbox_phrase("over", self._listener.language, **known))
+            self._record_code(await self._act(typed))
             await self._after(typed)
-        except (StaleOwner, StoreFault, Unheard):
+        except (StaleOwner, StoreFault, StdoutFault):
             raise
-        except (Refused, WorldFault, TimeoutError) as error:
-            self._failed(error)
-        return self._fate
+        except (RefusedError, WorldFault, TimeoutError) as error:
+            self._report_failure(error)
+        return self._last_code
 
-    async def _after(self, typed: entry.Typed) -> None:
-        """Forget which reasons were told: a new one is said again, but that it is stopped once. Text that is sent to an
-        organisation that is stopped would wait in vain."""
-        rests = word("rests", self._listener.language)
-        self.asked |= isinstance(typed, entry.Plain)
-        self.looked = isinstance(typed, entry.Looks)
-        if not self.looked:
-            self._told.intersection_update(() if isinstance(typed, entry.Resumes) else (rests,))
+    async def _after(self, typed: entry.TypedCommand) -> None:
+        """Forget which reasons were shown, so that a new pause is shown again.
+
+        Warn that text sent to a stopped organisation has to wait.
+        """
+        rest_phrase = inbox_phrase("rests", self._listener.language)
+        self.has_asked |= isinstance(typed, entry.ManagerText)
+        self.was_view = isinstance(typed, entry.ViewCommand)
+        if not self.was_view:
+            self._told_reasons.intersection_update(() if isinstance(typed, entry.ResumeCommand) else (rest_phrase,))
         await self._listener.catch_up()
-        if self._listener.world.team.paused is not None and self._person.attended and not self.looked:
-            self.tell_reasons((rests,))
+        if self._listener.world.team.paused is not None and self._person.is_attended and not self.was_view:
+            self.show_reasons((rest_phrase,))
 
-    def _ends(self, code: Exit) -> None:
-        """So a line has ended; of several, the first one counts that went wrong."""
-        self._fate, self._worst = code, self._worst or code
+    def _record_code(self, code: Exit) -> None:
+        self._last_code, self._worst = code, self._worst or code
 
-    def _failed(self, error: Exception) -> None:
-        """Say what could not be done; a program is told at once, and once more at the end."""
-        self._ends(of_error(error))
-        self.wrong.append(explain(error))
+    def _report_failure(self, error: Exception) -> None:
+        self._record_code(exit_for_error(error))
+        self.errors.append(explain(error))
         self.say(explain(error), "yellow")
-        self._cli.out.item("refused", fields(error), many="refused")
+        self._cli.out.item("refused", error_fields(error), many="refused")
 
-    def tell_news(self) -> None:
-        """Everything that came since."""
+    def show_news(self) -> None:
+        """Show all messages that arrived since the last call."""
         world, language = self._listener.world, self._listener.language
-        for message, letter in self._listener.take_news():
-            self.heard += not is_person(world, message.sender_id)
-            if letter is not None:
-                self.show(display.letter_text(world, letter, language))
+        for message, inbox_message in self._listener.take_news():
+            self.messages_heard += not is_person(world, message.sender_id)
+            if inbox_message is not None:
+                self.show(display.render_inbox_message(world, inbox_message, language))
             else:
-                self.show(display.message_text(world, message, language, self._listener.me))
-            self._cli.out.item("message", display.message_fields(message, letter.number if letter else None))
-        self.tell_reasons(still(why, language, way_on(self._cli, world)) for why in self._listener.take_pauses())
+                self.show(display.render_message(world, message, language, self._listener.me))
+            self._cli.out.item(
+                "message", display.message_fields(message, inbox_message.number if inbox_message else None)
+            )
+        self.show_reasons(
+            describe_pause(why, language, build_resume_help(self._cli, world)) for why in self._listener.take_pauses()
+        )
 
-    def tell_reasons(self, reasons: Iterable[str]) -> None:
-        """Why it does not go on, each once."""
+    def show_reasons(self, reasons: Iterable[str]) -> None:
+        """Show why the organisation is paused, each reason once."""
         for why in reasons:
-            if why not in self._told:
-                self.say(display.hang(why), "yellow")
-            self._told.add(why)
+            if why not in self._told_reasons:
+                self.say(display.hang_indent(why), "yellow")
+            self._told_reasons.add(why)
 
-    async def settled(self) -> Standing:
-        """Tell what comes until nothing more happens by itself; returns how it stands then."""
-        resting = asyncio.create_task(self._listener.wait_for_rest())
+    async def wait_until_settled(self) -> TaskStatus:
+        """Show messages until the organisation is at rest; return its status."""
+        resting = asyncio.create_task(self._listener.wait_until_settled())
         while not resting.done():
             woken = asyncio.create_task(self._listener.woken.wait())
             await asyncio.wait((resting, woken), return_when=asyncio.FIRST_COMPLETED)
             woken.cancel()
-            self.tell_news()
+            self.show_news()
         return resting.result()
 
-    # ------------------------------------------------------------------------------------------------------ doing
+    # ------------------------------------------------------------------------------------------------------ output
 
     @property
-    def _world(self) -> World:
+    def _world(self) -> TeamState:
         return self._listener.world
 
     def note(self, name: str, /, **known: object) -> None:
-        """Say a phrase beside what is shown."""
-        self.say(word(name, self._listener.language, **known), "dim")
+        """Print a phrase of the catalogue on stderr."""
+        self.say(inbox_phrase(name, self._listener.language, **known), "dim")
 
     def say(self, text: str, style: str) -> None:
-        """The same for other words. What is secret is hidden; a command to be copied is not broken."""
-        told = harmless(self._cli.out.safe(text))
-        if self._cli.out.live and "greenroom " not in told:
-            lines = Text(told).wrap(self._cli.out.console, self._cli.out.console.width)
-            told = "\n".join(line.plain.rstrip() for line in lines)
-        self._cli.progress.note(told, style=style)
+        """Print text on stderr, without secrets. Lines with a command to copy are not wrapped."""
+        safe_text = strip_control_characters(self._cli.out.redact(text))
+        if self._cli.out.is_live and "greenroom " not in safe_text:
+            lines = Text(safe_text).wrap(self._cli.out.console, self._cli.out.console.width)
+            safe_text = "\n".join(line.plain.rstrip() for line in lines)
+        self._cli.progress.note(safe_text, style=style)
 
     def show(self, text: Text) -> None:
-        """Show it: as it is where a program reads it, else broken between words."""
-        safe = self._cli.out.safe_text(text)
-        self._cli.out.show(display.Hanging(safe) if self._cli.out.live else safe)
+        """Print text on stdout, wrapped between words on a terminal."""
+        safe = self._cli.out.redact_text(text)
+        self._cli.out.show(display.HangingText(safe) if self._cli.out.is_live else safe)
 
-    async def _act(self, typed: entry.Typed) -> Exit:
-        """Do one thing; returns what a script wants to know. `Refused` says what cannot be done."""
+    async def _act(self, typed: entry.TypedCommand) -> Exit:
+        """Carry out a typed line; return its exit code. Raise `RefusedError` if it cannot be done."""
         match typed:
-            case entry.Plain(text=text):
-                await self._plain(text)
-            case entry.Reply(number=number, text=text):
-                await self._reply(await self._human.letter(number), text)
-            case entry.Report(number=number, text=text, failed=failed):
-                await self._human.finish(await self._human.letter(number), text, failed=failed)
-                self._done("reported", number=number)
-            case entry.Decision():
+            case entry.ManagerText(text=text):
+                await self._send_text(text)
+            case entry.ReplyCommand(number=number, text=text):
+                await self._reply(await self._human.find_message(number), text)
+            case entry.ReportCommand(number=number, text=text, failed=failed):
+                await self._human.finish(await self._human.find_message(number), text, failed=failed)
+                self._report_done("reported", number=number)
+            case entry.DecisionCommand():
                 await self._decide(typed)
-            case entry.Address() | entry.InGroup() | entry.NewGroup():
+            case entry.MessageCommand() | entry.GroupMessageCommand() | entry.NewGroupCommand():
                 await self._write(typed)
-            case entry.ByHand():
+            case entry.ToolCommand():
                 return await self._use_tool(typed)
-            case entry.Looks():
-                await self._look(typed)
-            case entry.Resumes():
+            case entry.ViewCommand():
+                await self._show_view(typed)
+            case entry.ResumeCommand():
                 await self._resume()
-            case entry.Leaves():
+            case entry.ExitCommand():
                 pass
             case _:
                 assert_never(typed)
         return Exit.DONE
 
-    def _done(self, name: str, /, **known: object) -> None:
-        """Say what was done, also to a program."""
+    def _report_done(self, name: str, /, **known: object) -> None:
         self.note(name, **known)
         self._cli.out.item("done", {"what": name, **known}, many="done")
 
-    def _refusal(self, code: str, name: str, /, *, hint: str = "", **known: object) -> Refused:
-        return refused(code, word(name, self._listener.language, **known), hint)
+    def _make_refusal(self, code: str, name: str, /, *, hint: str = "", **known: object) -> RefusedError:
+        return make_refusal(code, inbox_phrase(name, self._listener.language, **known), hint)
 
     # ---------------------------------------------------------------------------------------------------- answering
 
-    async def _plain(self, text: str) -> None:
-        """Text is for the manager; if that one has asked something, and only one thing, it is the answer."""
-        asked, manager = self._asked_by_manager(), self._world.tasks[BASE].manager
-        if asked is not None:
-            await self._reply(asked, text)
+    async def _send_text(self, text: str) -> None:
+        """Send text to the manager, as the answer if the manager has asked exactly one question."""
+        question, manager = self._find_manager_question(), self._world.tasks[BASE_TASK].manager
+        if question is not None:
+            await self._reply(question, text)
         else:
             await self._human.ask(text, manager)
-            self._done("sent", to=manager)
+            self._report_done("sent", to=manager)
 
-    def _asked_by_manager(self) -> Letter | None:
-        """What the manager wants to know, if it is one thing."""
-        manager = self._world.tasks[BASE].manager
-        mine = (
-            letter
-            for letter in self._listener.owed()
-            if (letter.message.sender_id, letter.kind) == (manager, "question")
+    def _find_manager_question(self) -> InboxMessage | None:
+        manager = self._world.tasks[BASE_TASK].manager
+        questions = (
+            inbox_message
+            for inbox_message in self._listener.list_unanswered()
+            if (inbox_message.message.sender_id, inbox_message.kind) == (manager, "question")
         )
-        asked = [letter for letter in mine if VERBS.isdisjoint(letter.message.data or ())]
-        return asked[0] if len(asked) == 1 else None
+        open_questions = [
+            inbox_message for inbox_message in questions if VERB_KEYS.isdisjoint(inbox_message.message.data or ())
+        ]
+        return open_questions[0] if len(open_questions) == 1 else None
 
-    async def _reply(self, letter: Letter, text: str) -> None:
-        if letter.kind == "approval":
-            await self._decide(entry.Decision(number=letter.number, words=text))
-        elif letter.kind == "question":
-            await self._human.answer(letter, text)
-            self._done("answered", to=letter.message.sender_id, number=letter.number)
+    async def _reply(self, inbox_message: InboxMessage, text: str) -> None:
+        if inbox_message.kind == "approval":
+            await self._decide(entry.DecisionCommand(number=inbox_message.number, words=text))
+        elif inbox_message.kind == "question":
+            await self._human.answer(inbox_message, text)
+            self._report_done("answered", to=inbox_message.message.sender_id, number=inbox_message.number)
         else:
-            await self._human.finish(letter, text)
-            self._done("reported", number=letter.number)
+            await self._human.finish(inbox_message, text)
+            self._report_done("reported", number=inbox_message.number)
 
-    async def _decide(self, typed: entry.Decision) -> None:
-        """A yes to a step; where no step waits for one, it is what the manager has asked."""
-        waiting = [letter for letter in self._listener.owed() if letter.kind == "approval"]
-        question = self._asked_by_manager()
+    async def _decide(self, typed: entry.DecisionCommand) -> None:
+        """Answer an approval request; without one, answer the question of the manager."""
+        waiting = [
+            inbox_message for inbox_message in self._listener.list_unanswered() if inbox_message.kind == "approval"
+        ]
+        question = self._find_manager_question()
         if typed.number is None and question is not None and not waiting:
             await self._reply(question, typed.words)
             return
         if typed.number is None and len(waiting) != 1:
-            numbers = ", ".join(str(letter.number) for letter in waiting)
-            raise self._refusal("which_letter", "one_question" if waiting else "no_question", numbers=numbers)
-        letter = waiting[0] if typed.number is None else await self._human.letter(typed.number)
-        how = display.how_to_answer(self._world, letter, self._listener.language)
-        approval = self._world.approvals.get(approval_of(letter.message)) if letter.kind == "approval" else None
+            numbers = ", ".join(str(inbox_message.number) for inbox_message in waiting)
+            raise self._make_refusal("which_letter", "one_question" if waiting else "no_question", numbers=numbers)
+        inbox_message = waiting[0] if typed.number is None else await self._human.find_message(typed.number)
+        how_to_answer = display.how_to_answer(self._world, inbox_message, self._listener.language)
+        approval = (
+            self._world.approvals.get(approval_of(inbox_message.message)) if inbox_message.kind == "approval" else None
+        )
         if approval is None:
-            raise self._refusal("no_approval", "no_question", hint=how)
+            raise self._make_refusal("no_approval", "no_question", hint=how_to_answer)
         answer = parse_answer(approval, typed.words)
         if answer is None:
-            raise self._refusal("no_answer", "no_answer", how=how)
+            raise self._make_refusal("no_answer", "no_answer", how=how_to_answer)
         note = keep_rule(self._world, approval, answer)
-        await self._human.decide(letter, answer)
+        await self._human.decide(inbox_message, answer)
         if note:
             self.say(note, "dim")
-        self._done("reported", number=letter.number)
+        self._report_done("reported", number=inbox_message.number)
 
-    # ------------------------------------------------------------------------------------------------------- acting
+    # ----------------------------------------------------------------------------------------------------- messages
 
-    async def _write(self, typed: entry.Address | entry.InGroup | entry.NewGroup) -> None:
-        """What is written to an agent that waits for an answer is that answer, and it is said."""
-        owed = {letter.number for letter in self._listener.owed()}
+    async def _write(self, typed: entry.MessageCommand | entry.GroupMessageCommand | entry.NewGroupCommand) -> None:
+        """Send a message. If it answers a question of its receiver, report that."""
+        unanswered = {inbox_message.number for inbox_message in self._listener.list_unanswered()}
         match typed:
-            case entry.Address():
-                await self._address(typed)
-            case entry.InGroup(group=group, text=text):
-                named = [name for name in entry.names_in(text, self._world.agents) if not is_person(self._world, name)]
-                await self._human.say_in(GroupId(group), text, *map(AgentId, named))
-                self._done("sent", to=f"#{group}")
-            case entry.NewGroup(group=group, people=people):
-                await self._human.form(GroupId(group), *map(AgentId, people))
-                self._done("formed", group=group)
+            case entry.MessageCommand():
+                await self._send_to(typed)
+            case entry.GroupMessageCommand(group=group, text=text):
+                named = [
+                    name for name in entry.find_mentions(text, self._world.agents) if not is_person(self._world, name)
+                ]
+                await self._human.send_to_group(GroupId(group), text, *map(AgentId, named))
+                self._report_done("sent", to=f"#{group}")
+            case entry.NewGroupCommand(group=group, people=people):
+                await self._human.form_group(GroupId(group), *map(AgentId, people))
+                self._report_done("formed", group=group)
         await self._listener.catch_up()
-        for number in sorted(owed - {letter.number for letter in self._listener.owed()}):
-            self._done("reported", number=number)
+        for number in sorted(unanswered - {inbox_message.number for inbox_message in self._listener.list_unanswered()}):
+            self._report_done("reported", number=number)
 
-    async def _address(self, typed: entry.Address) -> None:
-        """To all of them or, where an agent is not there, to none."""
+    async def _send_to(self, typed: entry.MessageCommand) -> None:
+        """Send to all named agents, or to none if one is unknown."""
         names = [AgentId(name) for name in typed.names]
         for name in names:
-            meeting_place(self._world, self._human.me, name)
+            find_shared_task(self._world, self._human.me, name)
         if self._human.me in names:
-            raise self._refusal("yourself", "yourself", me=self._human.me)
-        if typed.how == "ask":
+            raise self._make_refusal("yourself", "yourself", me=self._human.me)
+        if typed.mode == "ask":
             await self._human.ask(typed.text, *names)
         else:
-            await self._human.say(typed.text, *names, need_reply=typed.how == "to")
-        self._done("sent", to=", ".join(names))
+            await self._human.send(typed.text, *names, need_reply=typed.mode == "to")
+        self._report_done("sent", to=", ".join(names))
 
-    async def _use_tool(self, typed: entry.ByHand) -> Exit:
-        """Use the tool, under the rules that hold for all agents, then write it down."""
+    async def _use_tool(self, typed: entry.ToolCommand) -> Exit:
+        """Call a tool under the permission rules of all agents, and record the call."""
         stage = StageId(typed.stage) if typed.stage else None
-        await self._human.permitted(typed.tool, stage)
+        await self._human.check_permission(typed.tool, stage)
         root = Path(self._world.team.workspace)
-        self._cli.means.toolbox(root).named(typed.tool)
-        team = await found_by_hand(self._cli.runtime, root, typed.tool, typed.given)
-        call = await called_by_hand(self._cli.runtime, team)
-        told = display.call_fields(call, stage)
-        output = str(told["output"])
+        self._cli.app.toolbox(root).get(typed.tool)
+        team = await create_manual_call(self._cli.runtime, root, typed.tool, typed.arguments)
+        call = await run_manual_call(self._cli.runtime, team)
+        call_fields = display.call_fields(call, stage)
+        output = str(call_fields["output"])
         if output:
-            self._cli.out.write(harmless(output if output.endswith("\n") else f"{output}\n"))
+            self._cli.out.write(strip_control_characters(output if output.endswith("\n") else f"{output}\n"))
         if call.state != "finished":
-            self.wrong.append(f"{end_word(call.state, self._listener.language)}: {call.error}")
-            self.say(self.wrong[-1], "red")
-        self._cli.out.item("tool_call", told)
-        await self._human.used(call, stage=stage)
+            self.errors.append(f"{end_word(call.state, self._listener.language)}: {call.error}")
+            self.say(self.errors[-1], "red")
+        self._cli.out.item("tool_call", call_fields)
+        await self._human.record_tool_call(call, stage=stage)
         self.note("recorded")
         return Exit.DONE if call.state == "finished" else Exit.FAILED
 
     async def _resume(self) -> None:
-        wanted, limited = resume_intents(self._world), at_rest(self._world).word == "limit"
-        await self._cli.runtime.ask(self._human.team, *wanted)
-        if wanted:
-            self._done("resumed_within" if limited else "resumed")
+        intents, limited = build_resume_intents(self._world), summarise_status(self._world).state == "limit"
+        await self._cli.runtime.ask(self._human.team, *intents)
+        if intents:
+            self._report_done("resumed_within" if limited else "resumed")
         else:
             self.note("nothing_held")
 
-    # ------------------------------------------------------------------------------------------------------ looking
+    # -------------------------------------------------------------------------------------------------------- views
 
-    async def _look(self, typed: entry.Looks) -> None:
+    async def _show_view(self, typed: entry.ViewCommand) -> None:
         world, me, language = self._world, self._human.me, self._listener.language
         match typed.what:
             case "inbox":
                 self.show_inbox()
             case "notices":
                 notices = (await self._human.pool()).global_messages
-                lines = [Text(display.hang(notice)) for notice in notices]
-                self._view("notice", lines, ({"text": notice} for notice in notices))
+                lines = [Text(display.hang_indent(notice)) for notice in notices]
+                self._show_list("notice", lines, ({"text": notice} for notice in notices))
                 if not notices:
                     self.note("no_notices")
             case "tasks":
                 fields = (display.task_fields(world, task) for task in world.tasks.values())
-                self._view("task", (*open_tasks(world, language=language), *waits_lines(world, language)), fields)
+                self._show_list(
+                    "task", (*render_open_tasks(world, language=language), *render_waits(world, language)), fields
+                )
             case "who":
-                self._view(
+                self._show_list(
                     "agent", display.agent_lines(world, me, language), display.agents_fields(world, me, language)
                 )
             case "history":
-                await self._history(typed.about)
+                await self._show_history(typed.about)
             case "help":
-                self._cli.out.show(*display.help_parts(language, world.tasks[BASE].manager))
-                self._view("command", (), display.command_fields(language))
+                self._cli.out.show(*display.help_parts(language, world.tasks[BASE_TASK].manager))
+                self._show_list("command", (), display.command_fields(language))
             case _:
                 assert_never(typed.what)
 
-    def _view(self, kind: str, lines: Iterable[Text], told: Iterable[Json], many: str = "") -> None:
+    def _show_list(self, kind: str, lines: Iterable[Text], items: Iterable[Json], many: str = "") -> None:
         for line in lines:
             self.show(line)
-        self._cli.out.listing(kind, told, many=many)
+        self._cli.out.listing(kind, items, many=many)
 
     def show_inbox(self) -> None:
-        """What waits for them, the oldest first."""
-        owed, language = self._listener.owed(), self._listener.language
-        if owed:
-            self._cli.out.show(Text(word("some", language, count=len(owed)), style="bold"))
+        """Show the messages that wait for an answer, oldest first."""
+        unanswered, language = self._listener.list_unanswered(), self._listener.language
+        if unanswered:
+            self._cli.out.show(Text(inbox_phrase("some", language, count=len(unanswered)), style="bold"))
         else:
             self.note("nothing")
-        lines = (display.letter_text(self._world, letter, language) for letter in owed)
-        self._view("letter", lines, map(display.letter_fields, owed))
+        lines = (display.render_inbox_message(self._world, inbox_message, language) for inbox_message in unanswered)
+        self._show_list("letter", lines, map(display.inbox_message_fields, unanswered))
 
-    async def _history(self, other: str) -> None:
+    async def _show_history(self, other: str) -> None:
         world, language = self._world, self._listener.language
-        said = (await self._human.pool()).conversation_privates.get(other, ())
-        if not said and other not in (*world.agents, *world.retired):
-            raise nobody(other, world.agents, language)
-        lines = (Text(display.hang(f"{line.timestamp}  {line.sender_id}: {line.content}")) for line in said)
-        self._view(
+        messages = (await self._human.pool()).conversation_privates.get(other, ())
+        if not messages and other not in (*world.agents, *world.retired):
+            raise make_unknown_agent_error(other, world.agents, language)
+        lines = (
+            Text(display.hang_indent(f"{message.timestamp}  {message.sender_id}: {message.content}"))
+            for message in messages
+        )
+        self._show_list(
             "said",
             lines,
-            ({"with": other, "from": line.sender_id, "message": line.content, "at": line.timestamp} for line in said),
+            (
+                {"with": other, "from": message.sender_id, "message": message.content, "at": message.timestamp}
+                for message in messages
+            ),
             many="history",
         )
-        if not said:
+        if not messages:
             self.note("no_history", who=other)
 
 
-def is_person(world: World, name: str) -> bool:
-    """Whether that is one of the people there."""
+def is_person(world: TeamState, name: str) -> bool:
+    """Whether this member is a person."""
     agent = world.agents.get(AgentId(name))
     return agent is not None and agent.spec.kind == "human"

@@ -1,4 +1,4 @@
-"""A person who types: at a prompt, or lines of a pipe, of a file, or of a terminal that can draw no prompt."""
+"""Reading what a person types: at a prompt, or as plain lines of a pipe, a file or a simple terminal."""
 
 from __future__ import annotations
 
@@ -12,78 +12,92 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TextIO
 
-from greenroom.app.conversation.typed import Gone, Nobody, Person, Read, Stopped, Woken, Written, unfinished
+from greenroom.app.conversation.chat_input import (
+    EndOfInput,
+    InputEvent,
+    InterruptInput,
+    NoPersonInput,
+    PersonInput,
+    TextInput,
+    WakeInput,
+    is_unfinished,
+)
 from greenroom.cli.render.output import Output
 from greenroom.cli.render.questions import forget_typed, yes_or_no
-from greenroom.core.base.errors import Refused, Rejected
-from greenroom.core.base.text import seen
+from greenroom.core.base.errors import RefusedError, Rejection
+from greenroom.core.base.text import remove_control_characters
 
-TERMINAL: Final = Path("/dev/tty")
-MOST: Final = 1_000_000  # bytes of one line
+TERMINAL_PATH: Final = Path("/dev/tty")
+MAX_LINE_BYTES: Final = 1_000_000  # bytes of a line
 
 
 class PlainLines:
-    """Each line is one text; `attended` says that a person types them. A thread reads, which is not waited for in the
-    end, from a buffer of its own: that of `sys.stdin` would be locked then."""
+    """Reads each line as one text; `is_attended` says that a person types them.
+
+    A thread reads from its own buffer and is not joined at the end: the buffer of `sys.stdin` would stay locked.
+    """
 
     def __init__(self, number: int = 0, *, attended: bool = False) -> None:
-        self.attended = self.chooses = attended
+        self.is_attended = self.can_choose = attended
         self._number = number
-        self._wanted = threading.Semaphore(0)
+        self._line_wanted = threading.Semaphore(0)
         self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._pressed = asyncio.Event()
+        self._interrupted = asyncio.Event()
         self._pending: asyncio.Task[bytes | None] | None = None
-        self._begun: list[str] = []
+        self._partial_text: list[str] = []
         self._count = 0
         self._loop = asyncio.get_running_loop()
-        threading.Thread(target=self._read, name="stdin", daemon=True).start()
+        threading.Thread(target=self._read_in_thread, name="stdin", daemon=True).start()
 
-    async def write(self, tip: str, woken: asyncio.Event, *, print_on_empty: bool = False) -> Read:
-        """The next text, however many lines it has. Who is woken between two of them comes back for the rest. `Refused`
-        for a line that cannot be read: what comes behind it is not read either, for it may mean something else then."""
-        found = self._begun
-        while not found or unfinished("\n".join(found)):
-            self._say(tip if not found else "· ")
-            line = await self._next(woken)
-            if isinstance(line, Woken):
+    async def read_text(self, tip: str, woken: asyncio.Event, *, print_on_empty: bool = False) -> InputEvent:
+        """Read the next text, which may span lines. If woken in between, keep the lines read so far.
+
+        Raise `RefusedError` for a line that cannot be decoded. Later lines are not read, because their meaning may
+        depend on it.
+        """
+        lines = self._partial_text
+        while not lines or is_unfinished("\n".join(lines)):
+            self._print_prompt(tip if not lines else "· ")
+            line = await self._next_line(woken)
+            if isinstance(line, WakeInput):
                 return line
-            if isinstance(line, Stopped):
-                self._begun = []
+            if isinstance(line, InterruptInput):
+                self._partial_text = []
                 return line
             if line is None:
-                self._say("\n")
+                self._print_prompt("\n")
                 break
-            found.append(self._decoded(line))
-        self._begun = []
-        return Written(text="\n".join(found)) if found else Gone()
+            lines.append(self._decode_line(line))
+        self._partial_text = []
+        return TextInput(text="\n".join(lines)) if lines else EndOfInput()
 
-    async def agrees(self, tip: str, *, default: bool) -> bool:
-        """A yes or a no; nobody there means the default."""
-        word = (await self.replies(yes_or_no(tip, default=default)) or "").strip().lower()
+    async def confirm(self, tip: str, *, default: bool) -> bool:
+        """Ask a yes/no question; return the default if there is no answer."""
+        word = (await self.read_line(yes_or_no(tip, default=default)) or "").strip().lower()
         return word in ("y", "yes") if word else default
 
-    async def replies(self, tip: str) -> str | None:
-        """A line. What a person typed before they were asked is no answer; lines of a file have only their order."""
-        if self.attended:
+    async def read_line(self, tip: str) -> str | None:
+        """Ask a question and read a line. Drop what a person typed before the question; keep the lines of a file."""
+        if self.is_attended:
             forget_typed()
-        self._say(tip)
-        line = await self._next(asyncio.Event())
-        return self._decoded(line) if isinstance(line, bytes) else None
+        self._print_prompt(tip)
+        line = await self._next_line(asyncio.Event())
+        return self._decode_line(line) if isinstance(line, bytes) else None
 
-    def stop(self) -> None:
-        self._pressed.set()
+    def interrupt(self) -> None:
+        self._interrupted.set()
 
-    def _say(self, tip: str) -> None:
-        if self.attended:
-            sys.stderr.write(seen(tip))
+    def _print_prompt(self, tip: str) -> None:
+        if self.is_attended:
+            sys.stderr.write(remove_control_characters(tip))
             sys.stderr.flush()
 
-    async def _next(self, woken: asyncio.Event) -> bytes | Woken | Stopped | None:
-        """A line, or what comes before it. A line that was waited for in vain is the next one's."""
+    async def _next_line(self, woken: asyncio.Event) -> bytes | WakeInput | InterruptInput | None:
+        """Return the next line, or the event that came before it. The pending line is kept for the next call."""
         if self._pending is None:
-            self._wanted.release()
+            self._line_wanted.release()
             self._pending = asyncio.create_task(self._lines.get())
-        others = [asyncio.create_task(woken.wait()), asyncio.create_task(self._pressed.wait())]
+        others = [asyncio.create_task(woken.wait()), asyncio.create_task(self._interrupted.wait())]
         try:
             await asyncio.wait((self._pending, *others), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -93,78 +107,76 @@ class PlainLines:
             line, self._pending = self._pending.result(), None
             self._count += 1
             return line
-        if self._pressed.is_set():
-            self._pressed.clear()
-            return Stopped()
-        return Woken()
+        if self._interrupted.is_set():
+            self._interrupted.clear()
+            return InterruptInput()
+        return WakeInput()
 
-    def _read(self) -> None:
-        """The thread: one line at a time, when it is wanted. Nothing at the end, or where the terminal has gone."""
+    def _read_in_thread(self) -> None:
+        """Read one line at a time on request, in a thread. At the end of the input the line is None."""
         with os.fdopen(self._number, "rb", closefd=False) as file:
             while True:
-                self._wanted.acquire()
+                self._line_wanted.acquire()
                 try:
-                    line = file.readline(MOST + 1)
+                    line = file.readline(MAX_LINE_BYTES + 1)
                 except OSError:
                     line = b""
                 try:
                     self._loop.call_soon_threadsafe(self._lines.put_nowait, line.removesuffix(b"\n") if line else None)
                 except RuntimeError:
-                    return  # the loop is over, and so are we
+                    return  # the event loop is closed
 
-    def _decoded(self, line: bytes) -> str:
-        """The line that came last, as text."""
-        if len(line) > MOST:
-            why = f"Line {self._count} of stdin has more than 1 MB."
-            raise Refused(Rejected(code="too_long", why=why, hint="Split it."))
+    def _decode_line(self, line: bytes) -> str:
+        if len(line) > MAX_LINE_BYTES:
+            why = f"Line {self._count} of stdin is longer than 1 MB."
+            raise RefusedError(Rejection(code="too_long", why=why, hint="Split it."))
         try:
             text = line.decode("utf-8-sig").rstrip("\r")
         except UnicodeDecodeError:
             text = "\0"
         if "\0" in text:
-            why = f"Line {self._count} of stdin is no text."
-            raise Refused(Rejected(code="no_text", why=why, hint="Write it in UTF-8."))
+            why = f"Line {self._count} of stdin is not UTF-8 text."
+            raise RefusedError(Rejection(code="no_text", why=why, hint="Write it in UTF-8."))
         return text
 
 
 @dataclass(frozen=True, kw_only=True)
-class Aids:
-    """What a person who types is offered: commands behind a slash, words behind an @, and what they typed before."""
+class TypingAids:
+    """What a prompt offers: commands after a slash, words after an @, and the history."""
 
     commands: Mapping[str, str]
     words: Callable[[str], Iterable[str]]
-    before: Callable[[], AsyncIterator[str]] | None = None
+    history: Callable[[], AsyncIterator[str]] | None = None
 
 
 @contextmanager
-def typist(out: Output, aids: Aids, first: str = "") -> Iterator[Person]:
-    """The person at the terminal; else the lines on stdin, or nobody if that was context. `first` is what was said
-    already."""
-    with ExitStack() as open_:
-        terminal = _terminal(open_, out, first)
+def open_typist(out: Output, aids: TypingAids, first: str = "") -> Iterator[PersonInput]:
+    """Yield the person at the terminal, else the lines on stdin. Yield no input if stdin was context of `first`."""
+    with ExitStack() as exit_stack:
+        terminal = _find_terminal(exit_stack, out, first)
         if terminal is None:
-            yield Nobody() if first else PlainLines(sys.stdin.fileno())
+            yield NoPersonInput() if first else PlainLines(sys.stdin.fileno())
         elif os.environ.get("TERM") == "dumb":
             yield PlainLines(terminal.fileno(), attended=True)
         else:
-            from greenroom.cli.interactive.editor import Prompt
+            from greenroom.cli.interactive.editor import TerminalPrompt
 
-            yield Prompt(terminal, _screen(open_, out), aids.words, aids.before, aids.commands)
+            yield TerminalPrompt(terminal, _find_screen(exit_stack, out), aids.words, aids.history, aids.commands)
 
 
-def _terminal(open_: ExitStack, out: Output, first: str) -> TextIO | None:
-    """Where somebody types: stdin, or the terminal behind it when stdin was only context."""
+def _find_terminal(exit_stack: ExitStack, out: Output, first: str) -> TextIO | None:
+    """Return the terminal to read from: stdin, or /dev/tty if stdin was only context."""
     if sys.stdin.isatty():
         return sys.stdin
     if not first or not out.file.isatty():
         return None
     try:
-        return open_.enter_context(TERMINAL.open(encoding="utf-8"))
+        return exit_stack.enter_context(TERMINAL_PATH.open(encoding="utf-8"))
     except OSError:
         return None
 
 
-def _screen(open_: ExitStack, out: Output) -> TextIO:
-    """Where the prompt is shown: not among the answers, if that can be."""
+def _find_screen(exit_stack: ExitStack, out: Output) -> TextIO:
+    """Return the stream for the prompt: stderr if possible, so that it does not mix with the answers."""
     shown = next((stream for stream in (sys.stderr, out.file) if stream.isatty()), None)
-    return shown or open_.enter_context(TERMINAL.open("w", encoding="utf-8"))
+    return shown or exit_stack.enter_context(TERMINAL_PATH.open("w", encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""The organisation that a command means, and listening to it for one of its people."""
+"""Finding, starting and following an organisation for a command."""
 
 from __future__ import annotations
 
@@ -9,33 +9,47 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from greenroom.app.conversation.start import Cast, model_of
-from greenroom.app.cost import dollars
-from greenroom.app.host import Host
+from greenroom.app.conversation.start import Participants, read_model_name
+from greenroom.app.cost import format_dollars
 from greenroom.app.messages import phrase
-from greenroom.app.organisation.charter import charters, find_charter, misfits, no_charter, path_of, read_charter
-from greenroom.app.organisation.founders import (
-    all_staff,
-    elsewhere,
-    found,
-    found_by_id,
-    founded,
-    founders_of,
-    renew,
+from greenroom.app.organisation.charter import (
+    charter_path,
+    find_charter,
+    find_unknown_names,
+    list_charters,
+    make_unknown_charter_error,
+    read_charter,
 )
-from greenroom.app.organisation.inbox import Letter, at_rest, kind_of, owed
-from greenroom.app.organisation.people import HumanAgent, more_messages, oldest_first
-from greenroom.app.organisation.words import BASE
-from greenroom.app.runtime import Told
-from greenroom.app.task_status import Standing, standing
-from greenroom.cli.context import Invocation, command, refused
-from greenroom.cli.exit_codes import Exit, of_standings
-from greenroom.cli.interactive.follow import GRACE
+from greenroom.app.organisation.creation import (
+    build_organisation_spec,
+    create_organisation,
+    find_elsewhere,
+    find_team,
+    find_team_by_id,
+    merge_agents,
+    update_organisation,
+)
+from greenroom.app.organisation.inbox import InboxMessage, find_unanswered, kind_of, summarise_status
+from greenroom.app.organisation.people import HumanAgent, restore_message_limit, sort_oldest_first
+from greenroom.app.organisation.phrases import BASE_TASK
+from greenroom.app.runtime import LoggedEvent
+from greenroom.app.task_status import TaskStatus, read_status
+from greenroom.app.team_host import TeamHost
+from greenroom.cli.context import Invocation, make_refusal, render_command
+from greenroom.cli.exit_codes import Exit, exit_for_statuses
+from greenroom.cli.interactive.follow import SETTLE_GRACE_S
 from greenroom.cli.options import RunOptions
-from greenroom.cli.render.output import harmless
+from greenroom.cli.render.output import strip_control_characters
 from greenroom.cli.render.team import TeamHistory
-from greenroom.cli.render.words import Way, end_word, reason, still, team_word, word
-from greenroom.cli.start import ask_trust, meet_servers, refuse_unpriced
+from greenroom.cli.render.words import (
+    ResumeHelp,
+    describe_pause,
+    describe_reason,
+    end_word,
+    inbox_phrase,
+    organisation_phrase,
+)
+from greenroom.cli.start import ask_trust, check_servers, refuse_unpriced
 from greenroom.core.base.amounts import UNLIMITED
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, StepId, TeamId, agent_of
@@ -48,243 +62,266 @@ from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, StepEnded, StepQueued
 from greenroom.core.state.task import TaskEnded, TaskPaused
 from greenroom.core.state.team import TeamPaused
-from greenroom.core.state.world import World
+from greenroom.core.state.team_state import TeamState
 
-KEYS: Final = {"money": "cost", "tokens": "tokens", "millis": "time"}
-"""What a charter calls its limits, by what a budget calls them."""
+LIMIT_KEYS: Final = {"money": "cost", "tokens": "tokens", "millis": "time"}
+"""The keys of a charter's limits, by the budget fields they set."""
 
 
 @record
 class Organisation:
-    """Whether its charter lies in this workspace, and its team, if it was founded.
+    """An organisation: its name, whether this workspace has its charter, and its team if it was created.
 
-    The charter is not read yet: one with a mistake can still be looked at and stopped.
+    The charter is not read here, so an organisation with a broken charter can still be shown and stopped.
     """
 
     name: str
-    chartered: bool
+    has_charter: bool
     team: TeamId | None
 
     @property
-    def called(self) -> str:
-        """What a command that is typed here calls it: elsewhere than at its charter only its id is known."""
-        return self.name if self.chartered or self.team is None else self.team
+    def typed_name(self) -> str:
+        """What commands typed here call it: its name, or its id if the charter is elsewhere."""
+        return self.name if self.has_charter or self.team is None else self.team
 
 
 async def find_organisation(cli: Invocation, name: str) -> Organisation:
-    """Which organisation is meant: the only one, or by name or id; `Refused` says which there are."""
-    root, language = cli.means.root, cli.means.language
-    known = charters(root)
-    if not name and not known:
-        raise refused("no_team", phrase("charter", "none_here", language))
-    if not name and len(known) > 1:
-        why = phrase("charter", "several_here", language, count=len(known), known=", ".join(known))
-        raise refused("which_team", why)
-    name = name or known[0]
-    if name in known:
-        return Organisation(name=name, chartered=True, team=await founded(cli.runtime, root, name))
-    team = await found_by_id(cli.runtime, name)
+    """Find an organisation by name or id; without a name, the only one. Raise `RefusedError` if that is ambiguous."""
+    root, language = cli.app.root, cli.app.language
+    charter_names = list_charters(root)
+    if not name and not charter_names:
+        raise make_refusal("no_team", phrase("charter", "none_here", language))
+    if not name and len(charter_names) > 1:
+        why = phrase("charter", "several_here", language, count=len(charter_names), known=", ".join(charter_names))
+        raise make_refusal("which_team", why)
+    name = name or charter_names[0]
+    if name in charter_names:
+        return Organisation(name=name, has_charter=True, team=await find_team(cli.runtime, root, name))
+    team = await find_team_by_id(cli.runtime, name)
     if team is None:
-        raise no_charter(root, name, language)
-    its = (await cli.runtime.world(team)).team
-    return Organisation(name=its.name, chartered=Path(its.workspace) == root and its.name in known, team=team)
+        raise make_unknown_charter_error(root, name, language)
+    team_record = (await cli.runtime.world(team)).team
+    return Organisation(
+        name=team_record.name,
+        has_charter=Path(team_record.workspace) == root and team_record.name in charter_names,
+        team=team,
+    )
 
 
-async def find_founded(cli: Invocation, name: str) -> tuple[Organisation, TeamId]:
-    """One that was founded already."""
-    one = await find_organisation(cli, name)
-    if one.team is None:
-        raise refused("not_founded", phrase("charter", "not_begun", cli.means.language, name=one.name))
-    return one, one.team
+async def find_created(cli: Invocation, name: str) -> tuple[Organisation, TeamId]:
+    """Find an organisation that was created already."""
+    organisation = await find_organisation(cli, name)
+    if organisation.team is None:
+        raise make_refusal("not_founded", phrase("charter", "not_begun", cli.app.language, name=organisation.name))
+    return organisation, organisation.team
 
 
-async def bring_up(cli: Invocation, one: Organisation, options: RunOptions) -> TeamId:
-    """The organisation, founded if it was not, as its charter says, with models that can be asked."""
-    cli.means.use_recording(options.record, options.replay)
-    provisions, root, language = cli.means.provisions, cli.means.root, cli.means.language
-    await provisions.look_around()
-    if one.team is not None and not one.chartered:
-        world = await cli.runtime.world(one.team)
-        _refuse_models(cli, world.agents[world.tasks[BASE].manager].spec)
-        return one.team
-    charter = find_charter(root, one.name, language)
+async def prepare_organisation(cli: Invocation, organisation: Organisation, options: RunOptions) -> TeamId:
+    """Create or update the organisation from its charter, and check its models. Return its team."""
+    cli.app.use_recording(options.record, options.replay)
+    provisions, root, language = cli.app.model_session, cli.app.root, cli.app.language
+    await provisions.find_local_servers()
+    if organisation.team is not None and not organisation.has_charter:
+        world = await cli.runtime.world(organisation.team)
+        _refuse_models(cli, world.agents[world.tasks[BASE_TASK].manager].spec)
+        return organisation.team
+    charter = find_charter(root, organisation.name, language)
     charter = evolve(charter, language=charter.language or language)
     ask_trust(cli, charter.path.parent.parent.parent)
-    agents = cli.means.agents()
-    for trouble in agents.troubles:
-        cli.progress.note(trouble.text, style="yellow")
-    staff, caps = all_staff(charter.language, agents.specs), provisions.loaded.settings.limits
-    await meet_servers(cli, Cast(members=tuple((AgentId(name), spec) for name, spec in staff.items())))
-    tools = cli.means.toolbox(root)
-    founders = founders_of(charter, staff, tools, settled=provisions.settled, caps=caps)
-    for misfit in misfits(charter, staff, tools, charter.language):
-        cli.progress.note(harmless(misfit), style="yellow")
-    _refuse_models(cli, *founders.managers)
-    if one.team is None:
-        await _name_others(cli, one.name, founders.language)
-        return await found(cli.runtime, founders)
-    for change in await renew(cli.runtime, one.team, founders, str(charter.path)):
-        cli.progress.note(harmless(change), style="yellow")
-    return one.team
+    agents = cli.app.agents()
+    for broken_file in agents.broken_files:
+        cli.progress.note(broken_file.text, style="yellow")
+    agent_specs, caps = merge_agents(charter.language, agents.specs), provisions.loaded_settings.settings.limits
+    await check_servers(cli, Participants(members=tuple((AgentId(name), spec) for name, spec in agent_specs.items())))
+    tools = cli.app.toolbox(root)
+    organisation_spec = build_organisation_spec(
+        charter, agent_specs, tools, resolve_model=provisions.resolve_alias, caps=caps
+    )
+    for unknown_name in find_unknown_names(charter, agent_specs, tools, charter.language):
+        cli.progress.note(strip_control_characters(unknown_name), style="yellow")
+    _refuse_models(cli, *organisation_spec.managers)
+    if organisation.team is None:
+        await _note_others(cli, organisation.name, organisation_spec.language)
+        return await create_organisation(cli.runtime, organisation_spec)
+    for change in await update_organisation(cli.runtime, organisation.team, organisation_spec, str(charter.path)):
+        cli.progress.note(strip_control_characters(change), style="yellow")
+    return organisation.team
 
 
-async def _name_others(cli: Invocation, name: str, language: str) -> None:
-    """A folder that was moved has left its organisation behind: what is founded in it now is another one."""
-    for team, place in await elsewhere(cli.runtime, cli.means.root, name):
-        what = "another" if path_of(place, name).exists() else "moved"
-        told = {"name": name, "team": team, "place": place, "show": command(cli, "show", team)}
-        cli.progress.note(harmless(team_word(what, language, **told)), style="yellow")
+async def _note_others(cli: Invocation, name: str, language: str) -> None:
+    """Tell the person about organisations of the same name elsewhere, for instance left behind by a moved folder."""
+    for team, workspace in await find_elsewhere(cli.runtime, cli.app.root, name):
+        what = "another" if charter_path(workspace, name).exists() else "moved"
+        variables = {"name": name, "team": team, "place": workspace, "show": render_command(cli, "show", team)}
+        cli.progress.note(strip_control_characters(organisation_phrase(what, language, **variables)), style="yellow")
 
 
 def _refuse_models(cli: Invocation, *specs: AgentSpec) -> None:
-    """See that their models can be asked, and that what they cost is known where it counts."""
     for spec in specs:
-        refuse_unpriced(cli.means.named(model_of(spec)), cli.means.provisions.loaded.settings.limits)
+        refuse_unpriced(cli.app.get_model(read_model_name(spec)), cli.app.model_session.loaded_settings.settings.limits)
 
 
 def find_mistakes(cli: Invocation, name: str) -> str:
-    """What is wrong with a charter of this workspace, a line for each mistake; nothing when all of it can be used."""
-    root, agents = cli.means.root, cli.means.agents()
+    """Return the mistakes in a charter, one per line; empty if there are none."""
+    root, agents = cli.app.root, cli.app.agents()
     try:
-        charter = read_charter(root, path_of(root, name), cli.means.language)
+        charter = read_charter(root, charter_path(root, name), cli.app.language)
     except WorldFault as fault:
         return str(fault)
-    language = charter.language or cli.means.language
-    wrong = misfits(charter, all_staff(language, agents.specs), cli.means.toolbox(root), language)
-    why = (trouble.text for trouble in agents.troubles if trouble.name in (*charter.managers, *charter.blueprints))
-    model = bad_model(cli, charter.model, language)
-    return "\n".join((*wrong, *why, *((f"{charter.path}: {model}",) if model else ())))
+    language = charter.language or cli.app.language
+    unknown_names = find_unknown_names(charter, merge_agents(language, agents.specs), cli.app.toolbox(root), language)
+    agent_faults = (
+        broken_file.text
+        for broken_file in agents.broken_files
+        if broken_file.name in (*charter.managers, *charter.blueprints)
+    )
+    model = explain_bad_model(cli, charter.model, language)
+    return "\n".join((*unknown_names, *agent_faults, *((f"{charter.path}: {model}",) if model else ())))
 
 
-def bad_model(cli: Invocation, name: str, language: str) -> str:
-    """Why a charter cannot name this model; empty when it can."""
-    why = cli.means.provisions.supply.misnamed(name)
+def explain_bad_model(cli: Invocation, name: str, language: str) -> str:
+    """Explain why a charter cannot name this model; empty if it can."""
+    why = cli.app.model_session.registry.find_name_error(name)
     return phrase("charter", "no_model", language, name=name, why=why) if why else ""
 
 
-def resume_intents(world: World) -> list[ResumeTeam | ResumeTask | SetLimits]:
-    """What lets go on all that stands still in it."""
+def build_resume_intents(world: TeamState) -> list[ResumeTeam | ResumeTask | SetLimits]:
+    """Return the intents that resume everything that is paused."""
     team = [ResumeTeam()] if world.team.paused is not None else []
     tasks = [ResumeTask(task_id=task.task_id) for task in world.tasks.values() if task.paused is not None]
-    return [*more_messages(world), *team, *tasks] if team or tasks else []
+    return [*restore_message_limit(world), *team, *tasks] if team or tasks else []
 
 
-def way_on(cli: Invocation, world: World) -> Way:
-    """What lets it go on from here: from elsewhere it is known by its id, and a charter with mistakes holds nothing."""
+def build_resume_help(cli: Invocation, world: TeamState) -> ResumeHelp:
+    """Return how to resume the organisation from here. Elsewhere than at its charter, the command names its id."""
     root, name, budget = Path(world.team.workspace), world.team.name, world.budgets[TEAM_BUDGET]
-    path, limits, spent, left = path_of(root, name), budget.limits, budget.spent, dict[str, str]()
+    path, limits, spent, left = charter_path(root, name), budget.limits, budget.spent, dict[str, str]()
     try:
-        held = read_charter(root, path).caps.limits
+        charter_limits = read_charter(root, path).caps.limits
     except WorldFault:
-        held = UNLIMITED
+        charter_limits = UNLIMITED
     if limits.money is not None:
-        left["money"] = dollars(max(0, limits.money - spent.money))
+        left["money"] = format_dollars(max(0, limits.money - spent.money))
     if limits.tokens is not None:
         left["tokens"] = f"{max(0, limits.tokens - spent.tokens):,}"
-    here = root == cli.means.root and path.exists()
-    return Way(
+    is_here = root == cli.app.root and path.exists()
+    return ResumeHelp(
         name=name,
-        start=command(cli, "team", "start", name if here else world.team.team_id),
+        start=render_command(cli, "org", "start", name if is_here else world.team.team_id),
         path=str(path),
-        keys={what: key for what, key in KEYS.items() if getattr(held, what) == getattr(limits, what) is not None},
+        keys={
+            what: key
+            for what, key in LIMIT_KEYS.items()
+            if getattr(charter_limits, what) == getattr(limits, what) is not None
+        },
         left=left,
     )
 
 
 # ----------------------------------------------------------------------------------------------------------- listening
 
-LOOK: Final = 1.0  # seconds between two looks whether the organisation runs anywhere
-SUMS_UP: Final = "compact"
-"""Makes the window of a thread shorter. Where it fails the work goes on with a longer one: nothing was given up."""
+POLL_INTERVAL_S: Final = 1.0  # seconds between checks whether a process runs the organisation
+COMPACT_SKILL: Final = "compact"
+"""The skill that shortens the window of a thread. If it fails, work continues with a longer window."""
 
 
-class Failures:
-    """Keeps a sentence for each failure that stays. A worker's failure is its manager's to deal with; a manager's own
-    stays, unless the same work is done once more."""
+class FailureLog:
+    """Collects failures that are not repaired. The failure of a worker is left to its manager.
+
+    The failure of a manager stays, unless the same work is queued again.
+    """
 
     def __init__(self, language: str) -> None:
         self._language = language
         self._steps: dict[StepId, tuple[str, str]] = {}
         self._tasks: list[str] = []
 
-    def add(self, world: World, event: Event) -> None:
-        """One event, on the world as it was before it."""
+    def add(self, world: TeamState, event: Event) -> None:
+        """Add an event; `world` is the team state before it."""
         match event:
-            case StepEnded(state="failed", step_id=name) if _is_managers(world, step := world.steps[name]):
-                told = word("gave_up", self._language, who=step.agent_id, why=event.error)
-                self._steps[name] = (step.work.executor, told)
+            case StepEnded(state="failed", step_id=name) if _is_manager_work(world, step := world.steps[name]):
+                sentence = inbox_phrase("gave_up", self._language, who=step.agent_id, why=event.error)
+                self._steps[name] = (step.work.executor, sentence)
             case StepQueued(cause=cause, agent_id=agent) if cause in self._steps and agent_of(cause) == agent:
-                # The same work once more. What others do because they hear of the failure repairs nothing.
+                # Only the same work again repairs the failure, not what other agents do about it.
                 if event.work.executor == self._steps[cause][0]:
                     del self._steps[cause]
-            case TaskEnded(state="failed" | "cancelled") if (task := world.tasks[event.task_id]).parent in (None, BASE):
-                # A part of another task is for that one's manager.
+            case TaskEnded(state="failed" | "cancelled") if (task := world.tasks[event.task_id]).parent in (
+                None,
+                BASE_TASK,
+            ):
+                # A subtask is left to the manager of its task.
                 state = end_word(event.state, self._language)
-                self._tasks.append(word("lost", self._language, task=task.task_id, name=task.name, state=state))
+                self._tasks.append(inbox_phrase("lost", self._language, task=task.task_id, name=task.name, state=state))
             case _:
                 pass
 
     def all(self) -> tuple[str, ...]:
-        return (*(told for _, told in self._steps.values()), *self._tasks)
+        return (*(sentence for _, sentence in self._steps.values()), *self._tasks)
 
 
-def _is_managers(world: World, step: Step) -> bool:
-    """Whether it is a manager's own work: no agent is above it that would hear of a failure and do something."""
+def _is_manager_work(world: TeamState, step: Step) -> bool:
+    """Whether a step is a manager's own work, which has no agent above it to handle a failure."""
     thread = world.threads.get(step.thread_id)
     if thread is None or thread.subtask_id is not None or thread.call is not None:
         return False
     task = world.tasks.get(thread.task_id)
-    own = task is not None and task.manager == thread.agent_id
-    return own and step.work.type == "skill" and step.work.executor != SUMS_UP
+    is_manager = task is not None and task.manager == thread.agent_id
+    return is_manager and step.work.type == "skill" and step.work.executor != COMPACT_SKILL
 
 
 @record
 class WaitResult:
-    """How waiting ended: a status in a word, its exit code, and a sentence for all that is not as it should be."""
+    """The result of waiting: a status word, the exit code, and a sentence for each problem."""
 
     status: str
     code: Exit
     reasons: tuple[str, ...] = ()
 
 
-def wait_result(world: World, stands: Standing, failures: tuple[str, ...], language: str, way: Way) -> WaitResult:
-    """The worst of how it stands and what went wrong. `way` is what lets it go on."""
-    lost = (*failures, *(_stuck(world, language) if stands.word == "idle" else ()))
-    if lost:
-        return WaitResult(status="failed", code=Exit.FAILED, reasons=lost)
-    if stands.word == "idle":
+def build_wait_result(
+    world: TeamState, status: TaskStatus, failures: tuple[str, ...], language: str, resume_help: ResumeHelp
+) -> WaitResult:
+    """Combine the status and the failures; the worst counts. `resume_help` says how to resume."""
+    reasons = (*failures, *(_find_stuck_tasks(world, language) if status.state == "idle" else ()))
+    if reasons:
+        return WaitResult(status="failed", code=Exit.FAILED, reasons=reasons)
+    if status.state == "idle":
         return WaitResult(status="idle", code=Exit.DONE)
-    why = _why_still(world, stands, language, way)
-    return WaitResult(status=stands.word, code=of_standings([stands.word]), reasons=(why,))
+    why = _explain_pause(world, status, language, resume_help)
+    return WaitResult(status=status.state, code=exit_for_statuses([status.state]), reasons=(why,))
 
 
-def _stuck(world: World, language: str) -> Iterator[str]:
-    """Tasks that are not over although nothing happens in them any more."""
-    for task in oldest_first(world.tasks):
-        stands = standing(world, task.task_id)
-        if task.task_id != BASE and stands is not None and stands.word == "idle":
-            yield word("stuck", language, task=task.task_id, name=task.name, manager=task.manager)
+def _find_stuck_tasks(world: TeamState, language: str) -> Iterator[str]:
+    for task in sort_oldest_first(world.tasks):
+        status = read_status(world, task.task_id)
+        if task.task_id != BASE_TASK and status is not None and status.state == "idle":
+            yield inbox_phrase("stuck", language, task=task.task_id, name=task.name, manager=task.manager)
 
 
-def _why_still(world: World, stands: Standing, language: str, way: Way) -> str:
-    if world.team.paused is not None and stands.word == "paused":
-        why = reason(world.team.paused, language)
-        return word("stopped_why", language, name=world.team.name, why=why, command=way.start)
-    if stands.word != "waiting":
-        return still(stands.why, language, way)
-    each = (name for letter in world.mail.values() for name in letter.receiver)
-    owing = Counter(name for name in each if name in world.agents and world.agents[name].spec.kind == "human")
-    people = ", ".join(f"{name} ({count})" for name, count in sorted(owing.items()))
-    return word("waits_for", language, people=people) if people else stands.why
+def _explain_pause(world: TeamState, status: TaskStatus, language: str, resume_help: ResumeHelp) -> str:
+    if world.team.paused is not None and status.state == "paused":
+        why = describe_reason(world.team.paused, language)
+        return inbox_phrase("stopped_why", language, name=world.team.name, why=why, command=resume_help.start)
+    if status.state != "waiting":
+        return describe_pause(status.why, language, resume_help)
+    receivers = (name for message in world.mail.values() for name in message.receiver)
+    question_counts = Counter(
+        name for name in receivers if name in world.agents and world.agents[name].spec.kind == "human"
+    )
+    people = ", ".join(f"{name} ({count})" for name, count in sorted(question_counts.items()))
+    return inbox_phrase("waits_for", language, people=people) if people else status.why
 
 
-class Listener:
-    """Follows the log for a person. What came for them is kept until it is taken; `woken` says that there is some, or
-    that they were dismissed. `language` is theirs."""
+class OrganisationListener:
+    """Follows the log for a person and keeps their messages until they are taken.
+
+    `woken` is set when there are messages, or when the person was dismissed. `language` is the person's.
+    """
 
     def __init__(self, cli: Invocation, human: HumanAgent) -> None:
         self._cli = cli
-        self._history = TeamHistory(keeps=False)
+        self._history = TeamHistory(keeps_records=False)
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._news: list[Message] = []
@@ -292,26 +329,26 @@ class Listener:
         self.me: AgentId = human.me
         self.team: TeamId = human.team
         self.language = ""
-        self.failures = Failures("")
+        self.failures = FailureLog("")
         self.woken = asyncio.Event()
 
     @property
-    def world(self) -> World:
-        """What is true as far as it was heard."""
+    def world(self) -> TeamState:
+        """The team state as of the last event read."""
         return self._history.world
 
     @property
-    def gone(self) -> bool:
+    def is_dismissed(self) -> bool:
         """Whether the person was dismissed."""
         return self.me not in self.world.agents
 
     async def open(self) -> None:
-        """Know what was, and listen from now on."""
+        """Load the current state, and follow the log from there."""
         head = (await self._cli.runtime.log.head(self.team)).version
         world = await self._cli.runtime.world(self.team, head)
-        self._history = TeamHistory(world=world, version=head, keeps=False)
+        self._history = TeamHistory(world=world, version=head, keeps_records=False)
         self.language = self.world.agents[self.me].spec.language
-        self.failures = Failures(self.language)
+        self.failures = FailureLog(self.language)
         self._task = asyncio.create_task(self._follow())
 
     async def close(self) -> None:
@@ -320,15 +357,15 @@ class Listener:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _follow(self) -> None:
-        async for told in self._cli.runtime.events(self.team, after=self._history.version, follow=True):
-            self._hear(told)
+        async for logged_event in self._cli.runtime.events(self.team, after=self._history.version, follow=True):
+            self._handle_event(logged_event)
 
-    def _hear(self, told: Told) -> None:
-        self.failures.add(self.world, told.event)
-        self._history.add(told)
-        self._cli.out.stream(self.team, told)
+    def _handle_event(self, logged_event: LoggedEvent) -> None:
+        self.failures.add(self.world, logged_event.event)
+        self._history.add(logged_event)
+        self._cli.out.stream(self.team, logged_event)
         self._changed.set()
-        match told.event:
+        match logged_event.event:
             case MessageSent(message=message) if message.sender_id != self.me and (
                 self.me in message.receiver or kind_of(message) == "approval"
             ):
@@ -337,67 +374,67 @@ class Listener:
             case TaskPaused(why=why) | TeamPaused(why=why):
                 self._pauses.append(why)
                 self.woken.set()
-            case AgentRemoved() if self.gone:
+            case AgentRemoved() if self.is_dismissed:
                 self.woken.set()
             case _:
                 pass
 
     async def catch_up(self) -> None:
-        """Wait until all that is in the log by now was heard."""
+        """Wait until all events that are in the log now were read."""
         head = (await self._cli.runtime.log.head(self.team)).version
         while self._history.version < head:
             await self._next()
 
     async def _next(self) -> None:
-        """Wait for more. A reader that has gone, or a log that cannot be read, ends it."""
+        """Wait for more events, for at most a second. Raise the error that ended the follower."""
         if self._task is not None and self._task.done():
             self._task.result()
         self._changed.clear()
         with suppress(TimeoutError):
-            async with asyncio.timeout(LOOK):
+            async with asyncio.timeout(POLL_INTERVAL_S):
                 await self._changed.wait()
 
-    def take_news(self) -> Iterator[tuple[Message, Letter | None]]:
-        """What came since it was last taken; with its letter, where it still waits for an answer."""
+    def take_news(self) -> Iterator[tuple[Message, InboxMessage | None]]:
+        """Return the messages since the last call, each with its inbox entry if it still waits for an answer."""
         self.woken.clear()
         news, self._news = self._news, []
-        letters = {letter.message.message_id: letter for letter in self.owed()}
+        inbox_messages = {inbox_message.message.message_id: inbox_message for inbox_message in self.list_unanswered()}
         for message in news:
-            yield message, letters.get(message.message_id)
+            yield message, inbox_messages.get(message.message_id)
 
     def take_pauses(self) -> tuple[str, ...]:
-        """Why it came to stand still since this was last asked."""
+        """Return the reasons of pauses since the last call."""
         pauses, self._pauses = tuple(dict.fromkeys(self._pauses)), []
         return pauses
 
-    def owed(self) -> tuple[Letter, ...]:
-        """What the person owes an answer to."""
-        return owed(self.world, self.me)
+    def list_unanswered(self) -> tuple[InboxMessage, ...]:
+        """Return the messages that wait for an answer of the person."""
+        return find_unanswered(self.world, self.me)
 
-    async def wait_for_rest(self) -> Standing:
-        """Wait until nothing more happens by itself."""
+    async def wait_until_settled(self) -> TaskStatus:
+        """Wait until the organisation is at rest; return its status."""
         while True:
             await self.catch_up()
-            version, stands = self._history.version, at_rest(self.world)
-            if not stands.settled:
+            version, status = self._history.version, summarise_status(self.world)
+            if not status.is_settled:
                 await self._next()
                 continue
-            await asyncio.sleep(GRACE)
+            await asyncio.sleep(SETTLE_GRACE_S)
             await self.catch_up()
             if self._history.version == version:
-                return stands
+                return status
 
 
 @asynccontextmanager
-async def running(cli: Invocation, listener: Listener) -> AsyncIterator[bool]:
-    """Run the organisation here while it runs nowhere else; whether it does so now. One that is stopped rests."""
-    first = await _look(cli, listener, None)
+async def keep_running(cli: Invocation, listener: OrganisationListener) -> AsyncIterator[bool]:
+    """Run the organisation here while no other process does and it is not stopped. Yield whether it runs here now."""
+    first = await _start_or_stop(cli, listener, None)
 
-    async def keep(host: Host | None) -> None:
+    async def keep(host: TeamHost | None) -> None:
         while True:
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(POLL_INTERVAL_S)
             try:
-                host = await _look(cli, listener, host)
+                host = await _start_or_stop(cli, listener, host)
             except WorldFault as fault:
                 cli.progress.trouble(str(fault))
 
@@ -410,20 +447,20 @@ async def running(cli: Invocation, listener: Listener) -> AsyncIterator[bool]:
         await cli.runtime.stop(listener.team)
 
 
-async def _look(cli: Invocation, listener: Listener, host: Host | None) -> Host | None:
-    """Start it where no process runs it, and stop it where it rests; returns its host here."""
+async def _start_or_stop(cli: Invocation, listener: OrganisationListener, host: TeamHost | None) -> TeamHost | None:
+    """Start the organisation if no process runs it, stop it if it is at rest; return its host here."""
     await listener.catch_up()
     world, runtime, team = listener.world, cli.runtime, listener.team
-    rests = world.team.paused is not None or BASE not in world.tasks
-    if host is not None and (rests or host.sync.stopped is not None):
+    is_resting = world.team.paused is not None or BASE_TASK not in world.tasks
+    if host is not None and (is_resting or host.sync.stopped is not None):
         await runtime.stop(team)
         return None
-    if host is None and not rests and await runtime.log.holder(team) is None:
+    if host is None and not is_resting and await runtime.log.holder(team) is None:
         try:
             host = await runtime.start(team)
         except WorldFault:
             if await runtime.log.holder(team) is None:
                 raise
-            return None  # another process was quicker
+            return None  # another process was faster
         host.listen_trouble(cli.progress.trouble)
     return host

@@ -1,1 +1,1 @@
-"""What a person or a program reads: answers, progress, events in words, errors as sentences."""
+"""Output for people and programs: answers, progress, events and errors."""

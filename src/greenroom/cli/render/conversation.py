@@ -1,4 +1,4 @@
-"""A run as it comes: a sign of life on stderr, the agent's words on stdout, and its calls in between."""
+"""The view of a run: activity on stderr, the agent's text on stdout, and its tool calls in between."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from greenroom.app.conversation.chat import typed_in
-from greenroom.app.cost import dollars
-from greenroom.app.messages.findings import sentence
-from greenroom.cli.errors import Unheard
-from greenroom.cli.render.output import Console, Output, harmless
-from greenroom.cli.render.progress import Lines, Moving, retried
-from greenroom.cli.render.team import SPINNER, Line, TeamHistory, seconds
+from greenroom.app.conversation.chat import read_typed_text
+from greenroom.app.cost import format_dollars
+from greenroom.app.messages.findings import render_finding
+from greenroom.cli.errors import StdoutFault
+from greenroom.cli.render.output import Console, Output, strip_control_characters
+from greenroom.cli.render.progress import LineProgress, LiveDisplay, describe_retry
+from greenroom.cli.render.team import SPINNER, EventLine, TeamHistory, format_duration
 from greenroom.cli.render.words import shorten, step_words
-from greenroom.cli.setup import Setup
-from greenroom.core.ports.executor import Live, ToolPrinted
-from greenroom.core.ports.model import ReasoningDelta, Retried, TextDelta
+from greenroom.cli.setup import CommandSetup
+from greenroom.core.ports.executor import LiveEvent, ToolPrinted
+from greenroom.core.ports.model import ModelReasoningDelta, ModelTextDelta, Retried
 from greenroom.core.state.step import Step
-from greenroom.runs.verdict import BASELINE, CONFIRM, DELIVER, VERDICT, from_kept
+from greenroom.runs.verdict import BASELINE, CONFIRM_UNVERIFIED, DELIVER, VERDICT_KEY, decode_verdict
 
-WITH: Final = {
+TOOL_VERBS: Final = {
     "read_code": "reads",
     "search_files": "searches for",
     "list_files": "lists",
@@ -32,208 +32,219 @@ WITH: Final = {
     "rewrite": "writes",
     "execute_script": "runs",
 }
-"""What a tool does, to what it is given first."""
+"""The verb of a tool, followed by its first argument."""
 
-ALONE: Final = {
+STEP_PHRASES: Final = {
     BASELINE: "runs the checks before any change",
-    CONFIRM: "sees whether anything can verify the change",
+    CONFIRM_UNVERIFIED: "looks for checks that can verify the change",
     DELIVER: "runs the checks on the change",
     "run_checks": "runs the checks",
     "propose_plan": "makes a plan",
     "ask_user": "asks you",
-    "command_output": "looks at what a command prints",
+    "command_output": "reads the output of a command",
     "stop_command": "stops a command",
     "read_output": "reads a long output",
     "converse": "thinks",
-    "compact": "sums up what was said",
+    "compact": "summarises the conversation",
     "summarize": "writes the report",
 }
-CIRCLES: Final = {
-    "same_call": "the same call again and again",
-    "same_failure": "the same failure again and again",
-    "in_turn": "two calls in turn",
-    "no_change": "no file changed, and nothing new was found",
+LOOP_PHRASES: Final = {
+    "same_call": "it repeats the same call",
+    "same_failure": "it repeats the same failure",
+    "in_turn": "it alternates between two calls",
+    "no_change": "no file changed and nothing new was found",
 }
-"""What an agent does again and again, as its turn has kept it."""
+"""How an agent repeats itself, by the code that its turn has stored."""
 
-SPEAKS: Final = ("converse", "summarize")
-FILTER: Final = "filter_tools"
+SPEAKING_SKILLS: Final = ("converse", "summarize")
+FILTER_SKILL: Final = "filter_tools"
 THINKING: Final = "thinks"
-HINT: Final = "type to tell it something · Ctrl-C pauses"
-SHOWN: Final = 44  # characters of a path or a command
-OUTPUT: Final = 100  # characters of what came of a call
-TOLD: Final = 300  # characters of what was said to an agent from elsewhere
-MOST: Final = 6  # reasons of a verdict that are shown
-LEAST: Final = 24  # columns for what is done now; where there is no room for it beside the figures, these go
+TYPING_HINT: Final = "type to send a message · Ctrl-C pauses"
+MAX_ARGUMENT_CHARS: Final = 44  # characters of a path or a command
+MAX_OUTPUT_CHARS: Final = 100  # characters of a tool result
+MAX_MESSAGE_CHARS: Final = 300  # characters of a message sent to an agent from elsewhere
+MAX_REASONS_SHOWN: Final = 6  # reasons of a verdict shown
+MIN_ACTIVITY_WIDTH: Final = 24  # columns of the activity; with less space the figures are left out
 
 
-def deed(step: Step) -> str:
-    """What a step does, as in `writes export.py`."""
+def describe_step(step: Step) -> str:
+    """Describe a step, as in `writes export.py`."""
     name = step.work.executor
-    if name in ALONE:
-        return ALONE[name] if step.work.type == "tool" or step.answers is None else f"{step.agent_id} works"
+    if name in STEP_PHRASES:
+        return STEP_PHRASES[name] if step.work.type == "tool" or step.answers is None else f"{step.agent_id} works"
     texts = [value for value in (step.work.instruction_content or {}).values() if isinstance(value, str)]
-    return f"{WITH[name]} {shorten(harmless(texts[0]), SHOWN)}" if name in WITH and texts else step_words(step)
+    return (
+        f"{TOOL_VERBS[name]} {shorten(strip_control_characters(texts[0]), MAX_ARGUMENT_CHARS)}"
+        if name in TOOL_VERBS and texts
+        else step_words(step)
+    )
 
 
 def verdict_lines(step: Step) -> Sequence[str]:
-    """The verdict that a step has found about a change, a line each; empty for all other steps."""
-    held = (step.result or {}).get(VERDICT)
-    if step.work.executor not in (DELIVER, CONFIRM) or not isinstance(held, Mapping):
+    """Return the lines of the verdict that a step reached; empty for other steps."""
+    kept_verdict = (step.result or {}).get(VERDICT_KEY)
+    if step.work.executor not in (DELIVER, CONFIRM_UNVERIFIED) or not isinstance(kept_verdict, Mapping):
         return ()
-    found = from_kept(dict(held))
-    if found.verified:
-        return ("✓ verified",) if found.receipts else ("No file was changed, so nothing was checked.",)
-    reasons = [sentence(reason) for reason in found.reasons]
-    more = [f"  and {len(reasons) - MOST} more"] if len(reasons) > MOST else []
-    sign = "✗" if found.state == "failed" else "?"
-    return (f"{sign} {found.state}:", *(f"  {reason}" for reason in reasons[:MOST]), *more)
+    verdict = decode_verdict(dict(kept_verdict))
+    if verdict.is_verified:
+        return ("✓ verified",) if verdict.receipts else ("No file was changed, so nothing was checked.",)
+    reasons = [render_finding(reason) for reason in verdict.reasons]
+    more = [f"  and {len(reasons) - MAX_REASONS_SHOWN} more"] if len(reasons) > MAX_REASONS_SHOWN else []
+    sign = "✗" if verdict.state == "failed" else "?"
+    return (f"{sign} {verdict.state}:", *(f"  {reason}" for reason in reasons[:MAX_REASONS_SHOWN]), *more)
 
 
-class RunView(Lines):
-    """Shows one run. What was `spoken` on stdout of the last answer is not to be printed there once more.
+class RunView(LineProgress):
+    """Shows one run. `printed_answer` is the part of the last answer that stdout has already.
 
-    `own` is what was typed here: all else that is said to the agent comes from elsewhere, and is shown. `typed` is what
-    a person has typed so far; with `hears` it is said that they can.
+    `own_text` is the message typed here; other messages to the agent are shown. `typed` is the line being typed, and
+    `is_listening` says that a person can type.
     """
 
-    def __init__(self, setup: Setup, out: Output) -> None:
+    def __init__(self, setup: CommandSetup, out: Output) -> None:
         super().__init__(Console(stderr=True, highlight=False), everything=setup.verbose)
-        self.own = self.typed = ""
-        self.hears = False
-        self._silent = setup.quiet or setup.output_format == "stream-json"
+        self.own_text = self.typed = ""
+        self.is_listening = False
+        self._is_silent = setup.quiet or setup.output_format == "stream-json"
         self._verbose = setup.verbose
         self._out = out
-        self._moving = Moving(self._console)
+        self._moving = LiveDisplay(self._console)
         self._history = TeamHistory()
-        self._heard = set[str]()
+        self._typed_messages = set[str]()
         self._since = 0.0
         self._doing = ""
-        self._said: list[str] = []
-        self._open = False
-        self._deaf = False
+        self._answer_parts: list[str] = []
+        self._is_line_open = False
+        self._is_reader_gone = False
 
     @property
-    def spoken(self) -> str:
-        """What stands on stdout of the answer that counts."""
-        return "".join(self._said)
+    def printed_answer(self) -> str:
+        """The answer text that stdout has already."""
+        return "".join(self._answer_parts)
 
     def begin(self, history: TeamHistory) -> None:
-        """From now on a person waits for an answer."""
+        """Start waiting for an answer."""
         self._history = history
-        self._said.clear()
-        self._wait("")
+        self._answer_parts.clear()
+        self._show_activity("")
 
     def end(self) -> None:
         self._moving.end()
-        self._fresh_line()
+        self._start_new_line()
 
-    def line(self, history: TeamHistory, line: Line) -> None:
-        """Events are only for those who want them all."""
+    def line(self, history: TeamHistory, line: EventLine) -> None:
+        """Print the event, but only with --verbose."""
         if self._verbose:
-            self._fresh_line()
+            self._start_new_line()
             super().line(history, line)
 
     def note(self, text: str, *, style: str = "") -> None:
-        if not self._silent:
-            self._fresh_line()
+        if not self._is_silent:
+            self._start_new_line()
             super().note(text, style=style)
 
-    def hear(self, text: str, when: str) -> None:
-        """A person has said this here, and it will be read then."""
-        self._heard.add(text)
-        self.note(f"› {harmless(shorten(text, TOLD))}")
+    def show_typed(self, text: str, when: str) -> None:
+        """Show a message typed here, and when it will be read."""
+        self._typed_messages.add(text)
+        self.note(f"› {strip_control_characters(shorten(text, MAX_MESSAGE_CHARS))}")
         self.note(f"  noted: {when}", style="dim")
 
     # -------------------------------------------------------------------------------------------------------- steps
 
-    def began(self, step: Step) -> None:
-        """What goes on now. An agent that speaks begins on a new line; of what was said here, that it is read."""
-        told = typed_in(step)
-        if told in self._heard and step.attempt == 1:
-            self.own = told
-            self.note(f"· {step.agent_id} reads: {harmless(shorten(told, OUTPUT))}", style="dim")
-        if _speaks(step):
-            self._fresh_line()
-            self._said.clear()
-            if step.ordinal > 1 and step.attempt == 1 and told not in ("", self.own):
-                self.note(f"› {shorten(told, TOLD)}", style="dim")
+    def begin_step(self, step: Step) -> None:
+        """Show that a step started, and which message the agent reads."""
+        text = read_typed_text(step)
+        if text in self._typed_messages and step.attempt == 1:
+            self.own_text = text
+            self.note(
+                f"· {step.agent_id} reads: {strip_control_characters(shorten(text, MAX_OUTPUT_CHARS))}", style="dim"
+            )
+        if _is_for_person(step):
+            self._start_new_line()
+            self._answer_parts.clear()
+            if step.ordinal > 1 and step.attempt == 1 and text not in ("", self.own_text):
+                self.note(f"› {shorten(text, MAX_MESSAGE_CHARS)}", style="dim")
         if step.terms is not None and step.terms.verdict == "notify" and step.attempt == 1:
-            self.note(harmless(f"! {step.agent_id}: {step_words(step)} ({step.terms.rule})"), style="yellow")
-        self._wait(deed(step))
+            self.note(
+                strip_control_characters(f"! {step.agent_id}: {step_words(step)} ({step.terms.rule})"), style="yellow"
+            )
+        self._show_activity(describe_step(step))
 
-    def ended(self, step: Step) -> None:
-        """What came of it: of the checks how they stand, of a call the first line, of a filter how many tools stay."""
+    def end_step(self, step: Step) -> None:
+        """Show the result of a step: a verdict, the first line of a tool result, or the number of selected tools."""
         result = step.result or {}
         output = step.error or str(result.get("output", ""))
         if lines := verdict_lines(step):
             self.note(lines[0], style="green" if len(lines) == 1 else "yellow")
             for line in lines[1:]:
-                self.note(harmless(line), style="yellow")
+                self.note(strip_control_characters(line), style="yellow")
         elif step.work.executor == BASELINE and step.state == "finished":
-            self.note(f"Baseline: {harmless(output.removeprefix('Before any change: '))}")
-        elif step.work.executor == FILTER and step.result is not None:
+            self.note(f"Baseline: {strip_control_characters(output.removeprefix('Before any change: '))}")
+        elif step.work.executor == FILTER_SKILL and step.result is not None:
             chosen, total = result.get("chosen"), result.get("total")
             count = len(chosen) if isinstance(chosen, list | tuple) else 0
-            told = f"{count} relevant {'tool' if count == 1 else 'tools'} selected, of {total}."
-            self.note(f"· {told if count else f'No tools were selected: all {total} stay.'}", style="dim")
+            sentence = f"{count} relevant {'tool' if count == 1 else 'tools'} selected of {total}."
+            self.note(f"· {sentence if count else f'No tools were selected: all {total} stay.'}", style="dim")
         elif step.work.type == "tool" and step.error != "not run":
             first = next((line for line in output.splitlines() if line.strip()), "done")
             sign = "·" if step.state == "finished" else "✗"
-            self.note(f"{sign} {deed(step)} → {shorten(harmless(first), OUTPUT)}", style="dim")
-        if circle := CIRCLES.get(str(result.get("circles", ""))):
-            self.note(f"! {step.agent_id} gets nowhere: {circle}. It was told so.", style="yellow")
+            self.note(
+                f"{sign} {describe_step(step)} → {shorten(strip_control_characters(first), MAX_OUTPUT_CHARS)}",
+                style="dim",
+            )
+        if loop_phrase := LOOP_PHRASES.get(str(result.get("circles", ""))):
+            self.note(f"! {step.agent_id} makes no progress: {loop_phrase}. The agent was told.", style="yellow")
 
     # ------------------------------------------------------------------------------------------------------- pieces
 
-    def piece(self, step: Step, event: Live) -> None:
-        """What the model says, thinks, why it is asked again, or what a tool prints."""
-        if self._deaf:
+    def piece(self, step: Step, event: LiveEvent) -> None:
+        """Show a piece of text, reasoning or tool output, or a retry."""
+        if self._is_reader_gone:
             return
         try:
             if self._out.format == "stream-json":
-                self._tell(step, event)
+                self._stream_piece(step, event)
             self._show(step, event)
-        except (BrokenPipeError, Unheard):
-            self._deaf = True  # the reader has gone; the next event that is told says so
+        except (BrokenPipeError, StdoutFault):
+            self._is_reader_gone = True  # the reader is gone; the next event reports it
 
-    def _show(self, step: Step, event: Live) -> None:
+    def _show(self, step: Step, event: LiveEvent) -> None:
         match event:
-            case TextDelta(text=text):
-                if _speaks(step):
-                    self._speak(text)
-            case ReasoningDelta(text=text) if self._verbose:
+            case ModelTextDelta(text=text):
+                if _is_for_person(step):
+                    self._print_answer(text)
+            case ModelReasoningDelta(text=text) if self._verbose:
                 self._moving.end()
-                self._console.print(Text(harmless(text), style="dim"), end="", soft_wrap=True)
-                self._open = True
-            case ReasoningDelta():
-                if _speaks(step) and self._doing != THINKING:
-                    self._wait(THINKING)
+                self._console.print(Text(strip_control_characters(text), style="dim"), end="", soft_wrap=True)
+                self._is_line_open = True
+            case ModelReasoningDelta():
+                if _is_for_person(step) and self._doing != THINKING:
+                    self._show_activity(THINKING)
             case ToolPrinted(text=text):
-                self._printed(step, text)
+                self._show_tool_output(step, text)
             case Retried():
-                void = " What was said so far is void." if self._said else ""
-                self._said.clear()
-                self.note(f"{retried(event)}.{void}", style="yellow")
-                self._wait("")
+                void = " The text so far is void." if self._answer_parts else ""
+                self._answer_parts.clear()
+                self.note(f"{describe_retry(event)}.{void}", style="yellow")
+                self._show_activity("")
             case _:
                 super().piece(step, event)
 
-    def _printed(self, step: Step, text: str) -> None:
-        """All of it for those who want everything; for others the newest line, while it is the newest."""
+    def _show_tool_output(self, step: Step, text: str) -> None:
+        """Show tool output: all of it with --verbose, else the newest line."""
         if self._verbose:
             self._moving.end()
-            self._console.print(Text(harmless(text.rstrip("\n")), style="dim"), soft_wrap=True)
+            self._console.print(Text(strip_control_characters(text.rstrip("\n")), style="dim"), soft_wrap=True)
         if last := next((line for line in reversed(text.splitlines()) if line.strip()), ""):
-            self._doing = f"{deed(step)} │ {shorten(harmless(last), OUTPUT)}"
+            self._doing = f"{describe_step(step)} │ {shorten(strip_control_characters(last), MAX_OUTPUT_CHARS)}"
 
-    def _tell(self, step: Step, event: Live) -> None:
-        """The same for programs: no fact of the log, so it has no version."""
+    def _stream_piece(self, step: Step, event: LiveEvent) -> None:
+        """Write the piece as JSON. It is not an event of the log, so it has no version."""
         name = step.step_id
         match event:
-            case TextDelta(text=text):
+            case ModelTextDelta(text=text):
                 self._out.item("delta", {"step_id": name, "text": text})
-            case ReasoningDelta(text=text):
+            case ModelReasoningDelta(text=text):
                 self._out.item("delta", {"step_id": name, "reasoning": text})
             case ToolPrinted(text=text):
                 self._out.item("output", {"step_id": name, "text": text})
@@ -242,55 +253,60 @@ class RunView(Lines):
             case _:
                 pass
 
-    def _speak(self, text: str) -> None:
+    def _print_answer(self, text: str) -> None:
         self._moving.end()
-        if self._out.live and text:
-            if self._open and not self._said:
-                self._fresh_line()  # after what was thought
+        if self._out.is_live and text:
+            if self._is_line_open and not self._answer_parts:
+                self._start_new_line()  # after the reasoning
             self._out.write(text)
-            self._said.append(text)
-            self._open = not text.endswith("\n")
+            self._answer_parts.append(text)
+            self._is_line_open = not text.endswith("\n")
 
-    def _fresh_line(self) -> None:
-        """What comes now does not stand behind half a line of something else."""
-        if self._open:
-            self._open = False
-            if self._said:
+    def _start_new_line(self) -> None:
+        if self._is_line_open:
+            self._is_line_open = False
+            if self._answer_parts:
                 self._out.write("\n")
             else:
                 self._console.print()
 
-    # -------------------------------------------------------------------------------------------------- sign of life
+    # ------------------------------------------------------------------------------------------------------ activity
 
-    def _wait(self, doing: str) -> None:
-        """Show that something goes on, where that can be seen."""
+    def _show_activity(self, doing: str) -> None:
         self._doing, self._since = doing, time.monotonic()
-        if self._silent or self._moving.on or not self._console.is_terminal or self._console.is_dumb_terminal:
+        if (
+            self._is_silent
+            or self._moving.is_running
+            or not self._console.is_terminal
+            or self._console.is_dumb_terminal
+        ):
             return
-        self._fresh_line()
-        self._moving.begin(self._sign)
+        self._start_new_line()
+        self._moving.begin(self._render_activity)
 
-    def _sign(self) -> RenderableType:
-        row = Text(self._row(), style="dim", no_wrap=True, overflow="ellipsis")
-        if not self.hears:
+    def _render_activity(self) -> RenderableType:
+        row = Text(self._render_row(), style="dim", no_wrap=True, overflow="ellipsis")
+        if not self.is_listening:
             return row
-        typed = harmless(self.typed)[-(self._console.width - 4) :]  # the end of it: there it is typed
-        return Group(row, Text(f"› {typed}▏") if typed else Text(f"  {HINT}", style="dim"))
+        typed = strip_control_characters(self.typed)[
+            -(self._console.width - 4) :
+        ]  # the end of the line, where the cursor is
+        return Group(row, Text(f"› {typed}▏") if typed else Text(f"  {TYPING_HINT}", style="dim"))
 
-    def _row(self) -> str:
-        """What is done now, and behind it what it has taken so far: waiting for a person is no work."""
-        gone, total = time.monotonic() - self._since, self._history.total()
-        took = [f"{'≤ ' if self._history.at_most else ''}{total.tokens:,} tokens"]
-        took += [dollars(total.money)] if total.money else []
-        right = " · ".join((*took, f"{seconds(total.millis + int(gone * 1000))} of work"))
+    def _render_row(self) -> str:
+        """Render the current activity and the figures so far. Waiting for a person is not counted as work."""
+        elapsed, total = time.monotonic() - self._since, self._history.total()
+        figures = [f"{'≤ ' if self._history.is_at_most else ''}{total.tokens:,} tokens"]
+        figures += [format_dollars(total.money)] if total.money else []
+        right = " · ".join((*figures, f"{format_duration(total.millis + int(elapsed * 1000))} of work"))
         left = f"{SPINNER[int(time.monotonic() * 10) % len(SPINNER)]} {self._doing or THINKING}"
-        room = self._console.width - cell_len(right) - cell_len(since := f" … {gone:.0f} s") - 3
-        if room < LEAST:
+        room = self._console.width - cell_len(right) - cell_len(since := f" … {elapsed:.0f} s") - 3
+        if room < MIN_ACTIVITY_WIDTH:
             return f"{left}{since}"
-        short = left if cell_len(left) <= room else set_cell_size(left, room)
-        return f"{short}{since}{' ' * (room - cell_len(short))}  {right}"
+        shortened = left if cell_len(left) <= room else set_cell_size(left, room)
+        return f"{shortened}{since}{' ' * (room - cell_len(shortened))}  {right}"
 
 
-def _speaks(step: Step) -> bool:
-    """Whether its words are for the person: not what one agent tells another, nor what is summed up for itself."""
-    return step.work.executor in SPEAKS and step.answers is None
+def _is_for_person(step: Step) -> bool:
+    """Whether the text of a step is for the person: not an answer to another agent, nor a summary for itself."""
+    return step.work.executor in SPEAKING_SKILLS and step.answers is None

@@ -1,4 +1,4 @@
-"""A person's inbox in an organisation, as text and as JSON fields."""
+"""The inbox of a person in an organisation, as text and as JSON fields."""
 
 from __future__ import annotations
 
@@ -10,119 +10,138 @@ from rich.console import ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from greenroom.app.organisation.inbox import Letter, approval_of, notices, subtask_of
-from greenroom.app.organisation.words import commands
+from greenroom.app.organisation.inbox import InboxMessage, approval_of, render_notices, subtask_of
+from greenroom.app.organisation.phrases import command_phrases
 from greenroom.cli.errors import Json
-from greenroom.cli.render.output import harmless
-from greenroom.cli.render.team import agent_fields, colour, doing, waited_for
-from greenroom.cli.render.words import word
+from greenroom.cli.render.output import strip_control_characters
+from greenroom.cli.render.team import agent_fields, colour, describe_activity, find_waited_for
+from greenroom.cli.render.words import inbox_phrase
 from greenroom.core.base.ids import AgentId
 from greenroom.core.state.message import Message
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task
-from greenroom.core.state.world import World, ordered
+from greenroom.core.state.team_state import TeamState, sort_rows
 
 INDENT: Final = "    "
-"""It stands before what others wrote, so that no agent can write a line that looks like one of ours."""
+"""Indents text of others, so that an agent cannot write a line that looks like Greenroom's."""
 
 
-class Hanging:
-    """A text on a terminal, broken between words; what a line is broken into is indented like it, and never not."""
+class HangingText:
+    """Text wrapped between words; continuation lines keep the indent of their line."""
 
     def __init__(self, text: Text) -> None:
         self.text = text
 
     def __rich_console__(self, console: RichConsole, options: ConsoleOptions) -> RenderResult:
         for line in self.text.split(allow_blank=True):
-            deep = len(line.plain) - len(line.plain.lstrip())
-            rest = deep or len(INDENT)
-            wide = options.max_width - (deep if line.cell_len <= options.max_width else rest)
-            for place, part in enumerate(line[deep:].wrap(console, max(wide, 20)) or [Text("")]):
-                yield Text(" " * (rest if place else deep)).append_text(part)
+            indent = len(line.plain) - len(line.plain.lstrip())
+            rest_indent = indent or len(INDENT)
+            width = options.max_width - (indent if line.cell_len <= options.max_width else rest_indent)
+            for index, part in enumerate(line[indent:].wrap(console, max(width, 20)) or [Text("")]):
+                yield Text(" " * (rest_indent if index else indent)).append_text(part)
 
 
-def letter_text(world: World, letter: Letter, language: str) -> Text:
-    """A letter: its number, its sender, what is asked, and how to answer it."""
-    message = letter.message
-    text = Text(f"{letter.number}", style="bold yellow").append("  ")
+def render_inbox_message(world: TeamState, inbox_message: InboxMessage, language: str) -> Text:
+    """Render a message that waits for an answer: its number, sender and text, and how to answer it."""
+    message = inbox_message.message
+    text = Text(f"{inbox_message.number}", style="bold yellow").append("  ")
     text.append(message.sender_id, style=f"not bold {colour(world, message.sender_id)}".strip())
     stage = str((message.data or {}).get("stage_id", message.stage_relative))
-    kind = "asks" if letter.kind == "question" else letter.kind
-    waits = word("waits", language) if letter.waiting is not None else ""
-    text.append(f" · {word(kind, language, stage=stage)}{waits}\n", style="not bold dim")
-    text.append(_indented(_asked(world, letter, language)), style="not bold default")
-    return text.append(f"\n    {how_to_answer(world, letter, language)}", style="not bold dim")
+    kind = "asks" if inbox_message.kind == "question" else inbox_message.kind
+    waits = inbox_phrase("waits", language) if inbox_message.waiting is not None else ""
+    text.append(f" · {inbox_phrase(kind, language, stage=stage)}{waits}\n", style="not bold dim")
+    text.append(_indent(_find_body(world, inbox_message, language)), style="not bold default")
+    return text.append(f"\n    {how_to_answer(world, inbox_message, language)}", style="not bold dim")
 
 
-def _asked(world: World, letter: Letter, language: str) -> str:
-    """What a letter says. A duty begins with our own words, which the log has in English."""
-    said = letter.message.message
-    stage = world.stages.get(letter.stage) if letter.stage is not None and letter.kind == "duty" else None
-    subtask = stage.subtask(subtask_of(letter.message)) if stage is not None else None
+def _find_body(world: TeamState, inbox_message: InboxMessage, language: str) -> str:
+    """Return the text of a message. The start of a duty, which the log has in English, is translated."""
+    text = inbox_message.message.message
+    stage = (
+        world.stages.get(inbox_message.stage)
+        if inbox_message.stage is not None and inbox_message.kind == "duty"
+        else None
+    )
+    subtask = stage.find_subtask(subtask_of(inbox_message.message)) if stage is not None else None
     if stage is None or subtask is None:
-        return said
+        return text
     known = {"goal": stage.intention, "duty": subtask.duty}
-    logged = word("briefing", "en", **known)
-    return word("briefing", language, **known) + said.removeprefix(logged) if said.startswith(logged) else said
+    logged = inbox_phrase("briefing", "en", **known)
+    return inbox_phrase("briefing", language, **known) + text.removeprefix(logged) if text.startswith(logged) else text
 
 
-def how_to_answer(world: World, letter: Letter, language: str) -> str:
-    """How a letter is answered; where a yes may be one to a rule, also that."""
-    asked = world.approvals.get(approval_of(letter.message)) if letter.kind == "approval" else None
-    kind = "question" if asked is not None and asked.words else "duty" if letter.kind == "stage" else letter.kind
-    told = word(f"how_{kind}", language, number=letter.number)
-    if asked is None or asked.words or not asked.grant:
-        return told
-    rules = harmless(asked.grant.replace("\n", "; "))
-    return f"{told}; {word('how_always', language, number=letter.number, rules=rules)}"
+def how_to_answer(world: TeamState, inbox_message: InboxMessage, language: str) -> str:
+    """Return how to answer a message, with the permission rule if there is one."""
+    approval = world.approvals.get(approval_of(inbox_message.message)) if inbox_message.kind == "approval" else None
+    kind = (
+        "question"
+        if approval is not None and approval.words
+        else "duty"
+        if inbox_message.kind == "stage"
+        else inbox_message.kind
+    )
+    how = inbox_phrase(f"how_{kind}", language, number=inbox_message.number)
+    if approval is None or approval.words or not approval.grant:
+        return how
+    rules = strip_control_characters(approval.grant.replace("\n", "; "))
+    return f"{how}; {inbox_phrase('how_always', language, number=inbox_message.number, rules=rules)}"
 
 
-def message_text(world: World, message: Message, language: str, me: AgentId) -> Text:
-    """A message that wants no answer: its sender, where, what; our own words where it only tells."""
-    told = notices(message, me, language)
-    if told:
-        each = (Text("◆ ", style="bold blue").append(hang(notice), style="not bold default") for notice in told)
-        return Text("\n").join(each)
+def render_message(world: TeamState, message: Message, language: str, me: AgentId) -> Text:
+    """Render a message that needs no answer; a notice is rendered in Greenroom's own words."""
+    own_notices = render_notices(message, me, language)
+    if own_notices:
+        lines = (
+            Text("◆ ", style="bold blue").append(hang_indent(notice), style="not bold default")
+            for notice in own_notices
+        )
+        return Text("\n").join(lines)
     text = Text(f"#{message.group} " if message.group else "", style="dim")
     text.append(message.sender_id, style=f"not dim bold {colour(world, message.sender_id)}".strip())
-    return text.append("\n").append(_indented(message.message), style="not dim not bold default")
+    return text.append("\n").append(_indent(message.message), style="not dim not bold default")
 
 
-def _indented(text: str) -> str:
-    return "\n".join(f"{INDENT}{line}" for line in harmless(text).splitlines()) or INDENT
+def _indent(text: str) -> str:
+    return "\n".join(f"{INDENT}{line}" for line in strip_control_characters(text).splitlines()) or INDENT
 
 
-def hang(text: str) -> str:
-    """Our own words with something of others in them: ours have the first line, and no other begins like it."""
-    return f"\n{INDENT}".join(harmless(text).splitlines())
+def hang_indent(text: str) -> str:
+    """Indent all lines but the first, so that text of others never starts a line."""
+    return f"\n{INDENT}".join(strip_control_characters(text).splitlines())
 
 
-def agent_lines(world: World, me: AgentId, language: str) -> Iterator[Text]:
-    """All agents: what they are, and what they do now."""
-    for agent in ordered(world.agents):
-        what, _, state = doing(world, agent, language)
-        busy = what if agent.running or agent.step_lock or agent.todo or state == "asking" else word("idle", language)
-        told = dict.fromkeys((agent.spec.role, word("person", language) if agent.spec.kind == "human" else busy))
+def agent_lines(world: TeamState, me: AgentId, language: str) -> Iterator[Text]:
+    """Render all agents: what they are, and what they do now."""
+    for agent in sort_rows(world.agents):
+        what, _, state = describe_activity(world, agent, language)
+        busy = (
+            what
+            if agent.running or agent.step_lock or agent.todo or state == "asking"
+            else inbox_phrase("idle", language)
+        )
+        parts = dict.fromkeys(
+            (agent.spec.role, inbox_phrase("person", language) if agent.spec.kind == "human" else busy)
+        )
         line = Text(agent.agent_id, style=f"bold {colour(world, agent.agent_id)}".strip())
-        mine = word("you", language) if agent.agent_id == me else ""
-        yield line.append(harmless(f"{mine}  {' · '.join(told)}"), style="not bold default")
+        you_mark = inbox_phrase("you", language) if agent.agent_id == me else ""
+        yield line.append(strip_control_characters(f"{you_mark}  {' · '.join(parts)}"), style="not bold default")
 
 
 def help_parts(language: str, manager: str) -> list[RenderableType]:
-    """What can be typed, and what it does."""
+    """Render the commands and what they do."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True, style="bold")
     grid.add_column(style="dim")
     for command in command_fields(language):
         grid.add_row(f"  /{command['command']} {command['takes']}", str(command["about"]))
-    return [Text(word("plain", language, manager=manager)), grid, Text(word("literal", language))]
+    return [Text(inbox_phrase("plain", language, manager=manager)), grid, Text(inbox_phrase("literal", language))]
 
 
 # ------------------------------------------------------------------------------------------------------- JSON fields
 
 
 def message_fields(message: Message, number: int | None) -> Json:
-    """A message; `number` is that of the letter that it is."""
+    """Return a message as fields; `number` is its number in the inbox."""
     return {
         "number": number,
         "message_id": message.message_id,
@@ -140,21 +159,29 @@ def message_fields(message: Message, number: int | None) -> Json:
     }
 
 
-def letter_fields(letter: Letter) -> Json:
-    """What a person owes an answer to."""
-    return {**message_fields(letter.message, letter.number), "wants": letter.kind, "waiting_id": letter.waiting}
+def inbox_message_fields(inbox_message: InboxMessage) -> Json:
+    """Return a message that waits for an answer as fields."""
+    return {
+        **message_fields(inbox_message.message, inbox_message.number),
+        "wants": inbox_message.kind,
+        "waiting_id": inbox_message.waiting,
+    }
 
 
-def agents_fields(world: World, me: AgentId, language: str) -> Iterator[Json]:
-    """All agents: what they are, what they do, and whom they wait for."""
-    for agent in ordered(world.agents):
+def agents_fields(world: TeamState, me: AgentId, language: str) -> Iterator[Json]:
+    """Yield the fields of all agents: what they are, what they do, and whom they wait for."""
+    for agent in sort_rows(world.agents):
         fields = agent_fields(world, agent, language)
-        more = {"kind": agent.spec.kind, "you": agent.agent_id == me, "waits_for": list(waited_for(world, agent))}
-        yield {**fields, **more, "step": fields["step"] or None}
+        extra_fields = {
+            "kind": agent.spec.kind,
+            "you": agent.agent_id == me,
+            "waits_for": list(find_waited_for(world, agent)),
+        }
+        yield {**fields, **extra_fields, "step": fields["step"] or None}
 
 
-def task_fields(world: World, task: Task) -> Json:
-    """An open task with its open stages."""
+def task_fields(world: TeamState, task: Task) -> Json:
+    """Return the fields of an open task with its open stages."""
     stages = [world.stages[name] for name in task.stages]
     return {
         "task": task.task_id,
@@ -180,14 +207,14 @@ def task_fields(world: World, task: Task) -> Json:
 
 
 def call_fields(call: Step, stage: str | None) -> dict[str, object]:
-    """A tool that was used by hand, and what came of it."""
+    """Return the fields of a tool call by a person, with its result."""
     result, work = dict(call.result or {}), call.work.executor
     output = str(result.get("output", ""))
     return {"tool": work, "stage": stage, "state": call.state, "output": output, "error": call.error, "result": result}
 
 
 def command_fields(language: str) -> Iterator[Json]:
-    """What can be typed."""
-    for name, told in commands(language).items():
-        takes, _, about = told.rpartition("  ")
+    """Yield the fields of each command."""
+    for name, help_text in command_phrases(language).items():
+        takes, _, about = help_text.rpartition("  ")
         yield {"command": name, "takes": takes, "about": about}

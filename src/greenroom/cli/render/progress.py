@@ -1,4 +1,4 @@
-"""Progress, on stderr: live rows on a terminal, plain lines elsewhere, nothing when asked to be quiet."""
+"""Progress on stderr: live rows on a terminal, plain lines elsewhere, nothing with --quiet."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from rich.live import Live as LiveArea
 from rich.text import Text
 
 from greenroom.cli.render.output import Console
-from greenroom.cli.render.team import Line, TeamHistory, colour, is_organisation, picture
-from greenroom.cli.setup import Setup
-from greenroom.core.ports.executor import Live
+from greenroom.cli.render.team import EventLine, TeamHistory, colour, is_organisation, render_team
+from greenroom.cli.setup import CommandSetup
+from greenroom.core.ports.executor import LiveEvent
 from greenroom.core.ports.model import Failed, Retried
 from greenroom.core.state.step import Step
 
-FRAMES: Final = 8  # pictures in a second
+FRAMES_PER_SECOND: Final = 8  # frames per second
 
 
-class Moving:
-    """Draws in the thread that prints the lines: two threads would draw over each other."""
+class LiveDisplay:
+    """A live area drawn in the thread that prints lines: two threads would overwrite each other."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -33,11 +33,11 @@ class Moving:
         self._ticker: asyncio.Task[None] | None = None
 
     @property
-    def on(self) -> bool:
+    def is_running(self) -> bool:
         return self._live is not None
 
     def begin(self, picture: Callable[[], RenderableType]) -> None:
-        # What a tool prints meanwhile stands above it, like every other line.
+        # Tool output is printed above the live area, like every other line.
         self._live = LiveArea(console=self._console, get_renderable=picture, auto_refresh=False, transient=True)
         self._live.start()
         self._ticker = asyncio.get_running_loop().create_task(self._tick(self._live))
@@ -52,117 +52,127 @@ class Moving:
     async def _tick(live: LiveArea) -> None:
         while True:
             live.refresh()
-            await asyncio.sleep(1 / FRAMES)
+            await asyncio.sleep(1 / FRAMES_PER_SECOND)
 
 
 P = ParamSpec("P")
-MARKS: Final = {"✓": "green", "✗": "red", "?": "yellow", "!": "yellow", "→": "cyan", "◆": "bold blue", "✎": "magenta"}
-UNTOLD: Final = ("NotePosted", "OwnerChanged")
-"""Events of an organisation that are no story: what agents note for each other, and which process runs it."""
+MARK_STYLES: Final = {
+    "✓": "green",
+    "✗": "red",
+    "?": "yellow",
+    "!": "yellow",
+    "→": "cyan",
+    "◆": "bold blue",
+    "✎": "magenta",
+}
+HIDDEN_EVENTS: Final = ("NotePosted", "OwnerChanged")
+"""Events of an organisation that are not shown: notes between agents, and which process runs it."""
 
 
 class Progress:
-    """What a person sees on stderr while something goes on: here nothing but trouble, as with `--quiet`."""
+    """Progress on stderr. This base class prints only trouble, as with `--quiet`."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._trouble: str | None = None
 
     def begin(self, history: TeamHistory) -> None:
-        """Something runs from now on; `history` knows how it stands."""
+        """Start showing a run; `history` has its state."""
 
-    def line(self, history: TeamHistory, line: Line) -> None:
-        """One more event."""
+    def line(self, history: TeamHistory, line: EventLine) -> None:
+        """Show one more event."""
 
-    def piece(self, step: Step, event: Live) -> None:
-        """A piece of a reply, or of what a tool prints, as it comes. What a recording lacks is said nowhere else."""
+    def piece(self, step: Step, event: LiveEvent) -> None:
+        """Show a piece of a reply or of tool output. A missing recording is reported only here."""
         if isinstance(event, Failed) and event.said and event.said not in event.why:
             self._console.print(Text(event.said), soft_wrap=True)
 
-    def began(self, step: Step) -> None:
-        """A step has begun, here and now."""
+    def begin_step(self, step: Step) -> None:
+        """Show that a step started here."""
 
-    def ended(self, step: Step) -> None:
-        """A step is over, here and now."""
+    def end_step(self, step: Step) -> None:
+        """Show that a step ended here."""
 
     def note(self, text: str, *, style: str = "") -> None:
-        """What the command line says itself."""
+        """Print a message of the command line."""
 
     def trouble(self, text: str | None) -> None:
-        """Something outside is in the way, or no longer is. Trouble is never hidden."""
+        """Show an outside problem, or with None that it is over. Trouble is never hidden."""
         if text and text != self._trouble:
             self._console.print(Text(text, style="bold red"), soft_wrap=True)
         self._trouble = text
 
     def end(self) -> None:
-        """Nothing runs any more."""
+        """Stop showing the run."""
 
 
-class Lines(Progress):
-    """A line per event of the story; with `everything` a line per event."""
+class LineProgress(Progress):
+    """A line per event worth telling; with `everything` a line per event."""
 
     def __init__(self, console: Console, *, everything: bool = False) -> None:
         super().__init__(console)
-        self._everything = everything
+        self._shows_everything = everything
 
-    def line(self, history: TeamHistory, line: Line) -> None:
-        untold = line.type in UNTOLD and is_organisation(history.world)
-        if self._everything or (line.said.story and not untold):
+    def line(self, history: TeamHistory, line: EventLine) -> None:
+        is_hidden = line.type in HIDDEN_EVENTS and is_organisation(history.world)
+        if self._shows_everything or (line.summary.story and not is_hidden):
             when = time.strftime("%H:%M:%S  ", time.localtime(line.at / 1000))
             text, cut = event_text(when, history, line), self._console.is_terminal
             self._console.print(text, no_wrap=cut or None, overflow="ellipsis" if cut else None, soft_wrap=not cut)
 
-    def piece(self, step: Step, event: Live) -> None:
-        """That a model is asked again takes time, so it is said."""
+    def piece(self, step: Step, event: LiveEvent) -> None:
+        """Show a piece, and that a model is called again."""
         super().piece(step, event)
         if isinstance(event, Retried):
-            self.note(retried(event), style="yellow")
+            self.note(describe_retry(event), style="yellow")
 
     def note(self, text: str, *, style: str = "") -> None:
-        """Print it, whole: it may be a command to type."""
+        """Print a message without wrapping: it may be a command to copy."""
         self._console.print(Text(text, style=style), soft_wrap=True)
 
     def trouble(self, text: str | None) -> None:
-        """Say that it began, and that it is over."""
+        """Print that the trouble started or is over."""
         if self._trouble and not text:
-            self.note("The trouble is over; it goes on.", style="green")
+            self.note("The problem is resolved; work continues.", style="green")
         super().trouble(text)
 
 
-class Rows(Lines):
-    """Lines above, and below them a live picture with a row per agent, that goes when the run ends."""
+class RowProgress(LineProgress):
+    """Lines above a live table with a row per agent, which is removed at the end of the run."""
 
     def __init__(self, console: Console, *, everything: bool = False) -> None:
         super().__init__(console, everything=everything)
-        self._moving = Moving(self._console)
+        self._live_display = LiveDisplay(self._console)
 
     def begin(self, history: TeamHistory) -> None:
-        self._moving.begin(lambda: picture(history, self._trouble))
+        self._live_display.begin(lambda: render_team(history, self._trouble))
 
     def end(self) -> None:
-        self._moving.end()
+        self._live_display.end()
 
 
-def retried(event: Retried) -> str:
-    """Why a model is asked again, and when."""
-    when = f"asked again in {event.wait:.0f} s" if event.wait >= 1 else "asked again"
+def describe_retry(event: Retried) -> str:
+    """Describe why and when a model is called again."""
+    when = f"retrying in {event.wait:.0f} s" if event.wait >= 1 else "retrying"
     return f"{event.failed.why.rstrip('.')}; {when}"
 
 
-def event_text(before: str, history: TeamHistory, line: Line, *, typed: bool = False) -> Text:
-    """An event as a line: when it was (`before`), its agent, and what, in words. Its type is named with `typed`, or
-    where it has no words of its own; what is no part of the story is then dim."""
-    said, text = line.said, Text(before, style="dim")
-    if typed:
-        text.append(f"{line.type:<18} ", style="not dim" if said.story else "")
-    text.append(f"{said.who:<6} ", style=f"not dim {colour(history.world, said.who)}".strip())
-    text.append(f"{said.mark or ' '} ", style=f"not dim {MARKS.get(said.mark, '')}".strip())
-    what = f"{line.type} {said.text}" if said.plain and not typed else said.text
-    return text.append(what, style="" if (not said.story if typed else said.plain) else "not dim")
+def event_text(before: str, history: TeamHistory, line: EventLine, *, with_type: bool = False) -> Text:
+    """Render an event as a line: `before`, its agent, and its text.
+
+    With `with_type`, or if the event has no text, its type is named. Minor events are dim.
+    """
+    summary, text = line.summary, Text(before, style="dim")
+    if with_type:
+        text.append(f"{line.type:<18} ", style="not dim" if summary.story else "")
+    text.append(f"{summary.who:<6} ", style=f"not dim {colour(history.world, summary.who)}".strip())
+    text.append(f"{summary.mark or ' '} ", style=f"not dim {MARK_STYLES.get(summary.mark, '')}".strip())
+    what = f"{line.type} {summary.text}" if summary.plain and not with_type else summary.text
+    return text.append(what, style="" if (not summary.story if with_type else summary.plain) else "not dim")
 
 
 class LogLines(logging.Handler):
-    """What Greenroom logs, among the progress; a traceback only with `-v`."""
+    """Prints log records among the progress, with tracebacks only for `-v`."""
 
     def __init__(self, console: Console, *, tracebacks: bool) -> None:
         super().__init__()
@@ -176,8 +186,8 @@ class LogLines(logging.Handler):
         self._console.print(Text(text, style="dim"), soft_wrap=True)
 
 
-def progress_for(setup: Setup) -> Progress:
-    """What fits this terminal and these options. It also takes over logging."""
+def progress_for(setup: CommandSetup) -> Progress:
+    """Return the progress for this terminal and these options. Also sets up logging."""
     console = Console(stderr=True, highlight=False)
     level = logging.DEBUG if setup.verbose else logging.ERROR if setup.quiet else logging.WARNING
     logger = logging.getLogger("greenroom")
@@ -186,36 +196,38 @@ def progress_for(setup: Setup) -> Progress:
     logger.propagate = False
     if setup.quiet or (setup.output_format == "stream-json" and not setup.verbose):
         return Progress(console)
-    shares = setup.output_format == "stream-json" and sys.stdout.isatty()  # events are printed on the same terminal
-    plain = not console.is_terminal or console.is_dumb_terminal or os.environ.get("CI") or shares
-    return Lines(console, everything=setup.verbose) if plain else Rows(console, everything=setup.verbose)
+    is_shared = setup.output_format == "stream-json" and sys.stdout.isatty()  # events go to the same terminal
+    is_plain = not console.is_terminal or console.is_dumb_terminal or os.environ.get("CI") or is_shared
+    return (
+        LineProgress(console, everything=setup.verbose) if is_plain else RowProgress(console, everything=setup.verbose)
+    )
 
 
-class Held:
-    """Keeps back what happens while a person types, and shows all of it in order when the screen is free."""
+class DeferredDisplay:
+    """Defers output while a person types, and shows it in order afterwards."""
 
     def __init__(self) -> None:
         self._kept: list[Callable[[], None]] = []
-        self._held = True
+        self._is_held = True
 
     def hold(self) -> None:
-        """From now on a person types."""
-        self._held = True
+        """Defer output from now on."""
+        self._is_held = True
 
     def release(self) -> None:
-        """The screen is free."""
-        self._held = False
+        """Show the deferred output and stop deferring."""
+        self._is_held = False
         kept, self._kept = self._kept, []
         for show in kept:
             show()
 
-    def later(self, show: Callable[P, None]) -> Callable[P, None]:
-        """The same, but not while a person types."""
+    def defer(self, show: Callable[P, None]) -> Callable[P, None]:
+        """Wrap a function so that its calls are deferred while a person types."""
 
-        def shown(*given: P.args, **named: P.kwargs) -> None:
-            if self._held:
+        def show_or_keep(*given: P.args, **named: P.kwargs) -> None:
+            if self._is_held:
                 self._kept.append(lambda: show(*given, **named))
             else:
                 show(*given, **named)
 
-        return shown
+        return show_or_keep

@@ -1,4 +1,4 @@
-"""A team as its log tells it: one fold of its events, and the lines, rows and fields that all views show of it."""
+"""A team as its log describes it: the fold of its events, and the lines, rows and fields of all views."""
 
 from __future__ import annotations
 
@@ -11,53 +11,62 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from greenroom.app.organisation.inbox import kind_of
-from greenroom.app.organisation.people import oldest_first
-from greenroom.app.organisation.words import KIT as ORGANISATION
-from greenroom.app.runtime import Runtime, Told
-from greenroom.app.task_status import Standing, standing
-from greenroom.cli.render.output import Column, Fitted, harmless, row
-from greenroom.cli.render.words import CATALOGUE, WORDS, Said, attempt_words, reason, say, shorten, step_words
+from greenroom.app.organisation.people import sort_oldest_first
+from greenroom.app.organisation.phrases import ORGANISATION_KIT as ORGANISATION
+from greenroom.app.runtime import LoggedEvent, Runtime
+from greenroom.app.task_status import TaskStatus, read_status
+from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
+from greenroom.cli.render.words import (
+    EVENT_WORDS,
+    ORGANISATION_WORDS,
+    EventSummary,
+    attempt_words,
+    describe_event,
+    describe_reason,
+    shorten,
+    step_words,
+)
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TaskId, TeamId, agent_of
-from greenroom.core.ports.codec import plain
-from greenroom.core.state.agent import Agent
-from greenroom.core.state.archive import archived
+from greenroom.core.ports.codec import to_json_dict
+from greenroom.core.state.agent import AgentState
+from greenroom.core.state.archive import build_archive_row
 from greenroom.core.state.events import Event
-from greenroom.core.state.fold import fold
-from greenroom.core.state.knowledge import Artifact, Note, Value, ValueSet
-from greenroom.core.state.knowledge import told as artifact_line
+from greenroom.core.state.knowledge import Artifact, BoardValue, Note, ValueSet
+from greenroom.core.state.knowledge import describe_artifact as artifact_line
 from greenroom.core.state.message import Message, MessageSent
+from greenroom.core.state.reducer import reduce
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step, StepEnded, StepInterrupted, StepStarted
 from greenroom.core.state.task import Task
-from greenroom.core.state.world import NOWHERE, World, ordered
+from greenroom.core.state.team_state import EMPTY_STATE, TeamState, sort_rows
 
 # -------------------------------------------------------------------------------------------------------- the history
 
 
-class Line(NamedTuple):
-    """What one event says, with its place and time."""
+class EventLine(NamedTuple):
+    """The summary of one event, with its version and time."""
 
     version: int
     at: int
     type: str
-    said: Said
+    summary: EventSummary
 
 
 @dataclass(slots=True)
 class TeamHistory:
-    """The fold of a team's events, and what has ended on the way: everything, if it began at version 0.
+    """The fold of a team's events, and the records that ended on the way; complete if it starts at version 0.
 
-    `at_most`: a part of `spent` is what interrupted calls had reserved, because their cost is unknown. Without `keeps`
-    the records that ended are only counted: for a team that runs for days. `language` is that of the lines.
+    `is_at_most`: a part of `spent` is the reservation of interrupted calls, whose cost is unknown. Without
+    `keeps_records` ended records are only counted, for teams that run for days. `language` is that of the lines.
     """
 
-    world: World = NOWHERE
+    world: TeamState = EMPTY_STATE
     version: int = 0
-    keeps: bool = True
+    keeps_records: bool = True
     language: str = "en"
     spent: dict[AgentId, Amounts] = field(default_factory=dict)
-    at_most: bool = False
+    is_at_most: bool = False
     steps_ended: int = 0
     messages_sent: int = 0
     failures: list[str] = field(default_factory=list)
@@ -69,26 +78,26 @@ class TeamHistory:
     messages: list[Message] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     artifacts: dict[tuple[str, str], Artifact] = field(default_factory=dict)
-    values: dict[tuple[str, str], Value] = field(default_factory=dict)
+    values: dict[tuple[str, str], BoardValue] = field(default_factory=dict)
 
-    def add(self, told: Told) -> Line:
-        """Take the next event; returns what it says."""
-        event = told.event
-        said = say(self.world, event, self.language.partition("-")[0])
+    def add(self, logged_event: LoggedEvent) -> EventLine:
+        """Add the next event; return its line."""
+        event = logged_event.event
+        summary = describe_event(self.world, event, self.language.partition("-")[0])
         self._count(event)
-        if self.keeps:
-            self._keep(event)
-        self.world = fold(self.world, event)
-        self.version, self.at = told.version, event.at
+        if self.keeps_records:
+            self._keep_record(event)
+        self.world = reduce(self.world, event)
+        self.version, self.at = logged_event.version, event.at
         self.began_at = self.began_at or event.at
-        return Line(told.version, event.at, type(event).__name__, said)
+        return EventLine(logged_event.version, event.at, type(event).__name__, summary)
 
     def _count(self, event: Event) -> None:
         match event:
             case StepEnded() | StepInterrupted():
                 agent = agent_of(event.step_id)
                 self.spent[agent] = self.spent.get(agent, NOTHING).plus(event.spent)
-                self.at_most |= isinstance(event, StepInterrupted) and bool(event.spent.tokens or event.spent.money)
+                self.is_at_most |= isinstance(event, StepInterrupted) and bool(event.spent.tokens or event.spent.money)
                 self.steps_ended += isinstance(event, StepEnded)
                 if isinstance(event, StepEnded) and event.state == "failed":
                     self.failures.append(f"{event.step_id}: {event.error}")
@@ -99,8 +108,8 @@ class TeamHistory:
             case _:
                 pass
 
-    def _keep(self, event: Event) -> None:
-        ended = archived(self.world, event)
+    def _keep_record(self, event: Event) -> None:
+        ended = build_archive_row(self.world, event)
         match ended.record if ended else event:
             case Task() as task:
                 self.tasks.append(task)
@@ -120,56 +129,56 @@ class TeamHistory:
                 pass
 
     def total(self) -> Amounts:
-        """What all agents spent together."""
+        """Return what all agents spent together."""
         total = NOTHING
         for amounts in self.spent.values():
             total = total.plus(amounts)
         return total
 
-    def status(self, name: TaskId) -> Standing:
-        """How a task stands that was open when this began, or was added since. Nothing is read for it."""
-        found = standing(self.world, name)
-        if found is not None:
-            return found
+    def status(self, name: TaskId) -> TaskStatus:
+        """Return the status of a task that was open at the start or created since. Nothing is read from the log."""
+        status = read_status(self.world, name)
+        if status is not None:
+            return status
         task = next(task for task in self.tasks if task.task_id == name)
-        return Standing(word=task.state if task.state in ("finished", "cancelled") else "failed", why=task.summary)
+        return TaskStatus(state=task.state if task.state in ("finished", "cancelled") else "failed", why=task.summary)
 
     def all_tasks(self, only: TaskId | None = None) -> list[Task]:
-        """Ended and open tasks in the order they were made."""
-        every = (task for task in (*self.tasks, *self.world.tasks.values()) if only in (None, task.task_id))
-        return sorted(every, key=lambda task: (len(task.task_id), task.task_id))
+        """Return ended and open tasks in the order of their creation."""
+        tasks = (task for task in (*self.tasks, *self.world.tasks.values()) if only in (None, task.task_id))
+        return sorted(tasks, key=lambda task: (len(task.task_id), task.task_id))
 
     def stages_of(self, task: Task) -> list[Stage]:
-        """The task's stages, ended ones first."""
+        """Return the stages of a task, ended ones first."""
         ended = [stage for stage in self.stages if stage.task_id == task.task_id]
         return [*ended, *(self.world.stages[name] for name in task.stages)]
 
     def board_of(self, task: Task) -> dict[str, str]:
-        """What the task's board holds by key, or held when it ended."""
-        return {key: value.content for (of, key), value in sorted(self.values.items()) if of == task.task_id}
+        """Return the values on the board of a task, by key."""
+        return {key: value.content for (task_id, key), value in sorted(self.values.items()) if task_id == task.task_id}
 
     def artifacts_of(self, task: Task) -> list[Artifact]:
-        """The newest versions of the task's artifacts, by id."""
+        """Return the newest version of each artifact of a task."""
         return [artifact for key, artifact in sorted(self.artifacts.items()) if key[0] == task.task_id]
 
 
 async def read_history(runtime: Runtime, team: TeamId, at: int | None = None) -> TeamHistory:
-    """Read the log up to version `at`, or all of it. No model is asked and nothing is run."""
+    """Read the log up to version `at`, or all of it. No model is called and nothing is run."""
     history = TeamHistory()
-    async for told in runtime.events(team):
-        if at is not None and told.version > at:
+    async for logged_event in runtime.events(team):
+        if at is not None and logged_event.version > at:
             break
-        history.add(told)
+        history.add(logged_event)
     return history
 
 
 # ------------------------------------------------------------------------------------------------------------- figures
 
-MILLION: Final = 1_000_000
+MICRODOLLARS_PER_DOLLAR: Final = 1_000_000
 
 
-def seconds(millis: int) -> str:
-    """A length of time, as short as it can be said."""
+def format_duration(millis: int) -> str:
+    """Format a duration."""
     if millis < 60_000:
         return f"{millis / 1000:.1f}s"
     minutes, rest = divmod(millis // 1000, 60)
@@ -177,106 +186,119 @@ def seconds(millis: int) -> str:
     return f"{hours}h{minutes:02}m" if hours else f"{minutes}m{rest:02}s"
 
 
-def dollars(money: int) -> str:
-    """Millionths of a dollar, with as many digits as it takes to see them."""
-    value = money / MILLION
+def format_dollars(money: int) -> str:
+    """Format millionths of a dollar with as many digits as needed."""
+    value = money / MICRODOLLARS_PER_DOLLAR
     return f"${value:,.2f}" if value >= 1 or not money else f"${value:.4f}" if value >= 0.0001 else f"${value:.6f}"
 
 
 # -------------------------------------------------------------------------------------------------------------- agents
 
-COLUMNS: Final = (
+AGENT_COLUMNS: Final = (
     Column(name="agent"),
-    Column(name="role", style="dim", gives=True, needs=80),
-    Column(name="doing", gives=True),
-    Column(name="step", style="dim", least=7, needs=60),
-    Column(name="state", least=9),
-    Column(name="tokens", right=True, least=6, needs=70),
-    Column(name="time", right=True, least=6, needs=50),
+    Column(name="role", style="dim", can_shrink=True, min_terminal_width=80),
+    Column(name="doing", can_shrink=True),
+    Column(name="step", style="dim", min_width=7, min_terminal_width=60),
+    Column(name="state", min_width=9),
+    Column(name="tokens", right=True, min_width=6, min_terminal_width=70),
+    Column(name="time", right=True, min_width=6, min_terminal_width=50),
 )
-COLOURS: Final = ("cyan", "magenta", "green", "yellow", "blue", "bright_red")
-MOST: Final = 16  # rows that fit a screen
+AGENT_COLOURS: Final = ("cyan", "magenta", "green", "yellow", "blue", "bright_red")
+MAX_AGENT_ROWS: Final = 16  # rows that fit on a screen
 SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-STATES: Final = {"working": "bold", "waiting": "yellow", "asking": "yellow", "paused": "yellow", "idle": "dim"}
+STATE_STYLES: Final = {"working": "bold", "waiting": "yellow", "asking": "yellow", "paused": "yellow", "idle": "dim"}
 
 
-def colour(world: World, agent: str) -> str:
-    """An agent keeps its colour as long as no agent before it leaves."""
+def colour(world: TeamState, agent: str) -> str:
+    """Return the colour of an agent. It stays the same until an agent before it leaves."""
     names: list[str] = sorted(world.agents)
-    return COLOURS[names.index(agent) % len(COLOURS)] if agent in names else ""
+    return AGENT_COLOURS[names.index(agent) % len(AGENT_COLOURS)] if agent in names else ""
 
 
-def doing(world: World, agent: Agent, language: str = "en") -> tuple[str, str, str]:
-    """What the agent does in words, its step, and its state in a word."""
+def describe_activity(world: TeamState, agent: AgentState, language: str = "en") -> tuple[str, str, str]:
+    """Return what an agent does in words, its step, and its state."""
     if agent.running is not None:
         step = world.steps[agent.running]
-        what = f"{step_words(step, language)}{_about(world, step, language)}{attempt_words(step.attempt, language)}"
+        subtask = _describe_subtask(world, step, language)
+        what = f"{step_words(step, language)}{subtask}{attempt_words(step.attempt, language)}"
         return what, step.step_id, "working" if step.state == "running" else step.state
-    asked = [
-        found for found in world.approvals.values() if (found.agent_id, found.state) == (agent.agent_id, "pending")
+    pending = [
+        approval
+        for approval in world.approvals.values()
+        if (approval.agent_id, approval.state) == (agent.agent_id, "pending")
     ]
-    if asked:
-        return WORDS.phrase("doing", "asks", language, text=shorten(asked[0].question, 60)), asked[0].step_id, "asking"
+    if pending:
+        return (
+            EVENT_WORDS.phrase("doing", "asks", language, text=shorten(pending[0].question, 60)),
+            pending[0].step_id,
+            "asking",
+        )
     if agent.step_lock:
         names = ", ".join(dict.fromkeys(world.waits[name].on for name in agent.step_lock if name in world.waits))
-        return WORDS.phrase("doing", "waits", language, names=names), "", "waiting"
+        return EVENT_WORDS.phrase("doing", "waits", language, names=names), "", "waiting"
     if agent.todo:
         step = world.steps[agent.todo[0]]
         state = "paused" if world.team.paused or world.tasks[step.task_id].paused else "queued"
-        return WORDS.phrase("doing", "next", language, text=step_words(step, language)), step.step_id, state
-    return WORDS.phrase("doing", "person", language) if agent.spec.kind == "human" else "", "", "idle"
+        return EVENT_WORDS.phrase("doing", "next", language, text=step_words(step, language)), step.step_id, state
+    return EVENT_WORDS.phrase("doing", "person", language) if agent.spec.kind == "human" else "", "", "idle"
 
 
-def _about(world: World, step: Step, language: str) -> str:
-    """Which subtask an agent thinks about."""
+def _describe_subtask(world: TeamState, step: Step, language: str) -> str:
     stage = world.stages.get(step.stage_id) if step.stage_id else None
-    subtask = stage.subtask(step.subtask_id) if stage and step.subtask_id else None
+    subtask = stage.find_subtask(step.subtask_id) if stage and step.subtask_id else None
     if subtask is None or subtask.name == step.agent_id or step.work.type != "skill" or step.answers is not None:
         return ""
-    return WORDS.phrase("doing", "about", language, name=subtask.name)
+    return EVENT_WORDS.phrase("doing", "about", language, name=subtask.name)
 
 
-def agents_table(history: TeamHistory, *, moving: bool = False) -> Fitted:
-    """A row per agent. While it is `moving`, an agent that works shows a sign of life and its time goes on."""
-    now = int(time.time() * 1000) if moving else history.at
-    every, many = history.world.agents.values(), len(history.world.agents) > MOST
-    # When they are too many, those that have something to do come first.
-    shown = sorted(every, key=lambda agent: (many and agent.working_state == "idle", agent.agent_id))[:MOST]
-    rows = [_agent_row(history, agent, now, moving=moving) for agent in shown]
-    if many:
-        more = WORDS.phrase("doing", "more", history.language, count=len(history.world.agents) - MOST)
-        rows.append(row("", "", more, "", "", "", ""))
-    heads = WORDS.table("columns", history.language)
-    return Fitted([replace(column, name=heads[column.name]) for column in COLUMNS], rows, spread=moving)
+def render_agents(history: TeamHistory, *, is_live: bool = False) -> FittedTable:
+    """Render a row per agent. With `is_live` working agents have a spinner and a running time."""
+    now = int(time.time() * 1000) if is_live else history.at
+    agents, is_cut = history.world.agents.values(), len(history.world.agents) > MAX_AGENT_ROWS
+    # If there are too many agents, those with work come first.
+    shown = sorted(agents, key=lambda agent: (is_cut and agent.working_state == "idle", agent.agent_id))[
+        :MAX_AGENT_ROWS
+    ]
+    rows = [_render_agent_row(history, agent, now, is_live=is_live) for agent in shown]
+    if is_cut:
+        more = EVENT_WORDS.phrase("doing", "more", history.language, count=len(history.world.agents) - MAX_AGENT_ROWS)
+        rows.append(make_row("", "", more, "", "", "", ""))
+    headings = EVENT_WORDS.table("columns", history.language)
+    return FittedTable(
+        [replace(column, name=headings[column.name]) for column in AGENT_COLUMNS], rows, is_expanded=is_live
+    )
 
 
-def _agent_row(history: TeamHistory, agent: Agent, now: int, *, moving: bool) -> list[Text]:
+def _render_agent_row(history: TeamHistory, agent: AgentState, now: int, *, is_live: bool) -> list[Text]:
     name, world = agent.agent_id, history.world
-    what, step, state = doing(world, agent, history.language)
+    what, step, state = describe_activity(world, agent, history.language)
     spent, running = history.spent.get(name, NOTHING), world.steps.get(agent.running) if agent.running else None
     runs_for = max(now - running.started_at, 0) if running and running.started_at else 0
-    sign = f"{SPINNER[now // 100 % len(SPINNER)]} " if moving and agent.running else ""
-    return row(
+    sign = f"{SPINNER[now // 100 % len(SPINNER)]} " if is_live and agent.running else ""
+    return make_row(
         Text(name, style=colour(world, name)),
         agent.spec.role,
         what,
         step,
-        Text(f"{sign}{WORDS.table('states', history.language).get(state, state)}", style=STATES.get(state, "")),
+        Text(
+            f"{sign}{EVENT_WORDS.table('states', history.language).get(state, state)}",
+            style=STATE_STYLES.get(state, ""),
+        ),
         f"{spent.tokens:,}",
-        seconds(spent.millis + runs_for),
+        format_duration(spent.millis + runs_for),
     )
 
 
-def agent_fields(world: World, agent: Agent, language: str = "en") -> dict[str, object]:
-    """An agent for programs: what it is, and what it does now."""
-    what, step, state = doing(world, agent, language)
+def agent_fields(world: TeamState, agent: AgentState, language: str = "en") -> dict[str, object]:
+    """Return an agent as fields: what it is, and what it does now."""
+    what, step, state = describe_activity(world, agent, language)
     return {"agent": agent.agent_id, "role": agent.spec.role, "doing": what, "step": step, "state": state}
 
 
 # --------------------------------------------------------------------------------------------------- tasks and stages
 
-TITLE: Final = 60  # characters of a task's name
-SUBTASKS: Final = {
+MAX_TITLE_CHARS: Final = 60  # characters of a task's name
+SUBTASK_SIGNS: Final = {
     "init": ("○", "dim"),
     "running": ("●", "bold"),
     "finished": ("✓", "green"),
@@ -284,187 +306,200 @@ SUBTASKS: Final = {
     "skipped": ("–", "dim"),
     "cancelled": ("✗", "dim"),
 }
-STYLES: Final = {"finished": "green", "failed": "red", "cancelled": "red", "running": "bold"}
+TASK_STYLES: Final = {"finished": "green", "failed": "red", "cancelled": "red", "running": "bold"}
 
 
-def task_lines(task: Task, stages: list[Stage], note: str, style: str, language: str) -> list[Text]:
-    """A task with a note behind its name, why it is paused, and its stages."""
-    head = Text(f"{task.task_id} ", style="dim").append(harmless(shorten(task.name, TITLE)), style="not dim bold")
-    paused = [paused_line(task.paused, language, "   ")] if task.paused is not None else []
-    lines = (Text("  ").append_text(stage_line(stage)) for stage in stages)
+def render_task(task: Task, stages: list[Stage], note: str, style: str, language: str) -> list[Text]:
+    """Render a task with a note after its name, why it is paused, and its stages."""
+    head = Text(f"{task.task_id} ", style="dim").append(
+        strip_control_characters(shorten(task.name, MAX_TITLE_CHARS)), style="not dim bold"
+    )
+    paused = [render_pause(task.paused, language, "   ")] if task.paused is not None else []
+    lines = (Text("  ").append_text(render_stage(stage)) for stage in stages)
     return [head.append(f"  {note}", style=f"not bold {style}".strip()), *paused, *lines]
 
 
-def stage_line(stage: Stage) -> Text:
-    """A stage and how its subtasks stand."""
+def render_stage(stage: Stage) -> Text:
+    """Render a stage and the states of its subtasks."""
     line = Text(f"{stage.stage_id} {stage.intention}  ", style="bold" if stage.state == "running" else "dim")
     for subtask in stage.subtasks:
-        sign, style = SUBTASKS[subtask.state]
+        sign, style = SUBTASK_SIGNS[subtask.state]
         line.append(f" {sign} {subtask.name} ", style=f"not bold {style}")
     return line
 
 
-def paused_line(why: str, language: str, indent: str = "") -> Text:
-    """That something is paused, and why."""
-    told = CATALOGUE.phrase("picture", "paused", language, why=reason(why, language))
-    return Text(harmless(f"{indent}{told}"), style="yellow")
+def render_pause(why: str, language: str, indent: str = "") -> Text:
+    """Render why something is paused."""
+    phrase = ORGANISATION_WORDS.phrase("picture", "paused", language, why=describe_reason(why, language))
+    return Text(strip_control_characters(f"{indent}{phrase}"), style="yellow")
 
 
-def open_tasks(world: World, note: str = "", language: str = "en") -> Iterator[Text]:
-    """Every open task with its open stages; without a `note`, who works on it stands behind its name."""
+def render_open_tasks(world: TeamState, note: str = "", language: str = "en") -> Iterator[Text]:
+    """Render the open tasks with their open stages. Without a `note`, each names its agents."""
     if world.team.paused is not None:
-        yield paused_line(world.team.paused, language)
-    for task in oldest_first(world.tasks):
+        yield render_pause(world.team.paused, language)
+    for task in sort_oldest_first(world.tasks):
         stages = [world.stages[name] for name in task.stages]
-        yield from task_lines(task, stages, note or ", ".join(task.group), "dim", language)
+        yield from render_task(task, stages, note or ", ".join(task.group), "dim", language)
 
 
-# ------------------------------------------------------------------------------------------------ an organisation's own
+# ---------------------------------------------------------------------------------------------------- an organisation
 
 
-def is_organisation(world: World) -> bool:
+def is_organisation(world: TeamState) -> bool:
     """Whether this team is an organisation."""
     return world.team.kit == ORGANISATION
 
 
-def language_of(world: World) -> str:
-    """The language in which its people are spoken to."""
-    return next((agent.spec.language for agent in ordered(world.agents) if agent.spec.kind == "human"), "en")
+def language_of(world: TeamState) -> str:
+    """Return the language of the people in a team."""
+    return next((agent.spec.language for agent in sort_rows(world.agents) if agent.spec.kind == "human"), "en")
 
 
-def organisation_head(world: World, language: str) -> Text:
-    """The organisation in one line."""
+def render_organisation_head(world: TeamState, language: str) -> Text:
+    """Render an organisation in one line."""
     budget = world.budgets[TEAM_BUDGET]
-    spent, most = dollars(budget.spent.money), budget.limits.money
-    money = spent if most is None else CATALOGUE.phrase("picture", "of", language, spent=spent, most=dollars(most))
+    spent, most = format_dollars(budget.spent.money), budget.limits.money
+    money = (
+        spent
+        if most is None
+        else ORGANISATION_WORDS.phrase("picture", "of", language, spent=spent, most=format_dollars(most))
+    )
     busy = sum(1 for agent in world.agents.values() if agent.running is not None)
     known = {"name": world.team.name, "tasks": max(len(world.tasks) - 1, 0), "busy": busy, "money": money}
-    return Text(harmless(CATALOGUE.phrase("picture", "head", language, **known)), style="bold")
+    return Text(strip_control_characters(ORGANISATION_WORDS.phrase("picture", "head", language, **known)), style="bold")
 
 
-def waits_lines(world: World, language: str) -> Iterator[Text]:
-    """Which agent waits for which, and which people owe an answer."""
-    for agent in ordered(world.agents):
-        if whom := waited_for(world, agent):
-            known = {"who": agent.agent_id, "whom": ", ".join(whom)}
-            yield Text(CATALOGUE.phrase("picture", "waits", language, **known), style="yellow")
-    for agent in ordered(world.agents):
+def render_waits(world: TeamState, language: str) -> Iterator[Text]:
+    """Render which agent waits for which, and which people have to answer."""
+    for agent in sort_rows(world.agents):
+        if waited_agents := find_waited_for(world, agent):
+            known = {"who": agent.agent_id, "whom": ", ".join(waited_agents)}
+            yield Text(ORGANISATION_WORDS.phrase("picture", "waits", language, **known), style="yellow")
+    for agent in sort_rows(world.agents):
         count = sum(1 for mail in world.mail.values() if agent.agent_id in mail.receiver)
         if agent.spec.kind == "human" and count:
             owes = {"who": agent.agent_id, "count": count, "name": world.team.name}
-            yield Text(CATALOGUE.phrase("picture", "owes", language, **owes), style="bold yellow")
+            yield Text(ORGANISATION_WORDS.phrase("picture", "owes", language, **owes), style="bold yellow")
 
 
-def waited_for(world: World, agent: Agent) -> tuple[str, ...]:
-    """Those that an agent waits for."""
-    found = [world.waits[wait].on for wait in agent.step_lock if wait in world.waits]
-    asked = (mail for mail in ordered(world.mail) if mail.sender_id == agent.agent_id and kind_of(mail) == "approval")
-    return tuple(dict.fromkeys((*found, *(person for mail in asked for person in mail.receiver))))
+def find_waited_for(world: TeamState, agent: AgentState) -> tuple[str, ...]:
+    """Return the names that an agent waits for."""
+    waiting_agents = [world.waits[wait].on for wait in agent.step_lock if wait in world.waits]
+    approvals = (
+        mail for mail in sort_rows(world.mail) if mail.sender_id == agent.agent_id and kind_of(mail) == "approval"
+    )
+    return tuple(dict.fromkeys((*waiting_agents, *(person for mail in approvals for person in mail.receiver))))
 
 
 # --------------------------------------------------------------------------------------------------------- whole teams
 
 
-def picture(history: TeamHistory, trouble: str | None = None, *, moving: bool = True) -> RenderableType:
-    """The team as it is now: the live area of a terminal, and what `team status` shows."""
+def render_team(history: TeamHistory, trouble: str | None = None, *, is_live: bool = True) -> RenderableType:
+    """Render the current state of a team, for the live area and for `team status`."""
     world, language = history.world, history.language
-    organised = is_organisation(world)
-    note = "" if organised else f"team {world.team.team_id} · version {history.version}"
-    parts: list[RenderableType] = [Text("")] if moving else []
-    parts += [organisation_head(world, language)] if organised else []
-    parts += open_tasks(world, note, language)
+    has_organisation = is_organisation(world)
+    note = "" if has_organisation else f"team {world.team.team_id} · version {history.version}"
+    parts: list[RenderableType] = [Text("")] if is_live else []
+    parts += [render_organisation_head(world, language)] if has_organisation else []
+    parts += render_open_tasks(world, note, language)
     parts += [Text(trouble, style="bold red")] if trouble else []
-    parts += [Text(""), agents_table(history, moving=moving)]
-    return Group(*parts, *(waits_lines(world, language) if organised else ()))
+    parts += [Text(""), render_agents(history, is_live=is_live)]
+    return Group(*parts, *(render_waits(world, language) if has_organisation else ()))
 
 
-NEWEST: Final = 6  # how many notes and messages are shown
-PLAN: Final = "plan"  # under which key the board has it
+MAX_ITEMS_SHOWN: Final = 6  # notes and messages shown
+PLAN_KEY: Final = "plan"  # its key on the board
 
 
-def portrait(history: TeamHistory, how: str, only: TaskId | None = None) -> list[RenderableType]:
-    """All that is known of a team, for `show` and `replay`; `how` says which process runs it, or of when it is."""
-    parts: list[RenderableType] = [_heading(history, how)]
+def render_history(history: TeamHistory, how: str, only: TaskId | None = None) -> list[RenderableType]:
+    """Render all that is known of a team, for `show` and `replay`. `how` names the process that runs it, or the
+    version."""
+    parts: list[RenderableType] = [_render_heading(history, how)]
     for task in history.all_tasks(only):
-        parts += ["", *_whole_task(history, task)]
+        parts += ["", *_render_whole_task(history, task)]
     if history.world.agents:
-        parts += ["", agents_table(history)]
-    parts += _origins(history.world)
-    parts += _open_steps(history.world)
-    said = [
+        parts += ["", render_agents(history)]
+    parts += _render_origins(history.world)
+    parts += _render_open_steps(history.world)
+    message_lines = [
         (message.sender_id, f" → {', '.join(message.receiver)}: {shorten(message.message)}")
         for message in history.messages
         if message.kind != "instruction"
     ]
-    noted = [(note.agent_id, f": {shorten(note.content)}") for note in history.notes]
-    for title, lines in ((f"messages: {len(history.messages)}", said), (f"on the board: {len(noted)}", noted)):
+    note_lines = [(note.agent_id, f": {shorten(note.content)}") for note in history.notes]
+    for title, lines in (
+        (f"messages: {len(history.messages)}", message_lines),
+        (f"on the board: {len(note_lines)}", note_lines),
+    ):
         if lines:
             parts += ["", Text(title, style="dim")]
             parts += [
                 Text(f"  {name}", style=colour(history.world, name)).append(text, style="default")
-                for name, text in lines[-NEWEST:]
+                for name, text in lines[-MAX_ITEMS_SHOWN:]
             ]
     return parts
 
 
-def _heading(history: TeamHistory, how: str) -> Text:
-    """The team in one line, and what holds it up."""
+def _render_heading(history: TeamHistory, how: str) -> Text:
     team = history.world.team
     text = Text(f"team {team.team_id}", style="bold").append(f"  {team.name}", style="not bold")
     began = time.strftime("%Y-%m-%d %H:%M", time.localtime(history.began_at / 1000))
     text.append(f"  began {began} · {how}", style="not bold dim")
     if team.origin:
         text.append(f"\nforked from {team.origin.team_id} at version {team.origin.version}", style="not bold dim")
-    return Text("\n").join((text, paused_line(team.paused, history.language))) if team.paused else text
+    return Text("\n").join((text, render_pause(team.paused, history.language))) if team.paused else text
 
 
-def _whole_task(history: TeamHistory, task: Task) -> list[RenderableType]:
-    state, stages = STYLES.get(task.state, ""), history.stages_of(task)
-    parts: list[RenderableType] = [*task_lines(task, [], task.state, state, history.language)]
+def _render_whole_task(history: TeamHistory, task: Task) -> list[RenderableType]:
+    state, stages = TASK_STYLES.get(task.state, ""), history.stages_of(task)
+    parts: list[RenderableType] = [*render_task(task, [], task.state, state, history.language)]
     for stage in stages:
-        parts.append(Text("  ").append_text(stage_line(stage)))
+        parts.append(Text("  ").append_text(render_stage(stage)))
         for subtask in stage.subtasks:
             if subtask.summary:
                 done = f"{subtask.name} by {subtask.agent}: {shorten(subtask.summary, 90)}"
                 parts.append(Text(f"      {done}", style="dim"))
-    parts += [Text(f"  {line}", style="dim") for line in history.board_of(task).get(PLAN, "").splitlines()]
-    parts += [Text(f"  artifact {artifact_line(found)}", style="dim") for found in history.artifacts_of(task)]
+    parts += [Text(f"  {line}", style="dim") for line in history.board_of(task).get(PLAN_KEY, "").splitlines()]
+    parts += [Text(f"  artifact {artifact_line(artifact)}", style="dim") for artifact in history.artifacts_of(task)]
     if task.uncertain:
-        parts.append(Text(f"  uncertain, look yourself: {', '.join(task.uncertain)}", style="yellow"))
+        parts.append(Text(f"  uncertain, please check: {', '.join(task.uncertain)}", style="yellow"))
     if task.evidence:
         parts.append(Text(f"  evidence: {', '.join(dict.fromkeys(task.evidence))}", style="dim"))
     return parts
 
 
-def _origins(world: World) -> Iterator[Text]:
-    """Where what open conversations have read is from, and whether they may give it away unasked."""
-    for thread in ordered(world.threads):
+def _render_origins(world: TeamState) -> Iterator[Text]:
+    """Render the sources that open conversations have read, and whether they ask before data leaves."""
+    for thread in sort_rows(world.threads):
         if thread.origins:
             line = Text(f"{thread.thread_id} has read: {', '.join(thread.origins)}", style="dim")
-            asks = "" if thread.exposed_at is None else " (asks before anything leaves)"
+            asks = "" if thread.exposed_at is None else " (asks before it sends data)"
             yield line.append(asks, style="yellow")
 
 
-def _open_steps(world: World) -> list[RenderableType]:
-    asked = [found for found in world.approvals.values() if found.state == "pending"]
-    parts: list[RenderableType] = [Text(f"? {each.agent_id} asks: {each.question}", style="yellow") for each in asked]
-    every = (step for name in sorted(world.agents) for step in world.steps_of(name))
-    waiting = [step for step in every if step.state not in ("running", "cancelling")]
+def _render_open_steps(world: TeamState) -> list[RenderableType]:
+    pending = [approval for approval in world.approvals.values() if approval.state == "pending"]
+    parts: list[RenderableType] = [
+        Text(f"? {approval.agent_id} asks: {approval.question}", style="yellow") for approval in pending
+    ]
+    steps = (step for name in sorted(world.agents) for step in world.steps_of(name))
+    waiting = [step for step in steps if step.state not in ("running", "cancelling")]
     if waiting:
-        told = ", ".join(f"{step.step_id} {step_words(step)}" for step in waiting[:NEWEST])
-        more = f" and {len(waiting) - NEWEST} more" if len(waiting) > NEWEST else ""
-        parts.append(Text(f"to do: {told}{more}", style="dim"))
+        step_list = ", ".join(f"{step.step_id} {step_words(step)}" for step in waiting[:MAX_ITEMS_SHOWN])
+        more = f" and {len(waiting) - MAX_ITEMS_SHOWN} more" if len(waiting) > MAX_ITEMS_SHOWN else ""
+        parts.append(Text(f"to do: {step_list}{more}", style="dim"))
     return ["", *parts] if parts else []
 
 
 def team_fields(history: TeamHistory, owner: str | None, only: TaskId | None = None) -> dict[str, object]:
-    """For programs: the records as they are in the log, and a row per agent."""
+    """Return a team as fields: the records as in the log, and a row per agent."""
     world = history.world
     tasks = [
         {
-            **plain(task),
-            "stages": [plain(stage) for stage in history.stages_of(task)],
-            "artifacts": [plain(artifact) for artifact in history.artifacts_of(task)],
+            **to_json_dict(task),
+            "stages": [to_json_dict(stage) for stage in history.stages_of(task)],
+            "artifacts": [to_json_dict(artifact) for artifact in history.artifacts_of(task)],
             "board": history.board_of(task),
         }
         for task in history.all_tasks(only)
@@ -475,16 +510,16 @@ def team_fields(history: TeamHistory, owner: str | None, only: TaskId | None = N
         for name, amounts in spent.items()
     ]
     return {
-        "team": plain(world.team),
+        "team": to_json_dict(world.team),
         "version": history.version,
         "owner": owner,
         "tasks": tasks,
         "agents": agents,
-        "open_steps": [plain(step) for step in world.steps.values()],
-        "approvals": [plain(approval) for approval in world.approvals.values()],
-        "read": {thread.thread_id: list(thread.origins) for thread in ordered(world.threads) if thread.origins},
+        "open_steps": [to_json_dict(step) for step in world.steps.values()],
+        "approvals": [to_json_dict(approval) for approval in world.approvals.values()],
+        "read": {thread.thread_id: list(thread.origins) for thread in sort_rows(world.threads) if thread.origins},
         "messages": len(history.messages),
-        "notes": [plain(note) for note in history.notes],
+        "notes": [to_json_dict(note) for note in history.notes],
         "steps_ended": history.steps_ended,
-        "spent": plain(history.total()),
+        "spent": to_json_dict(history.total()),
     }

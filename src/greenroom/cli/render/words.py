@@ -1,4 +1,4 @@
-"""Events and states in words, in English and Chinese; the phrases are in `events.*.toml` and `organisation.*.toml`."""
+"""Events and states in English and Chinese. The phrases are in `events.*.toml` and `organisation.*.toml`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from immutables import Map
 
-from greenroom.app.messages import CHINESE, Catalogue
+from greenroom.app.messages import CHINESE, MessageCatalogue
 from greenroom.core.base.ids import TEAM_BUDGET, agent_of
 from greenroom.core.base.records import record
 from greenroom.core.state import agent as agents
@@ -25,25 +25,28 @@ from greenroom.core.state import thread as threads
 from greenroom.core.state import timer as timers
 from greenroom.core.state.events import Event
 from greenroom.core.state.step import Step
-from greenroom.core.state.world import World
+from greenroom.core.state.team_state import TeamState
 
-CATALOGUE: Final = Catalogue("greenroom.cli.render", "organisation")
-word: Final = partial(CATALOGUE.phrase, "room")
-team_word: Final = partial(CATALOGUE.phrase, "team")
-STOPPED: Final = "stopped by a person"
-"""Why an organisation stands still that a person stopped, as the log has it."""
+ORGANISATION_WORDS: Final = MessageCatalogue("greenroom.cli.render", "organisation")
+inbox_phrase: Final = partial(ORGANISATION_WORDS.phrase, "room")
+organisation_phrase: Final = partial(ORGANISATION_WORDS.phrase, "team")
+STOPPED_BY_PERSON: Final = "stopped by a person"
+"""The reason in the log when a person stopped an organisation."""
 
-LIMIT: Final = re.compile(r"limit: (\S+) (\w+)")
-"""A limit that was reached, as the log has it: whose, and of what."""
+LIMIT_REASON: Final = re.compile(r"limit: (\S+) (\w+)")
+"""The reason in the log when a limit was reached: its budget, and what it limits."""
 
-USED_UP: Final = ("money", "tokens", "millis", "steps", "hops")
-FLAGS: Final = {"money": "--max-cost", "tokens": "--max-tokens", "millis": "--max-time"}
+LIMIT_KINDS: Final = ("money", "tokens", "millis", "steps", "hops")
+LIMIT_FLAGS: Final = {"money": "--max-cost", "tokens": "--max-tokens", "millis": "--max-time"}
 
 
 @record
-class Way:
-    """What lets an organisation go on: the command that starts it; and where its charter, which lies in `path`, holds
-    the limit of something, the `keys` that do, by what they limit. `left` is what it has left of each."""
+class ResumeHelp:
+    """How to resume an organisation.
+
+    `start` is the command. `keys` are the charter keys that set a limit, by what they limit; the charter is in `path`.
+    `left` is what remains of each limit.
+    """
 
     name: str
     start: str
@@ -52,46 +55,63 @@ class Way:
     left: Mapping[str, str] = Map()
 
 
-def stands_word(stands: str, language: str) -> str:
-    """How an organisation stands."""
-    return CATALOGUE.table("standing", language).get(stands, stands)
+def status_word(status: str, language: str) -> str:
+    """Return the status of an organisation as a word."""
+    return ORGANISATION_WORDS.table("standing", language).get(status, status)
 
 
-def reason(why: str, language: str) -> str:
-    """Why something stands still, as far as the reason is one of ours; without a full stop."""
-    words, limit = CATALOGUE.table("reasons", language), LIMIT.fullmatch(why)
-    if limit is not None and limit[2] in USED_UP:
+def describe_reason(why: str, language: str) -> str:
+    """Translate a reason from the log, if it is known; without a full stop."""
+    words, limit = ORGANISATION_WORDS.table("reasons", language), LIMIT_REASON.fullmatch(why)
+    if limit is not None and limit[2] in LIMIT_KINDS:
         return words[limit[2]]
     kind, colon, rest = why.partition(":")
     if colon and kind == "provider":
         return f"{words['provider']}:{rest}".rstrip(".")
-    return words["stopped"] if why == STOPPED else why.rstrip(".")
+    return words["stopped"] if why == STOPPED_BY_PERSON else why.rstrip(".")
 
 
-def still(why: str, language: str, way: Way) -> str:
-    """That something stands still, and what lets it go on."""
-    limit, told = LIMIT.fullmatch(why), reason(why, language)
-    if limit is None or limit[2] not in FLAGS:
-        return CATALOGUE.phrase("reasons", "still", language, why=told)
-    team = limit[1] == TEAM_BUDGET
-    key = way.keys.get(limit[2]) if team else None
-    if team and limit[2] in way.left:
-        told = CATALOGUE.phrase("reasons", "left", language, why=told, left=way.left[limit[2]])
-    known = {"name": way.name, "why": told, "command": way.start, "flag": FLAGS[limit[2]], "key": key}
-    return CATALOGUE.phrase("reasons", "held" if key else "more", language, path=way.path, **known)
+def describe_pause(why: str, language: str, resume_help: ResumeHelp) -> str:
+    """Describe why something is paused, and how to resume it."""
+    limit, why_words = LIMIT_REASON.fullmatch(why), describe_reason(why, language)
+    if limit is None or limit[2] not in LIMIT_FLAGS:
+        return ORGANISATION_WORDS.phrase("reasons", "still", language, why=why_words)
+    is_team_limit = limit[1] == TEAM_BUDGET
+    key = resume_help.keys.get(limit[2]) if is_team_limit else None
+    if is_team_limit and limit[2] in resume_help.left:
+        why_words = ORGANISATION_WORDS.phrase(
+            "reasons", "left", language, why=why_words, left=resume_help.left[limit[2]]
+        )
+    known = {
+        "name": resume_help.name,
+        "why": why_words,
+        "command": resume_help.start,
+        "flag": LIMIT_FLAGS[limit[2]],
+        "key": key,
+    }
+    return ORGANISATION_WORDS.phrase("reasons", "held" if key else "more", language, path=resume_help.path, **known)
 
 
-WORDS: Final = Catalogue("greenroom.cli.render", "events")
+EVENT_WORDS: Final = MessageCatalogue("greenroom.cli.render", "events")
 Mark = Literal["", "✓", "✗", "?", "!", "→", "◆", "✎"]
-ABOUT: Final = ("step_id", "thread_id", "timer_id", "waiting_id", "message_id", "approval_id", "budget_id", "stage_id")
-ENDS: Final[dict[str, Mark]] = {"finished": "✓", "failed": "✗", "cancelled": "✗", "skipped": "✗", "uncertain": "?"}
+ID_FIELDS: Final = (
+    "step_id",
+    "thread_id",
+    "timer_id",
+    "waiting_id",
+    "message_id",
+    "approval_id",
+    "budget_id",
+    "stage_id",
+)
+END_MARKS: Final[dict[str, Mark]] = {"finished": "✓", "failed": "✗", "cancelled": "✗", "skipped": "✗", "uncertain": "?"}
 
 
 @record
-class Said:
+class EventSummary:
     """One line about one event. `who` is an agent, or empty for the team; `story` says whether it is worth a line.
 
-    A `plain` one has no sentence of its own: its text only says what the event is about.
+    A `plain` summary has no sentence: its text only names what the event is about.
     """
 
     who: str
@@ -102,48 +122,48 @@ class Said:
 
 
 def shorten(text: str, size: int = 100) -> str:
-    """The text on one line, not longer than `size`."""
+    """Return the text on one line, at most `size` characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= size else f"{flat[: size - 1].rstrip()}…"
 
 
 def end_word(state: str, language: str) -> str:
-    """How work ended."""
-    return WORDS.table("ends", language).get(state, state)
+    """Return an end state as a word."""
+    return EVENT_WORDS.table("ends", language).get(state, state)
 
 
 def step_words(step: Step, language: str = "en") -> str:
-    """What a step is, in a few words: a tool with its first argument, a skill with its goal."""
+    """Describe a step in a few words: a tool with its first argument, or a skill."""
     work = step.work
     if work.type == "tool":
         texts = [value for value in (work.instruction_content or {}).values() if isinstance(value, str)]
         return f"{work.executor} {shorten(texts[0], 44)}" if texts else work.executor
     if step.answers is not None:
-        return WORDS.phrase("skills", "answers", language, whom=step.answers.partition(">")[0])
-    return WORDS.table("skills", language).get(work.executor, work.executor)
+        return EVENT_WORDS.phrase("skills", "answers", language, whom=step.answers.partition(">")[0])
+    return EVENT_WORDS.table("skills", language).get(work.executor, work.executor)
 
 
 def attempt_words(attempt: int, language: str) -> str:
-    """That it is not the first attempt."""
-    return WORDS.phrase("doing", "attempt", language, number=attempt) if attempt > 1 else ""
+    """Return the number of the attempt in words, unless it is the first."""
+    return EVENT_WORDS.phrase("doing", "attempt", language, number=attempt) if attempt > 1 else ""
 
 
-def say(world: World, event: Event, language: str = "en") -> Said:
-    """What the event says, on the world as it was before it."""
-    tell = _EVENTS.get(type(event))
-    if tell is None:
-        about = next((str(getattr(event, name)) for name in ABOUT if hasattr(event, name)), "")
-        return Said(who="", text=about, story=False, plain=True)
-    told = tell(world, event, language)
-    name = told.phrase or type(event).__name__
-    phrases = WORDS.table("events", language)
-    phrase = phrases[name] if name in phrases else WORDS.table("events", "en")[name]
-    text = phrase.format(event=event, **(told.known or {}))
-    return Said(who=told.who, text=text, mark=told.mark, story=told.story)
+def describe_event(world: TeamState, event: Event, language: str = "en") -> EventSummary:
+    """Describe an event; `world` is the team state before it."""
+    make_phrase = _EVENT_PHRASES.get(type(event))
+    if make_phrase is None:
+        about = next((str(getattr(event, name)) for name in ID_FIELDS if hasattr(event, name)), "")
+        return EventSummary(who="", text=about, story=False, plain=True)
+    event_phrase = make_phrase(world, event, language)
+    name = event_phrase.phrase or type(event).__name__
+    phrases = EVENT_WORDS.table("events", language)
+    phrase = phrases[name] if name in phrases else EVENT_WORDS.table("events", "en")[name]
+    text = phrase.format(event=event, **(event_phrase.known or {}))
+    return EventSummary(who=event_phrase.who, text=text, mark=event_phrase.mark, story=event_phrase.story)
 
 
-class Told(NamedTuple):
-    """How an event is told: by the `phrase` of this name, or of its type, with what is `known` beside the event."""
+class EventPhrase(NamedTuple):
+    """How to describe an event: the name of its `phrase` (default: its type) and other `known` values."""
 
     who: str = ""
     known: Mapping[str, object] | None = None
@@ -152,134 +172,152 @@ class Told(NamedTuple):
     phrase: str = ""
 
 
-def _owner(_: World, event: teams.OwnerChanged, __: str) -> Told:
+def _phrase_owner(_: TeamState, event: teams.OwnerChanged, __: str) -> EventPhrase:
     node, pid, *_rest = *event.owner.split(":"), ""
-    return Told(known={"node": node, "pid": pid}, mark="◆")
+    return EventPhrase(known={"node": node, "pid": pid}, mark="◆")
 
 
-def _paused(_: World, event: teams.TeamPaused | tasks.TaskPaused, language: str) -> Told:
-    return Told(known={"why": reason(event.why, language) if language == CHINESE else event.why}, mark="!")
+def _phrase_pause(_: TeamState, event: teams.TeamPaused | tasks.TaskPaused, language: str) -> EventPhrase:
+    return EventPhrase(
+        known={"why": describe_reason(event.why, language) if language == CHINESE else event.why}, mark="!"
+    )
 
 
-def _ended_work(_: World, event: tasks.TaskEnded | stages.StageEnded, language: str) -> Told:
-    return Told(known={"state": end_word(event.state, language)}, mark=ENDS[event.state])
+def _phrase_work_end(_: TeamState, event: tasks.TaskEnded | stages.StageEnded, language: str) -> EventPhrase:
+    return EventPhrase(known={"state": end_word(event.state, language)}, mark=END_MARKS[event.state])
 
 
-def _stage_started(world: World, event: stages.StageStarted, language: str) -> Told:
+def _phrase_stage_start(world: TeamState, event: stages.StageStarted, language: str) -> EventPhrase:
     stage = world.stages[event.stage_id]
-    parts = _sign("comma", language).join(subtask.name for subtask in stage.subtasks)
-    return Told(known={"stage": stage, "parts": parts}, mark="◆")
+    parts = _punctuation("comma", language).join(subtask.name for subtask in stage.subtasks)
+    return EventPhrase(known={"stage": stage, "parts": parts}, mark="◆")
 
 
-def _assigned(world: World, event: stages.SubtaskAssigned | stages.SubtaskHandedOver, _: str) -> Told:
-    subtask = world.stages[event.stage_id].subtask(event.subtask_id)
-    return Told(event.agent_id, {"subtask": subtask}, phrase="Assigned" if subtask else "AssignedUnknown")
+def _phrase_assignment(
+    world: TeamState, event: stages.SubtaskAssigned | stages.SubtaskHandedOver, _: str
+) -> EventPhrase:
+    subtask = world.stages[event.stage_id].find_subtask(event.subtask_id)
+    return EventPhrase(event.agent_id, {"subtask": subtask}, phrase="Assigned" if subtask else "AssignedUnknown")
 
 
-def _subtask_ended(world: World, event: stages.SubtaskEnded, language: str) -> Told:
-    subtask = world.stages[event.stage_id].subtask(event.subtask_id)
+def _phrase_subtask_end(world: TeamState, event: stages.SubtaskEnded, language: str) -> EventPhrase:
+    subtask = world.stages[event.stage_id].find_subtask(event.subtask_id)
     who, name = (subtask.agent, subtask.name) if subtask else ("", event.subtask_id)
-    summary = f"{_sign('colon', language)}{shorten(event.summary)}" if event.summary else ""
+    summary = f"{_punctuation('colon', language)}{shorten(event.summary)}" if event.summary else ""
     known = {"state": end_word(event.state, language), "name": name, "summary": summary}
-    return Told(who, known, ENDS[event.state])
+    return EventPhrase(who, known, END_MARKS[event.state])
 
 
-def _started(world: World, event: steps.StepStarted, language: str) -> Told:
+def _phrase_step_start(world: TeamState, event: steps.StepStarted, language: str) -> EventPhrase:
     step = world.steps[event.step_id]
     known = {"step": step_words(step, language), "again": attempt_words(event.attempt, language)}
-    return Told(step.agent_id, known, story=event.attempt > 1)
+    return EventPhrase(step.agent_id, known, story=event.attempt > 1)
 
 
-def _blocked(world: World, event: steps.StepBlocked, language: str) -> Told:
+def _phrase_step_block(world: TeamState, event: steps.StepBlocked, language: str) -> EventPhrase:
     step = world.steps[event.step_id]
     phrase = "" if event.state == "awaiting_approval" else "StepBlockedBudget"
-    return Told(step.agent_id, {"step": step_words(step, language)}, "?", event.approval is None, phrase)
+    return EventPhrase(step.agent_id, {"step": step_words(step, language)}, "?", event.approval is None, phrase)
 
 
-def _ended(world: World, event: steps.StepEnded, language: str) -> Told:
-    step, done = world.steps[event.step_id], event.state == "finished"
-    if done and step.work.type == "skill":
+def _phrase_step_end(world: TeamState, event: steps.StepEnded, language: str) -> EventPhrase:
+    step, is_finished = world.steps[event.step_id], event.state == "finished"
+    if is_finished and step.work.type == "skill":
         text = str((event.result or {}).get("text", ""))
         phrase = "Thought" if text else "ThoughtNothing"
-        return Told(step.agent_id, {"text": shorten(text)}, story=False, phrase=phrase)
+        return EventPhrase(step.agent_id, {"text": shorten(text)}, story=False, phrase=phrase)
     result = event.error or str((event.result or {}).get("output", ""))
-    told = f"{_sign('colon', language)}{shorten(result)}" if event.error else f" → {shorten(result)}" if result else ""
-    known = {"state": end_word(event.state, language), "step": step_words(step, language), "told": told}
-    mark: Mark = "" if done else ENDS[event.state]
-    return Told(step.agent_id, known, mark, event.error != "not run", "" if done else "StepEndedBadly")
+    result_words = (
+        f"{_punctuation('colon', language)}{shorten(result)}"
+        if event.error
+        else f" → {shorten(result)}"
+        if result
+        else ""
+    )
+    known = {"state": end_word(event.state, language), "step": step_words(step, language), "told": result_words}
+    mark: Mark = "" if is_finished else END_MARKS[event.state]
+    return EventPhrase(step.agent_id, known, mark, event.error != "not run", "" if is_finished else "StepEndedBadly")
 
 
-def _sent(_: World, event: messages.MessageSent, language: str) -> Told:
+def _phrase_message(_: TeamState, event: messages.MessageSent, language: str) -> EventPhrase:
     message = event.message
-    # A question for a yes has its own line, the end of a task too, and a question to the team itself is no mail.
-    repeated = message.data is not None and ("approval_id" in message.data or message.kind == "instruction")
-    story = not repeated and message.receiver != (message.sender_id,)
-    known = {"receivers": _sign("comma", language).join(message.receiver), "text": shorten(message.message)}
-    return Told(message.sender_id, known, "→", story, "MessageSentWaiting" if message.waiting else "")
+    # Approval requests and the ends of tasks have their own lines; a message to its sender is not shown.
+    is_repeated = message.data is not None and ("approval_id" in message.data or message.kind == "instruction")
+    story = not is_repeated and message.receiver != (message.sender_id,)
+    known = {"receivers": _punctuation("comma", language).join(message.receiver), "text": shorten(message.message)}
+    return EventPhrase(message.sender_id, known, "→", story, "MessageSentWaiting" if message.waiting else "")
 
 
-def _released(world: World, event: messages.WaitReleased, language: str) -> Told:
+def _phrase_release(world: TeamState, event: messages.WaitReleased, language: str) -> EventPhrase:
     wait = world.waits[event.waiting_id]
-    why = WORDS.table("released", language).get(event.why, event.why)
-    return Told(wait.waiter, {"on": wait.on, "why": why}, story=event.why != "reply")
+    why = EVENT_WORDS.table("released", language).get(event.why, event.why)
+    return EventPhrase(wait.waiter, {"on": wait.on, "why": why}, story=event.why != "reply")
 
 
-def _model(event: agents.AgentChanged) -> str:
+def _read_model(event: agents.AgentChanged) -> str:
     return str((event.spec.llm_config or {}).get("model", ""))
 
 
-def _sign(name: str, language: str) -> str:
-    return WORDS.table("signs", language)[name]
+def _punctuation(name: str, language: str) -> str:
+    return EVENT_WORDS.table("signs", language)[name]
 
 
-_EVENTS: Final[Mapping[type, Callable[[World, Any, str], Told]]] = {
-    teams.TeamCreated: lambda _, __, ___: Told(story=False),
-    teams.TeamForked: lambda _, __, ___: Told(mark="◆"),
-    teams.OwnerChanged: _owner,
-    teams.TeamPaused: _paused,
-    teams.TeamResumed: lambda _, __, ___: Told(mark="◆"),
-    tasks.TaskPaused: _paused,
-    tasks.TaskResumed: lambda _, __, ___: Told(mark="◆"),
-    agents.AgentAdded: lambda _, event, __: Told(event.agent_id, {"role": event.spec.role or event.spec.kind}),
-    agents.AgentChanged: lambda _, event, __: Told(
-        event.agent_id, {"model": _model(event)}, phrase="AgentChangedModel" if _model(event) else ""
+_EVENT_PHRASES: Final[Mapping[type, Callable[[TeamState, Any, str], EventPhrase]]] = {
+    teams.TeamCreated: lambda _, __, ___: EventPhrase(story=False),
+    teams.TeamForked: lambda _, __, ___: EventPhrase(mark="◆"),
+    teams.OwnerChanged: _phrase_owner,
+    teams.TeamPaused: _phrase_pause,
+    teams.TeamResumed: lambda _, __, ___: EventPhrase(mark="◆"),
+    tasks.TaskPaused: _phrase_pause,
+    tasks.TaskResumed: lambda _, __, ___: EventPhrase(mark="◆"),
+    agents.AgentAdded: lambda _, event, __: EventPhrase(event.agent_id, {"role": event.spec.role or event.spec.kind}),
+    agents.AgentChanged: lambda _, event, __: EventPhrase(
+        event.agent_id, {"model": _read_model(event)}, phrase="AgentChangedModel" if _read_model(event) else ""
     ),
-    agents.AgentRemoved: lambda _, event, __: Told(event.agent_id),
-    tasks.TaskCreated: lambda _, __, ___: Told(mark="◆"),
-    tasks.TaskEnded: _ended_work,
-    stages.StageStarted: _stage_started,
-    stages.StageEnded: _ended_work,
-    stages.SubtaskAssigned: _assigned,
-    stages.SubtaskHandedOver: _assigned,
-    stages.SubtaskEnded: _subtask_ended,
-    steps.StepQueued: lambda _, event, __: Told(event.agent_id, story=False),
-    steps.StepStarted: _started,
-    steps.StepBlocked: _blocked,
-    steps.EffectPrepared: lambda _, event, __: Told(
+    agents.AgentRemoved: lambda _, event, __: EventPhrase(event.agent_id),
+    tasks.TaskCreated: lambda _, __, ___: EventPhrase(mark="◆"),
+    tasks.TaskEnded: _phrase_work_end,
+    stages.StageStarted: _phrase_stage_start,
+    stages.StageEnded: _phrase_work_end,
+    stages.SubtaskAssigned: _phrase_assignment,
+    stages.SubtaskHandedOver: _phrase_assignment,
+    stages.SubtaskEnded: _phrase_subtask_end,
+    steps.StepQueued: lambda _, event, __: EventPhrase(event.agent_id, story=False),
+    steps.StepStarted: _phrase_step_start,
+    steps.StepBlocked: _phrase_step_block,
+    steps.EffectPrepared: lambda _, event, __: EventPhrase(
         agent_of(event.step_id),
         {"keys": ", ".join(f"{effect.kind} {effect.key}" for effect in event.prepared)},
         story=False,
     ),
-    steps.StepInterrupted: lambda world, event, language: Told(
+    steps.StepInterrupted: lambda world, event, language: EventPhrase(
         agent_of(event.step_id), {"step": step_words(world.steps[event.step_id], language)}, "!"
     ),
-    steps.StepEnded: _ended,
-    messages.MessageSent: _sent,
-    messages.WaitReleased: _released,
-    knowledge.NotePosted: lambda _, event, __: Told(event.note.agent_id, {"text": shorten(event.note.content)}, "✎"),
-    knowledge.ValueSet: lambda _, event, __: Told(event.value.set_by, {"text": shorten(event.value.content)}, "✎"),
-    # The call that wrote it has a line of its own.
-    knowledge.ArtifactWritten: lambda _, event, __: Told(event.artifact.by, mark="✎", story=False),
-    # The agent that saves it is not always the one that saved it first.
-    knowledge.MemorySaved: lambda _, event, __: Told("", {"text": shorten(event.memory.content)}, "✎", story=False),
-    knowledge.MemoriesCleared: lambda _, event, __: Told("", {"ids": ", ".join(event.memory_ids)}, story=False),
-    threads.Noticed: lambda _, event, __: Told(agent_of(event.step_id), {"text": shorten(event.text)}, "!"),
-    approvals.ApprovalRequested: lambda _, event, __: Told(event.agent_id, {"text": shorten(event.question)}, "?"),
-    approvals.ApprovalAnswered: lambda world, event, language: Told(
+    steps.StepEnded: _phrase_step_end,
+    messages.MessageSent: _phrase_message,
+    messages.WaitReleased: _phrase_release,
+    knowledge.NotePosted: lambda _, event, __: EventPhrase(
+        event.note.agent_id, {"text": shorten(event.note.content)}, "✎"
+    ),
+    knowledge.ValueSet: lambda _, event, __: EventPhrase(
+        event.value.set_by, {"text": shorten(event.value.content)}, "✎"
+    ),
+    # The call that wrote it has its own line.
+    knowledge.ArtifactWritten: lambda _, event, __: EventPhrase(event.artifact.by, mark="✎", story=False),
+    # The agent that saves a memory may not be the one that saved it first.
+    knowledge.MemorySaved: lambda _, event, __: EventPhrase(
+        "", {"text": shorten(event.memory.content)}, "✎", story=False
+    ),
+    knowledge.MemoriesCleared: lambda _, event, __: EventPhrase("", {"ids": ", ".join(event.memory_ids)}, story=False),
+    threads.Noticed: lambda _, event, __: EventPhrase(agent_of(event.step_id), {"text": shorten(event.text)}, "!"),
+    approvals.ApprovalRequested: lambda _, event, __: EventPhrase(
+        event.agent_id, {"text": shorten(event.question)}, "?"
+    ),
+    approvals.ApprovalAnswered: lambda world, event, language: EventPhrase(
         world.approvals[event.approval_id].agent_id, {"answer": end_word(event.answer, language)}, "◆"
     ),
-    budgets.LimitReached: lambda _, event, __: Told(agent_of(event.step_id) if event.step_id else "", mark="!"),
-    timers.TimerFired: lambda world, event, _: Told(
+    budgets.LimitReached: lambda _, event, __: EventPhrase(agent_of(event.step_id) if event.step_id else "", mark="!"),
+    timers.TimerFired: lambda world, event, _: EventPhrase(
         world.timers[event.timer_id].agent_id if event.timer_id in world.timers else ""
     ),
 }

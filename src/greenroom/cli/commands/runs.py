@@ -1,0 +1,325 @@
+"""`greenroom runs`, `show`, `cost`, `events`, `replay`: tasks, teams, costs and events."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal, cast
+
+import msgspec
+import typer
+from rich.text import Text
+
+from greenroom.app.conversation.capability_names import JOB
+from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, CostSum, TeamCosts, format_dollars, group_costs, sum_costs
+from greenroom.app.lookup import TaskReference, find_short_ids, resolve_id
+from greenroom.app.messages.findings import render_finding
+from greenroom.app.task_status import read_status
+from greenroom.cli.context import Invocation, make_refusal, render_command
+from greenroom.cli.exit_codes import Exit
+from greenroom.cli.interactive.follow import unverified_code
+from greenroom.cli.options import Id, complete_id
+from greenroom.cli.render.output import Column, FittedTable, event_fields, make_row
+from greenroom.cli.render.progress import event_text
+from greenroom.cli.render.team import TeamHistory, format_duration, read_history, render_history, team_fields
+from greenroom.cli.render.words import shorten
+from greenroom.core.base.errors import StoreFault
+from greenroom.core.base.ids import TeamId
+from greenroom.core.base.records import Data
+from greenroom.core.ports.log import StreamInfo
+from greenroom.runs.verdict import Finding, Verdict, encode_verdict, find_verdict
+
+MAX_TEAMS_SHOWN: Final = 10
+TASK_COLUMNS: Final = (
+    Column(name="id"),
+    Column(name="task", can_shrink=True),
+    Column(name="state"),
+    Column(name="started", min_terminal_width=50),
+    Column(name="runs in", min_terminal_width=60),
+)
+STATE_STYLES: Final = {
+    "damaged": "red",
+    "finished": "green",
+    "failed": "red",
+    "cancelled": "red",
+    "working": "bold",
+    "stopped": "yellow",
+}
+
+
+async def runs(
+    cli: Invocation, *, show_all: Annotated[bool, typer.Option("--all", help="List all, not only the newest.")] = False
+) -> None:
+    """List tasks, newest first."""
+    infos = list(reversed(await cli.runtime.log.streams()))
+    shown = infos if show_all else infos[:MAX_TEAMS_SHOWN]
+    rows = [row for info in shown for row in await _list_rows(cli, info)]
+    cli.out.listing("task", rows)
+    if cli.out.is_text and rows:
+        short = find_short_ids([TeamId(info.stream) for info in infos])
+        cli.out.show(FittedTable(TASK_COLUMNS, [_render_cells(task_row, short) for task_row in rows]))
+    if not rows:
+        cli.progress.note(f"There are no tasks in {cli.home} yet. Try: {render_command(cli, 'demo')}")
+    elif len(infos) > len(shown):
+        cli.progress.note(f"{len(infos) - len(shown)} older teams. List all: {render_command(cli, 'runs', '--all')}")
+
+
+async def _list_rows(cli: Invocation, info: StreamInfo) -> list[Data]:
+    """Return the tasks of a team as fields, newest first; one row for a team without tasks or with a damaged log."""
+    team = TeamId(info.stream)
+    team_row = {"team": team, "task": "", "name": "", "created_at": info.created_at, "owner": info.owner}
+    try:
+        world, ended = await cli.runtime.world(team), await cli.runtime.ended_tasks(team)
+    except StoreFault as error:  # a damaged log must not hide the others
+        cli.progress.note(str(error), style="red")
+        return [{**team_row, "state": "damaged", "why": str(error)}]
+    task_states = [(task, str(task.state), shorten(task.summary)) for task in ended]
+    for task in world.tasks.values():
+        if (status := read_status(world, task.task_id)) is not None:
+            word = "stopped" if status.state == "working" and not info.owner else status.state
+            task_states.append((task, word, status.why))
+    if not task_states and world.team.team_id:
+        return [{**team_row, "name": world.team.name, "state": "no task", "why": ""}]
+    return [
+        {**team_row, "task": task.task_id, "name": task.name, "state": state, "why": why, "created_at": task.created_at}
+        for task, state, why in sorted(task_states, key=lambda entry: -entry[0].created_at)
+    ]
+
+
+def _render_cells(task_row: Data, short: Mapping[TeamId, str]) -> list[Text]:
+    team, task, state = TeamId(str(task_row["team"])), str(task_row["task"]), str(task_row["state"])
+    label = team_label(team, short[team]).append(f"/{task}" if task else "", style="not bold dim")
+    state_text, begun = (
+        Text(state, style=STATE_STYLES.get(state, "yellow")),
+        format_ago(cast("int", task_row["created_at"])),
+    )
+    return make_row(label, shorten(str(task_row["name"]), 48), state_text, begun, str(task_row["owner"] or ""))
+
+
+def team_label(team: TeamId, short: str) -> Text:
+    """Render a team's id; the part that is enough to type is bold."""
+    return Text(short, style="bold cyan").append(team[len(short) :], style="not bold dim")
+
+
+def format_ago(millis: int) -> str:
+    """Format the time since then in the largest unit."""
+    return f"{_format_span(int(time.time()) - millis // 1000)} ago"
+
+
+def format_ahead(millis: int) -> str:
+    """Format the time until then in the largest unit."""
+    left = millis // 1000 - int(time.time())
+    return f"in {_format_span(left)}" if left > 0 else "now"
+
+
+def _format_span(seconds: int) -> str:
+    for size, word in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {word}"
+    return f"{max(seconds, 0)} s"
+
+
+# ---------------------------------------------------------------------------------------------------------------- show
+
+
+async def show(cli: Invocation, name: Id) -> Exit:
+    """Show a team, or one of its tasks: tasks, agents, messages, costs."""
+    reference = await resolve_id(cli.runtime, name)
+    history = await read_history(cli.runtime, reference.team)
+    holder = await cli.runtime.log.holder(reference.team)
+    owner = holder.owner if holder else None
+    cli.out.begin(team=reference.team)
+    how = f"version {history.version} · " + (f"runs in {owner}" if owner else "no process runs it")
+    cli.out.show(*render_history(history, how, reference.task))
+    verdict = _find_verdict(history)
+    if verdict is not None:
+        reasons = (render_finding(reason, cli.app.language) for reason in (*verdict.reasons, *verdict.notes))
+        cli.out.show("", f"verdict: {verdict.state}", *(f"  {reason}" for reason in reasons))
+    if history.world.tasks and owner is None:
+        cli.progress.note(f"\nContinue with: {render_command(cli, 'resume', reference.team)}")
+    else:
+        cli.progress.note(f"\nReplay it: {render_command(cli, 'replay', name)}")
+    if history.steps:
+        cli.progress.note(f"List the steps to rewind to: {render_command(cli, 'rewind', reference.team)}")
+    kept = {"verdict": encode_verdict(verdict)} if verdict is not None else {}
+    return cli.out.result("ok", Exit.DONE, **team_fields(history, owner, reference.task), **kept)
+
+
+def _find_verdict(history: TeamHistory) -> Verdict | None:
+    """Return the verdict of a run; None for a team that changes no files."""
+    if history.world.team.kit == JOB:
+        return find_verdict(history.steps)
+    code = unverified_code(history)
+    return Verdict(state="unverified", reasons=(msgspec.convert({"code": code}, Finding),)) if code else None
+
+
+# ---------------------------------------------------------------------------------------------------------------- cost
+
+
+async def cost(
+    cli: Invocation,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID", help="Only this team: the start of its id, or `last`.", autocompletion=complete_id
+        ),
+    ] = "",
+    *,
+    by: Annotated[
+        Literal["run", "agent", "model"],
+        typer.Option("--by", metavar="run|agent|model", help="What to sum by."),
+    ] = "run",
+) -> Exit:
+    """Show the cost of one team or of all teams: money, tokens, calls."""
+    team_ids = [TeamId(info.stream) for info in reversed(await cli.runtime.log.streams()) if info.head.version]
+    teams = [(await resolve_id(cli.runtime, name)).team] if name else team_ids
+    accounts = [team_account for team in teams if (team_account := await _read_account(cli, team)) is not None]
+    rows = group_costs(accounts, by)
+    grand_total = sum_costs(rows.values())
+    cli.out.begin(by=by)
+    cli.out.listing("row", ({by: key, **_sum_fields(row_sum)} for key, row_sum in rows.items()))
+    if not rows:
+        cli.progress.note(f"No model was called yet. Try: {render_command(cli, 'ask', 'QUESTION')}")
+    elif cli.out.is_text:
+        names = {str(account.team): account.name for account in accounts} if by == "run" else {}
+        cli.out.show(_render_table(rows, grand_total, by, names))
+    if grand_total.reserved:
+        whose = "its" if grand_total.reserved == 1 else "their"
+        interrupted = _count_calls(grand_total.reserved, "interrupted ")
+        cli.progress.note(f"Includes {interrupted} counted at {whose} reservation.", style="yellow")
+    if grand_total.unpriced:
+        why = f"The price of {_count_calls(grand_total.unpriced)} is unknown. Set prices in your config.toml."
+        cli.progress.note(why, style="yellow")
+    return cli.out.result("ok", Exit.DONE, by=by, **_sum_fields(grand_total))
+
+
+async def _read_account(cli: Invocation, team: TeamId) -> TeamCosts | None:
+    account = TeamCosts(team)
+    try:
+        async for logged_event in cli.runtime.events(team):
+            account.add_event(logged_event.event)
+    except StoreFault as error:  # a damaged log must not hide the others
+        cli.progress.note(str(error), style="red")
+        return None
+    return account
+
+
+def _sum_fields(row_sum: CostSum) -> Data:
+    """Return a sum as fields. If a part of the cost is unknown, it is the known part."""
+    return {
+        "cost": row_sum.spent.money / MILLIONTHS_PER_DOLLAR
+        if row_sum.unpriced < row_sum.calls or not row_sum.calls
+        else None,
+        "tokens": row_sum.spent.tokens,
+        "calls": row_sum.calls,
+        "unpriced_calls": row_sum.unpriced,
+        "reserved_calls": row_sum.reserved,
+    }
+
+
+def _render_table(rows: Mapping[str, CostSum], grand_total: CostSum, by: str, names: Mapping[str, str]) -> FittedTable:
+    name_columns = (
+        (Column(name="team"), Column(name="task", can_shrink=True, min_terminal_width=60))
+        if names
+        else (Column(name=by),)
+    )
+    figures = tuple(Column(name=name, right=True) for name in ("calls", "tokens", "cost"))
+    titles = {key: [shorten(names.get(key, ""), 48)] if names else [] for key in rows}
+    cells = [make_row(key, *titles[key], *_render_figures(row_sum)) for key, row_sum in rows.items()]
+    if len(rows) > 1:
+        cells.append(make_row(Text("total", style="bold"), *([""] if names else []), *_render_figures(grand_total)))
+    return FittedTable((*name_columns, *figures), cells)
+
+
+def _render_figures(row_sum: CostSum) -> tuple[str, str, str]:
+    price = format_dollars(row_sum.spent.money)
+    if row_sum.unpriced:
+        price = f"{price} + unknown" if row_sum.unpriced < row_sum.calls else "unknown"
+    return f"{row_sum.calls:,}", f"{row_sum.spent.tokens:,}", price
+
+
+def _count_calls(count: int, kind: str = "") -> str:
+    return f"1 {kind}call" if count == 1 else f"{count:,} {kind}calls"
+
+
+# ------------------------------------------------------------------------------------------------------ events, replay
+
+VIEW_NOTE: Final = "Read from the log: nothing is run again and no model is called."
+
+
+async def events(
+    cli: Invocation,
+    name: Id,
+    *,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing events until no task is open.")] = False,
+    after: Annotated[int, typer.Option("--after", min=0, metavar="N", help="Skip events up to version N.")] = 0,
+) -> Exit:
+    """Print the events of a team, one per line."""
+    reference, head = await _find_with_head(cli, name)
+    cli.out.begin(team=reference.team, head=head)
+    cli.out.expect("events")
+    history, follow = TeamHistory(keeps_records=False), follow and await _can_follow(cli, reference.team)
+    _note_whole_team(cli, reference)
+    async for logged_event in cli.runtime.events(reference.team, follow=follow):
+        line = history.add(logged_event)
+        if logged_event.version > after and cli.out.is_text:
+            clock = time.strftime("%H:%M:%S", time.localtime(line.at / 1000))
+            before = f"{line.version:>6}  {clock}.{line.at % 1000:03}  "
+            cli.out.show(event_text(before, history, line, with_type=True))
+        elif logged_event.version > after:
+            cli.out.item(line.type, event_fields(reference.team, logged_event), many="events")
+        if follow and logged_event.version >= head and not history.world.tasks:
+            break
+    return cli.out.result("ok", Exit.DONE, team=reference.team, version=history.version)
+
+
+async def _find_with_head(cli: Invocation, name: str) -> tuple[TaskReference, int]:
+    reference = await resolve_id(cli.runtime, name)
+    return reference, (await cli.runtime.log.head(reference.team)).version
+
+
+async def _can_follow(cli: Invocation, team: TeamId) -> bool:
+    """Whether the team has open tasks. Print a note if no process runs it."""
+    if not (await cli.runtime.world(team)).tasks:
+        return False
+    if await cli.runtime.log.holder(team) is None:
+        cli.progress.note(f"No process runs the team. Resume it: {render_command(cli, 'resume', team)}", style="yellow")
+    return True
+
+
+def _note_whole_team(cli: Invocation, reference: TaskReference) -> None:
+    if reference.task is not None:
+        cli.progress.note(f"The log covers the whole team: all events of {reference.team} are shown.", style="dim")
+
+
+async def replay(
+    cli: Invocation,
+    name: Id,
+    *,
+    at: Annotated[int | None, typer.Option("--at", min=1, metavar="N", help="Show the state at version N.")] = None,
+) -> Exit:
+    """Replay the events of a run as a story, or show its state at one version."""
+    reference, head = await _find_with_head(cli, name)
+    if at is not None and at > head:
+        raise make_refusal("no_such_version", f"Team {reference.team!r} has versions 1 to {head}, not {at}.")
+    cli.out.begin(team=reference.team, at=at or head)
+    cli.progress.note(VIEW_NOTE, style="dim")
+    if at is not None:
+        history = await read_history(cli.runtime, reference.team, at)
+        cli.out.show(*render_history(history, f"as it was at version {at} of {head}", reference.task))
+        cli.progress.note(f"\nFork from here: {render_command(cli, 'fork', reference.team, '--at', str(at))}")
+        return cli.out.result("ok", Exit.DONE, **team_fields(history, None, reference.task))
+    _note_whole_team(cli, reference)
+    history = TeamHistory(keeps_records=False)
+    async for logged_event in cli.runtime.events(reference.team):
+        line = history.add(logged_event)
+        cli.out.stream(reference.team, logged_event)
+        if line.summary.story or cli.setup.verbose:
+            before = f"{line.version:>5}  {'+' + format_duration(line.at - history.began_at):>7}  "
+            cli.out.show(event_text(before, history, line))
+    cli.progress.note(
+        f"\nShow the state at a version: {render_command(cli, 'replay', reference.team, '--at', 'VERSION')}"
+    )
+    spent = history.total()
+    counts = {"steps": spent.steps, "tokens": spent.tokens, "messages": history.messages_sent}
+    return cli.out.result("ok", Exit.DONE, team=reference.team, version=history.version, **counts)
