@@ -1,1 +1,1 @@
-"""Public tools for testing teams: a scripted model, a harness, small honest tools, conformance suites."""
+"""Public helpers for testing teams: a scripted model, a harness, small example tools, conformance suites."""

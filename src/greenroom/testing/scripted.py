@@ -14,15 +14,15 @@ from greenroom.core.ports.model import (
     ModelCard,
     ModelEvent,
     ModelRequest,
+    ModelTextDelta,
     Purpose,
-    TextDelta,
     ToolCall,
     Usage,
 )
 
 
 @record
-class Call:
+class ScriptedCall:
     """A tool call in a scripted reply."""
 
     name: str
@@ -30,23 +30,21 @@ class Call:
 
 
 @record
-class Reply:
-    """What the model says, does and costs."""
+class ScriptedReply:
+    """The text, calls and cost of a reply."""
 
     text: str = ""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ScriptedCall, ...] = ()
     spent: Amounts = Amounts(tokens=50)
 
 
-ReplyMaker: TypeAlias = Reply | Callable[[ModelRequest], Reply]
+ReplyMaker: TypeAlias = ScriptedReply | Callable[[ModelRequest], ScriptedReply]
 
 
 @record
 class Cue:
-    """When to give a reply. What is None fits anything; the most exact cue wins.
-
-    A step that owes somebody an answer gets only `answering` cues.
-    """
+    """When to give a reply. None matches anything; the most specific cue wins. A step that owes an answer matches only
+    `answering` cues."""
 
     reply: ReplyMaker
     agent: str | None = None
@@ -55,47 +53,47 @@ class Cue:
     turn: int | None = None
     answering: bool = False
 
-    def fits(self, purpose: Purpose) -> bool:
-        """Whether this cue is for that moment."""
-        asked = ((self.agent, purpose.agent), (self.skill, purpose.skill), (self.thread, purpose.thread))
+    def matches(self, purpose: Purpose) -> bool:
+        """Return whether this cue matches the purpose."""
+        conditions = ((self.agent, purpose.agent), (self.skill, purpose.skill), (self.thread, purpose.thread))
         if self.answering != purpose.answering or self.turn not in (None, purpose.turn):
             return False
-        return all(own is None or own == theirs for own, theirs in asked)
+        return all(expected is None or expected == actual for expected, actual in conditions)
 
     @property
     def exactness(self) -> int:
-        """How many things it asks for."""
-        return sum(one is not None for one in (self.agent, self.skill, self.thread, self.turn))
+        """The number of conditions."""
+        return sum(condition is not None for condition in (self.agent, self.skill, self.thread, self.turn))
 
 
 class ScriptedModel:
-    """Replies are scripted; an uncovered turn says so and fails. `pace` is the time a reply takes, in seconds."""
+    """A model with scripted replies. A turn without a cue fails with an explanation. `pace` is in seconds per reply."""
 
     name = "scripted:script"
 
     def __init__(self, cues: Iterable[Cue], *, pace: float = 0.0) -> None:
         self._cues = sorted(cues, key=lambda cue: -cue.exactness)
         self._pace = pace
-        self.asked: list[Purpose] = []
+        self.purposes: list[Purpose] = []
 
     @property
     def card(self) -> ModelCard:
-        """A script remembers everything."""
+        """A card with an unlimited window."""
         return ModelCard(family="scripted", window=1_000_000)
 
-    def named(self, _: str) -> ScriptedModel:
-        """One script for everybody, whatever model they would have."""
+    def get_model(self, _: str) -> ScriptedModel:
+        """Return this model for every name."""
         return self
 
     def price(self, _: int, __: int) -> int | None:
-        """A script costs nothing."""
+        """Return 0: a script costs nothing."""
         return 0
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """The reply of the most exact cue."""
+        """Stream the reply of the most specific cue."""
         purpose = request.purpose
-        self.asked.append(purpose)
-        cue = next((cue for cue in self._cues if cue.fits(purpose)), None)
+        self.purposes.append(purpose)
+        cue = next((cue for cue in self._cues if cue.matches(purpose)), None)
         if cue is None:
             why = (
                 f"The script has no reply for {purpose.agent!r} in {purpose.skill!r}, thread {purpose.thread!r}, "
@@ -103,11 +101,11 @@ class ScriptedModel:
             )
             yield Failed(kind="request", why=why)
             return
-        reply = cue.reply if isinstance(cue.reply, Reply) else cue.reply(request)
+        reply = cue.reply if isinstance(cue.reply, ScriptedReply) else cue.reply(request)
         words = reply.text.split(" ") if reply.text else []
         for index, word in enumerate(words):
             await asyncio.sleep(self._pace / (len(words) + 1))
-            yield TextDelta(text=word if index == 0 else f" {word}")
+            yield ModelTextDelta(text=word if index == 0 else f" {word}")
         await asyncio.sleep(self._pace / (len(words) + 1))
         for number, call in enumerate(reply.calls, start=1):
             yield ToolCall(call_id=f"{purpose.step}/{number}", name=call.name, arguments=call.arguments)

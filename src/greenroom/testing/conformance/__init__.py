@@ -1,1 +1,1 @@
-"""What every adapter of a port must do, as tests to inherit from. Only these modules import pytest."""
+"""Conformance suites: test classes that every adapter of a port inherits from. Only these modules import pytest."""

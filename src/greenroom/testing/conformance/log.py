@@ -1,10 +1,10 @@
-"""The conformance suite of `Log` and `Blobs`: every sentence of the port, as a test.
+"""The conformance suite of `Log` and `Blobs`: every sentence of the port as a test.
 
     class TestMyLog(LogConformance):
         async def open_store(self, folder, clock):
             return await MyLog.open(folder, clock=clock)
 
-It wants pytest and pytest-asyncio.
+Requires pytest and pytest-asyncio.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import asyncio
 import pytest
 
 from greenroom.core.base.errors import Bug, StaleOwner, StoreFault
-from greenroom.core.ports.log import Head, Held, Lease, Snapshot, Store, StreamInfo
-from greenroom.testing.conformance.appends import AppendsConformance, BesideConformance
+from greenroom.core.ports.log import Lease, LeaseHolder, StateSnapshot, Store, StreamHead, StreamInfo
+from greenroom.testing.conformance.appends import AppendsConformance, ArchiveConformance
 from greenroom.testing.conformance.store import (
     STREAM,
-    Hands,
+    AdjustableClock,
     OpenLog,
     StoreCase,
+    acquire_stream,
     batch,
-    everything,
     finish,
     intent,
-    moved,
-    own,
-    soon,
+    make_archive_row,
+    read_all_events,
+    wait_soon,
 )
 
 HOUR = 3600.0
@@ -35,7 +35,7 @@ DAY = 24 * HOUR
 
 
 class InboxConformance(StoreCase):
-    """Intents of everybody who is not the owner."""
+    """Intents of processes that do not own the stream."""
 
     async def test_an_intent_id_is_taken_once(self, log: Store) -> None:
         assert await log.put(STREAM, intent("i1")) is True
@@ -61,14 +61,14 @@ class InboxConformance(StoreCase):
         assert await log.outcome(STREAM, "i1") == b"done i1"
 
     async def test_a_sender_can_wait_for_its_answer(self, open_log: OpenLog, log: Store) -> None:
-        lease = await own(log)
+        lease = await acquire_stream(log)
         sender = await open_log()
         await sender.put(STREAM, intent("i1"))
         answer = asyncio.create_task(sender.answer(STREAM, "i1"))
         await log.append(batch(lease, 0))
         await log.append(batch(lease, 1, taken=["i1"]))
-        assert await soon(answer) == b"done i1"
-        assert await soon(sender.answer(STREAM, "i1")) == b"done i1"
+        assert await wait_soon(answer) == b"done i1"
+        assert await wait_soon(sender.answer(STREAM, "i1")) == b"done i1"
 
     async def test_waiting_for_an_answer_ends_with_the_stream(self, log: Store) -> None:
         await log.put(STREAM, intent("i1"))
@@ -76,7 +76,7 @@ class InboxConformance(StoreCase):
         await asyncio.sleep(0)
         await log.forget(STREAM)
         with pytest.raises(StoreFault, match="no stream"):
-            await soon(answer)
+            await wait_soon(answer)
 
     async def test_an_intent_cannot_be_taken_twice(self, log: Store, lease: Lease) -> None:
         await log.put(STREAM, intent("i1"))
@@ -97,10 +97,10 @@ class InboxConformance(StoreCase):
         await log.put(STREAM, intent("i1"))
         await log.put(STREAM, intent("i2"))
         arrivals = log.arrivals(STREAM)
-        assert [row.intent_id for row in await soon(anext(arrivals))] == ["i1", "i2"]
+        assert [row.intent_id for row in await wait_soon(anext(arrivals))] == ["i1", "i2"]
         coming = asyncio.ensure_future(anext(arrivals))
         await log.put(STREAM, intent("i3"))
-        assert [row.intent_id for row in await soon(coming)] == ["i3"]
+        assert [row.intent_id for row in await wait_soon(coming)] == ["i3"]
         await finish(arrivals)
 
     async def test_an_intent_put_by_another_instance_arrives(self, open_log: OpenLog, log: Store) -> None:
@@ -109,7 +109,7 @@ class InboxConformance(StoreCase):
         coming = asyncio.ensure_future(anext(arrivals))
         await asyncio.sleep(0)
         await other.put(STREAM, intent("i1"))
-        assert [row.intent_id for row in await soon(coming)] == ["i1"]
+        assert [row.intent_id for row in await wait_soon(coming)] == ["i1"]
         await finish(arrivals)
 
     async def test_an_intent_taken_by_an_earlier_owner_does_not_arrive(self, log: Store, lease: Lease) -> None:
@@ -117,51 +117,53 @@ class InboxConformance(StoreCase):
             await log.put(STREAM, intent(name))
         await log.append(batch(lease, 0, taken=["i1"]))
         arrivals = log.arrivals(STREAM)
-        assert [row.intent_id for row in await soon(anext(arrivals))] == ["i2"]
+        assert [row.intent_id for row in await wait_soon(anext(arrivals))] == ["i2"]
         await finish(arrivals)
 
 
 class LeaseConformance(StoreCase):
-    """One owner at a time."""
+    """A stream has a single owner at a time."""
 
     async def test_a_new_stream_is_made_and_owned_at_once(self, log: Store) -> None:
-        """Whoever finds one there does not get its first lease."""
+        """Acquiring an existing stream does not return its first lease."""
         first = Lease(stream="new", owner="me", epoch=1)
         assert await log.acquire("new", "me", made_at=5) == first
-        assert ("new", 5) in [(one.stream, one.created_at) for one in await log.streams()]
+        assert ("new", 5) in [(info.stream, info.created_at) for info in await log.streams()]
         await log.release(first)
         assert await log.acquire("new", "me", made_at=6) == Lease(stream="new", owner="me", epoch=2)
 
     async def test_a_free_stream_is_acquired(self, log: Store) -> None:
         assert await log.holder(STREAM) is None
         assert await log.acquire(STREAM, "me") == Lease(stream=STREAM, owner="me", epoch=1)
-        assert await log.holder(STREAM) == Held(stream=STREAM, owner="me", epoch=1)
+        assert await log.holder(STREAM) == LeaseHolder(stream=STREAM, owner="me", epoch=1)
 
     async def test_a_stream_that_another_instance_owns_is_held(self, open_log: OpenLog, log: Store) -> None:
         other = await open_log()
-        await own(log, owner="first")
-        assert await other.acquire(STREAM, "second") == Held(stream=STREAM, owner="first", epoch=1)
-        assert await other.holder(STREAM) == Held(stream=STREAM, owner="first", epoch=1)
+        await acquire_stream(log, owner="first")
+        assert await other.acquire(STREAM, "second") == LeaseHolder(stream=STREAM, owner="first", epoch=1)
+        assert await other.holder(STREAM) == LeaseHolder(stream=STREAM, owner="first", epoch=1)
 
     async def test_another_owner_of_the_same_instance_is_held_too(self, log: Store) -> None:
-        await own(log, owner="first")
-        assert isinstance(await log.acquire(STREAM, "second"), Held)
+        await acquire_stream(log, owner="first")
+        assert isinstance(await log.acquire(STREAM, "second"), LeaseHolder)
 
     async def test_of_many_who_want_a_stream_one_gets_it(self, open_log: OpenLog, log: Store) -> None:
         logs = [log, *[await open_log() for _ in range(4)]]
-        answers = await soon(asyncio.gather(*(one.acquire(STREAM, f"o{n}") for n, one in enumerate(logs))))
-        assert sorted(type(answer).__name__ for answer in answers) == ["Held"] * 4 + ["Lease"]
+        answers = await wait_soon(
+            asyncio.gather(*(instance.acquire(STREAM, f"o{n}") for n, instance in enumerate(logs)))
+        )
+        assert sorted(type(answer).__name__ for answer in answers) == ["Lease"] + ["LeaseHolder"] * 4
 
     async def test_an_owner_who_acquires_again_is_told_that_it_is_held(self, log: Store) -> None:
-        lease = await own(log)
-        assert await log.acquire(STREAM, "me") == Held(stream=STREAM, owner="me", epoch=lease.epoch)
+        lease = await acquire_stream(log)
+        assert await log.acquire(STREAM, "me") == LeaseHolder(stream=STREAM, owner="me", epoch=lease.epoch)
         assert await log.append(batch(lease, 0)) == 1
         await log.release(lease)
-        assert (await own(log)).epoch > lease.epoch
+        assert (await acquire_stream(log)).epoch > lease.epoch
 
     async def test_of_many_tries_of_one_owner_one_gets_the_stream(self, log: Store) -> None:
-        answers = await soon(asyncio.gather(*(log.acquire(STREAM, "me") for _ in range(5))))
-        assert sorted(type(answer).__name__ for answer in answers) == ["Held"] * 4 + ["Lease"]
+        answers = await wait_soon(asyncio.gather(*(log.acquire(STREAM, "me") for _ in range(5))))
+        assert sorted(type(answer).__name__ for answer in answers) == ["Lease"] + ["LeaseHolder"] * 4
 
     async def test_who_goes_away_while_it_acquires_keeps_nothing(self, log: Store) -> None:
         wanted = asyncio.ensure_future(log.acquire(STREAM, "me"))
@@ -169,15 +171,15 @@ class LeaseConformance(StoreCase):
         wanted.cancel()
         (got,) = await asyncio.gather(wanted, return_exceptions=True)
         if isinstance(got, Lease):
-            await log.release(got)  # it was quicker than who went away
+            await log.release(got)  # it was faster than the cancellation
         for _ in range(1000):
             if isinstance(await log.acquire(STREAM, "me"), Lease):
                 return
-        raise AssertionError("nobody has it, and nobody gets it")
+        raise AssertionError("the stream is free, but cannot be acquired")
 
     async def test_acquiring_again_by_force_raises_the_epoch(self, log: Store) -> None:
-        first = await own(log)
-        second = await own(log, force=True)
+        first = await acquire_stream(log)
+        second = await acquire_stream(log, force=True)
         assert second.epoch > first.epoch
         with pytest.raises(StaleOwner):
             await log.append(batch(first, 0))
@@ -185,37 +187,37 @@ class LeaseConformance(StoreCase):
 
     async def test_force_takes_over_from_a_living_owner(self, open_log: OpenLog, log: Store) -> None:
         other = await open_log()
-        first = await own(log, owner="first")
-        second = await own(other, owner="second", force=True)
+        first = await acquire_stream(log, owner="first")
+        second = await acquire_stream(other, owner="second", force=True)
         assert second.epoch > first.epoch
         with pytest.raises(StaleOwner, match="'second'"):
             await log.append(batch(first, 0))
         assert await other.append(batch(second, 0)) == 1
-        assert await log.holder(STREAM) == Held(stream=STREAM, owner="second", epoch=second.epoch)
+        assert await log.holder(STREAM) == LeaseHolder(stream=STREAM, owner="second", epoch=second.epoch)
 
     async def test_releasing_a_stale_lease_is_harmless(self, open_log: OpenLog, log: Store) -> None:
         other = await open_log()
-        first = await own(log, owner="first")
-        second = await own(other, owner="second", force=True)
+        first = await acquire_stream(log, owner="first")
+        second = await acquire_stream(other, owner="second", force=True)
         await log.release(first)
         await log.release(first)
-        assert await log.holder(STREAM) == Held(stream=STREAM, owner="second", epoch=second.epoch)
-        assert isinstance(await log.acquire(STREAM, "third"), Held)
+        assert await log.holder(STREAM) == LeaseHolder(stream=STREAM, owner="second", epoch=second.epoch)
+        assert isinstance(await log.acquire(STREAM, "third"), LeaseHolder)
         assert await other.append(batch(second, 0)) == 1
 
     async def test_an_older_lease_of_the_same_instance_does_not_release_the_newer(self, log: Store) -> None:
-        first = await own(log)
-        second = await own(log, force=True)
+        first = await acquire_stream(log)
+        second = await acquire_stream(log, force=True)
         await log.release(first)
-        assert await log.holder(STREAM) == Held(stream=STREAM, owner="me", epoch=second.epoch)
+        assert await log.holder(STREAM) == LeaseHolder(stream=STREAM, owner="me", epoch=second.epoch)
         assert await log.append(batch(second, 0)) == 1
 
     async def test_a_released_stream_is_free(self, open_log: OpenLog, log: Store) -> None:
         other = await open_log()
-        lease = await own(log, owner="first")
+        lease = await acquire_stream(log, owner="first")
         await log.release(lease)
         assert await other.holder(STREAM) is None
-        assert (await own(other, owner="second")).epoch > lease.epoch
+        assert (await acquire_stream(other, owner="second")).epoch > lease.epoch
 
     async def test_nobody_appends_with_a_released_lease(self, log: Store, lease: Lease) -> None:
         await log.release(lease)
@@ -224,20 +226,20 @@ class LeaseConformance(StoreCase):
 
     async def test_closing_frees_what_the_instance_owned(self, open_log: OpenLog, log: Store) -> None:
         other = await open_log()
-        lease = await own(log, owner="first")
+        lease = await acquire_stream(log, owner="first")
         await log.close()
         assert await other.holder(STREAM) is None
-        assert (await own(other, owner="second")).epoch > lease.epoch
+        assert (await acquire_stream(other, owner="second")).epoch > lease.epoch
 
     async def test_an_owner_of_one_stream_does_not_hold_another(self, open_log: OpenLog, log: Store) -> None:
         other = await open_log()
         await log.create("team-2", 2)
-        await own(log)
-        assert (await own(other, "team-2")).epoch == 1
+        await acquire_stream(log)
+        assert (await acquire_stream(other, "team-2")).epoch == 1
 
 
 class UpkeepConformance(StoreCase):
-    """Lists, forgetting, collecting, checking."""
+    """Listing, deleting, garbage collection and checking."""
 
     async def test_streams_are_listed_oldest_first(self, log: Store) -> None:
         await log.create("younger", 30)
@@ -246,16 +248,16 @@ class UpkeepConformance(StoreCase):
 
     async def test_a_listed_stream_tells_head_owner_and_sizes(self, log: Store, lease: Lease) -> None:
         digest = await log.put_blob(b"12345")
-        await log.append(batch(lease, 0, 2, name="b1", archive=[moved("s1", 1)], blobs=[digest]))
+        await log.append(batch(lease, 0, 2, name="b1", archive=[make_archive_row("s1", 1)], blobs=[digest]))
         await log.append(batch(lease, 2, 1, name="b2"))
         assert await log.streams() == [
             StreamInfo(
                 stream=STREAM,
                 created_at=1,
-                head=Head(version=3, epoch=lease.epoch, batch="b2"),
+                head=StreamHead(version=3, epoch=lease.epoch, batch="b2"),
                 owner="me",
                 event_bytes=6,
-                archive_bytes=len(moved("s1", 1).data),
+                archive_bytes=len(make_archive_row("s1", 1).data),
                 blob_bytes=5,
             )
         ]
@@ -264,30 +266,30 @@ class UpkeepConformance(StoreCase):
 
     async def test_a_forgotten_stream_is_gone_with_everything_beside_it(self, log: Store, lease: Lease) -> None:
         await log.put(STREAM, intent("i1"))
-        await log.append(batch(lease, 0, 3, archive=[moved("s1", 1)]))
-        await log.save_snapshot(STREAM, Snapshot(version=3, fingerprint="f", data=b"world"))
+        await log.append(batch(lease, 0, 3, archive=[make_archive_row("s1", 1)]))
+        await log.save_snapshot(STREAM, StateSnapshot(version=3, fingerprint="f", data=b"world"))
         await log.forget(STREAM)
         assert await log.streams() == []
         with pytest.raises(StoreFault, match="no stream"):
             await log.head(STREAM)
         assert await log.create(STREAM, 9) is True
-        assert await everything(log) == []
+        assert await read_all_events(log) == []
         assert await log.waiting(STREAM) == []
-        assert await log.archived(STREAM, "step") == []
+        assert await log.read_archive(STREAM, "step") == []
         assert await log.load_snapshot(STREAM, "f") is None
-        assert await log.append(batch(await own(log), 0)) == 1
+        assert await log.append(batch(await acquire_stream(log), 0)) == 1
 
     async def test_forgetting_touches_no_other_stream(self, log: Store, lease: Lease) -> None:
-        await log.append(batch(lease, 0, 3, archive=[moved("s1", 1)]))
+        await log.append(batch(lease, 0, 3, archive=[make_archive_row("s1", 1)]))
         await log.create("team-2", 2)
-        await log.append(batch(await own(log, "team-2"), 0, 2))
+        await log.append(batch(await acquire_stream(log, "team-2"), 0, 2))
         await log.forget("team-2")
-        assert len(await everything(log)) == 3
+        assert len(await read_all_events(log)) == 3
         assert await log.find(STREAM, "step", "s1") is not None
 
     async def test_a_stream_that_somebody_else_owns_is_not_forgotten(self, open_log: OpenLog, log: Store) -> None:
         other = await open_log()
-        lease = await own(log)
+        lease = await acquire_stream(log)
         with pytest.raises(StaleOwner, match="'me'"):
             await other.forget(STREAM)
         assert await log.append(batch(lease, 0)) == 1
@@ -301,39 +303,45 @@ class UpkeepConformance(StoreCase):
         with pytest.raises(StoreFault, match="no stream"):
             await log.forget("team-9")
 
-    async def test_a_blob_that_nothing_names_is_collected_after_an_hour(self, log: Store, clock: Hands) -> None:
+    async def test_a_blob_that_nothing_names_is_collected_after_an_hour(
+        self, log: Store, clock: AdjustableClock
+    ) -> None:
         digest = await log.put_blob(b"x" * 5000)
         await log.collect()
         assert await log.get_blob(digest)
-        clock.ahead += 2 * HOUR
+        clock.offset_s += 2 * HOUR
         assert await log.collect() >= 5000
         with pytest.raises(StoreFault):
             await log.get_blob(digest)
 
-    async def test_a_blob_that_an_event_names_stays(self, log: Store, lease: Lease, clock: Hands) -> None:
+    async def test_a_blob_that_an_event_names_stays(self, log: Store, lease: Lease, clock: AdjustableClock) -> None:
         digest = await log.put_blob(b"x" * 5000)
         await log.append(batch(lease, 0, blobs=[digest]))
-        clock.ahead += 2 * HOUR
+        clock.offset_s += 2 * HOUR
         await log.collect()
         assert await log.get_blob(digest) == b"x" * 5000
 
-    async def test_a_blob_of_a_forgotten_stream_is_collected(self, log: Store, lease: Lease, clock: Hands) -> None:
+    async def test_a_blob_of_a_forgotten_stream_is_collected(
+        self, log: Store, lease: Lease, clock: AdjustableClock
+    ) -> None:
         digest = await log.put_blob(b"x" * 5000)
         await log.append(batch(lease, 0, blobs=[digest]))
         await log.forget(STREAM)
-        clock.ahead += 2 * HOUR
+        clock.offset_s += 2 * HOUR
         assert await log.collect() >= 5000
         with pytest.raises(StoreFault):
             await log.get_blob(digest)
 
-    async def test_an_answered_intent_is_collected_after_a_day(self, log: Store, lease: Lease, clock: Hands) -> None:
+    async def test_an_answered_intent_is_collected_after_a_day(
+        self, log: Store, lease: Lease, clock: AdjustableClock
+    ) -> None:
         for name in ("answered", "waiting"):
             await log.put(STREAM, intent(name))
         await log.append(batch(lease, 0, taken=["answered"]))
-        clock.ahead += DAY / 2
+        clock.offset_s += DAY / 2
         await log.collect()
         assert await log.outcome(STREAM, "answered") is not None
-        clock.ahead += DAY
+        clock.offset_s += DAY
         await log.collect()
         assert await log.outcome(STREAM, "answered") is None
         assert [row.intent_id for row in await log.waiting(STREAM)] == ["waiting"]
@@ -348,15 +356,15 @@ class UpkeepConformance(StoreCase):
             for _ in range(5):
                 await log.collect()
 
-        await soon(asyncio.gather(grow(), collect()))
-        assert len(await everything(log)) == 50
+        await wait_soon(asyncio.gather(grow(), collect()))
+        assert len(await read_all_events(log)) == 50
         assert list(await log.check()) == []
 
     async def test_a_sound_store_has_nothing_to_tell(self, log: Store, lease: Lease) -> None:
         digest = await log.put_blob(b"large")
-        await log.append(batch(lease, 0, 3, archive=[moved("s1", 1)], blobs=[digest]))
+        await log.append(batch(lease, 0, 3, archive=[make_archive_row("s1", 1)], blobs=[digest]))
         assert list(await log.check()) == []
 
 
-class LogConformance(AppendsConformance, BesideConformance, InboxConformance, LeaseConformance, UpkeepConformance):
-    """Inherit from it, and give `open_store`."""
+class LogConformance(AppendsConformance, ArchiveConformance, InboxConformance, LeaseConformance, UpkeepConformance):
+    """Inherit from this class and implement `open_store`."""

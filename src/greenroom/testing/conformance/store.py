@@ -1,4 +1,4 @@
-"""What the suites for logs share: how a store is opened, and short ways to make what goes into it."""
+"""Shared parts of the log suites: how to open a store, and short constructors for its content."""
 
 from __future__ import annotations
 
@@ -11,44 +11,54 @@ from typing import TypeVar
 import pytest
 import pytest_asyncio
 
-from greenroom.core.ports.log import Append, ArchiveRow, InboxRow, Lease, Log, NewEvent, Store, StoredEvent, TakenIntent
+from greenroom.core.ports.log import (
+    ArchiveRow,
+    EventBatch,
+    InboxRow,
+    Lease,
+    Log,
+    NewEvent,
+    Store,
+    StoredEvent,
+    TakenIntent,
+)
 
 T = TypeVar("T")
 
 STREAM = "team-1"
-PATIENCE = 20.0
-"""Seconds that a wait may take before the test fails."""
+WAIT_TIMEOUT_S = 20.0
+"""Seconds after which a wait fails the test."""
 
 
 OpenLog = Callable[[], Awaitable[Store]]
 
 
-class Hands:
-    """A clock in seconds that a test can turn. It starts at the real time: files have real ages."""
+class AdjustableClock:
+    """A clock in seconds that a test can move. It starts at the real time, because files have real ages."""
 
     def __init__(self) -> None:
-        self.ahead = 0.0
+        self.offset_s = 0.0
 
     def __call__(self) -> float:
-        """Now."""
-        return time.time() + self.ahead
+        """Return the current time."""
+        return time.time() + self.offset_s
 
 
 class StoreCase:
-    """Inherit from a suite, and say how to open one more instance of the store in this folder."""
+    """Base class of the suites. Subclasses open instances of their store in a folder."""
 
     async def open_store(self, folder: Path, clock: Callable[[], float]) -> Store:
-        """Open an instance; all instances of one test share the folder's data."""
+        """Open an instance. All instances of a test share the data in the folder."""
         raise NotImplementedError
 
     @pytest.fixture
-    def clock(self) -> Hands:
-        """The stores' clock."""
-        return Hands()
+    def clock(self) -> AdjustableClock:
+        """Return the clock of the stores."""
+        return AdjustableClock()
 
     @pytest_asyncio.fixture
-    async def open_log(self, tmp_path: Path, clock: Hands) -> AsyncIterator[OpenLog]:
-        """Opens instances and closes them after the test."""
+    async def open_log(self, tmp_path: Path, clock: AdjustableClock) -> AsyncIterator[OpenLog]:
+        """Open instances, and close them after the test."""
         opened: list[Store] = []
 
         async def one_more() -> Store:
@@ -61,36 +71,36 @@ class StoreCase:
 
     @pytest_asyncio.fixture
     async def log(self, open_log: OpenLog) -> Store:
-        """One instance, with one empty stream."""
+        """Return an instance with one empty stream."""
         log = await open_log()
         await log.create(STREAM, 1)
         return log
 
     @pytest_asyncio.fixture
     async def lease(self, log: Store) -> Lease:
-        """The right to append to that stream."""
-        return await own(log)
+        """Return the lease of that stream."""
+        return await acquire_stream(log)
 
 
-async def own(log: Log, stream: str = STREAM, owner: str = "me", *, force: bool = False) -> Lease:
-    """Acquire the stream, which must be free."""
+async def acquire_stream(log: Log, stream: str = STREAM, owner: str = "me", *, force: bool = False) -> Lease:
+    """Acquire the stream. Fail if it is not free."""
     lease = await log.acquire(stream, owner, force=force)
     assert isinstance(lease, Lease)
     return lease
 
 
 def events(count: int, text: str = "e") -> list[NewEvent]:
-    """That many new events."""
+    """Build `count` new events."""
     return [NewEvent(at=1000 + n, type="Tested", data=f"{text}{n}".encode()) for n in range(count)]
 
 
-def moved(key: str, version: int, *, kind: str = "step", owner: str = "thread-1") -> ArchiveRow:
-    """A record that left the world."""
+def make_archive_row(key: str, version: int, *, kind: str = "step", owner: str = "thread-1") -> ArchiveRow:
+    """Build the archive row of a record that left the team state."""
     return ArchiveRow(kind=kind, key=key, owner=owner, version=version, data=f"{key}@{version}".encode())
 
 
 def intent(intent_id: str) -> InboxRow:
-    """An intent for the inbox."""
+    """Build an intent for the inbox."""
     return InboxRow(intent_id=intent_id, by="someone", data=f"do {intent_id}".encode(), put_at=5)
 
 
@@ -104,22 +114,22 @@ def batch(
     archive: Sequence[ArchiveRow] = (),
     taken: Sequence[str] = (),
     blobs: Sequence[str] = (),
-) -> Append:
-    """A batch of new events by the lease's owner."""
-    return Append(
+) -> EventBatch:
+    """Build a batch of new events by the owner of the lease."""
+    return EventBatch(
         stream=lease.stream,
         expected_version=expected,
         epoch=lease.epoch,
         batch=name or f"{text}-{expected}",
         events=events(count, text),
         archive=archive,
-        taken=[TakenIntent(intent_id=one, outcome=f"done {one}".encode()) for one in taken],
+        taken=[TakenIntent(intent_id=intent_id, outcome=f"done {intent_id}".encode()) for intent_id in taken],
         blobs=blobs,
     )
 
 
-async def everything(log: Log, stream: str = STREAM, after: int = 0, upto: int | None = None) -> list[StoredEvent]:
-    """All events of a stream."""
+async def read_all_events(log: Log, stream: str = STREAM, after: int = 0, upto: int | None = None) -> list[StoredEvent]:
+    """Read all events of a stream."""
     return [event async for page in log.read(stream, after, upto) for event in page]
 
 
@@ -129,6 +139,6 @@ async def finish(pages: AsyncIterator[object]) -> None:
         await pages.aclose()
 
 
-async def soon(what: Awaitable[T]) -> T:
-    """Wait, but not for ever."""
-    return await asyncio.wait_for(what, PATIENCE)
+async def wait_soon(what: Awaitable[T]) -> T:
+    """Wait, but at most `WAIT_TIMEOUT_S` seconds."""
+    return await asyncio.wait_for(what, WAIT_TIMEOUT_S)

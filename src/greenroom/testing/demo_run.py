@@ -1,6 +1,6 @@
-"""The job of `greenroom demo`: a small repository, the scripted coder and its provider, and the log of its run.
+"""The run of `greenroom demo`: a small repository, the scripted coder and its provider, and the log of the run.
 
-Only the replies are made up. What they ask for really happens.
+Only the replies are scripted. Everything that they ask for really happens.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from greenroom.app.lookup import LAST, find
+from greenroom.app.lookup import LAST, resolve_id
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.ports.checks import Checked
+from greenroom.core.ports.checks import CheckResult
 from greenroom.core.state.events import Event
 from greenroom.core.state.step import Step, StepEnded
-from greenroom.runs.verdict import report_in
+from greenroom.runs.verdict import read_report
 
 CODE: Final = '''"""What the shop writes for others to read."""
 
@@ -54,27 +54,32 @@ class Csv(unittest.TestCase):
     def test_prices_have_two_digits(self):
         out = io.StringIO()
         export([["tea", 3.5]], out)
-        self.assertEqual(out.getvalue().split(), ["tea,3.50"])  # nobody ever came to it
+        self.assertEqual(out.getvalue().split(), ["tea,3.50"])  # not done yet
 """
 README: Final = "# The shop\n\n`export.py` writes what was sold as CSV.\n"
 NOTES: Final = "Ask Lin about the prices.\n"
-IGNORED: Final = "__pycache__/\n"
+GITIGNORE: Final = "__pycache__/\n"
 UNCOMMITTED: Final = "notes.txt"
-PASSING: Final = 2
-"""Tests of the repository that pass before the job; one more fails."""
+PASSING_TESTS: Final = 2
+"""Number of tests in the repository that pass before the run. One more test fails."""
 
-FILES: Final = {"export.py": CODE, "tests/test_export.py": TESTS, "README.md": README, ".gitignore": IGNORED}
-GIT_KEPT: Final = ("GIT_CONFIG", "GIT_SSL", "GIT_TRACE")
-"""Prefixes of git's variables that do not lead it to another repository."""
+FILES: Final = {"export.py": CODE, "tests/test_export.py": TESTS, "README.md": README, ".gitignore": GITIGNORE}
+GIT_PREFIXES_KEPT: Final = ("GIT_CONFIG", "GIT_SSL", "GIT_TRACE")
+"""Prefixes of git variables that do not redirect git to another repository."""
 
 
 def git_environment() -> dict[str, str]:
-    """This process's environment, without what would lead git to another repository."""
-    return {name: text for name, text in os.environ.items() if not name.startswith("GIT_") or name.startswith(GIT_KEPT)}
+    """Return the environment of this process without variables that redirect git to another repository."""
+    return {
+        name: text
+        for name, text in os.environ.items()
+        if not name.startswith("GIT_") or name.startswith(GIT_PREFIXES_KEPT)
+    }
 
 
 def command_environment() -> dict[str, str]:
-    """That without what is Greenroom's or a key, for the commands of the demo: nothing of the person's is changed."""
+    """Return the git environment without Greenroom's variables and keys, so that the demo changes nothing of the
+    person's."""
     dropped = ("_KEY", "_TOKEN", "PYTHONDONTWRITEBYTECODE")
     kept = {
         name: value
@@ -82,25 +87,25 @@ def command_environment() -> dict[str, str]:
         if not name.startswith("GREENROOM_") and not name.endswith(dropped)
     }
     path = os.pathsep.join((str(Path(sys.executable).parent), kept.get("PATH", os.defpath)))
-    near = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
-    return {**kept, **near, "PATH": path, "PYTHONUTF8": "1"}
+    no_proxy = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
+    return {**kept, **no_proxy, "PATH": path, "PYTHONUTF8": "1"}
 
 
 def git(root: Path, *words: str) -> str:
-    """What git prints there; `WorldFault` if it cannot."""
+    """Run git in a folder and return its output. Raise `WorldFault` if it fails."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             ("git", *words), cwd=root, env=git_environment(), capture_output=True, text=True, check=False
         )
     except FileNotFoundError:
-        raise WorldFault("git is not here, or its folder is gone. Install git, and try again.") from None
-    if done.returncode:
-        raise WorldFault(f"git {words[0]} failed in {str(root)!r}: {done.stderr.strip()}")
-    return done.stdout
+        raise WorldFault("git or its folder was not found. Install git and try again.") from None
+    if process.returncode:
+        raise WorldFault(f"git {words[0]} failed in {str(root)!r}: {process.stderr.strip()}")
+    return process.stdout
 
 
 def make_repository(root: Path) -> None:
-    """The repository there; one that is there already is taken as it stands."""
+    """Create the repository, or keep an existing repository."""
     if (root / ".git").exists():
         return
     for name, text in FILES.items():
@@ -117,14 +122,14 @@ def make_repository(root: Path) -> None:
 
 
 def fingerprint(root: Path) -> str:
-    """A name for all that is there: bytes and modes of every file, git's index and its branch."""
-    found = hashlib.sha256()
+    """Return a digest of the bytes and modes of every file, git's index and its branch."""
+    digest = hashlib.sha256()
     for path in sorted(path for path in root.rglob("*") if ".git" not in path.relative_to(root).parts):
         if path.is_file():
-            found.update(f"{path.relative_to(root)} {path.lstat().st_mode:o}\n".encode() + path.read_bytes())
+            digest.update(f"{path.relative_to(root)} {path.lstat().st_mode:o}\n".encode() + path.read_bytes())
     for words in (("rev-parse", "HEAD"), ("ls-files", "--stage"), ("status", "--porcelain=v2", "--branch")):
-        found.update(git(root, *words).encode())
-    return found.hexdigest()[:12]
+        digest.update(git(root, *words).encode())
+    return digest.hexdigest()[:12]
 
 
 REQUEST: Final = "add JSON to export, with tests"
@@ -154,17 +159,17 @@ class Json(unittest.TestCase):
         self.assertEqual(out.getvalue(), '[["tea", 3]]')
 """
 NEW_TEST: Final = "test_rows_come_out_as_json"
-MENDED: Final = "json.dump(rows, out)"
-TOO_SOON: Final = "It is done."
+MENDED_LINE: Final = "json.dump(rows, out)"
+EARLY_SUMMARY: Final = "It is done."
 SUMMARY: Final = "`export.py` writes JSON too, CSV stays the default; `tests/test_json.py` shows it."
-CHANGED: Final = ("README.md", "export.py", "tests/test_json.py")
-"""The files that the job changes."""
+CHANGED_FILES: Final = ("README.md", "export.py", "tests/test_json.py")
+"""The files that the run changes."""
 
-CLAIMED: Final = {"files": [*CHANGED], "tests": ["tests/test_json.py"]}
+CLAIMED_EVIDENCE: Final = {"files": [*CHANGED_FILES], "tests": ["tests/test_json.py"]}
 
 
-class Turn(NamedTuple):
-    """One reply: a text, and the tool that it calls, if it calls one."""
+class ScriptedTurn(NamedTuple):
+    """One reply: a text, and optionally a tool call."""
 
     text: str
     tool: str = ""
@@ -172,37 +177,42 @@ class Turn(NamedTuple):
 
 
 PLAN: Final = ["Let export() write JSON", "Test it", "Say so in README.md"]
-TURNS: Final[Sequence[Turn]] = (
-    Turn("", "read_code", {"file": "export.py"}),
-    Turn("", "propose_plan", {"steps": PLAN, "files": [*CHANGED]}),
-    Turn("JSON is asked for by name, so CSV stays the default.", "rewrite", {"file": "export.py", "content": NEW_CODE}),
-    Turn("A test for it.", "rewrite", {"file": "tests/test_json.py", "content": NEW_TESTS}),
-    Turn(
+TURNS: Final[Sequence[ScriptedTurn]] = (
+    ScriptedTurn("", "read_code", {"file": "export.py"}),
+    ScriptedTurn("", "propose_plan", {"steps": PLAN, "files": [*CHANGED_FILES]}),
+    ScriptedTurn(
+        "JSON is asked for by name, so CSV stays the default.", "rewrite", {"file": "export.py", "content": NEW_CODE}
+    ),
+    ScriptedTurn("A test for it.", "rewrite", {"file": "tests/test_json.py", "content": NEW_TESTS}),
+    ScriptedTurn(
         "People read about it here.",
         "patch",
         {"file": "README.md", "edits": [{"search": "as CSV.", "replace": "as CSV or as JSON."}]},
     ),
-    Turn("", "finish", {"status": "done", "summary": TOO_SOON, **CLAIMED}),
-    Turn(
+    ScriptedTurn("", "finish", {"status": "done", "summary": EARLY_SUMMARY, **CLAIMED_EVIDENCE}),
+    ScriptedTurn(
         "The name was wrong: it is `rows`.",
         "patch",
-        {"file": "export.py", "edits": [{"search": "json.dump(row, out)", "replace": MENDED}]},
+        {"file": "export.py", "edits": [{"search": "json.dump(row, out)", "replace": MENDED_LINE}]},
     ),
-    Turn("", "finish", {"status": "done", "summary": SUMMARY, **CLAIMED}),
+    ScriptedTurn("", "finish", {"status": "done", "summary": SUMMARY, **CLAIMED_EVIDENCE}),
 )
-KILLED_AT: Final = 3
+KILLED_AT_TURN: Final = 3
 """The turn, from 0, in which the process is killed: the code is written, its test is not."""
 
-MENDS_AT: Final = 6
-"""The turn in which only the failed check says what is wrong."""
+MENDED_AT_TURN: Final = 6
+"""The turn that fixes what only the failed check reveals."""
 
-UNTOLD: Final = Turn("The checks did not say what fails, so I leave it.")
-OVER: Final = Turn("The script is at its end.")
+NOT_TOLD_TURN: Final = ScriptedTurn("The checks did not say what fails, so I leave it.")
+LAST_TURN: Final = ScriptedTurn("The script is at its end.")
 
 
 class ScriptedProvider:
-    """Serves the turns as an OpenAI-compatible provider does. When the turn of the kill comes for the first time, it
-    sets `half_done` and does not reply. Which turn it is, it sees in the conversation: a new process goes on in it."""
+    """Serves the turns like an OpenAI-compatible provider.
+
+    At the first request of the kill turn it sets `half_done` and does not reply. It reads the turn number from the
+    conversation, so that a new process continues there.
+    """
 
     def __init__(self, pace: float) -> None:
         self.half_done = asyncio.Event()
@@ -215,22 +225,22 @@ class ScriptedProvider:
             size = next((int(line[15:]) for line in head.split("\r\n") if line.startswith("content-length:")), 0)
             messages = json.loads(await reader.readexactly(size) if size else b"{}").get("messages", [])
             number = sum(message["role"] == "assistant" for message in messages)
-            if number == KILLED_AT and not self.half_done.is_set():
+            if number == KILLED_AT_TURN and not self.half_done.is_set():
                 self.half_done.set()
                 await reader.read()
             else:
                 await asyncio.sleep(self._pace)
-                turn = TURNS[number] if number < len(TURNS) else OVER
-                if number == MENDS_AT and NEW_TEST not in str(messages[-1].get("content")):
-                    turn = UNTOLD
+                turn = TURNS[number] if number < len(TURNS) else LAST_TURN
+                if number == MENDED_AT_TURN and NEW_TEST not in str(messages[-1].get("content")):
+                    turn = NOT_TOLD_TURN
                 writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
                 writer.writelines(f"data: {data}\n\n".encode() for data in stream_turn(turn, number))
                 await writer.drain()
         writer.close()
 
 
-def stream_turn(turn: Turn, number: int) -> Iterator[str]:
-    """The events of a streamed reply."""
+def stream_turn(turn: ScriptedTurn, number: int) -> Iterator[str]:
+    """Yield the events of a streamed reply."""
     function = {"name": turn.tool, "arguments": json.dumps(turn.arguments)}
     calls = [{"index": 0, "id": f"c{number}", "type": "function", "function": function}] if turn.tool else []
     delta = {"role": "assistant", "content": turn.text, **({"tool_calls": calls} if calls else {})}
@@ -243,37 +253,37 @@ def stream_turn(turn: Turn, number: int) -> Iterator[str]:
     yield "[DONE]"
 
 
-class Log(NamedTuple):
-    """The newest run of the demo's home: its events, the steps that ended, and those that run."""
+class DemoLog(NamedTuple):
+    """The newest run in the demo's home: its events, its ended steps and its running steps."""
 
     team: str
     events: Sequence[Event]
     steps: Sequence[Step]
     running: Sequence[str]
 
-    def of(self, *executors: str) -> Sequence[Step]:
-        """The ended steps of these executors."""
+    def steps_of(self, *executors: str) -> Sequence[Step]:
+        """Return the ended steps of these executors."""
         return [step for step in self.steps if step.work.executor in executors]
 
     @property
     def endings(self) -> Counter[str]:
-        """How often each step ended."""
+        """Count how often each step ended."""
         return Counter(event.step_id for event in self.events if isinstance(event, StepEnded))
 
     @property
-    def checks(self) -> Sequence[Checked]:
-        """Every check that ran, the one on the base first."""
-        reports = (report_in(step) for step in self.steps if step.state == "finished")
+    def checks(self) -> Sequence[CheckResult]:
+        """Return every check that ran, the baseline first."""
+        reports = (read_report(step) for step in self.steps if step.state == "finished")
         return [checked for report in reports if report is not None for checked in report.checks]
 
 
-async def read_log(home: Path) -> Log:
-    """Read it. `Refused` when there is no run."""
+async def read_log(home: Path) -> DemoLog:
+    """Read the log. Raise `RefusedError` if there is no run."""
     runtime = await Runtime.open(home, access="look")
     try:
-        team = (await find(runtime, LAST)).team
+        team = (await resolve_id(runtime, LAST)).team
         world = await runtime.world(team)
-        return Log(
+        return DemoLog(
             team=team,
             events=[entry.event async for entry in runtime.events(team)],
             steps=[step async for step in runtime.archive(team, "step") if isinstance(step, Step)],
