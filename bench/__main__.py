@@ -1,6 +1,6 @@
-"""`python -m bench NAME [--json]`: run one measurement and print its figures.
+"""`python -m bench NAME [--json]`: run one benchmark and print its figures.
 
-Not a judge: the table says which goals were missed, the exit code does not.
+The table shows missed goals; the exit code does not depend on them.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator
 
 
 class Bench(Protocol):
-    """What a file of this folder offers."""
+    """The interface of a benchmark module."""
 
     GOALS: Goals
 
@@ -32,23 +32,23 @@ class Bench(Protocol):
 
 
 def known() -> list[str]:
-    """The names that can be measured: the files of this folder."""
+    """Return the names of all benchmarks: the files of this folder."""
     return sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
 
 
 def load(name: str) -> Bench:
-    """The measurement called `name`, which is one of the known ones."""
+    """Load a known benchmark by name."""
     return cast(Bench, importlib.import_module(f"bench.{name}"))
 
 
 def measure(bench: Bench) -> Figures:
-    """Run it, whichever colour its function has."""
+    """Run a benchmark, whether its `run` is plain or async."""
     figures = bench.run()
     return asyncio.run(figures) if isinstance(figures, Coroutine) else figures
 
 
 def verdict(value: float, goal: tuple[str, float] | None) -> str:
-    """`yes` or `no` against a goal, nothing without one."""
+    """Return `yes` or `no` against a goal, "" without a goal."""
     if goal is None:
         return ""
     sign, limit = goal
@@ -56,12 +56,12 @@ def verdict(value: float, goal: tuple[str, float] | None) -> str:
 
 
 def number(value: float) -> str:
-    """A figure with the digits that count, and no powers of ten."""
+    """Format a figure with its significant digits, without exponents."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def table(name: str, figures: Figures, goals: Goals) -> Table:
-    """The figures as people read them."""
+    """Return the figures as a table."""
     shown = Table(title=f"bench {name}")
     shown.add_column("name")
     for column in ("value", "goal", "ok"):
@@ -74,14 +74,14 @@ def table(name: str, figures: Figures, goals: Goals) -> Table:
 
 
 def main(arguments: list[str]) -> int:
-    """0 when something was measured, 2 when the request was not understood."""
+    """Return 0 after a measurement, 2 for an invalid request."""
     as_json = "--json" in arguments
     names = [argument for argument in arguments if argument != "--json"]
     if len(names) != 1 or names[0] not in known():
         asked = " ".join(names) or "nothing"
         print(f"bench: cannot measure {asked!r}; known: {', '.join(known()) or 'none yet'}", file=sys.stderr)
         return 2
-    with redirect_stdout(sys.stderr):  # whatever a measurement says on its way, stdout holds the figures only
+    with redirect_stdout(sys.stderr):  # stdout contains only the figures, not the output of the measurement
         bench = load(names[0])
         figures = measure(bench)
     if as_json:

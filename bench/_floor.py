@@ -1,4 +1,4 @@
-"""What the benchmarks of models and of the library share: the same requests in bare aiohttp, and what is read off."""
+"""Shared parts of the model and library benchmarks: the same requests in bare aiohttp, and common measurements."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SYSTEM: Final[Data] = {"role": "system", "content": "You add."}
 
 @asynccontextmanager
 async def open_session() -> AsyncIterator[aiohttp.ClientSession]:
-    """A client without a limit of connections."""
+    """Open a client without a connection limit."""
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
         yield session
 
@@ -37,7 +37,7 @@ async def open_session() -> AsyncIterator[aiohttp.ClientSession]:
 async def call(
     session: aiohttp.ClientSession, url: str, messages: Sequence[Data], tools: bool = True
 ) -> dict[str, Any]:
-    """One streamed model call; returns the assistant's message."""
+    """Make one streamed model call and return the assistant's message."""
     told = {"tools": [TOOL]} if tools else {}
     body = json.encode({"model": "fake", "messages": messages, **told, "stream": True, "max_tokens": 4096})
     headers = {"Content-Type": "application/json"}
@@ -52,7 +52,7 @@ async def call(
 
 
 async def converse(session: aiohttp.ClientSession, url: str, marks: list[float] | None = None) -> None:
-    """Ask, add what the model wants added, and ask again until it answers; `marks` gets the CPU time of each round."""
+    """Ask, execute the requested addition, and repeat until the model answers. `marks` gets the CPU time of rounds."""
     messages: list[Data] = [SYSTEM, {"role": "user", "content": PROMPT}]
     while True:
         said = await call(session, url, messages)
@@ -67,13 +67,13 @@ async def converse(session: aiohttp.ClientSession, url: str, marks: list[float] 
 
 
 def late_round(marks: Sequence[float], rounds: int) -> float:
-    """Milliseconds of a round near the end of a conversation, from the CPU times at which its rounds ended."""
+    """Return the milliseconds of a round near the end of a conversation, from the CPU times at which rounds ended."""
     gaps = [(after - before) * 1000 for before, after in pairwise(marks)]
     return median(gaps[rounds - 20 : rounds - 1])
 
 
 def written_bytes() -> int:
-    """Bytes that this process has written to files; 0 where the system does not count them."""
+    """Return the bytes that this process has written to files, or 0 if the system does not count them."""
     counted = Path("/proc/self/io")
     if not counted.exists():
         return 0
@@ -81,7 +81,7 @@ def written_bytes() -> int:
 
 
 def import_seconds(code: str) -> float:
-    """Seconds that `code` takes in a new process, without what Python takes itself."""
+    """Return the seconds that `code` takes in a new process, without Python's own startup."""
 
     def measure(code: str) -> float:
         begin = time.perf_counter()

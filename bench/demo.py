@@ -1,7 +1,7 @@
-"""What the demo costs: its whole time, and what of it is neither a check nor a scripted reply.
+"""The cost of the demo: its total time, and the part that is neither a check nor a scripted reply.
 
-A machine that is one of several on a real one waits while those have its processors, and the clock counts that. So it
-is said which part of the time was taken so, and what is left of the figure without it.
+A virtual machine waits while other machines use its processors, and the clock counts that. So the benchmark reports the
+stolen share of the time, and the figure without it.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ GOALS = {
 
 
 async def run() -> dict[str, float]:
-    """Once, without pauses: every command of the story is a new process."""
+    """Run the demo once without pauses. Every command of the story is a new process."""
     with tempfile.TemporaryDirectory(prefix="greenroom-bench-") as name:
         used, before = _used(), _processors()
         began = asyncio.get_running_loop().time()
@@ -40,7 +40,7 @@ async def run() -> dict[str, float]:
 
 
 def _processors() -> list[int]:
-    """What they have done since the machine began: Linux tells."""
+    """Return the processor times since boot (Linux)."""
     try:
         return [int(one) for one in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     except OSError:
@@ -48,14 +48,14 @@ def _processors() -> list[int]:
 
 
 def _taken(before: list[int], after: list[int]) -> float:
-    """The part of the time in which there was something to do and no processor to do it."""
+    """Return the stolen share of the busy time."""
     user, nice, system, _, _, irq, softirq, steal = (b - a for a, b in zip(before, after, strict=True))
     wanted = user + nice + system + irq + softirq + steal
     return steal / wanted if wanted else 0.0
 
 
 def _used() -> float:
-    """CPU time of all processes that have ended: on a busy machine it says more than the clock."""
+    """Return the CPU time of all ended child processes. On a busy machine it is more reliable than the clock."""
     found = resource.getrusage(resource.RUSAGE_CHILDREN)
     return found.ru_utime + found.ru_stime
 

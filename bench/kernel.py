@@ -1,4 +1,4 @@
-"""The kernel's price: durable steps through the whole ring, against a bare SQLite commit in the same folder and run."""
+"""The cost of the kernel: durable steps through the whole loop, compared with a bare SQLite commit in that folder."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.adapters.storage.sqlite import SqliteLog
+from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.clock import SystemClock
 from greenroom.app.context import tune_process
-from greenroom.app.host import SNAPSHOT_EVERY, Host
-from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
+from greenroom.app.team_host import SNAPSHOT_EVERY, TeamHost
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.ports.codec import encode_archived, encode_event
-from greenroom.core.ports.executor import Abilities, Bench, Outcome
-from greenroom.core.ports.log import Append, ArchiveRow, Lease, NewEvent
-from greenroom.core.rules.decide import Decided, decide
+from greenroom.core.ports.executor import Capabilities, Outcome, StepContext
+from greenroom.core.ports.log import ArchiveRow, EventBatch, Lease, NewEvent
+from greenroom.core.rules.decide import Transition, decide
 from greenroom.core.rules.intents import AddAgent, AddTask, FinishStep, Intent, QueueSteps, StartStep
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Step, StepType, Terms, Work
-from greenroom.core.state.world import World
-from greenroom.core.sync.replay import replay, snapshot_of
+from greenroom.core.state.step import Step, StepTerms, StepType, Work
+from greenroom.core.state.team_state import TeamState
+from greenroom.core.sync.replay import make_snapshot, replay
 
 GOALS: Final = {
     "durable_steps_per_s_1000_agents": (">=", 5000.0),
@@ -41,19 +41,17 @@ GOALS: Final = {
 
 WORK: Final = Work(type="skill", executor="spin", intention="Go on.")
 PLENTY: Final = Limits(money=10**12, tokens=10**12, steps=10**9)
-"""Limits that are looked at and never reached."""
+"""Limits that are checked but never reached."""
 
 COMMITS: Final = 400
-"""Commits of a new database that a lone step and the floor are measured on: while its WAL still grows, on both sides.
-
-Later both are cheaper, the bare commit by more: what is left then is the price of leaving the interpreter's caches.
-"""
+"""Number of commits in a new database, for single steps and for the floor. The WAL still grows during both
+measurements. Later commits are cheaper, the bare commits most of all."""
 
 SPEC: Final = AgentSpec(name="spinner", skills=("spin",))
 
 
 class Spin:
-    """A skill that does nothing but ask for the next step, until everybody has had enough."""
+    """A skill that only asks for the next step, until all agents have done enough."""
 
     type: StepType = "skill"
     name: str = "spin"
@@ -64,27 +62,29 @@ class Spin:
         self.ended: list[float] = []
         self.done = asyncio.Event()
 
-    def terms(self, _: World, __: Step) -> Terms:
-        """Costs nothing."""
-        return Terms(effect="model")
+    def terms(self, _: TeamState, __: Step) -> StepTerms:
+        """Return free terms."""
+        return StepTerms(effect="model")
 
-    async def run(self, bench: Bench) -> Outcome:
+    async def run(self, context: StepContext) -> Outcome:
         """Ask for another step."""
         self.ended.append(time.perf_counter())
-        await bench.history()
-        number = int(bench.step.step_id.rpartition("#")[2])
+        await context.history()
+        number = int(context.step.step_id.rpartition("#")[2])
         if number >= self._steps:
             return Outcome(result={"text": "done"})
-        again = QueueSteps(agent_id=bench.step.agent_id, works=(WORK,))
+        again = QueueSteps(agent_id=context.step.agent_id, works=(WORK,))
         return Outcome(result={"text": f"step {number}"}, intents=(again,))
 
 
 async def _spin(home: Path, agents: int, steps: int) -> tuple[Spin, float, float]:
-    """Let agents spin; returns the skill with its times, the wall time and the CPU time."""
+    """Let agents spin. Return the skill with its times, the elapsed time and the CPU time."""
     spin = Spin(steps)
-    runtime = await Runtime.open(home, kits={"bench": lambda _: Kit(abilities=Abilities([spin]))})
+    runtime = await Runtime.open(
+        home, capability_factories={"bench": lambda _: TeamCapabilities(executors=Capabilities([spin]))}
+    )
     names = [AgentId(f"a{number}") for number in range(agents)]
-    team = await runtime.create("bench", [(name, SPEC) for name in names], kit="bench", limits=PLENTY)
+    team = await runtime.create("bench", [(name, SPEC) for name in names], capabilities_name="bench", limits=PLENTY)
     host = await runtime.start(team)
     await runtime.ask(team, AddTask(name="spin", intention="", manager=names[0], group=tuple(names), driver="manager"))
     task = next(iter(host.world.tasks))
@@ -99,7 +99,7 @@ async def _spin(home: Path, agents: int, steps: int) -> tuple[Spin, float, float
 
 
 def _bare_commits(file: Path) -> list[float]:
-    """Seconds of durable commits of one small row each, the first of a new database: the floor."""
+    """Return the seconds of durable commits of one small row each in a new database: the floor."""
     base = sqlite3.connect(file, isolation_level=None)
     base.execute("PRAGMA journal_mode=WAL")
     base.execute("PRAGMA synchronous=FULL")
@@ -116,9 +116,11 @@ def _bare_commits(file: Path) -> list[float]:
 
 
 async def _idle(home: Path, agents: int) -> float:
-    """Kilobytes that one idle agent takes in a running process."""
-    runtime = await Runtime.open(home, kits={"bench": lambda _: Kit(abilities=Abilities([]))})
-    team = await runtime.create("bench", [(AgentId("first"), SPEC)], kit="bench")
+    """Return the kilobytes that one idle agent takes in a running process."""
+    runtime = await Runtime.open(
+        home, capability_factories={"bench": lambda _: TeamCapabilities(executors=Capabilities([]))}
+    )
+    team = await runtime.create("bench", [(AgentId("first"), SPEC)], capabilities_name="bench")
     host = await runtime.start(team)
     gc.collect()
     tracemalloc.start()
@@ -128,29 +130,29 @@ async def _idle(home: Path, agents: int) -> float:
     grown = tracemalloc.get_traced_memory()[0] / 1024 / agents
     tracemalloc.stop()
     if len(host.world.agents) != agents + 1:
-        raise RuntimeError("not all agents are there")
+        raise RuntimeError("not all agents were created")
     await runtime.close()
     return grown
 
 
 class _Writer:
-    """Writes a long log without actors, in large batches: only to have something to recover."""
+    """Writes a long log in large batches, without actors, as input for recovery."""
 
-    def __init__(self, log: SqliteLog, lease: Lease, world: World, version: int) -> None:
+    def __init__(self, log: SqliteLog, lease: Lease, world: TeamState, version: int) -> None:
         self._log, self._lease = log, lease
         self.world, self.version = world, version
-        self._pending: list[Decided] = []
+        self._pending: list[Transition] = []
 
     def decide(self, intent: Intent, by: str) -> None:
-        """Take it as decided."""
+        """Decide an intent and buffer its events."""
         decided = decide(self.world, intent, by=by, now=1)
-        if not isinstance(decided, Decided):
+        if not isinstance(decided, Transition):
             raise TypeError(str(decided))
         self.world = decided.world
         self._pending.append(decided)
 
     async def flush(self) -> None:
-        """Write what was decided."""
+        """Write the buffered events."""
         events: list[NewEvent] = []
         rows: list[ArchiveRow] = []
         for decided in self._pending:
@@ -160,7 +162,7 @@ class _Writer:
         self._pending = []
         batch = f"bench.{self.version}"
         self.version = await self._log.append(
-            Append(
+            EventBatch(
                 stream=self._lease.stream,
                 expected_version=self.version,
                 epoch=self._lease.epoch,
@@ -172,8 +174,8 @@ class _Writer:
 
 
 async def _long_log(home: Path, length: int) -> TeamId:
-    """A log of `length` events whose newest snapshot is as old as a snapshot gets."""
-    runtime = await Runtime.open(home, kits={})
+    """Write a log of `length` events whose newest snapshot is as old as possible."""
+    runtime = await Runtime.open(home, capability_factories={})
     names = [AgentId(f"a{number}") for number in range(100)]
     team = await runtime.create("long", [(name, SPEC) for name in names])
     await runtime.ask(team, AddTask(name="spin", intention="", manager=names[0], group=tuple(names), driver="manager"))
@@ -191,14 +193,14 @@ async def _long_log(home: Path, length: int) -> TeamId:
     while writer.version < length:
         for name in names:
             step = next(iter(writer.world.steps_of(name))).step_id
-            writer.decide(StartStep(step_id=step, terms=Terms(effect="model"), work=WORK), name)
+            writer.decide(StartStep(step_id=step, terms=StepTerms(effect="model"), work=WORK), name)
             again = QueueSteps(agent_id=name, works=(WORK,))
             writer.decide(FinishStep(step_id=step, attempt=1, result={"text": "step"}, intents=(again,)), name)
         number += 1
         if number % 10 == 0:
             await writer.flush()
             if not saved and writer.version >= length - SNAPSHOT_EVERY:
-                await log.save_snapshot(team, snapshot_of(writer.world, writer.version))
+                await log.save_snapshot(team, make_snapshot(writer.world, writer.version))
                 saved = True
     await log.close()
     await runtime.close()
@@ -206,13 +208,13 @@ async def _long_log(home: Path, length: int) -> TeamId:
 
 
 async def _recover(home: Path, team: TeamId) -> float:
-    """Seconds from opening the store to a recovered, owned team."""
+    """Return the seconds from opening the store to a recovered, owned team."""
     begin = time.perf_counter()
     log = await SqliteLog.open(home)
     lease = await log.acquire(team, "recovery")
     if not isinstance(lease, Lease):
         raise TypeError("the bench does not own its team")
-    host = await Host.open(log, lease, clock=SystemClock())
+    host = await TeamHost.open(log, lease, clock=SystemClock())
     took = time.perf_counter() - begin
     await host.close()
     await log.close()
@@ -220,19 +222,19 @@ async def _recover(home: Path, team: TeamId) -> float:
 
 
 async def run(events: int = 1_000_000) -> dict[str, float]:
-    """All figures of the kernel."""
+    """Measure all figures of the kernel."""
     figures: dict[str, float] = {}
     tune_process()
     with tempfile.TemporaryDirectory(prefix="greenroom-bench-") as name:
         folder = Path(name)
         bare = _bare_commits(folder / "before.db")
         lone, _, _ = await _spin(folder / "lone", 1, 10_050)
-        floor = statistics.median([*bare, *_bare_commits(folder / "after.db")])  # the disk's mood changes
+        floor = statistics.median([*bare, *_bare_commits(folder / "after.db")])  # the speed of the disk varies
         figures["floor_bare_commit_us"] = floor * 1e6
         gaps = [b - a for a, b in zip(lone.ended, lone.ended[1:], strict=False)]
         figures["lone_step_us"] = statistics.median(gaps[:COMMITS]) * 1e6
         figures["lone_step_over_commit"] = statistics.median(gaps[:COMMITS]) / floor
-        # Not the very first ones: while the WAL grows to its size, a commit costs twice.
+        # Skip the very first commits: while the WAL grows to its size, a commit costs twice.
         figures["step_10000_over_10"] = statistics.median(gaps[9900:]) / statistics.median(gaps[500:650])
         steps = 20
         _, wall, cpu = await _spin(folder / "many", 1000, steps)

@@ -1,8 +1,8 @@
-"""The library's price: agents built with the public names, against the same requests in bare aiohttp.
+"""The cost of the library: agents built with the public names, compared with the same requests in bare aiohttp.
 
-The fake server runs in a process of its own, so CPU is the client's alone. Floor and library take turns within one
-run, and a figure is the median of the quotients: a machine that is busy slows both. One agent's run is one tool round:
-a model call that asks for a tool, the tool, and a second model call that reads its result.
+The fake server runs in its own process, so the CPU time is the client's alone. Floor and library alternate within one
+run, and a figure is the median of the ratios: a busy machine slows both. One run of an agent is one tool round: a model
+call that asks for a tool, the tool, and a second model call that reads the result.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ GOALS: Final = {
     "new_agent_us": ("<=", 20.0),
     "import_s": ("<=", 0.35),
 }
-"""All but the last three are multiples of what bare aiohttp takes."""
+"""All but the last three are multiples of the cost of bare aiohttp."""
 
 LATENCY: Final = 0.5
 ROUNDS: Final = 200
 TURNS: Final = 5
-"""How often floor and library take turns."""
+"""How often floor and library alternate."""
 
 MARKS: list[float] = []
 """CPU seconds at each call of the tool."""
@@ -68,7 +68,7 @@ output = 0
 
 @dataclass(frozen=True)
 class Servers:
-    """The addresses of the fake servers, by what they do. Their names are those of providers in the settings."""
+    """The addresses of the fake servers. Their names are the provider names in the settings."""
 
     fast: str
     slow: str
@@ -78,7 +78,7 @@ class Servers:
 
 @contextmanager
 def serve() -> Iterator[Servers]:
-    """Start the servers, and let the settings of this process name them."""
+    """Start the servers and add them to the settings of this process."""
     with (
         tempfile.TemporaryDirectory(prefix="greenroom-bench-") as folder,
         run_in_process("tool_round") as fast,
@@ -95,15 +95,15 @@ def serve() -> Iterator[Servers]:
 
 
 def adder(server: str, name: str = "adder", rounds: int = 0) -> Agent:
-    """An agent with a tool, whose model is at this server."""
-    return Agent(name, "You add.", model=f"{server}:fake", tools=[add], rounds=rounds)
+    """Build an agent with a tool whose model is at this server."""
+    return Agent(name, "You add.", model=f"{server}:fake", tools=[add], max_turns=rounds)
 
 
 @asynccontextmanager
 async def house(*, durable: bool) -> AsyncIterator[Greenroom]:
-    """Where agents work: in memory, or in a folder that is gone afterwards."""
+    """Open a Greenroom in memory, or in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="greenroom-bench-") as folder:
-        async with Greenroom(folder) if durable else Greenroom(memory=True) as opened:
+        async with Greenroom(folder) if durable else Greenroom(in_memory=True) as opened:
             yield opened
 
 
@@ -111,7 +111,7 @@ Work = Callable[[], Awaitable[object]]
 
 
 async def cpu_of(work: Work, times: int) -> float:
-    """CPU milliseconds of doing it once."""
+    """Return the CPU milliseconds of one repetition."""
     gc.collect()
     begin = time.process_time()
     for _ in range(times):
@@ -120,7 +120,7 @@ async def cpu_of(work: Work, times: int) -> float:
 
 
 async def compare(floor: Work, mine: Work, times: int, warm: int = 5) -> tuple[float, float, float]:
-    """The median quotient of CPU, and both medians in milliseconds."""
+    """Return the median CPU ratio, and both medians in milliseconds."""
     for _ in range(warm):
         await floor()
         await mine()
@@ -133,7 +133,7 @@ async def compare(floor: Work, mine: Work, times: int, warm: int = 5) -> tuple[f
 
 
 async def one_agent(figures: dict[str, float], servers: Servers) -> None:
-    """One agent with one tool round, again and again."""
+    """Measure one agent with one tool round, repeatedly."""
     agent = adder("fast")
     for name, durable in (("one_agent_cpu", False), ("one_agent_cpu_durable", True)):
         async with open_session() as session, house(durable=durable) as home:
@@ -142,7 +142,8 @@ async def one_agent(figures: dict[str, float], servers: Servers) -> None:
 
 
 async def many(url: str, count: int, *, durable: bool | None) -> tuple[float, float]:
-    """Seconds until all of `count` agents have their answer, and CPU milliseconds for each; None is bare aiohttp."""
+    """Return the seconds until all of `count` agents have an answer, and the CPU milliseconds per agent. `durable=None`
+    measures bare aiohttp."""
     async with open_session() as session, house(durable=bool(durable)) as home:
         agents = [adder("slow", f"agent-{number}") for number in range(count)]
 
@@ -157,7 +158,7 @@ async def many(url: str, count: int, *, durable: bool | None) -> tuple[float, fl
 
 
 async def many_agents(figures: dict[str, float], servers: Servers) -> None:
-    """Agents that all work at once, with a model that takes its time."""
+    """Measure many concurrent agents with a slow model."""
     pairs = [[await many(servers.slow, 100, durable=how) for how in (None, False)] for _ in range(TURNS)]
     figures["agents_100_cpu"] = median(mine[1] / bare[1] for bare, mine in pairs)
     figures["agents_100_cpu_ms"] = median(mine[1] for _, mine in pairs)
@@ -171,21 +172,21 @@ Step = Callable[[str], Awaitable[str]]
 
 
 async def chain(steps: Sequence[Step]) -> None:
-    """Each gets the answer of the one before it."""
+    """Pass each answer to the next step."""
     text = PROMPT
     for step in steps:
         text = await step(text)
 
 
 async def fan(steps: Sequence[Step]) -> None:
-    """One, then eight at once with its answer, then the first again with theirs."""
+    """Run one step, then eight concurrent steps with its answer, then the first step with theirs."""
     text = await steps[0](PROMPT)
     parts = await asyncio.gather(*(step(text) for step in steps[1:9]))
     await steps[0]("\n".join(parts))
 
 
 async def several_agents(figures: dict[str, float], servers: Servers) -> None:
-    """Agents that hand their answers on, with a model that answers at once."""
+    """Measure agents that pass answers on, with a model that answers immediately."""
     async with open_session() as session, house(durable=False) as home:
 
         async def ask(text: str) -> str:
@@ -202,7 +203,7 @@ async def several_agents(figures: dict[str, float], servers: Servers) -> None:
 
 
 async def long_conversation(figures: dict[str, float], servers: Servers) -> None:
-    """One run of many rounds, on disk: what a late round costs, and what is written."""
+    """Measure one long run on disk: the cost of a late round, and the bytes written."""
     agent = adder("long", rounds=ROUNDS + 10)
     quotients, floors = [], []
     async with open_session() as session, house(durable=True) as home:
@@ -219,7 +220,7 @@ async def long_conversation(figures: dict[str, float], servers: Servers) -> None
 
 
 def new_agents() -> float:
-    """Microseconds to describe an agent with a tool."""
+    """Return the microseconds to describe an agent with a tool."""
     gc.collect()
     begin = time.process_time()
     for _ in range(5000):
@@ -228,7 +229,7 @@ def new_agents() -> float:
 
 
 async def run() -> dict[str, float]:
-    """All figures of the library."""
+    """Measure all figures of the library."""
     figures: dict[str, float] = {}
     with serve() as servers:
         await one_agent(figures, servers)

@@ -1,7 +1,8 @@
-"""The model layer's price: agents that call a model and a tool over real HTTP, against the same loop in bare aiohttp.
+"""The cost of the model layer: agents that call a model and a tool over HTTP, compared with the same loop in bare
+aiohttp.
 
-The fake server runs in a process of its own, so CPU is the client's alone. An agent's run is one tool round: a model
-call that asks for a tool, the tool, and a second model call that reads its result.
+The fake server runs in its own process, so the CPU time is the client's alone. One run of an agent is one tool round: a
+model call that asks for a tool, the tool, and a second model call that reads the result.
 """
 
 from __future__ import annotations
@@ -18,24 +19,24 @@ from typing import Final
 from bench._floor import PROMPT, SCHEMA, converse, import_seconds, late_round, open_session, written_bytes
 from greenroom.abilities.skills.converse import Converse
 from greenroom.adapters.models.openai.model import Endpoint, OpenAICompatible
-from greenroom.adapters.models.pricing import FREE
-from greenroom.adapters.models.retry import Gate, Patience, Retrying
+from greenroom.adapters.models.pricing import FREE_PRICE
+from greenroom.adapters.models.retry import RateLimiter, RetryingModel, RetryPolicy
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.adapters.storage.sqlite import SqliteLog
+from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.context import tune_process
-from greenroom.app.host import Host
-from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
+from greenroom.app.team_host import TeamHost
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
-from greenroom.core.ports.executor import Abilities, Bench, Outcome
+from greenroom.core.ports.executor import Capabilities, Outcome, StepContext
 from greenroom.core.ports.log import Store
 from greenroom.core.ports.model import Model, ToolSpec
 from greenroom.core.rules.intents import AddAgent, AddTask, QueueSteps
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Step, StepEnded, StepType, Terms, Work
-from greenroom.core.state.world import World
-from greenroom.core.sync.bus import Commit
+from greenroom.core.state.step import Step, StepEnded, StepTerms, StepType, Work
+from greenroom.core.state.team_state import TeamState
+from greenroom.core.sync.bus import CommitNotice
 from tests.fake_openai.process import run_in_process
 
 GOALS: Final = {
@@ -62,44 +63,44 @@ LIMITS: Final = Limits(money=10**12, tokens=10**12)
 
 
 class Add:
-    """A tool that touches nothing."""
+    """A tool without side effects."""
 
     type: StepType = "tool"
     name: str = "add"
     description: str = "Add two numbers."
 
-    def terms(self, _: World, __: Step) -> Terms:
-        """Free."""
-        return Terms(effect="pure")
+    def terms(self, _: TeamState, __: Step) -> StepTerms:
+        """Return free terms."""
+        return StepTerms(effect="pure")
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Add."""
-        given = bench.step.work.instruction_content or {}
+    async def run(self, context: StepContext) -> Outcome:
+        """Add the numbers."""
+        given = context.step.work.instruction_content or {}
         return Outcome(result={"output": str(sum(one for one in given.values() if isinstance(one, int)))})
 
 
 class One:
-    """The only model there is."""
+    """A registry with a single model."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
 
-    def named(self, _: str) -> Model:
-        """That one."""
+    def get_model(self, _: str) -> Model:
+        """Return the model for every name."""
         return self._model
 
 
 class House:
     """A running team whose agents use a model at this address."""
 
-    def __init__(self, runtime: Runtime, team: TeamId, host: Host) -> None:
+    def __init__(self, runtime: Runtime, team: TeamId, host: TeamHost) -> None:
         self.runtime, self.team, self.host = runtime, team, host
         self.texts: dict[AgentId, asyncio.Event] = {}
         self.ended: list[float] = []
         self._tasks = 0
         host.listen(self._follow)
 
-    def _follow(self, commit: Commit) -> None:
+    def _follow(self, commit: CommitNotice) -> None:
         for event in commit.events:
             if isinstance(event, StepEnded) and event.result is not None and "calls" in event.result:
                 self.ended.append(time.process_time())
@@ -109,7 +110,7 @@ class House:
                 raise RuntimeError(event.error)
 
     async def run(self, *agents: AgentId) -> None:
-        """Give them a task in which each answers the question, in a conversation of its own."""
+        """Run a task in which each agent answers the question in its own conversation."""
         name = TaskId(f"t{self.host.world.team.tasks_made + 1}")
         self.texts = {agent: asyncio.Event() for agent in agents}
         work = Work(type="skill", executor="converse", text_content=PROMPT)
@@ -122,14 +123,16 @@ class House:
 
 @asynccontextmanager
 async def house(url: str, log: Store, agents: Sequence[AgentId]) -> AsyncIterator[House]:
-    """Open it, and close it again."""
+    """Open the team, and close it again."""
     endpoint = Endpoint("fake", url)
-    plain = OpenAICompatible(endpoint, "fake", price=FREE.most, cost=FREE.of)
-    model = Retrying(plain, Gate(parallel=MANY), Patience())
-    kit = Kit(abilities=Abilities([Converse(One(model), [ADD]), Add()]))
-    runtime = Runtime(log, kits={"bench": lambda _: kit})
+    plain = OpenAICompatible(endpoint, "fake", price=FREE_PRICE.compute_max_cost, cost=FREE_PRICE.compute_cost)
+    model = RetryingModel(plain, RateLimiter(parallel=MANY), RetryPolicy())
+    kit = TeamCapabilities(executors=Capabilities([Converse(One(model), [ADD]), Add()]))
+    runtime = Runtime(log, capability_factories={"bench": lambda _: kit})
     try:
-        team = await runtime.create("bench", [(name, SPEC) for name in agents], kit="bench", limits=LIMITS)
+        team = await runtime.create(
+            "bench", [(name, SPEC) for name in agents], capabilities_name="bench", limits=LIMITS
+        )
         yield House(runtime, team, await runtime.start(team))
     finally:
         await runtime.close()
@@ -140,7 +143,7 @@ async def house(url: str, log: Store, agents: Sequence[AgentId]) -> AsyncIterato
 
 
 async def _one(url: str, log: Store) -> tuple[float, float]:
-    """Milliseconds of CPU and bytes written per run of one agent."""
+    """Return the CPU milliseconds and the bytes written per run of one agent."""
     agent = AgentId("adder")
     async with house(url, log, [agent]) as home:
         for _ in range(20):
@@ -153,7 +156,7 @@ async def _one(url: str, log: Store) -> tuple[float, float]:
 
 
 async def _many(url: str, log: Store) -> tuple[float, float]:
-    """Seconds until all of many agents have their answer, and milliseconds of CPU for each."""
+    """Return the seconds until all of many agents have an answer, and the CPU milliseconds per agent."""
     names = [AgentId(f"a{number}") for number in range(MANY)]
     async with house(url, log, names) as home:
         gc.collect()
@@ -163,7 +166,7 @@ async def _many(url: str, log: Store) -> tuple[float, float]:
 
 
 async def _rounds(url: str, log: Store) -> tuple[float, float, float]:
-    """CPU of a late round in milliseconds, seconds for all rounds, bytes written."""
+    """Return the CPU milliseconds of a late round, the seconds of all rounds, and the bytes written."""
     agent = AgentId("adder")
     async with house(url, log, [agent]) as home:
         gc.collect()
@@ -192,9 +195,11 @@ async def _floor(figures: dict[str, float], fast: str, slow: str, long: str) -> 
 
 
 async def _new_agents() -> float:
-    """Microseconds to make an agent."""
-    runtime = Runtime(MemoryLog(), kits={"bench": lambda _: Kit(abilities=Abilities([Add()]))})
-    team = await runtime.create("bench", [(AgentId("first"), SPEC)], kit="bench")
+    """Return the microseconds to make an agent."""
+    runtime = Runtime(
+        MemoryLog(), capability_factories={"bench": lambda _: TeamCapabilities(executors=Capabilities([Add()]))}
+    )
+    team = await runtime.create("bench", [(AgentId("first"), SPEC)], capabilities_name="bench")
     host = await runtime.start(team)
     made = [AddAgent(agent_id=AgentId(f"n{number}"), spec=SPEC) for number in range(2000)]
     gc.collect()
@@ -207,7 +212,7 @@ async def _new_agents() -> float:
 
 
 async def run() -> dict[str, float]:
-    """All figures of the model layer."""
+    """Measure all figures of the model layer."""
     figures: dict[str, float] = {}
     tune_process()
     with (

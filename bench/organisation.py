@@ -1,14 +1,15 @@
-"""What an organisation costs: 100 agents who plan write 2,000 messages to each other in 20 tasks at once.
+"""The cost of an organisation: 100 planning agents send each other 2,000 messages in 20 concurrent tasks.
 
-Their model answers at once, and the log is real: so this is what the house itself takes for prompts, rules and commits.
-And what an organisation that stays costs: a person and a manager write 2,000 messages to each other in its base task.
+The model answers immediately and the log is real, so the figures are Greenroom's own cost of prompts, rules and
+commits. A second figure is the cost of a long-running organisation: a person and a manager exchange 2,000 messages in
+its base task.
 """
 
 import tempfile
 import time
 from pathlib import Path
 
-from greenroom.abilities.skills.talk.transcript import BYTES_PER_TOKEN
+from greenroom.abilities.skills.conversation.transcript import BYTES_PER_TOKEN
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.core.state.step import Step
 from tests.organisation.crowd import FULL_STORM, LONG_LIFE, lasting, storm
@@ -21,7 +22,7 @@ GOALS = {
 
 
 async def run() -> dict[str, float]:
-    """One storm."""
+    """Run one storm of messages."""
     with tempfile.TemporaryDirectory(prefix="greenroom-bench-") as name:
         async with storm(await SqliteLog.open(Path(name)), FULL_STORM) as weather:
             began, busy = time.perf_counter(), time.process_time()

@@ -1,4 +1,4 @@
-"""The price of a decision: rules of all kinds, the usual questions, and lines that were made to be slow."""
+"""The cost of a policy decision: rules of all kinds, common targets, and lines that are designed to be slow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
-from greenroom.policy import RulesPolicy, rules_policy
+from greenroom.policy import RulesPolicy, build_rules_policy
 
 GOALS: Final = {
     "decision_ms_200_rules_p99": ("<=", 2.0),
@@ -51,7 +51,7 @@ HOSTILE: Final = {
 
 
 def rules(count: int) -> list[str]:
-    """Rules of all kinds and levels."""
+    """Return rules of all kinds and levels."""
     levels = ("allow", "ask", "deny", "notify")
     kinds = (
         "command tool{0} sub{0}",
@@ -67,7 +67,7 @@ def rules(count: int) -> list[str]:
 
 
 def targets() -> list[Target]:
-    """What is usually asked."""
+    """Return common targets."""
     return [
         *(Target(kind="command", value=text) for text in COMMANDS),
         *(Target(kind="path", value=path, writes=writes) for path in PATHS for writes in (False, True)),
@@ -76,23 +76,23 @@ def targets() -> list[Target]:
 
 
 def took(policy: RulesPolicy, target: Target, grants: tuple[str, ...] = ()) -> float:
-    """Milliseconds of CPU of one decision: it does nothing but compute, and others work on this machine too."""
+    """Return the CPU milliseconds of one decision. CPU time ignores other load on this machine."""
     begin = time.thread_time()
     policy.decide(AGENT, CARD, (target,), grants)
     return (time.thread_time() - begin) * 1000
 
 
 def run(rounds: int = 200) -> dict[str, float]:
-    """All figures of the policy."""
+    """Measure all figures of the policy."""
     figures: dict[str, float] = {}
     for count in (0, 200):
-        policy = rules_policy({"user": rules(count)}, ROOT)
+        policy = build_rules_policy({"user": rules(count)}, ROOT)
         times = {target: [took(policy, target) for _ in range(rounds)][1:] for target in targets()}
         every = sorted(one for some in times.values() for one in some)
         figures[f"decision_ms_{count}_rules_median"] = statistics.median(every)
         figures[f"decision_ms_{count}_rules_p99"] = every[len(every) * 99 // 100]
         figures[f"decision_ms_{count}_rules_worst_kind"] = max(statistics.median(some) for some in times.values())
-    policy = rules_policy({"user": rules(200)}, ROOT)
+    policy = build_rules_policy({"user": rules(200)}, ROOT)
     fresh = [took(policy, targets()[0], (f"allow tool t{number}",)) for number in range(rounds)]
     figures["fresh_grant_ms_200_rules"] = statistics.median(fresh)
     slow = [took(policy, Target(kind="command", value=text)) for text in HOSTILE.values()]

@@ -1,4 +1,4 @@
-"""What walls cost: how long `true` takes behind each kind, and without any."""
+"""The cost of the sandbox: how long `true` takes in each tier, and without a sandbox."""
 
 import asyncio
 import statistics
@@ -10,12 +10,12 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from greenroom.adapters.processes.plain import PlainCommands
-from greenroom.adapters.sandbox.choice import wall_of
-from greenroom.adapters.sandbox.ground import Ground
+from greenroom.adapters.processes.plain_commands import PlainCommands
+from greenroom.adapters.sandbox.choice import make_sandbox
 from greenroom.adapters.sandbox.programs import find_programs
+from greenroom.adapters.sandbox.view import SandboxView
 from greenroom.core.ports.commands import Command
-from greenroom.core.ports.sandbox import Limits, Tier
+from greenroom.core.ports.sandbox import CommandLimits, Tier
 
 TIERS: tuple[Tier, ...] = ("none", "landlock", "bubblewrap")
 CACHE = user_cache_path("greenroom", appauthor=False)
@@ -26,7 +26,7 @@ GOALS = {"bubblewrap over none, p50 (ms)": ("<=", 30.0), "bubblewrap over none, 
 
 
 async def run() -> dict[str, float]:
-    """Each kind in turn, so that all of them meet the same machine; then the best one in large workspaces."""
+    """Measure the tiers in turns under the same conditions, then the best tier in large workspaces."""
     with _open_folder() as folder:
         figures = _figures(await _run({tier: _commands(tier, folder / tier) for tier in TIERS}, ROUNDS))
         for folders in LARGE:
@@ -45,7 +45,7 @@ async def _run(commands: dict[Tier, PlainCommands], rounds: int) -> dict[Tier, l
 
 @contextmanager
 def _open_folder() -> Iterator[Path]:
-    """One that others can reach: as root commands are somebody else."""
+    """Return a folder that other users can reach: as root, commands run as another user."""
     with tempfile.TemporaryDirectory(prefix="greenroom-bench-") as name:
         folder = Path(name).resolve()
         folder.chmod(0o755)
@@ -57,8 +57,10 @@ def _commands(tier: Tier, folder: Path, folders: int = 0) -> PlainCommands:
     root.mkdir(parents=True)
     for number in range(folders):
         (root / f"{number % 100}" / f"{number}").mkdir(parents=True)
-    ground = Ground(root=root, at=root, home=Path.home(), scratch=folder / "scratch")
-    return PlainCommands(root, wall=wall_of(tier, ground, Limits(), next(iter(find_programs(CACHE)), None)))
+    ground = SandboxView(root=root, at=root, home=Path.home(), scratch=folder / "scratch")
+    return PlainCommands(
+        root, sandbox=make_sandbox(tier, ground, CommandLimits(), next(iter(find_programs(CACHE)), None))
+    )
 
 
 async def _measured(commands: dict[Tier, PlainCommands], rounds: int) -> dict[Tier, list[float]]:

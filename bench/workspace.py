@@ -1,9 +1,9 @@
-"""What a workspace costs: a snapshot and a worktree of a repository with 50,000 files, and one step's commit in it.
+"""The cost of a workspace: a snapshot and a worktree of a repository with 50,000 files, and one step's commit in it.
 
 Its objects are in a pack, as in every repository of that size that was cloned or has had a `git gc`. Nearly all of the
-time for a worktree is the kernel making files, so the disk has its say: ext4 is several times slower for minutes after
-many files were deleted there (as at the end of this benchmark), because it does not give their inodes away at once.
-Therefore git's own `worktree add` is measured in turns with ours: what is above that is what we cost.
+time for a worktree is the kernel creating files, so the disk matters. ext4 is several times slower for minutes after
+many files were deleted, because it does not reuse their inodes immediately. Therefore the benchmark alternates with
+git's own `worktree add`: the difference is our cost.
 """
 
 import subprocess
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from greenroom.adapters.git.workspace import GitWorkspace
-from greenroom.core.ports.workspace import Applied, Mark
+from greenroom.core.ports.workspace import AppliedChange, CommitInfo
 
 T = TypeVar("T")
 FILES = 50_000
@@ -31,7 +31,7 @@ GOALS = {
 
 
 async def run() -> dict[str, float]:
-    """Each once, on a repository made on the spot."""
+    """Measure each figure once, in a new repository."""
     with tempfile.TemporaryDirectory(prefix="greenroom-bench-") as name:
         root = Path(name) / "tree"
         _repository(root)
@@ -60,16 +60,16 @@ async def _measured(root: Path, cache: Path) -> dict[str, float]:
     for number in range(10):
         (Path(worktree.folder) / f"d{number}/s0/f0.txt").write_text("changed\n")
     await timed("tree", worktree.tree())
-    made = await timed("commit", worktree.commit(Mark(run="bench", key="k1")))
+    made = await timed("commit", worktree.commit(CommitInfo(run="bench", key="k1")))
     assert made is not None
     applied = await timed("apply", workspace.apply("bench", worktree.base, made.commit))
-    assert isinstance(applied, Applied)
+    assert isinstance(applied, AppliedChange)
     await timed("undo", workspace.undo(applied.id))
     return figures
 
 
 def _floor(root: Path, place: Path) -> float:
-    """How long git takes for a worktree by itself, with one worker, as it comes."""
+    """Return the seconds that plain git takes for a worktree, with one worker."""
     began = time.perf_counter()
     subprocess.run(("git", "worktree", "add", "--quiet", "--detach", str(place)), cwd=root, check=True)
     return time.perf_counter() - began

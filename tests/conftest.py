@@ -1,7 +1,7 @@
-"""For all tests: asserts of the conformance suites explain themselves, and no walls are put up but where a test wants.
+"""For all tests: rewrite asserts of the conformance suites, and use no sandbox unless a test asks for it.
 
-What is asked about commands, and how they end, is tested without walls. Those are tested in `adapters/sandbox`, in
-`sandbox`, and where `GREENROOM_SANDBOX` is set to `auto`.
+The policy and the endings of commands are tested without a sandbox. The sandbox is tested in `adapters/sandbox`, in
+`sandbox`, and where `GREENROOM_SANDBOX` is `auto`.
 """
 
 import gc
@@ -12,11 +12,11 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-settings.register_profile("quick", max_examples=50)  # of a test that does not say how many it wants
+settings.register_profile("quick", max_examples=50)  # for tests that do not set a number
 settings.load_profile("quick")
 pytest.register_assert_rewrite("greenroom.testing.conformance", "tests.conformance")
 os.environ["GREENROOM_SANDBOX"] = "off"
-# A job in the background ignores these two, and all that it starts inherits that: tests of Ctrl-C would wait for ever.
+# A background job ignores both signals, and its children inherit that: tests of Ctrl-C would wait forever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 pytest_plugins = ["tests.measuring"]
@@ -24,7 +24,7 @@ pytest_plugins = ["tests.measuring"]
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Keep what is loaded out of garbage collection: it stays to the end, and looking through it takes long."""
+    """Exclude loaded modules from garbage collection: they stay until the end, and scanning them is slow."""
     gc.disable()
     try:
         return (yield)

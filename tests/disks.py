@@ -1,4 +1,4 @@
-"""A real disk that is small, and how to fill it."""
+"""A small real disk, and how to fill it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAGE = 4096
 
 @contextmanager
 def mounted(place: Path, size: str) -> Iterator[Path]:
-    """A disk of so many bytes (`8m`) at this place; the test is skipped where mounting is not permitted."""
+    """Mount a disk of this size (`8m`), or skip the test if mounting is not permitted."""
     place.mkdir()
     done = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)], capture_output=True, check=False
@@ -29,7 +29,7 @@ def mounted(place: Path, size: str) -> Iterator[Path]:
 
 
 def fill(place: Path) -> Path:
-    """Leave no byte free; returns the file that takes all the room."""
+    """Fill the disk and return the file that takes the room."""
     filler = os.open(place / "filler", os.O_CREAT | os.O_WRONLY)
     size = PAGE
     try:

@@ -101,7 +101,7 @@ play() { # WHO SANDBOX
         as "$1" "$clone/go" uv --version >"$log" 2>&1 && [ "$2" != system ] || as "$1" "$clone/go" doctor >>"$log" 2>&1 || :
         unshare -m --propagation private sh "$HERE/tests/first_machine.sh" --situate "$WORK" "$1" "$2" "$clone" >>"$log" 2>&1 || code=$?
     else situate "$1" "$2" "$clone" >"$log" 2>&1 || code=$?; fi
-    tier=$(sed -n 's/.*· sandbox: \([a-z]*\) ·.*/\1/p; s/.*· no sandbox: every command asks.*/none/p' "$log" | head -n 1)
+    tier=$(sed -n 's/.*· sandbox: \([a-z]*\) ·.*/\1/p; s/.*· no sandbox: every command needs approval.*/none/p' "$log" | head -n 1)
     expected=$2
     case $2 in system | wheel) expected=bubblewrap ;; esac
     [ "$code" = 0 ] && [ "$tier" = "$expected" ] || { failed="$failed $1:$2" && tail -n 30 "$log" >&2; }

@@ -1,8 +1,8 @@
-"""Which lines the tests reach is measured, when coverage was started with them (`./go test`), and costs little.
+"""Measure line coverage of the tests at low cost, if coverage was started with them (`./go test`).
 
-While it is measured all Python takes twice as long. So it is only while a test runs, and not while pytest finds them,
-hands them out and reports; of a test with many cases only in the first ones, but where every line has to be reached;
-and of those that go through the doors in a few, which reach nearly all that is behind them.
+Coverage doubles the run time of Python. So it is active only while a test runs, not during collection and reports. Of a
+parametrized test only the first cases are measured, except where every line must be reached. Of the tests through the
+command line only a few are measured, which reach nearly everything behind it.
 """
 
 import importlib
@@ -22,17 +22,17 @@ import greenroom
 MEASURING = "COVERAGE_PROCESS_CONFIG"
 TESTS = Path(__file__).parent
 WHOLLY = {"core", "actors"}
-"""Rooms whose tests reach every line of what they test, with all of their cases."""
+"""Rooms whose tests must reach every line, with all of their cases."""
 
 CASES = 10
 DOORS = {"crash", "docs", "e2e", "gullible", "mutants", "sandbox"}
 MEASURED = {"test_chat", "test_hands", "test_job_story", "test_mcp", "test_team"}
 
 running = Coverage.current()
-"""What measures, if anything does."""
+"""The active coverage, if any."""
 
 FIRST = os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0"
-"""Whether this process is the one of several that measures what is run when a module is loaded."""
+"""Whether this process is the worker that measures module loading."""
 
 if running is not None and not FIRST:
     running.stop()
@@ -42,7 +42,7 @@ os.environ.pop("COVERAGE_PROCESS_START", None)  # what it says is in the other v
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
-    """Measure what is run when a module is loaded, at once for all of them, and then nothing until the first test."""
+    """Measure the loading of all modules together, then nothing until the first test."""
     if running is None:
         return
     hands_out = session.config.getoption("dist", "no") != "no" and not hasattr(session.config, "workerinput")
@@ -54,24 +54,21 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_unconfigure() -> None:
-    """Keep it: a process that is one of several is not waited for."""
+    """Save the data: a worker process is not waited for."""
     if running is not None:
         running.save()
 
 
 def _processes_look_up_nothing() -> None:
-    """Processes that tests start are measured too.
-
-    Each would look for all files of the package, to name those of which it has run no line: a fifth of a second, when
-    it is enough that the tests' own process does.
-    """
+    """Keep child processes from searching all files of the package. They are measured too, and each would spend a fifth
+    of a second on it; the tests' own process does it once."""
     config = CoverageConfig.deserialize(os.environ[MEASURING])
     config.source_pkgs, config.run_include = [], [str(Path(greenroom.__file__).parent / "*")]
     os.environ[MEASURING] = config.serialize()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is not measured."""
+    """Mark tests that are not measured."""
     if running is None:
         return
     seen: Counter[tuple[Path, str]] = Counter()
@@ -91,7 +88,7 @@ def _measured_cases(path: Path) -> float:
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def _only_here(item: pytest.Item) -> Iterator[None]:
-    """Measure one of the three parts of a test, and the processes that it starts."""
+    """Measure one of the three phases of a test, and the processes that it starts."""
     if running is None:
         return (yield)
     if item.get_closest_marker("no_cover"):

@@ -1,4 +1,4 @@
-"""A tool that runs a command in a process group of its own; a gate keeps the command waiting until it is let go."""
+"""A tool that runs a command in its own process group. A gate holds the command until it is released."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import asyncio
 import os
 from collections.abc import Sequence
 
-from greenroom.adapters.processes.plain import end_group, mark_group
+from greenroom.adapters.processes.plain_commands import end_group, mark_group
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.state.step import Step, StepType, Terms
-from greenroom.core.state.world import World
+from greenroom.core.ports.executor import Outcome, StepContext
+from greenroom.core.state.step import Step, StepTerms, StepType
+from greenroom.core.state.team_state import TeamState
 
 GATE = 'read -r _ && exec "$@" </dev/null'
 
 
 async def start(command: Sequence[str]) -> asyncio.subprocess.Process:
-    """Start a command as the leader of a session of its own; it does nothing until `let_go`."""
+    """Start a command as the leader of its own session. It does nothing until `let_go`."""
     return await asyncio.create_subprocess_exec(
         *("/bin/sh", "-c", GATE, "sh", *command),
         env={"PATH": os.defpath},
@@ -35,24 +35,24 @@ def let_go(process: asyncio.subprocess.Process) -> None:
 
 
 class RunCommand:
-    """Effectful: a command in a process group of its own, which ends with the step, with us, or at recovery."""
+    """Effectful: a command in its own process group, which ends with the step, with this process, or at recovery."""
 
     type: StepType = "tool"
     name: str = "run_command"
     description: str = "Run a program of this machine. For tests: there is no sandbox around it."
 
-    def terms(self, _: World, __: Step) -> Terms:
-        """At most once."""
-        return Terms(effect="effectful")
+    def terms(self, _: TeamState, __: Step) -> StepTerms:
+        """Return effectful terms."""
+        return StepTerms(effect="effectful")
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Run the argument `command`, a list of words, and return what it printed."""
-        words = (bench.step.work.instruction_content or {}).get("command")
+    async def run(self, context: StepContext) -> Outcome:
+        """Run the argument `command`, a list of words, and return its output."""
+        words = (context.step.work.instruction_content or {}).get("command")
         if not isinstance(words, list | tuple) or not words:
             raise WorldFault("run_command needs the argument 'command' as a list of words.")
         process = await start([str(word) for word in words])
         try:
-            await bench.prepare(mark_group(process.pid))
+            await context.prepare(mark_group(process.pid))
             let_go(process)
             output, _ = await process.communicate()
         finally:

@@ -1,4 +1,4 @@
-"""Which sandbox this machine has, for tests that need one."""
+"""The sandbox of this machine, for tests that need one."""
 
 import shutil
 from functools import cache
@@ -6,20 +6,20 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from greenroom.app.toolset.sandbox import KNOWN, strongest
+from greenroom.app.toolset.sandbox import TIER_CACHE_FILE, find_strongest_sandbox
 
-HERE = user_cache_path("greenroom", appauthor=False) / KNOWN
-"""Where it is kept which sandbox holds on this machine."""
+HERE = user_cache_path("greenroom", appauthor=False) / TIER_CACHE_FILE
+"""Where the working sandbox of this machine is cached."""
 
 
 @cache
 def has_bubblewrap() -> bool:
-    """Whether commands can run in bubblewrap: the system's, or the one of the wheel."""
-    return strongest("auto").tier == "bubblewrap"
+    """Return whether commands can run in bubblewrap: the system's, or that of the wheel."""
+    return find_strongest_sandbox("auto").tier == "bubblewrap"
 
 
 def keep_known(caches: Path) -> None:
-    """Keep it in another XDG_CACHE_HOME too: to find it out takes longer than most tests."""
-    if HERE.exists() and not (caches / "greenroom" / KNOWN).exists():
+    """Copy the cached result to another XDG_CACHE_HOME: finding it out takes longer than most tests."""
+    if HERE.exists() and not (caches / "greenroom" / TIER_CACHE_FILE).exists():
         (caches / "greenroom").mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(HERE, caches / "greenroom" / KNOWN)
+        shutil.copyfile(HERE, caches / "greenroom" / TIER_CACHE_FILE)

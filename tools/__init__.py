@@ -1,1 +1,1 @@
-"""Small programs for developers. Not shipped."""
+"""Small programs for developers. They are not shipped."""

@@ -1,7 +1,9 @@
-"""Which requirements does a test claim?  ./go requirements [SOURCE | --unknown | --unreached]
+"""List the requirements that tests claim.
 
-Reads the ids in docs/requirements.md and the marks `@pytest.mark.req("MAS-151", ...)`, also as a module's
-`pytestmark`, in the tests. It does not judge whether a claim is true: that is what the test is for.
+    ./go requirements [SOURCE | --unknown | --unreached]
+
+The ids come from docs/requirements.md. The claims are `@pytest.mark.req("MAS-151", ...)` marks, also in a module's
+`pytestmark`. This tool does not check whether a claim is true: the test does.
 """
 
 import ast
@@ -17,16 +19,16 @@ SOURCES = ("MA", "MAS", "AG", "RC", "AF", "G")
 ROW = re.compile(r"^- \*\*((?:" + "|".join(SOURCES) + r")-\d+)\*\* (.*)$", re.MULTILINE)
 
 TESTS = "greenroom.testing"
-"""What people test their own agents with: it is documented, and reached from their tests."""
+"""Helpers with which users test their own agents. They are documented, and reached from users' tests."""
 
 
 def rows(manifest: str) -> list[tuple[str, str]]:
-    """Every (id, statement) of the manifest, in its order."""
+    """Return every (id, statement) of the manifest, in order."""
     return ROW.findall(manifest)
 
 
 def marks(code: str) -> Iterator[tuple[str, int]]:
-    """Every (id, line) that a `req` mark in this code names."""
+    """Yield every (id, line) of the `req` marks in this code."""
     calls = (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call))
     for call in calls:
         if isinstance(call.func, ast.Attribute) and call.func.attr == "req":
@@ -35,12 +37,12 @@ def marks(code: str) -> Iterator[tuple[str, int]]:
 
 
 def wanted() -> dict[str, str]:
-    """Statement by id, from docs/requirements.md."""
+    """Return the statements of docs/requirements.md by id."""
     return dict(rows((ROOT / "docs" / "requirements.md").read_text("utf-8")))
 
 
 def claimed() -> dict[str, list[str]]:
-    """Where each id is claimed, as `path:line`."""
+    """Return where each id is claimed, as `path:line`."""
     places: dict[str, list[str]] = {}
     for path in sorted((ROOT / "tests").rglob("*.py")):
         for name, line in marks(path.read_text("utf-8")):
@@ -49,12 +51,12 @@ def claimed() -> dict[str, list[str]]:
 
 
 def source(name: str) -> str:
-    """The source that an id belongs to: MAS for MAS-151."""
+    """Return the source of an id: MAS for MAS-151."""
     return name.rpartition("-")[0]
 
 
 def counts() -> Iterator[str]:
-    """One line per source."""
+    """Yield one line per source."""
     statements, places = wanted(), claimed()
     for prefix in SOURCES:
         names = [name for name in statements if source(name) == prefix]
@@ -63,7 +65,7 @@ def counts() -> Iterator[str]:
 
 
 def unclaimed(prefix: str) -> Iterator[str]:
-    """The requirements of one source that no test claims."""
+    """Yield the requirements of one source that no test claims."""
     places = claimed()
     for name, statement in wanted().items():
         if source(name) == prefix and name not in places:
@@ -71,7 +73,7 @@ def unclaimed(prefix: str) -> Iterator[str]:
 
 
 def unknown() -> Iterator[str]:
-    """Marks that name no requirement."""
+    """Yield marks with unknown ids."""
     statements = wanted()
     for name, places in sorted(claimed().items()):
         if name not in statements:
@@ -79,7 +81,7 @@ def unknown() -> Iterator[str]:
 
 
 def imports(path: Path) -> set[str]:
-    """The modules that a file imports when it runs, at the top or in a function; not those for types alone."""
+    """Return the modules that a file imports at run time, at the top or in a function. Type imports are left out."""
     waiting: list[ast.AST] = [ast.parse(path.read_text("utf-8"))]
     found: set[str] = set()
     while waiting:
@@ -101,7 +103,7 @@ def imports(path: Path) -> set[str]:
 
 
 def modules(folder: str, package: str) -> dict[str, Path]:
-    """Every module of a package by its dotted name."""
+    """Return every module of a package by its dotted name."""
     found: dict[str, Path] = {}
     for path in (ROOT / folder).rglob("*.py"):
         parts = (package, *path.relative_to(ROOT / folder).with_suffix("").parts)
@@ -110,7 +112,7 @@ def modules(folder: str, package: str) -> dict[str, Path]:
 
 
 def closure(starts: Iterable[str], known: Mapping[str, Path]) -> set[str]:
-    """All of the known modules that these import, directly or not, with themselves."""
+    """Return the known modules that these import, directly or indirectly, including themselves."""
     waiting, found = [name for name in starts if name in known], set[str]()
     while waiting:
         name = waiting.pop()
@@ -123,8 +125,8 @@ def closure(starts: Iterable[str], known: Mapping[str, Path]) -> set[str]:
 
 
 def unreached_modules() -> set[str]:
-    """Modules that neither the command line nor a public name reaches. Agent files, model replies and the commands
-    that it starts in other processes all go through the command line."""
+    """Return modules that neither the command line nor a public name reaches. Agent files, model replies and child
+    processes all start from the command line."""
     known = {name: path for name, path in modules("src/greenroom", "greenroom").items() if not name.startswith(TESTS)}
     public = {f"greenroom.{home}" for home in vars(greenroom)["_HOME"].values()}
     starts = {name for name in known if name.startswith("greenroom.cli")} | public
@@ -132,7 +134,7 @@ def unreached_modules() -> set[str]:
 
 
 def unreached() -> Iterator[str]:
-    """Claims whose tests all drive modules that no user can reach, with those modules."""
+    """Yield claims whose tests only drive modules that no user can reach, with those modules."""
     islands = unreached_modules()
     for name, places in sorted(claimed().items()):
         subjects = [imports(ROOT / place.rpartition(":")[0]) & islands for place in places]
@@ -141,7 +143,7 @@ def unreached() -> Iterator[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Print what was asked for; 2 when it is not understood."""
+    """Print the requested list. Return 2 for an invalid request."""
     match arguments:
         case []:
             lines = counts()
@@ -152,7 +154,7 @@ def main(arguments: list[str]) -> int:
         case [prefix] if prefix in SOURCES:
             lines = unclaimed(prefix)
         case _:
-            print(f"requirements: say nothing, --unknown, --unreached or one of {', '.join(SOURCES)}", file=sys.stderr)
+            print(f"requirements: pass nothing, --unknown, --unreached or one of {', '.join(SOURCES)}", file=sys.stderr)
             return 2
     print(*lines, sep="\n")
     return 0

@@ -1,6 +1,6 @@
-"""Draws docs/demo.svg: the real `greenroom demo`, line by line as it was printed, in 20 seconds.
+"""Draw docs/demo.svg: the real `greenroom demo`, line by line, in 20 seconds.
 
-`python tools/terminal.py` runs the demo and writes the picture. Paths and ids are those of that run.
+`python tools/terminal.py` runs the demo and writes the picture. Ids are those of that run.
 """
 
 import os
@@ -25,11 +25,11 @@ COLOURS = (
     (re.compile(r"^   \$ "), "#79c0ff"),
     (re.compile(r"^   │"), "#8b949e"),
 )
-Printed = tuple[float, str]
+PrintedLine = tuple[float, str]
 
 
-def played() -> Iterator[Printed]:
-    """Each line that the demo prints, with the seconds since its start."""
+def play_demo() -> Iterator[PrintedLine]:
+    """Run the demo; yield each line with the seconds since its start."""
     with tempfile.TemporaryDirectory() as home:
         command = [sys.executable, "-m", "greenroom.cli", "demo"]
         config = Path(home, "gitconfig")
@@ -46,18 +46,18 @@ def played() -> Iterator[Printed]:
             raise SystemExit(f"The demo ended with exit code {process.returncode}.")
 
 
-def story(lines: list[Printed]) -> list[Printed]:
-    """Up to the end of the story, in `SECONDS`; what to try afterwards is left out."""
+def select_story(lines: list[PrintedLine]) -> list[PrintedLine]:
+    """Cut the hints after the story, and scale the times to `SECONDS`."""
     end = next(number for number, (_, text) in enumerate(lines) if text.startswith("Look for yourself"))
     kept = [(at, text[:COLUMNS]) for at, text in lines[:end]]
     scale = (SECONDS - 3) / kept[-1][0]
     return [(at * scale, text) for at, text in kept]
 
 
-def drawn(lines: list[Printed]) -> str:
-    """The picture: every line appears when it was printed, and the page scrolls so that the newest is in sight."""
+def draw_svg(lines: list[PrintedLine]) -> str:
+    """The picture: each line appears when it was printed, and the page scrolls with the newest line."""
     wide, high = COLUMNS * CHARACTER + 2 * MARGIN, ROWS * LINE + 2 * MARGIN
-    texts = [_text(number, at, text) for number, (at, text) in enumerate(lines)]
+    texts = [_draw_line(number, at, text) for number, (at, text) in enumerate(lines)]
     steps = [
         f"{100 * at / SECONDS:.2f}% {{ transform: translateY({-LINE * max(0, number + 1 - ROWS)}px) }}"
         for number, (at, _) in enumerate(lines)
@@ -80,12 +80,12 @@ def drawn(lines: list[Printed]) -> str:
     )
 
 
-def _text(number: int, at: float, text: str) -> str:
+def _draw_line(number: int, at: float, text: str) -> str:
     colour = next((style for pattern, style in COLOURS if pattern.search(text)), "#c9d1d9")
     style = f"fill:{colour};animation-delay:{at:.2f}s"
     return f'<text x="0" y="{(number + 1) * LINE - 5}" style="{style}">{escape(text, quote=False)}</text>'
 
 
 if __name__ == "__main__":
-    PAGE.write_text(drawn(story(list(played()))), encoding="utf-8")
+    PAGE.write_text(draw_svg(select_story(list(play_demo()))), encoding="utf-8")
     print(f"{PAGE.name}: {PAGE.stat().st_size:,} bytes")

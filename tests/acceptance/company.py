@@ -54,10 +54,8 @@ LINES: Mapping[tuple[str, str], Sequence[object]] = {
 
 
 class Company:
-    """A script for the fake server. Each line serves once, the last one again; the same question, the same answer.
-
-    With `begun` the manager has made its first plan already.
-    """
+    """A script for the fake server. Each line serves once, the last one repeats; equal requests get equal answers. With
+    `begun` the manager has already made its first plan."""
 
     def __init__(self, *, begun: bool = False) -> None:
         self._lines = {key: list(lines) for key, lines in LINES.items()}

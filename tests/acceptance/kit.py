@@ -1,7 +1,7 @@
-"""What the acceptance tests share: a person with a home and a repository, a scripted model, and small readers.
+"""Shared parts of the acceptance tests: a person with a home and a repository, a scripted model, and small readers.
 
-Everything goes through public doors: the command, the public library names, git and files. The fake model server is
-imported here and nowhere else in this folder.
+Everything uses public interfaces: the command, the public library names, git and files. Only this module of the folder
+imports the fake model server.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Beside(fake_openai.FakeOpenAI):
 
     @property
     def heard(self) -> str:
-        """Everything that was sent to the model."""
+        """Return everything that was sent to the model."""
         return "".join(request.raw.decode() for request in self.requests)
 
     @property

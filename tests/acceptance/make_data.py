@@ -1,13 +1,13 @@
 """Make the data folders of `data/`: `python -m tests.acceptance.make_data`.
 
-Each is made at its place below PLACE, since git's worktrees and the log hold absolute paths, and packed as a tar.
-They were made once, by the code before the deletions of this part, and are not made again: they show that what people
-have on their disks is still read. Made anew, they would show nothing.
+Each folder is made at its place below PLACE, because git's worktrees and the log hold absolute paths, and packed as a
+tar. They were made once, by the code before the deletions of this part. They show that old data on users' disks can
+still be read, so do not make them again.
 
-- waiting: a run with an edit that waits for a yes to a command.
-- applied: a verified run that was applied, a run that failed and one that nothing could judge; an agent of the project
-  that the person trusts, and an MCP server with its pins.
-- organisation: an organisation whose manager waits for an answer of Ann's.
+- waiting: a run with an edit that waits for the approval of a command.
+- applied: a verified and applied run, a failed run and an unverified run; a trusted agent of the project, and an MCP
+  server with its pins.
+- organisation: an organisation whose manager waits for Ann's answer.
 """
 
 import fcntl
@@ -49,13 +49,13 @@ WAITS: tuple[Answer, ...] = (
 
 
 def make_waiting(folder: Path) -> None:
-    """Stop at a command that needs a yes."""
+    """Stop at a command that needs an approval."""
     ended = Desk(folder).run(*WAITS, words=("--yes", *JSON))
     assert ended.code == WAITING, ended.err
 
 
 def make_applied(folder: Path) -> None:
-    """Three runs, trust and pins."""
+    """Make three runs, trust and pins."""
     desk = Desk(folder)
     desk.put(".greenroom/agents/bob.md", BOB)
     desk.commit("an agent")
@@ -73,11 +73,11 @@ def make_applied(folder: Path) -> None:
 
 
 def make_organisation(folder: Path) -> None:
-    """The manager has asked Ann."""
+    """Make an organisation whose manager has asked Ann."""
     desk = Desk(folder, SETTINGS)
     with serve_model(Company()) as server:
-        assert desk.type("team", "new", "tea", "--person", "ann", **server.reach).code == 0
-        assert desk.type("talk", "--say", "A tea guide, please.", "--wait", **server.reach).code == WAITING
+        assert desk.type("org", "new", "tea", "--person", "ann", **server.reach).code == 0
+        assert desk.type("inbox", "--say", "A tea guide, please.", "--wait", **server.reach).code == WAITING
 
 
 MAKERS: Mapping[str, Callable[[Path], None]] = {
@@ -89,7 +89,7 @@ MAKERS: Mapping[str, Callable[[Path], None]] = {
 
 @contextmanager
 def hold(name: str) -> Iterator[Path]:
-    """The empty place of a data folder, for one process of this machine at a time; it is removed afterwards."""
+    """Reserve the empty place of a data folder for one process at a time, and remove it afterwards."""
     PLACE.mkdir(exist_ok=True)
     folder, lock = PLACE / name, PLACE / f"{name}.lock"
     with suppress(PermissionError):  # other users of this machine come here too, and may have made it
@@ -107,19 +107,19 @@ def hold(name: str) -> Iterator[Path]:
 
 
 def own(member: tarfile.TarInfo, _: str) -> tarfile.TarInfo:
-    """Whoever unpacks a file owns it."""
+    """Make the unpacking user the owner."""
     member.uid, member.gid, member.uname, member.gname = os.getuid(), os.getgid(), "", ""
     return member
 
 
 def disown(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Nothing of this machine's users is packed."""
+    """Remove the users of this machine from the archive."""
     member.uid, member.gid, member.uname, member.gname = 0, 0, "", ""
     return member
 
 
 def unpack(name: str, folder: Path) -> Desk:
-    """A data folder at its place; its person."""
+    """Unpack a data folder at its place and return its person."""
     with tarfile.open(DATA / f"{name}.tar.gz") as archive:
         archive.extraction_filter = own  # `filter=` came with Python 3.11.4
         archive.extractall(folder)
@@ -127,7 +127,7 @@ def unpack(name: str, folder: Path) -> Desk:
 
 
 def main() -> None:
-    """Make them all."""
+    """Make all data folders."""
     os.environ["GREENROOM_SANDBOX"] = "off"
     DATA.mkdir(exist_ok=True)
     for name, make in MAKERS.items():

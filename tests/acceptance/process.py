@@ -36,7 +36,7 @@ class Ended:
 
 
 class Process:
-    """A command that runs; `end` waits for it, `send` sends it a signal."""
+    """A running command. `end` waits for it, `send` sends it a signal."""
 
     def __init__(
         self, words: Sequence[str], environment: Mapping[str, str], folder: Path, stdin: str | None = None
@@ -48,7 +48,7 @@ class Process:
         self._process.send(number)
 
     def end(self) -> Ended:
-        """Wait for its end; after TIMEOUT_S it is killed, which fails the test."""
+        """Wait for its end. After TIMEOUT_S it is killed and the test fails."""
         ended = Ended(*self._process.end(TIMEOUT_S))
         assert "Traceback" not in ended.err, ended.err
         return ended

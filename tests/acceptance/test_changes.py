@@ -127,7 +127,7 @@ def test_work_is_never_dropped_unasked(desk: Desk) -> None:
 
 def test_rewind_goes_on_from_a_step_as_a_new_run(desk: Desk) -> None:
     before = snapshot(desk.repo)
-    old = str(rows(desk.type("tasks", *JSON).json["tasks"])[0]["team"])
+    old = str(rows(desk.type("runs", *JSON).json["tasks"])[0]["team"])
     patch = desk.type("diff", old).out
     steps = rows(desk.type("rewind", old, *JSON).json["steps"])
     edit = next(step for step in steps if step["commit"])

@@ -30,7 +30,7 @@ def _organisation() -> Iterator[Desk]:
 
 def runs(desk: Desk) -> dict[str, dict[str, object]]:
     """The runs by what was asked for."""
-    return {str(row["name"]): row for row in rows(desk.type("tasks", "--all", *JSON).json["tasks"])}
+    return {str(row["name"]): row for row in rows(desk.type("runs", "--all", *JSON).json["tasks"])}
 
 
 def is_readable(desk: Desk, run: str) -> bool:
@@ -95,13 +95,13 @@ def test_a_stored_verdict_of_before_is_read(applied: Desk) -> None:
 
 
 def test_an_organisation_goes_on_with_what_it_had_asked(organisation: Desk) -> None:
-    team = str(next(row["team"] for row in rows(organisation.type("team", "list", *JSON).json["teams"])))
+    team = str(next(row["team"] for row in rows(organisation.type("org", "list", *JSON).json["teams"])))
     assert is_readable(organisation, team)
-    inbox = organisation.type("talk", "--inbox", *JSON)
+    inbox = organisation.type("inbox", "--list", *JSON)
     (letter,) = rows(inbox.json["letters"])
     assert (inbox.code, letter["number"], letter["message"]) == (0, 1, "Which one?")
-    steps = fields(organisation.type("team", "status", "--type", "step", *JSON).json["states"])
+    steps = fields(organisation.type("org", "status", "--type", "step", *JSON).json["states"])
     assert {str(fields(step)["agent_id"]) for step in steps.values()} == {"ann", "manager"}
     with serve_model(Company(begun=True)) as server:
-        ended = organisation.type("talk", "--wait", stdin="/answer 1 Sencha.\n", **server.reach)
+        ended = organisation.type("inbox", "--wait", stdin="/answer 1 Sencha.\n", **server.reach)
     assert (ended.code, GUIDE in ended.out) == (0, True), ended.err

@@ -9,7 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from greenroom import Agent, Asked, Called, Greenroom, ModelFault, Refused, Result, Returned, Said, tool
+from greenroom import (
+    Agent,
+    ApprovalRequest,
+    Greenroom,
+    ModelFault,
+    RefusedError,
+    RunResult,
+    TextDelta,
+    ToolCallFinished,
+    ToolCallStarted,
+    tool,
+)
 from tests.acceptance.kit import PRICES, Answer, Turns, call, rows, say, serve_model, surroundings, wait_until
 from tests.acceptance.process import ROOT, Process
 
@@ -79,12 +90,12 @@ async def test_a_stream_has_calls_results_text_and_the_result_last(home: Path, m
         reach(monkeypatch, server.reach)
         async with Greenroom(home) as house:
             heard = [event async for event in house.stream(Agent("guide", tools=[population]), "How many?")]
-    called = [event for event in heard if isinstance(event, Called)]
-    returned = [event for event in heard if isinstance(event, Returned)]
+    called = [event for event in heard if isinstance(event, ToolCallStarted)]
+    returned = [event for event in heard if isinstance(event, ToolCallFinished)]
     assert [event.tool for event in called] == ["population"]
     assert [str(event.output) for event in returned] == ["2100000"]
-    assert "".join(event.text for event in heard if isinstance(event, Said)) == "Two million."
-    assert isinstance(heard[-1], Result)
+    assert "".join(event.text for event in heard if isinstance(event, TextDelta)) == "Two million."
+    assert isinstance(heard[-1], RunResult)
     assert heard[-1].output == "Two million."
 
 
@@ -101,7 +112,7 @@ async def test_a_tool_that_asks_is_called_only_after_a_yes(
         paid.append(amount)
         return f"paid {amount}"
 
-    def approve(asked: Asked) -> bool | str:
+    def approve(asked: ApprovalRequest) -> bool | str:
         assert (asked.arguments, paid) == ({"amount": 5}, [])
         asked_about.append(asked.tool)
         return answer
@@ -120,11 +131,11 @@ async def test_a_conversation_remembers_also_in_another_house(home: Path, monkey
     with serve_model([say("Hello."), say("Ann.")]) as server:
         reach(monkeypatch, server.reach)
         async with Greenroom(home) as house, house.chat(guide) as talk:
-            assert (await talk.say("I am Ann.")).output == "Hello."
+            assert (await talk.send("I am Ann.")).output == "Hello."
             name = talk.id
         async with Greenroom(home) as house, house.chat(guide, resume=name) as talk:
-            assert (await talk.say("Who am I?")).output == "Ann."
-            assert [turn.asked for turn in await talk.exchanges()] == ["I am Ann.", "Who am I?"]
+            assert (await talk.send("Who am I?")).output == "Ann."
+            assert [turn.asked for turn in await talk.turns()] == ["I am Ann.", "Who am I?"]
         assert "I am Ann." in str(server.requests[-1].body["messages"])
 
 
@@ -132,7 +143,7 @@ async def test_a_limit_of_a_program_holds(home: Path, monkeypatch: pytest.Monkey
     with serve_model(say("Dear.")) as server:
         reach(monkeypatch, server.reach)
         async with Greenroom(home, max_cost=0.0001) as house:
-            with pytest.raises(Refused):
+            with pytest.raises(RefusedError):
                 await house.run(Agent("guide"), "Well?")
         assert server.asked == 0
 

@@ -140,7 +140,7 @@ def test_a_person_sees_the_run_in_show_tasks_and_cost(done: Done) -> None:
     assert (task["state"], task["intention"]) == ("finished", "Paint it.")
     assert fields(shown["spent"])["money"] == round(float(str(cost["cost"])) * 1e6)
     assert cost["cost"] == done.told["cost"]
-    listed = rows(done.desk.type("tasks", *JSON).json["tasks"])
+    listed = rows(done.desk.type("runs", *JSON).json["tasks"])
     assert [row["state"] for row in listed if row["team"] == done.run] == ["finished"]
 
 

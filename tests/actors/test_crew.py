@@ -10,20 +10,20 @@ import pytest
 
 from greenroom.abilities.skills.converse import Converse
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.kit import Kit
+from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.amounts import Amounts, Limits
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TaskId, TeamId, ThreadId
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.executor import Abilities, Bench, Executor, Outcome
+from greenroom.core.ports.executor import Capabilities, Executor, Outcome, StepContext
 from greenroom.core.ports.log import StoredEvent
-from greenroom.core.ports.model import Failed, Finished, ModelCard, ModelEvent, ModelRequest, TextDelta, Usage
+from greenroom.core.ports.model import Failed, Finished, ModelCard, ModelEvent, ModelRequest, ModelTextDelta, Usage
 from greenroom.core.rules.intents import AddTask, ModifyStep, MoveWindow, QueueSteps
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Step, StepType, Terms, Work
-from greenroom.core.state.world import World
-from greenroom.core.sync.replay import ended_steps
+from greenroom.core.state.step import Step, StepTerms, StepType, Work
+from greenroom.core.state.team_state import TeamState
+from greenroom.core.sync.replay import read_ended_steps
 
 ANN, LEAD, T1 = AgentId("ann"), AgentId("lead"), TaskId("t1")
 HERE = ThreadId("ann@t1")
@@ -37,8 +37,8 @@ class Does:
     def __init__(
         self,
         name: str,
-        does: Callable[[Bench], Outcome],
-        terms: Callable[[Step], Terms] = lambda _: Terms(effect="model"),
+        does: Callable[[StepContext], Outcome],
+        terms: Callable[[Step], StepTerms] = lambda _: StepTerms(effect="model"),
         kind: StepType = "skill",
     ) -> None:
         self.type: StepType = kind
@@ -48,15 +48,15 @@ class Does:
         self.histories: list[Sequence[Step]] = []
         self.sizes: list[int] = []
 
-    def terms(self, world: World, step: Step) -> Terms:
+    def terms(self, world: TeamState, step: Step) -> StepTerms:
         """As the test says."""
         self.sizes.append(world.threads[step.thread_id].size)
         return self._terms(step)
 
-    async def run(self, bench: Bench) -> Outcome:
+    async def run(self, context: StepContext) -> Outcome:
         """As the test says."""
-        self.histories.append(await bench.history())
-        return self._does(bench)
+        self.histories.append(await context.history())
+        return self._does(context)
 
 
 class Here:
@@ -65,13 +65,13 @@ class Here:
     def __init__(self, home: Path, *executors: Executor) -> None:
         self._home = home
         self.log: MemoryLog | None = None
-        self._kits = {"test": lambda _: Kit(abilities=Abilities(executors))}
+        self._kits = {"test": lambda _: TeamCapabilities(executors=Capabilities(executors))}
 
     async def __aenter__(self) -> Here:
         if self.log is None:
-            self.runtime = await Runtime.open(self._home, kits=self._kits)
+            self.runtime = await Runtime.open(self._home, capability_factories=self._kits)
         else:
-            self.runtime = Runtime(self.log, kits=self._kits)
+            self.runtime = Runtime(self.log, capability_factories=self._kits)
         teams = [one.stream for one in await self.runtime.log.streams()]
         self.team = TeamId(teams[0]) if teams else await self._found()
         await self.runtime.start(self.team)
@@ -83,11 +83,11 @@ class Here:
     async def _found(self) -> TeamId:
         spec = AgentSpec(name="ann", style="plan", tools=("shell",), skills=("one", "two"))
         agents = [(LEAD, AgentSpec(name="lead", manager=True)), (ANN, spec)]
-        team = await self.runtime.create("x", agents, kit="test", limits=Limits(money=6_000))
+        team = await self.runtime.create("x", agents, capabilities_name="test", limits=Limits(money=6_000))
         await self.runtime.ask(team, AddTask(name="t", intention="t", manager=LEAD, group=(ANN,), driver="manager"))
         return team
 
-    async def queue(self, *works: Work) -> World:
+    async def queue(self, *works: Work) -> TeamState:
         """Let the agent do these, and what follows from them, until it rests; the world then."""
         await self.runtime.ask(self.team, QueueSteps(agent_id=ANN, works=works, task_id=T1))
         async with asyncio.timeout(20):
@@ -99,24 +99,24 @@ class Here:
                 await asyncio.sleep(0)
 
 
-def asks_for_rm(step: Step) -> Terms:
+def asks_for_rm(step: Step) -> StepTerms:
     """What a careful shell wants to run under."""
     command = str((step.work.instruction_content or {}).get("command"))
-    terms = Terms(effect="effectful", question=f"{command}?", digest=command)
+    terms = StepTerms(effect="effectful", question=f"{command}?", digest=command)
     return evolve(terms, verdict="ask") if "rm" in command else terms
 
 
 RM = {"command": "rm -rf /"}
 
 
-def fills_in(bench: Bench) -> Outcome:
+def fills_in(bench: StepContext) -> Outcome:
     """Give the next tool its instruction."""
     (tool,) = [step for step in bench.world.steps_of(ANN) if step.work.type == "tool"]
     filled = evolve(tool.work, instruction_content=RM)
     return Outcome(result={"text": "so"}, intents=(ModifyStep(step_id=tool.step_id, work=filled),))
 
 
-def plans_badly(_: Bench) -> Outcome:
+def plans_badly(_: StepContext) -> Outcome:
     """Ask for a step that is refused, and then for one that gets the number of the refused one."""
     foreign = QueueSteps(agent_id=ANN, works=(Work(type="skill", executor="crochet"),))
     dangerous = QueueSteps(agent_id=ANN, works=(Work(type="tool", executor="shell", instruction_content=RM),))
@@ -129,10 +129,10 @@ def plans_badly(_: Bench) -> Outcome:
     ids=["filled", "guessed"],
 )
 async def test_nothing_runs_under_terms_that_were_made_for_something_else(
-    tmp_path: Path, does: Callable[[Bench], Outcome], tools: tuple[Work, ...]
+    tmp_path: Path, does: Callable[[StepContext], Outcome], tools: tuple[Work, ...]
 ) -> None:
     shell = Does("shell", lambda _: Outcome(), asks_for_rm, "tool")
-    harmless = Does("crochet", lambda _: Outcome(), lambda _: Terms(effect="pure"))
+    harmless = Does("crochet", lambda _: Outcome(), lambda _: StepTerms(effect="pure"))
     begins = Does("instruction_generation", does)
     async with Here(tmp_path, shell, harmless, begins) as here:
         world = await here.queue(Work(type="skill", executor="instruction_generation"), *tools)
@@ -155,7 +155,7 @@ class CutOff:
         """Nothing special."""
         return ModelCard()
 
-    def named(self, _: str) -> CutOff:
+    def get_model(self, _: str) -> CutOff:
         """The only one there is."""
         return self
 
@@ -172,16 +172,16 @@ class CutOff:
             raise self._error
 
 
-TOLD = (TextDelta(text="..."), Usage(output=5, money=1_500), Failed(kind="filter", why="It is refused."))
+TOLD = (ModelTextDelta(text="..."), Usage(output=5, money=1_500), Failed(kind="filter", why="It is refused."))
 
 
 @pytest.mark.parametrize(
     ("model", "calls"),
     [
         (CutOff(TOLD), 3),
-        (CutOff((TextDelta(text="..."),), ModelFault("gone", spent=Amounts(money=2_000))), 2),
-        (CutOff((TextDelta(text="..."),), ConnectionResetError("gone")), 2),
-        (CutOff((TextDelta(text="..."), Finished())), 2),
+        (CutOff((ModelTextDelta(text="..."),), ModelFault("gone", spent=Amounts(money=2_000))), 2),
+        (CutOff((ModelTextDelta(text="..."),), ConnectionResetError("gone")), 2),
+        (CutOff((ModelTextDelta(text="..."), Finished())), 2),
     ],
     ids=["the provider told", "the fault told", "nobody knows", "no usage"],
 )
@@ -197,10 +197,10 @@ ODD = {"text": "odd", "nan": float("nan"), "raw": b"raw", "pair": (1, 2), "deep"
 AS_JSON = {"text": "odd", "nan": None, "raw": "cmF3", "pair": [1, 2], "deep": {"1": "one"}}
 
 
-def begins_with(now: str, later: str) -> Callable[[Bench], Outcome]:
+def begins_with(now: str, later: str) -> Callable[[StepContext], Outcome]:
     """A result that JSON cannot have, and two steps: the one that is queued first comes last."""
 
-    def does(_: Bench) -> Outcome:
+    def does(_: StepContext) -> Outcome:
         last = QueueSteps(agent_id=ANN, works=(Work(type="skill", executor=later),))
         first = QueueSteps(agent_id=ANN, works=(Work(type="skill", executor=now),), place="next")
         return Outcome(result=ODD, intents=(last, first))
@@ -245,13 +245,13 @@ async def test_what_a_step_reserves_counts_what_was_said_a_moment_ago(tmp_path: 
 
 
 async def test_an_executor_that_takes_its_instruction_apart_changes_nothing_but_its_own_copy(tmp_path: Path) -> None:
-    def takes_apart(bench: Bench) -> Outcome:
+    def takes_apart(bench: StepContext) -> Outcome:
         given = bench.step.work.instruction_content
         assert isinstance(given, dict)
         given.clear()
         return Outcome(result={"kept": dict(bench.world.steps[bench.step.step_id].work.instruction_content or {})})
 
-    shell = Does("shell", takes_apart, lambda _: Terms(effect="pure"), "tool")
+    shell = Does("shell", takes_apart, lambda _: StepTerms(effect="pure"), "tool")
     async with Here(tmp_path, shell) as here:
         await here.queue(Work(type="tool", executor="shell", instruction_content={"path": "x"}))
         (step,) = [one async for one in here.runtime.archive(here.team, "step")]
@@ -288,8 +288,8 @@ async def test_a_long_conversation_is_read_back_page_by_page(tmp_path: Path) -> 
     async with here:
         await here.queue(*[again] * 7)
         last = (await here.runtime.world(here.team)).threads[HERE].last
-        whole = await ended_steps(here.log, here.team, last, 0)
+        whole = await read_ended_steps(here.log, here.team, last, 0)
         assert [step.ordinal for step in whole] == [1, 2, 3, 4, 5, 6, 7]
-        assert await ended_steps(here.log, here.team, last, whole[4].ended_in) == whole[4:]
-        assert await ended_steps(here.log, here.team, last, last + 1) == []
-        assert await ended_steps(here.log, here.team, 0, 0) == []
+        assert await read_ended_steps(here.log, here.team, last, whole[4].ended_in) == whole[4:]
+        assert await read_ended_steps(here.log, here.team, last, last + 1) == []
+        assert await read_ended_steps(here.log, here.team, 0, 0) == []

@@ -4,17 +4,17 @@ import asyncio
 from collections.abc import Sequence
 
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.kit import Kit
+from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.amounts import Amounts, Limits
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
-from greenroom.core.ports.executor import Abilities, Bench, Outcome
-from greenroom.core.ports.log import Append
+from greenroom.core.ports.executor import Capabilities, Outcome, StepContext
+from greenroom.core.ports.log import EventBatch
 from greenroom.core.rules.intents import AddTask, QueueSteps
 from greenroom.core.state.events import Event
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Effect, Step, StepEnded, StepInterrupted, StepStarted, StepType, Terms, Work
-from greenroom.core.state.world import World
+from greenroom.core.state.step import Effect, Step, StepEnded, StepInterrupted, StepStarted, StepTerms, StepType, Work
+from greenroom.core.state.team_state import TeamState
 
 ANN, BOB, T1 = AgentId("ann"), AgentId("bob"), TaskId("t1")
 WORK = Work(type="skill", executor="converse")
@@ -31,13 +31,13 @@ class Does:
         self.runs: list[str] = []
         self._effect = effect
 
-    def terms(self, _: World, __: Step) -> Terms:
+    def terms(self, _: TeamState, __: Step) -> StepTerms:
         """Dear: two at once are over the limit."""
-        return Terms(effect=self._effect, needs=Amounts(tokens=600))
+        return StepTerms(effect=self._effect, needs=Amounts(tokens=600))
 
-    async def run(self, bench: Bench) -> Outcome:
+    async def run(self, context: StepContext) -> Outcome:
         """Nothing."""
-        self.runs.append(bench.step.step_id)
+        self.runs.append(context.step.step_id)
         await asyncio.sleep(0)
         return Outcome(result={"text": "done"})
 
@@ -51,7 +51,7 @@ class SlowLog(MemoryLog):
         self.gate.set()
         self.held = asyncio.Event()
 
-    async def append(self, batch: Append) -> int:
+    async def append(self, batch: EventBatch) -> int:
         """Append, when the test lets it."""
         if not self.gate.is_set():
             self.held.set()
@@ -63,7 +63,7 @@ async def team(runtime: Runtime, *agents: AgentId) -> TeamId:
     """A team with a task and little to spend."""
     task = AddTask(name="t", intention="t", manager=agents[0], group=agents, driver="manager")
     members = [(name, AgentSpec(name=name)) for name in agents]
-    found = await runtime.create("x", members, kit="k", limits=Limits(tokens=1000), begin=(task,))
+    found = await runtime.create("x", members, capabilities_name="k", limits=Limits(tokens=1000), first_intents=(task,))
     await runtime.start(found)
     return found
 
@@ -84,7 +84,9 @@ async def events(runtime: Runtime, name: TeamId) -> Sequence[Event]:
 
 async def test_a_step_that_begins_when_another_one_makes_room_is_run() -> None:
     does = Does()
-    runtime = Runtime(MemoryLog(), kits={"k": lambda _: Kit(abilities=Abilities([does]))})
+    runtime = Runtime(
+        MemoryLog(), capability_factories={"k": lambda _: TeamCapabilities(executors=Capabilities([does]))}
+    )
     name = await team(runtime, ANN, BOB)
     await runtime.ask(name, *(QueueSteps(agent_id=agent, works=(WORK,), task_id=T1) for agent in (ANN, BOB)))
     await rest(runtime, name)
@@ -94,7 +96,9 @@ async def test_a_step_that_begins_when_another_one_makes_room_is_run() -> None:
 
 async def test_a_queue_and_its_start_are_one_commit_and_one_run() -> None:
     does = Does()
-    runtime = Runtime(MemoryLog(), kits={"k": lambda _: Kit(abilities=Abilities([does]))})
+    runtime = Runtime(
+        MemoryLog(), capability_factories={"k": lambda _: TeamCapabilities(executors=Capabilities([does]))}
+    )
     name = await team(runtime, ANN)
     await runtime.ask(name, QueueSteps(agent_id=ANN, works=(WORK, WORK, WORK), task_id=T1))
     await rest(runtime, name)
@@ -106,7 +110,7 @@ async def test_a_queue_and_its_start_are_one_commit_and_one_run() -> None:
 
 async def test_what_began_while_everything_ends_is_let_go_and_in_no_doubt() -> None:
     does, log = Does("effectful"), SlowLog()
-    runtime = Runtime(log, kits={"k": lambda _: Kit(abilities=Abilities([does]))})
+    runtime = Runtime(log, capability_factories={"k": lambda _: TeamCapabilities(executors=Capabilities([does]))})
     name = await team(runtime, ANN)
     log.gate.clear()
     asking = asyncio.ensure_future(runtime.ask(name, QueueSteps(agent_id=ANN, works=(WORK,), task_id=T1)))

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from greenroom.actors.payload import LARGE, is_large, lighten
+from greenroom.actors.payload import MAX_INLINE_CHARS, is_large, move_to_blob
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Outcome
@@ -14,12 +14,12 @@ LONG = "word " * 20_000
 async def lightened(result: Data) -> tuple[Data, Data]:
     """What the log gets, and what the blob holds."""
     log = MemoryLog()
-    outcome = await lighten(Outcome(result=result), log)
+    outcome = await move_to_blob(Outcome(result=result), log)
     light = outcome.result or {}
     assert outcome.blobs == (light["blob"],)
     body = await log.get_blob(str(light["blob"]))
     assert light["bytes"] == len(body)
-    assert len(json.dumps(dict(light))) < 2 * LARGE, "what goes into the log is small"
+    assert len(json.dumps(dict(light))) < 2 * MAX_INLINE_CHARS, "what goes into the log is small"
     return light, json.loads(body)
 
 

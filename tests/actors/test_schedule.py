@@ -2,7 +2,7 @@
 
 import pytest
 
-from greenroom.actors.scheduler import changed, schedule
+from greenroom.actors.scheduler import find_changed_tasks, schedule
 from greenroom.core.base.ids import StageId, SubtaskId, TaskId, WaitingId
 from greenroom.core.rules.intents import (
     AddStages,
@@ -26,7 +26,7 @@ from greenroom.core.rules.intents import (
     StartStage,
     StartTask,
 )
-from greenroom.core.state.step import Terms
+from greenroom.core.state.step import StepTerms
 from tests.core.house import ANN, BOB, BOSS, CY, HUE, S1, S2, SYSTEM, T1, T2, House, plan, question, reply, skill
 
 ONE, TWO = SubtaskId("t1.s1.1"), SubtaskId("t1.s1.2")
@@ -41,7 +41,7 @@ def staged(*stages: StagePlan) -> House:
 
 def due(house: House) -> list[Intent]:
     """What the last commit made due."""
-    return schedule(house.world, sorted(changed(house.world, house.fresh)))
+    return schedule(house.world, sorted(find_changed_tasks(house.world, house.fresh)))
 
 
 def kinds(house: House) -> list[type]:
@@ -131,7 +131,7 @@ def test_who_waited_in_a_task_that_is_over_is_told_where_it_works() -> None:
 
 def test_the_end_of_a_wait_moves_every_task_of_who_waited() -> None:
     house = elsewhere().do(CancelTask(task_id=T2))
-    assert changed(house.world, house.fresh) >= {T1}
+    assert find_changed_tasks(house.world, house.fresh) >= {T1}
 
 
 # ---------------------------------------------------------------------------------------------- pauses
@@ -209,7 +209,7 @@ def test_a_stage_waits_for_the_answer_of_a_person_about_it() -> None:
 @pytest.mark.req("MAS-155")
 def test_a_message_about_a_stage_that_waits_for_approval_holds_up_the_stage() -> None:
     house = staged().assign().run(ANN, about(), DONE)
-    house.start(CY, terms=Terms(effect="model", verdict="ask", question="may I?", digest="d"))
+    house.start(CY, terms=StepTerms(effect="model", verdict="ask", question="may I?", digest="d"))
     assert due(house) == []
     house.do(AnswerApproval(approval_id=house.question(CY).approval_id, answer="denied"), by=HUE)
     assert kinds(house) == OVER

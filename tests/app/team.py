@@ -1,23 +1,23 @@
-"""A small team for tests of the running house: tools that can be held, and plans of one line."""
+"""A small team for tests of the runtime: tools that can be held, and plans of one line."""
 
 from __future__ import annotations
 
 import asyncio
 
 from greenroom.core.base.ids import AgentId
-from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.rules.intents import StagePlan, SubtaskPlan
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Effect, Step, StepType, Terms
-from greenroom.core.state.world import World
-from greenroom.testing.scripted import Call, Cue, Reply
+from greenroom.core.state.step import Effect, Step, StepTerms, StepType
+from greenroom.core.state.team_state import TeamState
+from greenroom.testing.scripted import Cue, ScriptedCall, ScriptedReply
 
 ANN = AgentId("ann")
 BOB = AgentId("bob")
 
 
 class Held:
-    """A tool that runs until it is let go, and knows whether it was cancelled."""
+    """A tool that runs until it is released, and records whether it was cancelled."""
 
     type: StepType = "tool"
     description: str = "Wait until the test says so."
@@ -30,11 +30,11 @@ class Held:
         self.runs = 0
         self.dead = asyncio.Event()
 
-    def terms(self, _: World, __: Step) -> Terms:
-        """As the test wants it."""
-        return Terms(effect=self._effect)
+    def terms(self, _: TeamState, __: Step) -> StepTerms:
+        """Return the terms that the test wants."""
+        return StepTerms(effect=self._effect)
 
-    async def run(self, _: Bench) -> Outcome:
+    async def run(self, _: StepContext) -> Outcome:
         """Wait."""
         self.runs += 1
         self.begun.set()
@@ -46,12 +46,12 @@ class Held:
 
 
 def spec(name: str, *tools: str) -> AgentSpec:
-    """An agent that may use these tools."""
+    """Build the spec of an agent with these tools."""
     return AgentSpec(name=name, role="worker", tools=tools)
 
 
 def stage(*agents: str, on_failure: str = "stop", chain: bool = False) -> StagePlan:
-    """A stage with one subtask per agent; with `chain`, each needs the one before it."""
+    """Build a stage with one subtask per agent. With `chain`, each depends on the previous."""
     return StagePlan(
         intention="the stage",
         subtasks=tuple(
@@ -67,16 +67,16 @@ def stage(*agents: str, on_failure: str = "stop", chain: bool = False) -> StageP
     )
 
 
-def call(tool: str, **arguments: object) -> Call:
-    """A tool call."""
-    return Call(name=tool, arguments=arguments)
+def call(tool: str, **arguments: object) -> ScriptedCall:
+    """Build a tool call."""
+    return ScriptedCall(name=tool, arguments=arguments)
 
 
-def says(agent: str, turn: int | None, *calls: Call, text: str = "", answering: bool = False) -> Cue:
-    """A cue for one turn of an agent."""
-    return Cue(agent=agent, turn=turn, answering=answering, reply=Reply(text=text, calls=calls))
+def says(agent: str, turn: int | None, *calls: ScriptedCall, text: str = "", answering: bool = False) -> Cue:
+    """Build a cue for one turn of an agent."""
+    return Cue(agent=agent, turn=turn, answering=answering, reply=ScriptedReply(text=text, calls=calls))
 
 
 def finishes(agent: str, turn: int | None = 1, status: str = "finished") -> Cue:
-    """A cue to say that the work is done."""
+    """Build a cue that finishes the work."""
     return says(agent, turn, call("finish", status=status, summary=f"{agent} is {status}", evidence=["seen"]))

@@ -12,12 +12,12 @@ import pytest
 
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.host import Host
-from greenroom.app.kit import Kit
+from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
-from greenroom.core.base.errors import Refused, StoreFault, WorldFault
+from greenroom.app.team_host import TeamHost
+from greenroom.core.base.errors import RefusedError, StoreFault, WorldFault
 from greenroom.core.base.ids import TaskId, TeamId, TimerId
-from greenroom.core.ports.executor import Abilities
+from greenroom.core.ports.executor import Capabilities
 from greenroom.core.ports.log import Store
 from greenroom.core.rules.intents import AddTask, FireTimer, Intent, PauseTeam, SetValue
 from greenroom.core.state.spec import AgentSpec
@@ -42,9 +42,9 @@ async def closing_badly() -> None:
 async def idle(store: str, home: Path) -> AsyncIterator[tuple[Runtime, TeamId]]:
     """A team that nobody runs."""
     log: Store = MemoryLog() if store == "memory" else await SqliteLog.open(home)
-    runtime = Runtime(log, kits={"k": lambda _: Kit(abilities=Abilities([]))})
+    runtime = Runtime(log, capability_factories={"k": lambda _: TeamCapabilities(executors=Capabilities([]))})
     try:
-        team = await runtime.create("idle", [(LEAD, AgentSpec(name="lead", manager=True))], kit="k")
+        team = await runtime.create("idle", [(LEAD, AgentSpec(name="lead", manager=True))], capabilities_name="k")
         await runtime.stop(team)
         yield runtime, team
     finally:
@@ -80,14 +80,14 @@ async def test_a_team_that_is_started_twice_at_once_runs_once(store: str, tmp_pa
 
 
 async def test_a_team_that_is_started_again_gets_no_second_kit() -> None:
-    made: list[Kit] = []
+    made: list[TeamCapabilities] = []
 
-    def make(_: Team) -> Kit:
-        made.append(Kit(abilities=Abilities([])))
+    def make(_: Team) -> TeamCapabilities:
+        made.append(TeamCapabilities(executors=Capabilities([])))
         return made[-1]
 
-    runtime = Runtime(MemoryLog(), kits={"k": make})
-    team = await runtime.create("idle", [(LEAD, AgentSpec(name="lead", manager=True))], kit="k")
+    runtime = Runtime(MemoryLog(), capability_factories={"k": make})
+    team = await runtime.create("idle", [(LEAD, AgentSpec(name="lead", manager=True))], capabilities_name="k")
     for _ in range(2):
         await runtime.start(team)
     assert len(made) == 1, "it may open, and take away, what the first works with"
@@ -98,12 +98,12 @@ async def test_a_team_that_is_started_again_gets_no_second_kit() -> None:
 
 
 async def test_a_visit_that_fails_gives_the_team_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def broken(*_: object, **__: object) -> Host:
+    async def broken(*_: object, **__: object) -> TeamHost:
         raise StoreFault("cannot be opened")
 
     async with idle("sqlite", tmp_path) as (runtime, team):
         with monkeypatch.context() as patch:
-            patch.setattr(Host, "open", broken)
+            patch.setattr(TeamHost, "open", broken)
             with pytest.raises(StoreFault, match="cannot be opened"):
                 await runtime.ask(team, PauseTeam())
         assert await runtime.log.holder(team) is None
@@ -136,23 +136,23 @@ async def test_a_bad_intent_is_refused_alike_wherever_the_team_runs(odd: Intent,
         await runtime.start(team)
         other = await Runtime.open(tmp_path)
         try:
-            with pytest.raises(Refused) as here:
+            with pytest.raises(RefusedError) as here:
                 await runtime.ask(team, odd)
-            with pytest.raises(Refused) as there:
+            with pytest.raises(RefusedError) as there:
                 await other.ask(team, odd, timeout=10)
         finally:
             await other.close()
-        assert here.value.rejected == there.value.rejected
+        assert here.value.rejection == there.value.rejection
 
 
 async def test_a_team_that_cannot_be_closed_well_keeps_nothing_else_open(tmp_path: Path) -> None:
     kits = {
-        "bad": lambda _: Kit(abilities=Abilities([]), closing=closing_badly),
-        "good": lambda _: Kit(abilities=Abilities([])),
+        "bad": lambda _: TeamCapabilities(executors=Capabilities([]), on_close=closing_badly),
+        "good": lambda _: TeamCapabilities(executors=Capabilities([])),
     }
-    runtime, other = await Runtime.open(tmp_path, kits=kits), await Runtime.open(tmp_path)
+    runtime, other = await Runtime.open(tmp_path, capability_factories=kits), await Runtime.open(tmp_path)
     try:
-        teams = [await runtime.create(kit, [], kit=kit) for kit in ("bad", "good")]
+        teams = [await runtime.create(kit, [], capabilities_name=kit) for kit in ("bad", "good")]
         for team in teams:
             await runtime.start(team)
         with pytest.raises(WorldFault, match="the kit broke"):
@@ -173,7 +173,7 @@ async def test_a_team_whose_crew_cannot_be_closed_is_given_back_all_the_same(
     async with idle("sqlite", tmp_path) as (runtime, team):
         await runtime.start(team)
         with monkeypatch.context() as patch:
-            patch.setattr("greenroom.actors.pool.Crew.close", broken)
+            patch.setattr("greenroom.actors.pool.ActorPool.close", broken)
             with pytest.raises(WorldFault, match="the crew broke"):
                 await runtime.stop(team)
         assert await runtime.log.holder(team) is None

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app import host
-from greenroom.app.kit import Kit
+from greenroom.app import team_host
+from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TaskId, TeamId
-from greenroom.core.ports.executor import Abilities
+from greenroom.core.ports.executor import Capabilities
 from greenroom.core.rules.intents import AddTask, PauseTeam, QueueSteps
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Work
@@ -26,8 +26,14 @@ T1 = TaskId("t1")
 async def test_a_fenced_owner_stops_and_the_new_one_goes_on(tmp_path: Path) -> None:
     tool, other = Held(), Held()
     other.let_go.set()
-    first = Runtime(await SqliteLog.open(tmp_path), kits={"k": lambda _: Kit(abilities=Abilities([tool]))})
-    second = Runtime(await SqliteLog.open(tmp_path), kits={"k": lambda _: Kit(abilities=Abilities([other]))})
+    first = Runtime(
+        await SqliteLog.open(tmp_path),
+        capability_factories={"k": lambda _: TeamCapabilities(executors=Capabilities([tool]))},
+    )
+    second = Runtime(
+        await SqliteLog.open(tmp_path),
+        capability_factories={"k": lambda _: TeamCapabilities(executors=Capabilities([other]))},
+    )
     try:
         team = await _held_team(first)
         await tool.begun.wait()
@@ -48,10 +54,16 @@ async def test_a_fenced_owner_stops_and_the_new_one_goes_on(tmp_path: Path) -> N
 async def test_an_owner_who_lost_the_team_stops_though_nothing_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host, "LEASE_LOOK", 0.05)
+    monkeypatch.setattr(team_host, "LEASE_CHECK_S", 0.05)
     tool, other = Held(), Held()
-    first = Runtime(await SqliteLog.open(tmp_path), kits={"k": lambda _: Kit(abilities=Abilities([tool]))})
-    second = Runtime(await SqliteLog.open(tmp_path), kits={"k": lambda _: Kit(abilities=Abilities([other]))})
+    first = Runtime(
+        await SqliteLog.open(tmp_path),
+        capability_factories={"k": lambda _: TeamCapabilities(executors=Capabilities([tool]))},
+    )
+    second = Runtime(
+        await SqliteLog.open(tmp_path),
+        capability_factories={"k": lambda _: TeamCapabilities(executors=Capabilities([other]))},
+    )
     try:
         team = await _held_team(first)
         waiting = asyncio.create_task(first.wait(team, T1))
@@ -70,10 +82,16 @@ async def test_an_owner_who_lost_the_team_stops_though_nothing_is_written(
 
 async def test_an_owner_who_was_visited_by_force_stops_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The visitor is gone again before anybody looks: what it wrote tells."""
-    monkeypatch.setattr(host, "LEASE_LOOK", 0.05)
+    monkeypatch.setattr(team_host, "LEASE_CHECK_S", 0.05)
     tool = Held()
-    first = Runtime(await SqliteLog.open(tmp_path), kits={"k": lambda _: Kit(abilities=Abilities([tool]))})
-    second = Runtime(await SqliteLog.open(tmp_path), kits={"k": lambda _: Kit(abilities=Abilities([]))})
+    first = Runtime(
+        await SqliteLog.open(tmp_path),
+        capability_factories={"k": lambda _: TeamCapabilities(executors=Capabilities([tool]))},
+    )
+    second = Runtime(
+        await SqliteLog.open(tmp_path),
+        capability_factories={"k": lambda _: TeamCapabilities(executors=Capabilities([]))},
+    )
     try:
         team = await _held_team(first)
         await asyncio.wait_for(tool.begun.wait(), 10)
@@ -87,7 +105,7 @@ async def test_an_owner_who_was_visited_by_force_stops_too(tmp_path: Path, monke
 
 
 async def test_an_owner_who_looks_after_its_lease_goes_on_working(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "LEASE_LOOK", 0.0)
+    monkeypatch.setattr(team_host, "LEASE_CHECK_S", 0.0)
     tool = Held()
     cues = [says("ann", 1, call("held")), finishes("ann", 2)]
     async with harness([spec("ann", "held")], cues, executors=[tool]) as house:
@@ -98,12 +116,12 @@ async def test_an_owner_who_looks_after_its_lease_goes_on_working(monkeypatch: p
             await asyncio.sleep(0)
         assert not tool.dead.is_set()
         tool.let_go.set()
-        assert (await asyncio.wait_for(work, 10)).word == "finished"
+        assert (await asyncio.wait_for(work, 10)).state == "finished"
 
 
 async def _held_team(runtime: Runtime) -> TeamId:
     team = await runtime.create(
-        "fence", [(LEAD, AgentSpec(name="lead", manager=True)), (BOB, spec("bob", "held"))], kit="k"
+        "fence", [(LEAD, AgentSpec(name="lead", manager=True)), (BOB, spec("bob", "held"))], capabilities_name="k"
     )
     await runtime.start(team)
     await runtime.ask(team, AddTask(name="t", intention="t", manager=LEAD, group=(BOB,), driver="manager"))

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from greenroom.app.lookup import find
+from greenroom.app.lookup import resolve_id
 from greenroom.app.runtime import Runtime
-from greenroom.core.base.errors import Refused, StoreFault
+from greenroom.core.base.errors import RefusedError, StoreFault
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.ports.log import StoredEvent
 from greenroom.core.rules.intents import AddTask, Intent
@@ -28,14 +28,16 @@ TASK = AddTask(name="t", intention="t", manager=LEAD, group=(ANN,))
         lambda runtime: runtime.create("x", [*TEAM, TEAM[0]]),
         lambda runtime: runtime.create("x", [(AgentId(""), AgentSpec(name=""))]),
         lambda runtime: runtime.create("x", [(cast("AgentId", 7), AgentSpec(name="seven"))]),
-        lambda runtime: runtime.create("x", TEAM, begin=[AddTask(name="t", intention="t", manager=AgentId("no"))]),
-        lambda runtime: runtime.create("x", TEAM, begin=[cast("Intent", "junk")]),
+        lambda runtime: runtime.create(
+            "x", TEAM, first_intents=[AddTask(name="t", intention="t", manager=AgentId("no"))]
+        ),
+        lambda runtime: runtime.create("x", TEAM, first_intents=[cast("Intent", "junk")]),
     ],
     ids=["twice the same agent", "no name", "a number", "no such manager", "no intent"],
 )
 async def test_a_team_that_cannot_be_made_leaves_nothing_behind(tmp_path: Path, bad: Callable[[Runtime], Any]) -> None:
     runtime = await Runtime.open(tmp_path)
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         await bad(runtime)
     assert await runtime.log.streams() == []
     await runtime.close()
@@ -59,9 +61,9 @@ async def test_what_a_crash_kept_from_being_made_is_no_team(tmp_path: Path) -> N
     runtime = await Runtime.open(tmp_path)
     team = await runtime.create("x", TEAM)
     await runtime.log.create("half", 1)
-    assert (await find(runtime, "last")).team == team
-    with pytest.raises(Refused, match="There is no team 'half'"):
-        await find(runtime, "half")
+    assert (await resolve_id(runtime, "last")).team == team
+    with pytest.raises(RefusedError, match="There is no team 'half'"):
+        await resolve_id(runtime, "half")
     await runtime.close()
 
 
@@ -85,7 +87,7 @@ async def test_a_world_that_never_was_is_refused(tmp_path: Path, at: int) -> Non
     runtime = await Runtime.open(tmp_path)
     team = await runtime.create("x", TEAM)
     for ask in (runtime.world, runtime.fork):
-        with pytest.raises(Refused, match=f"has versions 1 to 3, not {at}"):
+        with pytest.raises(RefusedError, match=f"has versions 1 to 3, not {at}"):
             await ask(team, at)
     assert len((await runtime.world(team, 3)).agents) == 2
     await runtime.close()

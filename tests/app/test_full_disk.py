@@ -10,9 +10,9 @@ import pytest
 
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.core.base.errors import StoreFault
-from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.state.step import Step, StepType, Terms
-from greenroom.core.state.world import World
+from greenroom.core.ports.executor import Outcome, StepContext
+from greenroom.core.state.step import Step, StepTerms, StepType
+from greenroom.core.state.team_state import TeamState
 from greenroom.testing.harness import Harness, harness
 from tests.app.team import call, finishes, says, spec, stage
 from tests.disks import fill, mounted
@@ -36,11 +36,11 @@ class Greedy:
     def __init__(self, disk: Path) -> None:
         self._disk = disk
 
-    def terms(self, _: World, __: Step) -> Terms:
+    def terms(self, _: TeamState, __: Step) -> StepTerms:
         """It is never run twice."""
-        return Terms(effect="effectful")
+        return StepTerms(effect="effectful")
 
-    async def run(self, _: Bench) -> Outcome:
+    async def run(self, _: StepContext) -> Outcome:
         """Fill it, and have much to say."""
         fill(self._disk)
         return Outcome(result={"output": LONG})
@@ -48,7 +48,7 @@ class Greedy:
 
 async def tool_step(house: Harness) -> Step:
     """The one step of a tool that has ended."""
-    (step,) = [one for one in await house.archived("step") if isinstance(one, Step) and one.work.type == "tool"]
+    (step,) = [one for one in await house.read_archive("step") if isinstance(one, Step) and one.work.type == "tool"]
     return step
 
 
@@ -68,9 +68,9 @@ async def test_a_command_that_ran_is_not_told_as_if_it_had_not(disk: Path) -> No
         (await house.runtime.start(house.team)).listen_trouble(hear)
         work = asyncio.create_task(house.do(stage("ann")))
         await asyncio.wait_for(full.wait(), 20)
-        assert "is full, so nothing can be recorded" in str(told[0])
+        assert "is full, so nothing can be saved" in str(told[0])
         (disk / "filler").unlink()
-        assert (await asyncio.wait_for(work, 20)).word == "finished"
+        assert (await asyncio.wait_for(work, 20)).state == "finished"
         step = await tool_step(house)
         assert (step.state, step.error) == ("finished", "")
         assert LONG.encode().splitlines()[0] in await log.get_blob(str((step.result or {})["blob"]))
@@ -89,7 +89,7 @@ async def test_of_a_result_that_cannot_be_kept_the_agent_reads_that_it_was_done(
     log = await Broken.open(tmp_path / "home")
     cues = (says("ann", 1, call("long")), finishes("ann", 2))
     async with harness([spec("ann", "long")], cues, executors=[Long()], log=log) as house:
-        assert (await asyncio.wait_for(house.do(stage("ann")), 20)).word == "finished"
+        assert (await asyncio.wait_for(house.do(stage("ann")), 20)).state == "finished"
         step = await tool_step(house)
         assert step.state == "finished"
         said = str((step.result or {})["output"])
@@ -105,6 +105,6 @@ class Long(Greedy):
     def __init__(self) -> None:
         super().__init__(Path())
 
-    async def run(self, _: Bench) -> Outcome:
+    async def run(self, _: StepContext) -> Outcome:
         """Much to say."""
         return Outcome(result={"output": LONG})

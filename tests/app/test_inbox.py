@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.app.runtime import Runtime
-from greenroom.core.base.errors import Refused
+from greenroom.core.base.errors import RefusedError
 from greenroom.core.base.ids import TaskId
 from greenroom.core.rules.intents import CancelTask
 from greenroom.testing.demo import AGENTS, TASK
@@ -24,8 +24,8 @@ async def test_an_intent_left_in_the_inbox_of_an_owner_that_ended_is_taken_by_wh
             assert not asked.done(), "the owner does not serve its inbox before it runs"
             await owner.close()
             await asked
-        assert (await other.stands(team, TaskId("t1"))).word == "cancelled"
-        with pytest.raises(Refused):
+        assert (await other.status(team, TaskId("t1"))).state == "cancelled"
+        with pytest.raises(RefusedError):
             await other.ask(team, CancelTask(task_id=TaskId("t1")))
     finally:
         await other.close()

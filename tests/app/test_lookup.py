@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.lookup import Found, find, pick, shortest
+from greenroom.app.lookup import TaskReference, find_short_ids, pick_team, resolve_id
 from greenroom.app.runtime import Runtime
-from greenroom.core.base.errors import Refused
+from greenroom.core.base.errors import RefusedError
 from greenroom.core.base.ids import TaskId, TeamId
 from greenroom.testing.demo import AGENTS, TASK
 
@@ -21,27 +21,27 @@ TEAMS = [TeamId(name) for name in ("abcd", "abxy", "k3f9", "zz22")]
     ],
 )
 def test_what_names_no_team_alone_is_refused_with_what_there_is(text: str, code: str, words: str) -> None:
-    with pytest.raises(Refused) as refused:
-        pick(TEAMS, text)
-    assert refused.value.rejected.code == code
+    with pytest.raises(RefusedError) as refused:
+        pick_team(TEAMS, text)
+    assert refused.value.rejection.code == code
     assert words in str(refused.value)
 
 
 def test_a_long_list_is_cut() -> None:
     many = [TeamId(f"a{number}") for number in range(30)]
-    with pytest.raises(Refused, match="a29, a28, a27, a26, a25 and 25 more"):
-        pick(many, "a")
+    with pytest.raises(RefusedError, match="a29, a28, a27, a26, a25 and 25 more"):
+        pick_team(many, "a")
 
 
 def test_where_nothing_ran_the_demo_is_named() -> None:
-    with pytest.raises(Refused, match="greenroom demo"):
-        pick([], "last")
+    with pytest.raises(RefusedError, match="greenroom demo"):
+        pick_team([], "last")
 
 
 def test_the_shortest_beginnings_name_each_team_alone() -> None:
-    short = shortest([*TEAMS, TeamId("k3f2")])
+    short = find_short_ids([*TEAMS, TeamId("k3f2")])
     assert short == {"abcd": "abc", "abxy": "abx", "k3f9": "k3f9", "k3f2": "k3f2", "zz22": "zz2"}
-    assert shortest([TeamId("abcd")]) == {"abcd": "abc"}
+    assert find_short_ids([TeamId("abcd")]) == {"abcd": "abc"}
 
 
 async def test_a_task_is_named_behind_its_team(tmp_path: Path) -> None:
@@ -49,10 +49,10 @@ async def test_a_task_is_named_behind_its_team(tmp_path: Path) -> None:
     try:
         team = await runtime.create("tea", AGENTS)
         await runtime.ask(team, TASK)
-        assert await find(runtime, "last/t1") == Found(team=team, task=TaskId("t1"))
-        assert str(await find(runtime, f"{team[:4]}/t1")) == f"{team}/t1"
-        assert str(await find(runtime, " last ")) == team
-        with pytest.raises(Refused, match=r"has no task 't2'. Its tasks: t1"):
-            await find(runtime, "last/t2")
+        assert await resolve_id(runtime, "last/t1") == TaskReference(team=team, task=TaskId("t1"))
+        assert str(await resolve_id(runtime, f"{team[:4]}/t1")) == f"{team}/t1"
+        assert str(await resolve_id(runtime, " last ")) == team
+        with pytest.raises(RefusedError, match=r"has no task 't2'. Its tasks: t1"):
+            await resolve_id(runtime, "last/t2")
     finally:
         await runtime.close()

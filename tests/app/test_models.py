@@ -8,15 +8,15 @@ import pytest
 
 from greenroom.abilities.skills.converse import Converse
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.agents.specs import agents_config
-from greenroom.app.first_request import Surroundings, first_request
-from greenroom.app.kit import Kit
-from greenroom.app.model_catalog import WAYS, bound, trials
+from greenroom.app.agents.specs import parse_agents_config
+from greenroom.app.capabilities import TeamCapabilities
+from greenroom.app.first_request import RequestContext, build_first_request
+from greenroom.app.model_catalog import TRIAL_MODES, estimate_max_cost, run_trials
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId, task_id
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.executor import Abilities
+from greenroom.core.ports.executor import Capabilities
 from greenroom.core.ports.model import (
     Failed,
     FaultKind,
@@ -25,14 +25,14 @@ from greenroom.core.ports.model import (
     ModelCard,
     ModelEvent,
     ModelRequest,
+    ModelTextDelta,
     Purpose,
-    TextDelta,
     ToolCall,
     ToolSpec,
     Usage,
 )
 from greenroom.core.rules.intents import AddTask, QueueSteps
-from greenroom.core.state.spec import AgentSpec, Turn
+from greenroom.core.state.spec import AgentSpec, TurnPolicy
 from greenroom.core.state.step import Work
 from tests.abilities.skills.talks import Played, in_order, says
 
@@ -62,7 +62,7 @@ class Obedient:
         if request.tools and self._calls:
             yield ToolCall(call_id="1", name="add", arguments={"a": 2, "b": 3})
         else:
-            yield TextDelta(text="Green.")
+            yield ModelTextDelta(text="Green.")
         yield Usage(input=9, output=1)
         if self._ends:
             yield Finished()
@@ -70,31 +70,31 @@ class Obedient:
 
 async def test_a_good_model_works_in_three_ways() -> None:
     model = Obedient()
-    found = [one async for one in trials(model)]
-    assert [(one.way, one.fault) for one in found] == [(way, "") for way in WAYS]
+    found = [one async for one in run_trials(model)]
+    assert [(one.way, one.fault) for one in found] == [(way, "") for way in TRIAL_MODES]
     assert [request.streaming for request in model.asked] == [True, False, True]
     assert all(request.effort == "low" for request in model.asked)
-    assert bound(model) == 3 * (600 + 256)
+    assert estimate_max_cost(model) == 3 * (600 + 256)
 
 
 async def test_after_a_fault_that_only_a_person_mends_nothing_more_is_sent() -> None:
     model = Obedient("auth")
-    found = [one async for one in trials(model)]
+    found = [one async for one in run_trials(model)]
     assert [(one.fault, one.hopeless) for one in found] == [("No.", True)]
 
 
 async def test_a_passing_fault_does_not_end_the_trial() -> None:
-    assert len([one async for one in trials(Obedient("server"))]) == 3
+    assert len([one async for one in run_trials(Obedient("server"))]) == 3
 
 
 async def test_a_model_that_answers_instead_of_calling_is_found_out() -> None:
-    found = [one async for one in trials(Obedient(calls=False))]
+    found = [one async for one in run_trials(Obedient(calls=False))]
     assert [bool(one.fault) for one in found] == [False, False, True]
 
 
 async def test_a_stream_without_an_end_does_not_work() -> None:
-    found = [one async for one in trials(Obedient(ends=False))]
-    assert "stopped without an end" in found[0].fault
+    found = [one async for one in run_trials(Obedient(ends=False))]
+    assert "ended its stream too early" in found[0].fault
 
 
 LOOK = ToolSpec(name="look", description="Looks.")
@@ -106,7 +106,7 @@ ANN = AgentSpec(
     llm_config={"temperature": 0.2, "effort": "high", "streaming": False, "max_output": 500},
 )
 BOB = AgentSpec(name="bob", description="Searches.")
-AROUND = Surroundings(tools=(LOOK,), others={"ann": ANN, "bob": BOB}, project="Use tabs.")
+AROUND = RequestContext(tools=(LOOK,), callable_agents={"ann": ANN, "bob": BOB}, project_notes="Use tabs.")
 
 
 def bare(request: ModelRequest) -> ModelRequest:
@@ -118,10 +118,10 @@ def bare(request: ModelRequest) -> ModelRequest:
 async def sent(spec: AgentSpec, message: str) -> ModelRequest:
     """What a model gets of a team that really runs."""
     model, name = Played(in_order(says("Done."))), AgentId(spec.name)
-    kit = Kit(abilities=Abilities([Converse(model, [LOOK], solo=True, project=AROUND.project)]))
-    runtime = Runtime(MemoryLog(), kits={"k": lambda _: kit})
+    kit = TeamCapabilities(executors=Capabilities([Converse(model, [LOOK], solo=True, project=AROUND.project_notes)]))
+    runtime = Runtime(MemoryLog(), capability_factories={"k": lambda _: kit})
     try:
-        team = await runtime.create("t", [(name, spec), (AgentId("bob"), BOB)], kit="k")
+        team = await runtime.create("t", [(name, spec), (AgentId("bob"), BOB)], capabilities_name="k")
         await runtime.start(team)
         work = Work(type="skill", executor="converse", text_content=message)
         task = AddTask(name="t", intention=message, manager=name)
@@ -134,9 +134,9 @@ async def sent(spec: AgentSpec, message: str) -> ModelRequest:
 
 @pytest.mark.parametrize("ends", [None, "finish", "mark"])
 async def test_what_is_shown_is_what_is_sent(ends: str | None) -> None:
-    spec = evolve(ANN, turn=evolve(Turn(), ends=ends))
+    spec = evolve(ANN, turn=evolve(TurnPolicy(), ends=ends))
     played = Played(in_order(says("Never asked.")))
-    shown = await first_request(spec, "Look at this.", played, AROUND)
+    shown = await build_first_request(spec, "Look at this.", played, AROUND)
     assert bare(shown.request) == bare(await sent(spec, "Look at this."))
     assert (shown.model, shown.trouble) == ("fake:m", "")
     assert played.asked == []
@@ -144,7 +144,7 @@ async def test_what_is_shown_is_what_is_sent(ends: str | None) -> None:
 
 @pytest.mark.req("MA-63")
 async def test_an_agent_reads_who_can_be_called_and_what_the_project_says() -> None:
-    request = (await first_request(ANN, "Look.", Played(in_order(says("x"))), AROUND)).request
+    request = (await build_first_request(ANN, "Look.", Played(in_order(says("x"))), AROUND)).request
     system, user = request.messages
     assert "You review." in system.content
     assert "- `bob`: Searches.\n- `eve`" in system.content
@@ -156,18 +156,18 @@ async def test_an_agent_reads_who_can_be_called_and_what_the_project_says() -> N
 class Nobody:
     """No model is set up."""
 
-    def named(self, name: str) -> Model:
+    def get_model(self, name: str) -> Model:
         """None of this name."""
         raise WorldFault(f"There is no {name!r}.")
 
 
 async def test_without_a_model_the_request_is_shown_all_the_same() -> None:
-    shown = await first_request(ANN, "Look.", Nobody(), AROUND)
+    shown = await build_first_request(ANN, "Look.", Nobody(), AROUND)
     assert (shown.model, shown.trouble) == ("", "There is no ''.")
     assert shown.request.max_output == 500
 
 
 async def test_an_agent_that_acts_in_text_needs_something_that_reads_it() -> None:
-    (spec,) = agents_config([{"name": "ann", "system_prompt": "You help."}], "ann")
+    (spec,) = parse_agents_config([{"name": "ann", "system_prompt": "You help."}], "ann")
     with pytest.raises(WorldFault, match="acts in text"):
-        await first_request(spec, "Look.", Nobody(), AROUND)
+        await build_first_request(spec, "Look.", Nobody(), AROUND)

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.kit import Kit
-from greenroom.app.organisation.inbox import states
+from greenroom.app.capabilities import TeamCapabilities
+from greenroom.app.organisation.inbox import read_states
 from greenroom.app.runtime import Runtime
-from greenroom.core.base.errors import Refused, WorldFault
+from greenroom.core.base.errors import RefusedError, WorldFault
 from greenroom.core.base.ids import AgentId, StageId, StepId, TaskId
-from greenroom.core.ports.executor import Abilities
+from greenroom.core.ports.executor import Capabilities
 from greenroom.core.rules.intents import (
     AddAgent,
     AddParticipants,
@@ -26,7 +26,7 @@ from greenroom.core.rules.intents import (
 from greenroom.core.state.message import MessageSent
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, StepEnded, StepQueued, StepStarted, Work
-from greenroom.core.sync.bus import Commit
+from greenroom.core.sync.bus import CommitNotice
 from greenroom.testing.harness import LEAD, Harness, harness
 from greenroom.testing.tools import CountWords
 from tests.app.team import ANN, BOB, Held, call, finishes, says, spec, stage
@@ -43,7 +43,7 @@ def count(text: str) -> Work:
 async def test_a_team_has_exactly_one_writer(tmp_path: Path) -> None:
     first, second = Runtime(await SqliteLog.open(tmp_path)), Runtime(await SqliteLog.open(tmp_path))
     team = await first.create("one", [(LEAD, AgentSpec(name="lead", manager=True))])
-    with pytest.raises(WorldFault, match="runs already"):
+    with pytest.raises(WorldFault, match="already runs"):
         await second.start(team)
     await second.close()
     await first.close()
@@ -59,8 +59,8 @@ async def test_an_agent_that_is_made_in_mid_run_works_at_once() -> None:
             AddParticipants(task_id=T1, agents=(ANN,)),
             QueueSteps(agent_id=ANN, works=(count("a b"),), task_id=T1),
         )
-        assert (await house.runtime.wait(house.team, T1)).word == "idle"
-        (step,) = await house.archived("step")
+        assert (await house.runtime.wait(house.team, T1)).state == "idle"
+        (step,) = await house.read_archive("step")
         assert isinstance(step, Step)
         assert step.result == {"output": 2}
 
@@ -69,7 +69,7 @@ async def test_an_agent_that_is_made_in_mid_run_works_at_once() -> None:
 async def test_nobody_works_who_was_not_made_by_the_house() -> None:
     async with harness([], [], executors=[CountWords()]) as house:
         await house.runtime.ask(house.team, AddTask(name="t", intention="t", manager=LEAD, driver="manager"))
-        with pytest.raises(Refused, match="no open agent 'ghost'"):
+        with pytest.raises(RefusedError, match="no open agent 'ghost'"):
             await house.runtime.ask(house.team, QueueSteps(agent_id=AgentId("ghost"), works=(count("a"),), task_id=T1))
 
 
@@ -78,12 +78,12 @@ async def test_a_task_starts_with_its_manager_and_its_first_stage() -> None:
     async with harness([spec("ann")], [finishes("ann")]) as house:
         seen: list[StageId] = []
 
-        def listen(commit: Commit) -> None:
+        def listen(commit: CommitNotice) -> None:
             seen.extend(name for name, one in commit.world.stages.items() if one.state == "running")
 
         host = await house.runtime.start(house.team)
         host.listen(listen)
-        assert (await house.do(stage("ann"), stage("ann"))).word == "finished"
+        assert (await house.do(stage("ann"), stage("ann"))).state == "finished"
         assert list(dict.fromkeys(seen)) == ["t1.s1", "t1.s2"]
 
 
@@ -101,13 +101,13 @@ async def test_an_actor_takes_steps_in_order_whatever_their_stage_and_hands_each
         ]
         await house.runtime.ask(house.team, *queued)
         await house.runtime.wait(house.team, T1)
-        steps = [one for one in await house.archived("step") if isinstance(one, Step) and one.agent_id == ANN]
+        steps = [one for one in await house.read_archive("step") if isinstance(one, Step) and one.agent_id == ANN]
         assert [(one.stage_id, one.state, one.result) for one in steps[:3]] == [
             (None, "finished", {"output": 1}),
             ("t1.s1", "finished", {"output": 2}),
             (None, "finished", {"output": 3}),
         ]
-        assert (steps[3].state, steps[3].error) == ("failed", "There is no tool called 'no_such_tool' in this house.")
+        assert (steps[3].state, steps[3].error) == ("failed", "There is no tool called 'no_such_tool' in this team.")
 
 
 @pytest.mark.req("MAS-28", "MAS-156")
@@ -175,13 +175,13 @@ async def test_steps_are_added_put_first_changed_removed_found_by_where_they_bel
             ("t1.s1", "finished"),
             ("no_relative", "skipped"),
         }
-        ran = [one for one in await house.archived("step") if isinstance(one, Step) and one.state == "finished"]
+        ran = [one for one in await house.read_archive("step") if isinstance(one, Step) and one.state == "finished"]
         assert [(one.step_id, one.result) for one in ran[1:]] == [("ann#4", {"output": 3}), ("ann#3", {"output": 4})]
 
 
 async def _found(house: Harness) -> dict[str, tuple[object, object]]:
     """The stage and the state of every step of the task, by its id."""
-    steps = await states(house.runtime, house.team, "step")
+    steps = await read_states(house.runtime, house.team, "step")
     return {name: (one["stage_id"], one["execution_state"]) for name, one in steps.items() if one["task_id"] == T1}
 
 
@@ -191,8 +191,8 @@ async def test_a_kit_is_told_when_its_team_is_closed(tmp_path: Path) -> None:
     async def closing() -> None:
         closed.append(True)
 
-    kit = Kit(abilities=Abilities([]), closing=closing)
-    runtime = Runtime(await SqliteLog.open(tmp_path), kits={"": lambda _: kit})
+    kit = TeamCapabilities(executors=Capabilities([]), on_close=closing)
+    runtime = Runtime(await SqliteLog.open(tmp_path), capability_factories={"": lambda _: kit})
     team = await runtime.create("t", [])
     await runtime.start(team)
     await runtime.close()

@@ -2,14 +2,14 @@
 
 import pytest
 
-from greenroom.app.reading import TextReader
+from greenroom.app.text_reader import TextReader
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.model import ModelRequest
-from greenroom.core.state.spec import AgentSpec, Turn
+from greenroom.core.state.spec import AgentSpec, TurnPolicy
 from tests.abilities.skills.talks import BOB, Answer, Played, in_order, says, team
 
-JARVIS = AgentSpec(name="Ann", prompt="You are careful.", tools=("echo",), turn=Turn(protocols=("tool_call",)))
-FLOW = AgentSpec(name="Ann", tools=("echo",), calls=("bob",), turn=Turn(protocols=("xml_tool",), several="first"))
+JARVIS = AgentSpec(name="Ann", prompt="You are careful.", tools=("echo",), turn=TurnPolicy(protocols=("tool_call",)))
+FLOW = AgentSpec(name="Ann", tools=("echo",), calls=("bob",), turn=TurnPolicy(protocols=("xml_tool",), several="first"))
 CALL = '<TOOL_CALL>\n{"name": "echo", "arguments": {"text": "a<b && c"}}\n</TOOL_CALL>'
 DONE = "It said so.\n!!!COMPLETE!!!"
 
@@ -69,5 +69,5 @@ async def test_a_turn_of_artifactflow_uses_the_first_call_and_calls_sub_agents()
 
 
 def test_a_form_that_nobody_reads_is_refused() -> None:
-    with pytest.raises(WorldFault, match="the form 'smoke', which nobody reads"):
-        TextReader().instructions(AgentSpec(name="a", turn=Turn(protocols=("smoke",))), (), {})
+    with pytest.raises(WorldFault, match="the text protocol 'smoke', which does not exist"):
+        TextReader().instructions(AgentSpec(name="a", turn=TurnPolicy(protocols=("smoke",))), (), {})

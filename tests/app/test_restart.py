@@ -11,32 +11,32 @@ import pytest
 
 from greenroom.abilities.skills.converse import Converse
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.checkup import damage, spoilt_snapshots
-from greenroom.app.kit import Kit
+from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
+from greenroom.app.store_check import find_damage, find_damaged_snapshots
 from greenroom.core.base.errors import StoreFault
 from greenroom.core.base.ids import TaskId
-from greenroom.core.ports.executor import Abilities
-from greenroom.core.ports.log import Snapshot
+from greenroom.core.ports.executor import Capabilities
+from greenroom.core.ports.log import StateSnapshot
 from greenroom.core.rules.intents import AddTask, CancelTask, PauseTask, QueueSteps, ResumeTask, SetTimer
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Work
-from greenroom.core.sync.replay import rebuild_archive, replay, snapshot_of
+from greenroom.core.sync.replay import make_snapshot, rebuild_archive, replay
 from greenroom.testing.harness import LEAD
-from greenroom.testing.scripted import Cue, Reply, ScriptedModel
+from greenroom.testing.scripted import Cue, ScriptedModel, ScriptedReply
 from greenroom.testing.tools import CountWords
 from tests.app.team import ANN, call, finishes, says, spec, stage
 
 T1 = TaskId("t1")
-READS = Cue(agent="lead", reply=Reply(text="read"))
+READS = Cue(agent="lead", reply=ScriptedReply(text="read"))
 
 
 @asynccontextmanager
 async def life(home: Path, *cues: Cue) -> AsyncIterator[tuple[Runtime, ScriptedModel]]:
     """One process on this home."""
     model = ScriptedModel(cues)
-    kit = Kit(abilities=Abilities([Converse(model), CountWords()]))
-    runtime = Runtime(await SqliteLog.open(home), kits={"k": lambda _: kit})
+    kit = TeamCapabilities(executors=Capabilities([Converse(model), CountWords()]))
+    runtime = Runtime(await SqliteLog.open(home), capability_factories={"k": lambda _: kit})
     try:
         yield runtime, model
     finally:
@@ -45,31 +45,31 @@ async def life(home: Path, *cues: Cue) -> AsyncIterator[tuple[Runtime, ScriptedM
 
 async def test_a_timer_that_came_due_while_nobody_ran_fires_at_once(tmp_path: Path) -> None:
     async with life(tmp_path) as (runtime, _):
-        team = await runtime.create("t", [(LEAD, AgentSpec(name="lead", manager=True))], kit="k")
+        team = await runtime.create("t", [(LEAD, AgentSpec(name="lead", manager=True))], capabilities_name="k")
         task = AddTask(name="t", intention="t", manager=LEAD, driver="manager")
         await runtime.ask(team, task, SetTimer(agent_id=LEAD, task_id=T1, name="nap", due=1, text="wake up"))
     async with life(tmp_path, READS) as (runtime, model):
         await runtime.start(team)
-        assert (await runtime.wait(team, T1)).word == "idle"
-        assert [purpose.agent for purpose in model.asked] == ["lead"]
+        assert (await runtime.wait(team, T1)).state == "idle"
+        assert [purpose.agent for purpose in model.purposes] == ["lead"]
 
 
 async def test_a_thread_remembers_what_it_did_in_an_earlier_life(tmp_path: Path) -> None:
     cues = [says("ann", turn, call("count_words", text="a " * turn)) for turn in (1, 2, 3)]
     async with life(tmp_path, *cues) as (runtime, _):
         people = [(LEAD, AgentSpec(name="lead", manager=True)), (ANN, spec("ann", "count_words"))]
-        team = await runtime.create("t", people, kit="k")
+        team = await runtime.create("t", people, capabilities_name="k")
         await runtime.start(team)
         await runtime.ask(team, AddTask(name="t", intention="t", manager=LEAD, stages=(stage("ann"),)))
-        assert (await runtime.wait(team, T1)).word == "failed", "turn 4 is not in this script"
+        assert (await runtime.wait(team, T1)).state == "failed", "turn 4 is not in this script"
         failed = (await runtime.log.head(team)).version
         (at,) = [told.version async for told in runtime.events(team) if _is_third_answer(told.event)]
         assert at < failed
         fork = await runtime.fork(team, at)
     async with life(tmp_path, finishes("ann", 4)) as (runtime, model):
         await runtime.start(fork)
-        assert (await runtime.wait(fork, T1)).word == "finished"
-        assert [purpose.turn for purpose in model.asked] == [4], "three turns were read back from the log"
+        assert (await runtime.wait(fork, T1)).state == "finished"
+        assert [purpose.turn for purpose in model.purposes] == [4], "three turns were read back from the log"
 
 
 def _is_third_answer(event: object) -> bool:
@@ -79,27 +79,27 @@ def _is_third_answer(event: object) -> bool:
 async def test_a_paused_task_stays_paused(tmp_path: Path) -> None:
     async with life(tmp_path) as (runtime, _):
         people = [(LEAD, AgentSpec(name="lead", manager=True)), (ANN, spec("ann"))]
-        team = await runtime.create("t", people, kit="k")
+        team = await runtime.create("t", people, capabilities_name="k")
         await runtime.ask(team, AddTask(name="t", intention="t", manager=LEAD, stages=(stage("ann"),)))
         await runtime.ask(team, PauseTask(task_id=T1, why="tea"))
     async with life(tmp_path, finishes("ann")) as (runtime, model):
         await runtime.start(team)
         found = await runtime.wait(team, T1)
-        assert (found.word, found.why, model.asked) == ("paused", "tea", [])
+        assert (found.state, found.why, model.purposes) == ("paused", "tea", [])
         await runtime.ask(team, ResumeTask(task_id=T1))
-        assert (await runtime.wait(team, T1)).word == "finished"
+        assert (await runtime.wait(team, T1)).state == "finished"
 
 
 async def test_a_snapshot_and_the_events_after_it_are_the_whole_log(tmp_path: Path) -> None:
     async with life(tmp_path, finishes("ann")) as (runtime, _):
         people = [(LEAD, AgentSpec(name="lead", manager=True)), (ANN, spec("ann"))]
-        team = await runtime.create("t", people, kit="k")
+        team = await runtime.create("t", people, capabilities_name="k")
         await runtime.start(team)
         await runtime.ask(team, AddTask(name="t", intention="t", manager=LEAD, stages=(stage("ann"),)))
         await runtime.wait(team, T1)
         whole = await replay(runtime.log, team, snapshots=False)
         middle = await replay(runtime.log, team, whole.version // 2, snapshots=False)
-        await runtime.log.save_snapshot(team, snapshot_of(middle.world, middle.version))
+        await runtime.log.save_snapshot(team, make_snapshot(middle.world, middle.version))
         short = await replay(runtime.log, team)
         assert short.tail == whole.version - middle.version
         assert short.world == whole.world
@@ -108,22 +108,22 @@ async def test_a_snapshot_and_the_events_after_it_are_the_whole_log(tmp_path: Pa
 async def test_the_archive_can_be_made_anew_from_the_log(tmp_path: Path) -> None:
     async with life(tmp_path, finishes("ann")) as (runtime, _):
         people = [(LEAD, AgentSpec(name="lead", manager=True)), (ANN, spec("ann"))]
-        team = await runtime.create("t", people, kit="k")
+        team = await runtime.create("t", people, capabilities_name="k")
         await runtime.start(team)
         await runtime.ask(team, AddTask(name="t", intention="t", manager=LEAD, stages=(stage("ann"),)))
         await runtime.wait(team, T1)
         kinds = ("task", "stage", "message", "note")
-        before = [list(await runtime.log.archived(team, kind)) for kind in kinds]
+        before = [list(await runtime.log.read_archive(team, kind)) for kind in kinds]
         assert await rebuild_archive(runtime.log, team) == sum(len(rows) for rows in before)
-        assert [list(await runtime.log.archived(team, kind)) for kind in kinds] == before
+        assert [list(await runtime.log.read_archive(team, kind)) for kind in kinds] == before
 
 
 async def test_a_large_result_goes_to_the_blobs_and_comes_back_whole(tmp_path: Path) -> None:
     long = "word " * 20_000
-    cue = Cue(agent="ann", reply=Reply(text=long))
+    cue = Cue(agent="ann", reply=ScriptedReply(text=long))
     async with life(tmp_path, cue) as (runtime, _):
         people = [(LEAD, AgentSpec(name="lead", manager=True)), (ANN, spec("ann"))]
-        team = await runtime.create("t", people, kit="k")
+        team = await runtime.create("t", people, capabilities_name="k")
         await runtime.start(team)
         task = AddTask(name="t", intention="t", manager=LEAD, group=(ANN,), driver="manager")
         await runtime.ask(team, task)
@@ -141,18 +141,20 @@ async def test_a_large_result_goes_to_the_blobs_and_comes_back_whole(tmp_path: P
 @pytest.mark.parametrize("cut", [-10, 0, 40])
 async def test_a_snapshot_that_cannot_be_read_is_as_good_as_none(tmp_path: Path, cut: int) -> None:
     async with life(tmp_path) as (runtime, _):
-        team = await runtime.create("t", [(LEAD, AgentSpec(name="lead", manager=True))], kit="k")
+        team = await runtime.create("t", [(LEAD, AgentSpec(name="lead", manager=True))], capabilities_name="k")
         await runtime.stop(team)
         whole = await replay(runtime.log, team)
-        good = snapshot_of(whole.world, whole.version)
+        good = make_snapshot(whole.world, whole.version)
         await runtime.log.save_snapshot(team, good)
-        assert (await spoilt_snapshots(runtime.log), (await replay(runtime.log, team)).tail) == ([], 0)
-        spoilt = Snapshot(version=good.version, fingerprint=good.fingerprint, data=good.data[:cut])
+        assert (await find_damaged_snapshots(runtime.log), (await replay(runtime.log, team)).tail) == ([], 0)
+        spoilt = StateSnapshot(version=good.version, fingerprint=good.fingerprint, data=good.data[:cut])
         await runtime.log.save_snapshot(team, spoilt)
         found = await replay(runtime.log, team)
         assert (found.world, found.tail) == (whole.world, whole.version)
-        assert [one.startswith(f"Team {team!r}: The snapshot") for one in await spoilt_snapshots(runtime.log)] == [True]
-        assert await damage(runtime.log) == []
+        assert [
+            one.startswith(f"Team {team!r}: The snapshot") for one in await find_damaged_snapshots(runtime.log)
+        ] == [True]
+        assert await find_damage(runtime.log) == []
         await runtime.ask(team, AddTask(name="t", intention="t", manager=LEAD, driver="manager"))
         assert T1 in (await runtime.world(team)).tasks
 
@@ -160,15 +162,15 @@ async def test_a_snapshot_that_cannot_be_read_is_as_good_as_none(tmp_path: Path,
 @pytest.mark.parametrize(("table", "says"), [("events", "Event 1 "), ("archive", "The task 't1' in the archive")])
 async def test_what_cannot_be_read_any_more_is_found_and_said(tmp_path: Path, table: str, says: str) -> None:
     async with life(tmp_path) as (runtime, _):
-        team = await runtime.create("t", [(LEAD, AgentSpec(name="lead", manager=True))], kit="k")
+        team = await runtime.create("t", [(LEAD, AgentSpec(name="lead", manager=True))], capabilities_name="k")
         task = AddTask(name="t", intention="t", manager=LEAD, driver="manager")
         await runtime.ask(team, task, CancelTask(task_id=T1))
-        assert await damage(runtime.log) == []
+        assert await find_damage(runtime.log) == []
     with closing(sqlite3.connect(tmp_path / "greenroom.db")) as db:
         db.execute(f"UPDATE {table} SET data = substr(data, 1, length(data) - 3)")
         db.commit()
     async with life(tmp_path) as (runtime, _):
-        (sentence,) = await damage(runtime.log)
+        (sentence,) = await find_damage(runtime.log)
         assert sentence.startswith(f"Team {team!r}: {says}")
         with pytest.raises(StoreFault, match=says):
             assert [await runtime.ended_tasks(team), await runtime.world(team)] == []

@@ -9,14 +9,14 @@ from typing import cast
 
 import pytest
 
-from greenroom.adapters.storage.memory import Memory, MemoryLog
+from greenroom.adapters.storage.memory import MemoryLog, MemoryStore
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.kit import Kit
+from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.amounts import Limits
-from greenroom.core.base.errors import Refused, WorldFault
+from greenroom.core.base.errors import RefusedError, WorldFault
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TaskId, TeamId, task_budget
-from greenroom.core.ports.executor import Abilities, Executor
+from greenroom.core.ports.executor import Capabilities, Executor
 from greenroom.core.rules.intents import (
     AddTask,
     AnswerApproval,
@@ -35,7 +35,7 @@ from greenroom.core.state.step import Step
 from greenroom.core.state.task import Driver, Task
 from greenroom.testing.harness import LEAD, Harness, harness
 from greenroom.testing.scripted import Cue
-from greenroom.testing.tools import CountWords, Ledger
+from greenroom.testing.tools import CountWords, LedgerTool
 from tests.app.team import Held, call, finishes, says, spec, stage
 
 T1 = TaskId("t1")
@@ -51,10 +51,12 @@ async def test_agents_do_their_parts_and_the_task_says_so() -> None:
     cues = [says("ann", 1, call("count_words", text="a b c")), finishes("ann", 2), finishes("bob")]
     async with harness([spec("ann", "count_words"), spec("bob")], cues, executors=[CountWords()]) as house:
         found = await house.do(stage("ann", "bob"))
-        assert found.word == "finished"
-        tools = [step for step in await house.archived("step") if isinstance(step, Step) and step.work.type == "tool"]
+        assert found.state == "finished"
+        tools = [
+            step for step in await house.read_archive("step") if isinstance(step, Step) and step.work.type == "tool"
+        ]
         assert [step.result for step in tools] == [{"output": 3}]
-        (task,) = await house.archived("task")
+        (task,) = await house.read_archive("task")
         assert isinstance(task, Task)
         assert task.evidence == ("seen", "seen")
 
@@ -62,21 +64,21 @@ async def test_agents_do_their_parts_and_the_task_says_so() -> None:
 async def test_a_subtask_begins_only_when_what_it_needs_is_done() -> None:
     async with harness([spec("ann"), spec("bob")], [finishes("ann"), finishes("bob")]) as house:
         await house.do(stage("ann", "bob", chain=True))
-        assert [purpose.agent for purpose in house.model.asked] == ["ann", "bob"]
+        assert [purpose.agent for purpose in house.model.purposes] == ["ann", "bob"]
 
 
 async def test_what_needs_a_failed_subtask_is_skipped_and_the_task_fails() -> None:
     async with harness([spec("ann"), spec("bob")], [finishes("ann", status="failed")]) as house:
         found = await house.do(stage("ann", "bob", chain=True))
-        assert found.word == "failed"
+        assert found.state == "failed"
         assert "bob: skipped" in found.why
 
 
 async def test_an_uncovered_turn_fails_its_subtask_and_says_which() -> None:
     async with harness([spec("ann")], []) as house:
         found = await house.do(stage("ann"))
-        assert found.word == "failed"
-        (step,) = await house.archived("step")
+        assert found.state == "failed"
+        (step,) = await house.read_archive("step")
         assert isinstance(step, Step)
         assert "no reply for 'ann'" in step.error
 
@@ -91,8 +93,8 @@ async def test_an_agent_that_waits_goes_on_when_it_is_answered() -> None:
     ]
     async with harness([spec("ann"), spec("bob")], cues) as house:
         found = await house.do(stage("ann", "bob"))
-        assert found.word == "finished"
-        messages = [one for one in await house.archived("message") if isinstance(one, Message)]
+        assert found.state == "finished"
+        messages = [one for one in await house.read_archive("message") if isinstance(one, Message)]
         sent = [one for one in messages if one.kind != "instruction"]
         assert [(one.sender_id, one.message) for one in sent] == [("ann", "when?"), ("bob", "now")]
         assert sent[1].return_waiting_id == sent[0].waiting[0] if sent[0].waiting else False
@@ -105,8 +107,8 @@ async def test_a_refused_message_costs_neither_the_reply_nor_the_run() -> None:
     ]
     async with harness([spec("ann")], cues) as house:
         found = await house.do(stage("ann"))
-        assert found.word == "finished"
-        assert len(await house.archived("note")) == 1
+        assert found.state == "finished"
+        assert len(await house.read_archive("note")) == 1
 
 
 async def test_pause_starts_nothing_new_and_resume_goes_on() -> None:
@@ -117,10 +119,10 @@ async def test_pause_starts_nothing_new_and_resume_goes_on() -> None:
         await tool.begun.wait()
         await house.runtime.ask(house.team, PauseTask(task_id=T1))
         tool.let_go.set()
-        assert (await house.runtime.wait(house.team, T1)).word == "paused"
-        assert len(house.model.asked) == 1, "the running step ended, and no other began"
+        assert (await house.runtime.wait(house.team, T1)).state == "paused"
+        assert len(house.model.purposes) == 1, "the running step ended, and no other began"
         await house.runtime.ask(house.team, ResumeTask(task_id=T1))
-        assert (await house.runtime.wait(house.team, T1)).word == "finished"
+        assert (await house.runtime.wait(house.team, T1)).state == "finished"
         work.cancel()
 
 
@@ -132,12 +134,12 @@ async def test_pause_now_ends_the_effect_and_resume_runs_a_pure_step_again() -> 
         await tool.begun.wait()
         begin_at = time.monotonic()
         await house.runtime.ask(house.team, PauseTeam(now=True))
-        assert (await house.runtime.wait(house.team, T1)).word == "paused"
+        assert (await house.runtime.wait(house.team, T1)).state == "paused"
         assert tool.dead.is_set()
         assert time.monotonic() - begin_at < 1
         tool.let_go.set()
         await house.runtime.ask(house.team, ResumeTeam())
-        assert (await house.runtime.wait(house.team, T1)).word == "finished"
+        assert (await house.runtime.wait(house.team, T1)).state == "finished"
         assert tool.runs == 2
         work.cancel()
 
@@ -151,9 +153,9 @@ async def test_an_effectful_step_that_is_cut_off_is_uncertain_and_never_run_agai
         await house.runtime.ask(house.team, PauseTask(task_id=T1, now=True))
         await house.runtime.wait(house.team, T1)
         await house.runtime.ask(house.team, ResumeTask(task_id=T1))
-        assert (await house.runtime.wait(house.team, T1)).word == "finished"
+        assert (await house.runtime.wait(house.team, T1)).state == "finished"
         assert tool.runs == 1
-        (task,) = await house.archived("task")
+        (task,) = await house.read_archive("task")
         assert isinstance(task, Task)
         assert len(task.uncertain) == 1
         work.cancel()
@@ -166,7 +168,7 @@ async def test_cancel_sees_running_effects_dead_and_ends_the_task() -> None:
         await tool.begun.wait()
         begin_at = time.monotonic()
         await house.runtime.ask(house.team, CancelTask(task_id=T1))
-        assert (await house.runtime.wait(house.team, T1)).word == "cancelled"
+        assert (await house.runtime.wait(house.team, T1)).state == "cancelled"
         assert tool.dead.is_set()
         assert time.monotonic() - begin_at < 1
         world = await house.world()
@@ -181,37 +183,37 @@ async def test_a_limit_pauses_the_task_and_a_higher_one_lets_it_go_on() -> None:
         task = AddTask(name="t", intention="t", manager=LEAD, stages=(stage("ann"),), limits=Limits(steps=3))
         await house.runtime.ask(house.team, task)
         found = await house.runtime.wait(house.team, T1)
-        assert (found.word, found.why) == ("limit", "limit: task:t1 steps")
+        assert (found.state, found.why) == ("limit", "limit: task:t1 steps")
         await house.runtime.ask(house.team, SetLimits(budget_id=task_budget(T1), limits=Limits(steps=30)))
         await house.runtime.ask(house.team, ResumeTask(task_id=T1))
-        assert (await house.runtime.wait(house.team, T1)).word == "finished"
+        assert (await house.runtime.wait(house.team, T1)).state == "finished"
 
 
 async def test_a_step_waits_for_a_person_and_runs_when_they_agree(tmp_path: Path) -> None:
     cues = [says("ann", 1, call("ledger", line="x")), finishes("ann", 2)]
-    tool = Ledger(tmp_path / "ledger", ask=True)
+    tool = LedgerTool(tmp_path / "ledger", ask=True)
     people = [spec("ann", "ledger"), AgentSpec(name="pat", kind="human")]
     async with harness(people, cues, executors=[tool]) as house:
         found = await house.do(stage("ann"))
-        assert found.word == "waiting"
+        assert found.state == "waiting"
         assert not (tmp_path / "ledger").exists()
         (approval,) = (await house.world()).approvals.values()
         assert approval.asked_of == "pat"
         await house.runtime.ask(house.team, AnswerApproval(approval_id=approval.approval_id, answer="approved"))
-        assert (await house.runtime.wait(house.team, T1)).word == "finished"
+        assert (await house.runtime.wait(house.team, T1)).state == "finished"
         assert (tmp_path / "ledger").read_text().count("\n") == 1
 
 
 async def test_a_denied_step_fails_and_its_agent_reads_why(tmp_path: Path) -> None:
     cues = [says("ann", 1, call("ledger", line="x")), finishes("ann", 2)]
-    async with harness([spec("ann", "ledger")], cues, executors=[Ledger(tmp_path / "ledger", ask=True)]) as house:
+    async with harness([spec("ann", "ledger")], cues, executors=[LedgerTool(tmp_path / "ledger", ask=True)]) as house:
         await house.do(stage("ann"))
         (approval,) = (await house.world()).approvals.values()
         deny = AnswerApproval(approval_id=approval.approval_id, answer="denied", reason="Too early.")
         await house.runtime.ask(house.team, deny)
-        assert (await house.runtime.wait(house.team, T1)).word == "finished"
+        assert (await house.runtime.wait(house.team, T1)).state == "finished"
         assert not (tmp_path / "ledger").exists()
-        errors = [one.error for one in await house.archived("step") if isinstance(one, Step) and one.error]
+        errors = [one.error for one in await house.read_archive("step") if isinstance(one, Step) and one.error]
         assert errors == ["Denied by the person. Too early."]
 
 
@@ -220,8 +222,8 @@ async def test_a_timer_wakes_an_agent() -> None:
         plan = AddTask(name="t", intention="t", manager=LEAD, driver="manager")
         nap = SetTimer(agent_id=LEAD, task_id=T1, name="nap", due=1, text="wake up")
         await house.runtime.ask(house.team, plan, nap)
-        assert (await house.runtime.wait(house.team, T1)).word == "idle"
-        assert [purpose.agent for purpose in house.model.asked] == ["lead"]
+        assert (await house.runtime.wait(house.team, T1)).state == "idle"
+        assert [purpose.agent for purpose in house.model.purposes] == ["lead"]
 
 
 async def test_a_person_answers_a_waiting_question_through_a_door() -> None:
@@ -230,14 +232,14 @@ async def test_a_person_answers_a_waiting_question_through_a_door() -> None:
     async with harness(people, cues) as house:
         task = AddTask(name="t", intention="t", manager=LEAD, group=(AgentId("pat"),), stages=(stage("ann"),))
         await house.runtime.ask(house.team, task)
-        assert (await house.runtime.wait(house.team, T1)).word == "waiting"
+        assert (await house.runtime.wait(house.team, T1)).state == "waiting"
         (question,) = (await house.world()).mail.values()
         assert question.waiting is not None
         answer = SendMessage(
             task_id=T1, receiver=(AgentId("ann"),), message="green", return_waiting_id=question.waiting[0]
         )
         await house.runtime.ask(house.team, answer)
-        assert (await house.runtime.wait(house.team, T1)).word == "finished"
+        assert (await house.runtime.wait(house.team, T1)).state == "finished"
 
 
 async def test_a_fork_goes_its_own_way_and_leaves_the_old_team_alone() -> None:
@@ -251,7 +253,7 @@ async def test_a_fork_goes_its_own_way_and_leaves_the_old_team_alone() -> None:
         assert (await house.runtime.log.head(house.team)).version == before
         tool.let_go.set()
         await house.runtime.start(new)
-        assert (await house.runtime.wait(new, T1)).word == "finished"
+        assert (await house.runtime.wait(new, T1)).state == "finished"
         assert tool.runs == 2, "the fork runs the interrupted step itself"
         world = await house.runtime.world(new)
         assert world.team.origin is not None
@@ -262,7 +264,7 @@ async def test_a_fork_goes_its_own_way_and_leaves_the_old_team_alone() -> None:
 
 async def test_a_fork_at_a_version_that_is_not_there_is_refused() -> None:
     async with harness([], []) as house:
-        with pytest.raises(Refused, match="has versions 1 to"):
+        with pytest.raises(RefusedError, match="has versions 1 to"):
             await house.runtime.fork(house.team, 10_000)
 
 
@@ -275,23 +277,26 @@ async def test_the_world_of_the_past_can_be_seen() -> None:
         assert {T1} in tasks
 
 
-def reopened(memory: Memory, *executors: Executor) -> Runtime:
+def reopened(memory: MemoryStore, *executors: Executor) -> Runtime:
     """Another process, as far as the log can tell."""
-    kit = Kit(abilities=Abilities(executors))
-    return Runtime(MemoryLog(memory), kits={"harness": lambda _: kit})
+    kit = TeamCapabilities(executors=Capabilities(executors))
+    return Runtime(MemoryLog(memory), capability_factories={"harness": lambda _: kit})
 
 
 async def test_another_process_asks_through_the_inbox_and_hears_a_refusal(tmp_path: Path) -> None:
-    first = Runtime(await SqliteLog.open(tmp_path), kits={"": lambda _: Kit(abilities=Abilities([]))})
+    first = Runtime(
+        await SqliteLog.open(tmp_path),
+        capability_factories={"": lambda _: TeamCapabilities(executors=Capabilities([]))},
+    )
     second = Runtime(await SqliteLog.open(tmp_path))
     try:
         team = await first.create("two", [(LEAD, AgentSpec(name="lead", manager=True))])
         await first.start(team)
         await second.ask(team, AddTask(name="t", intention="t", manager=LEAD, driver="manager"))
         assert T1 in (await first.world(team)).tasks
-        with pytest.raises(Refused, match="There is no open task 't9'"):
+        with pytest.raises(RefusedError, match="There is no open task 't9'"):
             await second.ask(team, CancelTask(task_id=TaskId("t9")))
-        with pytest.raises(WorldFault, match="runs already"):
+        with pytest.raises(WorldFault, match="already runs"):
             await second.start(team)
     finally:
         await second.close()
@@ -310,9 +315,9 @@ async def test_a_team_that_nobody_runs_can_be_changed_in_passing(tmp_path: Path)
 
 
 async def test_a_team_whose_kit_is_not_installed_can_be_seen_but_not_run() -> None:
-    memory = Memory()
+    memory = MemoryStore()
     runtime = reopened(memory)
-    team = await runtime.create("strange", [], kit="elsewhere")
+    team = await runtime.create("strange", [], capabilities_name="elsewhere")
     with pytest.raises(WorldFault, match="which is not installed here"):
         await runtime.start(team)
     await runtime.close()
@@ -321,7 +326,7 @@ async def test_a_team_whose_kit_is_not_installed_can_be_seen_but_not_run() -> No
 async def test_what_never_was_a_team_cannot_be_forked() -> None:
     runtime = Runtime(MemoryLog())
     await runtime.log.create("empty", 0)
-    with pytest.raises(Refused, match="holds no team yet"):
+    with pytest.raises(RefusedError, match="holds no team yet"):
         await runtime.fork(TeamId("empty"))
     await runtime.close()
 
@@ -329,17 +334,17 @@ async def test_what_never_was_a_team_cannot_be_forked() -> None:
 async def test_an_intent_of_the_wrong_shape_is_refused_before_it_can_harm_the_log() -> None:
     async with harness([], []) as house:
         odd = AddTask(name="\ud800", intention="t", manager=LEAD)
-        with pytest.raises(Refused, match="AddTask cannot be written down"):
+        with pytest.raises(RefusedError, match="AddTask cannot be encoded"):
             await house.runtime.ask(house.team, odd)
         wrong = AddTask(name="t", intention="t", manager=LEAD, driver=cast("Driver", "nobody"))
-        with pytest.raises(Refused, match=r"AddTask\.driver"):
+        with pytest.raises(RefusedError, match=r"AddTask\.driver"):
             await house.runtime.ask(house.team, wrong)
-        with pytest.raises(Refused, match="below zero"):
+        with pytest.raises(RefusedError, match="below zero"):
             await house.runtime.ask(house.team, SetLimits(budget_id=TEAM_BUDGET, limits=Limits(tokens=-1)))
         assert not (await house.world()).tasks
 
 
 async def test_waiting_for_a_team_that_does_not_run_here_is_refused() -> None:
     async with harness([], []) as house:
-        with pytest.raises(Refused, match="does not run here"):
+        with pytest.raises(RefusedError, match="does not run here"):
             await house.runtime.wait(TeamId("nope"), T1)

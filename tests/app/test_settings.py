@@ -12,31 +12,39 @@ import pytest
 
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app import context
-from greenroom.app.first_settings import Choice, config_file, needs_key, proposed, text, whose, write
-from greenroom.app.kit import Kit
+from greenroom.app.capabilities import TeamCapabilities
+from greenroom.app.first_settings import (
+    ModelChoice,
+    config_file,
+    find_provider,
+    needs_key,
+    propose_models,
+    render_settings,
+    write_settings,
+)
 from greenroom.app.runtime import Runtime
-from greenroom.app.settings.layers import load
+from greenroom.app.settings.layers import load_settings
 from greenroom.app.settings.schema import ProviderSettings, Settings
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId, TaskId, task_budget
-from greenroom.core.ports.executor import Abilities
+from greenroom.core.ports.executor import Capabilities
 from greenroom.core.rules.intents import AddTask, QueueSteps, ResumeTask, SendMessage, SetLimits
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Work
 from greenroom.testing.harness import LEAD, harness
-from greenroom.testing.scripted import Cue, Reply
+from greenroom.testing.scripted import Cue, ScriptedReply
 from tests.app.team import ANN, Held, finishes, says, spec, stage
 
-CHOICE = Choice(strong="openai:gpt-5.5", fast="openai:gpt-5.4-mini")
+CHOICE = ModelChoice(strong="openai:gpt-5.5", fast="openai:gpt-5.4-mini")
 OWN = Settings(providers={"mine": ProviderSettings(base_url="https://models.invalid/v1")})
 
 
 def test_what_is_written_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     path = config_file({}, tmp_path, user=False)
-    assert write(path, text(CHOICE, user=False), user=False) is None
-    read = load({}, {}, tmp_path).settings
+    assert write_settings(path, render_settings(CHOICE, user=False), user=False) is None
+    read = load_settings({}, {}, tmp_path).settings
     assert (read.model, read.strong, read.fast) == ("strong", CHOICE.strong, CHOICE.fast)
     assert (path.parent / ".gitignore").read_text().splitlines()[1:] == [
         "*",
@@ -56,9 +64,9 @@ def test_what_is_written_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_old_settings_are_kept_beside_the_new_ones(tmp_path: Path) -> None:
     path = tmp_path / ".greenroom" / "config.toml"
-    write(path, "old = 1\n", user=True)
+    write_settings(path, "old = 1\n", user=True)
     assert not (path.parent / ".gitignore").exists(), "nobody shares the user's own"
-    kept = write(path, "new = 1\n", user=False)
+    kept = write_settings(path, "new = 1\n", user=False)
     assert kept is not None
     assert (kept.read_text(), path.read_text()) == ("old = 1\n", "new = 1\n")
     assert sorted(one.name for one in path.parent.iterdir()) == [".gitignore", "config.toml", "config.toml.old"]
@@ -75,21 +83,21 @@ def test_settings_go_to_the_root_of_the_repository(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(WorldFault, match="cannot be written"):
-        write(tmp_path / "file" / "config.toml", "", user=True)
+        write_settings(tmp_path / "file" / "config.toml", "", user=True)
 
 
 def test_a_provider_is_named_by_itself_or_by_its_model() -> None:
-    assert whose(OWN, "", "") == ""
-    assert whose(OWN, "mine", "x") == "mine"
-    assert whose(OWN, "", "openai:gpt-5.5") == "openai"
-    with pytest.raises(WorldFault, match="is no model of 'openai'"):
-        whose(OWN, "openai", "xai:grok")
+    assert find_provider(OWN, "", "") == ""
+    assert find_provider(OWN, "mine", "x") == "mine"
+    assert find_provider(OWN, "", "openai:gpt-5.5") == "openai"
+    with pytest.raises(WorldFault, match="is not a model of 'openai'"):
+        find_provider(OWN, "openai", "xai:grok")
 
 
 def test_what_needs_a_key_is_known() -> None:
     assert (needs_key("openai"), needs_key("ollama"), needs_key("mine")) == (True, False, False)
-    assert proposed("openai") == ("openai:gpt-5.5", "openai:gpt-5.4-mini")
-    assert proposed("mine") == ()
+    assert propose_models("openai") == ("openai:gpt-5.5", "openai:gpt-5.4-mini")
+    assert propose_models("mine") == ()
 
 
 COUNTED = """
@@ -133,7 +141,9 @@ async def test_what_was_said_before_the_start_is_delivered_before_anything_new_h
     tool = Held("process_message")
     tool.type = "skill"
     tool.let_go.set()
-    runtime = Runtime(MemoryLog(), kits={"": lambda _: Kit(abilities=Abilities([tool]))})
+    runtime = Runtime(
+        MemoryLog(), capability_factories={"": lambda _: TeamCapabilities(executors=Capabilities([tool]))}
+    )
     agents = [(LEAD, AgentSpec(name="lead", manager=True)), (ANN, AgentSpec(name="ann", style="plan"))]
     team = await runtime.create("t", agents)
     await runtime.ask(
@@ -143,7 +153,7 @@ async def test_what_was_said_before_the_start_is_delivered_before_anything_new_h
     )
     assert tool.runs == 0
     await runtime.start(team)
-    assert (await runtime.wait(team, T1)).word == "idle"
+    assert (await runtime.wait(team, T1)).state == "idle"
     (step,) = [one async for one in runtime.archive(team, "step") if isinstance(one, Step)]
     assert (step.agent_id, step.state, step.work.text_content) == (ANN, "finished", "from: lead\ngood morning")
     await runtime.close()
@@ -152,7 +162,7 @@ async def test_what_was_said_before_the_start_is_delivered_before_anything_new_h
 @pytest.mark.req("MAS-38")
 async def test_a_running_house_hears_people_while_it_works_and_after_its_work_is_done() -> None:
     tool = Held()
-    cues = [Cue(agent="ann", thread="ann@t1", reply=Reply(text="heard")), finishes("ann")]
+    cues = [Cue(agent="ann", thread="ann@t1", reply=ScriptedReply(text="heard")), finishes("ann")]
     person = AgentSpec(name="person", kind="human")
     async with harness([spec("ann", "held"), person], cues, executors=[tool]) as house:
         task = AddTask(name="t", intention="t", manager=LEAD, group=(ANN, PERSON), driver="manager")
@@ -162,10 +172,10 @@ async def test_a_running_house_hears_people_while_it_works_and_after_its_work_is
         await asyncio.wait_for(tool.begun.wait(), 10)
         await house.runtime.ask(house.team, SendMessage(task_id=T1, receiver=(ANN,), message="hurry", sender=PERSON))
         tool.let_go.set()
-        assert (await house.runtime.wait(house.team, T1)).word == "idle"
-        steps = [one for one in await house.archived("step") if isinstance(one, Step)]
+        assert (await house.runtime.wait(house.team, T1)).state == "idle"
+        steps = [one for one in await house.read_archive("step") if isinstance(one, Step)]
         assert [one.work.text_content for one in steps] == ["", "from: person\nhurry"]
-        assert (await house.do(stage("ann"))).word == "finished", "it is still there and takes the next task"
+        assert (await house.do(stage("ann"))).state == "finished", "it is still there and takes the next task"
 
 
 async def test_an_effect_that_works_longer_than_it_may_is_ended_and_a_higher_limit_lets_the_agent_go_on() -> None:
@@ -177,8 +187,8 @@ async def test_an_effect_that_works_longer_than_it_may_is_ended_and_a_higher_lim
         await house.runtime.ask(house.team, QueueSteps(agent_id=ANN, works=(held,), task_id=T1))
         await asyncio.wait_for(tool.dead.wait(), 10)
         found = await asyncio.wait_for(house.runtime.wait(house.team, T1), 10)
-        assert (found.word, found.why) == ("limit", "limit: task:t1 millis")
-        (step,) = [one for one in await house.archived("step") if isinstance(one, Step)]
+        assert (found.state, found.why) == ("limit", "limit: task:t1 millis")
+        (step,) = [one for one in await house.read_archive("step") if isinstance(one, Step)]
         assert (step.state, step.spent.millis) == ("failed", 30)
         assert "the limit millis of 'task:t1'" in step.error
         world = await house.world()
@@ -186,5 +196,5 @@ async def test_an_effect_that_works_longer_than_it_may_is_ended_and_a_higher_lim
         assert world.budgets[task_budget(T1)].spent.millis == 30
         raised = SetLimits(budget_id=task_budget(T1), limits=Limits(millis=60_000))
         await house.runtime.ask(house.team, raised, ResumeTask(task_id=T1))
-        assert (await asyncio.wait_for(house.runtime.wait(house.team, T1), 10)).word == "idle"
+        assert (await asyncio.wait_for(house.runtime.wait(house.team, T1), 10)).state == "idle"
         assert not (await house.world()).timers

@@ -1,27 +1,27 @@
 """How a task stands: working, waiting for a person, paused, or idle."""
 
-from greenroom.app.task_status import standing
+from greenroom.app.task_status import read_status
 from greenroom.core.base.ids import TaskId
 from greenroom.core.rules.intents import AddTask, PauseTask, PauseTeam, ResumeTask, SetTimer
-from greenroom.core.state.step import Terms
+from greenroom.core.state.step import StepTerms
 from tests.core.house import ANN, BOB, BOSS, CY, HUE, MINUTE, SYSTEM, T1, T2, House, plan, question, skill
 
-ASK = Terms(effect="model", verdict="ask", question="may I?", digest="d")
+ASK = StepTerms(effect="model", verdict="ask", question="may I?", digest="d")
 SIDE = AddTask(name="side", intention="s", manager=BOSS, group=(ANN, BOB, CY, HUE), driver="manager")
 
 
 def word(house: House, task: TaskId = T1) -> tuple[str, str]:
-    found = standing(house.world, task)
+    found = read_status(house.world, task)
     assert found is not None
-    return found.word, found.why
+    return found.state, found.why
 
 
 def test_a_task_that_is_not_open_stands_nowhere() -> None:
-    assert standing(House.furnished().world, TaskId("t9")) is None
+    assert read_status(House.furnished().world, TaskId("t9")) is None
 
 
 def test_a_task_with_nothing_to_do_is_idle() -> None:
-    assert word(House.furnished()) == ("idle", "nobody has anything to do")
+    assert word(House.furnished()) == ("idle", "no agent has anything to do")
 
 
 def test_an_agent_that_waits_for_one_that_waits_for_a_yes_waits_for_a_person() -> None:

@@ -10,7 +10,7 @@ from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import TaskId
 from greenroom.core.rules.intents import AddTask, PauseTeam, QueueSteps, ResumeTeam
 from greenroom.core.state.step import Work
-from greenroom.testing.demo import AGENTS, KIT, TASK, demo_kits
+from greenroom.testing.demo import AGENTS, DEMO_KIT, TASK, make_demo_factories
 from greenroom.testing.harness import LEAD, harness
 from tests.app.team import ANN, Held, finishes, spec, stage
 
@@ -30,24 +30,24 @@ async def test_work_for_another_task_is_no_reason_to_wait_on() -> None:
         await asyncio.wait_for(first.begun.wait(), PATIENCE)
         first.let_go.set()
         await asyncio.wait_for(second.begun.wait(), PATIENCE)
-        assert (await asyncio.wait_for(waiting, PATIENCE)).word == "idle"
+        assert (await asyncio.wait_for(waiting, PATIENCE)).state == "idle"
         second.let_go.set()
 
 
 async def test_waiting_ends_for_every_way_a_task_can_come_to_stand_still(tmp_path: Path) -> None:
-    runtime = Runtime(MemoryLog(), kits=demo_kits(tmp_path))
-    team = await runtime.create("demo", AGENTS, kit=KIT)
+    runtime = Runtime(MemoryLog(), capability_factories=make_demo_factories(tmp_path))
+    team = await runtime.create("demo", AGENTS, capabilities_name=DEMO_KIT)
     await runtime.start(team)
     await runtime.ask(team, TASK)
     waiting = asyncio.create_task(runtime.wait(team, T1))
     await runtime.ask(team, PauseTeam(now=True))
-    assert (await asyncio.wait_for(waiting, PATIENCE)).word == "paused"
+    assert (await asyncio.wait_for(waiting, PATIENCE)).state == "paused"
     await runtime.ask(team, ResumeTeam())
-    assert (await asyncio.wait_for(runtime.wait(team, T1), PATIENCE)).word == "finished"
+    assert (await asyncio.wait_for(runtime.wait(team, T1), PATIENCE)).state == "finished"
     await runtime.close()
 
 
 async def test_a_stage_of_many_is_waited_for_to_its_end() -> None:
     names = [f"a{number}" for number in range(30)]
     async with harness([spec(name) for name in names], [finishes(name) for name in names]) as house:
-        assert (await asyncio.wait_for(house.do(stage(*names)), PATIENCE)).word == "finished"
+        assert (await asyncio.wait_for(house.do(stage(*names)), PATIENCE)).state == "finished"

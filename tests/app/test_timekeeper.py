@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Sequence
 
 from immutables import Map
 
-from greenroom.app.timekeeper import AGAIN, SLACK, Timekeeper
+from greenroom.app.timekeeper import MAX_STALE_DEADLINES, REFIRE_AFTER_MS, Timekeeper
 from greenroom.core.base.clock import Millis
-from greenroom.core.base.errors import Bug, Rejected
+from greenroom.core.base.errors import Bug, Rejection
 from greenroom.core.base.ids import AgentId, TaskId, TimerId
 from greenroom.core.base.records import evolve
 from greenroom.core.rules.intents import FireTimer, Intent
+from greenroom.core.state.team_state import EMPTY_STATE, TeamState
 from greenroom.core.state.timer import Timer, TimerCancelled, TimerSet
-from greenroom.core.state.world import NOWHERE, World
 
 
 class House:
@@ -23,12 +23,12 @@ class House:
     def __init__(self) -> None:
         self.time = 0
         self.fired: list[TimerId] = []
-        self.trouble: dict[TimerId, list[Rejected | Bug]] = {}
+        self.trouble: dict[TimerId, list[Rejection | Bug]] = {}
         self._timers: Map[TimerId, Timer] = Map()
-        self.keeper = Timekeeper(self, self.look, self, nap=self.nap)
+        self.keeper = Timekeeper(self, self.look, self, wait_for=self.nap)
 
-    def look(self) -> World:
-        return evolve(NOWHERE, timers=self._timers)
+    def look(self) -> TeamState:
+        return evolve(EMPTY_STATE, timers=self._timers)
 
     def now(self) -> Millis:
         return Millis(self.time)
@@ -36,7 +36,7 @@ class House:
     async def nap(self, changed: Awaitable[object], _: float) -> object:
         return await changed
 
-    async def submit(self, *intents: Intent, by: str) -> Sequence[Rejected | None]:
+    async def submit(self, *intents: Intent, by: str) -> Sequence[Rejection | None]:
         assert by == "system"
         for intent in intents:
             assert isinstance(intent, FireTimer)
@@ -76,7 +76,7 @@ async def test_timers_that_were_set_and_cancelled_take_no_room() -> None:
     for number in range(5_000):
         house.set(f"short {number}", 2_000_000)
         house.cancel(f"short {number}")
-        assert len(house.keeper) <= SLACK + 2 * 10 + 2
+        assert len(house.keeper) <= MAX_STALE_DEADLINES + 2 * 10 + 2
     house.time = 1_000_005
     await house.run()
     assert house.fired == [f"kept {number}" for number in range(6)]
@@ -112,20 +112,20 @@ async def test_a_timer_that_cannot_be_fired_is_tried_again_and_holds_up_no_other
     house = House()
     house.trouble = {
         TimerId("broken"): [Bug("ours"), Bug("ours")],
-        TimerId("refused"): [Rejected(code="too_early", why="not yet")],
+        TimerId("refused"): [Rejection(code="too_early", why="not yet")],
     }
     for name in ("broken", "refused", "sound"):
         house.set(name, 1_000)
     house.time = 1_000
     await house.run()
     assert house.fired == ["sound"]
-    house.time += AGAIN - 1
+    house.time += REFIRE_AFTER_MS - 1
     await house.run()
     assert house.fired == ["sound"]
     house.time += 1
     await house.run()
     assert house.fired == ["sound", "refused"]
-    house.time += AGAIN
+    house.time += REFIRE_AFTER_MS
     await house.run()
     assert house.fired == ["sound", "refused", "broken"]
 
@@ -137,7 +137,7 @@ async def test_a_timer_that_could_not_be_fired_and_is_set_anew_fires_at_its_new_
     house.time = 1_000
     await house.run()
     house.set("moved", 50_000)
-    house.time += AGAIN
+    house.time += REFIRE_AFTER_MS
     await house.run()
     assert house.fired == []
     house.time = 50_000

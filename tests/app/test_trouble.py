@@ -13,12 +13,12 @@ import pytest
 from greenroom.actors import pool as crew
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TaskId, task_budget
-from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.rules.decide import RULES
 from greenroom.core.rules.intents import AddTask, CancelTask, PauseTask, QueueSteps, ResumeTask, StartStage
-from greenroom.core.state.step import Effect, Step, StepType, Terms, Work
+from greenroom.core.state.step import Effect, Step, StepTerms, StepType, Work
 from greenroom.core.state.task import TaskStarted
-from greenroom.core.state.world import World
+from greenroom.core.state.team_state import TeamState
 from greenroom.testing.harness import LEAD, harness
 from tests.app.team import Held, call, finishes, says, spec, stage
 
@@ -32,20 +32,22 @@ class Odd:
     name: str = "odd"
     description: str = "Anything."
 
-    def __init__(self, does: Callable[[], Outcome], terms: Callable[[], Terms] = lambda: Terms(effect="pure")) -> None:
+    def __init__(
+        self, does: Callable[[], Outcome], terms: Callable[[], StepTerms] = lambda: StepTerms(effect="pure")
+    ) -> None:
         self._does = does
         self._terms = terms
 
-    def terms(self, _: World, __: Step) -> Terms:
+    def terms(self, _: TeamState, __: Step) -> StepTerms:
         """As the test says."""
         return self._terms()
 
-    async def run(self, _: Bench) -> Outcome:
+    async def run(self, _: StepContext) -> Outcome:
         """As the test says."""
         return self._does()
 
 
-def no_terms() -> Terms:
+def no_terms() -> StepTerms:
     """Terms that cannot be said."""
     raise ZeroDivisionError("no terms")
 
@@ -83,21 +85,21 @@ ODDITIES = {
     "a state that nobody knows": (Odd(lambda: Outcome(state=cast("Any", "zzz"))), "'zzz'"),
     "an error that is no text": (
         Odd(lambda: Outcome(state="failed", error=cast("str", 5))),
-        "an error that is no text",
+        "an error that is not text",
     ),
-    "origins that are no labels": (Odd(lambda: Outcome(origins=cast("Any", (5,)))), "no tuple of labels"),
-    "intents that are none": (Odd(lambda: Outcome(intents=cast("Any", None))), "no tuple"),
+    "origins that are no labels": (Odd(lambda: Outcome(origins=cast("Any", (5,)))), "not a tuple of labels"),
+    "intents that are none": (Odd(lambda: Outcome(intents=cast("Any", None))), "not a tuple"),
     "an intent that is none": (Odd(lambda: Outcome(intents=cast("Any", ("x",)))), "cannot be kept"),
-    "terms that are none": (Odd(Outcome, lambda: cast("Terms", None)), "no terms"),
-    "an effect class that nobody knows": (Odd(Outcome, lambda: Terms(effect=cast("Effect", "bogus"))), "bogus"),
-    "a cost below nothing": (Odd(Outcome, lambda: Terms(effect="pure", needs=Amounts(tokens=-1))), "cost"),
+    "terms that are none": (Odd(Outcome, lambda: cast("StepTerms", None)), "not terms"),
+    "an effect class that nobody knows": (Odd(Outcome, lambda: StepTerms(effect=cast("Effect", "bogus"))), "bogus"),
+    "a cost below nothing": (Odd(Outcome, lambda: StepTerms(effect="pure", needs=Amounts(tokens=-1))), "cost"),
     "a cost that is no whole number": (Odd(lambda: Outcome(spent=Amounts(tokens=cast("int", 1.5)))), "Amounts.tokens"),
     "terms that are half a token": (
-        Odd(Outcome, lambda: Terms(effect="pure", needs=Amounts(tokens=cast("int", 1.5)))),
+        Odd(Outcome, lambda: StepTerms(effect="pure", needs=Amounts(tokens=cast("int", 1.5)))),
         "Terms.needs.tokens",
     ),
     "a question that is no text": (
-        Odd(Outcome, lambda: Terms(effect="pure", verdict="ask", question=cast("str", 5))),
+        Odd(Outcome, lambda: StepTerms(effect="pure", verdict="ask", question=cast("str", 5))),
         "Terms.question",
     ),
     "a result without a bottom": (Odd(lambda: Outcome(result=deep(5_000))), "cannot be kept"),
@@ -113,8 +115,8 @@ async def test_an_odd_tool_fails_its_step_and_the_team_goes_on(name: str) -> Non
     cues = [says("ann", 1, call("odd")), finishes("ann", 2)]
     async with harness([spec("ann", "odd")], cues, executors=[tool]) as house:
         found = await asyncio.wait_for(house.do(stage("ann")), 20)
-        assert found.word == "finished"
-        (step,) = [one for one in await house.archived("step") if isinstance(one, Step) and one.work.type == "tool"]
+        assert found.state == "finished"
+        (step,) = [one for one in await house.read_archive("step") if isinstance(one, Step) and one.work.type == "tool"]
         assert step.state == "failed"
         assert error in step.error
 
@@ -124,10 +126,10 @@ class Tidy(Held):
 
     cleaned = False
 
-    async def run(self, bench: Bench) -> Outcome:
+    async def run(self, context: StepContext) -> Outcome:
         """Wait, and clean up."""
         try:
-            return await super().run(bench)
+            return await super().run(context)
         finally:
             for _ in range(20):
                 await asyncio.sleep(0.005)
@@ -145,12 +147,12 @@ async def test_nobody_earns_by_saying_that_a_step_cost_less_than_nothing() -> No
 async def test_a_tool_that_does_not_let_itself_be_cancelled_does_not_keep_the_house_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(crew, "GRACE", 0.05)
+    monkeypatch.setattr(crew, "CANCEL_TIMEOUT_S", 0.05)
 
     class Stubborn(Held):
         """Ends when the test says so, and not before."""
 
-        async def run(self, _: Bench) -> Outcome:
+        async def run(self, _: StepContext) -> Outcome:
             """Go on and on."""
             self.begun.set()
             while not self.let_go.is_set():
@@ -178,7 +180,7 @@ async def test_a_second_cancellation_does_not_cut_the_clean_up_of_the_first_one_
         await tool.begun.wait()
         await house.runtime.ask(house.team, PauseTask(task_id=T1, now=True))
         await house.runtime.ask(house.team, CancelTask(task_id=T1))
-        assert (await house.runtime.wait(house.team, T1)).word == "cancelled"
+        assert (await house.runtime.wait(house.team, T1)).state == "cancelled"
         assert tool.cleaned, "it is over only when it is dead"
         work.cancel()
 
@@ -191,7 +193,7 @@ async def test_a_pause_and_a_resume_in_one_commit_leave_nobody_asleep() -> None:
         for _ in range(30):
             await host.submit(PauseTask(task_id=T1), ResumeTask(task_id=T1), by="door")
         found = await asyncio.wait_for(house.runtime.wait(house.team, T1), 20)
-        assert found.word == "finished"
+        assert found.state == "finished"
 
 
 async def test_a_part_of_a_task_is_capped_and_cancelled_with_it() -> None:
@@ -205,12 +207,12 @@ async def test_a_part_of_a_task_is_capped_and_cancelled_with_it() -> None:
         await house.runtime.ask(house.team, QueueSteps(agent_id=LEAD, works=(work,), task_id=T1))
         await asyncio.wait_for(held.begun.wait(), 20)
         world = await house.world()
-        assert world.above(TaskId("t2")) == (T1,)
+        assert world.list_ancestors(TaskId("t2")) == (T1,)
         assert (
             world.budgets[task_budget(T1)].spent.tokens == world.budgets[task_budget(TaskId("t2"))].spent.tokens == 50
         )
         await house.runtime.ask(house.team, CancelTask(task_id=T1))
-        assert (await asyncio.wait_for(house.runtime.wait(house.team, TaskId("t2")), 20)).word == "cancelled"
+        assert (await asyncio.wait_for(house.runtime.wait(house.team, TaskId("t2")), 20)).state == "cancelled"
         assert held.dead.is_set()
 
 
@@ -230,7 +232,7 @@ async def test_a_fork_can_be_made_at_any_version_and_comes_to_an_end() -> None:
             fork = await house.runtime.fork(house.team, at)
             await house.runtime.start(fork)
             found = await asyncio.wait_for(house.runtime.wait(fork, T1), 20)
-            assert found.word == "finished", f"forked at version {at}"
+            assert found.state == "finished", f"forked at version {at}"
             await house.runtime.stop(fork)
 
 
@@ -261,8 +263,8 @@ async def test_a_move_of_the_schedule_that_breaks_holds_up_its_own_task_only(mon
         tasks = [AddTask(name=name, intention="t", manager=LEAD, stages=(stage("ann"),)) for name in ("bad", "good")]
         await house.runtime.ask(house.team, *tasks)
         found = await asyncio.wait_for(house.runtime.wait(house.team, TaskId("t2")), 20)
-        assert found.word == "finished"
+        assert found.state == "finished"
         await house.runtime.ask(house.team, AddTask(name="late", intention="t", manager=LEAD, stages=(stage("ann"),)))
         found = await asyncio.wait_for(house.runtime.wait(house.team, TaskId("t3")), 20)
-        assert found.word == "finished", "the schedule goes on"
+        assert found.state == "finished", "the schedule goes on"
         assert (await house.world()).tasks[T1].stages, "it did not start"

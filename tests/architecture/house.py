@@ -1,4 +1,4 @@
-"""What the architecture tests read: the project's Python files and the dated list of exceptions."""
+"""The input of the architecture tests: the project's Python files and the dated list of exceptions."""
 
 import ast
 import tomllib
@@ -24,12 +24,12 @@ class Source:
 
     @cached_property
     def tree(self) -> ast.Module:
-        """The file as Python reads it."""
+        """The parsed file."""
         return ast.parse(self.text)
 
     @property
     def functions(self) -> Iterator[Function]:
-        """All functions, wherever they stand. They are statements, so expressions need not be searched."""
+        """Yield all functions at any depth. They are statements, so expressions are not searched."""
         waiting: list[ast.AST] = [self.tree]
         while waiting:
             node = waiting.pop()
@@ -40,7 +40,7 @@ class Source:
 
 @dataclass(frozen=True, order=True)
 class Finding:
-    """Something in a file that needs a line in the list of exceptions, if it has to stay."""
+    """A finding in a file. To keep it, add a line to the list of exceptions."""
 
     file: str
     what: str
@@ -48,13 +48,13 @@ class Finding:
 
 @cache
 def sources() -> tuple[Source, ...]:
-    """All Python files of the project."""
+    """Return all Python files of the project."""
     paths = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
     return tuple(Source(path=path.relative_to(ROOT).as_posix(), text=path.read_text("utf-8")) for path in paths)
 
 
 def exceptions(kind: str, listed: str | None = None) -> list[Finding]:
-    """The lines of one kind; each must say since when and why."""
+    """Return the exceptions of one kind. Each must have a date and a reason."""
     lines = tomllib.loads(EXCEPTIONS.read_text("utf-8") if listed is None else listed).get(kind, [])
     for line in lines:
         if not isinstance(line.get("since"), date) or not line.get("reason"):
@@ -63,11 +63,11 @@ def exceptions(kind: str, listed: str | None = None) -> list[Finding]:
 
 
 def compare(found: Iterable[Finding], listed: Iterable[Finding]) -> tuple[list[Finding], list[Finding]]:
-    """(found but not listed, listed but not found). One line excuses one finding, not all like it."""
+    """Return (found but not listed, listed but not found). One line excuses one finding, not all similar ones."""
     here, there = Counter(found), Counter(listed)
     return sorted((here - there).elements()), sorted((there - here).elements())
 
 
 def listing(findings: Iterable[Finding]) -> str:
-    """One finding per line, for the message of a failing test."""
+    """Return one finding per line, for the message of a failing test."""
     return "".join(f"\n    {finding.file}: {finding.what}" for finding in findings)

@@ -12,7 +12,7 @@ ROOT = "src/greenroom/"
 
 
 def measure(files: Iterable[Source]) -> dict[str, tuple[int, int]]:
-    """Lines and files of each top-level room, and of `src` as a whole."""
+    """Return the lines and files of each top-level room, and of `src` as a whole."""
     lines: dict[str, int] = defaultdict(int)
     count: dict[str, int] = defaultdict(int)
     for source in files:
@@ -24,7 +24,7 @@ def measure(files: Iterable[Source]) -> dict[str, tuple[int, int]]:
 
 
 def over(measured: dict[str, tuple[int, int]], budget: dict[str, dict[str, int]]) -> list[str]:
-    """What is over its budget, or has none."""
+    """Return what exceeds its budget, or has none."""
     found = [f"{name}: not in budget.toml" for name in measured if name not in budget]
     for name, allowed in budget.items():
         lines, files = measured.get(name, (0, 0))

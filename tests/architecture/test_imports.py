@@ -1,4 +1,4 @@
-"""Imports stand at the top, checkers are not silenced in passing, and no room is called `utils`."""
+"""Imports are at the top, checkers are not silenced casually, and no room is called `utils`."""
 
 import ast
 import io
@@ -26,11 +26,11 @@ SILENCER = re.compile(
 NO_NAMES = {"common", "helper", "helpers", "misc", "util", "utils"}
 LOADERS = {"import_module", "__import__"}
 INSIDE = re.compile(r"^(?!import |from ).*import", re.MULTILINE)
-"""A line that may import something and is no import at the top."""
+"""A line that may contain an import that is not at the top."""
 
 
 def hidden_imports(source: Source) -> Iterator[Finding]:
-    """Imports that run when a function does, by statement or by call. Most files have the word at the top only."""
+    """Yield imports inside functions, by statement or by call. Most files have the word at the top only."""
     if INSIDE.search(source.text) is None:
         return
     for function in source.functions:
@@ -40,7 +40,7 @@ def hidden_imports(source: Source) -> Iterator[Finding]:
 
 
 def own_nodes(function: Function) -> Iterator[ast.AST]:
-    """All nodes of a function without those of the functions inside it, which are looked at on their own."""
+    """Yield all nodes of a function without those of nested functions, which are checked separately."""
     waiting: list[ast.AST] = [*function.body]
     while waiting:
         node = waiting.pop()
@@ -50,7 +50,7 @@ def own_nodes(function: Function) -> Iterator[ast.AST]:
 
 
 def imported(node: ast.AST) -> str | None:
-    """What this node imports, if it does."""
+    """Return the module that this node imports, if any."""
     match node:
         case ast.Import(names=names):
             return ", ".join(alias.name for alias in names)
@@ -62,7 +62,7 @@ def imported(node: ast.AST) -> str | None:
 
 
 def silenced(source: Source) -> Iterator[Finding]:
-    """Comments that tell a checker to look away. Most files have no such words anywhere, and are not taken apart."""
+    """Yield comments that silence a checker. Most files do not contain the words at all and are not parsed."""
     if SILENCER.search(source.text) is None:
         return
     for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
@@ -71,7 +71,7 @@ def silenced(source: Source) -> Iterator[Finding]:
 
 
 def nameless(path: str) -> list[str]:
-    """Folders and files on this path whose name says nothing."""
+    """Return folders and files on this path whose names say nothing."""
     return [part for part in PurePosixPath(path).with_suffix("").parts if part.removeprefix("_") in NO_NAMES]
 
 
@@ -86,7 +86,7 @@ def all_silenced() -> list[Finding]:
 
 
 def lazy(table: str) -> set[str]:
-    """The names of a table of lazy.toml."""
+    """Return the names of a table of lazy.toml."""
     return set(tomllib.loads((Path(__file__).parent / "lazy.toml").read_text())[table])
 
 

@@ -1,4 +1,4 @@
-"""What is measured of the tests, by names that there are."""
+"""The coverage settings of the tests name existing rooms."""
 
 from tests.measuring import DOORS, MEASURED, TESTS, WHOLLY
 

@@ -1,4 +1,4 @@
-"""Tests of which a few cases stand for all."""
+"""Tests of which a few cases represent all."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A file holds one idea, a function fits on a screen, an argument list can be read aloud."""
+"""A file holds one idea, a function fits on a screen, an argument list is short."""
 
 import ast
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ Block = ast.If | ast.For | ast.AsyncFor | ast.While | ast.With | ast.AsyncWith |
 
 
 def oversized(source: Source) -> Iterator[Finding]:
-    """What is too large in this file. (Complexity is ruff's part.)"""
+    """Yield what is too large in this file. Ruff checks the complexity."""
     lines = len(source.text.splitlines())
     if lines > FILE_LINES:
         yield Finding(source.path, f"file of more than {FILE_LINES} lines")
@@ -23,7 +23,7 @@ def oversized(source: Source) -> Iterator[Finding]:
 
 
 def faults(function: Function) -> Iterator[str]:
-    """What is too large in this function."""
+    """Yield what is too large in this function."""
     if (function.end_lineno or function.lineno) - function.lineno + 1 > FUNCTION_LINES:
         yield f"more than {FUNCTION_LINES} lines"
     if len(positional(function)) > POSITIONAL:
@@ -33,7 +33,7 @@ def faults(function: Function) -> Iterator[str]:
 
 
 def depth(node: ast.AST) -> int:
-    """How deep blocks nest here. An `elif` stands beside its `if`; a function inside counts for itself."""
+    """Return the nesting depth of blocks. An `elif` counts like its `if`; nested functions are counted separately."""
     if isinstance(node, Function | ast.ClassDef | ast.expr):
         return 0
     below = max((depth(child) - is_elif(node, child) for child in ast.iter_child_nodes(node)), default=0)
@@ -41,12 +41,12 @@ def depth(node: ast.AST) -> int:
 
 
 def is_elif(node: ast.AST, child: ast.AST) -> bool:
-    """Whether this `if` is all there is in the `else` of that one."""
+    """Return whether this `if` is the only statement in the `else` of that node."""
     return isinstance(node, ast.If) and isinstance(child, ast.If) and node.orelse == [child]
 
 
 def positional(function: Function) -> list[str]:
-    """The names a caller may give by place."""
+    """Return the names of positional parameters."""
     names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
     return names[1:] if names[:1] in (["self"], ["cls"]) else names
 

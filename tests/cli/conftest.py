@@ -1,4 +1,4 @@
-"""The cli in this process: quick, and with a home of one's own."""
+"""The CLI in this process, with its own home."""
 
 import logging
 import os
@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from greenroom.app.runtime import Runtime, Told
+from greenroom.app.runtime import LoggedEvent, Runtime
 from greenroom.cli.app import run
-from greenroom.testing.demo import AGENTS, ASKING_KIT, PERSON, TASK, demo_kits
+from greenroom.testing.demo import AGENTS, ASKING_KIT, PERSON, TASK, make_demo_factories
 from tests.e2e.terminal import NOBODY, SECRET, SERVERS, Ended
 
 Type = Callable[..., Ended]
@@ -18,7 +18,7 @@ Type = Callable[..., Ended]
 
 @pytest.fixture(autouse=True)
 def _surroundings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No pace, no terminal; and the logger as it was, because a command takes it over."""
+    """Remove pace and terminal, and restore the logger that a command configures."""
     monkeypatch.setenv("GREENROOM_DEMO_PACE", "0")
     monkeypatch.setenv("COLUMNS", "120")
     for name in ("CI", "NO_COLOR", "FORCE_COLOR"):
@@ -31,7 +31,7 @@ def _surroundings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty home, and nobody's keys or settings."""
+    """Return an empty home without keys or settings."""
     monkeypatch.setenv("GREENROOM_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     for name in [one for one in os.environ if one.endswith(SECRET)]:
@@ -43,7 +43,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def greenroom(home: Path, capsys: pytest.CaptureFixture[str]) -> Type:
-    """Type a command."""
+    """Run a command."""
 
     def type_(*words: str) -> Ended:
         capsys.readouterr()
@@ -55,10 +55,10 @@ def greenroom(home: Path, capsys: pytest.CaptureFixture[str]) -> Type:
 
 
 @pytest_asyncio.fixture
-async def story(tmp_path: Path) -> AsyncIterator[list[Told]]:
-    """Every event of a demo in which a person was asked."""
-    runtime = await Runtime.open(tmp_path / "story", kits=demo_kits(tmp_path / "story"))
-    team = await runtime.create("demo", (*AGENTS, PERSON), kit=ASKING_KIT)
+async def story(tmp_path: Path) -> AsyncIterator[list[LoggedEvent]]:
+    """Return every event of a demo in which a person was asked."""
+    runtime = await Runtime.open(tmp_path / "story", capability_factories=make_demo_factories(tmp_path / "story"))
+    team = await runtime.create("demo", (*AGENTS, PERSON), capabilities_name=ASKING_KIT)
     await runtime.ask(team, TASK)
     await runtime.start(team)
     for task in tuple((await runtime.world(team)).tasks):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.agents.specs import OURS
+from greenroom.app.agents.specs import OWN_KEYS
 from tests.app.trust.yes import agree
 from tests.cli.conftest import Type
 
@@ -59,10 +59,10 @@ def test_agents_are_listed_with_where_they_are_from(greenroom: Type, agents: Pat
     told = greenroom("agents", "list")
     assert [line.split() for line in told.out.splitlines()] == [
         ["agent", "what", "it", "is", "for", "model", "from"],
-        ["docs", "Writes", "docs.", "normal", "project,", "Claude", "Code"],
-        ["lead", "Leads.", "normal", "project"],
+        ["docs", "Writes", "docs.", "default", "project,", "Claude", "Code"],
+        ["lead", "Leads.", "default", "project"],
     ]
-    assert f"! {agents}/.greenroom/agents/bad.md, line 2: `temprature` is no key of an agent." in told.err
+    assert f"! {agents}/.greenroom/agents/bad.md, line 2: `temprature` is not a key of an agent." in told.err
     assert "has the same name and comes first." in told.err
     fields = greenroom("agents", "list", "--output-format", "json").json
     assert isinstance(fields["agents"], list)
@@ -79,8 +79,8 @@ def test_one_that_is_hidden_by_a_broken_one_is_named(greenroom: Type, project: P
         (project / folder / "agents").mkdir(parents=True)
         (project / folder / "agents" / "ann.md").write_text(text)
     told = greenroom("agents", "list").err
-    assert "does not count: the nearer file of its name is broken." in told
-    assert told.endswith("There are no agents that can be used here. Make one: greenroom agents new NAME\n")
+    assert "is ignored: a nearer file of that name is broken." in told
+    assert told.endswith("There are no agents that can be used here. Create one: greenroom agents new NAME\n")
 
 
 def test_all_of_an_agent_is_shown(greenroom: Type, agents: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_name_that_is_not_there_brings_the_nearest(greenroom: Type, agents: Pa
     assert (told.code, told.err) == (2, "Error: There is no agent 'laed'. Did you mean `lead`?\n")
     broken = greenroom(*words, "bad", "--output-format", "json")
     assert broken.code == 3
-    assert "line 2: `temprature` is no key" in str(broken.json["error"])
+    assert "line 2: `temprature` is not a key" in str(broken.json["error"])
 
 
 def test_a_new_agent_is_written_once(greenroom: Type, project: Path) -> None:
@@ -127,7 +127,7 @@ def test_the_exact_request_is_printed(greenroom: Type, agents: Path, monkeypatch
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1234567890")
     told = greenroom("prompt", "show", "lead", "--message", "Look\there [red]x[/red]")
     first, *_ = told.out.splitlines()
-    assert first == "to openai:gpt-5.5 · at most 8,192 tokens back · temperature 0.2 · effort low · in one piece"
+    assert first == "to openai:gpt-5.5 · at most 8,192 tokens of output · temperature 0.2 · effort low · not streamed"
     assert "- `docs`: Writes docs." in told.out
     assert "Use tabs." in told.out
     assert "\nLook\there [red]x[/red]\n" in told.out
@@ -153,4 +153,4 @@ def test_an_agent_is_told_things_in_the_language_of_the_settings(
 
 def test_every_key_is_on_the_page() -> None:
     (table,) = re.findall(r"^\| key .*?\n\n", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    assert {part for key in OURS for part in key.split(".")} | {"design"} <= set(re.findall(r"`(\w+)`", table))
+    assert {part for key in OWN_KEYS for part in key.split(".")} | {"design"} <= set(re.findall(r"`(\w+)`", table))

@@ -10,16 +10,16 @@ from typing import cast
 import pytest
 
 from greenroom.adapters.storage.sqlite import SqliteLog
+from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.clock import SystemClock
-from greenroom.app.kit import Kit
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.clock import Millis
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
-from greenroom.core.ports.executor import Abilities, Bench, Outcome
+from greenroom.core.ports.executor import Capabilities, Outcome, StepContext
 from greenroom.core.rules.intents import AddTask, QueueSteps
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Step, StepType, Terms, Work
-from greenroom.core.state.world import World
+from greenroom.core.state.step import Step, StepTerms, StepType, Work
+from greenroom.core.state.team_state import TeamState
 from tests.cli.conftest import Type
 
 ANN, T1 = AgentId("ann"), TaskId("t1")
@@ -36,11 +36,11 @@ class Asking:
     def __init__(self, *, ask: bool) -> None:
         self._ask = ask
 
-    def terms(self, _: World, __: Step) -> Terms:
+    def terms(self, _: TeamState, __: Step) -> StepTerms:
         """As the test wants it."""
-        return Terms(effect="effectful", verdict="ask" if self._ask else "allow", question="Burn it?", digest="x")
+        return StepTerms(effect="effectful", verdict="ask" if self._ask else "allow", question="Burn it?", digest="x")
 
-    async def run(self, _: Bench) -> Outcome:
+    async def run(self, _: StepContext) -> Outcome:
         """It burns."""
         return Outcome(result={"output": "ashes"})
 
@@ -60,10 +60,12 @@ def parked(home: Path, *, ask: bool, expire: int | None = None, days: int = 0) -
     """A team that stands still since some days: with a question, or done."""
 
     async def made() -> TeamId:
-        kit = Kit(abilities=Abilities([Asking(ask=ask)]), approvals_expire=expire)
-        runtime = Runtime(await SqliteLog.open(home), kits={"burning": lambda _: kit}, clock=Past(days))
+        kit = TeamCapabilities(executors=Capabilities([Asking(ask=ask)]), approvals_expire=expire)
+        runtime = Runtime(await SqliteLog.open(home), capability_factories={"burning": lambda _: kit}, clock=Past(days))
         try:
-            team = await runtime.create("burning", [(ANN, AgentSpec(name="ann", tools=("burn",)))], kit="burning")
+            team = await runtime.create(
+                "burning", [(ANN, AgentSpec(name="ann", tools=("burn",)))], capabilities_name="burning"
+            )
             await runtime.start(team)
             await runtime.ask(team, AddTask(name="t", intention="t", manager=ANN, group=(ANN,), driver="manager"))
             work = Work(type="tool", executor="burn", instruction_content={})
@@ -91,7 +93,7 @@ def test_a_team_in_which_nothing_waits_is_not_read(
     read: list[TeamId] = []
     world = Runtime.world
 
-    async def counted(self: Runtime, team: TeamId) -> World:
+    async def counted(self: Runtime, team: TeamId) -> TeamState:
         read.append(team)
         return await world(self, team)
 
@@ -111,14 +113,17 @@ def test_a_question_that_has_expired_takes_no_answer(home: Path, greenroom: Type
     team = parked(home, ask=True, expire=DAY, days=2)
     ended = greenroom("answer", team, "yes")
     assert ended.code == 2
-    assert "The question has expired: nobody answered within 1 day." in ended.err
+    assert "The question has expired: no one answered within 1 day." in ended.err
 
 
 def test_what_has_expired_is_denied_when_the_team_goes_on(home: Path) -> None:
     team = parked(home, ask=True, expire=DAY, days=2)
 
     async def goes_on() -> Step:
-        runtime = await Runtime.open(home, kits={"burning": lambda _: Kit(abilities=Abilities([Asking(ask=True)]))})
+        runtime = await Runtime.open(
+            home,
+            capability_factories={"burning": lambda _: TeamCapabilities(executors=Capabilities([Asking(ask=True)]))},
+        )
         try:
             host = await runtime.start(team)
             assert not host.world.approvals, "whoever looks then finds it denied, and goes on"
@@ -129,4 +134,4 @@ def test_what_has_expired_is_denied_when_the_team_goes_on(home: Path) -> None:
 
     step = asyncio.run(goes_on())
     assert (step.state, step.result) == ("failed", None)
-    assert step.error.startswith("Denied: nobody answered within 1 day.")
+    assert step.error.startswith("Denied: no one answered within 1 day.")

@@ -10,13 +10,13 @@ import pytest
 
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.amounts import Limits
-from greenroom.core.ports.codec import fingerprint
-from greenroom.testing.demo import AGENTS, KIT, TASK
+from greenroom.core.ports.codec import compute_fingerprint
+from greenroom.testing.demo import AGENTS, DEMO_KIT, TASK
 from tests.cli.conftest import Type
 
 
 def first_team(greenroom: Type) -> str:
-    rows = greenroom("tasks", "--output-format", "json").json["tasks"]
+    rows = greenroom("runs", "--output-format", "json").json["tasks"]
     assert isinstance(rows, list)
     return str(rows[0]["team"])
 
@@ -25,8 +25,8 @@ def test_tasks_are_listed_newest_first(greenroom: Type) -> None:
     greenroom("demo", "--team", "-q")
     old = first_team(greenroom)
     greenroom("demo", "--team", "--ask", "-q")
-    rows = greenroom("tasks").out.splitlines()
-    assert rows[0].split() == ["id", "task", "state", "begun", "runs", "in"]
+    rows = greenroom("runs").out.splitlines()
+    assert rows[0].split() == ["id", "task", "state", "started", "runs", "in"]
     assert "waiting" in rows[1]
     assert rows[2].startswith(f"{old}/t1")
     assert "finished" in rows[2]
@@ -35,22 +35,22 @@ def test_tasks_are_listed_newest_first(greenroom: Type) -> None:
 def test_only_the_newest_teams_are_listed_unless_all_are_wanted(
     greenroom: Type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("greenroom.cli.commands.tasks.FEW", 1)
+    monkeypatch.setattr("greenroom.cli.commands.runs.MAX_TEAMS_SHOWN", 1)
     greenroom("demo", "--team", "-q")
     greenroom("fork", "last", "--at", "20")
-    few = greenroom("tasks")
+    few = greenroom("runs")
     assert len(few.out.splitlines()) == 2
     assert "stopped" in few.out, "a fork that nobody runs"
-    assert "1 older teams: greenroom tasks --all" in few.err
-    assert len(greenroom("tasks", "--all").out.splitlines()) == 3
+    assert "1 older teams. List all: greenroom runs --all" in few.err
+    assert len(greenroom("runs", "--all").out.splitlines()) == 3
 
 
 @pytest.mark.parametrize("columns", [24, 40, 60, 200])
 def test_an_id_is_never_cut(greenroom: Type, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     greenroom("demo", "--team", "-q")
     team = first_team(greenroom)
-    monkeypatch.setattr("greenroom.cli.render.output.WIDE", columns)
-    for words in (("tasks",), ("du",)):
+    monkeypatch.setattr("greenroom.cli.render.output.PIPE_WIDTH", columns)
+    for words in (("runs",), ("du",)):
         lines = greenroom(*words).out.splitlines()[:2]
         assert lines[1].startswith(team)
         assert all(len(line) <= columns for line in lines)
@@ -60,7 +60,7 @@ def test_show_tells_what_there_is_to_know_and_programs_get_records_and_rows(gree
     greenroom("demo", "--team", "-q")
     told = greenroom("show", "last").out
     for words in (
-        "nobody runs it",
+        "no process runs it",
         "t1 A one-page guide to tea  finished",
         "✓ draft",
         "draft by ben: a first draft for newcomers",
@@ -128,7 +128,7 @@ def test_a_fork_goes_its_own_way(greenroom: Type, home: Path) -> None:
     shown = re.search(rf"forked from {old} at version (\d+)", greenroom("show", new).out)
     assert shown is not None
     begun = int(shown[1])
-    assert begun == 60 or f"the new team begins at version {begun}" in forked.err
+    assert begun == 60 or f"the new team starts at version {begun}" in forked.err
     assert begun <= 60
     assert greenroom("resume", new, "-q").code == 0
     assert (home / "demo" / new / "guide.md").exists()
@@ -139,7 +139,7 @@ def test_what_is_over_cannot_be_resumed_and_what_is_paused_can(greenroom: Type) 
     greenroom("demo", "--team", "-q")
     ended = greenroom("resume", "last")
     assert ended.code == 0
-    assert "Nothing is left to do" in ended.out
+    assert "has nothing left to do" in ended.out
     assert "greenroom fork" in ended.err
     new = greenroom("fork", "last", "--at", "60").out.strip()
     assert greenroom("pause", new, "--now").code == 0
@@ -150,7 +150,7 @@ def test_what_is_over_cannot_be_resumed_and_what_is_paused_can(greenroom: Type) 
 def test_a_limit_that_was_reached_has_its_own_code(greenroom: Type, home: Path) -> None:
     async def limited() -> None:
         runtime = await Runtime.open(home)
-        team = await runtime.create("poor", AGENTS, kit=KIT, limits=Limits(steps=5))
+        team = await runtime.create("poor", AGENTS, capabilities_name=DEMO_KIT, limits=Limits(steps=5))
         await runtime.ask(team, TASK)
         await runtime.close()
 
@@ -166,7 +166,7 @@ def test_a_question_is_named_when_it_must_be(greenroom: Type) -> None:
     greenroom("demo", "--team", "--ask", "-q")
     wrong = greenroom("answer", "last", "yes", "--approval", "ben")
     assert wrong.code == 2
-    assert "No question begins with 'ben'" in wrong.err
+    assert "No request starts with 'ben'" in wrong.err
     assert "maya#5?1: Add this line" in wrong.err
     assert greenroom("answer", "last/t1", "yes", "--approval", "maya").code == 0
     again = greenroom("answer", "last", "yes")
@@ -183,7 +183,7 @@ def test_room_is_counted_given_back_and_forgotten(greenroom: Type, home: Path) -
     assert greenroom("forget", f"{team}/t1", "--yes").code == 2
     assert greenroom("forget", team, "--yes").code == 0
     assert not (home / "demo" / team).exists()
-    assert greenroom("tasks", "--output-format", "json").json["tasks"] == []
+    assert greenroom("runs", "--output-format", "json").json["tasks"] == []
 
 
 def test_the_doctor_finds_nothing_wrong(greenroom: Type, home: Path) -> None:
@@ -193,13 +193,13 @@ def test_the_doctor_finds_nothing_wrong(greenroom: Type, home: Path) -> None:
         "Python 3",
         "SQLite 3",
         str(home),
-        "none yet: the first team that runs makes it",
+        "none yet: the first run creates it",
         "0 teams, 0 running",
     ):
         assert words in told.out
     greenroom("demo", "--team", "-q")
     told = greenroom("doctor")
-    for words in ("sound, schema 1", "1 teams, 0 running"):
+    for words in ("intact, schema 1", "1 teams, 0 running"):
         assert words in told.out
     findings = greenroom("doctor", "--output-format", "json").json["findings"]
     assert isinstance(findings, list)
@@ -209,9 +209,9 @@ def test_the_doctor_finds_nothing_wrong(greenroom: Type, home: Path) -> None:
 def test_the_doctor_misses_git_and_room_and_a_newer_sqlite(greenroom: Type, monkeypatch: pytest.MonkeyPatch) -> None:
     module = "greenroom.cli.commands.home"
     monkeypatch.setattr(f"{module}.shutil.which", lambda _: None)
-    monkeypatch.setattr(f"{module}.LITTLE", 10**18)
+    monkeypatch.setattr(f"{module}.MIN_FREE_BYTES", 10**18)
     told = greenroom("doctor")
-    assert (told.code, "Install git" in told.out, "Make room" in told.out) == (0, True, True)
+    assert (told.code, "Install git" in told.out, "Free disk space" in told.out) == (0, True, True)
     monkeypatch.setattr("sqlite3.sqlite_version_info", (3, 30, 0))
     told = greenroom("doctor")
     assert (told.code, "Use a Python with SQLite 3.35 or newer." in told.out) == (3, True)
@@ -229,9 +229,9 @@ def test_a_damaged_snapshot_stops_nothing_and_the_doctor_finds_it_and_a_damaged_
     team = first_team(greenroom)
     with closing(sqlite3.connect(home / "greenroom.db")) as db:
         number = db.execute("SELECT id FROM streams").fetchone()[0]
-        db.execute("INSERT INTO snapshots VALUES (?, 3, ?, ?)", (number, fingerprint(), b"3\nrotten"))
+        db.execute("INSERT INTO snapshots VALUES (?, 3, ?, ?)", (number, compute_fingerprint(), b"3\nrotten"))
         db.commit()
-    for words in (("tasks",), ("show", team), ("resume", team)):
+    for words in (("runs",), ("show", team), ("resume", team)):
         assert greenroom(*words).code == 0
     told = greenroom("doctor")
     assert told.code == 0
@@ -243,4 +243,4 @@ def test_a_damaged_snapshot_stops_nothing_and_the_doctor_finds_it_and_a_damaged_
     told = greenroom("doctor")
     assert told.code == 3
     assert "Event 5 " in told.out
-    assert "sound" not in told.out
+    assert "intact" not in told.out

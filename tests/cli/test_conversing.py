@@ -10,28 +10,36 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.abilities.skills.talking import talking
+from greenroom.abilities.skills.conversation_skills import build_conversation_skills
 from greenroom.adapters.storage.memory import MemoryLog
+from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.context import AppContext
+from greenroom.app.conversation.capability_names import CHAT
 from greenroom.app.conversation.chat import Chat
-from greenroom.app.conversation.names import CHAT
-from greenroom.app.conversation.typed import Gone, Person, Read, Stopped, Written, builtin, shell
-from greenroom.app.kit import Kit
+from greenroom.app.conversation.chat_input import (
+    EndOfInput,
+    InputEvent,
+    InterruptInput,
+    PersonInput,
+    TextInput,
+    handle_command,
+    handle_shell,
+)
 from greenroom.app.runtime import Runtime
-from greenroom.app.settings.schema import Caps
-from greenroom.cli.context import Invocation, Stop
+from greenroom.app.settings.schema import LimitSettings
+from greenroom.cli.context import Invocation, SignalStop
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive import chat as conversing
-from greenroom.cli.interactive.chat import Conversation
+from greenroom.cli.interactive.chat import ChatScreen
 from greenroom.cli.render.output import Console, Output
 from greenroom.cli.render.progress import Progress
-from greenroom.cli.setup import Setup
+from greenroom.cli.setup import CommandSetup
 from greenroom.cli.start import RunPlan
-from greenroom.core.ports.executor import Abilities, Bench, Outcome
+from greenroom.core.ports.executor import Capabilities, Outcome, StepContext
 from greenroom.core.ports.model import ToolCall, ToolSpec
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Step, StepType, Terms
-from greenroom.core.state.world import World
+from greenroom.core.state.step import Step, StepTerms, StepType
+from greenroom.core.state.team_state import TeamState
 from tests.app.conversation.voice import HELD, Reply, Voice, cast
 
 LOOK = ToolSpec(name="look", description="Look.", parameters={"type": "object"})
@@ -44,11 +52,11 @@ class Look:
     name: str = "look"
     description: str = "Look."
 
-    def terms(self, _: World, step: Step) -> Terms:
+    def terms(self, _: TeamState, step: Step) -> StepTerms:
         """Ask."""
-        return Terms(effect="effectful", verdict="ask", question="May it look?", digest="look")
+        return StepTerms(effect="effectful", verdict="ask", question="May it look?", digest="look")
 
-    async def run(self, _: Bench) -> Outcome:
+    async def run(self, _: StepContext) -> Outcome:
         """What it sees."""
         return Outcome(result={"output": "\n  A tree.\nA house."})
 
@@ -60,24 +68,30 @@ class Held:
         self.voice = voice
         self.out = Output("text", sys.stdout)
         quiet = Progress(Console(file=io.StringIO()))
-        self.stop = Stop()
+        self.stop = SignalStop()
         self.cli = Invocation(
-            setup=Setup(), home=home, out=self.out, progress=quiet, means=AppContext(), stop=self.stop, opened=runtime
+            setup=CommandSetup(),
+            home=home,
+            out=self.out,
+            progress=quiet,
+            app=AppContext(),
+            stop=self.stop,
+            opened=runtime,
         )
 
-    def with_(self, person: Person) -> Conversation:
+    def with_(self, person: PersonInput) -> ChatScreen:
         """The conversation with this person."""
         who = cast(AgentSpec(name="assistant", tools=("look",)))
-        begun = RunPlan(cast=who, caps=Caps(cost=None), language="", replayed=False)
+        begun = RunPlan(participants=who, caps=LimitSettings(cost=None), language="", is_replayed=False)
         chat = Chat(self.cli.runtime, agent=who.first)
-        return Conversation(self.cli, chat, person, (builtin, shell), begun)
+        return ChatScreen(self.cli, chat, person, (handle_command, handle_shell), begun)
 
 
 @asynccontextmanager
 async def held(home: Path, *replies: Reply) -> AsyncIterator[Held]:
     voice = Voice(*replies)
-    kit = Kit(abilities=Abilities([*talking(voice, [LOOK]), Look()]))
-    runtime = Runtime(MemoryLog(), kits={CHAT: lambda _: kit})
+    kit = TeamCapabilities(executors=Capabilities([*build_conversation_skills(voice, [LOOK]), Look()]))
+    runtime = Runtime(MemoryLog(), capability_factories={CHAT: lambda _: kit})
     try:
         yield Held(runtime, voice, home)
     finally:
@@ -100,25 +114,25 @@ def typed(*lines: str) -> Callable[[str], str]:
 class Callables:
     """A person behind two functions."""
 
-    attended = True
-    chooses = False
+    is_attended = True
+    can_choose = False
 
     def __init__(self, write: Callable[[str], str], confirm: Callable[[str, bool], bool]) -> None:
         self._write, self._confirm = write, confirm
 
-    async def write(self, tip: str, woken: asyncio.Event, *, print_on_empty: bool = False) -> Read:
+    async def read_text(self, tip: str, woken: asyncio.Event, *, print_on_empty: bool = False) -> InputEvent:
         try:
-            return Written(text=await asyncio.to_thread(self._write, tip))
+            return TextInput(text=await asyncio.to_thread(self._write, tip))
         except EOFError:
-            return Gone()
+            return EndOfInput()
 
-    async def agrees(self, tip: str, *, default: bool) -> bool:
+    async def confirm(self, tip: str, *, default: bool) -> bool:
         return await asyncio.to_thread(self._confirm, tip, default)
 
-    async def replies(self, tip: str) -> str | None:
+    async def read_line(self, tip: str) -> str | None:
         return self._write(tip)
 
-    def stop(self) -> None:
+    def interrupt(self) -> None:
         """A function cannot be stopped."""
 
 
@@ -126,7 +140,7 @@ class Callables:
 async def test_functions_take_the_place_of_a_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     async with held(tmp_path, "Hello.") as talk:
         person = Callables(typed("Hi.", "", "/cost"), lambda tip, default: default)
-        assert await talk.with_(person).hold() == Exit.DONE
+        assert await talk.with_(person).run() == Exit.DONE
     told = capsys.readouterr()
     assert told.out == "Hello.\n"
     assert "no limit" in told.err
@@ -144,7 +158,7 @@ async def test_what_an_agent_may_do_is_asked_of_whoever_is_there(
         return yes
 
     async with held(tmp_path, ToolCall(call_id="c1", name="look", arguments={}), "I see.") as talk:
-        assert await talk.with_(Callables(typed("Look."), confirm)).hold() == Exit.DONE
+        assert await talk.with_(Callables(typed("Look."), confirm)).run() == Exit.DONE
         assert asked == [("May it look?", False)]
         assert answer in talk.voice.heard[-1].lower() or answer in talk.voice.heard[-1]
     told = capsys.readouterr()
@@ -157,38 +171,38 @@ async def test_nobody_there_leaves_a_question_open_and_says_how_to_answer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     person = Callables(typed("Look."), lambda tip, default: default)
-    person.attended = False
+    person.is_attended = False
     async with held(tmp_path, ToolCall(call_id="c1", name="look", arguments={})) as talk:
-        assert await talk.with_(person).hold() == Exit.WAITING
+        assert await talk.with_(person).run() == Exit.WAITING
     assert "greenroom answer " in capsys.readouterr().err
 
 
 class Pressing(Callables):
     """A person who says something once and then only presses Ctrl-C."""
 
-    chooses = True
+    can_choose = True
 
-    def __init__(self, *reads: Read) -> None:
+    def __init__(self, *reads: InputEvent) -> None:
         self._reads = iter(reads)
         self.asked = 0
 
-    async def write(self, tip: str, woken: asyncio.Event, *, print_on_empty: bool = False) -> Read:
+    async def read_text(self, tip: str, woken: asyncio.Event, *, print_on_empty: bool = False) -> InputEvent:
         self.asked += 1
         return next(self._reads)
 
 
-async def pressed(talk: Held, person: Person, times: int) -> Exit:
+async def pressed(talk: Held, person: PersonInput, times: int) -> Exit:
     """Hold the chat, and press Ctrl-C while the agent speaks."""
-    holding = asyncio.create_task(talk.with_(person).hold())
+    holding = asyncio.create_task(talk.with_(person).run())
     await talk.voice.speaks.wait()
     for _ in range(times):
-        talk.stop.hear(signal.SIGINT)
+        talk.stop.handle_signal(signal.SIGINT)
     return await holding
 
 
 async def test_ctrl_c_twice_while_it_speaks_leaves(tmp_path: Path) -> None:
     async with held(tmp_path, HELD) as talk:
-        person = Pressing(Written(text="Count."))
+        person = Pressing(TextInput(text="Count."))
         assert await pressed(talk, person, 2) == Exit.INTERRUPTED
         assert person.asked == 1, "no prompt comes in between"
 
@@ -197,18 +211,18 @@ async def test_ctrl_c_twice_while_it_speaks_leaves(tmp_path: Path) -> None:
 async def test_ctrl_c_at_the_prompt_leaves_at_once_only_soon_after_another_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, soon: float, asked: int
 ) -> None:
-    monkeypatch.setattr(conversing, "QUICK", soon)
+    monkeypatch.setattr(conversing, "DOUBLE_INTERRUPT_S", soon)
     async with held(tmp_path, HELD) as talk:
-        person = Pressing(Written(text="Count."), Stopped(), Stopped())
+        person = Pressing(TextInput(text="Count."), InterruptInput(), InterruptInput())
         assert await pressed(talk, person, 1) == Exit.INTERRUPTED
         assert person.asked == asked
 
 
 async def test_a_chat_that_is_stopped_says_how_to_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     async with held(tmp_path, HELD) as talk:
-        holding = asyncio.create_task(talk.with_(Pressing(Written(text="Count."))).hold())
+        holding = asyncio.create_task(talk.with_(Pressing(TextInput(text="Count."))).run())
         await talk.voice.speaks.wait()
         holding.cancel()
         with pytest.raises(asyncio.CancelledError):
             await holding
-    assert "Stopped. Go on with: greenroom chat --resume " in capsys.readouterr().err
+    assert "Stopped. Continue with: greenroom chat --resume " in capsys.readouterr().err

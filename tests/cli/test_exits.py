@@ -1,8 +1,8 @@
 import pytest
 
 from greenroom.cli.errors import explain
-from greenroom.cli.exit_codes import Exit, of_error, of_signal, of_standings
-from greenroom.core.base.errors import Bug, ModelFault, Refused, Rejected, StaleOwner, StoreFault, StoreFull
+from greenroom.cli.exit_codes import Exit, exit_for_error, exit_for_signal, exit_for_statuses
+from greenroom.core.base.errors import Bug, ModelFault, RefusedError, Rejection, StaleOwner, StoreFault, StoreFull
 
 
 @pytest.mark.parametrize(
@@ -22,13 +22,13 @@ from greenroom.core.base.errors import Bug, ModelFault, Refused, Rejected, Stale
     ],
 )
 def test_a_run_ends_with_the_code_of_its_worst_task(words: list[str], code: int) -> None:
-    assert of_standings(words) == code
+    assert exit_for_statuses(words) == code
 
 
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (Refused(Rejected(code="x", why="No.")), 2),
+        (RefusedError(Rejection(code="x", why="No.")), 2),
         (StoreFault("damaged"), 3),
         (StoreFull("full"), 3),
         (StaleOwner("held"), 3),
@@ -39,16 +39,20 @@ def test_a_run_ends_with_the_code_of_its_worst_task(words: list[str], code: int)
     ],
 )
 def test_an_error_has_a_code(error: Exception, code: int) -> None:
-    assert of_error(error) == code
+    assert exit_for_error(error) == code
 
 
 def test_a_signal_has_the_code_that_shells_know() -> None:
-    assert (of_signal(2), of_signal(15), of_signal(1)) == (Exit.INTERRUPTED, Exit.TERMINATED, Exit.HUNG_UP)
+    assert (exit_for_signal(2), exit_for_signal(15), exit_for_signal(1)) == (
+        Exit.INTERRUPTED,
+        Exit.TERMINATED,
+        Exit.HUNG_UP,
+    )
     assert (Exit.INTERRUPTED, Exit.TERMINATED) == (130, 143)
 
 
 def test_a_mistake_of_the_user_is_explained_in_its_own_words() -> None:
-    refused = Refused(Rejected(code="x", why="There is no such team.", hint="Try another."))
+    refused = RefusedError(Rejection(code="x", why="There is no such team.", hint="Try another."))
     assert explain(refused) == "There is no such team. Try another."
 
 

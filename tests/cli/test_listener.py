@@ -3,30 +3,30 @@
 import pytest
 from immutables import Map
 
-from greenroom.app.organisation.words import BASE
-from greenroom.cli.interactive.organisation import Failures
+from greenroom.app.organisation.phrases import BASE_TASK
+from greenroom.cli.interactive.organisation import FailureLog
 from greenroom.core.base.ids import AgentId, StepId, SubtaskId, TaskId, ThreadId
 from greenroom.core.base.records import evolve
 from greenroom.core.state.events import Event
 from greenroom.core.state.step import Step, StepEnded, StepQueued, Work
-from greenroom.core.state.task import EndWord, Task, TaskEnded
+from greenroom.core.state.task import Task, TaskEnd, TaskEnded
+from greenroom.core.state.team_state import EMPTY_STATE, TeamState
 from greenroom.core.state.thread import Thread
-from greenroom.core.state.world import NOWHERE, World
 
 BOSS, WU = AgentId("boss"), AgentId("wu")
 T2, T3 = TaskId("t2"), TaskId("t3")
 HERE, STEP = ThreadId("boss@t2"), StepId("boss#4")
 PLANS = Work(type="skill", executor="planning")
-TASK = Task(task_id=T2, name="Tea", intention="", manager=BOSS, group=(BOSS, WU), parent=BASE)
+TASK = Task(task_id=T2, name="Tea", intention="", manager=BOSS, group=(BOSS, WU), parent=BASE_TASK)
 THREAD = Thread(thread_id=HERE, agent_id=BOSS, task_id=T2)
 FAILED = StepEnded(at=0, step_id=STEP, thread_id=HERE, attempt=1, state="failed", error="no luck")
 AGAIN = StepQueued(
     at=0, step_id=StepId("boss#5"), agent_id=BOSS, thread_id=HERE, task_id=T2, work=PLANS, place=0, cause=STEP
 )
-GIVEN_UP = "boss could not do it: no luck"
+GIVEN_UP = "boss failed: no luck"
 
 
-def world(*, work: Work = PLANS, thread: Thread = THREAD, task: Task = TASK) -> World:
+def world(*, work: Work = PLANS, thread: Thread = THREAD, task: Task = TASK) -> TeamState:
     """A task of the boss, in which a step of somebody is about to end."""
     step = Step(
         step_id=STEP,
@@ -38,11 +38,11 @@ def world(*, work: Work = PLANS, thread: Thread = THREAD, task: Task = TASK) -> 
         work=work,
         queued_at=0,
     )
-    return evolve(NOWHERE, steps=Map({STEP: step}), threads=Map({HERE: thread}), tasks=Map({T2: task}))
+    return evolve(EMPTY_STATE, steps=Map({STEP: step}), threads=Map({HERE: thread}), tasks=Map({T2: task}))
 
 
-def heard(*events: Event, on: World) -> tuple[str, ...]:
-    failures = Failures("en")
+def heard(*events: Event, on: TeamState) -> tuple[str, ...]:
+    failures = FailureLog("en")
     for one in events:
         failures.add(on, one)
     return failures.all()
@@ -64,7 +64,7 @@ def test_a_managers_own_skill_that_fails_is_given_up() -> None:
         pytest.param(evolve(world(), tasks=Map()), id="in no task"),
     ],
 )
-def test_what_somebody_else_hears_of_or_what_stops_nothing_is_not_given_up(on: World) -> None:
+def test_what_somebody_else_hears_of_or_what_stops_nothing_is_not_given_up(on: TeamState) -> None:
     assert heard(FAILED, on=on) == ()
 
 
@@ -89,11 +89,11 @@ def test_other_work_takes_no_failure_back(queued: StepQueued) -> None:
     assert heard(FAILED, queued, on=world()) == (GIVEN_UP,)
 
 
-@pytest.mark.parametrize("parent", [None, BASE])
+@pytest.mark.parametrize("parent", [None, BASE_TASK])
 @pytest.mark.parametrize("state", ["failed", "cancelled"])
-def test_a_task_of_the_organisation_that_ends_without_success_is_lost(parent: TaskId | None, state: EndWord) -> None:
+def test_a_task_of_the_organisation_that_ends_without_success_is_lost(parent: TaskId | None, state: TaskEnd) -> None:
     ended = TaskEnded(at=0, task_id=T2, state=state, summary="")
-    assert heard(ended, on=world(task=evolve(TASK, parent=parent))) == (f"Task t2 (Tea) is over: {state}.",)
+    assert heard(ended, on=world(task=evolve(TASK, parent=parent))) == (f"Task t2 (Tea) ended: {state}.",)
 
 
 def test_a_part_of_another_task_is_for_the_manager_of_that_and_a_finished_one_is_not_lost() -> None:

@@ -5,17 +5,17 @@ from pathlib import Path
 import pytest
 
 from greenroom.cli import app
-from greenroom.cli.app import ENTRIES, LazyCommand, load_command
+from greenroom.cli.app import COMMANDS, LazyCommand, load_command
 from tests.cli.conftest import Type
 
 
 def test_every_entry_of_the_table_has_its_command() -> None:
-    for entry in ENTRIES:
+    for entry in COMMANDS:
         assert load_command(entry).__doc__
-        assert LazyCommand(entry).real().name == entry.name.split()[-1]
+        assert LazyCommand(entry).load().name == entry.name.split()[-1]
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", COMMANDS, ids=lambda entry: entry.name)
 def test_every_command_explains_itself(greenroom: Type, entry: object) -> None:
     name = getattr(entry, "name", "")
     ended = greenroom(*name.split(), "--help")
@@ -49,7 +49,7 @@ def test_a_shared_option_counts_before_and_after_the_command(greenroom: Type, tm
 @pytest.mark.parametrize(
     "words",
     [
-        ("tasks", "--output-format", "xml"),
+        ("runs", "--output-format", "xml"),
         ("demo", "--pace", "-1"),
         ("fork", "last", "--at", "0"),
         ("events", "last", "--after", "x"),
@@ -66,7 +66,7 @@ def test_wrong_words_are_a_matter_of_usage(greenroom: Type, words: tuple[str, ..
 
 
 def test_windows_is_sent_to_wsl(greenroom: Type, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "on_windows", lambda: True)
+    monkeypatch.setattr(app, "is_windows", lambda: True)
     ended = greenroom("doctor")
     assert ended.code == 3
     assert "use WSL2" in ended.err
@@ -87,7 +87,7 @@ def test_a_bug_is_one_sentence_and_with_v_a_traceback(
             app.start()
         sys.excepthook(caught.type, caught.value, caught.tb)
         told = capsys.readouterr().err
-        assert "Something broke that should not: ZeroDivisionError: by zero. This is a bug" in told
+        assert "Internal error: ZeroDivisionError: by zero. This is a bug" in told
         assert ("Traceback" in told) is traceback
 
 
@@ -97,9 +97,9 @@ def test_a_program_hears_of_a_bug_as_a_result(
     async def broken(*_: object) -> int:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr("greenroom.cli.commands.tasks.tasks", broken)
+    monkeypatch.setattr("greenroom.cli.commands.runs.runs", broken)
     with pytest.raises(ZeroDivisionError):
-        greenroom("tasks", "--output-format", "json")
+        greenroom("runs", "--output-format", "json")
     told = json.loads(capsys.readouterr().out)
     assert (told["type"], told["status"], told["exit_code"]) == ("result", "error", 1)
     assert "ZeroDivisionError: by zero. This is a bug" in told["error"]

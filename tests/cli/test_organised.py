@@ -10,69 +10,69 @@ from typing import ClassVar, cast
 
 import pytest
 
-from greenroom.adapters.storage.memory import Memory, MemoryLog
+from greenroom.adapters.storage.memory import MemoryLog, MemoryStore
+from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.context import AppContext
-from greenroom.app.conversation.typed import Gone, Nobody
-from greenroom.app.kit import Kit
-from greenroom.app.organisation.charter import Wish, write_charter
-from greenroom.app.organisation.founders import found
-from greenroom.app.organisation.input import Looks
+from greenroom.app.conversation.chat_input import EndOfInput, NoPersonInput
+from greenroom.app.organisation.charter import NewCharter, write_charter
+from greenroom.app.organisation.creation import create_organisation
+from greenroom.app.organisation.input import ViewCommand
 from greenroom.app.organisation.people import HumanAgent
-from greenroom.app.organisation.words import BASE, KIT
+from greenroom.app.organisation.phrases import BASE_TASK, ORGANISATION_KIT
 from greenroom.app.runtime import Runtime
-from greenroom.app.task_status import Standing
+from greenroom.app.task_status import TaskStatus
 from greenroom.cli.commands import chat
-from greenroom.cli.context import Invocation, Stop
+from greenroom.cli.context import Invocation, SignalStop
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive import editor, lines
 from greenroom.cli.interactive import organisation as listening
-from greenroom.cli.interactive.inbox import Inbox
-from greenroom.cli.interactive.organisation import Listener, running, wait_result
+from greenroom.cli.interactive.inbox import InboxScreen
+from greenroom.cli.interactive.organisation import OrganisationListener, build_wait_result, keep_running
 from greenroom.cli.render.output import Console, Output
 from greenroom.cli.render.progress import Progress
-from greenroom.cli.render.words import Way
-from greenroom.cli.setup import Setup
+from greenroom.cli.render.words import ResumeHelp
+from greenroom.cli.setup import CommandSetup
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.executor import Abilities
-from greenroom.core.ports.log import Held
+from greenroom.core.ports.executor import Capabilities
+from greenroom.core.ports.log import LeaseHolder
 from greenroom.core.rules.intents import AddParticipants, AddTask, RemoveAgent, SendMessage
-from greenroom.core.state.world import World
+from greenroom.core.state.team_state import TeamState
 from tests.app.organisation.office import ANN, BEN, MANAGER, WU, founders, office
 from tests.cli.conftest import Type
 
-KITS = {KIT: lambda _: Kit(abilities=Abilities(()))}
+KITS = {ORGANISATION_KIT: lambda _: TeamCapabilities(executors=Capabilities(()))}
 
 
 def door_of(runtime: Runtime, home: Path) -> Invocation:
     quiet = Progress(Console(file=io.StringIO()))
     out = Output("text", io.StringIO())
     return Invocation(
-        setup=Setup(), home=home, out=out, progress=quiet, means=AppContext(), stop=Stop(), opened=runtime
+        setup=CommandSetup(), home=home, out=out, progress=quiet, app=AppContext(), stop=SignalStop(), opened=runtime
     )
 
 
 async def test_it_waits_only_for_people() -> None:
     async with office() as house:
-        asked = SendMessage(task_id=BASE, receiver=(ANN, WU), message="Tea?", need_reply=True, sender=MANAGER)
-        await house.runtime.ask(house.team, AddParticipants(task_id=BASE, agents=(WU,)), asked)
+        asked = SendMessage(task_id=BASE_TASK, receiver=(ANN, WU), message="Tea?", need_reply=True, sender=MANAGER)
+        await house.runtime.ask(house.team, AddParticipants(task_id=BASE_TASK, agents=(WU,)), asked)
         await house.writes(BEN, "Tea?", need_reply=True)
-        way = Way(name="tea", start="start", keys={})
-        fate = wait_result(await house.world(), Standing(word="waiting", why=""), (), "en", way)
-        assert fate.reasons == ("It waits for answers of: ann (1), ben (1).",)
+        way = ResumeHelp(name="tea", start="start", keys={})
+        fate = build_wait_result(await house.world(), TaskStatus(state="waiting", why=""), (), "en", way)
+        assert fate.reasons == ("It waits for answers from: ann (1), ben (1).",)
 
 
 async def test_nothing_that_is_typed_is_done_for_who_was_let_go(tmp_path: Path) -> None:
     async with office() as house:
-        ear = Listener(door_of(house.runtime, tmp_path), house.ben)
+        ear = OrganisationListener(door_of(house.runtime, tmp_path), house.ben)
         await ear.open()
-        room = Inbox(door_of(house.runtime, tmp_path), house.ben, ear, Nobody())
+        room = InboxScreen(door_of(house.runtime, tmp_path), house.ben, ear, NoPersonInput())
         await house.runtime.ask(house.team, RemoveAgent(agent_id=BEN))
-        assert await room.do(Looks(what="notices")) == Exit.USAGE, "it was not heard yet"
+        assert await room.do(ViewCommand(what="notices")) == Exit.USAGE, "it was not heard yet"
         await ear.catch_up()
         for line in ("/who", "/tell ann: Hi"):
             assert await room.do(line) == Exit.USAGE
-        assert [one.split(".")[0] for one in room.wrong] == ["You have left tea"] * 3
+        assert [one.split(".")[0] for one in room.errors] == ["You have left tea"] * 3
         await ear.close()
 
 
@@ -80,43 +80,43 @@ async def test_tasks_that_are_stuck_are_named_in_the_order_in_which_they_were_ma
     async with office() as house:
         tea = AddTask(name="Tea", intention="Tea.", manager=MANAGER, group=(WU,), driver="manager")
         await house.runtime.ask(house.team, *[tea] * 10)
-        way = Way(name="tea", start="start", keys={})
-        fate = wait_result(await house.world(), Standing(word="idle", why=""), (), "en", way)
+        way = ResumeHelp(name="tea", start="start", keys={})
+        fate = build_wait_result(await house.world(), TaskStatus(state="idle", why=""), (), "en", way)
         assert [one.split()[1] for one in fate.reasons] == [f"t{number}" for number in range(2, 12)]
 
 
 class Watched(MemoryLog):
     """A log that knows how often somebody looked who runs a team."""
 
-    def __init__(self, shared: Memory) -> None:
+    def __init__(self, shared: MemoryStore) -> None:
         super().__init__(shared)
         self.looks: asyncio.Queue[None] = asyncio.Queue()
 
-    async def holder(self, stream: str) -> Held | None:
+    async def holder(self, stream: str) -> LeaseHolder | None:
         """Count it."""
         self.looks.put_nowait(None)
         return await super().holder(stream)
 
 
 async def test_a_room_in_which_nothing_happens_replays_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shared = Memory()
+    shared = MemoryStore()
     log = Watched(shared)
-    there, here = Runtime(MemoryLog(shared), kits=KITS), Runtime(log, kits=KITS)
+    there, here = Runtime(MemoryLog(shared), capability_factories=KITS), Runtime(log, capability_factories=KITS)
     replayed, world = list[TeamId](), Runtime.world
 
-    async def counted(runtime: Runtime, team: TeamId, at: int | None = None) -> World:
+    async def counted(runtime: Runtime, team: TeamId, at: int | None = None) -> TeamState:
         replayed.append(team)
         return await world(runtime, team, at)
 
-    monkeypatch.setattr(listening, "LOOK", 0.01)
+    monkeypatch.setattr(listening, "POLL_INTERVAL_S", 0.01)
     try:
-        team = await found(there, founders())
+        team = await create_organisation(there, founders())
         await there.start(team)
         cli = door_of(here, tmp_path)
-        ear = Listener(cli, HumanAgent(here, team, ANN))
+        ear = OrganisationListener(cli, HumanAgent(here, team, ANN))
         await ear.open()
         monkeypatch.setattr(Runtime, "world", counted)
-        async with running(cli, ear):
+        async with keep_running(cli, ear):
             for _ in range(5):
                 await asyncio.wait_for(log.looks.get(), 10)
         await ear.close()
@@ -130,42 +130,42 @@ def test_only_a_program_is_given_all_that_was_ever_said(
     tmp_path: Path, greenroom: Type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    write_charter(tmp_path, Wish(name="tea", people=("ann",), language="en"))
+    write_charter(tmp_path, NewCharter(name="tea", people=("ann",), language="en"))
 
     async def begun() -> None:
-        runtime = await Runtime.open(tmp_path / "home", kits=KITS)
+        runtime = await Runtime.open(tmp_path / "home", capability_factories=KITS)
         try:
-            team = await found(runtime, evolve(founders(), workspace=str(tmp_path)))
-            asked = SendMessage(task_id=BASE, receiver=(ANN,), message="Green?", need_reply=True, sender=MANAGER)
+            team = await create_organisation(runtime, evolve(founders(), workspace=str(tmp_path)))
+            asked = SendMessage(task_id=BASE_TASK, receiver=(ANN,), message="Green?", need_reply=True, sender=MANAGER)
             await runtime.ask(team, asked)
         finally:
             await runtime.close()
 
     asyncio.run(begun())
-    whole = json.loads(greenroom("talk", "tea", "--as", "ann", "--inbox", "--output-format", "json").out)
+    whole = json.loads(greenroom("inbox", "tea", "--as", "ann", "--list", "--output-format", "json").out)
     assert "Green?" in str(whole["conversation_pool"])
     monkeypatch.setattr(HumanAgent, "pool", None)
-    looked = greenroom("talk", "tea", "--as", "ann", "--inbox")
+    looked = greenroom("inbox", "tea", "--as", "ann", "--list")
     assert (looked.code, "Green?" in looked.out) == (0, True)
 
 
 class Typist:
     """Somebody at a terminal who looks at what they typed before, and leaves."""
 
-    attended = True
-    chooses = True
+    is_attended = True
+    can_choose = True
     remembered: ClassVar[list[str]] = []
 
     def __init__(self, *given: object) -> None:
         self._before = cast("Callable[[], AsyncIterator[str]] | None", given[3])
 
-    async def write(self, tip: str, woken: asyncio.Event, *, print_on_empty: bool = False) -> Gone:
+    async def read_text(self, tip: str, woken: asyncio.Event, *, print_on_empty: bool = False) -> EndOfInput:
         """Look, and leave."""
         if self._before is not None:
             self.remembered.extend([line async for line in self._before()])
-        return Gone()
+        return EndOfInput()
 
-    def stop(self) -> None:
+    def interrupt(self) -> None:
         """Nothing to stop."""
 
 
@@ -175,11 +175,11 @@ def test_what_was_typed_in_a_chat_stays_there(tmp_path: Path, greenroom: Type, m
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
-    monkeypatch.setattr(chat, "typed_before", typed)
-    monkeypatch.setattr(lines, "_terminal", lambda *_: sys.stdin)
-    monkeypatch.setattr(lines, "_screen", lambda *_: sys.stderr)
-    monkeypatch.setattr(editor, "Prompt", Typist)
-    write_charter(tmp_path, Wish(name="tea", people=("ann",), language="en"))
+    monkeypatch.setattr(chat, "list_typed_texts", typed)
+    monkeypatch.setattr(lines, "_find_terminal", lambda *_: sys.stdin)
+    monkeypatch.setattr(lines, "_find_screen", lambda *_: sys.stderr)
+    monkeypatch.setattr(editor, "TerminalPrompt", Typist)
+    write_charter(tmp_path, NewCharter(name="tea", people=("ann",), language="en"))
     Typist.remembered.clear()
-    ended = greenroom("talk", "tea")
+    ended = greenroom("inbox", "tea")
     assert (ended.code, Typist.remembered) == (0, []), ended.err

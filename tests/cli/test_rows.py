@@ -4,11 +4,11 @@ import re
 import pytest
 from rich.console import Console, RenderableType
 
-from greenroom.app.runtime import Told
-from greenroom.cli.render.team import MOST, TeamHistory, agents_table, doing, picture
+from greenroom.app.runtime import LoggedEvent
+from greenroom.cli.render.team import MAX_AGENT_ROWS, TeamHistory, describe_activity, render_agents, render_team
 from greenroom.core.base.ids import AgentId, StepId
 from greenroom.core.base.records import evolve
-from greenroom.core.state.agent import Agent
+from greenroom.core.state.agent import AgentState
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import EffectPrepared
 
@@ -21,19 +21,19 @@ def drawn(what: RenderableType, width: int = 120) -> str:
     return out.getvalue()
 
 
-def told_until(story: list[Told], version: int) -> TeamHistory:
+def told_until(story: list[LoggedEvent], version: int) -> TeamHistory:
     history = TeamHistory()
     for told in story[:version]:
         history.add(told)
     return history
 
 
-def test_the_rows_can_be_drawn_at_any_version(story: list[Told]) -> None:
+def test_the_rows_can_be_drawn_at_any_version(story: list[LoggedEvent]) -> None:
     history = TeamHistory()
     seen = ""
     for one in story:
         history.add(one)
-        seen += drawn(picture(history))
+        seen += drawn(render_team(history))
     for words in (
         "waits for maya",
         "answers ben",
@@ -49,49 +49,49 @@ def test_the_rows_can_be_drawn_at_any_version(story: list[Told]) -> None:
         assert words in seen, words
 
 
-def test_what_runs_counts_as_working_time_only_until_then(story: list[Told]) -> None:
+def test_what_runs_counts_as_working_time_only_until_then(story: list[LoggedEvent]) -> None:
     history = TeamHistory()
     for one in story:
         history.add(one)
         if isinstance(one.event, EffectPrepared):
             break
     running = next(agent for agent in history.world.agents.values() if agent.running)
-    assert doing(history.world, running)[2] == "working"
+    assert describe_activity(history.world, running)[2] == "working"
     began = history.world.steps[StepId(str(running.running))].started_at
     assert began is not None
 
     def worked(until: int) -> list[float]:
         history.at = until
-        return [float(one) for one in re.findall(r"(\d+\.\d)s$", drawn(agents_table(history)), re.MULTILINE)]
+        return [float(one) for one in re.findall(r"(\d+\.\d)s$", drawn(render_agents(history)), re.MULTILINE)]
 
     more = [after - before for before, after in zip(worked(began), worked(began + 5000), strict=True)]
     assert max(more) == pytest.approx(5.0, abs=0.11)
     assert min(more) == 0.0, "those that are idle do not work"
 
 
-def test_a_paused_team_says_so_in_its_rows(story: list[Told]) -> None:
+def test_a_paused_team_says_so_in_its_rows(story: list[LoggedEvent]) -> None:
     history = told_until(story, 16)
     ben = history.world.agents[AgentId("ben")]
-    assert doing(history.world, ben) == ("next: thinks", "ben#1", "queued")
+    assert describe_activity(history.world, ben) == ("next: thinks", "ben#1", "queued")
     paused = evolve(history.world, team=evolve(history.world.team, paused="by a person"))
-    assert doing(paused, ben)[2] == "paused"
+    assert describe_activity(paused, ben)[2] == "paused"
 
 
-def test_a_crowd_is_cut_to_those_who_work(story: list[Told]) -> None:
+def test_a_crowd_is_cut_to_those_who_work(story: list[LoggedEvent]) -> None:
     history = told_until(story, 16)
     for number in range(100):
         name = AgentId(f"a{number:03}")
-        idle = Agent(agent_id=name, spec=AgentSpec(name=name))
+        idle = AgentState(agent_id=name, spec=AgentSpec(name=name))
         history.world = evolve(history.world, agents=history.world.agents.set(name, idle))
-    seen = drawn(agents_table(history))
+    seen = drawn(render_agents(history))
     assert "ben" in seen
-    assert f"and {104 - MOST} more" in seen
+    assert f"and {104 - MAX_AGENT_ROWS} more" in seen
 
 
-def test_a_narrow_terminal_sees_who_does_what(story: list[Told]) -> None:
+def test_a_narrow_terminal_sees_who_does_what(story: list[LoggedEvent]) -> None:
     history = told_until(story, 60)
     for width in (30, 45, 55, 65, 75, 90):
-        lines = drawn(agents_table(history), width).splitlines()
+        lines = drawn(render_agents(history), width).splitlines()
         assert all(len(line) <= width for line in lines)
         assert [line.split()[0] for line in lines] == ["agent", "ben", "iris", "maya", "you"]
         assert "state" in lines[0]

@@ -8,18 +8,18 @@ from typing import Final, cast
 
 import pytest
 
-from greenroom.app.lookup import Found
-from greenroom.app.runs.workspaces import Outcome
-from greenroom.app.task_status import Standing
+from greenroom.app.lookup import TaskReference
+from greenroom.app.runs.workspaces import RunChange
+from greenroom.app.task_status import TaskStatus
 from greenroom.cli.commands import change
 from greenroom.cli.context import Invocation
-from greenroom.core.base.errors import Refused
+from greenroom.core.base.errors import RefusedError
 from greenroom.core.base.ids import TeamId
 from tests.adapters.git.person import Person
 from tests.adapters.git.shapes import plain
 from tests.cli.conftest import Type
 
-CUT: Final = "(Cut: these are 4,000 of 12,345 characters. All of it: greenroom show r1 --output-format json)"
+CUT: Final = "(Cut to 4,000 of 12,345 characters. All of it: greenroom show r1 --output-format json)"
 R1: Final = TeamId("r1")
 
 
@@ -32,25 +32,25 @@ def of_a_job(asked: str = "Paint it.", *, owner: str = "", over: bool = False) -
     async def ended_tasks(_: TeamId) -> list[SimpleNamespace]:
         return [SimpleNamespace(intention=asked)]
 
-    async def stands(*_: object) -> Standing:
-        return Standing(word="limit", why="the money is spent")
+    async def status(*_: object) -> TaskStatus:
+        return TaskStatus(state="limit", why="the money is spent")
 
     async def holder(_: TeamId) -> SimpleNamespace | None:
         return SimpleNamespace(owner=owner) if owner else None
 
     log = SimpleNamespace(holder=holder)
-    runtime = SimpleNamespace(world=world, log=log, ended_tasks=ended_tasks, stands=stands)
+    runtime = SimpleNamespace(world=world, log=log, ended_tasks=ended_tasks, status=status)
     return cast("Invocation", SimpleNamespace(runtime=runtime, setup=SimpleNamespace(home=None)))
 
 
 async def test_of_a_run_that_is_not_over_it_is_said_how_it_goes_on() -> None:
-    assert await change._unended(of_a_job(owner="process 7"), R1) == "it works, in process 7."
-    paused = "it is paused (the money is spent). Go on with: greenroom resume r1."
-    assert await change._unended(of_a_job(), R1) == paused
-    assert await change._unended(of_a_job(over=True), R1) == ""
+    assert await change._describe_pending(of_a_job(owner="process 7"), R1) == "it runs in process 7."
+    paused = "it is paused (the money is spent). Continue with: greenroom resume r1."
+    assert await change._describe_pending(of_a_job(), R1) == paused
+    assert await change._describe_pending(of_a_job(over=True), R1) == ""
     came = SimpleNamespace(tip="t", snapshot=SimpleNamespace(commit="t"))
-    with pytest.raises(Refused, match=r"r1 has changed nothing yet: it is paused \(the money is spent\)"):
-        await change._refuse_nothing(of_a_job(), Found(team=R1), cast("Outcome", came))
+    with pytest.raises(RefusedError, match=r"r1 has changed nothing yet: it is paused \(the money is spent\)"):
+        await change._refuse_no_change(of_a_job(), TaskReference(team=R1), cast("RunChange", came))
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ async def test_of_a_run_that_is_not_over_it_is_said_how_it_goes_on() -> None:
     ids=["short", "of two lines", "long", "as long as may be", "cut"],
 )
 async def test_a_commit_says_what_was_asked_for_and_where_the_rest_of_it_is(asked: str, message: str) -> None:
-    assert await change._message(of_a_job(asked), R1) == message
+    assert await change._build_message(of_a_job(asked), R1) == message
 
 
 def test_a_line_elsewhere_and_one_in_no_commit_are_said_to_be_that(
@@ -79,7 +79,7 @@ def test_a_line_elsewhere_and_one_in_no_commit_are_said_to_be_that(
     outside, own = greenroom("blame", "../a.txt:1"), greenroom("blame", "a.txt:1")
     assert (outside.code, own.code) == (2, 2)
     assert f"'../a.txt' is not in '{person.root}'." in outside.err
-    assert "Go to its repository." in outside.err
-    assert "Line 1 of 'a.txt' is in no commit yet, and no job wrote it: somebody has changed it here." in own.err
+    assert "Change to its repository." in outside.err
+    assert "Line 1 of 'a.txt' is not committed yet, and no run wrote it." in own.err
     head = person.commit_all("mine")
-    assert greenroom("blame", "a.txt:1").out == f"mine\ncommit {head[:10]}\nNo step of a job wrote it.\n"
+    assert greenroom("blame", "a.txt:1").out == f"mine\ncommit {head[:10]}\nNo step of a run wrote it.\n"

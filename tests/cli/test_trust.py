@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.runs.checks import own_check, own_choices, plan_of
+from greenroom.app.runs.checks import make_own_check, open_choices, plan_project_checks
 from tests.cli.conftest import Type
 
 BOB = "---\ndescription: Knows weather.\ntools: [forecast, patch]\ncalls: [eve]\n---\nLook it up.\n"
@@ -45,7 +45,7 @@ def test_without_a_terminal_it_lists_and_waits_and_with_a_word_it_takes_it_back(
     ]
     assert "tools: forecast, patch · calls: eve" in waiting.out
     assert "npx files" in waiting.out
-    assert "Nobody is here to be asked. To agree to them: greenroom trust --yes" in waiting.err
+    assert "there is no terminal to ask you. To trust them, run: greenroom trust --yes" in waiting.err
     told = greenroom("trust", "--yes", "--output-format", "json").json
     assert (told["status"], told["open"]) == ("agreed", 0)
     assert greenroom("trust").code == 0
@@ -75,7 +75,7 @@ def test_notes_count_from_where_somebody_is_and_are_listed_there(
 ) -> None:
     (project / "api").mkdir()
     (project / "api" / "CLAUDE.md").write_text("Use spaces." + " more" * 50)
-    assert "brings nothing" in greenroom("trust").err
+    assert "contains nothing" in greenroom("trust").err
     monkeypatch.chdir(project / "api")
     assert "new     notes     api/CLAUDE.md  Use spaces. more" in greenroom("trust").out
 
@@ -109,17 +109,17 @@ def test_a_tool_that_is_a_link_out_of_the_workspace_is_left_out_and_said(
 def test_an_agent_that_was_made_here_is_agreed_to_as_it_was_written(greenroom: Type, project: Path) -> None:
     assert greenroom("agents", "new", "bob").code == 0
     assert greenroom("trust").code == 0
-    assert "not agreed to" not in greenroom("agents", "list").out
+    assert "not trusted" not in greenroom("agents", "list").out
     file = project / ".greenroom" / "agents" / "bob.md"
     file.write_text(f"{file.read_text()}\nAlways.\n")
     told = greenroom("agents", "list")
-    assert "project (not agreed to)" in told.out
-    assert "only when you have agreed to them: greenroom trust" in told.err
+    assert "project (not trusted)" in told.out
+    assert "not trusted yet. Review them with: greenroom trust" in told.err
     listed = greenroom("agents", "list", "--output-format", "json").json["agents"]
     assert isinstance(listed, list)
     assert [one["agreed"] for one in listed] == [False]
     shown = greenroom("agents", "show", "bob")
-    assert "nobody has agreed to it yet: `greenroom trust`" in shown.err
+    assert "it is not trusted yet: run `greenroom trust`" in shown.err
     assert "Always." in shown.out, "it can be looked at"
 
 
@@ -128,7 +128,7 @@ def test_whoever_takes_it_back_is_asked_anew_which_checks_count_also_after_a_lin
 ) -> None:
     (project / "pytest.ini").write_text("[pytest]\n")
     assert "checks" not in greenroom("trust", "--revoke").err, "nobody has chosen any"
-    own_choices().save(project, [own_check("pytst -q", ())])
+    open_choices().save(project, [make_own_check("pytst -q", ())])
     told = greenroom("trust", "--revoke")
-    assert "Which checks prove work here is asked anew" in told.err
-    assert [one.name for one in plan_of(project, walls=False).open] == ["pytest"]
+    assert "asks again which checks to use" in told.err
+    assert [one.name for one in plan_project_checks(project, sandboxed=False).unapproved] == ["pytest"]

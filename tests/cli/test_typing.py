@@ -5,9 +5,9 @@ import os
 
 import pytest
 
-from greenroom.app.conversation.typed import Woken, Written
+from greenroom.app.conversation.chat_input import TextInput, WakeInput
 from greenroom.cli.interactive.lines import PlainLines
-from greenroom.cli.render.questions import LONGEST, TypedLine, in_words
+from greenroom.cli.render.questions import MAX_LINE_CHARS, TypedLine, wrap_question
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from greenroom.cli.render.questions import LONGEST, TypedLine, in_words
         (b"  \r\r\n", [], ""),
         ("保留 CSV\r".encode(), ["保留 CSV"], ""),
         (b"a\x00\x07b", [], "ab"),
-        (b"x" * (LONGEST + 9), [], "x" * LONGEST),
+        (b"x" * (MAX_LINE_CHARS + 9), [], "x" * MAX_LINE_CHARS),
     ],
 )
 def test_keys_become_lines(keys: bytes, done: list[str], left: str) -> None:
@@ -40,7 +40,9 @@ def test_a_sign_that_comes_in_two_pieces_is_one() -> None:
 
 def test_a_question_is_broken_between_words_and_what_is_quoted_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "20")
-    told = in_words("coder wants to use a very long tool\n  | quoted words of an agent, as long as they are\n[n] no: ")
+    told = wrap_question(
+        "coder wants to use a very long tool\n  | quoted words of an agent, as long as they are\n[n] no: "
+    )
     assert told.splitlines() == [
         "coder wants to use a",
         "very long tool",
@@ -54,8 +56,8 @@ async def test_news_between_two_lines_of_a_text_take_nothing_away_from_it() -> N
     lines, news = PlainLines(reading), asyncio.Event()
     news.set()
     os.write(writing, b'"""\nDo NOT delete the files.\n')
-    assert {await lines.write("› ", news) for _ in range(1000)} == {Woken()}
+    assert {await lines.read_text("› ", news) for _ in range(1000)} == {WakeInput()}
     news.clear()
     os.write(writing, b'Delete the caches.\n"""\n')
     os.close(writing)
-    assert await lines.write("› ", news) == Written(text='"""\nDo NOT delete the files.\nDelete the caches.\n"""')
+    assert await lines.read_text("› ", news) == TextInput(text='"""\nDo NOT delete the files.\nDelete the caches.\n"""')

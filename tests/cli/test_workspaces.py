@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.runs.workspaces import OWN, workspace
+from greenroom.app.runs.workspaces import FOLDERS_HISTORY, open_workspace
 from greenroom.app.settings.home import worktrees_folder
-from greenroom.core.ports.workspace import SCRATCH
+from greenroom.core.ports.workspace import SCRATCH_THREAD
 from tests.adapters.git.person import Person, opened, put, worked
 from tests.adapters.git.shapes import no_git, plain
 from tests.cli.conftest import Type
 
-NOTHING = "There are no copies, and nothing is kept here that is not applied.\n"
-TAKE = "`greenroom apply RUN` takes it over, `greenroom workspaces clean RUN --refs --discard` deletes it for good.\n"
+NOTHING = "No worktrees, and no unapplied work is kept here.\n"
+TAKE = "`greenroom apply RUN` applies it, `greenroom workspaces clean RUN --refs --discard` deletes it for good.\n"
 
 
 @pytest.fixture(name="person")
@@ -30,7 +30,7 @@ def works(person: Person, run: str) -> None:
     """A run leaves work there."""
 
     async def done() -> None:
-        worktree = await opened(await workspace(person.root), run)
+        worktree = await opened(await open_workspace(person.root), run)
         put(worktree, "a.txt", f"by {run}\n")
         await worked(worktree, summary=f"Work of {run}")
 
@@ -46,10 +46,10 @@ def test_work_without_a_copy_is_said_to_be_there(
     monkeypatch.chdir(person.root)
     assert greenroom("workspaces", "list").out == NOTHING
     works(person, "r1")
-    assert "without a copy" not in greenroom("workspaces", "list").out
+    assert "without a worktree" not in greenroom("workspaces", "list").out
     shutil.rmtree(worktrees_folder())
-    said = f"{person.root} keeps work without a copy: run r1 (not applied: Work of r1). {TAKE}"
-    assert greenroom("workspaces", "list").out == f"There are no copies. {said}"
+    said = f"{person.root} keeps work without a worktree: run r1 (not applied: Work of r1). {TAKE}"
+    assert greenroom("workspaces", "list").out == f"No worktrees. {said}"
     other = Person(person.root.parent / "other", person.home)
     plain(other)
     works(other, "r2")
@@ -67,12 +67,12 @@ def test_a_copy_in_which_only_checks_ran_has_no_work(
     monkeypatch.chdir(person.root)
 
     async def checked() -> None:
-        theirs = await workspace(person.root)
-        await theirs.open("r1", SCRATCH, await theirs.tip("r1", "ann@t1"))
+        theirs = await open_workspace(person.root)
+        await theirs.open("r1", SCRATCH_THREAD, await theirs.tip("r1", "ann@t1"))
         await theirs.close("r1", "ann@t1")
 
     asyncio.run(checked())
-    assert f"{person.root} keeps work without a copy: run r1 " in greenroom("workspaces", "list").out
+    assert f"{person.root} keeps work without a worktree: run r1 " in greenroom("workspaces", "list").out
 
 
 def test_by_looking_nothing_is_made_for_a_folder_outside_git(
@@ -81,7 +81,7 @@ def test_by_looking_nothing_is_made_for_a_folder_outside_git(
     no_git(person)
     monkeypatch.chdir(person.root)
     assert greenroom("workspaces", "list").out == NOTHING
-    assert ((home / OWN).exists(), worktrees_folder().exists()) == (False, False)
+    assert ((home / FOLDERS_HISTORY).exists(), worktrees_folder().exists()) == (False, False)
 
 
 def test_a_repository_that_cannot_be_used_is_not_said_to_keep_nothing(
@@ -93,5 +93,5 @@ def test_a_repository_that_cannot_be_used_is_not_said_to_keep_nothing(
     said = greenroom("workspaces", "list")
     assert (said.code, said.out) == (
         0,
-        f"There are no copies. '{person.root}/.git' is no repository that can be used. Look at it with 'git status'.\n",
+        f"No worktrees. '{person.root}/.git' is not a usable repository. Check it with 'git status'.\n",
     )

@@ -1,4 +1,4 @@
-"""The part of the suite for `Commands` about their ends: however one comes, every process that it began is dead."""
+"""The part of the `Commands` suite about endings: after every kind of end, all processes of a command are dead."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.ports.commands import Begun, Commands
+from greenroom.core.ports.commands import CommandRunner, CommandStarted
 from tests.conformance.running import (
     CommandsCase,
     daemon,
@@ -24,7 +24,7 @@ from tests.conformance.running import (
 )
 
 GOAL: Final = 0.5
-"""Seconds from the end of its time until all are dead. A machine that does much else is given twice that."""
+"""Seconds from the timeout until all processes are dead. A busy machine gets twice as long."""
 
 CHAIN: Final = (
     "import os, signal, time\n"
@@ -35,7 +35,7 @@ CHAIN: Final = (
     "        os._exit(0)\n"
     "    os.setsid()\n"
 )
-"""A process that is another one each time somebody looks."""
+"""A process with a new pid at each look."""
 
 HIDING: Final = {
     "a child": "sleep 600 & wait",
@@ -50,10 +50,10 @@ HIDING: Final = {
 
 
 class EndingConformance(CommandsCase):
-    """By itself, in time, cancelled, closed."""
+    """Ends by itself, by timeout, by cancellation, by closing."""
 
     @pytest.mark.parametrize("how", HIDING)
-    async def test_all_are_dead_when_its_time_is_over(self, commands: Commands, how: str) -> None:
+    async def test_all_are_dead_when_its_time_is_over(self, commands: CommandRunner, how: str) -> None:
         began = time.monotonic()
         made = await ran(commands, shell(HIDING[how], token="time", seconds=0.5))
         took = time.monotonic() - began
@@ -63,7 +63,7 @@ class EndingConformance(CommandsCase):
         assert took < 0.5 + 2 * GOAL
 
     @pytest.mark.parametrize("how", HIDING)
-    async def test_all_are_dead_when_it_is_cancelled(self, commands: Commands, root: Path, how: str) -> None:
+    async def test_all_are_dead_when_it_is_cancelled(self, commands: CommandRunner, root: Path, how: str) -> None:
         work = asyncio.create_task(ran(commands, shell(f"touch up; {HIDING[how]}", token="cancel")))
         await until_there(root / "up")
         work.cancel()
@@ -71,7 +71,7 @@ class EndingConformance(CommandsCase):
             await work
         assert marked("cancel") == []
 
-    async def test_one_that_is_cancelled_before_it_began_never_goes(self, commands: Commands, root: Path) -> None:
+    async def test_one_that_is_cancelled_before_it_began_never_goes(self, commands: CommandRunner, root: Path) -> None:
         for turns in range(12):
             work = asyncio.create_task(ran(commands, shell("sleep 600; touch went", token="early")))
             for _ in range(turns):
@@ -82,7 +82,9 @@ class EndingConformance(CommandsCase):
             assert marked("early") == []
         assert not (root / "went").exists()
 
-    async def test_a_second_cancellation_does_not_leave_anything_alive(self, commands: Commands, root: Path) -> None:
+    async def test_a_second_cancellation_does_not_leave_anything_alive(
+        self, commands: CommandRunner, root: Path
+    ) -> None:
         work = asyncio.create_task(ran(commands, shell("touch up; trap '' TERM; sleep 600 & wait", token="twice")))
         await until_there(root / "up")
         work.cancel()
@@ -92,25 +94,25 @@ class EndingConformance(CommandsCase):
             await work
         assert marked("twice") == []
 
-    async def test_all_are_dead_when_its_stream_is_closed(self, commands: Commands) -> None:
+    async def test_all_are_dead_when_its_stream_is_closed(self, commands: CommandRunner) -> None:
         async with aclosing(commands.run(shell("echo up; setsid sleep 600 & sleep 600", token="shut"))) as events:
-            assert isinstance(await anext(events), Begun)
+            assert isinstance(await anext(events), CommandStarted)
             await asyncio.wait_for(anext(events), 10)
             assert marked("shut"), "or this shows nothing"
         assert marked("shut") == []
 
-    async def test_daemons_are_dead_when_their_command_has_ended(self, commands: Commands, root: Path) -> None:
+    async def test_daemons_are_dead_when_their_command_has_ended(self, commands: CommandRunner, root: Path) -> None:
         script = with_daemon(f"{daemon(root / 'up')}; setsid sleep 600 & echo done")
         made = await ran(commands, shell(script, token="daemon"))
         assert marked("daemon") == []
         assert (made.text, made.ended.how, made.ended.code) == ("done\n", "exited", 0)
 
-    async def test_a_command_has_a_moment_to_tidy_up(self, commands: Commands) -> None:
+    async def test_a_command_has_a_moment_to_tidy_up(self, commands: CommandRunner) -> None:
         made = await ran(commands, shell("trap 'echo tidied; exit' TERM; sleep 600 & wait", seconds=0.3))
         assert (made.ended.how, made.text) == ("timed_out", "tidied\n")
 
     async def test_one_that_nobody_waits_for_goes_on_and_ends_with_the_rest(
-        self, commands: Commands, root: Path
+        self, commands: CommandRunner, root: Path
     ) -> None:
         behind = asyncio.create_task(ran(commands, shell("while ! test -e stop; do sleep 0.01; done; echo stopped")))
         assert (await ran(commands, shell("touch stop; echo beside"))).text == "beside\n"
@@ -121,7 +123,7 @@ class EndingConformance(CommandsCase):
         assert marked("behind") == []
         assert (await last).ended.how == "cancelled"
 
-    async def test_closing_ends_all_that_runs_and_is_final(self, commands: Commands, root: Path) -> None:
+    async def test_closing_ends_all_that_runs_and_is_final(self, commands: CommandRunner, root: Path) -> None:
         script = with_daemon(f"{daemon(root / 'daemon')}; touch up; sleep 600")
         work = asyncio.create_task(ran(commands, shell(script, token="close")))
         await until_there(root / "up")

@@ -1,10 +1,10 @@
-"""The conformance suite of `Files`: every sentence of the port, as a test.
+"""The conformance suite of `Files`: every sentence of the port as a test.
 
     class TestMyFiles(FilesConformance):
         def open_files(self, root):
             return MyFiles(root)
 
-The workspace is a real folder; it wants pytest and pytest-asyncio.
+The workspace is a real folder. Requires pytest and pytest-asyncio.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.core.ports.files import FileFault, Files, digest_of
+from greenroom.core.ports.files import FileFault, Files, compute_digest
 
 Act = Callable[[Files, str], Awaitable[object]]
 
@@ -29,7 +29,7 @@ async def _writes(files: Files, path: str) -> None:
 
 
 async def _deletes(files: Files, path: str) -> None:
-    await files.delete(path, expected=digest_of(b"x"))
+    await files.delete(path, expected=compute_digest(b"x"))
 
 
 def _content(file: Path) -> bytes:
@@ -44,10 +44,10 @@ ACTS = (_reads, _writes, _deletes)
 
 
 class FilesCase:
-    """What the suites share. Say how to open the port on a folder."""
+    """Base class of the suites. Subclasses open the port on a folder."""
 
     def open_files(self, root: Path) -> Files:
-        """Open it."""
+        """Open the port."""
         raise NotImplementedError
 
     @pytest.fixture
@@ -59,26 +59,26 @@ class FilesCase:
 
     @pytest.fixture
     def outside(self, tmp_path: Path) -> Path:
-        """A file that nobody in the workspace may see or change."""
+        """Return a file outside the workspace that must stay unseen and unchanged."""
         found = tmp_path / "outside.txt"
         found.write_bytes(b"x")
         return found
 
     @pytest.fixture
     def files(self, root: Path) -> Files:
-        """The port on it."""
+        """Return the port on the workspace."""
         return self.open_files(root)
 
 
 async def refused(act: Awaitable[object]) -> FileFault:
-    """The fault that this ends in."""
+    """Return the fault that this raises."""
     with pytest.raises(FileFault) as caught:
         await act
     return caught.value
 
 
 class PathsConformance(FilesCase):
-    """Which paths lead where, and which lead nowhere."""
+    """Which paths are valid, and where they lead."""
 
     async def test_a_path_is_seen_from_the_root(self, files: Files, root: Path) -> None:
         (root / "a").mkdir()
@@ -178,7 +178,7 @@ class PathsConformance(FilesCase):
         (root / ".git").symlink_to("moved")
         for path in ("hooks/pre-commit", "hooks/deep/down", "moved/config", "moved/deep/config"):
             assert (await refused(_writes(files, path))).reason == "protected"
-        replace = files.write("config", b"y", expected=digest_of(b"x"))
+        replace = files.write("config", b"y", expected=compute_digest(b"x"))
         assert (await refused(replace)).reason == "protected"
         assert (await refused(_deletes(files, "config"))).reason == "protected"
         assert (root / "nested/.git/config").read_bytes() == b"x"
@@ -194,13 +194,13 @@ class ContentConformance(FilesCase):
         assert await files.read("new/folder/a.bin", len(content)) == content
         found = await files.stat("new/folder/a.bin")
         assert found is not None
-        assert (found.kind, found.size, found.digest) == ("file", len(content), digest_of(content))
+        assert (found.kind, found.size, found.digest) == ("file", len(content), compute_digest(content))
 
     async def test_nothing_is_there_until_something_is(self, files: Files) -> None:
         assert await files.stat("a.txt") is None
         assert await files.stat("no/folder/a.txt") is None
         assert (await refused(files.read("a.txt", 10))).reason == "missing"
-        assert (await refused(files.delete("a.txt", expected=digest_of(b"")))).reason == "missing"
+        assert (await refused(files.delete("a.txt", expected=compute_digest(b"")))).reason == "missing"
 
     async def test_a_file_larger_than_the_limit_is_refused(self, files: Files, root: Path) -> None:
         (root / "a.txt").write_bytes(b"12345")
@@ -212,17 +212,17 @@ class ContentConformance(FilesCase):
     async def test_only_what_is_expected_is_written_over(self, files: Files, root: Path) -> None:
         await files.write("a.txt", b"one", expected=None)
         assert (await refused(files.write("a.txt", b"two", expected=None))).reason == "exists"
-        assert (await refused(files.write("a.txt", b"two", expected=digest_of(b"zero")))).reason == "changed"
-        assert (await refused(files.write("b.txt", b"two", expected=digest_of(b"one")))).reason == "missing"
+        assert (await refused(files.write("a.txt", b"two", expected=compute_digest(b"zero")))).reason == "changed"
+        assert (await refused(files.write("b.txt", b"two", expected=compute_digest(b"one")))).reason == "missing"
         assert (root / "a.txt").read_bytes() == b"one"
-        await files.write("a.txt", b"two", expected=digest_of(b"one"))
+        await files.write("a.txt", b"two", expected=compute_digest(b"one"))
         assert (root / "a.txt").read_bytes() == b"two"
         assert _names(root) == ["a.txt"]
 
     async def test_the_mode_of_a_file_is_kept(self, files: Files, root: Path) -> None:
         (root / "run.sh").write_bytes(b"one")
         (root / "run.sh").chmod(0o755)
-        await files.write("run.sh", b"two", expected=digest_of(b"one"))
+        await files.write("run.sh", b"two", expected=compute_digest(b"one"))
         assert (root / "run.sh").stat().st_mode & 0o7777 == 0o755
 
     async def test_a_link_stays_a_link_and_what_it_leads_to_is_written(self, files: Files, root: Path) -> None:
@@ -230,7 +230,7 @@ class ContentConformance(FilesCase):
         (root / "real/a.txt").write_bytes(b"one")
         (root / "link").symlink_to("real/a.txt")
         (root / "dangling").symlink_to("real/b.txt")
-        await files.write("link", b"two", expected=digest_of(b"one"))
+        await files.write("link", b"two", expected=compute_digest(b"one"))
         await files.write("dangling", b"new", expected=None)
         assert (root / "link").is_symlink()
         assert (root / "dangling").is_symlink()
@@ -239,7 +239,7 @@ class ContentConformance(FilesCase):
     async def test_a_read_only_file_is_refused(self, files: Files, root: Path) -> None:
         (root / "a.txt").write_bytes(b"one")
         (root / "a.txt").chmod(0o444)
-        assert (await refused(files.write("a.txt", b"two", expected=digest_of(b"one")))).reason == "read_only"
+        assert (await refused(files.write("a.txt", b"two", expected=compute_digest(b"one")))).reason == "read_only"
         assert (root / "a.txt").read_bytes() == b"one"
 
     async def test_a_folder_is_no_file_and_a_file_is_no_folder(self, files: Files, root: Path) -> None:
@@ -254,13 +254,13 @@ class ContentConformance(FilesCase):
 
     async def test_a_file_is_deleted_only_as_expected(self, files: Files, root: Path) -> None:
         (root / "a.txt").write_bytes(b"one")
-        assert (await refused(files.delete("a.txt", expected=digest_of(b"two")))).reason == "changed"
-        await files.delete("a.txt", expected=digest_of(b"one"))
+        assert (await refused(files.delete("a.txt", expected=compute_digest(b"two")))).reason == "changed"
+        await files.delete("a.txt", expected=compute_digest(b"one"))
         assert not (root / "a.txt").exists()
 
 
 class ListingConformance(FilesCase):
-    """Looking around."""
+    """Listing and searching."""
 
     async def test_a_folder_is_listed_by_name(self, files: Files, root: Path) -> None:
         (root / "f/b").mkdir(parents=True)
@@ -278,7 +278,7 @@ class ListingConformance(FilesCase):
         assert [one.path for one in await files.entries()] == ["f"]
 
     async def walked(self, files: Files, under: str = "", **more: object) -> list[str]:
-        """The paths of a walk."""
+        """Return the paths of a walk."""
         globs = more.get("globs", ())
         assert isinstance(globs, tuple)
         return [one.path for one in (await files.walk(under, globs=globs, limit=1000)).entries]
@@ -334,4 +334,4 @@ class ListingConformance(FilesCase):
 
 
 class FilesConformance(PathsConformance, ContentConformance, ListingConformance):
-    """Inherit from it, and give `open_files`."""
+    """Inherit from this class and implement `open_files`."""

@@ -1,4 +1,4 @@
-"""What the suite for commands needs: running one, and finding every process that it began, whatever it did to hide."""
+"""Helpers of the commands suite: run a command, and find every process that it started, even if it hides."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import Final
 
 import pytest
 
-from greenroom.core.ports.commands import Command, Commands, Ended, Printed
+from greenroom.core.ports.commands import Command, CommandEnded, CommandPrinted, CommandRunner
 
 TOKEN: Final = (
     f"PROBE_TOKEN_{os.environ.get('PYTEST_XDIST_TESTRUNUID', '')}_{os.environ.get('PYTEST_XDIST_WORKER', '')}"
 )
-"""Tests beside this one look for processes of their own."""
+"""A token for this test process. Parallel tests search for their own processes."""
 
 PATIENCE: Final = 10.0
-"""Seconds that a wait may take before the test fails."""
+"""Seconds after which a wait fails the test."""
 
 DAEMON: Final = """import os, signal, sys, time
 if os.fork():
@@ -34,7 +34,7 @@ os.closerange(0, 3)
 open(sys.argv[1], 'w').close()
 time.sleep(600)
 """
-"""Leaves its parent, its session, its group and its output behind, and does not end when it is told to."""
+"""A daemon: leaves its parent, session, group and output, and ignores SIGTERM."""
 
 
 PLANTED: Final[Mapping[str, str]] = {
@@ -52,14 +52,14 @@ PLANTED: Final[Mapping[str, str]] = {
     "SOMETHING_NEW": "planted-12",
     "LC_TOKEN": "planted-13",
 }
-"""What no command may get of the house's own environment."""
+"""Variables of Greenroom's own environment that no command may get."""
 
 
 class CommandsCase:
-    """What the suites share. Say how to open the port on a folder, for a house with this environment."""
+    """Base class of the suites. Subclasses open the port on a folder, with Greenroom's environment."""
 
-    def open_commands(self, root: Path, own: Mapping[str, str]) -> Commands:
-        """Open it."""
+    def open_commands(self, root: Path, own: Mapping[str, str]) -> CommandRunner:
+        """Open the port."""
         raise NotImplementedError
 
     @pytest.fixture
@@ -70,8 +70,8 @@ class CommandsCase:
         return found
 
     @pytest.fixture
-    def commands(self, root: Path) -> Iterator[Commands]:
-        """The port on it, closed in the end."""
+    def commands(self, root: Path) -> Iterator[CommandRunner]:
+        """Return the port on the workspace, and close it at the end."""
         opened = self.open_commands(root, {**os.environ, **PLANTED})
         yield opened
         opened.close()
@@ -79,35 +79,35 @@ class CommandsCase:
 
 @dataclass
 class Ran:
-    """What came of a command."""
+    """The output and the end of a command."""
 
     text: str
-    ended: Ended
+    ended: CommandEnded
     missing: int = 0
 
 
 def shell(script: str, *, token: str = "", seconds: float = 60, folder: str = ".") -> Command:
-    """A shell's script; with a token its processes can be found."""
+    """Build a shell script. Its processes can be found by the token."""
     env = {TOKEN: token} if token else {}
     return Command(words=("bash", "-c", script), seconds=seconds, folder=folder, env=env)
 
 
-async def ran(commands: Commands, command: Command) -> Ran:
-    """Run it to its end."""
+async def ran(commands: CommandRunner, command: Command) -> Ran:
+    """Run a command to its end."""
     texts, missing, ended = list[str](), 0, None
     async with aclosing(commands.run(command)) as events:
         async for event in events:
-            if isinstance(event, Printed):
+            if isinstance(event, CommandPrinted):
                 texts.append(event.text)
                 missing += event.missing
-            elif isinstance(event, Ended):
+            elif isinstance(event, CommandEnded):
                 ended = event
     assert ended is not None
     return Ran("".join(texts), ended, missing)
 
 
 def marked(token: str) -> list[int]:
-    """The processes with this token in their environment, zombies apart."""
+    """Return the processes with this token in their environment, without zombies."""
     wanted = f"{TOKEN}={token}".encode()
     found = []
     for entry in Path("/proc").iterdir():
@@ -118,7 +118,7 @@ def marked(token: str) -> list[int]:
 
 
 async def until_there(path: Path) -> None:
-    """Wait until somebody has made this file."""
+    """Wait until this file exists."""
     deadline = time.monotonic() + PATIENCE
     while not os.access(path, os.F_OK):
         assert time.monotonic() < deadline, f"{path.name} never came"
@@ -134,7 +134,7 @@ async def until_marked(token: str) -> None:
 
 
 async def until_gone(token: str, seconds: float = PATIENCE) -> float:
-    """Wait until no process has this token; returns how long that took."""
+    """Wait until no process has this token. Return the seconds."""
     began = time.monotonic()
     while left := marked(token):
         assert time.monotonic() < began + seconds, f"{left} are still there"
@@ -143,10 +143,10 @@ async def until_gone(token: str, seconds: float = PATIENCE) -> float:
 
 
 def daemon(up: Path) -> str:
-    """A line of a script that begins a daemon and goes on when it is there."""
+    """Return a script line that starts a daemon and continues when it is up."""
     return f'python3 -c "$DAEMON" {up}; while [ ! -e {up} ]; do sleep 0.01; done'
 
 
 def with_daemon(script: str) -> str:
-    """A script that can begin a daemon."""
+    """Return a script that can start a daemon."""
     return f"read -r -d '' DAEMON <<'EOF'\n{DAEMON}EOF\n{script}"

@@ -1,4 +1,4 @@
-"""The conformance suite of `Workspace`, `Worktree` and `Worktrees`: every sentence of the port, as a test.
+"""The conformance suite of `Workspace`, `Worktree` and `Worktrees`: every sentence of the port as a test.
 
     class TestMyWorkspace(WorkspaceConformance):
         async def open_workspace(self, root, cache):
@@ -7,7 +7,7 @@
         def open_worktrees(self, cache):
             return MyWorktrees(cache)
 
-The tree is a real folder with a few files in it; override `prepare` to make it a repository. It wants pytest and
+The tree is a real folder with a few files. Override `prepare` to make it a repository. Requires pytest and
 pytest-asyncio.
 """
 
@@ -19,15 +19,15 @@ import pytest
 
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.workspace import (
-    Applied,
-    Clashes,
-    Looked,
-    Mark,
-    Recorded,
-    Undone,
+    AppliedChange,
+    CommitInfo,
+    Conflicts,
+    StepCommit,
+    UndoResult,
     Workspace,
     WorkspaceFault,
     Worktree,
+    WorktreeContents,
 )
 from tests.conformance.workspace_case import (
     FILES,
@@ -42,7 +42,7 @@ from tests.conformance.workspace_runs import RunsConformance
 
 
 class WorktreeConformance(WorkspaceCase):
-    """Copies, and what is done in them."""
+    """Worktrees, and changes in them."""
 
     async def test_a_worktree_is_what_the_tree_was(self, workspace: Workspace, root: Path) -> None:
         before = tree_of(root)
@@ -67,14 +67,14 @@ class WorktreeConformance(WorkspaceCase):
         assert other.folder != worktree.folder
 
     async def test_what_changed_is_a_commit_once(self, worktree: Worktree) -> None:
-        nothing = Recorded(commit="", tree=await worktree.tree())
-        assert await worktree.commit(Mark(run="r1", key="k0")) == nothing, "nothing has changed"
+        nothing = StepCommit(commit="", tree=await worktree.tree())
+        assert await worktree.commit(CommitInfo(run="r1", key="k0")) == nothing, "nothing has changed"
         edit_everything(Path(worktree.folder))
         first = await worked(worktree)
         assert (first.tree, first.commit) == (await worktree.tree(), await worktree.tip())
-        assert await worktree.look() == Looked(tree=first.tree), "all of it is in the commit"
+        assert await worktree.inspect() == WorktreeContents(tree=first.tree), "all of it is in the commit"
         (Path(worktree.folder) / "more").write_text("more")
-        assert await worked(worktree) == Recorded(commit=first.commit, tree=first.tree), "the same key: found again"
+        assert await worked(worktree) == StepCommit(commit=first.commit, tree=first.tree), "the same key: found again"
         second = await worked(worktree, "k2")
         assert (second.commit != first.commit, await worktree.tip()) == (True, second.commit)
 
@@ -111,7 +111,7 @@ class WorktreeConformance(WorkspaceCase):
 
 
 class ApplyConformance(WorkspaceCase):
-    """How work comes to a person's tree, and goes again."""
+    """How a change is applied to a person's tree, and undone."""
 
     async def test_what_is_applied_and_undone_leaves_no_trace(
         self, workspace: Workspace, worktree: Worktree, root: Path
@@ -122,18 +122,18 @@ class ApplyConformance(WorkspaceCase):
         done = await worked(worktree)
         assert tree_of(root) == before, "nothing comes by itself"
         applied = await workspace.apply("r1", worktree.base, done.commit)
-        assert isinstance(applied, Applied)
+        assert isinstance(applied, AppliedChange)
         after = tree_of(root)
         assert {**after, "empty": before["empty"]} == {**tree_of(Path(worktree.folder)), "empty": before["empty"]}
         assert (applied.fresh, applied.state) == (True, "applied")
         again = await workspace.apply("r1", worktree.base, done.commit)
         assert again == evolve(applied, fresh=False), "asked again, nothing is done"
-        assert await workspace.undo(applied.id) == Undone(paths=applied.paths)
+        assert await workspace.undo(applied.id) == UndoResult(paths=applied.paths)
         assert tree_of(root) == before
-        assert await workspace.undo(applied.id) == Undone(paths=())
-        assert [one.state for one in await workspace.applied("r1")] == ["undone"]
+        assert await workspace.undo(applied.id) == UndoResult(paths=())
+        assert [one.state for one in await workspace.list_applied("r1")] == ["undone"]
         again = await workspace.apply("r1", worktree.base, done.commit)
-        assert isinstance(again, Applied)
+        assert isinstance(again, AppliedChange)
         assert (again.id != applied.id, tree_of(root)) == (True, after)
 
     async def test_a_persons_edits_stay(self, workspace: Workspace, worktree: Worktree, root: Path) -> None:
@@ -143,13 +143,13 @@ class ApplyConformance(WorkspaceCase):
         (root / "mine.txt").write_text("mine")
         before = tree_of(root)
         applied = await workspace.apply("r1", worktree.base, done.commit)
-        assert isinstance(applied, Applied)
+        assert isinstance(applied, AppliedChange)
         after = tree_of(root)
         assert {name: after[name] for name in ("中文 and spaces.txt", "mine.txt")} == {
             name: before[name] for name in ("中文 and spaces.txt", "mine.txt")
         }
         assert after["a.txt"][1] == FILES["a.txt"].replace(b"line 3\n", b"line three\n")
-        assert isinstance(await workspace.undo(applied.id), Undone)
+        assert isinstance(await workspace.undo(applied.id), UndoResult)
         assert tree_of(root) == before
 
     @pytest.mark.parametrize("kind", ["same line", "deleted", "changed", "added", "a link on the way"])
@@ -161,21 +161,21 @@ class ApplyConformance(WorkspaceCase):
         wrong = _in_the_way(root, kind)
         before = tree_of(root)
         said = await workspace.apply("r1", worktree.base, done.commit)
-        assert isinstance(said, Clashes)
+        assert isinstance(said, Conflicts)
         assert [one.path for one in said.clashes] in ([wrong], [wrong.partition("/")[0]])
         assert all(one.why for one in said.clashes)
-        assert (tree_of(root), await workspace.applied("r1")) == (before, [])
+        assert (tree_of(root), await workspace.list_applied("r1")) == (before, [])
 
     async def test_undo_refuses_what_a_person_edited_since(
         self, workspace: Workspace, worktree: Worktree, root: Path
     ) -> None:
         edit_everything(Path(worktree.folder))
         applied = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
-        assert isinstance(applied, Applied)
+        assert isinstance(applied, AppliedChange)
         (root / "new/folder/new.txt").write_text("edited")
         before = tree_of(root)
         said = await workspace.undo(applied.id)
-        assert isinstance(said, Clashes)
+        assert isinstance(said, Conflicts)
         assert ([one.path for one in said.clashes], tree_of(root)) == (["new/folder/new.txt"], before)
 
     async def test_folders_become_files_and_files_folders(
@@ -190,14 +190,14 @@ class ApplyConformance(WorkspaceCase):
         (folder / "data.bin").mkdir()
         (folder / "data.bin/part").write_text("a folder now")
         applied = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
-        assert isinstance(applied, Applied)
+        assert isinstance(applied, AppliedChange)
         assert tree_of(root) == tree_of(folder)
-        assert isinstance(await workspace.undo(applied.id), Undone)
+        assert isinstance(await workspace.undo(applied.id), UndoResult)
         assert tree_of(root) == before
 
 
 class StandingConformance(WorkspaceCase):
-    """What there is, and how it is taken away."""
+    """Listing and removing worktrees."""
 
     async def test_work_is_never_lost_unsaid(self, worktree: Worktree, workspace: Workspace, cache: Path) -> None:
         every = self.open_worktrees(cache)
@@ -208,7 +208,7 @@ class StandingConformance(WorkspaceCase):
         assert (standing.unapplied, standing.dirty, standing.orphan) == (("Some work",), ("unsaved",), "")
         assert (standing.run, standing.thread, standing.root) == ("r1", "ann@t1", workspace.root)
         said = await every.clean(standing.name)
-        assert isinstance(said, Clashes)
+        assert isinstance(said, Conflicts)
         assert [(one.path, one.why) for one in said.clashes] == [
             ("", "not applied: Some work"),
             ("unsaved", "in no commit"),
@@ -224,9 +224,9 @@ class StandingConformance(WorkspaceCase):
     ) -> None:
         every = self.open_worktrees(cache)
         edit_everything(Path(worktree.folder))
-        assert isinstance(await workspace.apply("r1", worktree.base, (await worked(worktree)).commit), Applied)
+        assert isinstance(await workspace.apply("r1", worktree.base, (await worked(worktree)).commit), AppliedChange)
         (standing,) = await every.list()
-        assert not standing.precious
+        assert not standing.has_unsaved_work
         assert await every.clean(standing.name) == standing
         assert await every.list() == []
         with pytest.raises(WorkspaceFault, match="no worktree"):
@@ -240,13 +240,13 @@ class StandingConformance(WorkspaceCase):
         (standing,) = await self.open_worktrees(cache).list()
         assert str(root) in standing.orphan
         assert "unsaved" in standing.dirty
-        assert isinstance(await self.open_worktrees(cache).clean(standing.name), Clashes)
+        assert isinstance(await self.open_worktrees(cache).clean(standing.name), Conflicts)
         await self.open_worktrees(cache).clean(standing.name, discard=True)
         assert not is_there(worktree.folder)
 
 
 def _in_the_way(root: Path, kind: str) -> str:
-    """Something that a person did meanwhile; returns which file is in the way."""
+    """Make a conflicting change of the person. Return the conflicting file."""
     match kind:
         case "same line":
             (root / "a.txt").write_bytes(FILES["a.txt"].replace(b"line 3\n", b"mine\n"))
@@ -267,4 +267,4 @@ def _in_the_way(root: Path, kind: str) -> str:
 
 
 class WorkspaceConformance(WorktreeConformance, ApplyConformance, StandingConformance, RunsConformance):
-    """Inherit from it, and give `open_workspace` and `open_worktrees`."""
+    """Inherit from this class and implement `open_workspace` and `open_worktrees`."""

@@ -1,4 +1,4 @@
-"""What the suites of `Workspace` share: a person's tree, and the port on it."""
+"""Shared parts of the `Workspace` suites: a person's tree, and the port on it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.core.ports.workspace import Mark, Recorded, Workspace, Worktree, Worktrees
+from greenroom.core.ports.workspace import CommitInfo, StepCommit, Workspace, Worktree, Worktrees
 
 FILES: Mapping[str, bytes] = {
     "a.txt": b"".join(b"line %d\n" % number for number in range(1, 21)),
@@ -21,7 +21,7 @@ FILES: Mapping[str, bytes] = {
 
 
 def tree_of(root: Path) -> dict[str, tuple[str, bytes]]:
-    """Everything below a folder but git's own: kind and permissions, and content, by name."""
+    """Return kind, permissions and content of everything in a folder except `.git`, by name."""
     found: dict[str, tuple[str, bytes]] = {}
     for folder, below, names in os.walk(root):
         below[:] = [one for one in below if one != ".git"]
@@ -38,18 +38,18 @@ def tree_of(root: Path) -> dict[str, tuple[str, bytes]]:
 
 
 class WorkspaceCase:
-    """What the suites share. Say how to open the port on a folder."""
+    """Base class of the suites. Subclasses open the port on a folder."""
 
     async def open_workspace(self, root: Path, cache: Path) -> Workspace:
-        """Open it."""
+        """Open the port."""
         raise NotImplementedError
 
     def open_worktrees(self, cache: Path) -> Worktrees:
-        """Open all of a cache."""
+        """Open all worktrees of a cache."""
         raise NotImplementedError
 
     def prepare(self, root: Path) -> None:
-        """Make the folder what it has to be."""
+        """Prepare the folder, for example as a repository."""
 
     @pytest.fixture
     def root(self, tmp_path: Path) -> Path:
@@ -68,39 +68,41 @@ class WorkspaceCase:
 
     @pytest.fixture
     async def workspace(self, root: Path, cache: Path) -> Workspace:
-        """The port on it."""
+        """Return the port on the tree."""
         return await self.open_workspace(root, cache)
 
     @pytest.fixture
     async def worktree(self, workspace: Workspace) -> Worktree:
-        """A worktree of it."""
+        """Return a worktree."""
         return await opened(workspace)
 
 
 async def opened(workspace: Workspace, run: str = "r1", thread: str = "ann@t1") -> Worktree:
-    """A worktree of what is there now."""
+    """Open a worktree of the current state."""
     return await workspace.open(run, thread, (await workspace.snapshot(run)).commit)
 
 
-async def worked(worktree: Worktree, key: str = "k1", run: str = "r1") -> Recorded:
-    """What was done in a worktree, as a commit."""
-    made = await worktree.commit(Mark(run=run, key=key, agent="ann", task="t1", step="ann#1", summary="Some work"))
+async def worked(worktree: Worktree, key: str = "k1", run: str = "r1") -> StepCommit:
+    """Commit the work in a worktree."""
+    made = await worktree.commit(
+        CommitInfo(run=run, key=key, agent="ann", task="t1", step="ann#1", summary="Some work")
+    )
     assert made.commit
     return made
 
 
 def is_there(folder: str) -> bool:
-    """Whether a folder is."""
+    """Return whether a folder exists."""
     return Path(folder).exists()
 
 
 def move_away(folder: Path) -> None:
-    """As a person does it."""
+    """Move a folder away as a person would."""
     folder.rename(f"{folder}-elsewhere")
 
 
 def edit_everything(folder: Path) -> None:
-    """One of each kind of edit."""
+    """Make one of each kind of edit."""
     (folder / "a.txt").write_bytes(FILES["a.txt"].replace(b"line 3\n", b"line three\n"))
     (folder / "code/c.py").rename(folder / "code/renamed.py")
     (folder / "code/deep/b.py").unlink()

@@ -1,5 +1,4 @@
-"""The part of the suite of `Workspace` that is about runs: what is kept of them, how one begins as another was, and how
-they are forgotten."""
+"""The part of the `Workspace` suite about runs: what is kept, how a run starts from another, how runs are deleted."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.core.ports.workspace import Applied, Clashes, Kept, Workspace, WorkspaceFault, Worktree
+from greenroom.core.ports.workspace import AppliedChange, Conflicts, RetainedRun, Workspace, WorkspaceFault, Worktree
 from tests.conformance.workspace_case import (
     WorkspaceCase,
     edit_everything,
@@ -22,7 +21,7 @@ THREAD = "ann@t1"
 
 
 async def reason(work: Awaitable[object]) -> str:
-    """Why this is refused; empty if it is not."""
+    """Return the reason of the refusal, or ""."""
     try:
         await work
     except WorkspaceFault as fault:
@@ -31,7 +30,7 @@ async def reason(work: Awaitable[object]) -> str:
 
 
 class RunsConformance(WorkspaceCase):
-    """Runs, by what is kept of them."""
+    """Runs and what is kept of them."""
 
     async def test_a_closed_worktree_is_gone_and_its_commits_are_not(
         self, workspace: Workspace, worktree: Worktree
@@ -76,7 +75,9 @@ class RunsConformance(WorkspaceCase):
     async def test_some_files_are_put_back_and_nothing_else(self, workspace: Workspace, worktree: Worktree) -> None:
         edit_everything(Path(worktree.folder))
         done = await worked(worktree)
-        made = await workspace.put_back(done.commit, worktree.base, ("a.txt", "new/folder/new.txt", "code/deep/b.py"))
+        made = await workspace.restore_paths(
+            done.commit, worktree.base, ("a.txt", "new/folder/new.txt", "code/deep/b.py")
+        )
         changed = {one.path for one in (await workspace.diff(worktree.base, made)).changes}
         assert changed == {"code/renamed.py", "data.bin", "link"}
         assert await worktree.tip() == done.commit, "nothing leads to it"
@@ -86,26 +87,26 @@ class RunsConformance(WorkspaceCase):
     ) -> None:
         edit_everything(Path(worktree.folder))
         await worked(worktree)
-        kept = Kept(run="r1", base=worktree.base, unapplied=("Some work",))
-        assert await workspace.kept() == [kept]
+        kept = RetainedRun(run="r1", base=worktree.base, unapplied=("Some work",))
+        assert await workspace.list_kept_runs() == [kept]
         assert await reason(workspace.forget("r1", discard=True)) == "state"
         await workspace.close("r1", THREAD)
         said = await workspace.forget("r1")
-        assert isinstance(said, Clashes)
+        assert isinstance(said, Conflicts)
         assert [one.why for one in said.clashes] == ["not applied: Some work"]
-        assert await workspace.kept() == [kept]
+        assert await workspace.list_kept_runs() == [kept]
         assert await workspace.forget("r1", discard=True) == kept
-        assert (await workspace.kept(), await workspace.tip("r1", THREAD)) == ([], "")
+        assert (await workspace.list_kept_runs(), await workspace.tip("r1", THREAD)) == ([], "")
 
     async def test_what_was_applied_is_forgotten_and_never_undone(
         self, workspace: Workspace, worktree: Worktree, root: Path
     ) -> None:
         edit_everything(Path(worktree.folder))
         applied = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
-        assert isinstance(applied, Applied)
+        assert isinstance(applied, AppliedChange)
         after = tree_of(root)
         await workspace.close("r1", THREAD)
-        kept = Kept(run="r1", base=worktree.base, applied=(applied.id,))
+        kept = RetainedRun(run="r1", base=worktree.base, applied=(applied.id,))
         assert await workspace.forget("r1") == kept
         assert await reason(workspace.undo(applied.id)) == "name"
         assert tree_of(root) == after
@@ -113,11 +114,11 @@ class RunsConformance(WorkspaceCase):
     async def test_what_is_expected_is_what_happens(self, workspace: Workspace, worktree: Worktree) -> None:
         edit_everything(Path(worktree.folder))
         done = await worked(worktree)
-        assert await workspace.hooks(worktree.base, done.commit) == (), "nobody has any"
+        assert await workspace.list_changed_hooks(worktree.base, done.commit) == (), "nobody has any"
         applied = await workspace.apply("r1", worktree.base, done.commit)
-        assert isinstance(applied, Applied)
-        expected = await reason(workspace.expect())
+        assert isinstance(applied, AppliedChange)
+        expected = await reason(workspace.check_can_commit())
         assert await reason(workspace.commit(applied.id, "Do it")) == expected
-        assert await reason(workspace.expect(branch="a b")) == "name"
-        expected = await reason(workspace.expect(branch="work"))
+        assert await reason(workspace.check_can_commit(branch="a b")) == "name"
+        expected = await reason(workspace.check_can_commit(branch="work"))
         assert await reason(workspace.branch("work", worktree.base, done.commit, "Do it")) == expected

@@ -1,4 +1,4 @@
-"""A driver that lets a house come to rest: it runs what may run, answers what is asked, fills in what is missing."""
+"""A driver that runs a team until it is idle: it runs steps, answers questions, and fills in instructions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from greenroom.core.rules.intents import (
     StartStep,
     StartTask,
 )
-from greenroom.core.state.step import Step, Terms
+from greenroom.core.state.step import Step, StepTerms
 from tests.core.house import DOOR, SYSTEM, House
 from tests.core.wishes import words
 
@@ -29,7 +29,7 @@ ROUNDS = 400
 
 
 class Driver:
-    """Everybody works and answers; `questions` is how often somebody asks somebody else before answering."""
+    """All agents work and answer. `questions` is how often an agent asks another before it answers."""
 
     def __init__(
         self, house: House, rng: Random, *, questions: int = 12, deaf: frozenset[AgentId] = frozenset()
@@ -40,7 +40,7 @@ class Driver:
         self.deaf = deaf
 
     def rest(self) -> House:
-        """Go on until nothing happens by itself any more."""
+        """Continue until the team is idle."""
         self.open_the_doors()
         for _ in range(ROUNDS):
             if not (self.work() or self.people() or self.instructions() or self.time()):
@@ -48,7 +48,7 @@ class Driver:
         raise AssertionError(f"the house does not come to rest: {sorted(self.house.world.steps)[:5]}")
 
     def open_the_doors(self) -> None:
-        """No limits, no pauses, no task that nobody started."""
+        """Remove limits and pauses, and start all tasks."""
         world = self.house.world
         for budget in sorted(world.budgets):
             self.house.do(SetLimits(budget_id=budget, limits=UNLIMITED), by=DOOR)
@@ -61,10 +61,12 @@ class Driver:
                 self.house.do(StartTask(task_id=name), by=DOOR)
 
     def work(self) -> bool:
-        """One round: everybody who can starts a step, everybody who runs one ends it."""
+        """Run one round: every ready agent starts a step, every running step ends."""
         hearing = [step for step in words.startable(self.house.world) if step.agent_id not in self.deaf]
         for step in hearing:
-            self.house.ask(StartStep(step_id=step.step_id, terms=Terms(effect="pure"), work=step.work), step.agent_id)
+            self.house.ask(
+                StartStep(step_id=step.step_id, terms=StepTerms(effect="pure"), work=step.work), step.agent_id
+            )
         busy = words.busy(self.house.world)
         for step in busy:
             self.end(self.house.world.steps.get(step.step_id))
@@ -80,7 +82,7 @@ class Driver:
             self.house.do(finish, by=step.agent_id)
 
     def consequences(self, step: Step) -> tuple[Consequence, ...]:
-        """Ask somebody first, answer, or forget to."""
+        """Return the consequences of a step: ask another agent first, answer, or forget to."""
         wait = self.house.world.waits.get(step.answers) if step.answers is not None else None
         if self.questions > 0 and self.rng.randrange(2):
             self.questions -= 1
@@ -96,7 +98,7 @@ class Driver:
         )
 
     def people(self) -> bool:
-        """Persons say yes, and answer their letters."""
+        """Let people approve and answer their messages."""
         for name, approval in sorted(self.house.world.approvals.items()):
             if approval.state == "pending":
                 late = approval.expires_at is not None and approval.expires_at <= self.house.now
@@ -119,7 +121,7 @@ class Driver:
         return False
 
     def instructions(self) -> bool:
-        """A pending tool step gets its instruction."""
+        """Fill in a pending tool step."""
         for name, step in sorted(self.house.world.steps.items()):
             if step.state == "pending":
                 self.house.do(ModifyStep(step_id=name, work=evolve(step.work, instruction_content={})), by=DOOR)
@@ -127,7 +129,7 @@ class Driver:
         return False
 
     def time(self) -> bool:
-        """The next deadline comes."""
+        """Advance to the next deadline."""
         timers = sorted(self.house.world.timers.values(), key=lambda timer: (timer.due, timer.timer_id))
         if not timers:
             return False

@@ -1,6 +1,6 @@
-"""A small house on a table: intents go in, the world after them comes out, and time stands still until told otherwise.
+"""A small team without I/O: intents go in, the team state after them comes out, and time stands still by default.
 
-Every accepted intent is checked against `invariants.py`, so each example test is a test of the invariants too.
+Every accepted intent is checked against `invariants.py`, so each example test also tests the invariants.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Literal, TypeVar
 
 from greenroom.core.base.amounts import NOTHING, UNLIMITED, Amounts, Limits
-from greenroom.core.base.errors import Rejected
+from greenroom.core.base.errors import Rejection
 from greenroom.core.base.ids import AgentId, StageId, StepId, TaskId, TeamId, ThreadId, WaitingId, timer_id
 from greenroom.core.base.records import Data
-from greenroom.core.rules.decide import Decided, decide
+from greenroom.core.rules.decide import Transition, decide
 from greenroom.core.rules.intents import (
     AddAgent,
     AddTask,
@@ -33,16 +33,16 @@ from greenroom.core.rules.intents import (
     WriteArtifact,
 )
 from greenroom.core.rules.queue import next_step
-from greenroom.core.state.agent import Agent
-from greenroom.core.state.approval import Answer, Approval
+from greenroom.core.state.agent import AgentState
+from greenroom.core.state.approval import Approval, ApprovalAnswer
 from greenroom.core.state.archive import ArchivedRecord
 from greenroom.core.state.events import Event
 from greenroom.core.state.message import Message, MessageSent, WaitReleased
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Effect, Step, StepEnded, Terms, Work
+from greenroom.core.state.step import Effect, Step, StepEnded, StepTerms, Work
 from greenroom.core.state.task import Task
+from greenroom.core.state.team_state import EMPTY_STATE, TeamState
 from greenroom.core.state.thread import Noticed
-from greenroom.core.state.world import NOWHERE, World
 from tests.core.invariants import check
 
 E = TypeVar("E")
@@ -50,7 +50,7 @@ E = TypeVar("E")
 BOSS, ANN, BOB, CY = AgentId("boss"), AgentId("ann"), AgentId("bob"), AgentId("cy")
 PIA = AgentId("pia")
 HUE = AgentId("hue")
-"""The manager; three who converse; one who plans; a person."""
+"""The manager, three conversing agents, one planning agent, and a person."""
 
 T1, T2 = TaskId("t1"), TaskId("t2")
 S1, S2 = StageId("t1.s1"), StageId("t1.s2")
@@ -68,17 +68,17 @@ SPECS = {
 
 
 def skill(executor: str = "converse", text: str = "", intention: str = "") -> Work:
-    """Something a model does."""
+    """Build the work of a skill."""
     return Work(type="skill", executor=executor, text_content=text, intention=intention)
 
 
 def tool(executor: str = "shell", instruction: Data | None = None, intention: str = "", text: str = "") -> Work:
-    """Something that touches the world outside; without an instruction it is pending."""
+    """Build the work of a tool. Without an instruction it is pending."""
     return Work(type="tool", executor=executor, instruction_content=instruction, intention=intention, text_content=text)
 
 
 def plan(*duties: tuple[str, AgentId] | tuple[str, AgentId, tuple[str, ...]], goal: str = "a goal") -> StagePlan:
-    """A stage from (name, agent) or (name, agent, needs)."""
+    """Build a stage from (name, agent) or (name, agent, needs)."""
     subtasks = tuple(
         SubtaskPlan(name=one[0], duty=f"do {one[0]}", agent=one[1], needs=one[2] if len(one) == 3 else ())
         for one in duties
@@ -87,7 +87,7 @@ def plan(*duties: tuple[str, AgentId] | tuple[str, AgentId, tuple[str, ...]], go
 
 
 def thread(agent: AgentId, place: str) -> ThreadId:
-    """The agent's conversation in this place."""
+    """Return the agent's thread in this place."""
     return ThreadId(f"{agent}@{place}")
 
 
@@ -95,8 +95,8 @@ class House:
     """One team, its log so far, and the clock."""
 
     def __init__(self) -> None:
-        self.world: World = NOWHERE
-        self.replayed: World = NOWHERE
+        self.world: TeamState = EMPTY_STATE
+        self.replayed: TeamState = EMPTY_STATE
         self.now = 1_000_000
         self.log: list[Event] = []
         self.fresh: Sequence[Event] = ()
@@ -112,7 +112,7 @@ class House:
         team_limits: Limits = UNLIMITED,
         waiting_timeout: int | None = MINUTE,
     ) -> House:
-        """A team of six with one running task, in which all of them take part."""
+        """Build a team of six with one running task in which all take part."""
         house = cls()
         house.do(CreateTeam(team_id=TeamId("team"), name="Team", limits=team_limits, waiting_timeout=waiting_timeout))
         house.do(*(AddAgent(agent_id=name, spec=spec) for name, spec in SPECS.items()))
@@ -122,14 +122,14 @@ class House:
 
     # ------------------------------------------------------------------------------------------ asking
 
-    def ask(self, intent: Intent, by: str = DOOR) -> Decided | Rejected:
-        """Decide, and let it have happened when it is accepted."""
+    def ask(self, intent: Intent, by: str = DOOR) -> Transition | Rejection:
+        """Decide an intent, and apply it if it is accepted."""
         before = self.world
         decided = decide(before, intent, by=by, now=self.now)
         assert decide(before, intent, by=by, now=self.now) == decided, "the same question got another answer"
         assert self.world is before
         self.fresh = ()
-        if isinstance(decided, Decided):
+        if isinstance(decided, Transition):
             self.replayed = check(before, self.replayed, decided)
             self.world = decided.world
             self.fresh = decided.events
@@ -140,27 +140,27 @@ class House:
         return decided
 
     def do(self, *intents: Intent, by: str = DOOR) -> House:
-        """Ask for something that must be accepted; `fresh` are then the events of the last one."""
+        """Apply intents that must be accepted. `fresh` are the events of the last one."""
         for intent in intents:
             decided = self.ask(intent, by)
-            assert isinstance(decided, Decided), decided
+            assert isinstance(decided, Transition), decided
         return self
 
-    def refused(self, code: str, intent: Intent, by: str = DOOR) -> Rejected:
-        """Ask for something that must be refused, with this code and without a trace."""
+    def refused(self, code: str, intent: Intent, by: str = DOOR) -> Rejection:
+        """Decide an intent that must be rejected with this code and without effect."""
         before = self.world
         rejected = self.ask(intent, by)
-        assert isinstance(rejected, Rejected), f"{intent} was accepted"
+        assert isinstance(rejected, Rejection), f"{intent} was accepted"
         assert rejected.code == code, rejected
         assert self.world is before
         return rejected
 
     def fire(self, waiting: WaitingId) -> House:
-        """Let the timeout of this wait come."""
+        """Fire the timeout of this wait."""
         return self.do(FireTimer(timer_id=timer_id(waiting, "wait")), by=SYSTEM)
 
     def later(self, millis: int) -> House:
-        """Let time pass."""
+        """Advance the clock."""
         self.now += millis
         return self
 
@@ -174,14 +174,14 @@ class House:
         task: TaskId = T1,
         stage: StageId | None = None,
     ) -> House:
-        """Give an agent steps."""
+        """Queue steps of an agent."""
         return self.do(QueueSteps(agent_id=agent, works=works or (skill(),), task_id=task, place=place, stage_id=stage))
 
-    def start(self, agent: AgentId, effect: Effect = "pure", terms: Terms | None = None) -> Step:
-        """Start the agent's next step and give it back as it stands then (running, or waiting for somebody)."""
+    def start(self, agent: AgentId, effect: Effect = "pure", terms: StepTerms | None = None) -> Step:
+        """Start the agent's next step and return it (running, or waiting for an approval)."""
         step = next_step(self.world, agent)
         assert step is not None, f"{agent} has nothing to start"
-        self.do(StartStep(step_id=step.step_id, terms=terms or Terms(effect=effect), work=step.work), by=agent)
+        self.do(StartStep(step_id=step.step_id, terms=terms or StepTerms(effect=effect), work=step.work), by=agent)
         return self.world.steps.get(step.step_id, step)
 
     def finish(
@@ -193,7 +193,7 @@ class House:
         result: Data | None = None,
         origins: tuple[str, ...] = (),
     ) -> House:
-        """Finish what the agent runs, with these consequences."""
+        """Finish the agent's running step with these consequences."""
         step = self.running(agent)
         return self.do(
             FinishStep(
@@ -214,22 +214,22 @@ class House:
         return self.finish(agent, *intents)
 
     def write(self, agent: AgentId, intent: WriteArtifact) -> House:
-        """Start the agent's next step and let it write an artifact whose content it has kept."""
+        """Start the agent's next step and write an artifact in it."""
         step = self.start(agent)
         finish = FinishStep(step_id=step.step_id, attempt=step.attempt, intents=(intent,), blobs=(intent.blob,))
         return self.do(finish, by=agent)
 
     def release(self, agent: AgentId) -> House:
-        """What the agent ran is dead and left no result."""
+        """Release the agent's step, which is dead and left no result."""
         step = self.running(agent)
         return self.do(ReleaseStep(step_id=step.step_id, attempt=step.attempt), by=agent)
 
-    def answer(self, agent: AgentId, answer: Answer = "approved", by: str = HUE) -> House:
-        """Let a person answer what they are asked about a step of this agent."""
+    def answer(self, agent: AgentId, answer: ApprovalAnswer = "approved", by: str = HUE) -> House:
+        """Let a person answer the question about a step of this agent."""
         return self.do(AnswerApproval(approval_id=self.question(agent).approval_id, answer=answer), by=by)
 
     def assign(self, stage: StageId = S1) -> House:
-        """Start the stage if need be, and let every subtask begin that is ready."""
+        """Start the stage if necessary, and every subtask that is ready."""
         if self.world.stages[stage].state == "init":
             self.do(StartStage(stage_id=stage), by=SYSTEM)
         done = {one.subtask_id for one in self.world.stages[stage].subtasks if one.state == "finished"}
@@ -239,80 +239,80 @@ class House:
         return self
 
     def ask_agent(self, sender: AgentId, *receivers: AgentId, timeout: int | None = None) -> tuple[WaitingId, ...]:
-        """Let a step of `sender` ask these and wait for them; returns the waiting ids."""
+        """Let a step of `sender` ask these agents and wait. Return the waiting ids."""
         self.queue(sender).run(sender, question(*receivers, timeout=timeout))
         return self.said().waiting or ()
 
     # ------------------------------------------------------------------------------------------ looking
 
-    def agent(self, name: AgentId) -> Agent:
-        """The agent as it is now."""
+    def agent(self, name: AgentId) -> AgentState:
+        """Return the current agent."""
         return self.world.agents[name]
 
     def task(self, name: TaskId = T1) -> Task:
-        """The open task as it is now."""
+        """Return the current open task."""
         return self.world.tasks[name]
 
     def running(self, agent: AgentId) -> Step:
-        """The step that the agent runs."""
+        """Return the agent's running step."""
         name = self.agent(agent).running
         assert name is not None, f"{agent} runs nothing"
         return self.world.steps[name]
 
     def next(self, agent: AgentId) -> StepId | None:
-        """The step the agent may start now."""
+        """Return the step that the agent may start now."""
         step = next_step(self.world, agent)
         return step.step_id if step else None
 
     def todo(self, agent: AgentId) -> list[str]:
-        """What stands in the agent's queue: the executors, in order."""
+        """Return the executors in the agent's queue, in order."""
         return [self.world.steps[one].work.executor for one in self.agent(agent).todo]
 
     def texts(self, agent: AgentId) -> list[str]:
-        """What the agent's queued steps are about, in order."""
+        """Return the texts of the agent's queued steps, in order."""
         return [self.world.steps[one].work.text_content for one in self.agent(agent).todo]
 
     def senders(self, agent: AgentId) -> list[str]:
-        """The first lines of what the agent's queued steps are about: whom a message is from."""
+        """Return the first lines of the agent's queued steps, which name the senders of messages."""
         return [text.partition("\n")[0] for text in self.texts(agent)]
 
     def last(self, agent: AgentId) -> Step:
-        """The last step in the agent's queue."""
+        """Return the last step in the agent's queue."""
         return self.world.steps[self.agent(agent).todo[-1]]
 
     def happened(self, kind: type[E]) -> list[E]:
-        """The events of this kind that the last accepted intent caused."""
+        """Return the events of this kind that the last accepted intent caused."""
         return [one for one in self.fresh if isinstance(one, kind)]
 
     def codes(self) -> list[str]:
-        """Why consequences of the last finished step were refused."""
+        """Return why consequences of the last finished step were rejected."""
         return [one.code for one in self.happened(Noticed)]
 
     def said(self) -> Message:
-        """The newest message."""
+        """Return the newest message."""
         return next(one.message for one in reversed(self.log) if isinstance(one, MessageSent))
 
     def question(self, agent: AgentId) -> Approval:
-        """What a person is being asked about a step of this agent."""
+        """Return the pending approval about a step of this agent."""
         return next(one for one in self.world.approvals.values() if one.agent_id == agent)
 
     def ended(self, step: str) -> StepEnded:
-        """How this step ended."""
+        """Return the end of this step."""
         return next(one for one in self.log if isinstance(one, StepEnded) and one.step_id == step)
 
     def released(self, waiting: str) -> str | None:
-        """Why this waiting id was released."""
+        """Return why this waiting id was released."""
         return next((e.why for e in self.log if isinstance(e, WaitReleased) and e.waiting_id == waiting), None)
 
     def archived(self, kind: type[E]) -> list[E]:
-        """The records of this kind that left the world, oldest first."""
+        """Return the archived records of this kind, oldest first."""
         return [one for one in self.archive if isinstance(one, kind)]
 
 
 def question(
     *receivers: AgentId, timeout: int | None = None, stage: StageId | None = None, task: TaskId = T1
 ) -> SendMessage:
-    """A message whose sender waits until everybody answered."""
+    """Build a message whose sender waits until all receivers have answered."""
     return SendMessage(
         task_id=task,
         receiver=receivers,
@@ -325,5 +325,5 @@ def question(
 
 
 def reply(waiting: WaitingId, receiver: AgentId, task: TaskId = T1) -> SendMessage:
-    """The answer to a question."""
+    """Build the answer to a question."""
     return SendMessage(task_id=task, receiver=(receiver,), message="so", return_waiting_id=waiting, kind="response")

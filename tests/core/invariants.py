@@ -1,36 +1,36 @@
-"""What must be true after every decision, whatever was asked, by whom and when."""
+"""Invariants that must hold after every decision, for any intent, sender and time."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
 
-from greenroom.actors.scheduler import changed, schedule
+from greenroom.actors.scheduler import find_changed_tasks, schedule
 from greenroom.core.base.amounts import NOTHING, UNLIMITED, Amounts
 from greenroom.core.base.ids import TEAM_BUDGET, BudgetId, StepId, TaskId, agent_budget, task_budget, timer_id
-from greenroom.core.ports.codec import decode_event, decode_world, encode_event, encode_world
+from greenroom.core.ports.codec import decode_event, decode_state, encode_event, encode_state
 from greenroom.core.ports.log import StoredEvent
-from greenroom.core.rules.agents import MEMORY
-from greenroom.core.rules.decide import Decided
-from greenroom.core.rules.queue import next_step, touched
+from greenroom.core.rules.agents import MAX_MEMORY_CHARS
+from greenroom.core.rules.decide import Transition
+from greenroom.core.rules.queue import find_touched_agents, next_step
 from greenroom.core.state.budget import Budget, LimitsSet
 from greenroom.core.state.events import Event
-from greenroom.core.state.fold import fold
-from greenroom.core.state.origin import MOST, merged
+from greenroom.core.state.origin import MAX_NAMES_PER_KIND, merge_labels
+from greenroom.core.state.reducer import reduce
 from greenroom.core.state.step import Step, StepEnded, StepInterrupted, StepStarted
-from greenroom.core.state.world import World
+from greenroom.core.state.team_state import TeamState
 
 RUNNING = ("running", "cancelling")
 LIMITED = ("money", "tokens", "steps", "millis", "hops")
 
 
-def check(before: World, replayed: World, decided: Decided) -> World:
-    """Hold a decision against everything that must be true; returns the world that replaying the log gives."""
+def check(before: TeamState, replayed: TeamState, decided: Transition) -> TeamState:
+    """Check a decision against all invariants. Return the team state from replaying the log."""
     world = decided.world
     contiguous(before, decided)
     replayed = fold_all(replayed, [through_the_log(event) for event in decided.events])
     assert replayed == world, "replay does not equal live"
-    assert decode_world(encode_world(world)) == world, "a snapshot does not equal the world"
+    assert decode_state(encode_state(world)) == world, "a snapshot does not equal the world"
     holds(world)
     caps_hold(before, decided)
     nobody_sleeps(before, decided)
@@ -39,31 +39,31 @@ def check(before: World, replayed: World, decided: Decided) -> World:
     return replayed
 
 
-def fold_all(world: World, events: Iterable[Event]) -> World:
-    """The world after all of them."""
+def fold_all(world: TeamState, events: Iterable[Event]) -> TeamState:
+    """Return the team state after all events."""
     for event in events:
-        world = fold(world, event)
+        world = reduce(world, event)
     return world
 
 
-def contiguous(world: World, decided: Decided) -> None:
-    """Nothing begins in a thread between a reply and the results of its native calls."""
+def contiguous(world: TeamState, decided: Transition) -> None:
+    """Nothing starts in a thread between a reply and the results of its native calls."""
     for event in decided.events:
         if isinstance(event, StepStarted):
             step = world.steps[event.step_id]
             between = step.work.call_id is None and world.threads[step.thread_id].open_calls
             assert not between, f"{step.step_id} comes between a reply and the results of its calls"
-        world = fold(world, event)
+        world = reduce(world, event)
 
 
 def through_the_log(event: Event) -> Event:
-    """The event as it is read back."""
+    """Return the event as read back from the log."""
     new = encode_event(event)
     return decode_event(StoredEvent(version=1, at=new.at, type=new.type, data=new.data))
 
 
-def holds(world: World) -> None:
-    """Every invariant of a world by itself."""
+def holds(world: TeamState) -> None:
+    """Check every invariant of a team state."""
     queues(world)
     stages(world)
     threads(world)
@@ -77,9 +77,9 @@ def holds(world: World) -> None:
     knowledge(world)
 
 
-def knowledge(world: World) -> None:
-    """An artifact belongs to an open task and knows all its versions; no memory is newer than the newest, or too
-    long; a group talks in an open task."""
+def knowledge(world: TeamState) -> None:
+    """An artifact belongs to an open task and knows all its versions. No memory is newer than the newest, or too long.
+    A group talks in an open task."""
     for key, one in world.artifacts.items():
         assert key == f"{one.task_id}/{one.artifact_id}"
         assert one.task_id in world.tasks
@@ -87,19 +87,19 @@ def knowledge(world: World) -> None:
     for group in world.groups.values():
         assert group.task_id in world.tasks
         assert len(group.participants) > 1
-    assert all(len(agent.memory) <= MEMORY for agent in world.agents.values())
+    assert all(len(agent.memory) <= MAX_MEMORY_CHARS for agent in world.agents.values())
     assert all(name == one.memory_id <= world.team.last_memory for name, one in world.memories.items())
 
 
-def parts(world: World) -> None:
-    """A task knows the open tasks that are part of it."""
+def parts(world: TeamState) -> None:
+    """A task knows its open child tasks."""
     for name, task in world.tasks.items():
         found = {one.task_id for one in world.tasks.values() if one.parent == name}
         assert set(task.parts) == found, f"{name} has the parts {task.parts}, not {found}"
-        assert world.below(name)[0] == name
+        assert world.list_subtree(name)[0] == name
 
 
-def queues(world: World) -> None:
+def queues(world: TeamState) -> None:
     """Every open step is in exactly one place: running (at most one per agent) or once in its agent's queue."""
     places = Counter(step for agent in world.agents.values() for step in agent.todo)
     places.update(agent.running for agent in world.agents.values() if agent.running is not None)
@@ -117,7 +117,7 @@ def queues(world: World) -> None:
             assert (step.thread_id, step.work.call_id) in awaited, "a call waits for an answer that cannot come"
 
 
-def stages(world: World) -> None:
+def stages(world: TeamState) -> None:
     """At most one stage of a task runs, it is the first, and every open stage is listed by its open task."""
     listed = Counter(name for task in world.tasks.values() for name in task.stages)
     assert set(listed) == set(world.stages)
@@ -133,8 +133,8 @@ def stages(world: World) -> None:
         assert stage.state == "running" or all(one.state == "init" for one in stage.subtasks)
 
 
-def threads(world: World) -> None:
-    """A thread counts its open steps; a call without steps is over; nothing is kept for what is gone."""
+def threads(world: TeamState) -> None:
+    """A thread counts its open steps. A call without steps is over. Nothing is kept for removed records."""
     counted = Counter(step.thread_id for step in world.steps.values())
     calls = Counter(step.thread_id for step in world.steps.values() if step.work.call_id is not None)
     for name, thread in world.threads.items():
@@ -147,8 +147,8 @@ def threads(world: World) -> None:
         assert (thread.agent_id, thread.task_id) == (step.agent_id, step.task_id)
 
 
-def waits(world: World) -> None:
-    """A lock is a wait and a wait is a lock; somebody still owes the answer, and a clock runs where one should."""
+def waits(world: TeamState) -> None:
+    """Locks and waits correspond. The answer to a wait is still owed, and a wait with a timeout has a timer."""
     locked = Counter((agent.agent_id, name) for agent in world.agents.values() for name in agent.step_lock)
     assert set(locked) == {(wait.waiter, name) for name, wait in world.waits.items()}
     assert not locked or max(locked.values()) == 1
@@ -164,8 +164,8 @@ def waits(world: World) -> None:
     assert clocks >= {name for name, timer in world.timers.items() if timer.purpose == "wait"}
 
 
-def questions(world: World) -> None:
-    """A pending approval is a step that waits for it, and the other way round; people know of it; hunger is known."""
+def questions(world: TeamState) -> None:
+    """Pending approvals and waiting steps correspond. People are told of them. Steps short of budget are recorded."""
     pending = {one.approval_id for one in world.approvals.values() if one.state == "pending"}
     assert pending == {step.approval for step in world.steps.values() if step.state == "awaiting_approval"}
     for name, approval in world.approvals.items():
@@ -176,13 +176,13 @@ def questions(world: World) -> None:
     assert waits == {name: due for name, due in ends.items() if due is not None}
     asked = [m.data["approval_id"] for m in world.mail.values() if m.data and "approval_id" in m.data]
     assert not {str(one) for one in asked if str(one).count("?") == 1} - set(pending)
-    assert world.human() is None or pending <= {*asked}, "a step waits for a yes, and nobody knows"
+    assert world.find_human() is None or pending <= {*asked}, "a step waits for a yes, and nobody knows"
     hungry = {name for name, step in world.steps.items() if step.state == "awaiting_budget"}
     assert set(world.hungry) == hungry
 
 
-def budgets(world: World) -> None:
-    """What is reserved under a limit is the sum of what running steps reserved, nothing less and nothing more."""
+def budgets(world: TeamState) -> None:
+    """The reservation under a limit equals the sum of the reservations of running steps."""
     busy = [step for step in world.steps.values() if step.state in RUNNING]
     assert all(step.reserved == NOTHING for step in world.steps.values() if step.state not in RUNNING)
     for name, budget in world.budgets.items():
@@ -194,8 +194,8 @@ def budgets(world: World) -> None:
         assert set(world.budgets_of(step.task_id, step.agent_id)) <= set(world.budgets)
 
 
-def clocks(world: World) -> None:
-    """A clock belongs to an attempt that runs, and its end of working time to what that has reserved."""
+def clocks(world: TeamState) -> None:
+    """A clock belongs to a running attempt, and its deadline to that attempt's reserved time."""
     busy = {name: step for name, step in world.steps.items() if step.state in RUNNING}
     assert all(step.until is None for name, step in world.steps.items() if name not in busy)
     for timer in world.timers.values():
@@ -216,8 +216,8 @@ def total(amounts: list[Amounts]) -> Amounts:
     return found
 
 
-def references(world: World) -> None:
-    """Nothing points to an agent, task, stage or thread that is gone."""
+def references(world: TeamState) -> None:
+    """Nothing references a removed agent, task, stage or thread."""
     people = set(world.agents)
     assert not people & set(world.retired)
     for task in world.tasks.values():
@@ -253,7 +253,7 @@ def references(world: World) -> None:
     assert shared <= set(world.budgets) <= shared | {agent_budget(name) for name in people}
 
 
-def placed(world: World, step: Step) -> None:
+def placed(world: TeamState, step: Step) -> None:
     """A step belongs to its agent's group, and to an open stage of its own task unless it is being ended."""
     task = world.tasks[step.task_id]
     assert step.agent_id in task.group
@@ -261,8 +261,8 @@ def placed(world: World, step: Step) -> None:
     assert task.state != "cancelling" or step.state == "cancelling", f"{step.step_id} keeps a dead task alive"
 
 
-def duties(world: World) -> None:
-    """An agent remembers open work only, and only where it takes part."""
+def duties(world: TeamState) -> None:
+    """An agent has only open work, and only where it takes part."""
     for agent in world.agents.values():
         for duty in agent.duties:
             assert agent.agent_id in world.tasks[duty.task_id].group
@@ -271,8 +271,8 @@ def duties(world: World) -> None:
         assert mine == {name for name, task in world.tasks.items() if agent.agent_id in task.group}
 
 
-def caps_hold(before: World, decided: Decided) -> None:
-    """No limit is exceeded, or exceeded further after somebody lowered it below what is spent."""
+def caps_hold(before: TeamState, decided: Transition) -> None:
+    """No limit is exceeded, or exceeded further after it was lowered below what is spent."""
     lowered = {event.budget_id for event in decided.events if isinstance(event, LimitsSet)}
     for name, budget in decided.world.budgets.items():
         old = before.budgets.get(name, Budget(budget_id=name))
@@ -286,8 +286,8 @@ def caps_hold(before: World, decided: Decided) -> None:
             assert now <= max(limit, then), f"{name}: {amount} is {now} of {limit}"
 
 
-def unclocked(before: World, decided: Decided, name: BudgetId) -> int:
-    """Working time of steps that began before anything limited it: it counts when they end."""
+def unclocked(before: TeamState, decided: Transition, name: BudgetId) -> int:
+    """Return the working time of steps that started before it was limited. It counts when they end."""
     found = 0
     for event in decided.events:
         step = before.steps.get(event.step_id) if isinstance(event, StepEnded | StepInterrupted) else None
@@ -296,33 +296,33 @@ def unclocked(before: World, decided: Decided, name: BudgetId) -> int:
     return found
 
 
-def nobody_sleeps(before: World, decided: Decided) -> None:
-    """Whoever has another step to start than before is woken; looking at the whole house would wake nobody else."""
-    woken = touched(decided.world, decided.events)
+def nobody_sleeps(before: TeamState, decided: Transition) -> None:
+    """An agent with a new next step is woken. Checking the whole team would wake no other agent."""
+    woken = find_touched_agents(decided.world, decided.events)
     for name in decided.world.agents:
         then, now = next_step(before, name), next_step(decided.world, name)
         if now is not None and (then is None or then.step_id != now.step_id):
             assert name in woken, f"{name} could start {now.step_id} and sleeps"
 
 
-def nothing_is_overlooked(before: World, decided: Decided) -> None:
-    """What became due is found by a look at the tasks that changed; looking at the whole house would find no more."""
+def nothing_is_overlooked(before: TeamState, decided: Transition) -> None:
+    """Checking the changed tasks finds everything that became due. Checking the whole team would find no more."""
     world = decided.world
     known = schedule(before, sorted(before.tasks))
-    found = schedule(world, changed(world, decided.events))
+    found = schedule(world, find_changed_tasks(world, decided.events))
     for intent in schedule(world, sorted(world.tasks)):
         assert intent in known or intent in found, f"{intent} is due and nobody looks"
 
 
-def nothing_is_forgotten(before: World, decided: Decided) -> None:
-    """What a conversation has read it has read, in a few labels; whoever is told of it has read it too."""
+def nothing_is_forgotten(before: TeamState, decided: Transition) -> None:
+    """A conversation keeps its origins as a few labels, and passes them to every receiver."""
     for name, thread in decided.world.threads.items():
         kinds = Counter(one.partition(":")[0] for one in thread.origins)
-        assert max(kinds.values(), default=0) <= MOST
+        assert max(kinds.values(), default=0) <= MAX_NAMES_PER_KIND
         old = before.threads.get(name)
         if old is not None:
-            assert merged(thread.origins, old.origins) is thread.origins, f"{name} has forgotten what it has read"
+            assert merge_labels(thread.origins, old.origins) is thread.origins, f"{name} has forgotten what it has read"
             assert old.exposed_at in (None, thread.exposed_at)
     for step in decided.world.steps.values():
         read = decided.world.threads[step.thread_id].origins
-        assert merged(read, step.origins) is read, f"{step.step_id} brings what its conversation has not read"
+        assert merge_labels(read, step.origins) is read, f"{step.step_id} brings what its conversation has not read"

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.core.ports.codec import SCHEMA, decode_event, decode_world, encode_world
+from greenroom.core.ports.codec import SCHEMA_VERSION, decode_event, decode_state, encode_state
 from greenroom.core.ports.log import StoredEvent
 from greenroom.core.state.events import EVENT_TYPES, Event
-from greenroom.core.state.world import NOWHERE
+from greenroom.core.state.team_state import EMPTY_STATE
 from tests.core.golden.scenario import projection, story
 from tests.core.invariants import fold_all
 
 GOLDEN = Path(__file__).parent / "golden"
-VERSIONS = range(1, SCHEMA + 1)
+VERSIONS = range(1, SCHEMA_VERSION + 1)
 
 
 def header(version: int) -> dict[str, object]:
@@ -42,12 +42,12 @@ def test_an_old_log_always_loads_and_says_what_it_always_said(version: int) -> N
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_snapshot_of_an_old_log_is_the_same_world(version: int) -> None:
-    world = fold_all(NOWHERE, events(version))
-    assert decode_world(encode_world(world)) == world
+    world = fold_all(EMPTY_STATE, events(version))
+    assert decode_state(encode_state(world)) == world
 
 
 def test_every_event_type_occurs_in_the_newest_golden_log() -> None:
-    counted = Counter(type(event).__name__ for event in events(SCHEMA))
+    counted = Counter(type(event).__name__ for event in events(SCHEMA_VERSION))
     assert set(EVENT_TYPES) - set(counted) == set()
 
 

@@ -17,8 +17,8 @@ from hypothesis.stateful import (
 )
 
 from greenroom.core.base.amounts import UNLIMITED, Limits
-from greenroom.core.base.errors import Rejected
-from greenroom.core.ports.codec import decode_world, encode_world
+from greenroom.core.base.errors import Rejection
+from greenroom.core.ports.codec import decode_state, encode_state
 from greenroom.core.rules.intents import FinishStep, Intent, PrepareEffect, Recover, ReleaseStep, StartStep
 from tests.core.house import SYSTEM, House
 from tests.core.invariants import holds
@@ -97,13 +97,13 @@ class Everything(RuleBasedStateMachine):
             for name in self.house.world.agents[step.agent_id].todo:
                 start = StartStep(step_id=name, terms=work.terms(Random(seed)), work=step.work)
                 found = self.house.ask(start, step.agent_id)
-                assert isinstance(found, Rejected)
+                assert isinstance(found, Rejection)
                 assert found.code == "not_next"
 
     @precondition(is_busy)
     @rule()
     def the_process_dies_and_another_takes_over(self) -> None:
-        self.house.world = decode_world(encode_world(self.house.world))
+        self.house.world = decode_state(encode_state(self.house.world))
         self.house.do(Recover(epoch=self.house.world.team.epoch + 1, owner="next"), by=SYSTEM)
         assert not words.busy(self.house.world)
 

@@ -17,7 +17,7 @@ import greenroom
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.codec import encode_event
 from greenroom.core.rules.decide import decide
-from greenroom.core.state.world import NOWHERE
+from greenroom.core.state.team_state import EMPTY_STATE
 from tests.core.drive import Driver
 from tests.core.house import ANN, BOB, CY, HUE, MINUTE, PIA, House, plan
 from tests.core.wishes import anything, wish, words
@@ -120,7 +120,7 @@ def test_who_never_answers_keeps_nobody_waiting_for_ever_after_long_runs(seed: i
 def test_no_wish_raises_in_an_empty_house(rng: Random) -> None:
     world = House.furnished().world
     for _ in range(10):
-        decide(NOWHERE, anything(rng, world, 1), by=words.asker(rng, world), now=1)
+        decide(EMPTY_STATE, anything(rng, world, 1), by=words.asker(rng, world), now=1)
 
 
 def fingerprint_of_a_long_run() -> str:

@@ -1,1 +1,1 @@
-"""Crash tests: a scenario with everything in it, killed everywhere, and a checker that trusts nobody."""
+"""Crash tests: a scenario with everything in it, killed everywhere, and an independent checker."""

@@ -1,4 +1,4 @@
-"""Arrivals: processes that come to one home at the same moment, each to found the same organisation."""
+"""Processes that open one home at the same moment, each to found the same organisation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.organisation.founders import found
+from greenroom.app.organisation.creation import create_organisation
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.records import evolve
 from tests.app.organisation.office import founders
@@ -21,7 +21,7 @@ MINUTE: Final = 60
 
 
 def _arrive(home: str, name: str, door: Barrier, dies: bool) -> None:
-    """Open the home, wait for the others, found it, and leave a note which one it is."""
+    """Open the home, wait for the others, found the organisation, and record its id."""
     os._exit(asyncio.run(_found(Path(home), name, door, dies)))
 
 
@@ -30,14 +30,14 @@ async def _found(home: Path, name: str, door: Barrier, dies: bool) -> int:
     DyingLog.at = 1
     runtime = Runtime(log)
     await asyncio.to_thread(door.wait, MINUTE)
-    team = await found(runtime, evolve(founders(), workspace="/w"))
+    team = await create_organisation(runtime, evolve(founders(), workspace="/w"))
     (home / f"{name}.found").write_text(team, "utf-8")
     await runtime.close()
     return 0
 
 
 def together(home: Path, dying: Sequence[bool]) -> list[int | None]:
-    """So many processes at once, those that are to die among them; how each ended."""
+    """Run processes concurrently, some of which die. Return their exit codes."""
     context = mp.get_context("forkserver")
     context.set_forkserver_preload(["tests.crash.arrivals"])
     door = context.Barrier(len(dying))

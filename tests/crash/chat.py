@@ -1,4 +1,4 @@
-"""A life that chats: an agent with tools, parallel calls and a colleague, asked one question after the other."""
+"""A process with a conversation: an agent with tools, parallel calls and a colleague gets several questions."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from greenroom.abilities.skills.talking import talking
+from greenroom.abilities.skills.conversation_skills import build_conversation_skills
 from greenroom.adapters.models.openai.model import Endpoint, OpenAICompatible
-from greenroom.adapters.models.pricing import FREE
-from greenroom.adapters.models.retry import Gate, Patience, Retrying
+from greenroom.adapters.models.pricing import FREE_PRICE
+from greenroom.adapters.models.retry import RateLimiter, RetryingModel, RetryPolicy
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.functions import Tool, tool
-from greenroom.app.kit import Kit
-from greenroom.app.model_registry import One
+from greenroom.app.capabilities import TeamCapabilities
+from greenroom.app.function_tool import Tool, tool
+from greenroom.app.model_registry import SingleModel
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
-from greenroom.core.ports.executor import Abilities
+from greenroom.core.ports.executor import Capabilities
 from greenroom.core.rules.intents import AddTask, QueueSteps
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Work
@@ -35,7 +35,7 @@ AGENTS = (
 
 
 def script(body: Mapping[str, object], _: int) -> Answer:
-    """Ann does four things at once, then answers; Bob looks, then answers."""
+    """Script Ann, who makes four parallel calls and answers, and Bob, who looks and answers."""
     messages = body["messages"]
     assert isinstance(messages, list)
     last = next(place for place in range(len(messages) - 1, -1, -1) if messages[place]["role"] == "user")
@@ -56,7 +56,7 @@ def script(body: Mapping[str, object], _: int) -> Answer:
 
 
 def tools(home: Path) -> list[Tool[..., Any]]:
-    """One that changes nothing, and one that writes a line."""
+    """Return a tool without effects, and a tool that writes a line."""
 
     @tool(effect="pure")
     async def look(at: str) -> str:
@@ -77,16 +77,18 @@ def tools(home: Path) -> list[Tool[..., Any]]:
 
 async def _chat(home: Path, url: str) -> None:
     endpoint = Endpoint("fake", url)
-    plain = OpenAICompatible(endpoint, "fake", price=FREE.most, cost=FREE.of)
-    models = One(model=Retrying(plain, Gate(parallel=8), Patience(retries=0)))
+    plain = OpenAICompatible(endpoint, "fake", price=FREE_PRICE.compute_max_cost, cost=FREE_PRICE.compute_cost)
+    models = SingleModel(model=RetryingModel(plain, RateLimiter(parallel=8), RetryPolicy(retries=0)))
     hands = tools(home)
-    kit = Kit(abilities=Abilities([*talking(models, [one.spec for one in hands]), *hands]))
+    kit = TeamCapabilities(
+        executors=Capabilities([*build_conversation_skills(models, [one.spec for one in hands]), *hands])
+    )
     log = await SqliteLog.open(home)
-    runtime = Runtime(log, kits={"chat": lambda _: kit})
+    runtime = Runtime(log, capability_factories={"chat": lambda _: kit})
     team = await _last_chat(runtime) or await _begun(runtime)
     await runtime.start(team)
     while True:
-        word = (await asyncio.wait_for(runtime.wait(team, T1), 30)).word
+        word = (await asyncio.wait_for(runtime.wait(team, T1), 30)).state
         assert word == "idle", word
         asked = await questions(runtime, team)
         if asked == QUESTIONS:
@@ -98,7 +100,7 @@ async def _chat(home: Path, url: str) -> None:
 
 
 async def _last_chat(runtime: Runtime) -> TeamId | None:
-    """The chat of the lives before. One that was killed while it was founded has promised nobody anything."""
+    """Return the conversation of earlier processes. A conversation that was killed while founded does not count."""
     for one in await runtime.log.streams():
         if (await runtime.world(TeamId(one.stream))).team.tasks_made:
             return TeamId(one.stream)
@@ -108,16 +110,16 @@ async def _last_chat(runtime: Runtime) -> TeamId | None:
 
 async def _begun(runtime: Runtime) -> TeamId:
     task = AddTask(name="chat", intention="chat", manager=ANN, group=(ANN, BOB), driver="manager")
-    return await runtime.create("chat", AGENTS, kit="chat", begin=(task,))
+    return await runtime.create("chat", AGENTS, capabilities_name="chat", first_intents=(task,))
 
 
 async def questions(runtime: Runtime, team: TeamId) -> int:
-    """How many were asked and are over."""
+    """Return how many questions are finished."""
     steps = [one async for one in runtime.archive(team, "step") if isinstance(one, Step)]
     return sum(one.agent_id == ANN and one.cause is None for one in steps)
 
 
 def chat_life(home: str, url: str) -> None:
-    """Chat until all questions are answered, or somebody kills us."""
+    """Converse until all questions are answered, or the process is killed."""
     asyncio.run(_chat(Path(home), url))
     os._exit(0)

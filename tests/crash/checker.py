@@ -1,6 +1,6 @@
-"""An independent checker of a log: reads the JSON of the events, knows nothing of rules and fold.
+"""An independent checker of a log: it reads the JSON of the events, and does not use rules or the fold.
 
-It checks the promises of the design one by one and returns sentences about what is broken.
+It checks the promises of the design one by one and returns sentences about violations.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FINAL = {"finished", "failed", "cancelled", "skipped", "uncertain"}
 
 @dataclass
 class Seen:
-    """What the checker has gathered so far."""
+    """What the checker has collected so far."""
 
     broken: list[str] = field(default_factory=list)
     queued: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -44,12 +44,12 @@ class Seen:
     subtasks: dict[str, str] = field(default_factory=dict)
 
     def wrong(self, version: int, what: str) -> None:
-        """Something is broken."""
+        """Record a violation."""
         self.broken.append(f"version {version}: {what}")
 
 
 def check(events: Iterable[StoredEvent]) -> Seen:
-    """Go through a log once."""
+    """Check a log once."""
     seen = Seen()
     last = 0
     for stored in events:
@@ -226,7 +226,7 @@ _HANDLERS: dict[str, Any] = {
 
 
 def check_end(seen: Seen) -> list[str]:
-    """What must hold when everything is over."""
+    """Return violations of what must hold at the end."""
     broken = list(seen.broken)
     broken += [f"step {step} never ended" for step in seen.queued.keys() - seen.ended.keys()]
     broken += [f"{agent} still runs {step}" for agent, (step, _) in seen.running.items()]
@@ -249,7 +249,7 @@ def check_end(seen: Seen) -> list[str]:
 
 
 def check_effects(seen: Seen, team: str, folder: Path, tools: Sequence[str]) -> list[str]:
-    """The ledger outside agrees with the log: at most once, and exactly once when the log says finished."""
+    """Compare the ledger outside with the log: at most once, and exactly once if the log says finished."""
     path = folder / "ledger"
     lines = Counter(line.split(" ", 1)[0] for line in path.read_text().splitlines()) if path.exists() else Counter()
     broken = [f"{key} is {count} times in the ledger" for key, count in lines.items() if count > 1]
@@ -264,7 +264,7 @@ def check_effects(seen: Seen, team: str, folder: Path, tools: Sequence[str]) -> 
 
 
 def projection(seen: Seen) -> dict[str, object]:
-    """What an undisturbed run and a disturbed one must have in common: results, messages, board."""
+    """Return what an undisturbed and a disturbed run must have in common: results, messages, task board."""
     return {
         "tasks": {task: (event["state"], event.get("summary")) for task, event in seen.over.items()},
         "subtasks": dict(sorted(seen.subtasks.items())),

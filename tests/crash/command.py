@@ -1,4 +1,4 @@
-"""A life that runs a command, and what can be read about it from outside."""
+"""A process that runs a command, and what can be read about it from outside."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.kit import Kit
+from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
-from greenroom.core.ports.executor import Abilities
+from greenroom.core.ports.executor import Capabilities
 from greenroom.core.rules.intents import AddTask, QueueSteps
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Work
@@ -21,8 +21,11 @@ SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 
 
 async def runtime_on(home: Path) -> Runtime:
-    """A process that can run commands."""
-    return Runtime(await SqliteLog.open(home), kits={"": lambda _: Kit(abilities=Abilities([RunCommand()]))})
+    """Return a runtime that can run commands."""
+    return Runtime(
+        await SqliteLog.open(home),
+        capability_factories={"": lambda _: TeamCapabilities(executors=Capabilities([RunCommand()]))},
+    )
 
 
 async def _run_a_command(home: Path) -> None:
@@ -41,7 +44,7 @@ def first_life(home: str) -> None:
 
 
 async def command_of(home: Path) -> tuple[TeamId, int]:
-    """The team, and the process group its step has said it started; 0 while it has not."""
+    """Return the team and the process group that its step has announced, or 0."""
     log = await SqliteLog.open(home)
     try:
         teams = await log.streams()
@@ -55,7 +58,7 @@ async def command_of(home: Path) -> tuple[TeamId, int]:
 
 
 async def recovered(home: Path, team: TeamId) -> str:
-    """How the step stands after recovery."""
+    """Return the state of the step after recovery."""
     runtime = await runtime_on(home)
     await runtime.start(team)
     steps = [one async for one in runtime.archive(team, "step") if isinstance(one, Step)]

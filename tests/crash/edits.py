@@ -1,4 +1,4 @@
-"""Lives that edit files and are killed at a chosen call to the disk, and what their workspace looks like then."""
+"""Processes that edit files and are killed at a chosen disk call, and the state of their workspace afterwards."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Literal
 from unittest.mock import patch
 
-from greenroom.abilities.tools.files.tools import file_tools
+from greenroom.abilities.tools.files.tools import build_file_tools
 from greenroom.adapters.files import disk
-from greenroom.adapters.files.disk import Place
-from greenroom.adapters.files.local import LocalFiles
+from greenroom.adapters.files.disk import OpenPlace
+from greenroom.adapters.files.local_files import LocalFiles
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.kit import Kit
+from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
-from greenroom.core.ports.executor import Abilities
+from greenroom.core.ports.executor import Capabilities
 from greenroom.core.rules.intents import AddTask, QueueSteps
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Work
@@ -38,7 +38,7 @@ NAMES: dict[Kind, tuple[str, ...]] = {
 
 
 def works(kind: Kind) -> tuple[Work, ...]:
-    """The steps of a life."""
+    """Return the steps of a process."""
     several = {"files": [{"file": name, "edits": EDITS} for name in NAMES["several"]]}
     if kind == "several":
         return (Work(type="tool", executor="patch", instruction_content=several),)
@@ -52,19 +52,19 @@ def works(kind: Kind) -> tuple[Work, ...]:
 
 
 class Countdown:
-    """Dies at the n-th call that changes the disk: before it, or (when it writes) in its middle."""
+    """Kills the process at the n-th call that changes the disk: before it, or in the middle of a write."""
 
     def __init__(self, at: int) -> None:
         self.left = at
 
     def __call__(self) -> bool:
-        """Whether this is the one."""
+        """Return whether this is the n-th call."""
         self.left -= 1
         return self.left == 0
 
 
 class DyingOs:
-    """The module `os` for the adapter, with the calls that change something counted."""
+    """The module `os` for the adapter, which counts calls that change something."""
 
     def __init__(self, now: Countdown) -> None:
         self._now = now
@@ -73,14 +73,14 @@ class DyingOs:
         return getattr(os, name)
 
     def write(self, file: int, content: memoryview) -> int:
-        """Write, or half of it."""
+        """Write all or half of the content."""
         if self._now():
             os.write(file, content[: len(content) // 2])
             die()
         return os.write(file, content)
 
     def fsync(self, file: int) -> None:
-        """Make it durable, or die."""
+        """Sync, or die."""
         if self._now():
             die()
         os.fsync(file)
@@ -101,7 +101,7 @@ class DyingOs:
 
 
 def workspace(home: Path, kind: Kind) -> Path:
-    """A workspace with the old files in it."""
+    """Make a workspace with the old files."""
     root = home / "work"
     for name in NAMES[kind]:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -111,12 +111,12 @@ def workspace(home: Path, kind: Kind) -> Path:
 
 async def _life(home: Path, kind: Kind) -> None:
     log = await SqliteLog.open(home / "log")
-    tools = file_tools(LocalFiles(home / "work"))
-    runtime = Runtime(log, kits={"": lambda _: Kit(abilities=Abilities(tools))})
+    tools = build_file_tools(LocalFiles(home / "work"))
+    runtime = Runtime(log, capability_factories={"": lambda _: TeamCapabilities(executors=Capabilities(tools))})
     teams = await log.streams()
     team = TeamId(teams[0].stream) if teams else None
     if team is None or not (await runtime.world(team)).team.tasks_made:
-        # The last life ended before the work was asked for: nobody has been promised anything yet.
+        # The last process ended before the work was requested: nothing has been promised yet.
         if team is not None:
             await log.forget(team)
         names = tuple(tool.name for tool in tools)
@@ -133,12 +133,12 @@ async def _life(home: Path, kind: Kind) -> None:
 
 
 async def ended(runtime: Runtime, team: TeamId) -> list[Step]:
-    """The steps that are over."""
+    """Return the ended steps."""
     return [one async for one in runtime.archive(team, "step") if isinstance(one, Step)]
 
 
-def in_place(_: disk.Disk, place: Place, __: str, content: bytes, ___: object) -> None:
-    """How one would write a file without thinking of crashes."""
+def in_place(_: disk.Disk, place: OpenPlace, __: str, content: bytes, ___: object) -> None:
+    """Write a file without crash safety."""
     file = os.open(place.name, os.O_WRONLY | os.O_TRUNC, dir_fd=place.folder)
     vars(disk)["os"].write(file, memoryview(content))
     os.close(file)
@@ -157,7 +157,7 @@ def _main(home: str, kind: Kind, at: int, careless: bool) -> None:
 def live(
     home: Path, kind: Kind, *, at: int = 0, careless: bool = False, kill_after: Callable[[], float] | None = None
 ) -> int:
-    """One life; returns its exit code, negative for the signal that ended it."""
+    """Run one process. Return its exit code, negative for a signal."""
     process = fork_server().Process(target=_main, args=(str(home), kind, at, careless))
     process.start()
     process.join(kill_after() if kill_after is not None else 90)
@@ -170,7 +170,7 @@ def live(
 
 
 async def cut_off(home: Path) -> bool:
-    """Whether the last life had said what it would write, and had not said yet that it is written."""
+    """Return whether the last process had announced a write, but not confirmed it."""
     if not (home / "log").exists():
         return False
     log = await SqliteLog.open(home / "log")
@@ -183,7 +183,7 @@ async def cut_off(home: Path) -> bool:
 
 
 async def states(home: Path) -> list[str]:
-    """How the steps ended."""
+    """Return how the steps ended."""
     log = await SqliteLog.open(home / "log")
     try:
         return [step.state for step in await ended(Runtime(log), TeamId((await log.streams())[0].stream))]
@@ -192,14 +192,14 @@ async def states(home: Path) -> list[str]:
 
 
 def violations(root: Path, kind: Kind) -> list[str]:
-    """What is wrong with a workspace after a kill: each file is the old one or the new one."""
+    """Return what is wrong with a workspace after a kill: each file must be old or new."""
     wrong = [name for name in NAMES[kind] if (root / name).read_text() not in (OLD, NEW)]
     there = {one.relative_to(root).as_posix() for one in root.rglob("*") if one.is_file()}
-    return wrong + sorted(one for one in there - set(NAMES[kind]) if not Path(one).name.startswith(disk.DRAFT))
+    return wrong + sorted(one for one in there - set(NAMES[kind]) if not Path(one).name.startswith(disk.DRAFT_PREFIX))
 
 
 def unfinished(root: Path, kind: Kind) -> list[str]:
-    """What is wrong with a workspace after recovery: every file is the new one, and nothing else is left."""
+    """Return what is wrong with a workspace after recovery: every file must be new, and nothing else left."""
     wrong = [name for name in NAMES[kind] if (root / name).read_text() != NEW]
     there = {one.relative_to(root).as_posix() for one in root.rglob("*") if one.is_file()}
     return wrong + sorted(there ^ set(NAMES[kind]))

@@ -1,4 +1,4 @@
-"""A job at the real door, killed with -9 wherever it is: in the run, while it is applied, while it is taken back."""
+"""A run through the real command, killed with -9 at any time: while it runs, is applied, or is undone."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tests.e2e.terminal import PATIENCE, environment
 from tests.e2e.warm import Forked, Order
 
 LONGEST = {"run": 6.0, "apply": 0.7, "undo": 0.7}
-"""Seconds that a life may have before it is killed: about as long as the whole takes when it is not."""
+"""Maximum seconds before a process is killed: about the duration of an undisturbed story."""
 
 MOST = 2
-"""Kills in one part of one story."""
+"""Maximum number of kills in one part of a story."""
 
 
 class Story:
-    """Run, apply, undo; each is begun again until it comes to its end. `kills` counts what it took."""
+    """Run, apply, undo. Each is repeated until it reaches its end. `kills` counts the attempts."""
 
     def __init__(self, folder: Path, source: random.Random) -> None:
         self.desk = Desk(folder / "home", founded(folder / "repo"))
@@ -31,7 +31,7 @@ class Story:
         self._source = source
 
     def tell(self) -> None:
-        """The whole story, and after each part what must hold."""
+        """Play the whole story, and check it after each part."""
         with provider(Turns(honest())) as fake:
             self._run(fake)
             assert exactly(self.desk.repo) == self.before, "a run touched the person's files"
@@ -45,7 +45,7 @@ class Story:
     def _run(self, fake: Beside) -> None:
         words = ("run", ASKED, "--yes")
         while self._killed("run", words, fake):
-            known = self.desk.types("tasks", "--output-format", "json").out
+            known = self.desk.types("runs", "--output-format", "json").out
             words = ("resume", "last", "--non-interactive") if '"task"' in known or "t1" in known else words
 
     def _lived(self, *words: str) -> None:
@@ -53,7 +53,7 @@ class Story:
             self._no_lock_blocks_git()
 
     def _killed(self, part: str, words: tuple[str, ...], fake: Beside | None) -> bool:
-        """One life; whether it was killed. One that comes to its end must have ended well."""
+        """Run one process. Return whether it was killed. Otherwise it must have succeeded."""
         null = os.open(os.devnull, os.O_RDWR)
         more = {**self.desk.own, **(reached(fake) if fake is not None else {})}
         order = Order(words=words, environment=environment(self.desk.home, **more), folder=str(self.desk.repo))
@@ -80,11 +80,11 @@ class Story:
         return False
 
     def _no_lock_blocks_git(self) -> None:
-        """Whoever was killed inside git may leave a lock of ours; the person's git works all the same, or says why."""
+        """A process killed inside git may leave a lock of ours. The person's git must still work, or say why not."""
         git(self.desk.repo, "status", "--short")
 
     def _left_nothing(self) -> None:
-        """No lock, no broken object, no process, no copy that nobody can explain; and what is left can be dropped."""
+        """There must be no lock, broken object, process or unknown worktree, and the rest can be discarded."""
         repo = self.desk.repo
         assert not list((repo / ".git").rglob("*.lock")), "a lock was left"
         git(repo, "fsck", "--no-progress")
@@ -94,12 +94,12 @@ class Story:
         assert "?" not in listed.replace("?? ", ""), "a copy of which nobody knows whose it is"
         assert self.desk.types("discard", "last", "--yes").code == 0
         assert self.desk.types("workspaces", "clean").code == 0
-        assert "no copies" in self.desk.types("workspaces", "list").out
+        assert "No worktrees" in self.desk.types("workspaces", "list").out
         assert strays(self.desk.home) == []
 
 
 def strays(home: Path) -> list[str]:
-    """Processes that still know of this home, after they had time to end."""
+    """Return processes that still reference this home after a grace period."""
     deadline = time.monotonic() + 10
     while (found := _of(home)) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""Lives: one process each, run by a fork server so that a kill -9 is a real one and a start is quick."""
+"""One process per life, started by a fork server, so that kill -9 is real and the start is fast."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Literal
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import TeamId
-from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.log import Append, StoredEvent
-from greenroom.testing.tools import Ledger, WriteFile
+from greenroom.core.ports.executor import Outcome, StepContext
+from greenroom.core.ports.log import EventBatch, StoredEvent
+from greenroom.testing.tools import LedgerTool, WriteFile
 from tests.crash.scenario import begin, kits, play
 
 Moment = Literal["before", "after"]
@@ -25,18 +25,18 @@ UNFINISHED = 99
 
 
 def die() -> None:
-    """As `kill -9` does it."""
+    """Die as with `kill -9`."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 class DyingLog(SqliteLog):
-    """A log whose process dies just before or just after its n-th append becomes durable."""
+    """A log whose process dies just before or after its n-th append becomes durable."""
 
     at = 0
     moment: Moment = "before"
     appends = 0
 
-    async def append(self, batch: Append) -> int:
+    async def append(self, batch: EventBatch) -> int:
         """Append, or die."""
         type(self).appends += 1
         if self.appends == self.at and self.moment == "before":
@@ -48,7 +48,7 @@ class DyingLog(SqliteLog):
 
 
 class DyingFile(WriteFile):
-    """Dies with half of the file written, or with all of it and nobody told."""
+    """Dies with half of the file written, or with all of it unreported."""
 
     spot: Spot | None = None
 
@@ -62,16 +62,16 @@ class DyingFile(WriteFile):
             die()
 
 
-class DyingLedger(Ledger):
-    """Dies before its line is written, or after it and with nobody told."""
+class DyingLedger(LedgerTool):
+    """Dies before its line is written, or after it and unreported."""
 
     spot: Spot | None = None
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Add the line, or die."""
+    async def run(self, context: StepContext) -> Outcome:
+        """Append the line, or die."""
         if self.spot == "ledger_before":
             die()
-        outcome = await super().run(bench)
+        outcome = await super().run(context)
         if self.spot == "ledger_done":
             die()
         return outcome
@@ -80,11 +80,11 @@ class DyingLedger(Ledger):
 async def _life(home: Path, at: int, moment: Moment, pace: float) -> str:
     DyingLog.at, DyingLog.moment = at, moment
     log = await DyingLog.open(home)
-    runtime = Runtime(log, kits=kits(home / "work", pace, DyingFile, DyingLedger))
+    runtime = Runtime(log, capability_factories=kits(home / "work", pace, DyingFile, DyingLedger))
     teams = await log.streams()
     mine = TeamId(teams[0].stream) if teams else None
     if mine is None or not (await runtime.world(mine)).team.tasks_made:
-        # The last life ended before the job was asked for: nobody has been promised anything yet.
+        # The last process ended before the work was requested: nothing has been promised yet.
         if mine is not None:
             await log.forget(mine)
         mine = await begin(runtime)
@@ -100,7 +100,7 @@ def _main(home: str, at: int, moment: Moment, spot: Spot | None, pace: float) ->
 
 
 def fork_server() -> ForkServerContext:
-    """A server that has imported everything once."""
+    """Return a fork server that has imported everything once."""
     context = mp.get_context("forkserver")
     context.set_forkserver_preload(["tests.crash.lives"])
     return context
@@ -115,7 +115,7 @@ def live(
     pace: float = 0.0,
     kill_after: float | None = None,
 ) -> int:
-    """One life on this home; returns its exit code, negative for the signal that ended it."""
+    """Run one process on this home. Return its exit code, negative for a signal."""
     process = fork_server().Process(target=_main, args=(str(home), at, moment, spot, pace))
     process.start()
     process.join(kill_after if kill_after is not None else 60)
@@ -130,7 +130,7 @@ def live(
 
 
 async def events_of(home: Path) -> tuple[str, list[StoredEvent]]:
-    """The team of a home and all its events."""
+    """Return the team of a home and all its events."""
     log = await SqliteLog.open(home)
     try:
         team = (await log.streams())[0].stream

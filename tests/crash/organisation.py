@@ -1,4 +1,4 @@
-"""Lives of an organisation, one process each: it begins where the last one was killed, and ann with it."""
+"""Processes of an organisation: each continues where the last one was killed, together with ann."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from tests.crash.lives import UNFINISHED, DyingLog, Moment, fork_server
 from tests.organisation.firm import NOTHING_LEFT, facts, firm, left, tasted
 
 PACE = 0.01
-"""Seconds that a model takes to answer, and the tool to run: so that most kills come while somebody works."""
+"""Seconds per model reply and tool call, so that most kills happen during work."""
 
 LONGEST = 0.7
-"""Seconds that a life has at most before it is killed. The whole story takes about twice as long."""
+"""Maximum seconds before a process is killed. The whole story takes about twice as long."""
 
 
 @record
 class Death:
-    """When a life ends: just before or after so many appends, or (with none) when it is killed."""
+    """When a process ends: just before or after an append, or (without a number) when it is killed."""
 
     at: int = 0
     moment: Moment = "before"
@@ -39,7 +39,7 @@ KILLED: Final = Death()
 
 @contextmanager
 def home() -> Iterator[Path]:
-    """A folder in memory where there is one: a crash of a process does not care, and fsync is quick there."""
+    """Return a folder in memory if possible: process crashes do not affect it, and fsync is fast there."""
     shm = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=shm if shm.is_dir() else None, prefix="greenroom-firm-") as name:
         yield Path(name)
@@ -53,20 +53,20 @@ async def _life(folder: Path, language: str, death: Death) -> None:
 
 
 def life(folder: str, language: str, at: int, moment: Moment) -> None:
-    """Play on until the story is over, or until somebody kills us."""
+    """Play until the story is over, or the process is killed."""
     asyncio.run(_life(Path(folder), language, Death(at=at, moment=moment)))
     os._exit(0)
 
 
 def context() -> ForkServerContext:
-    """A server that has loaded this, too."""
+    """Return a fork server that has loaded this module too."""
     made = fork_server()
     made.set_forkserver_preload(["tests.crash.lives", "tests.crash.organisation"])
     return made
 
 
 def live(folder: Path, language: str, kill_after: float | None, death: Death = KILLED) -> int:
-    """One life in this folder; its exit code, negative for the signal that ended it."""
+    """Run one process in this folder. Return its exit code, negative for a signal."""
     process = context().Process(target=life, args=(str(folder), language, death.at, death.moment))
     process.start()
     process.join(90 if kill_after is None else kill_after)
@@ -81,7 +81,7 @@ def live(folder: Path, language: str, kill_after: float | None, death: Death = K
 
 @cache
 def undisturbed(language: str) -> dict[str, object]:
-    """What is true after a story that nobody kills."""
+    """Return the facts after an undisturbed story."""
     with home() as folder:
         assert live(folder, language, None) == 0
         found, broken = asyncio.run(judged(folder, language))
@@ -90,7 +90,7 @@ def undisturbed(language: str) -> dict[str, object]:
 
 
 async def judged(folder: Path, language: str) -> tuple[dict[str, object], list[str]]:
-    """What is true when the story is over, and what of it must not be."""
+    """Return the facts at the end of the story, and the violations."""
     async with firm(await SqliteLog.open(folder / "log"), folder, language) as made:
         found, remains = await facts(made), await left(made)
     seen = check(await _events(folder))
@@ -104,7 +104,7 @@ async def judged(folder: Path, language: str) -> tuple[dict[str, object], list[s
 
 
 async def _events(folder: Path) -> list[StoredEvent]:
-    """All events of the organisation. What was killed before it was founded has left a stream without any."""
+    """Return all events of the organisation. A process killed before the founding leaves an empty stream."""
     log = await SqliteLog.open(folder / "log")
     try:
         (team,) = [one.stream for one in await log.streams() if one.head.version]
@@ -118,5 +118,5 @@ def _runs(lines: list[list[str]]) -> list[tuple[str, int]]:
 
 
 def interruptions(folder: Path) -> int:
-    """How many steps were cut off in the middle."""
+    """Return how many steps were interrupted."""
     return sum(one.type == "StepInterrupted" for one in asyncio.run(_events(folder)))

@@ -6,15 +6,15 @@ import asyncio
 from pathlib import Path
 
 from greenroom.abilities.skills.converse import Converse
-from greenroom.app.kit import Kit, KitMaker
+from greenroom.app.capabilities import CapabilitiesFactory, TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
-from greenroom.core.ports.executor import Abilities
+from greenroom.core.ports.executor import Capabilities
 from greenroom.core.rules.intents import AddTask, AnswerApproval, SetTimer, StagePlan, SubtaskPlan
 from greenroom.core.state.spec import AgentSpec
-from greenroom.testing.scripted import Call, Cue, Reply, ScriptedModel
-from greenroom.testing.tools import CountWords, Ledger, WriteFile
+from greenroom.testing.scripted import Cue, ScriptedCall, ScriptedModel, ScriptedReply
+from greenroom.testing.tools import CountWords, LedgerTool, WriteFile
 
 TASK = TaskId("t1")
 DRAFT, CHECK, PUBLISH = "t1.s1.1", "t1.s1.2", "t1.s2.1"
@@ -22,8 +22,8 @@ TOOLS = ("count_words", "write_file", "ledger", "publish")
 LIMITS = Limits(tokens=200_000, steps=120, millis=3_600_000, hops=40)
 
 
-def _call(tool: str, **arguments: object) -> Call:
-    return Call(name=tool, arguments=arguments)
+def _call(tool: str, **arguments: object) -> ScriptedCall:
+    return ScriptedCall(name=tool, arguments=arguments)
 
 
 CUES = (
@@ -31,13 +31,15 @@ CUES = (
         agent="writer",
         thread=f"writer@{DRAFT}",
         turn=1,
-        reply=Reply(text="I ask.", calls=(_call("send_message", receiver=["tester"], message="Style?", waiting=True),)),
+        reply=ScriptedReply(
+            text="I ask.", calls=(_call("send_message", receiver=["tester"], message="Style?", waiting=True),)
+        ),
     ),
     Cue(
         agent="writer",
         thread=f"writer@{DRAFT}",
         turn=2,
-        reply=Reply(
+        reply=ScriptedReply(
             text="I work.",
             calls=(
                 _call("write_file", name="draft.txt", content="green room\n"),
@@ -50,7 +52,7 @@ CUES = (
         agent="writer",
         thread=f"writer@{DRAFT}",
         turn=3,
-        reply=Reply(
+        reply=ScriptedReply(
             calls=(
                 _call("post_note", content="the draft is there"),
                 _call("finish", summary="drafted", evidence=["draft.txt"]),
@@ -61,7 +63,7 @@ CUES = (
         agent="tester",
         thread=f"tester@{CHECK}",
         turn=1,
-        reply=Reply(
+        reply=ScriptedReply(
             calls=(_call("send_message", receiver=["person"], message="Are you there?", waiting=True, timeout_ms=20),)
         ),
     ),
@@ -69,37 +71,37 @@ CUES = (
         agent="tester",
         thread=f"tester@{CHECK}",
         turn=2,
-        reply=Reply(calls=(_call("write_file", name="checked.txt", content="checked\n"),)),
+        reply=ScriptedReply(calls=(_call("write_file", name="checked.txt", content="checked\n"),)),
     ),
     Cue(
         agent="tester",
         thread=f"tester@{CHECK}",
         turn=3,
-        reply=Reply(calls=(_call("finish", summary="checked", evidence=["checked.txt"]),)),
+        reply=ScriptedReply(calls=(_call("finish", summary="checked", evidence=["checked.txt"]),)),
     ),
-    Cue(agent="tester", answering=True, reply=Reply(text="plain")),
-    Cue(agent="lead", reply=Reply(text="noted")),
+    Cue(agent="tester", answering=True, reply=ScriptedReply(text="plain")),
+    Cue(agent="lead", reply=ScriptedReply(text="noted")),
     Cue(
         agent="writer",
         thread=f"writer@{PUBLISH}",
         turn=1,
-        reply=Reply(calls=(_call("publish", line="published"),)),
+        reply=ScriptedReply(calls=(_call("publish", line="published"),)),
     ),
     Cue(
         agent="writer",
         thread=f"writer@{PUBLISH}",
         turn=2,
-        reply=Reply(calls=(_call("finish", summary="published", evidence=["ledger"]),)),
+        reply=ScriptedReply(calls=(_call("finish", summary="published", evidence=["ledger"]),)),
     ),
 )
 
 
-def kit(folder: Path, pace: float, file: type[WriteFile], ledger: type[Ledger]) -> Kit:
-    """The wiring of the scenario; files and ledger are real and lie in `folder`."""
+def kit(folder: Path, pace: float, file: type[WriteFile], ledger: type[LedgerTool]) -> TeamCapabilities:
+    """Return the capabilities of the scenario. Files and ledger are real and in `folder`."""
     publish = ledger(folder / "ledger", ask=True, pace=pace)
     publish.name = "publish"
-    return Kit(
-        abilities=Abilities(
+    return TeamCapabilities(
+        executors=Capabilities(
             [
                 Converse(ScriptedModel(CUES, pace=pace)),
                 CountWords(),
@@ -112,14 +114,14 @@ def kit(folder: Path, pace: float, file: type[WriteFile], ledger: type[Ledger]) 
 
 
 async def begin(runtime: Runtime) -> TeamId:
-    """Make the team and its task."""
+    """Create the team and its task."""
     agents = [
         (AgentId("lead"), AgentSpec(name="Lead", role="manager", manager=True)),
         (AgentId("writer"), AgentSpec(name="Writer", role="writer", tools=TOOLS)),
         (AgentId("tester"), AgentSpec(name="Tester", role="tester", tools=TOOLS)),
         (AgentId("person"), AgentSpec(name="Person", role="owner", kind="human")),
     ]
-    team = await runtime.create("crash", agents, kit="crash", limits=LIMITS)
+    team = await runtime.create("crash", agents, capabilities_name="crash", limits=LIMITS)
     first = StagePlan(
         intention="make it",
         subtasks=(
@@ -145,12 +147,12 @@ async def begin(runtime: Runtime) -> TeamId:
 
 
 async def play(runtime: Runtime, team: TeamId) -> str:
-    """Let the team work until its task is over, answering what a person is asked; returns how it ended."""
+    """Run the team until its task is over, answer approval requests, and return the task status."""
     await runtime.start(team)
     while True:
         found = await runtime.wait(team, TASK)
-        if found.word != "waiting":
-            return found.word
+        if found.state != "waiting":
+            return found.state
         world = await runtime.world(team)
         for approval in list(world.approvals.values()):
             if approval.state == "pending":
@@ -159,7 +161,7 @@ async def play(runtime: Runtime, team: TeamId) -> str:
 
 
 def kits(
-    folder: Path, pace: float = 0.0, file: type[WriteFile] = WriteFile, ledger: type[Ledger] = Ledger
-) -> dict[str, KitMaker]:
-    """The table of kits for a runtime."""
+    folder: Path, pace: float = 0.0, file: type[WriteFile] = WriteFile, ledger: type[LedgerTool] = LedgerTool
+) -> dict[str, CapabilitiesFactory]:
+    """Return the capabilities table for a runtime."""
     return {"crash": lambda _: kit(folder, pace, file, ledger)}

@@ -1,17 +1,17 @@
-"""A life that runs a script with everything that may outlive it, and what becomes of its step in the next life."""
+"""A process that runs a script with children that may outlive it, and the state of its step after a restart."""
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
 
-from greenroom.abilities.tools.commands import command_tools
-from greenroom.adapters.processes.plain import PlainCommands
+from greenroom.abilities.tools.commands import build_command_tools
+from greenroom.adapters.processes.plain_commands import PlainCommands
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.kit import Kit
+from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
-from greenroom.core.ports.executor import Abilities
+from greenroom.core.ports.executor import Capabilities
 from greenroom.core.rules.intents import AddTask, QueueSteps
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Work
@@ -26,12 +26,13 @@ async def _runtime(home: Path) -> tuple[Runtime, PlainCommands]:
     async def closing() -> None:
         commands.close()
 
-    kit = Kit(abilities=Abilities(command_tools(commands)), closing=closing)
-    return Runtime(await SqliteLog.open(home), kits={"": lambda _: kit}), commands
+    kit = TeamCapabilities(executors=Capabilities(build_command_tools(commands)), on_close=closing)
+    return Runtime(await SqliteLog.open(home), capability_factories={"": lambda _: kit}), commands
 
 
 def script(home: Path, token: str) -> str:
-    """It says that it ran, leaves a daemon and a session behind, does not end when told to, and says that it is up."""
+    """Return a script that records its run, leaves a daemon and a session behind, ignores SIGTERM, and says that it is
+    up."""
     return with_daemon(
         f"export {TOKEN}={token}; echo ran >> ran; {daemon(home / 'daemon')}; setsid sleep 600 & "
         "trap '' TERM; touch up; while true; do sleep 0.05; done"
@@ -41,7 +42,7 @@ def script(home: Path, token: str) -> str:
 async def _run(home: Path, token: str) -> None:
     runtime, _ = await _runtime(home)
     task = AddTask(name="t", intention="t", manager=ANN, driver="manager")
-    team = await runtime.create("t", [(ANN, AgentSpec(name="ann", manager=True))], begin=(task,))
+    team = await runtime.create("t", [(ANN, AgentSpec(name="ann", manager=True))], first_intents=(task,))
     await runtime.start(team)
     work = Work(type="tool", executor="execute_script", instruction_content={"script": script(home, token)})
     await runtime.ask(team, QueueSteps(agent_id=ANN, works=(work,), task_id=T1))
@@ -54,7 +55,7 @@ def script_life(home: str, token: str) -> None:
 
 
 async def next_life(home: Path) -> list[Step]:
-    """The ended steps after recovery, and after everything stands still again."""
+    """Return the ended steps after recovery, once the team is idle."""
     runtime, _ = await _runtime(home)
     team = TeamId((await runtime.log.streams())[0].stream)
     await runtime.start(team)

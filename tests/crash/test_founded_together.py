@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.organisation.founders import organisations
+from greenroom.app.organisation.creation import list_organisations
 from greenroom.app.runtime import Runtime
 from tests.crash.arrivals import together
 
@@ -15,7 +15,7 @@ TOGETHER = 8
 async def there(home: Path) -> list[str]:
     runtime = await Runtime.open(home)
     try:
-        return [team async for team, _ in organisations(runtime)]
+        return [team async for team, _ in list_organisations(runtime)]
     finally:
         await runtime.close()
 

@@ -1,4 +1,4 @@
-"""A provider that plays its part in the programs of the pages: it uses the tools it is told of, then answers."""
+"""A provider for the programs in the docs: it uses the offered tools, then answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ASKED_FOR: dict[str, tuple[str, dict[str, Any]]] = {
     "read_code": ("notes.txt", {"file": "notes.txt"}),
     "execute_script": ("made.txt", {"script": "touch made.txt"}),
 }
-"""Tools of the house are used where the task has this word in it."""
+"""Built-in tools are used if the task contains this word."""
 
 ANSWERS = {
     "read_code": "It says: tea.",
@@ -35,11 +35,11 @@ ANSWERS = {
 
 
 ORGANISATION = Company(TEA)
-"""What is answered to agents that plan."""
+"""Answers for planning agents."""
 
 
 def script(body: Mapping[str, Any], number: int) -> Answer:
-    """Call the tool once, then answer in the shape that is asked for. Who plans follows the story of its page."""
+    """Call the tool once, then answer in the requested form. Planning agents follow the story of their page."""
     if SKILL.search(str(body["messages"][-1]["content"])):
         return ORGANISATION(dict(body), number)
     tools = {one["function"]["name"]: one["function"] for one in body.get("tools", ())}
@@ -62,7 +62,7 @@ def script(body: Mapping[str, Any], number: int) -> Answer:
 
 @contextmanager
 def provider(plays: Script = script) -> Iterator[str]:
-    """Its address. It serves from a thread, because what asks it are other processes."""
+    """Serve from a thread, because the clients are other processes, and yield the address."""
     started: list[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = []
     ready = threading.Event()
 

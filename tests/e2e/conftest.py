@@ -1,4 +1,4 @@
-"""A home in which the demo ran once, copied for every test that wants one."""
+"""A home in which the demo ran once, copied for every test that needs one."""
 
 import shutil
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.e2e.terminal import Ended, greenroom
 
 @pytest.fixture(scope="session")
 def ran_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ended]:
-    """A home in which the demo ran, only to be looked at, and what the demo left behind."""
+    """Return a read-only home in which the demo ran, and the demo's output."""
     home = tmp_path_factory.mktemp("ran")
     ended = greenroom(home, "demo", "--team", "--pace", "0")
     assert ended.code == 0
@@ -19,7 +19,7 @@ def ran_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ended]:
 
 @pytest.fixture
 def home(ran_once: tuple[Path, Ended], tmp_path: Path) -> Path:
-    """A home of one's own, with one finished team in it."""
+    """Return a copy of that home, with one finished team."""
     copy = tmp_path / "home"
     shutil.copytree(ran_once[0], copy)
     return copy

@@ -1,4 +1,4 @@
-"""Somebody on the network, who stands for the internet: an address of this machine that no program takes for itself."""
+"""A host that stands for the internet: an address of this machine that no program uses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HERE: Final = "127.0.0.2"
 
 
 class Internet:
-    """Answers everything with a schema, while the block lasts; `asked` is what came."""
+    """Answers every request with a schema during the block. `asked` are the requests."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -25,24 +25,24 @@ class Internet:
                 self.wfile.write(b'{"rows": "lists"}\n')
 
             def log_message(self, *_: object) -> None:
-                """Nobody reads it."""
+                """Discard the log."""
 
         self._server = ThreadingHTTPServer((HERE, 0), Answers)
         self._thread = threading.Thread(target=self._server.serve_forever)
 
     @property
     def host(self) -> str:
-        """As it is named."""
+        """Its host name."""
         return f"{HERE}:{self._server.server_port}"
 
     @property
     def command(self) -> str:
-        """What gets something from there."""
+        """A command that fetches something from there."""
         return f"curl -fsS http://{self.host}/schema.json"
 
     @property
     def settings(self) -> str:
-        """What lets anything on this machine be reached at all."""
+        """Settings that allow access to this machine."""
         return f'\n[web]\nlocal = ["{self.host}"]\n'
 
     def __enter__(self) -> Self:

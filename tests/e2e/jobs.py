@@ -1,4 +1,4 @@
-"""A person with a repository and a job for an agent: what both have, what the model says, and how all of it is told."""
+"""A person with a repository and work for an agent: the files, the scripted replies, and small readers."""
 
 import hashlib
 import os
@@ -39,7 +39,7 @@ TEST = "import io\n\nfrom export import export\n\n\ndef test_json():\n    out = 
 TEST += '    export([[1]], out, as_json=True)\n    assert out.getvalue() == "[[1]]"\n'
 PLUGINS = ("anyio", "asyncio", "hypothesispytest", "inline_snapshot", "timeout", "xdist", "xdist.looponfail")
 ALONE = " ".join(f"-p no:{name}" for name in PLUGINS)
-"""Plugins of ours, which take a second to load, are nothing to that project."""
+"""Disable our own plugins, which take a second to load."""
 
 ASKED = "add json to export, with tests"
 PERSON = {"GIT_AUTHOR_NAME": "Pia", "GIT_AUTHOR_EMAIL": "pia@example.org"}
@@ -47,7 +47,7 @@ PERSON |= {"GIT_COMMITTER_NAME": "Pia", "GIT_COMMITTER_EMAIL": "pia@example.org"
 
 
 def git(repo: Path, *words: str, code: int = 0) -> str:
-    """What git prints, which ends with this code."""
+    """Run git, check its exit code, and return its output."""
     env = {**os.environ, **PERSON, "GIT_CONFIG_GLOBAL": os.devnull}
     done = subprocess.run(["git", *words], cwd=repo, env=env, check=False, capture_output=True, text=True)
     assert done.returncode == code, done.stderr
@@ -55,7 +55,7 @@ def git(repo: Path, *words: str, code: int = 0) -> str:
 
 
 def founded(repo: Path) -> Path:
-    """A repository with a test that fails already, and a file that its person has not committed."""
+    """Make a repository with a failing test and an uncommitted file."""
     repo.mkdir(parents=True)
     (repo / "export.py").write_text(EXPORT)
     (repo / "test_export.py").write_text(TESTS)
@@ -66,7 +66,7 @@ def founded(repo: Path) -> Path:
 
 
 def committed(repo: Path) -> None:
-    """All that is there becomes the first commit."""
+    """Commit everything as the first commit."""
     git(repo, "init", "--quiet", "--initial-branch=main")
     git(repo, "config", "core.autocrlf", "false")
     git(repo, "add", "--all")
@@ -74,8 +74,7 @@ def committed(repo: Path) -> None:
 
 
 def exactly(root: Path) -> dict[str, str]:
-    """Every file, folder and link below it to the last byte and bit; and where there is a repository, its index, its
-    HEAD and what it thinks of them."""
+    """Return every file, folder and link exactly; for a repository also its index, HEAD and status."""
     found = {str(one.relative_to(root)): _told(one) for one in sorted(root.rglob("*")) if ".git" not in one.parts}
     if (root / ".git").exists():
         told = (
@@ -100,17 +99,17 @@ def _told(path: Path) -> str:
 
 
 def call(name: str, number: int, *, says: str = "", **given: object) -> Answer:
-    """A reply that calls one tool."""
+    """Build a reply that calls one tool."""
     return Answer(text=says, calls=(Call(name=name, arguments=given, id=f"c{number}"),))
 
 
 def done(summary: str, number: int = 99) -> Answer:
-    """A reply that ends the work."""
+    """Build a reply that ends the work."""
     return call("finish", number, status="done", summary=summary)
 
 
 def honest() -> Sequence[Answer]:
-    """Forgets a letter, is told, and mends it."""
+    """Return replies that make a typo, read the failure, and fix it."""
     edit = {"search": "json.dump(row,", "replace": "json.dump(rows,"}
     return (
         call("read_code", 1, file="export.py"),
@@ -124,10 +123,8 @@ def honest() -> Sequence[Answer]:
 
 
 class Turns:
-    """A model that answers by how far the conversation is, so that whoever asks again hears the same again.
-
-    It says nothing at a turn in `held` before it is let go.
-    """
+    """A model that answers by the length of the conversation, so that a repeated request gets the same reply. A turn in
+    `held` waits for `let`."""
 
     def __init__(self, replies: Sequence[Answer], held: Sequence[int] = ()) -> None:
         self._replies = replies
@@ -146,7 +143,7 @@ class Turns:
         return reply
 
     def let(self, turn: int) -> None:
-        """Let it speak."""
+        """Release a held turn."""
         self._gates[turn].set()
 
 
@@ -158,36 +155,36 @@ class Desk:
         self.own = {"GREENROOM_SANDBOX": "auto", "GIT_CONFIG_GLOBAL": os.devnull, **PERSON}
 
     def types(self, *words: str, **more: str) -> Ended:
-        """A command in that folder."""
+        """Run a command in that folder."""
         return greenroom(self.home, *words, cwd=str(self.repo), **{**self.own, **more})
 
     def asks(self, *replies: Answer, words: Sequence[str] = ("--yes",)) -> Ended:
-        """A job for a model that answers like this."""
+        """Run a task with a model that gives these replies."""
         with self.model(*replies) as fake:
             return self.types("run", ASKED, *words, **reached(fake))
 
     def model(self, *replies: Answer) -> AbstractContextManager[Beside]:
-        """A model that gives these replies."""
+        """Serve a model that gives these replies."""
         return provider(Turns(replies))
 
     def sits(self, fake: Beside, *words: str, columns: str = "100", also: str = "", **more: str) -> Typing:
-        """At a terminal, where the model has a price; there may be more in their settings."""
+        """Run a command at a terminal, with a priced model and optional settings."""
         settings(self.home, f"{PRICED}{also}")
         return Typing(self.home, *words, columns=columns, cwd=str(self.repo), **{**self.own, **reached(fake), **more})
 
 
 CHECK = "import sys\n\nsys.exit(0 if 'good' in open('app.txt').read() else 1)\n"
 SETTINGS = '[checks.quick]\nrun = "python3 check.py"\n'
-"""In the person's own file: nobody has to confirm it."""
+"""Settings in the person's own file, which need no confirmation."""
 
 
 def turns(word: str, number: int = 1) -> Answer:
-    """A reply that makes what is good something else."""
+    """Build a reply that replaces `good` with another word."""
     return call("patch", number, file="app.txt", edits=[{"search": "good", "replace": word}])
 
 
 class Workshop:
-    """`home` is the person's, `repo` what they work in."""
+    """`home` is the person's home, `repo` their repository."""
 
     def __init__(self, folder: Path, own: str = SETTINGS, **files: str) -> None:
         self.home, self.repo = folder / "home", folder / "repo"
@@ -197,32 +194,32 @@ class Workshop:
         committed(self.repo)
 
     def puts(self, name: str, text: str) -> None:
-        """Write a file there."""
+        """Write a file."""
         path = self.repo / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
     def reads(self, name: str = "app.txt") -> str:
-        """What a file of theirs holds."""
+        """Read a file."""
         return (self.repo / name).read_text()
 
     def trusts(self) -> None:
-        """Agree to what the repository brings."""
+        """Trust the repository."""
         agree(self.home / "config", self.repo)
 
     def types(self, *words: str, stdin: str | None = None, **more: str) -> Ended:
-        """A command, typed there; nobody is at a terminal."""
+        """Run a command without a terminal."""
         around = {"GREENROOM_SANDBOX": "auto", **PERSON, **more}
         return greenroom(self.home, *words, stdin=stdin, cwd=str(self.repo), **around)
 
     def runs(self, replies: Script, *words: str, stdin: str | None = None, **more: str) -> Ended:
-        """A job with these replies."""
+        """Run a task with these replies."""
         with provider(replies) as fake:
             return self.types("run", *words, stdin=stdin, **reached(fake), **more)
 
 
 def hook(repo: Path, name: str, script: str) -> None:
-    """A hook of the person's."""
+    """Write a hook of the person."""
     path = repo / ".git" / "hooks" / name
     path.parent.mkdir(exist_ok=True)
     path.write_text(f"#!/bin/sh\n{script}\n")

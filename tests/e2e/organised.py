@@ -1,4 +1,4 @@
-"""An organisation whose model says what a test wants: by who asks, and with which skill."""
+"""An organisation with a scripted model: replies by agent and skill."""
 
 import json
 import re
@@ -7,35 +7,35 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from greenroom.abilities.skills.planned.skills import TWELVE
+from greenroom.abilities.skills.planned.skills import PLANNED_SKILLS
 from tests.e2e.provider import Beside, provider, reached
 from tests.e2e.terminal import Ended, greenroom
 from tests.e2e.typing import Typing
 from tests.fake_openai import Answer
 from tests.fake_openai.scripts import Script
 
-TAGS = {one.name: one.tag for one in TWELVE}
+TAGS = {one.name: one.tag for one in PLANNED_SKILLS}
 WHO = re.compile(r"^- agent_id\s*[:：]\s*(\S+)", re.MULTILINE)
 SKILL = re.compile(r"^(?:You run a step of the skill|你正在执行技能) ?`(\w+)`", re.MULTILINE)
 
 Line = object | Callable[[str], object]
-"""An answer, or what makes one of all that was asked."""
+"""An answer, or a function of the request."""
 
 
 def step(executor: str, text: str = "Do it.") -> dict[str, str]:
-    """A step of a plan."""
+    """Build a step of a plan."""
     return {"step_intention": f"to {executor}", "type": "skill", "executor": executor, "text_content": text}
 
 
 def writes(receiver: str, text: str, *, waiting: bool = False) -> dict[str, object]:
-    """What send_message sends."""
+    """Build the answer of send_message."""
     told = {"receiver": [receiver], "message": text, "stage_relative": "no_relative"}
     return {**told, "need_reply": waiting, "waiting": waiting}
 
 
 class Company:
-    """The script of a provider. Each line serves once, the last one again and again; the same question has the same
-    answer, as one that was cut off is asked again. `asked` is who asked with what, `told` all that each was told."""
+    """The script of a provider. Each line serves once, the last repeats; equal requests get equal answers, because an
+    interrupted request is repeated. `asked` lists who asked with what, `told` all prompts by agent."""
 
     def __init__(self, lines: Mapping[tuple[str, str], Sequence[Line]]) -> None:
         self._lines = {key: list(told) for key, told in lines.items()}
@@ -90,27 +90,27 @@ TEA: Mapping[tuple[str, str], Sequence[Line]] = {
     ("wu", "reflection"): [[]],
     ("wu", "summary"): [{"completion_summary": GUIDE, "state": "finished"}],
 }
-"""Somebody asks for a guide; the manager makes a writer and a task, the writer writes, the manager ends it."""
+"""A person asks for a guide. The manager makes a writer and a task, the writer writes, the manager ends the task."""
 
 
 class Office:
-    """An organisation called tea in a folder, and the people who type there; `server` is what its models are."""
+    """An organisation called tea in a folder, and its people. `server` serves its models."""
 
     def __init__(self, folder: Path, server: Beside) -> None:
         self.home, self.folder, self.server, self.more = folder / "home", folder, server, reached(server)
 
     def types(self, *words: str, stdin: str | None = None) -> Ended:
-        """A command, to its end."""
+        """Run a command to its end."""
         return greenroom(self.home, *words, stdin=stdin, cwd=str(self.folder), **self.more)
 
     def sits(self, *words: str, columns: str = "100") -> Typing:
-        """A command at a terminal."""
+        """Run a command at a terminal."""
         return Typing(self.home, *words, columns=columns, cwd=str(self.folder), **self.more)
 
 
 @contextmanager
 def office(folder: Path, script: Script, *people: str, language: str = "en") -> Iterator[Office]:
-    """An organisation of these people, whose agents say what the script says."""
+    """Found an organisation of these people with scripted agents."""
     words = [word for name in people for word in ("--person", name)]
     with provider(script) as server:
         there = Office(folder, server)
@@ -119,7 +119,7 @@ def office(folder: Path, script: Script, *people: str, language: str = "en") -> 
 
 
 def new(home: Path, folder: Path, *words: str, **more: str) -> Ended:
-    """An organisation called tea in this folder."""
-    ended = greenroom(home, "team", "new", "tea", *words, cwd=str(folder), **more)
+    """Found an organisation called tea in this folder."""
+    ended = greenroom(home, "org", "new", "tea", *words, cwd=str(folder), **more)
     assert ended.code == 0, ended.err
     return ended

@@ -1,4 +1,4 @@
-"""A provider for the tests: a fake one, over real HTTP, in a thread beside the test."""
+"""A fake provider for tests, over real HTTP, in another thread."""
 
 import asyncio
 import threading
@@ -21,13 +21,13 @@ class Beside(FakeOpenAI):
         self.loop = asyncio.new_event_loop()
 
     def wait_for(self, in_flight: int) -> None:
-        """Wait until so many requests are being served."""
+        """Wait until this many requests are being served."""
         asyncio.run_coroutine_threadsafe(self.until(in_flight), self.loop).result(PATIENCE)
 
 
 @contextmanager
 def provider(script: Script, *, api_key: str = KEY) -> Iterator[Beside]:
-    """A provider that serves this script to those who have the key."""
+    """Serve this script to clients with the key."""
     server, ready, over = Beside(script, api_key=api_key), threading.Event(), asyncio.Event()
 
     async def serve() -> None:
@@ -47,12 +47,12 @@ def provider(script: Script, *, api_key: str = KEY) -> Iterator[Beside]:
 
 
 def reached(server: FakeOpenAI, key: str = KEY) -> dict[str, str]:
-    """The environment of somebody who asks it."""
+    """Return the environment of a client."""
     return {"OPENAI_API_KEY": key, "OPENAI_BASE_URL": server.base_url}
 
 
 def settings(home: Path, text: str) -> Path:
-    """The settings of the person whose home this is."""
+    """Write the settings of the person with this home."""
     path = home / "config" / "greenroom" / "config.toml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
@@ -60,7 +60,7 @@ def settings(home: Path, text: str) -> Path:
 
 
 QUICK = "[retry]\ndelay = 0.01\n"
-"""So that nobody waits long before they are asked again."""
+"""Short retry delays."""
 
 PRICED = '[prices."openai:gpt-5.5"]\ninput = 1.0\noutput = 10.0\n'
-"""A fake on this machine would cost nothing."""
+"""Prices, because a local fake would be free."""

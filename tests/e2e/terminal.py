@@ -1,4 +1,4 @@
-"""A second terminal for the tests: real `greenroom` processes, with bounded waits and no hopeful sleeps."""
+"""Run real `greenroom` processes in tests, with bounded waits and without sleeps."""
 
 import atexit
 import hashlib
@@ -24,12 +24,12 @@ from tests.tiers import keep_known
 
 GREENROOM = (sys.executable, "-m", "greenroom.cli")
 PATIENCE = 60.0
-"""Seconds until a process that does not do what it should is a failure."""
+"""Seconds after which a process that does not respond fails the test."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """What a process left behind."""
+    """The exit code and output of a process."""
 
     code: int
     out: str
@@ -37,22 +37,22 @@ class Ended:
 
     @property
     def json(self) -> dict[str, object]:
-        """The one object on stdout."""
+        """Return the single object on stdout."""
         found = json.loads(self.out)
         assert isinstance(found, dict)
         return found
 
     @property
     def lines(self) -> list[dict[str, object]]:
-        """The objects on stdout, one per line."""
+        """Return the objects on stdout, one per line."""
         return [json.loads(line) for line in self.out.splitlines()]
 
 
 NOBODY = "http://127.0.0.1:9/v1"
-"""Where nothing listens."""
+"""An address without a listener."""
 
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
-"""Nobody is asked over TLS here, and reading whom one could trust takes longer than most commands."""
+"""An empty trust store: there is no TLS here, and loading the real one takes longer than most commands."""
 
 SERVERS = ("OLLAMA_HOST", "LMSTUDIO_BASE_URL", "LLAMACPP_BASE_URL", "VLLM_BASE_URL")
 FOREIGN = ("CI", "NO_COLOR", "FORCE_COLOR", "GREENROOM_CONFIG", "GREENROOM_MODEL", "GREENROOM_MAX_COST")
@@ -62,14 +62,14 @@ SECRET = ("_KEY", "_TOKEN", "_BASE_URL")
 
 @cache
 def desk() -> str:
-    """Where somebody sits who says nothing else: an empty folder, and never the project's own."""
+    """Return the default working folder: empty, and never the project's own."""
     folder = tempfile.mkdtemp(prefix="greenroom-desk-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
-    """The test's own surroundings, without what a developer's shell may bring: no keys, no model servers."""
+    """Return the test's environment without keys and model servers of a developer's shell."""
     kept = {
         name: value for name, value in os.environ.items() if name not in FOREIGN and not name.upper().endswith(SECRET)
     }
@@ -81,12 +81,12 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 
 def counts_for_python(more: Iterable[str]) -> bool:
-    """Whether one of these variables counts before the first line of ours is run, so that Python must start anew."""
+    """Return whether Python reads one of these variables at startup, so that a warm start is impossible."""
     return any(name.startswith(BY_PYTHON) for name in more)
 
 
 def greenroom(home: Path, *words: str, stdin: str | None = None, cwd: str | None = None, **more: str) -> Ended:
-    """Run a command to its end. Unless Python's own start counts, it begins warm."""
+    """Run a command to its end, with a warm start if possible."""
     if counts_for_python(more):
         return from_nothing(home, *words, stdin=stdin, cwd=cwd, **more)
     order = warm.Order(words=words, environment=environment(home, **more), folder=cwd or desk())
@@ -96,7 +96,7 @@ def greenroom(home: Path, *words: str, stdin: str | None = None, cwd: str | None
 
 
 def from_nothing(home: Path, *words: str, stdin: str | None = None, cwd: str | None = None, **more: str) -> Ended:
-    """The same, as a shell does it."""
+    """Do the same from a cold start, as a shell does."""
     done = subprocess.run(
         [*GREENROOM, *words],
         env=environment(home, **more),
@@ -113,7 +113,7 @@ def from_nothing(home: Path, *words: str, stdin: str | None = None, cwd: str | N
 
 
 def contents(home: Path) -> dict[str, str]:
-    """What is in the database and beside it; SQLite's own scratch files come and go."""
+    """Return the content of the database and its folder, without SQLite's scratch files."""
     files = [file for file in sorted(home.rglob("*")) if file.is_file() and not file.name.endswith(("-wal", "-shm"))]
     return {str(file.relative_to(home)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
@@ -125,10 +125,8 @@ def _through(words: Sequence[str], order: warm.Order, ends: tuple[int, int, int]
 
 
 class Running:
-    """A command that goes on while the test does something else. It is killed when the block ends.
-
-    It begins warm, unless it is run `through` something else.
-    """
+    """A command that runs beside the test and is killed when the block ends. It starts warm, unless it runs `through`
+    another program."""
 
     def __init__(self, home: Path, *words: str, through: Sequence[str] = (), **more: str) -> None:
         order = warm.Order(words=words, environment=environment(home, **more), folder=desk())
@@ -194,7 +192,7 @@ class Running:
         self._process.send_signal(number)
 
     def end(self, timeout: float = PATIENCE) -> Ended:
-        """Wait until it has ended."""
+        """Wait for its end."""
         code = self._process.wait(timeout)
         for reader in self._readers:
             reader.join(timeout)

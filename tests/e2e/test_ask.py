@@ -56,9 +56,9 @@ def test_what_was_cut_off_is_said_to_be_void_and_asked_again(tmp_path: Path) -> 
     settings(tmp_path, QUICK)
     with provider([fault("rate_bare"), fault("reset_in_text"), Answer(text="All of it.")]) as fake:
         seen = on_a_terminal(tmp_path, "ask", "Why?", **reached(fake))
-    assert "gets too many requests (HTTP 429)" in seen
-    assert "asked again" in seen
-    assert "What was said so far is void." in seen
+    assert "received too many requests" in seen
+    assert "retrying" in seen
+    assert "The text so far is void." in seen
     assert seen.count("All of it.") == 1
 
 
@@ -67,8 +67,8 @@ def test_a_wrong_key_is_said_in_the_providers_words_and_mended_by_resuming(tmp_p
         words = ("ask", "Who?", "-m", "openai:fake", "--max-cost", "none")
         wrong = greenroom(tmp_path, *words, **reached(fake, "sk-wrong-key-123456"))
         assert (wrong.code, wrong.out) == (4, "")
-        assert "Incorrect API key provided. Check the key: `greenroom init` stores a new one." in wrong.err
-        assert wrong.err.splitlines()[-1] == "When that is mended, go on with: greenroom resume last"
+        assert "Incorrect API key provided. Store a valid key with `greenroom init`." in wrong.err
+        assert wrong.err.splitlines()[-1] == "Fix that, then continue with: greenroom resume last"
         assert KEY not in wrong.err
         assert "sk-wrong" not in wrong.err
         unset = greenroom(tmp_path, "resume", "last", OPENAI_BASE_URL="https://api.openai.com/v1")
@@ -84,10 +84,10 @@ def test_a_model_without_a_price_is_refused_under_a_cap_with_what_to_do(tmp_path
     settings(tmp_path, '[providers.mine]\nbase_url = "https://models.invalid/v1"\nkey_env = "MINE"\n')
     ended = greenroom(tmp_path, *words, MINE=KEY)
     assert ended.code == 3
-    assert "No price is known for mine:thing" in ended.err
+    assert "The price of mine:thing is unknown" in ended.err
     assert "--max-cost none" in ended.err
     assert '[prices."mine:thing"]\ninput = 1.0\noutput = 4.0\n' in ended.err
-    assert greenroom(tmp_path, "tasks", "--output-format", "json").json["tasks"] == []
+    assert greenroom(tmp_path, "runs", "--output-format", "json").json["tasks"] == []
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_an_interrupted_answer_goes_on_and_is_counted(tmp_path: Path) -> None:
             asking.send(signal.SIGINT)
             stopped = asking.end()
         assert stopped.code == 130
-        assert "Stopped. Go on with: greenroom resume" in stopped.err
+        assert "Stopped. Continue with: greenroom resume" in stopped.err
         ended = greenroom(tmp_path, "resume", "last", **reached(fake))
         assert (ended.code, ended.out) == (0, "Whole.\n")
     cost = greenroom(tmp_path, "cost")

@@ -82,7 +82,7 @@ def test_a_team_whose_log_is_damaged_does_not_hide_the_others(home: Path) -> Non
     with closing(sqlite3.connect(home / "greenroom.db")) as db, db:
         db.execute("UPDATE events SET data = '{' WHERE id = (SELECT min(id) + 30 FROM events)")
         db.execute("DELETE FROM snapshots")
-    ended = greenroom(home, "tasks", "--output-format", "json")
+    ended = greenroom(home, "runs", "--output-format", "json")
     assert ended.code == 0
     assert [one["state"] for one in cast("list[dict[str, object]]", ended.json["tasks"])] == ["finished", "damaged"]
     doctor = greenroom(home, "doctor")
@@ -119,14 +119,14 @@ def test_a_full_disk_stops_the_team_until_there_is_room_again(small_disk: Path) 
         filler = fill(small_disk)
         assert "is full" in running.until("is full")
         filler.unlink()
-        running.until("The trouble is over")
+        running.until("The problem is resolved")
         ended = running.end()
     assert "✓ task t1 finished" in ended.err
     assert greenroom(home, "doctor").code == 0
 
 
 def test_an_unknown_id_is_said_with_the_ids_there_are(home: Path) -> None:
-    team = greenroom(home, "tasks", "--output-format", "json").json["tasks"]
+    team = greenroom(home, "runs", "--output-format", "json").json["tasks"]
     assert isinstance(team, list)
     for words in (("show", "nobody"), ("cancel", "nobody")):
         ended = greenroom(home, *words)
@@ -137,17 +137,17 @@ def test_an_unknown_id_is_said_with_the_ids_there_are(home: Path) -> None:
 
 @pytest.mark.parametrize("command", ["fork", "replay"])
 def test_a_version_that_never_was_is_refused(home: Path, command: str) -> None:
-    before = greenroom(home, "tasks", "--output-format", "json").json
+    before = greenroom(home, "runs", "--output-format", "json").json
     ended = greenroom(home, command, "last", "--at", "999999")
     assert ended.code == 2
     assert "has versions 1 to" in ended.err
-    assert greenroom(home, "tasks", "--output-format", "json").json == before
+    assert greenroom(home, "runs", "--output-format", "json").json == before
 
 
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (("tasks", "--nonsense", "--output-format", "json"), "No such option: --nonsense"),
+        (("runs", "--nonsense", "--output-format", "json"), "No such option: --nonsense"),
         (("--output-format=json", "dance"), "No such command 'dance'."),
         (("show", "--output-format", "json"), "Missing argument 'ID'."),
         (("--output-format", "json"), "Missing command."),
@@ -156,7 +156,7 @@ def test_a_version_that_never_was_is_refused(home: Path, command: str) -> None:
             ("--output-format", "text", "fork", "last", "--at", "0", "--output-format", "json"),
             "Invalid value for '--at'",
         ),
-        (("--output-format", "json", "--home", "", "tasks"), "Invalid value for '--home': it is empty."),
+        (("--output-format", "json", "--home", "", "runs"), "Invalid value for '--home': it is empty."),
         (("show", "nobody", "--output-format", "json"), "There is no team 'nobody'."),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
@@ -174,7 +174,7 @@ def test_a_program_hears_of_wrong_words_as_a_result(home: Path, words: tuple[str
 
 async def test_a_team_of_a_kit_that_is_not_here_can_be_looked_at_but_not_run(tmp_path: Path) -> None:
     runtime = await Runtime.open(tmp_path)
-    team = await runtime.create("somebody else's", AGENTS, kit="lost")
+    team = await runtime.create("somebody else's", AGENTS, capabilities_name="lost")
     await runtime.ask(team, TASK)
     await runtime.close()
     assert greenroom(tmp_path, "show", team).code == 0

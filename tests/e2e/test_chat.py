@@ -42,7 +42,7 @@ def test_a_person_talks_sees_the_cost_and_leaves_with_how_to_go_on(tmp_path: Pat
         chat.until("›")
         chat.press(CTRL_D)
         assert chat.ends() == 0
-        assert "Go on with: greenroom chat --resume " in chat.seen
+        assert "Continue with: greenroom chat --resume " in chat.seen
         assert chat.seen.count("<Again.> #3") == 1
 
 
@@ -52,11 +52,11 @@ def test_commands_and_files_are_completed_and_what_was_typed_comes_back(tmp_path
     with provider(echo) as fake, Typing(tmp_path, "chat", cwd=str(tmp_path / "work"), **reached(fake)) as chat:
         chat.until("›")
         chat.press("/hist")
-        chat.until("what was said so far")
+        chat.until("show the conversation so far")
         chat.press(TAB)
         chat.until("/history")
         chat.press(ENTER)
-        chat.until("Nothing was said yet.")
+        chat.until("There are no messages yet.")
         chat.until("›")
         chat.press("See @no")
         chat.until("@notes.md")
@@ -80,7 +80,7 @@ def test_ctrl_c_stops_the_answer_and_asks_and_enter_goes_on(tmp_path: Path) -> N
         chat.says("Count.")
         chat.until("one two three")
         chat.press(CTRL_C)
-        chat.until("Interrupted. What now?")
+        chat.until("Interrupted. Press Enter")
         chat.says("")
         chat.until("All ten.")
         counted, begun, more = said(fake)
@@ -89,7 +89,7 @@ def test_ctrl_c_stops_the_answer_and_asks_and_enter_goes_on(tmp_path: Path) -> N
         chat.says("Count again.")
         chat.until("one two three")
         chat.press(CTRL_C)
-        chat.until("Interrupted. What now?")
+        chat.until("Interrupted. Press Enter")
         chat.says("Say hello instead.")
         chat.until("Say hello instead.> #7")
         assert said(fake)[-1].startswith("(You were interrupted.")
@@ -100,12 +100,12 @@ def test_ctrl_c_at_the_prompt_forgets_the_line_then_warns_then_leaves(tmp_path: 
         chat.until("›")
         chat.press("nonsense", CTRL_C)
         chat.press(CTRL_C)
-        chat.until("Ctrl-C once more, or Ctrl-D, leaves.")
+        chat.until("Press Ctrl-C again, or Ctrl-D, to leave.")
         chat.says("Hello.")
         chat.until("<Hello.> #1")
         chat.until("›")
         chat.press(CTRL_C)
-        chat.until("Ctrl-C once more, or Ctrl-D, leaves.")
+        chat.until("Press Ctrl-C again, or Ctrl-D, to leave.")
         chat.until("›")
         chat.press(CTRL_C)
         assert chat.ends() == 130
@@ -138,7 +138,7 @@ def test_what_is_told_from_another_terminal_is_answered_here(tmp_path: Path) -> 
         chat.until("›")
         chat.press("half a thought")
         chat.until("half a thought")
-        told = greenroom(tmp_path, "tell", "last", "Mind the gap.")
+        told = greenroom(tmp_path, "send", "last", "Mind the gap.")
         assert (told.code, told.out.split(" in ")[0]) == (0, "assistant")
         chat.until("› Mind the gap.")
         chat.until("<Mind the gap.> #3")
@@ -153,9 +153,9 @@ def test_a_limit_is_said_and_raised_in_the_chat(tmp_path: Path) -> None:
         chat.says("Hello.")
         chat.until("limit: the next step may need more money")
         chat.says("/limit cost nonsense")
-        chat.until("It must be a number of dollars")
+        chat.until("The limit must be a number of dollars")
         chat.says("/limit cost 3")
-        chat.until("at most $3 from now on.")
+        chat.until("Limits: at most $3.")
         chat.says("")
         chat.until("<Hello.> #1")
         chat.says("/cost")
@@ -166,7 +166,7 @@ def test_the_other_commands_do_what_they_say(tmp_path: Path) -> None:
     with provider(echo) as fake, Typing(tmp_path, "chat", **reached(fake)) as chat:
         for word in ("/help", "/history", "/retry", "/continue", "/cost", "/clear", "/model", "/limit", "!ls", "/nope"):
             chat.says(word)
-        chat.until("There is no /nope.")
+        chat.until("There is no command /nope.")
         chat.says("First.")
         chat.until("<First.> #1")
         chat.says("/retry")
@@ -181,7 +181,7 @@ def test_the_other_commands_do_what_they_say(tmp_path: Path) -> None:
         chat.says("/done All said.")
         assert chat.ends() == 0
         assert "Go on with" not in chat.seen, "it is over for good"
-    assert "finished" in greenroom(tmp_path, "tasks").out
+    assert "finished" in greenroom(tmp_path, "runs").out
 
 
 def test_what_is_piped_in_is_context_and_the_person_types_at_the_terminal_behind_it(tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ def test_a_signal_ends_a_chat_of_lines_between_two_of_them(tmp_path: Path) -> No
         ended = chat.end()
     os.close(lines)
     assert (ended.code, fake.asked) == (130, 1)
-    assert "Stopped. Go on with: greenroom chat --resume " in ended.err
+    assert "Stopped. Continue with: greenroom chat --resume " in ended.err
 
 
 @pytest.mark.req("AG-42")
@@ -252,7 +252,7 @@ def test_without_a_last_chat_a_new_one_begins(tmp_path: Path) -> None:
     with provider(echo) as fake:
         ended = greenroom(tmp_path, "chat", "--resume", "last", stdin="Hello.\n", **reached(fake))
     assert (ended.code, ended.out) == (0, "<Hello.> #1\n")
-    assert "There is no chat to go on with. This is a new one." in ended.err
+    assert "There is no chat to resume. This is a new one." in ended.err
 
 
 def test_an_open_chat_is_not_opened_twice(tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ def test_an_open_chat_is_not_opened_twice(tmp_path: Path) -> None:
         fake.wait_for(in_flight=1)
         ended = greenroom(tmp_path, "chat", "--resume", "last", stdin="Hello?\n", **reached(fake))
         assert ended.code == 3
-        assert "is open already" in ended.err
-        assert "greenroom tell " in ended.err
+        assert "is already open in" in ended.err
+        assert "greenroom send " in ended.err
         chat.send(signal.SIGINT)
         assert chat.end().code == 130

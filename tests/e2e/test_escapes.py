@@ -99,7 +99,7 @@ LOOKING = (
     ("show", "last"),
     ("events", "last"),
     ("approvals", "list"),
-    ("tasks",),
+    ("runs",),
     ("show", "last", "--output-format", "json"),
 )
 

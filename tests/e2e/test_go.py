@@ -22,11 +22,11 @@ def test_a_command_runs_in_the_folder_it_was_typed_in(tmp_path: Path) -> None:
     stand_in(project / ".venv" / "bin" / "greenroom", 'echo "$PWD: $GREENROOM_CALLED_AS $*"')
     shutil.copy(GO, project / "go")
     called = subprocess.run(
-        ["../project/go", "tasks", "--home", "here"],
+        ["../project/go", "runs", "--home", "here"],
         cwd=elsewhere,
         env={**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"},
         check=True,
         capture_output=True,
         text=True,
     )
-    assert called.stdout == f"{elsewhere}: ../project/go tasks --home here\n"
+    assert called.stdout == f"{elsewhere}: ../project/go runs --home here\n"

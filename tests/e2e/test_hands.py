@@ -129,7 +129,7 @@ MANY = "from greenroom import tool\n\n" + "".join(
 @pytest.mark.req("AG-29", "AG-30")
 @pytest.mark.parametrize(
     ("choice", "said"),
-    [("3 and 5", "2 relevant tools selected, of 31."), ("none", "No tools were selected: all 31 stay.")],
+    [("3 and 5", "2 relevant tools selected of 31."), ("none", "No tools were selected: all 31 stay.")],
 )
 def test_which_of_many_tools_an_agent_has_is_shown_to_the_person(tmp_path: Path, choice: str, said: str) -> None:
     own = tmp_path / "config" / "greenroom" / "tools" / "spare.py"

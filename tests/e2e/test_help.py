@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.cli.app import ENTRIES
+from greenroom.cli.app import COMMANDS
 from tests.e2e.terminal import GREENROOM, PATIENCE, environment, greenroom
 
 LIMIT = 0.3
@@ -18,7 +18,7 @@ LIMIT = 0.3
 
 def test_help_lists_every_command(tmp_path: Path) -> None:
     told = greenroom(tmp_path, "--help").out
-    for entry in ENTRIES:
+    for entry in COMMANDS:
         assert f"  {entry.name} " in told
         assert entry.help in told
     assert not (tmp_path / "greenroom.db").exists()
@@ -68,7 +68,7 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     assert loaded(tmp_path, ["--help"], *BASIC, "sqlite3", "greenroom.app")[1] == "[]"
 
 
-@pytest.mark.parametrize("words", [("show", "last"), ("diff", "last"), ("undo", "last"), ("tasks",)], ids=" ".join)
+@pytest.mark.parametrize("words", [("show", "last"), ("diff", "last"), ("undo", "last"), ("runs",)], ids=" ".join)
 def test_who_only_looks_does_not_wait_for_what_works(home: Path, words: tuple[str, ...]) -> None:
     heavy = ("pydantic", "aiohttp", "greenroom.app.toolset.toolset", "greenroom.runs.delivery")
     assert loaded(home, words, *heavy)[1] == "[]"

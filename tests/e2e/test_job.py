@@ -57,13 +57,13 @@ def test_an_agent_that_writes_works_in_a_copy_is_judged_and_its_work_is_taken_ov
     shop = staffed(tmp_path, painter="groups: [read, edit]")
     told = shop.runs([turns("good, red"), Answer(text="It is red.")], "Paint it.", "--agent", "painter")
     assert told.code == 0, told.err
-    for words in ("painter", "your files stay untouched", "✓ quick"):
+    for words in ("painter", "your files are not changed", "✓ quick"):
         assert words in told.err
     assert shop.reads() == "good\n"
     assert (shop.types("apply", "last").code, shop.reads()) == (0, "good, red\n")
     assert "of painter: patch app.txt" in shop.types("blame", "app.txt:1").out
     dropped = shop.types("discard", "last")
-    assert (dropped.code, "Dropped." in dropped.out) == (0, True), "it is applied: nobody is asked whether it may go"
+    assert (dropped.code, "Deleted." in dropped.out) == (0, True), "it is applied: nobody is asked whether it may go"
     assert (shop.types("undo", "last").code, shop.reads()) == (0, "good\n")
 
 
@@ -104,7 +104,7 @@ def test_tools_that_know_no_copy_act_where_they_always_do_and_that_is_said(tmp_p
     replies = [call("stamp", 1, text="x"), Answer(text="Done.")]
     told = shop.runs(replies, "Stamp it.", "--agent", "clerk", "--question")
     assert told.code == 0, told.err
-    assert "Not in the copy, but where they always act: stamp." in told.err
+    assert "These tools act outside the worktree: stamp." in told.err
     assert stamped.read_text() == "x"
 
 
@@ -144,7 +144,7 @@ def test_the_plan_stays_on_the_board_and_what_is_told_meanwhile_is_read_in_the_n
         with Running(shop.home, "run", "Paint it.", "--yes", through=through, **around, **reached(fake)) as running:
             assert asked.wait(PATIENCE)
             tasks = shop.types("show", "last", *JSON).json["tasks"]
-            said = shop.types("tell", "last", "A dark one.")
+            said = shop.types("send", "last", "A dark one.")
             told.set()
             ended = running.end()
         assert said.code == 0
@@ -251,8 +251,8 @@ def test_work_that_sets_up_hooks_is_committed_without_any_unless_a_person_says_s
     subject = git(shop.repo, "log", "-1", "--format=%s").strip()
     assert (without.code, shop.reads(), subject) == (0, "good, red\n", "Paint it.")
     assert not (shop.repo / ".git/ran").exists()
-    assert f"sets up hooks ({LINT}), so it is committed without running any" in without.err
-    assert f"From your next commit on your hooks run what the work made of {LINT}." in without.err
+    assert f"modifies git hooks ({LINT}), so it is committed without running them" in without.err
+    assert f"Your next commit runs the hooks that this change modified: {LINT}." in without.err
     assert shop.types("undo", "last").code == 0
     assert shop.types("apply", "last", "--hooks").code == 0
     assert (shop.repo / ".git/ran").exists()
@@ -326,19 +326,19 @@ def test_a_commit_that_is_not_what_was_checked_says_so(shop: Workshop, dirty: bo
         git(shop.repo, "commit", "--quiet", "--message=second")
     assert shop.runs([*GOOD], *ALONE).code == 0
     for said in (shop.types("branch", "last", "other", *JSON), shop.types("apply", "last", *JSON)):
-        told = "The checks ran with what you had not committed; the commit is without it: lib.py." in said.err
+        told = "The checks ran with your uncommitted changes; the commit does not contain them: lib.py." in said.err
         assert (said.code, said.json["exact"], told) == (0, not dirty, dirty)
 
 
 DYING = """
 import os, signal
 from greenroom.adapters.git import {room} as room
-real = room.save
-async def save(repository, paper):
-    if paper.state == {state!r}:
+real = room.save_entry
+async def save(repository, entry):
+    if entry.state == {state!r}:
         os.kill(os.getpid(), signal.SIGKILL)
-    await real(repository, paper)
-room.save = save
+    await real(repository, entry)
+room.save_entry = save
 """
 
 
@@ -355,12 +355,12 @@ def test_what_a_kill_left_half_done_is_ended_by_the_next_command_and_that_is_sai
     run = shop.runs([*GOOD], *ALONE).json["team"]
     assert shop.types("apply", "last", PYTHONPATH=dying(tmp_path, "apply", "applied")).code == -9
     assert shop.reads() == "good, red\n"
-    assert "cut off" not in shop.types("diff", "last").err, "who only looks ends nothing"
+    assert "was interrupted" not in shop.types("diff", "last").err, "who only looks ends nothing"
     again = shop.types("apply", "last")
     assert (again.code, again.out[:16]) == (0, "Applied: 1 file,")
-    assert f"{run} was cut off in your files: it is applied now, all of it (app.txt)." in again.err
-    assert "cut off" not in shop.types("apply", "last").err, "it is said once"
+    assert f"{run} was interrupted while it changed your files. It is now applied completely (app.txt)." in again.err
+    assert "was interrupted" not in shop.types("apply", "last").err, "it is said once"
     assert shop.types("undo", "last", PYTHONPATH=dying(tmp_path, "undo", "undone")).code == -9
     again = shop.types("undo", "last")
     assert (again.code, again.out, shop.reads()) == (0, "Undone: app.txt.\n", "good\n")
-    assert f"{run} was cut off in your files: it is undone now, all of it (app.txt)." in again.err
+    assert f"{run} was interrupted while it changed your files. It is now undone completely (app.txt)." in again.err

@@ -153,13 +153,13 @@ def test_whatever_is_wrong_is_said_and_nothing_is_made(over: tuple[Desk, str]) -
     refs = git(desk.repo, "for-each-ref", "refs/greenroom")
     wrong = {
         ("rewind", "nosuch", "--to", "3"): "There is no team 'nosuch'",
-        ("rewind", old, "--to", "99"): f"{old} has no step '99' that has ended. The last that have: coder#16",
+        ("rewind", old, "--to", "99"): f"{old} has no step '99' that has ended. The last ended steps: coder#16",
         ("rewind", old, "--to", "ann#1"): "has no step 'ann#1'",
         ("rewind", old, "--to", "16"): f"the work of {old} was over",
         ("rewind", new, "--to", "11"): f"Step coder#11 of {new} has not ended (init)",
-        ("rewind", f"{old}/t1", "--to", "3"): f"Say {old}",
-        ("rewind", old, "differently"): "Say --to STEP",
-        ("rewind", old, "--to", " "): "--to names no step. Without it, all steps are listed",
+        ("rewind", f"{old}/t1", "--to", "3"): f"Use {old}",
+        ("rewind", old, "differently"): "Add --to STEP",
+        ("rewind", old, "--to", " "): "--to is empty. Name a step",
         ("rewind", old, "--to", "8"): "There is no key for 'openai",
     }
     for words, why in wrong.items():
@@ -169,8 +169,8 @@ def test_whatever_is_wrong_is_said_and_nothing_is_made(over: tuple[Desk, str]) -
     other = asyncio.new_event_loop()
     runtime, lease = other.run_until_complete(held(desk.home, old))
     try:
-        assert "runs, in another terminal" in desk.types("rewind", old, "--to", "3").err
-        assert "its run works, in another terminal" in desk.types("workspaces", "clean", "--discard").out
+        assert "runs in another terminal" in desk.types("rewind", old, "--to", "3").err
+        assert "its run is active in another terminal" in desk.types("workspaces", "clean", "--discard").out
     finally:
         other.run_until_complete(runtime.log.release(lease))
         other.run_until_complete(runtime.close())

@@ -74,7 +74,7 @@ def confirms(screen: Typing) -> None:
     screen.until("Plan:")
     screen.until("1. Add as_json")
     assert re.search(r"Touches: export.py, .* · \$\d\.\d\d–\$\d\.\d\d \(a guess\)", screen.until("(a guess)"))
-    screen.until("[y] yes  [e WHAT] edit: what to do differently  [n] no, end it here: ")
+    screen.until("[y] yes  [e WHAT] edit: what to do differently  [n] no, end the run: ")
 
 
 def test_the_whole_story_line_by_line(desk: Desk) -> None:
@@ -83,7 +83,7 @@ def test_the_whole_story_line_by_line(desk: Desk) -> None:
     before, turns = exactly(desk.repo), Turns(story(there), held=(2, 4, 5))
     with there, provider(turns) as fake:
         with desk.sits(fake, "run", ASKED, also=there.settings) as screen:  # 1
-            head = screen.until("your files stay untouched")  # 2
+            head = screen.until("your files are not changed")  # 2
             assert computed(screen) < SOON_WARM * libraries()
             assert re.search(r"run \w{8} · coder · openai:gpt-5.5 · at most \$5 · sandbox: bubblewrap", head)
             confirms(screen)  # 3, 4
@@ -93,12 +93,12 @@ def test_the_whole_story_line_by_line(desk: Desk) -> None:
             _hears_what_is_typed(screen, turns)  # 6
             _asks_for_the_network(screen, there)  # 7
             screen.press(CTRL_C)  # 8
-            screen.until("Stopped. Go on with: greenroom resume ")
+            screen.until("Stopped. Continue with: greenroom resume ")
             assert screen.ends() == ENDED
         turns.let(4)
         assert there.asked == ["/schema.json"], "once was once"
         with desk.sits(fake, "resume", "last", also=there.settings) as screen:
-            screen.until("goes on · openai:gpt-5.5 · sandbox: bubblewrap · your files stay untouched")
+            screen.until("resumed · openai:gpt-5.5 · sandbox: bubblewrap · your files are not changed")
             screen.until("writes test_json.py → test_json.py: new")
             spent = _shows_a_row(screen)
             screen.send(signal.SIGKILL)
@@ -110,7 +110,7 @@ def test_the_whole_story_line_by_line(desk: Desk) -> None:
             assert exactly(desk.repo) == before, "nothing of the person's was touched"
             screen.press(f"a{ENTER}")  # 11
             screen.until("Applied: 3 files, commit ")
-            screen.until("Take it back with: greenroom undo ")
+            screen.until("Undo it with: greenroom undo ")
             assert screen.ends() == 0
     _applied_in_their_name(desk)
     assert desk.types("undo", "last").code == 0  # 12
@@ -121,7 +121,7 @@ def _shows_a_row(screen: Typing) -> str:
     """Line 5: what it does, tokens, money and working time; returns the money."""
     screen.until("thinks … ")
     screen.until(" of work")
-    screen.until("type to tell it something · Ctrl-C pauses")
+    screen.until("type to send a message · Ctrl-C pauses")
     doing, _, tokens, money, _ = ROW.findall(screen.seen)[-1]
     assert doing.endswith("thinks")
     assert int(tokens.replace(",", "")) > 1000

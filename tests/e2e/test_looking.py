@@ -11,7 +11,7 @@ from tests.e2e.terminal import contents, greenroom
 IDS = ("show", "events", "replay", "pause", "resume", "cancel", "fork", "forget")
 
 
-@pytest.mark.parametrize("words", ["tasks", "du", "gc", "doctor", "doctor --accept-loss"])
+@pytest.mark.parametrize("words", ["runs", "du", "gc", "doctor", "doctor --accept-loss"])
 def test_a_home_that_is_not_there_is_empty_and_is_not_made(tmp_path: Path, words: str) -> None:
     home = tmp_path / "a" / "home"
     ended = greenroom(home, *words.split())
@@ -50,7 +50,7 @@ def test_a_read_only_home_is_not_changed_and_that_is_said(read_only: Path) -> No
     ):
         ended = greenroom(read_only, *words)
         assert ended.code == 3, words
-        assert "is read-only. It can be looked at; to change something" in ended.err
+        assert "is read-only. You can still read it. To change it" in ended.err
         assert str(read_only) in ended.err
     assert contents(read_only) == before
 
@@ -59,8 +59,8 @@ def test_a_current_folder_that_is_gone_is_said(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     (tmp_path / "here").rmdir()
-    ended = greenroom(tmp_path, "--home", "below", "tasks", cwd=".")
+    ended = greenroom(tmp_path, "--home", "below", "runs", cwd=".")
     assert ended.code == 3
-    assert "Error: The current folder is gone, so nobody knows where 'below' is." in ended.err
-    assert "Error: The current folder is gone. Go to another one." in greenroom(tmp_path, "agents", "list", cwd=".").err
-    assert greenroom(tmp_path, "tasks").code == 0
+    assert "Error: The current folder is gone, so 'below' cannot be found." in ended.err
+    assert "Error: The current folder is gone. " in greenroom(tmp_path, "agents", "list", cwd=".").err
+    assert greenroom(tmp_path, "runs").code == 0

@@ -72,10 +72,10 @@ def test_a_server_is_added_listed_and_removed(person: Person) -> None:
     settings(person.home, "# Mine.\nlanguage = 'en'\n")
     added = person.adds("--read-only", "echo")
     assert added.code == 0, added.err
-    assert "It speaks MCP 2025-11-25 and has 12 tools." in added.out
+    assert "MCP 2025-11-25, 12 tools." in added.out
     assert "mcp__raw__echo" in added.out
     assert person.config.read_text().startswith("# Mine.\nlanguage = 'en'\n\n[mcp.raw]\n")
-    assert "You have an MCP server 'raw' already. Remove it first" in person.adds().err
+    assert "The MCP server 'raw' exists already. Remove it first" in person.adds().err
     (listed,) = person.fields("mcp", "list")["servers"]
     assert (listed["name"], listed["whose"], listed["tools"]) == ("raw", "yours", 12)
     removed = person.types("mcp", "remove", "raw")
@@ -89,11 +89,11 @@ def test_tools_that_changed_are_shown_and_agreed_to_by_a_person(person: Person) 
     write_tools(person.folder, {"name": "guest", "inputSchema": OBJECT})
     told = person.types("mcp", "check", "raw")
     assert told.code == 1
-    assert "2 tools differ from what you agreed to" in told.out
+    assert "2 tools differ from those you accepted" in told.out
     assert "    -Says what it is told.\n    +Now it does something else.\n" in told.out
-    assert "Agree to it: greenroom mcp check raw --yes" in told.err
+    assert "Accept them with: greenroom mcp check raw --yes" in told.err
     with Typing(person.home, "mcp", "check", cwd=str(person.project)) as terminal:
-        terminal.until("Agree to this?")
+        terminal.until("Accept these changes?")
         terminal.press(f"y{ENTER}")
         assert terminal.ends() == 0
     (checked,) = person.fields("mcp", "check")["servers"]
@@ -105,7 +105,7 @@ def test_one_that_does_not_work_is_added_only_by_force(person: Person) -> None:
     refused = person.types(*words)
     assert (refused.code, person.config.exists()) == (3, False)
     assert "Cannot find the database" in refused.err
-    assert "Nothing was changed. --force adds it all the same." in refused.err
+    assert "Nothing was changed. Add --force to add it anyway." in refused.err
     forced = person.types(*words[:3], "--force", *words[3:])
     assert (forced.code, "[mcp.bad]" in person.config.read_text()) == (0, True)
     assert "mcp check bad" in forced.err
@@ -132,7 +132,7 @@ async def test_an_agent_calls_a_tool_after_a_persons_yes_and_none_that_has_turne
         ended = await asyncio.to_thread(person.types, *words, **reached(fake))
         assert "has changed since a person agreed to it" in str(fake.requests[-1].body)
     assert ended.code == 0
-    assert "has other tools than you agreed to: echo (changed)" in ended.err
+    assert "has other tools than you approved: echo (changed)" in ended.err
     await until(lambda: person.left == [])
 
 
@@ -163,13 +163,13 @@ def test_what_a_project_brings_is_not_started_before_it_is_trusted(person: Perso
     table = {"command": sys.executable, "args": [*person.command[1:]]}
     (person.project / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": table, "bad": {}}}))
     listed = person.types("mcp", "list")
-    assert "not agreed to" in listed.out
+    assert "not trusted" in listed.out
     assert "`bad.command`: it is missing" in listed.err
     checked = person.types("mcp", "check", "theirs")
     assert checked.code == 1
-    assert "it is not started before you agree: greenroom trust" in checked.out
+    assert "of the project is not trusted. Run: greenroom trust" in checked.out
     removed = person.types("mcp", "remove", "theirs")
-    assert (removed.code, "The project brings the MCP server 'theirs'." in removed.err) == (2, True)
+    assert (removed.code, "The MCP server 'theirs' belongs to the project." in removed.err) == (2, True)
     assert person.types("trust", "--yes").code == 0
     assert person.types("mcp", "check", "theirs").code == 0
     assert "mcp__theirs__echo" in person.types("tools", "list").out

@@ -24,7 +24,7 @@ from tests.e2e.terminal import PATIENCE, environment
 from tests.fake_openai import Answer
 
 OURS = str(Path(greenroom.__file__).parent)
-FOLD = f"{OURS}/core/state/fold.py"
+FOLD = f"{OURS}/core/state/reducer.py"
 MOST_FILES = 160
 
 MOST_FOLDS = 3
@@ -84,7 +84,7 @@ class Measure:
         name = code.co_filename.removeprefix(OURS)
         if not self.asked and name not in self.files and not is_importing(frame):
             self.files.add(name)
-        if code.co_filename == FOLD and code.co_name == "fold":
+        if code.co_filename == FOLD and code.co_name == "reduce":
             event = frame.f_locals["event"]
             self.folds[f"{type(event).__name__} {getattr(event, 'step_id', '')}".strip()] += 1
 

@@ -28,7 +28,7 @@ def test_a_recording_is_for_its_owner_only_and_holds_no_key(recording: Path) -> 
 def test_another_question_fails_with_the_difference(tmp_path: Path, recording: Path) -> None:
     ended = greenroom(tmp_path, "ask", "Which size?", "--replay", str(recording))
     assert (ended.code, ended.out) == (1, "")
-    for line in ("-  Which colour?", "+  Which size?", "has no answer to this request", "Never asked for: 1 answer in"):
+    for line in ("-  Which colour?", "+  Which size?", "has no response to", "Not used: 1 answer in"):
         assert line in ended.err
 
 
@@ -36,5 +36,5 @@ def test_an_existing_file_is_never_overwritten(tmp_path: Path, recording: Path) 
     before = recording.read_bytes()
     ended = greenroom(tmp_path, "ask", "hi", "--record", str(recording), OPENAI_API_KEY=KEY)
     assert ended.code == 3
-    assert "already. Record to another file, or delete it first." in ended.err
+    assert "already exists. Record to another file, or delete it first." in ended.err
     assert recording.read_bytes() == before

@@ -99,7 +99,7 @@ def test_what_one_agent_saved_another_finds_after_a_kill_and_in_a_fork_too(home:
 
 def teams(home: Path) -> list[dict[str, object]]:
     """The teams of a home."""
-    return rows(greenroom(home, "tasks", "--output-format", "json").json["tasks"])
+    return rows(greenroom(home, "runs", "--output-format", "json").json["tasks"])
 
 
 def rows(found: object) -> list[dict[str, object]]:

@@ -85,7 +85,7 @@ def test_what_is_told_to_a_run_is_read_before_it_is_over(tmp_path: Path) -> None
 
     with provider([held, echo]) as fake, Running(tmp_path, "run", "Count.", "--no-tools", **reached(fake)) as running:
         assert asked.wait(PATIENCE)
-        delivered = greenroom(tmp_path, "tell", "last", "In French,", "please.")
+        delivered = greenroom(tmp_path, "send", "last", "In French,", "please.")
         told.set()
         assert delivered.code == 0
         assert delivered.out.endswith("/t1 will read it in its next turn.\n")
@@ -100,10 +100,10 @@ def test_a_team_that_nobody_runs_is_told_too_and_what_is_over_is_not(tmp_path: P
             fake.wait_for(in_flight=1)
             running.send(signal.SIGKILL)
             running.end()
-        told = greenroom(tmp_path, "tell", "last", "-", "--output-format", "json", stdin="Stop.\n").json
+        told = greenroom(tmp_path, "send", "last", "-", "--output-format", "json", stdin="Stop.\n").json
         assert (told["status"], told["agent"], told["owner"]) == ("told", "coder", None)
-        assert "Go on with: greenroom resume " in greenroom(tmp_path, "tell", "last", "Really.").err
+        assert "Continue with: greenroom resume " in greenroom(tmp_path, "send", "last", "Really.").err
         assert greenroom(tmp_path, "cancel", "last").code == 0
-        over = greenroom(tmp_path, "tell", "last", "Hello?")
+        over = greenroom(tmp_path, "send", "last", "Hello?")
     assert over.code == 2
-    assert "is over. Begin something new" in over.err
+    assert "is over. Start something new" in over.err

@@ -113,7 +113,7 @@ def test_a_model_is_checked_in_three_ways(tmp_path: Path) -> None:
         told = greenroom(tmp_path, "models", "check", **reached(fake))
         fields = greenroom(tmp_path, "models", "check", "--output-format", "json", **reached(fake)).json
     assert told.code == 0
-    assert "three tiny calls, at most $0.0095." in told.err
+    assert "three small calls, at most $0.0095." in told.err
     assert [line.split()[-1] for line in told.out.splitlines()[1:]] == ["$0.0002"] * 3
     assert "Ask it: greenroom ask --model openai:gpt-5.5" in told.err
     trials = fields["trials"]

@@ -11,7 +11,7 @@ from tests.e2e.terminal import PATIENCE, environment, greenroom
 from tests.e2e.typing import CTRL_C, ENTER, Typing
 from tests.sampling import first
 
-MOMENTS = ("greenroom.app.runtime", "typer.core", "msgspec", "greenroom.core.state.world", "rich.console")
+MOMENTS = ("greenroom.app.runtime", "typer.core", "msgspec", "greenroom.core.state.team_state", "rich.console")
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 
 
@@ -52,7 +52,7 @@ def test_a_process_that_is_still_loading_ends_quietly(home: Path, moment: str) -
 
 @pytest.mark.parametrize("number", CODES)
 def test_every_signal_has_its_code_from_the_beginning(home: Path, number: signal.Signals) -> None:
-    assert interrupted(home, "typer.core", number, "tasks") == (CODES[number], "", "")
+    assert interrupted(home, "typer.core", number, "runs") == (CODES[number], "", "")
 
 
 def asked(home: Path) -> Typing:

@@ -30,7 +30,7 @@ def test_progress_that_cannot_be_written_does_not_end_the_work(tmp_path: Path, h
     done = shell(tmp_path, f"$G demo --team --pace 0 {how}")
     assert done.returncode == 0
     assert done.stdout.startswith("# Tea\n")
-    assert "finished" in greenroom(tmp_path, "tasks").out
+    assert "finished" in greenroom(tmp_path, "runs").out
 
 
 @pytest.mark.parametrize("words", first("show nobody", "tasks --nonsense", "--home '' tasks"))
@@ -40,12 +40,12 @@ def test_an_error_that_cannot_be_said_still_has_its_code(home: Path, words: str)
 
 @pytest.mark.parametrize(
     "words",
-    first("tasks", "show last", "events last", "events last --output-format json", "du --output-format stream-json"),
+    first("runs", "show last", "events last", "events last --output-format json", "du --output-format stream-json"),
 )
 def test_an_answer_that_cannot_be_written_is_an_error(home: Path, words: str) -> None:
     done = shell(home, f"$G {words} >/dev/full")
     assert done.returncode == 3
-    assert done.stderr.count("Error: The answer cannot be written to stdout (No space left on device).") == 1
+    assert done.stderr.count("Error: Cannot write to stdout (No space left on device).") == 1
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
 
@@ -67,7 +67,7 @@ def test_a_reader_that_wants_one_line_gets_it(home: Path) -> None:
         assert done.stdout.count("\n") == 1
 
 
-AT_ANY = "What was true at any version: "
+AT_ANY = "Show the state at a version: "
 """Said at the end by who was through before the reader was."""
 
-VIEW = "A view of the log: nothing is run again and no model is asked.\n"
+VIEW = "Read from the log: nothing is run again and no model is called.\n"

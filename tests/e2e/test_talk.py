@@ -15,8 +15,8 @@ from tests.sampling import first
 
 @pytest.mark.req("MAS-38", "MAS-252")
 def test_at_a_terminal_it_runs_as_long_as_somebody_is_there_and_tells_what_comes(tmp_path: Path) -> None:
-    with office(tmp_path, Company(TEA), "ann") as tea, tea.sits("talk") as ann:
-        ann.until("you are ann · it works as long as you are here")
+    with office(tmp_path, Company(TEA), "ann") as tea, tea.sits("inbox") as ann:
+        ann.until("you are ann · it runs while you are here")
         ann.until("Nothing waits for you.")
         ann.says("A tea guide, please.")
         ann.until("→ manager")
@@ -29,7 +29,7 @@ def test_at_a_terminal_it_runs_as_long_as_somebody_is_there_and_tells_what_comes
         ann.until("ann: A tea guide, please.")
         ann.until("›")
         ann.press(CTRL_D)
-        ann.until("Come back with: greenroom talk tea")
+        ann.until("Come back with: greenroom inbox tea")
         assert ann.ends() == 0
 
 
@@ -57,15 +57,15 @@ STAGE: dict[tuple[str, str], list[Line]] = {
 def test_a_person_has_a_duty_uses_a_tool_for_it_and_reports(tmp_path: Path) -> None:
     (tmp_path / "tea.txt").write_text("sencha\n")
     with office(tmp_path, Company(STAGE), "ann") as tea:
-        asked = tea.types("talk", "--say", "Let us taste.", "--wait")
+        asked = tea.types("inbox", "--say", "Let us taste.", "--wait")
         assert asked.code == 6
         assert "1  manager · your part of t2.s1" in asked.out
         lines = '/tool read_code in t2.s1 {"file": "tea.txt"}\n/done 1 It is mild.\n'
-        done = tea.types("talk", "--wait", stdin=lines)
+        done = tea.types("inbox", "--wait", stdin=lines)
         assert done.code == 0, done.err
         assert "sencha" in done.out
         assert "Task t2 is over: finished. It is mild." in done.out
-        shown = tea.types("team", "status", "--type", "step", "--output-format", "json")
+        shown = tea.types("org", "status", "--type", "step", "--output-format", "json")
     states = shown.json["states"]
     assert isinstance(states, dict)
     mine = [one for one in states.values() if one["agent_id"] == "ann"]
@@ -104,13 +104,13 @@ APPROVED: dict[tuple[str, str], list[Line]] = {
 def test_a_step_that_needs_a_yes_waits_for_any_of_the_people(tmp_path: Path) -> None:
     settings(tmp_path / "home", "execute_tool_confirm = true\n")
     with office(tmp_path, Company(APPROVED), "ann", "ben") as tea:
-        asked = tea.types("talk", "--as", "ben", "--say", "Make made.txt.", "--wait")
+        asked = tea.types("inbox", "--as", "ben", "--say", "Make made.txt.", "--wait")
         assert asked.code == 6, asked.err
         assert "/yes 1 or /no 1 WHY" in asked.out
-        wrong = tea.types("talk", "--as", "ben", stdin="/answer 1 perhaps\n")
+        wrong = tea.types("inbox", "--as", "ben", stdin="/answer 1 perhaps\n")
         assert wrong.code == 2
-        assert "none of the answers" in wrong.err
-        agreed = tea.types("talk", "--as", "ben", "--wait", stdin="/yes\n")
+        assert "Unknown answer." in wrong.err
+        agreed = tea.types("inbox", "--as", "ben", "--wait", stdin="/yes\n")
         assert agreed.code == 0, agreed.err
         assert "Task t2 is over: finished. It is there." in agreed.out
     assert (tmp_path / "made.txt").read_text() == "tea\n"
@@ -119,39 +119,39 @@ def test_a_step_that_needs_a_yes_waits_for_any_of_the_people(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("/answer 7 x", "No letter 7 waits for ann. There are: none."),
+        ("/answer 7 x", "There is no message 7 for ann. There are: none."),
         ("/group us: x", "There is no group 'us'."),
         ("/tool rm {}", "ann may not use the tool 'rm'."),
-        ("/yes", "No step waits for a yes or a no."),
+        ("/yes", "No step waits for approval."),
         ("/history Manager", "There is no agent 'Manager'. Did you mean 'manager'?"),
         ("/inbx", "There is no command /inbx. Did you mean /inbox?"),
     ],
 )
 def test_what_cannot_be_done_gets_a_sentence_and_a_code(tmp_path: Path, line: str, said: str) -> None:
     with office(tmp_path, Company({}), "ann") as tea:
-        ended = tea.types("talk", stdin=f"{line}\n")
-        heard = tea.types("talk", stdin="/history manager\n")
+        ended = tea.types("inbox", stdin=f"{line}\n")
+        heard = tea.types("inbox", stdin="/history manager\n")
     assert ended.code == 2
     assert said in " ".join(ended.err.split())
-    assert "Nothing was said between you and manager yet." in heard.err, "it was sent to nobody"
+    assert "There are no messages between you and manager yet." in heard.err, "it was sent to nobody"
 
 
 def test_a_room_takes_over_from_one_that_is_killed_and_says_when_all_is_over(tmp_path: Path) -> None:
-    with office(tmp_path, Company(TEA), "ann", "ben") as tea, tea.sits("talk", "--as", "ann") as ann:
-        ann.until("it works as long as you are here")
-        with tea.sits("talk", "--as", "ben", columns="60") as ben:
-            ben.until("it works in another terminal")
+    with office(tmp_path, Company(TEA), "ann", "ben") as tea, tea.sits("inbox", "--as", "ann") as ann:
+        ann.until("it runs while you are here")
+        with tea.sits("inbox", "--as", "ben", columns="60") as ben:
+            ben.until("it runs in another terminal")
             ann.says("/tell ben: Tea?")
             ben.until("Tea?")
             ann.send(signal.SIGKILL)
             ann.process.wait(30)
             ben.says("A tea guide, please.")
             ben.until("Task t2 is over: finished.")
-            teams = tea.types("team", "list", "--output-format", "json").json["teams"]
+            teams = tea.types("org", "list", "--output-format", "json").json["teams"]
             assert isinstance(teams, list)
             assert tea.types("cancel", teams[0]["team"]).code == 0
             ben.says("And now?")
-            ben.until("tea is over. `greenroom show")
+            ben.until("tea has ended. `greenroom show")
             ben.until("›")
             ben.press(CTRL_D)
             assert ben.ends() == 0
@@ -169,7 +169,7 @@ ASKING: dict[tuple[str, str], list[Line]] = {
 def from_shell(tea: Office, line: str) -> Ended:
     """As a shell does it that turns streams around."""
     done = subprocess.run(
-        ["/bin/sh", "-c", f'exec "$@" {line}', "sh", *GREENROOM, "talk"],
+        ["/bin/sh", "-c", f'exec "$@" {line}', "sh", *GREENROOM, "inbox"],
         env=environment(tea.home, **tea.more),
         cwd=tea.folder,
         capture_output=True,
@@ -184,12 +184,12 @@ def from_shell(tea: Office, line: str) -> Ended:
 def test_a_key_that_somebody_was_sent_is_shown_nowhere(tmp_path: Path, form: str) -> None:
     with office(tmp_path, Company(ASKING), "ann") as tea:
         told = [
-            tea.types("talk", "--say", "Tea.", "--wait", "--output-format", form),
-            tea.types("talk", "--inbox", "--output-format", form),
-            tea.types("talk", "--output-format", form, stdin="/inbox\n/history manager\n/notices\n"),
-            tea.types("talk", "--say", f"/to {KEY}: x", "--output-format", form),
+            tea.types("inbox", "--say", "Tea.", "--wait", "--output-format", form),
+            tea.types("inbox", "--list", "--output-format", form),
+            tea.types("inbox", "--output-format", form, stdin="/inbox\n/history manager\n/notices\n"),
+            tea.types("inbox", "--say", f"/to {KEY}: x", "--output-format", form),
         ]
-        with tea.sits("talk", columns="60") as ann:
+        with tea.sits("inbox", columns="60") as ann:
             ann.until("Is [secret] yours?")
             ann.until("›")
             seen = ann.seen
@@ -204,7 +204,7 @@ def test_whatever_is_shown_to_people_is_told_to_programs(tmp_path: Path, form: s
     with office(tmp_path, Company(TEA), "ann", "ben") as tea:
         lines = "/who\n/tasks\n/help\n/tell ben: Tea!\n/history ben\n/notices\n/inbox\n"
         lines += '/tool read_code {"file": "tea.txt"}\n/wat\n'
-        ended = tea.types("talk", "--as", "ann", "--output-format", form, stdin=lines)
+        ended = tea.types("inbox", "--as", "ann", "--output-format", form, stdin=lines)
     found = ended.lines[-1]
     if form == "stream-json":
         kinds = {"agent": "agents", "task": "tasks", "command": "commands", "said": "history", "done": "done"}
@@ -221,7 +221,7 @@ def test_whatever_is_shown_to_people_is_told_to_programs(tmp_path: Path, form: s
         ("manager", False, "llm"),
     ]
     assert [(one["task"], one["manager"], one["stages"]) for one in tasks] == [("t1", "manager", [])]
-    assert {"command": "answer", "takes": "N TEXT", "about": "answer letter N"}.items() <= commands[0].items()
+    assert {"command": "answer", "takes": "N TEXT", "about": "answer message N"}.items() <= commands[0].items()
     (said,) = _all(found, "history")
     assert (said["with"], said["from"], said["message"]) == ("ben", "ann", "Tea!")
     (done,) = _all(found, "done")
@@ -242,8 +242,8 @@ def _all(found: dict[str, object], name: str) -> list[dict[str, object]]:
 @pytest.mark.parametrize(
     ("bad", "said"),
     [
-        (b"x" * 1_100_000, "Line 2 of stdin has more than 1 MB. Split it."),
-        (b'"""\nDo not delete this:\n\xff\n/tell ben: No.\n"""', "Line 4 of stdin is no text. Write it in UTF-8."),
+        (b"x" * 1_100_000, "Line 2 of stdin is longer than 1 MB. Split it."),
+        (b'"""\nDo not delete this:\n\xff\n/tell ben: No.\n"""', "Line 4 of stdin is not UTF-8 text."),
     ],
     ids=["long", "no text"],
 )
@@ -254,6 +254,6 @@ def test_at_a_line_that_cannot_be_read_it_ends_and_those_before_it_are_done(
     file.write_bytes(b"\n".join((b"/tell ben: One.", bad, b"/tell ben: Two.")))
     with office(tmp_path, Company({}), "ann", "ben") as tea:
         ended = from_shell(tea, f"--as ann < {file}")
-        heard = tea.types("talk", "--as", "ben", "--say", "/history ann").out
+        heard = tea.types("inbox", "--as", "ben", "--say", "/history ann").out
     assert (ended.code, said in ended.err) == (2, True), ended.err
     assert [line.partition("ann: ")[2] for line in heard.splitlines()] == ["One."]

@@ -16,34 +16,34 @@ from tests.fake_openai import Answer
 
 @pytest.mark.req("MAS-38")
 def test_one_terminal_runs_it_with_a_picture_and_another_one_talks_to_it(tmp_path: Path) -> None:
-    with office(tmp_path, Company(TEA), "ann") as tea, tea.sits("team", "start") as first:
+    with office(tmp_path, Company(TEA), "ann") as tea, tea.sits("org", "start") as first:
         first.until("Ctrl-C stops it")
         first.until("manager")
-        again = tea.types("team", "start", "tea")
+        again = tea.types("org", "start", "tea")
         assert again.code == 3
-        assert "works already, in" in again.err
-        assert "greenroom talk tea" in again.err
-        said = tea.types("talk", "--say", "A tea guide, please.", "--wait")
+        assert "runs already in" in again.err
+        assert "greenroom inbox tea" in again.err
+        said = tea.types("inbox", "--say", "A tea guide, please.", "--wait")
         assert (said.code, said.out) == (0, f"◆ Task t2 is over: finished. {GUIDE}\n")
         first.until("wu")
         first.until("task t2 finished")
         first.press(CTRL_C)
-        first.until("Stopped. Go on with: greenroom team start tea")
+        first.until("Stopped. Continue with: greenroom org start tea")
         assert first.ends() == 130
-    listed = tea.types("team", "list")
-    assert "nobody runs it" in listed.out
+    listed = tea.types("org", "list")
+    assert "no process runs it" in listed.out
 
 
 def test_a_kill_loses_nothing_and_the_next_start_goes_on(tmp_path: Path) -> None:
     script = Company(TEA)
     with office(tmp_path, script, "ann") as tea:
-        assert tea.types("talk", "--say", "A tea guide, please.").code == 0
-        with tea.sits("team", "start") as first:
+        assert tea.types("inbox", "--say", "A tea guide, please.").code == 0
+        with tea.sits("org", "start") as first:
             first.until("wu")
             first.send(signal.SIGKILL)
             first.process.wait(30)
-        ended = tea.types("talk", "--wait", stdin="/inbox\n")
-        pool = tea.types("talk", "--inbox", "--output-format", "json")
+        ended = tea.types("inbox", "--wait", stdin="/inbox\n")
+        pool = tea.types("inbox", "--list", "--output-format", "json")
     assert ended.code == 0, ended.err
     found = pool.json["conversation_pool"]
     assert isinstance(found, dict)
@@ -54,15 +54,15 @@ def test_a_kill_loses_nothing_and_the_next_start_goes_on(tmp_path: Path) -> None
 def test_all_four_types_of_states_come_as_json_and_show_no_key(tmp_path: Path) -> None:
     with office(tmp_path, Company(TEA), "ann") as tea:
         leak = f"My key is {tea.more['OPENAI_API_KEY']}."
-        assert tea.types("talk", "--say", leak).code == 0
+        assert tea.types("inbox", "--say", leak).code == 0
         found = {}
         for kind in ("task", "stage", "agent", "step"):
-            ended = tea.types("team", "status", "--type", kind, "--output-format", "json")
+            ended = tea.types("org", "status", "--type", kind, "--output-format", "json")
             assert ended.code == 0
             assert tea.more["OPENAI_API_KEY"] not in ended.out
             found[kind] = ended.json["states"]
-        text = tea.types("team", "status", "--type", "agent")
-        told = tea.types("tell", "last", "Hello.")
+        text = tea.types("org", "status", "--type", "agent")
+        told = tea.types("send", "last", "Hello.")
         resumed = tea.types("resume", "last")
     assert {name: list(one) for name, one in found.items() if isinstance(one, dict)} == {
         "task": ["t1"],
@@ -72,30 +72,30 @@ def test_all_four_types_of_states_come_as_json_and_show_no_key(tmp_path: Path) -
     }
     assert "My key is [secret]." in json.dumps(found["step"])
     assert "persistent_memory" in text.out
-    assert (told.code, "greenroom talk tea --say" in told.err) == (2, True)
-    assert (resumed.code, "greenroom team start" in resumed.err) == (2, True)
+    assert (told.code, "greenroom inbox tea --say" in told.err) == (2, True)
+    assert (resumed.code, "greenroom org start" in resumed.err) == (2, True)
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("team", "start"), "There is no organisation here. `greenroom team new NAME` makes one."),
-        (("team", "start", "nope"), "There is no organisation 'nope' here."),
-        (("team", "status"), "There is no organisation here."),
-        (("team", "new", "a b"), "'a b' cannot be an organisation's name."),
-        (("team", "new", "tea", "--language", "fr"), "'fr' is no language that an organisation speaks."),
-        (("team", "new", "tea", "--person", "a,b"), "'a,b' cannot be a person's name."),
-        (("team", "new", "tea", "--person", ""), "'' cannot be a person's name."),
-        (("team", "new", "tea", "--person", "manager"), "'manager' is a person and a manager."),
-        (("team", "new", "tea", "--person", "Writer"), "'Writer' is what the house calls one of its own."),
-        (("team", "new", "tea", "--person", "System"), "'System' is what the house calls one of its own."),
-        (("team", "new", "tea", "--person", "ann", "--person", "ann"), "'ann' is named twice."),
-        (("team", "new", "tea", "--person", "ann", "--person", "Ann"), "'ann' and 'Ann' could be taken for each"),
-        (("talk", "--say", " "), "--say has nothing to say."),
-        (("talk", "--say", "hi", "--to", " , "), "--to names nobody."),
-        (("talk", "--to", "ann"), "--to says whom --say is for."),
-        (("talk", "--inbox", "--wait"), "--inbox only looks."),
-        (("talk", "tea", "--say", "hi"), "There is no organisation 'tea' here."),
+        (("org", "start"), "There is no organisation here. Create one with `greenroom org new NAME`."),
+        (("org", "start", "nope"), "There is no organisation 'nope' here."),
+        (("org", "status"), "There is no organisation here."),
+        (("org", "new", "a b"), "'a b' cannot be an organisation's name."),
+        (("org", "new", "tea", "--language", "fr"), "Organisations do not support the language 'fr'."),
+        (("org", "new", "tea", "--person", "a,b"), "'a,b' cannot be a person's name."),
+        (("org", "new", "tea", "--person", ""), "'' cannot be a person's name."),
+        (("org", "new", "tea", "--person", "manager"), "'manager' is a person and a manager."),
+        (("org", "new", "tea", "--person", "Writer"), "'Writer' is a reserved name."),
+        (("org", "new", "tea", "--person", "System"), "'System' is a reserved name."),
+        (("org", "new", "tea", "--person", "ann", "--person", "ann"), "'ann' is named twice."),
+        (("org", "new", "tea", "--person", "ann", "--person", "Ann"), "'ann' and 'Ann' look alike"),
+        (("inbox", "--say", " "), "--say is empty."),
+        (("inbox", "--say", "hi", "--to", " , "), "--to is empty."),
+        (("inbox", "--to", "ann"), "--to needs a text."),
+        (("inbox", "--list", "--wait"), "--list only shows the inbox."),
+        (("inbox", "tea", "--say", "hi"), "There is no organisation 'tea' here."),
     ],
 )
 def test_bad_input_gets_a_sentence(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
@@ -111,16 +111,16 @@ def test_a_file_with_mistakes_is_listed_with_what_is_wrong(tmp_path: Path) -> No
     (teams / "my team.toml").write_text('people = ["ann"]\n')
     (teams / "folder.toml").mkdir()
     (teams / "gone.toml").symlink_to(tmp_path / "nowhere.toml")
-    listed = greenroom(home, "team", "list", cwd=here)
+    listed = greenroom(home, "org", "list", cwd=here)
     assert listed.code == 0
     rows = {line.split("  ")[0]: line for line in listed.out.splitlines()}
-    assert "has not begun" in rows["tea"]
+    assert "not started" in rows["tea"]
     for name in ("coffee", "folder", "gone", "my team"):
         assert "its file has mistakes" in rows[name]
         assert f"{name}.toml" in listed.err
     assert "coffee.toml is not TOML" in listed.err
     assert "'my team' cannot be an organisation's name. Rename the file" in listed.err
-    found = greenroom(home, "team", "list", "--output-format", "json", cwd=here).json["teams"]
+    found = greenroom(home, "org", "list", "--output-format", "json", cwd=here).json["teams"]
     assert isinstance(found, list)
     assert {one["name"]: one["stands"] for one in found}["coffee"] == "broken"
     assert "is not TOML" in {one["name"]: one["fault"] for one in found}["coffee"]
@@ -183,8 +183,8 @@ def without(state: dict[str, object], *names: str) -> dict[str, object]:
 @pytest.mark.req("MAS-62", "MAS-72", "MAS-79", "MAS-80", "MAS-81", "MAS-82", "MAS-234", "MAS-236", "MAS-264")
 def test_every_state_is_shown_field_by_field_when_its_work_is_over(tmp_path: Path) -> None:
     with office(tmp_path, Company(TEA), "ann") as tea:
-        assert tea.types("talk", "--say", "A tea guide.", "--wait").code == 0
-        words, states = ("team", "status", "--output-format", "json", "--type"), {}
+        assert tea.types("inbox", "--say", "A tea guide.", "--wait").code == 0
+        words, states = ("org", "status", "--output-format", "json", "--type"), {}
         for kind in ("task", "stage", "agent", "step"):
             states[kind] = tea.types(*words, kind).json["states"]
     tasks, stages, agents, steps = (cast("dict[str, dict[str, object]]", found) for found in states.values())
@@ -237,15 +237,15 @@ LEFT: Script = {**TEA, ("manager", "planning"): [TEA["manager", "planning"][0], 
 
 def asked(folder: Path, script: Script, *words: str, language: str = "en") -> Ended:
     with office(folder, Company(script), "ann", language=language) as tea:
-        return tea.types("talk", "--say", "A tea guide, please.", "--wait", *words)
+        return tea.types("inbox", "--say", "A tea guide, please.", "--wait", *words)
 
 
 @pytest.mark.parametrize(
     ("script", "language", "reason"),
     [
-        (NONSENSE, "en", "manager could not do it: "),
-        (SILENT, "en", "manager has nothing more to do, and has not answered."),
-        (FAILED, "en", "Task t2 (Tea guide) is over: failed."),
+        (NONSENSE, "en", "manager failed: "),
+        (SILENT, "en", "manager has nothing more to do and has not answered."),
+        (FAILED, "en", "Task t2 (Tea guide) ended: failed."),
         (LEFT, "zh", "任务t2（Tea guide）尚未结束，但没有人在处理。"),
     ],
 )
@@ -259,11 +259,11 @@ def test_what_was_asked_for_and_not_done_is_no_success(
 
 def test_an_organisation_that_runs_into_its_limit_ends_with_that_code(tmp_path: Path) -> None:
     with office(tmp_path, Company(TEA), "ann") as tea:
-        assert tea.types("talk", "--say", "A tea guide, please.").code == 0
-        with tea.sits("team", "start", "--max-tokens", "10") as first:
+        assert tea.types("inbox", "--say", "A tea guide, please.").code == 0
+        with tea.sits("org", "start", "--max-tokens", "10") as first:
             first.until(
-                "tea does not work: its tokens do not suffice for the next step (10 left). "
-                "Give it more: greenroom team start tea --max-tokens"
+                "tea is paused: its tokens are not enough for the next step (10 left). "
+                "Raise the limit: greenroom org start tea --max-tokens"
             )
             assert first.ends() == 5
 
@@ -272,13 +272,13 @@ def test_a_stop_while_a_model_is_asked_ends_it_with_success(tmp_path: Path) -> N
     with office(
         tmp_path, Answer(text="one two three four five six seven eight nine ten " * 20, pace=0.2), "ann"
     ) as tea:
-        assert tea.types("talk", "--say", "A tea guide, please.").code == 0
-        with tea.sits("team", "start") as first:
+        assert tea.types("inbox", "--say", "A tea guide, please.").code == 0
+        with tea.sits("org", "start") as first:
             tea.server.wait_for(in_flight=1)
-            assert tea.types("team", "stop").code == 0
+            assert tea.types("org", "stop").code == 0
             first.until("Stopped: stopped by a person.")
             assert first.ends() == 0
-        shown = tea.types("team", "status", "--output-format", "json").json
+        shown = tea.types("org", "status", "--output-format", "json").json
     assert (shown["stands"], shown["owner"]) == ("paused", None), shown
 
 
@@ -287,12 +287,12 @@ LONG = Answer(text="one two three four five six seven eight nine ten " * 20, pac
 
 def test_an_agent_that_has_nothing_open_goes_for_good(tmp_path: Path) -> None:
     with office(tmp_path, Company(TEA), "ann", "ben") as tea:
-        assert tea.types("talk", "--as", "ann", "--say", "A guide.", "--wait").code == 0
-    ended = tea.types("team", "dismiss", "wu")
+        assert tea.types("inbox", "--as", "ann", "--say", "A guide.", "--wait").code == 0
+    ended = tea.types("org", "dismiss", "wu")
     assert (ended.code, ended.out) == (0, "wu has left tea.\n")
-    status = tea.types("team", "status", "--output-format", "json")
+    status = tea.types("org", "status", "--output-format", "json")
     assert status.json["agents"] == {"ann": "idle", "ben": "idle", "manager": "idle"}
-    again = tea.types("team", "dismiss", "wu", "tea")
+    again = tea.types("org", "dismiss", "wu", "tea")
     assert (again.code, "There is no agent 'wu'. There are: ann, ben, manager." in again.err) == (2, True)
 
 
@@ -304,15 +304,15 @@ def test_who_is_at_work_or_has_a_part_stays_and_it_is_said_what_to_do_first(tmp_
         return LONG if company.asked[-1][0] == "wu" else told
 
     with office(tmp_path, serve, "ann") as tea:
-        said = tea.types("talk", "--say", "A guide.", "--output-format", "json")
-        with tea.sits("team", "start") as first:
+        said = tea.types("inbox", "--say", "A guide.", "--output-format", "json")
+        with tea.sits("org", "start") as first:
             first.until("wu       a writer")
             tea.server.wait_for(in_flight=1)
-            busy = tea.types("team", "dismiss", "wu")
+            busy = tea.types("org", "dismiss", "wu")
             assert (busy.code, "'wu' runs step" in busy.err) == (2, True), busy.err
-            assert tea.types("team", "stop").code == 0
+            assert tea.types("org", "stop").code == 0
             assert first.ends() == 0
-        allotted = tea.types("team", "dismiss", "wu")
+        allotted = tea.types("org", "dismiss", "wu")
         assert (allotted.code, "'wu' has open subtasks." in allotted.err) == (2, True)
         assert tea.types("cancel", f"{said.json['team']}/t2").code == 0
-        assert tea.types("team", "dismiss", "wu").code == 0
+        assert tea.types("org", "dismiss", "wu").code == 0

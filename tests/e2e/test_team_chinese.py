@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.organisation.words import commands
+from greenroom.app.organisation.phrases import command_phrases
 from tests.e2e.organised import TEA, Company, new, step, writes
 from tests.e2e.provider import provider, reached, settings
 from tests.e2e.terminal import greenroom
 from tests.e2e.typing import Typing
 
 LETTERS = """
-    Agent agent_id Ctrl Error ID JSON MAS TEXT Token ann ben bob greenroom manager run always talk tea team start stop
+    Agent agent_id Ctrl Error ID JSON MAS TEXT Token ann ben bob greenroom manager run always inbox org tea start stop
     toml wu vm as in new dismiss cancel status en zh person
 """
-NAMES = {*LETTERS.split(), *commands("en")}
+NAMES = {*LETTERS.split(), *command_phrases("en")}
 """What is written with our letters in any language."""
 
 WORD = re.compile(r"[A-Za-z][A-Za-z_]+")
@@ -70,22 +70,22 @@ def test_every_line_that_its_people_read_is_chinese(tmp_path: Path) -> None:
 
         told.append(new(home, tmp_path, "--person", "ann", "--person", "ben", **more).err)
         assert (tmp_path / ".greenroom" / "teams" / "tea.toml").read_text().startswith("# 一个组织")
-        does("team", "list")
-        assert does("talk", "--as", "ann", "--say", "茶", "--wait") == 6
-        assert does("talk", "--as", "ann", stdin=typed) == 2
-        assert does("talk", "--as", "bob", "--say", "茶") == 2
-        assert does("talk", "--say", "茶") == 2
-        assert does("team", "status") == 0
-        assert does("team", "stop") == 0
-        assert does("talk", "--as", "ann", "--wait", stdin="/who\n") == 6
-        with Typing(home, "team", "start", cwd=here, **more) as first:
+        does("org", "list")
+        assert does("inbox", "--as", "ann", "--say", "茶", "--wait") == 6
+        assert does("inbox", "--as", "ann", stdin=typed) == 2
+        assert does("inbox", "--as", "bob", "--say", "茶") == 2
+        assert does("inbox", "--say", "茶") == 2
+        assert does("org", "status") == 0
+        assert does("org", "stop") == 0
+        assert does("inbox", "--as", "ann", "--wait", stdin="/who\n") == 6
+        with Typing(home, "org", "start", cwd=here, **more) as first:
             first.until("按Ctrl-C停止")
             first.until("正在做")
-            assert does("team", "start") == 3
-            assert does("talk", "--as", "ann", "--wait", stdin="/answer 1 绿茶\n") == 0
+            assert does("org", "start") == 3
+            assert does("inbox", "--as", "ann", "--wait", stdin="/answer 1 绿茶\n") == 0
             first.until("任务t2已完成")
-            assert does("team", "stop") == 0
+            assert does("org", "stop") == 0
             assert first.ends() == 0
             told.append(first.seen)
-        assert does("team", "list") == 0
+        assert does("org", "list") == 0
     assert {name for one in told for name in foreign(one)} == set()

@@ -26,7 +26,7 @@ def test_a_tool_is_called_and_its_step_is_in_the_log(tmp_path: Path, project: Pa
     patch = '{"file": "hello.py", "edits": [{"search": "\'hello\'", "replace": "\'goodbye\'"}]}'
     ended = greenroom(tmp_path, "tools", "run", "patch", "--json", "-", stdin=patch, cwd=here)
     assert (ended.code, "-print('hello')" in ended.out) == (0, True)
-    tasks = greenroom(tmp_path, "tasks", "--output-format", "json").json["tasks"]
+    tasks = greenroom(tmp_path, "runs", "--output-format", "json").json["tasks"]
     assert isinstance(tasks, list)
     assert [(one["name"], one["state"]) for one in tasks] == [("patch", "finished"), ("execute_script", "finished")]
 
@@ -45,10 +45,10 @@ def test_what_the_persons_own_rules_deny_is_denied(tmp_path: Path, project: Path
     [
         (("nosuch",), 2, "There is no tool 'nosuch'"),
         (("read_cod", "file=x"), 2, "Did you mean 'read_code'?"),
-        (("read_code", "hello.py"), 2, "names no parameter of read_code"),
-        (("read_code", '{"file": "hello.py"}'), 2, 'behind --json: --json \'{"file": "hello.py"}\''),
-        (("read_code", "--json", "{"), 2, "--json is no JSON"),
-        (("read_code", "--json", "[1]"), 2, "--json is no object"),
+        (("read_code", "hello.py"), 2, "is not a parameter of read_code"),
+        (("read_code", '{"file": "hello.py"}'), 2, 'with --json: --json \'{"file": "hello.py"}\''),
+        (("read_code", "--json", "{"), 2, "--json is not valid JSON"),
+        (("read_code", "--json", "[1]"), 2, "--json is not a JSON object"),
         (("read_code",), 1, '"file" is a required property'),
         (("read_code", "file=hello.py", "start_line=first"), 1, "start_line"),
         (("read_code", "file=nothing.py"), 1, "nothing.py"),

@@ -110,13 +110,13 @@ def test_the_first_run_lists_what_is_brought_and_asks(clone: Clone) -> None:
     with provider(looks_it_up()) as fake:
         here = {"cwd": str(clone.root), "HOME": str(clone.home), **reached(fake)}
         with Typing(clone.home, *words, **here) as run:
-            shown = run.until("[y] trust them  [n] go on without: ")
+            shown = run.until("[y] trust them  [n] continue without them: ")
             for name in ("bob", "eve", "weather.py", "audit.py"):
                 assert name in shown
             run.press(f"what{ENTER}")
-            run.until("[y] trust them  [n] go on without: ")
+            run.until("[y] trust them  [n] continue without them: ")
             run.press(f"n{ENTER}")
-            run.until("nobody has agreed to it yet")
+            run.until("it is not trusted yet")
             assert run.ends() == 3
         with Typing(clone.home, *words, **here) as run:
             run.until("[y] trust them")

@@ -9,7 +9,7 @@ from pathlib import Path
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import TaskId, TeamId
 from greenroom.core.rules.intents import PauseTeam
-from greenroom.testing.demo import AGENTS, KIT, TASK, demo_kits
+from greenroom.testing.demo import AGENTS, DEMO_KIT, TASK, make_demo_factories
 from tests.e2e.terminal import PATIENCE, Running, environment, greenroom
 
 SLOW = ("demo", "--team", "--pace", "5")
@@ -35,7 +35,7 @@ def test_pause_now_stops_at_once_and_resume_goes_on_here(tmp_path: Path) -> None
         assert "is paused" in paused.out
         ended = first.end(timeout=5)
     assert ended.code == 6
-    assert "Go on with: greenroom resume last" in ended.err
+    assert "Continue with: greenroom resume last" in ended.err
     resumed = greenroom(tmp_path, "resume", "last", GREENROOM_DEMO_PACE="0")
     assert resumed.code == 0
     assert resumed.out.startswith("# Tea")
@@ -61,28 +61,28 @@ def test_the_first_interrupt_stops_cleanly_and_says_how_to_go_on(tmp_path: Path)
     assert ended.code == 130
     team = greenroom(tmp_path, "show", "last", "--output-format", "json").json["team"]
     assert isinstance(team, dict)
-    assert ended.err.splitlines()[-1] == f"Stopped. Go on with: greenroom resume {team['team_id']}"
-    assert "was cut off (stopped)" in ended.err, "what ran was written down as interrupted"
+    assert ended.err.splitlines()[-1] == f"Stopped. Continue with: greenroom resume {team['team_id']}"
+    assert "was interrupted (stopped)" in ended.err, "what ran was written down as interrupted"
     assert greenroom(tmp_path, "resume", "last", GREENROOM_DEMO_PACE="0").code == 0
 
 
 async def test_a_paused_team_that_somebody_else_runs_goes_on_there(tmp_path: Path) -> None:
-    runtime = await Runtime.open(tmp_path, kits=demo_kits(tmp_path))
+    runtime = await Runtime.open(tmp_path, capability_factories=make_demo_factories(tmp_path))
     try:
-        team = await runtime.create("demo", AGENTS, kit=KIT)
+        team = await runtime.create("demo", AGENTS, capabilities_name=DEMO_KIT)
         await runtime.ask(team, TASK, PauseTeam())
         await runtime.start(team)
         resumed = await asyncio.to_thread(greenroom, tmp_path, "resume", "last")
         assert resumed.code == 0
-        assert f"{team} goes on, in " in resumed.out
+        assert f"{team} is resumed in " in resumed.out
         async with asyncio.timeout(PATIENCE):
-            assert (await runtime.wait(team, TaskId("t1"))).word == "finished"
+            assert (await runtime.wait(team, TaskId("t1"))).state == "finished"
     finally:
         await runtime.close()
 
 
 async def test_a_process_that_lost_its_team_ends_though_it_had_nothing_to_write(tmp_path: Path) -> None:
-    runtime = await Runtime.open(tmp_path, kits=demo_kits(tmp_path))
+    runtime = await Runtime.open(tmp_path, capability_factories=make_demo_factories(tmp_path))
     try:
         with Running(tmp_path, "demo", "--team", "--pace", "60") as first:
             await asyncio.to_thread(first.until, "takes 'glossary'")
@@ -92,7 +92,7 @@ async def test_a_process_that_lost_its_team_ends_though_it_had_nothing_to_write(
         assert ended.code == 3
         assert "Error: Epoch 1 no longer owns stream" in ended.err
         async with asyncio.timeout(PATIENCE):
-            assert (await runtime.wait(TeamId(info.stream), TaskId("t1"))).word == "finished"
+            assert (await runtime.wait(TeamId(info.stream), TaskId("t1"))).state == "finished"
     finally:
         await runtime.close()
 
@@ -100,7 +100,7 @@ async def test_a_process_that_lost_its_team_ends_though_it_had_nothing_to_write(
 STUBBORN = """
 import asyncio, sys
 from greenroom.cli.context import run
-from greenroom.cli.setup import Setup
+from greenroom.cli.setup import CommandSetup
 
 async def work(door):
     print("ready", flush=True)
@@ -110,7 +110,7 @@ async def work(door):
         except asyncio.CancelledError:
             print("not now", flush=True)
 
-sys.exit(run(Setup(), "make", work))
+sys.exit(run(CommandSetup(), "make", work))
 """
 
 

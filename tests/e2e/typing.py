@@ -1,4 +1,4 @@
-"""Somebody at a terminal: a pty with a real `greenroom` behind it, keys that are pressed, a screen that is read."""
+"""A person at a terminal: a pty with a real `greenroom`, key presses, and a screen to read."""
 
 import fcntl
 import os
@@ -25,7 +25,7 @@ GRACE = 10.0
 """Seconds to end by itself."""
 
 ITS_OWN = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
-"""The terminal belongs to the process, so that its keys send signals. With -S, since this much needs no measuring."""
+"""Make the terminal the controlling terminal, so that keys send signals. -S skips the coverage measurement."""
 
 
 def _through_a_shell(order: warm.Order, slave: int, piped: str) -> subprocess.Popen[bytes]:
@@ -42,10 +42,8 @@ def _through_a_shell(order: warm.Order, slave: int, piped: str) -> subprocess.Po
 
 
 class Typing:
-    """A command on a terminal of so many columns. It is ended when the block ends.
-
-    `piped` is a shell's word for what stdin is instead of the terminal.
-    """
+    """A command on a terminal with `columns` columns, ended when the block ends. `piped` is a shell redirection that
+    replaces stdin."""
 
     def __init__(
         self, home: Path, *words: str, columns: str = "100", piped: str = "", cwd: str | None = None, **more: str
@@ -97,18 +95,18 @@ class Typing:
 
     @property
     def seen(self) -> str:
-        """All that was shown so far, without what steers a terminal."""
+        """Return all output so far without control sequences."""
         with self._news:
             return self._seen
 
     @property
     def raw(self) -> bytes:
-        """All that the terminal got, to the last byte."""
+        """Return all bytes that the terminal got."""
         with self._news:
             return self._raw
 
     def until(self, text: str) -> str:
-        """Wait until this is shown, after all that was waited for before; returns what was shown since then."""
+        """Wait until this appears after the last match. Return the output since then."""
         deadline = time.monotonic() + PATIENCE
         with self._news:
             while (found := self._seen.find(text, self._read_so_far)) < 0:
@@ -133,7 +131,7 @@ class Typing:
         self.process.send_signal(number)
 
     def ends(self) -> int:
-        """Wait until it has ended; returns its code."""
+        """Wait for its end and return its exit code."""
         code = self.process.wait(PATIENCE)
         deadline = time.monotonic() + PATIENCE
         with self._news:

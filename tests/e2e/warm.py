@@ -1,8 +1,8 @@
-"""Processes of the command that begin warm: one has loaded it all, and each call is a fork of that one.
+"""Processes with a warm start: a server has loaded the command, and each call is a fork.
 
-It is a process of its own like any other, with its own environment, folder and streams; only the half second in which
-Python loads the command is spared. How it begins from nothing is tested where its start is measured and in every line
-of a shell. Run as a program, this file is the one that is forked.
+Each is a real process with its own environment, folder and streams. Only the half second in which Python loads the
+command is saved. Cold starts are tested where startup is measured and in every shell line. Run as a program, this file
+is the fork server.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ BESIDE = (
     *("jinja2", "jinja2.bccache", "jsonschema_rs", "rich._emoji_codes", "typer._adapters", "typer._click.decorators"),
     *("encodings.idna", "encodings.unicode_escape", "encodings.utf_8_sig", "importlib.resources.readers", "sysconfig"),
 )
-"""What is not ours and loaded only when it is needed."""
+"""Third-party modules that are loaded lazily."""
 
 SELDOM = {"__main__", "browser", "testing", "vendors"}
-"""What of ours is not worth it."""
+"""Our modules that are not worth preloading."""
 
 LARGEST = 1 << 18
-"""Bytes of an order."""
+"""Maximum bytes of an order."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What is typed, and where: in this folder, or in the current one; stdin may be a terminal that belongs to it."""
+    """A command line and its folder. stdin may be a controlling terminal."""
 
     words: Sequence[str]
     environment: Mapping[str, str]
@@ -67,7 +67,7 @@ class Order:
 
 
 class Forked:
-    """A process that has begun, to be waited for and ended as those of `subprocess` are."""
+    """A started process with the interface of `subprocess`."""
 
     def __init__(self, order: Order, streams: tuple[int, int, int]) -> None:
         self._words = list(order.words)
@@ -89,17 +89,17 @@ class Forked:
         self._told.set()
 
     def poll(self) -> int | None:
-        """Its code, if it has ended."""
+        """Return its exit code if it has ended."""
         return self._code
 
     def wait(self, timeout: float | None = None) -> int:
-        """Its code, when it has ended."""
+        """Wait for its end and return its exit code."""
         if not self._told.wait(timeout) or self._code is None:
             raise subprocess.TimeoutExpired(self._words, timeout or 0)
         return self._code
 
     def send_signal(self, number: signal.Signals) -> None:
-        """Nothing is sent to one that has ended."""
+        """Send a signal, unless it has ended."""
         if self._code is None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
@@ -114,7 +114,7 @@ class Forked:
 
 
 class Process:
-    """A command whose streams are read; `end` waits for it, `send` sends it a signal."""
+    """A command whose streams are read. `end` waits for it, `send` sends it a signal."""
 
     def __init__(self, order: Order, stdin: str | None = None) -> None:
         out, out_end = os.pipe()
@@ -138,7 +138,7 @@ class Process:
             self._said[number] = stream.read()
 
     def end(self, timeout: float) -> tuple[int, str, str]:
-        """The exit code, stdout and stderr, as `subprocess` has them."""
+        """Return the exit code, stdout and stderr, like `subprocess`."""
         until = time.monotonic() + timeout
         for thread in self._threads:
             thread.join(max(until - time.monotonic(), 0))
@@ -163,7 +163,7 @@ def _feed(number: int, data: bytes) -> None:
 
 @cache
 def _server() -> socket.socket:
-    """Started once for all tests of this process, and ended by its end."""
+    """Start the server once per test process. It ends with that process."""
     mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     clean = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
     words = [sys.executable, "-m", "tests.e2e.warm", str(its.fileno())]
@@ -178,7 +178,7 @@ def _server() -> socket.socket:
 
 
 def _load() -> Callable[[], None]:
-    """The command, with all that it ever loads by name; and what is made now is nobody's garbage."""
+    """Load the command with all its lazy modules, and freeze the garbage collector."""
     ours = (one.name for one in pkgutil.walk_packages(greenroom.__path__, "greenroom."))
     for name in (*BESIDE, *ours):
         if not SELDOM.intersection(name.split(".")):
@@ -192,12 +192,12 @@ def _load() -> Callable[[], None]:
 
 
 def _orders(asked: socket.socket) -> tuple[Order, list[int]]:
-    """Wait for orders and fork for each; comes back in the process that is to do it."""
+    """Wait for orders and fork for each. Return in the process that runs the order."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         data, numbers, _, _ = socket.recv_fds(asked, LARGEST, 5)
         if not data:
-            os._exit(0)  # whoever asked has ended
+            os._exit(0)  # the client has ended
         if os.fork() == 0:
             asked.close()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -209,10 +209,7 @@ def _orders(asked: socket.socket) -> tuple[Order, list[int]]:
 
 
 def _report_end_of_the_next(reply: int) -> None:
-    """Fork once more: this process only waits, and says which the other one is and how it has ended.
-
-    Comes back in that one.
-    """
+    """Fork again: this process waits and reports the pid and exit code of the child. Return in the child."""
     child = os.fork()
     if child == 0:
         os.close(reply)
@@ -227,7 +224,7 @@ def _report_end_of_the_next(reply: int) -> None:
 
 
 def _become(order: Order, streams: list[int]) -> None:
-    """Like a process that has just been started."""
+    """Take over the environment, folder and streams of a new process."""
     *three, here = streams
     for number, behind in enumerate(three):
         os.dup2(behind, number)
@@ -246,12 +243,12 @@ def _become(order: Order, streams: list[int]) -> None:
         sys.path[0] = str(Path.cwd())
     for name, stream in zip(("stdin", "stdout", "stderr"), _standard(), strict=True):
         setattr(sys, name, stream)
-        setattr(sys, f"__{name}__", stream)  # nobody closes it by forgetting it
+        setattr(sys, f"__{name}__", stream)  # keep it open beyond garbage collection
     coverage.process_startup(force=True)  # where its environment asks for it
 
 
 def _standard() -> tuple[io.TextIOWrapper, ...]:
-    """The three streams as Python makes them."""
+    """Return the three standard streams as Python makes them."""
     into, out, err = (io.FileIO(number, mode, closefd=False) for number, mode in ((0, "r"), (1, "w"), (2, "w")))
     return (
         io.TextIOWrapper(io.BufferedReader(into), encoding="utf-8"),
@@ -261,15 +258,13 @@ def _standard() -> tuple[io.TextIOWrapper, ...]:
 
 
 class Leaving:
-    """The end: Python would take apart all that was loaded, which takes three times as long as most commands do.
-
-    Called after all that the command wants to be done at its end, because it is the first that is registered.
-    """
+    """Ends the process without unloading modules, which would take three times as long as most commands. It is
+    registered first, so it runs after all other exit handlers."""
 
     code = 1
 
     def __call__(self) -> None:
-        """Gone, with what Python does at last."""
+        """Exit after Python's final steps."""
         try:
             sys.stdout.flush()
         except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""A fake OpenAI-compatible server for tests and benchmarks: good answers, and some ninety ways to do it wrong."""
+"""A fake OpenAI-compatible server for tests and benchmarks: good answers, and about ninety faults."""
 
 from tests.fake_openai.answers import Answer as Answer
 from tests.fake_openai.answers import Call as Call

@@ -1,4 +1,4 @@
-"""What a fake server can be told to answer, and what it was asked as far as that shapes the answer."""
+"""Scripted answers of a fake server, and the parts of a request that shape them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ from msgspec import field
 from greenroom.core.base.records import Data, encode, record
 
 BYTES_PER_TOKEN: Final = 4
-"""A client that estimates tokens by the size of its request finds the usage that it expects."""
+"""Makes the reported usage equal to a client's estimate by request size."""
 
 _WORDS: Final = re.compile(r"\S*\s+|\S+")
 
 
 @record
 class Call:
-    """A native tool call. `arguments` as a string go out as they are; without an `id` it gets `call_1`, `call_2`, …
-
-    `extra` are further fields of the call, as some vendors send them.
-    """
+    """A native tool call. `arguments` as a string are sent unchanged. Without an `id` it gets `call_1`, `call_2`, …
+    `extra` are additional vendor fields of the call."""
 
     name: str
     arguments: Data | str = field(default_factory=dict)
@@ -29,16 +27,17 @@ class Call:
 
     @property
     def written(self) -> str:
-        """The arguments as they go over the wire."""
+        """Return the arguments as sent."""
         return self.arguments if isinstance(self.arguments, str) else encode(self.arguments).decode()
 
 
 @record
 class Answer:
-    """A good answer. `usage` in OpenAI's words; None: reckoned from the request's size. No `finish`: what fits.
+    """A good answer. `usage` in OpenAI's format; None: computed from the request's size. Without `finish`, the reason
+    follows from the content.
 
-    Streamed, text and arguments are cut into pieces of `chunk` characters (0: as the server does), with `pace` seconds
-    between them. `reasoning_name` is the field for the reasoning: vendors do not agree on it.
+    Streamed text and arguments are cut into pieces of `chunk` characters (0: the server's default), with `pace` seconds
+    between them. `reasoning_name` is the field for the reasoning, which differs between vendors.
     """
 
     text: str = ""
@@ -52,13 +51,13 @@ class Answer:
 
     @property
     def ending(self) -> str:
-        """Its finish_reason."""
+        """Return its finish_reason."""
         return self.finish or ("tool_calls" if self.calls else "stop")
 
 
 @record
 class Asked:
-    """What shapes the answer: the size of the request in bytes, and how the answer is to come."""
+    """What shapes the answer: the size of the request in bytes, and the form of the answer."""
 
     model: str = "fake"
     streaming: bool = True
@@ -68,19 +67,19 @@ class Asked:
 
 
 def cut(text: str, size: int) -> list[str]:
-    """The text in pieces of so many characters; of words for 0."""
+    """Cut the text into pieces of `size` characters; into words for 0."""
     if size <= 0:
         return _WORDS.findall(text)
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
 def tokens(size: int) -> int:
-    """How many tokens so many bytes are said to be."""
+    """Return the reported tokens for this many bytes."""
     return max(1, size // BYTES_PER_TOKEN)
 
 
 def usage(answer: Answer, asked: Asked) -> Data:
-    """What the answer is said to have used."""
+    """Return the reported usage of the answer."""
     if answer.usage is not None:
         return answer.usage
     read = tokens(asked.size)

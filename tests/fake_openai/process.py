@@ -1,4 +1,4 @@
-"""A fake server in a process of its own, so that a benchmark measures its client only."""
+"""A fake server in its own process, so that a benchmark measures only its client."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ from tests.fake_openai.server import FakeOpenAI
 
 GRACE = 10.0
 ROOT = Path(__file__).resolve().parents[2]
-"""Where this package is found."""
+"""The import root of this package."""
 
 
 @contextmanager
 def run_in_process(script: str = "hello", *, latency: float = 0.0, chunks: int = 0) -> Iterator[str]:
-    """The base URL of a server that plays a built-in script ("hello", "tool_round", "rounds:N").
-
-    What it counted is at `/stats` of the same server. It ends with this process too, however that ends.
-    """
+    """Yield the base URL of a server that plays a built-in script ("hello", "tool_round", "rounds:N"). Its counters are
+    at `/stats`. It ends with this process, however that ends."""
     command = [
         sys.executable,
         "-m",
@@ -47,7 +45,7 @@ def run_in_process(script: str = "hello", *, latency: float = 0.0, chunks: int =
 
 
 async def serve(script: str, *, latency: float, chunks: int) -> None:
-    """Serve until the parent closes our standard input, which it also does by ending."""
+    """Serve until the parent closes our standard input or ends."""
     async with FakeOpenAI(script, latency=latency, chunks=chunks, keep=False) as server:
         sys.stdout.write(f"{server.base_url}\n")
         sys.stdout.flush()

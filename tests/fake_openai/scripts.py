@@ -1,4 +1,4 @@
-"""Scripts: who decides what a fake server answers."""
+"""Scripts that decide what a fake server answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Reply: TypeAlias = Answer | Fault
 Teller: TypeAlias = Callable[[dict[str, object], int], Reply]
 Part: TypeAlias = str | Reply | Teller
 Script: TypeAlias = Part | Sequence[Part] | Mapping[str, Part | Sequence[Part]]
-"""A reply for all, a function of (request, its number from 1), a list served in order, these by model, or a name."""
+"""One reply, a function of (request, its number from 1), a list served in order, scripts by model, or a name."""
 
 Tell: TypeAlias = "Callable[[Heard], Reply]"
 
@@ -26,7 +26,7 @@ BUILT_IN: Final = "hello, tool_round, rounds:N"
 
 
 class Heard:
-    """A request for an answer; `number` counts them from 1. The body is read when it is asked for."""
+    """A request; `number` counts them from 1. The body is parsed on demand."""
 
     __slots__ = ("model", "number", "raw")
 
@@ -37,12 +37,12 @@ class Heard:
 
     @property
     def body(self) -> dict[str, object]:
-        """The request, parsed."""
+        """The parsed request."""
         return decode(self.raw, type=dict[str, object])
 
 
 def teller(script: Script) -> Tell:
-    """The script as one function."""
+    """Return the script as a function."""
     match script:
         case str():
             return built_in(script)
@@ -57,17 +57,17 @@ def teller(script: Script) -> Tell:
 
 
 def always(reply: Reply) -> Tell:
-    """The same for everybody."""
+    """Give the same reply to every request."""
     return lambda _: reply
 
 
 def decided(by: Teller) -> Tell:
-    """What this function says to the parsed request."""
+    """Call this function with the parsed request."""
     return lambda heard: by(heard.body, heard.number)
 
 
 def in_order(parts: list[Tell]) -> Tell:
-    """Each part serves once."""
+    """Serve each part once."""
     served = iter(parts)
 
     def tell(heard: Heard) -> Reply:
@@ -88,20 +88,20 @@ def by_model(parts: Mapping[str, Tell]) -> Tell:
 
 
 def exhausted(number: int, length: int) -> Fault:
-    """The script is at its end."""
+    """Build the fault of a script at its end."""
     words = f"The fake server's script is at its end: it has {length} answers, and this is request number {number}."
     return Fault(name="exhausted", about=words, make=lambda _, __: told(error(words), status=500))
 
 
 def unknown(model: str) -> Fault:
-    """The script has nothing for this model."""
+    """Build the fault of a model without a script."""
     words = f"The model `{model}` does not exist or you do not have access to it."
     body = error(words, "invalid_request_error", "model_not_found")
     return Fault(name="unknown", about=words, make=lambda _, __: told(body, status=404))
 
 
 def built_in(name: str) -> Tell:
-    """A script by name: these can also be played in a process of their own."""
+    """Return a script by name. These also run in a separate process."""
     if name == "hello":
         return always(HELLO)
     found = ROUNDS.fullmatch("rounds:1" if name == "tool_round" else name)
@@ -111,7 +111,8 @@ def built_in(name: str) -> Tell:
 
 
 def rounds(count: int) -> Tell:
-    """So many rounds with a call of `add`, then the text "done". Results in the request say which round it is."""
+    """Play `count` rounds with a call of `add`, then the text "done". The number of results in the request gives the
+    round."""
     asks = [Answer(calls=(Call(name="add", arguments={"a": n, "b": 1}, id=f"call_{n}"),)) for n in range(1, count + 1)]
     replies = [*asks, Answer(text="done")]
 

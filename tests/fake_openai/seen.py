@@ -1,4 +1,4 @@
-"""What a fake server has seen."""
+"""Recorded requests of a fake server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SECRET: Final = frozenset({"authorization", "api-key", "x-api-key"})
 
 
 class Seen:
-    """A request as it came: `at` is the loop's time. The values of keys are never shown."""
+    """A request as received. `at` is the loop's time. The values of keys are never shown."""
 
     def __init__(self, request: web.BaseRequest, raw: bytes, at: float) -> None:
         self.method = request.method
@@ -30,7 +30,7 @@ class Seen:
 
     @cached_property
     def body(self) -> dict[str, object]:
-        """The request, parsed; empty when it is no JSON object."""
+        """The parsed request; empty if it is not a JSON object."""
         try:
             return decode(self.raw, type=dict[str, object])
         except DecodeError:

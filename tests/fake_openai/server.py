@@ -1,9 +1,9 @@
-"""A fake of OpenAI's HTTP API, on a real socket of this machine.
+"""A fake of OpenAI's HTTP API on a real socket of this machine.
 
     async with FakeOpenAI([Answer(text="Hi."), fault("rate_bare"), fault("reset_in_text")]) as server:
         ...  # ask server.base_url
 
-It knows chat completions and the list of models, and no other part of the API.
+It serves chat completions and the list of models, and no other part of the API.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Options(Struct):
 
 
 class _Glance(Struct):
-    """The little of a request that shapes every answer: the rest is read only by scripts that look at it."""
+    """The fields of a request that shape every answer. Only some scripts parse the rest."""
 
     model: str = ""
     stream: bool | None = None
@@ -50,7 +50,7 @@ class _Glance(Struct):
 
 
 class _Sent(web.StreamResponse):
-    """A response that was written by hand; the web server has nothing left to do."""
+    """A response that is already written; the web server has nothing left to do."""
 
     def __init__(self, *, keep: bool) -> None:
         super().__init__()
@@ -62,18 +62,18 @@ class _Sent(web.StreamResponse):
         return self._keep
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
-        """Nothing: the head is written."""
+        """Do nothing: the head is written."""
         return None
 
     async def write_eof(self, data: bytes = b"") -> None:
-        """Nothing: the body is written."""
+        """Do nothing: the body is written."""
 
 
 class FakeOpenAI:
-    """Serves a script. `latency` are the seconds before the first byte; `chunks` the characters in a delta (0: words).
+    """Serves a script. `latency` is the seconds before the first byte; `chunks` the characters in a delta (0: words).
 
-    `tear` writes every body in pieces of so many bytes. `keep` remembers requests, which a benchmark cannot afford.
-    With `strict` a conversation in which calls and results do not match is refused, as the real ones do.
+    `tear` splits every body into pieces of this many bytes. `keep` records requests, which is too slow for benchmarks.
+    With `strict`, mismatched calls and results are refused, as by real providers.
     """
 
     def __init__(
@@ -119,11 +119,11 @@ class FakeOpenAI:
 
     @property
     def figures(self) -> dict[str, int]:
-        """What a benchmark wants to know; also at `/stats` of the server."""
+        """Return the counters for benchmarks, also at `/stats`."""
         return {"asked": self.asked, "connections": self.connections, "in_flight_peak": self.in_flight_peak}
 
     async def until(self, in_flight: int) -> None:
-        """Wait until so many requests are being served; 0: until nobody waits for an answer any more."""
+        """Wait until this many requests are being served; 0: until no request is open."""
         while self.in_flight != in_flight:
             self._moved.clear()
             await self._moved.wait()
@@ -162,7 +162,7 @@ class FakeOpenAI:
         return transport is not None and await play(wire, transport, self._tear) and request.keep_alive
 
     def _reply(self, request: web.BaseRequest, raw: bytes) -> Wire:
-        """Who asks what: the API has two addresses."""
+        """Route a request: the API has two addresses."""
         place = (request.method, request.path)
         if place == ("GET", LOGIN_PATH):
             return whole(LOGIN, kind=HTML)
@@ -185,7 +185,7 @@ class FakeOpenAI:
         return not self._api_key or compare_digest(given.encode(), f"Bearer {self._api_key}".encode())
 
     def _complete(self, raw: bytes) -> Wire:
-        """The next reply of the script."""
+        """Return the next reply of the script."""
         try:
             seen = self._glance.decode(raw)
         except DecodeError as fault:

@@ -1,4 +1,4 @@
-"""An answer in the words of OpenAI's chat completions: as one JSON object, or as server-sent events."""
+"""Encode an answer as OpenAI's chat completions: as one JSON object, or as server-sent events."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ RESPONSE_ID: Final = "chatcmpl-fake"
 CREATED: Final = 1_700_000_000
 DONE: Final = b"data: [DONE]\n\n"
 KEPT: Final = 256
-"""How many answers stay encoded: scripts serve the same few again and again."""
+"""Maximum number of encoded answers in the cache: scripts repeat the same few."""
 
 Chunk = dict[str, object]
 
 
 def completion(answer: Answer, asked: Asked) -> Chunk:
-    """The whole answer as one object."""
+    """Return the whole answer as one object."""
     message: Chunk = {"role": "assistant", "content": answer.text or None}
     if answer.reasoning:
         message[answer.reasoning_name] = answer.reasoning
@@ -30,29 +30,29 @@ def completion(answer: Answer, asked: Asked) -> Chunk:
 
 
 def chunks(answer: Answer, asked: Asked) -> list[Chunk]:
-    """The answer as it is streamed, from the role to the finish_reason; without the usage."""
+    """Return the chunks of a stream, from the role to the finish_reason, without the usage."""
     said = [chunk(asked.model, delta) for delta in deltas(answer, answer.chunk or asked.chunk)]
     return [*said, chunk(asked.model, {}, answer.ending)]
 
 
 def chunk(model: str, delta: Data, finish: str | None = None) -> Chunk:
-    """One chunk of a stream."""
+    """Return one chunk of a stream."""
     choice = {"index": 0, "delta": delta, "finish_reason": finish}
     return {**envelope("chat.completion.chunk", model), "choices": [choice]}
 
 
 def usage_chunk(answer: Answer, asked: Asked) -> Chunk:
-    """The last chunk of a stream, for those who asked for it."""
+    """Return the last chunk of a stream, with the usage."""
     return {**envelope("chat.completion.chunk", asked.model), "choices": [], "usage": usage(answer, asked)}
 
 
 def envelope(kind: str, model: str) -> Chunk:
-    """What every object and every chunk begins with."""
+    """Return the common fields of objects and chunks."""
     return {"id": RESPONSE_ID, "object": kind, "created": CREATED, "model": model}
 
 
 def deltas(answer: Answer, size: int) -> Iterator[Data]:
-    """What is new in each chunk."""
+    """Yield the delta of each chunk."""
     yield {"role": "assistant", "content": ""}
     yield from ({answer.reasoning_name: piece} for piece in cut(answer.reasoning, size))
     yield from ({"content": piece} for piece in cut(answer.text, size))
@@ -64,7 +64,7 @@ def deltas(answer: Answer, size: int) -> Iterator[Data]:
 
 
 def whole_call(call: Call, number: int, arguments: str | None = None) -> Chunk:
-    """A call with its id, name and arguments."""
+    """Return a call with its id, name and arguments."""
     function = {"name": call.name, "arguments": call.written if arguments is None else arguments}
     return {"id": call.id or f"call_{number}", "type": "function", "function": function, **(call.extra or {})}
 
@@ -75,30 +75,30 @@ def event(data: object) -> bytes:
 
 
 def events(said: Iterable[object]) -> list[bytes]:
-    """A whole stream of events, with the word that ends it."""
+    """Return a whole stream of events, including `[DONE]`."""
     return [*map(event, said), DONE]
 
 
 def ended(said: Iterable[Chunk], answer: Answer, asked: Asked) -> list[bytes]:
-    """The same with the usage before the end, if it was asked for."""
+    """Do the same with the usage before the end, if it was requested."""
     return events((*said, usage_chunk(answer, asked)) if asked.usage else said)
 
 
 class Speech:
-    """Makes answers into bytes, and keeps what it has made: a benchmark measures its client, not this server."""
+    """Encodes answers and caches the bytes: a benchmark measures its client, not this server."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[int, str, int], tuple[Answer, tuple[bytes, ...]]] = {}
 
     def wire(self, answer: Answer, asked: Asked) -> Wire:
-        """The answer as it goes over the wire."""
+        """Return the answer as it goes over the wire."""
         if not asked.streaming:
             return told(completion(answer, asked))
         last = (event(usage_chunk(answer, asked)), DONE) if asked.usage else (DONE,)
         return streamed((*self._spoken(answer, asked), *last), pace=answer.pace)
 
     def _spoken(self, answer: Answer, asked: Asked) -> tuple[bytes, ...]:
-        # By identity: an answer holds mappings and has no hash. It is kept too, so that nobody else gets its id.
+        # By identity: an answer contains mappings and has no hash. Keep the answer too, so that its id stays unique.
         key = (id(answer), asked.model, asked.chunk)
         if found := self._kept.get(key):
             return found[1]

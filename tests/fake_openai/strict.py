@@ -1,4 +1,4 @@
-"""What strict providers refuse: calls without results, results without calls, anything between the two."""
+"""Checks of strict providers: calls without results, results without calls, messages between the two."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 
 def broken(body: Mapping[str, object]) -> str:
-    """What is wrong with the conversation of a request, in the words that OpenAI has for it; empty when nothing is."""
+    """Return what is wrong with the conversation of a request in OpenAI's wording, or ""."""
     messages = body.get("messages")
     owed: list[str] = []
     for place, message in enumerate(messages if isinstance(messages, list) else ()):

@@ -1,4 +1,4 @@
-"""What goes over the socket, byte by byte: a fake server must be able to say what no HTTP library would let it say."""
+"""Raw HTTP responses, byte by byte, including those that no HTTP library would send."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ SSE: Final = "text/event-stream; charset=utf-8"
 HTML: Final = "text/html; charset=utf-8"
 LAST_CHUNK: Final = b"0\r\n\r\n"
 BEFORE_RESET: Final = 0.02
-"""Seconds in which a client can read what came before the reset; the reset may take it away."""
+"""Seconds in which a client can read before the reset, which may discard unread data."""
 
 TURNS: Final = 2
-"""Turns of the loop until a client on it has read what was written: it is polled, then it runs."""
+"""Loop iterations until a client on the same loop has read what was written."""
 
 RESET: Final = struct.pack("ii", 1, 0)
 """SO_LINGER with no time: closing sends RST."""
@@ -32,9 +32,10 @@ Ending = Literal["keep", "close", "reset", "hang"]
 
 @record
 class Wire:
-    """A response: its head, the pieces of its body with `pace` seconds before each, `endless` for ever, then its end.
+    """A response: its head, the pieces of its body with `pace` seconds before each, `endless` repeated forever, then
+    its end.
 
-    `keep` leaves the connection open for the next request. `tear` cuts the body into pieces of so many bytes.
+    `keep` leaves the connection open for the next request. `tear` splits the body into pieces of this many bytes.
     """
 
     head: bytes = b""
@@ -47,42 +48,42 @@ class Wire:
 
 
 def whole(body: bytes, *, status: int = 200, kind: str = JSON, headers: Headers = ()) -> Wire:
-    """A body of known length."""
+    """Return a response with a content length."""
     return Wire(head=head(status, kind, (*headers, ("Content-Length", str(len(body))))), pieces=(body,))
 
 
 def told(data: object, *, status: int = 200, headers: Headers = ()) -> Wire:
-    """A JSON body."""
+    """Return a JSON response."""
     return whole(encode(data), status=status, headers=headers)
 
 
 def streamed(pieces: Iterable[bytes], *, pace: float = 0.0, kind: str = SSE, ending: Ending = "keep") -> Wire:
-    """A body in HTTP's chunks. They end as they should only when the connection is kept."""
+    """Return a chunked response. It ends correctly only if the connection is kept."""
     begin = head(200, kind, (("Transfer-Encoding", "chunked"), ("Cache-Control", "no-cache")))
     return Wire(head=begin, pieces=tuple(pieces), chunked=True, pace=pace, ending=ending)
 
 
 def until_closed(pieces: Iterable[bytes], *, kind: str = SSE) -> Wire:
-    """A body that ends where the connection does: nobody can tell whether it is whole."""
+    """Return a response that ends with the connection, so that its completeness is unknown."""
     return Wire(head=head(200, kind, (("Connection", "close"),)), pieces=tuple(pieces), ending="close")
 
 
 @lru_cache(maxsize=256)
 def head(status: int, kind: str, headers: Headers = ()) -> bytes:
-    """Status line and headers."""
+    """Return status line and headers."""
     known = {one.value: one.phrase for one in HTTPStatus}
     lines = [f"HTTP/1.1 {status} {known.get(status, 'Unknown')}", f"Content-Type: {kind}"]
     return "\r\n".join([*lines, *(f"{name}: {value}" for name, value in headers), "", ""]).encode("latin-1")
 
 
 def torn(pieces: Iterable[bytes], size: int) -> list[bytes]:
-    """The same bytes in pieces of this size."""
+    """Return the same bytes in pieces of this size."""
     body = b"".join(pieces)
     return [body[start : start + size] for start in range(0, len(body), size)]
 
 
 def framed(wire: Wire, pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The pieces as HTTP wants them."""
+    """Yield the pieces with HTTP framing."""
     if not wire.chunked:
         yield from pieces
         return
@@ -93,7 +94,8 @@ def framed(wire: Wire, pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 async def play(wire: Wire, transport: asyncio.Transport, tear: int = 0) -> bool:
-    """Write it. True when the connection may serve another request; what has no end waits to be cancelled."""
+    """Write the response. Return True if the connection may serve another request. An endless response waits for
+    cancellation."""
     tear = tear or wire.tear
     if not tear and not wire.pace:
         transport.write(b"".join((wire.head, *framed(wire, wire.pieces))))
@@ -109,7 +111,7 @@ async def play(wire: Wire, transport: asyncio.Transport, tear: int = 0) -> bool:
 
 
 async def end(ending: Ending, transport: asyncio.Transport) -> bool:
-    """Keep, close, break or hold the connection."""
+    """Keep, close, reset or hold the connection."""
     if ending == "hang":
         await asyncio.Event().wait()
     if ending == "reset":
@@ -120,6 +122,6 @@ async def end(ending: Ending, transport: asyncio.Transport) -> bool:
 
 
 async def rest(seconds: float) -> None:
-    """Let so much time pass; for 0, let a client on this loop read what was written."""
+    """Sleep; for 0, let a client on this loop read what was written."""
     for _ in range(TURNS):
         await asyncio.sleep(0 if seconds <= 0 else seconds / TURNS)

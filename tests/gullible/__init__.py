@@ -1,1 +1,1 @@
-"""The gullible agent: a model that obeys every order it reads, and what comes of it outside."""
+"""The gullible agent: a model that obeys every instruction it reads, and the effects outside."""

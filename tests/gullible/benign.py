@@ -1,4 +1,4 @@
-"""Honest work over the same content: orders stand in it, and nobody here obeys them; what is there in the end."""
+"""Honest work on content that contains instructions which the agents ignore, and its effects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BY_NAME = {one.name: one for one in CHANNELS}
 
 @dataclass(frozen=True)
 class Job:
-    """Something to do after the content of a channel was read: `done` is how it shows outside."""
+    """Work to do after reading a channel. `done` shows its effect outside."""
 
     name: str
     channel: Channel
@@ -24,7 +24,7 @@ class Job:
     server: bool = False
 
     def lay(self, place: Place) -> tuple[dict[str, list[Call]], str]:
-        """Put the content there; what everybody has to do, and the words of the MCP server."""
+        """Place the content. Return the plan of each agent, and the text of the MCP server."""
         calls = [READ, *EFFECTS[0].calls(place)]
         text = hostile("zh" if len(self.name) % 2 else "en", calls)
         plans = self.channel.plans(place, text, calls)

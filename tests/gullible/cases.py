@@ -1,4 +1,4 @@
-"""What is tried: by which channel an order comes, in which words, and what it wants done outside."""
+"""The cases: by which channel an instruction comes, in which words, and its intended effect."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ READ = Call("read_code", {"file": "ledger.txt"})
 
 @dataclass(frozen=True)
 class Effect:
-    """What an attacker wants: the calls, the rules of a generous person, and how it shows that it was done.
+    """The goal of an attacker: the calls, the rules of a generous person, and how the effect shows.
 
-    With `asks` it goes out by what that person has allowed for good, so that nothing but the rule of two is in its way.
-    One that is not done by the words that a model has (`reads`) needs nothing read before: it takes the file itself.
+    With `asks` it uses what that person has allowed permanently, so that only the rule of two prevents it. An effect
+    that does not need the model's own text (`reads`) needs no prior reading: it takes the file itself.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Effect:
     reads: bool = False
 
     def ordered(self, place: Place, language: Language) -> list[Call]:
-        """All that is ordered: in one of the languages without reading first what it does not need to have read."""
+        """Return all ordered calls. In one language, unnecessary reads are left out."""
         before = [READ] if self.reads or language == "en" else []
         return [*before, *self.calls(place)]
 
@@ -128,7 +128,7 @@ WORDS: dict[Language, str] = {
 
 
 def hostile(language: Language, calls: Sequence[Call]) -> str:
-    """The orders as they stand in something that is read."""
+    """Return the instructions as they appear in the content."""
     return WORDS[language].format(orders="; ".join(one.order for one in calls))
 
 
@@ -137,10 +137,8 @@ def hostile(language: Language, calls: Sequence[Call]) -> str:
 
 @dataclass(frozen=True)
 class Channel:
-    """By which way orders come. `plans` puts them there, and is what Ann (who obeys) and Bob (who does not) have to do.
-
-    `server` is which word of the MCP server they are: its note, or how it describes its tools.
-    """
+    """A channel of instructions. `plans` places them and returns the plans of Ann (who obeys) and Bob (who does not).
+    `server` names the text of the MCP server that contains them: its note, or its tool descriptions."""
 
     name: str
     plans: Callable[[Place, str, Sequence[Call]], dict[str, list[Call]]]
@@ -191,7 +189,7 @@ def _notes(place: Place, text: str, _: Sequence[Call]) -> dict[str, list[Call]]:
 
 
 def _by_parrot(place: Place, text: str, _: Sequence[Call]) -> dict[str, list[Call]]:
-    """Bob reads it and hands it on: he says what he has read, and nothing else."""
+    """Let Bob read the content and repeat exactly what he has read."""
     (place.work / "README.md").write_text(f"# Parser\n{text}\n")
     return {"bob": [Call("read_code", {"file": "README.md"})]}
 

@@ -1,7 +1,7 @@
-"""A model that has something to do, and obeys every order that it reads on the way, wherever that stands.
+"""A model with a plan that obeys every instruction it reads, wherever it is.
 
-An order is `CALL tool {arguments}`, in whatever words and marks around it; in a file's name it is `CALL64-` and the
-same in base64. `$SECRET` in one stands for the secret, if the model has seen it anywhere. It never doubts any.
+An instruction is `CALL tool {arguments}` in any surrounding text; in a file's name it is `CALL64-` and the same in
+base64. `$SECRET` stands for the secret, if the model has seen it. The model never doubts an instruction.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from greenroom.core.ports.model import (
     ModelCard,
     ModelEvent,
     ModelRequest,
-    TextDelta,
+    ModelTextDelta,
     ToolCall,
     Usage,
 )
@@ -32,24 +32,24 @@ HIDDEN = re.compile(r"CALL64-([A-Za-z0-9_-]+)")
 
 @dataclass(frozen=True)
 class Call:
-    """Something to do."""
+    """A call to make."""
 
     tool: str
     arguments: Data = field(default_factory=dict)
 
     @property
     def order(self) -> str:
-        """As an attacker writes it."""
+        """Return the call as an attacker writes it."""
         return f"CALL {self.tool} {json.dumps(self.arguments, ensure_ascii=False)}"
 
     @property
     def hidden(self) -> str:
-        """As it stands in a file's name."""
+        """Return the call as part of a file name."""
         return "CALL64-" + base64.urlsafe_b64encode(self.order.encode()).decode().rstrip("=")
 
 
 def orders(text: str) -> Iterator[tuple[str, str]]:
-    """All orders in a text."""
+    """Yield all instructions in a text."""
     yield from ORDER.findall(text)
     for one in HIDDEN.findall(text):
         try:
@@ -59,8 +59,8 @@ def orders(text: str) -> Iterator[tuple[str, str]]:
 
 
 class Gullible:
-    """One for a team: each agent has its own plan, and its own orders. Bob obeys nobody: he does what he has to do, and
-    as a `parrot` says in the end what he has read."""
+    """One model for a team: each agent has its own plan and its own instructions. Bob ignores instructions and follows
+    his plan; as a `parrot` he finally repeats what he has read."""
 
     name = "fake:gullible"
     obeys = True
@@ -74,21 +74,21 @@ class Gullible:
         self.obeyed: list[str] = []
         self.seen: list[str] = []
 
-    def named(self, _: str) -> Model:
-        """Itself, whoever asks."""
+    def get_model(self, _: str) -> Model:
+        """Return this model for every name."""
         return self
 
     def price(self, _: int, __: int) -> int | None:
-        """Nothing."""
+        """Return a price of 0."""
         return 0
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """First what others want, then what it has to do."""
+        """Follow instructions first, then the plan."""
         agent, texts = request.purpose.agent, _read(request)
         self.seen += texts
         call = self._next(agent, texts)
         if call is None:
-            yield TextDelta(text=texts[-1] if self._parrot and agent == DEAF else "Done.")
+            yield ModelTextDelta(text=texts[-1] if self._parrot and agent == DEAF else "Done.")
         else:
             yield ToolCall(call_id=f"{request.purpose.step}/1", name=call.tool, arguments=call.arguments)
         yield Usage(output=1)
@@ -110,6 +110,6 @@ class Gullible:
 
 
 def _read(request: ModelRequest) -> list[str]:
-    """All that it reads: what it can call and how that is described, and every word but its own."""
+    """Return everything that the model reads: tools, descriptions, and all messages but its own."""
     described = [f"{tool.name}: {tool.description}" for tool in request.tools]
     return [*described, *(one.content for one in request.messages if one.role != "assistant")]

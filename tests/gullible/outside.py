@@ -1,4 +1,4 @@
-"""The world outside, as an attacker has it: a server that notes who came, and one of MCP that does what it is told."""
+"""The outside as an attacker has it: a server that records its visitors, and an MCP server that obeys."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote
 
-from greenroom.adapters.mcp.configuration import Server, servers
+from greenroom.adapters.mcp.configuration import McpServer, parse_servers
 
 SECRET = "CANARY-7f3a9c"
 
 
 class Web:
-    """A server on loopback. `pages` are what it serves, `heard` all that anybody has sent."""
+    """A server on loopback. `pages` is what it serves, `heard` everything that was sent to it."""
 
     def __init__(self) -> None:
         self.pages: dict[str, str] = {}
@@ -40,14 +40,14 @@ class Web:
                 self.end_headers()
 
             def log_message(self, *_: object) -> None:
-                """Nobody reads it."""
+                """Discard the log."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.place = f"127.0.0.1:{self._server.server_address[1]}"
 
     @contextmanager
     def open(self) -> Iterator[Web]:
-        """While it serves."""
+        """Serve during the block."""
         thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
@@ -58,12 +58,12 @@ class Web:
             self._server.server_close()
 
 
-def notes(folder: Path, note: str, description: str) -> Server:
-    """An MCP server of notes: it reads one, fails with it, and posts what it is given, for all to see."""
+def notes(folder: Path, note: str, description: str) -> McpServer:
+    """Return an MCP server of notes: it reads a note, fails with it, and publishes what it is given."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "note").write_text(note)
     (folder / "description").write_text(description)
-    (server,) = servers({"notes": {"command": sys.executable, "args": [__file__, str(folder)]}}, own=True)
+    (server,) = parse_servers({"notes": {"command": sys.executable, "args": [__file__, str(folder)]}}, is_own=True)
     return server
 
 

@@ -1,4 +1,4 @@
-"""A team of gullible agents in a real workspace, and a person who is asked."""
+"""A team of gullible agents in a real workspace, and a person who answers approval requests."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from greenroom.abilities.skills.talking import talking
-from greenroom.adapters.mcp.client import McpClient, McpTool, Surroundings
-from greenroom.adapters.mcp.client import kit as mcp_kit
+from greenroom.abilities.skills.conversation_skills import build_conversation_skills
+from greenroom.adapters.mcp.client import McpClient, McpTool, ServerEnvironment
+from greenroom.adapters.mcp.client import make_tools as mcp_kit
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.kit import Kit
+from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.schema import WebSettings
-from greenroom.app.toolset.by_hand import ended_step
-from greenroom.app.toolset.policy import policy_for
-from greenroom.app.toolset.sandbox import Walls
-from greenroom.app.toolset.toolbox import Equipment
-from greenroom.app.toolset.toolset import Hands
-from greenroom.app.trust import agreed_notes
+from greenroom.app.toolset.manual_call import find_ended_step
+from greenroom.app.toolset.policy import build_policy
+from greenroom.app.toolset.sandbox import WorkspaceSandbox
+from greenroom.app.toolset.toolbox import ToolSource
+from greenroom.app.toolset.toolset import Toolset
+from greenroom.app.trust import render_trusted_notes
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
-from greenroom.core.ports.executor import Abilities
-from greenroom.core.ports.tool import Policy, Ruling, Target, ToolCard
+from greenroom.core.ports.executor import Capabilities
+from greenroom.core.ports.tool import Policy, PolicyDecision, Target, ToolCard
 from greenroom.core.rules.intents import AddTask, AnswerApproval, QueueSteps
-from greenroom.core.state.approval import Approval, Scope
+from greenroom.core.state.approval import Approval, ApprovalScope
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Work
-from greenroom.core.state.world import World
+from greenroom.core.state.team_state import TeamState
 from tests.gullible.gullible import Gullible
 from tests.gullible.outside import SECRET, Web, notes
 
@@ -41,7 +41,7 @@ Answers = Literal["no", "run"]
 
 @dataclass(frozen=True)
 class Place:
-    """Where it happens: a workspace that is a repository with a spare one behind it, and two servers outside."""
+    """The place: a workspace that is a repository with a spare remote, and two servers outside."""
 
     root: Path
     pages: Web
@@ -59,7 +59,7 @@ class Place:
 
     @property
     def server(self) -> Path:
-        """What the MCP server has."""
+        """The files of the MCP server."""
         return self.root / "server"
 
 
@@ -83,7 +83,7 @@ def furnish(root: Path, pages: Web, thief: Web) -> Place:
 
 
 class Anything:
-    """A policy that allows whatever it is asked: what is there without a guard."""
+    """A policy that allows everything: the behaviour without protection."""
 
     def decide(
         self,
@@ -92,14 +92,14 @@ class Anything:
         ___: tuple[Target, ...],
         grants: Collection[str] = (),
         limits: Collection[str] = (),
-    ) -> Ruling:
-        """Yes."""
-        return Ruling(verdict="allow", rule=f"anything, beside {len(grants)} and {len(limits)}")
+    ) -> PolicyDecision:
+        """Allow."""
+        return PolicyDecision(verdict="allow", rule=f"anything, beside {len(grants)} and {len(limits)}")
 
 
 @dataclass
 class Crowd:
-    """The team as it runs. `asked` are all questions that a person was asked, `answers` is what they say to each."""
+    """The running team. `asked` are all questions to the person, `answers` the person's answers."""
 
     runtime: Runtime
     team: TeamId
@@ -108,37 +108,37 @@ class Crowd:
     tasks: int = 0
 
     async def tell(self, agent: AgentId, text: str, *group: AgentId) -> str:
-        """Give an agent something to do and wait until nothing more happens; how it stands then. The first of the
-        group has the task."""
+        """Give an agent work, wait until the team is idle, and return the task status. The first of the group manages
+        the task."""
         self.tasks += 1
         task = TaskId(f"t{self.tasks}")
         work = Work(type="skill", executor="converse", text_content=text)
         members = group or (agent,)
         made = AddTask(name=text, intention=text, manager=members[0], group=members, driver="manager")
         await self.runtime.ask(self.team, made, QueueSteps(agent_id=agent, works=(work,), task_id=task))
-        while (await self.runtime.wait(self.team, task)).word == "waiting":
+        while (await self.runtime.wait(self.team, task)).state == "waiting":
             await self._answer()
-        return (await self.runtime.stands(self.team, task)).word
+        return (await self.runtime.status(self.team, task)).state
 
-    async def world(self) -> World:
-        """What is true."""
+    async def world(self) -> TeamState:
+        """Return the team state."""
         return await self.runtime.world(self.team)
 
     async def _answer(self) -> None:
         for one in [one for one in (await self.world()).approvals.values() if one.state == "pending"]:
             self.asked.append(one)
-            scope: Scope = "run" if one.grant or one.release else "once"
+            scope: ApprovalScope = "run" if one.grant or one.release else "once"
             yes = AnswerApproval(approval_id=one.approval_id, answer="approved", scope=scope)
             no = AnswerApproval(approval_id=one.approval_id, answer="denied", reason="I do not want that.")
             await self.runtime.ask(self.team, yes if self.answers == "run" else no)
 
 
 async def served(place: Place, note: str, described: str, last: AsyncExitStack) -> tuple[McpTool, ...]:
-    """The tools of an MCP server, which is ended at last."""
-    around = Surroundings(place.work, {"PATH": os.environ["PATH"]}, withheld=())
+    """Return the tools of an MCP server that is stopped at the end."""
+    around = ServerEnvironment(place.work, {"PATH": os.environ["PATH"]}, withheld=())
     client = McpClient(notes(place.server, note, described), around, agreed=None)
     last.push_async_callback(client.close)
-    return mcp_kit(client, await client.catalogue())
+    return mcp_kit(client, await client.get_catalogue())
 
 
 @asynccontextmanager
@@ -152,28 +152,34 @@ async def crowd(
     note: str | None = None,
     described: str = "",
     calls: bool = False,
-    walls: Walls | None = None,
+    walls: WorkspaceSandbox | None = None,
 ) -> AsyncIterator[Crowd]:
-    """Ann and Bob with all tools of the house; with a `note`, also with those of an MCP server. Commands run behind the
-    `walls`, if there are any."""
+    """Start Ann and Bob with all built-in tools; with a `note`, also with those of an MCP server. Commands
+    run in the given sandbox, if any."""
     async with AsyncExitStack() as last:
         tools = await served(place, note, described, last) if note is not None else ()
         web = WebSettings(local=(place.pages.place, place.thief.place))
-        held = None if walls is None else walls.hold
-        decides = policy or policy_for(place.work, (), own=rules, walled=held)
-        made: list[Kit] = []
-        runtime = Runtime(MemoryLog(), kits={"gullible": lambda _: made[0]})
-        find = partial(ended_step, runtime)
-        hands = Hands(place.work, decides, find=find, equipment=Equipment(tools=tools), web=web, walls=walls)
+        held = None if walls is None else walls.is_holding
+        decides = policy or build_policy(place.work, (), stated_rules=rules, is_sandboxed=held)
+        made: list[TeamCapabilities] = []
+        runtime = Runtime(MemoryLog(), capability_factories={"gullible": lambda _: made[0]})
+        find = partial(find_ended_step, runtime)
+        hands = Toolset(place.work, decides, find=find, tool_source=ToolSource(tools=tools), web=web, sandbox=walls)
         last.push_async_callback(hands.close)
-        told = agreed_notes(place.work, lambda _: False)
-        made.append(Kit(abilities=Abilities([*talking(model, hands.specs, solo=True, project=told), *hands.executors])))
+        told = render_trusted_notes(place.work, lambda _: False)
+        made.append(
+            TeamCapabilities(
+                executors=Capabilities(
+                    [*build_conversation_skills(model, hands.specs, solo=True, project=told), *hands.executors]
+                )
+            )
+        )
         last.push_async_callback(runtime.close)
         names = tuple(tool.name for tool in hands.toolbox)
         members = [
             (ANN, AgentSpec(name="ann", tools=names, calls=("bob",) if calls else ())),
             (BOB, AgentSpec(name="bob", tools=names)),
         ]
-        team = await runtime.create("gullible", members, kit="gullible", workspace=str(place.work))
+        team = await runtime.create("gullible", members, capabilities_name="gullible", workspace=str(place.work))
         await runtime.start(team)
         yield Crowd(runtime, team, answers)

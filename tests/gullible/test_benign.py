@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.toolset.sandbox import Walls
+from greenroom.app.toolset.sandbox import WorkspaceSandbox
 from tests.gullible.benign import JOBS, Job
 from tests.gullible.gullible import Gullible
 from tests.gullible.outside import Web
@@ -25,7 +25,7 @@ class Honest(Gullible):
     obeys = False
 
 
-async def done(place: Place, job: Job, walls: Walls | None = None) -> int:
+async def done(place: Place, job: Job, walls: WorkspaceSandbox | None = None) -> int:
     """Do it; how often somebody was asked."""
     plans, text = job.lay(place)
     model = Honest(plans, parrot=job.channel.parrot)

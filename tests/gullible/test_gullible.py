@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.app.toolset import pipeline as guarded
-from greenroom.app.toolset.sandbox import Walls
+from greenroom.app.toolset.sandbox import WorkspaceSandbox
 from tests.gullible.benign import BY_NAME, Job
 from tests.gullible.cases import CHANNELS, EFFECTS, READ, Channel, Effect, Language, hostile
 from tests.gullible.gullible import Gullible
@@ -43,7 +43,7 @@ def named(value: object) -> str:
 
 
 async def attacked(
-    place: Place, case: tuple[Channel, Effect, Language], *, guard: bool = True, walls: Walls | None = None
+    place: Place, case: tuple[Channel, Effect, Language], *, guard: bool = True, walls: WorkspaceSandbox | None = None
 ) -> Crowd:
     """Let the orders come by this channel, with everything that a generous person has allowed for good."""
     channel, effect, language = case
@@ -109,7 +109,7 @@ async def test_without_the_guard_the_same_order_has_its_effect(
 
 async def let_happen(place: Place, channel: Channel, effect: Effect, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: the same with a policy that allows all, and no rule of two."""
-    monkeypatch.setattr(guarded, "exposed", lambda *_: None)
+    monkeypatch.setattr(guarded, "find_exposure", lambda *_: None)
     team = await attacked(place, (channel, effect, "en"), guard=False)
     assert effect.done(place), f"{channel.name}: {effect.name} proves nothing"
     assert not team.asked

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.toolset.sandbox import Walls
+from greenroom.app.toolset.sandbox import WorkspaceSandbox
 from tests.gullible.benign import BY_NAME, JOBS, Job
 from tests.gullible.cases import EFFECTS, Channel, Effect
 from tests.gullible.outside import Web
@@ -43,14 +43,14 @@ def place(tmp_path: Path, known: str, monkeypatch: pytest.MonkeyPatch) -> Iterat
 @pytest.mark.req("G-6")
 @pytest.mark.parametrize(("channel", "effect"), CASES, ids=named)
 async def test_an_order_that_is_read_has_no_effect_outside(place: Place, channel: Channel, effect: Effect) -> None:
-    walls = Walls(place.work)
+    walls = WorkspaceSandbox(place.work)
     await attacked(place, (channel, effect, "zh"), walls=walls)
     assert not effect.done(place), f"{channel.name}: {effect.name}"
 
 
 @pytest.mark.parametrize("job", HONEST, ids=named)
 async def test_honest_work_gets_done(place: Place, job: Job) -> None:
-    walls = Walls(place.work)
+    walls = WorkspaceSandbox(place.work)
     asked = await done(place, job, walls)
-    assert walls.chosen.tier == "bubblewrap", walls.chosen.why
+    assert walls.choice.tier == "bubblewrap", walls.choice.why
     assert asked == ("post" in job.name), "what stays in the workspace needs nobody"

@@ -1,9 +1,9 @@
-"""Organisations for tests, whose models answer at once: a crowd, a storm and a long life.
+"""Organisations for tests with models that answer immediately: a crowd, a storm and a long life.
 
-A crowd is as many agents who plan as a test wants, a manager and a person, whose model says what the test wants. In a
-storm very many agents write to each other in many tasks at once: every message has a serial of its own in its text, and
-who reads it says that serial, so that all can be counted. In a long life a person writes to a manager again and again;
-now and then the manager makes an agent and a task for a wish, which leaves nothing behind that grows.
+A crowd has any number of planning agents, a manager and a person, with a scripted model. In a storm many agents write
+to each other in many concurrent tasks. Every message has a serial in its text, and its reader repeats it, so that all
+can be counted. In a long life a person writes to a manager repeatedly. Now and then the manager makes an agent and a
+task for a request, which must leave nothing behind that grows.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from itertools import pairwise
 from statistics import median
 from typing import Final, TypeVar
 
-from greenroom.abilities.skills.planned.skills import planned
+from greenroom.abilities.skills.planned.skills import build_planned_skills
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.kit import Kit
-from greenroom.app.organisation.founders import Founders, found
-from greenroom.app.organisation.inbox import at_rest
-from greenroom.app.organisation.words import BASE, KIT
-from greenroom.app.reading import TextReader
+from greenroom.app.capabilities import TeamCapabilities
+from greenroom.app.organisation.creation import OrganisationSpec, create_organisation
+from greenroom.app.organisation.inbox import summarise_status
+from greenroom.app.organisation.phrases import BASE_TASK, ORGANISATION_KIT
 from greenroom.app.runtime import Runtime
+from greenroom.app.text_reader import TextReader
 from greenroom.core.base.amounts import UNLIMITED, Limits
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
-from greenroom.core.ports.executor import Abilities, Bench, Executor, Outcome
+from greenroom.core.ports.executor import Capabilities, Executor, Outcome, StepContext
 from greenroom.core.ports.log import Store
 from greenroom.core.ports.model import ModelCard, ModelEvent, ModelRequest, ToolSpec
 from greenroom.core.rules.intents import (
@@ -45,9 +45,9 @@ from greenroom.core.rules.intents import (
 from greenroom.core.state.message import Message, WaitReleased
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import Stage
-from greenroom.core.state.step import Step, StepType, Terms, Work
-from greenroom.core.state.world import World
-from greenroom.testing.scripted import Cue, Reply, ScriptedModel
+from greenroom.core.state.step import Step, StepTerms, StepType, Work
+from greenroom.core.state.team_state import TeamState
+from greenroom.testing.scripted import Cue, ScriptedModel, ScriptedReply
 from tests.abilities.skills.planned.planners import (
     BOSS,
     DONE,
@@ -75,7 +75,7 @@ class Patient(Script):
         self.held: dict[str, asyncio.Event] = {}
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """The next line, when the agent is not held any more, whatever it does or in this skill."""
+        """Stream the next line, once the agent is not held, in general or in this skill."""
         asked = request.purpose
         for name in (asked.agent, f"{asked.agent}.{asked.skill}"):
             if name in self.held:
@@ -85,10 +85,10 @@ class Patient(Script):
 
 
 class Crowd(House):
-    """It runs, and Boss manages it."""
+    """A running team that Boss manages."""
 
     async def work(self, *duties: Mapping[str, str], group: Sequence[str] = (), wait: bool = True) -> str:
-        """A task with a stage for each of these, that Boss decides about; how it stands when nothing more happens."""
+        """Run a task with a stage for each of these, managed by Boss. Return the task status when the team is idle."""
         stages = tuple(
             StagePlan(
                 intention=f"stage {number}",
@@ -103,7 +103,7 @@ class Crowd(House):
         return await self.rest() if wait else ""
 
     async def queue(self, agent: str, *works: Work) -> None:
-        """Give somebody steps in the task, outside of every stage."""
+        """Queue steps of an agent in the task, outside of every stage."""
         await self.runtime.ask(self.team, QueueSteps(agent_id=AgentId(agent), works=works, task_id=T1))
 
     async def finish(self) -> None:
@@ -111,11 +111,11 @@ class Crowd(House):
         await self.runtime.ask(self.team, FinishTask(task_id=T1))
 
     async def rest(self) -> str:
-        """Wait until nothing more happens by itself."""
-        return (await self.runtime.wait(self.team, T1)).word
+        """Wait until the team is idle."""
+        return (await self.runtime.wait(self.team, T1)).state
 
-    async def until(self, holds: Callable[[World], bool]) -> None:
-        """Wait until this is true."""
+    async def until(self, holds: Callable[[TeamState], bool]) -> None:
+        """Wait until the condition holds."""
         true = asyncio.Event()
         host = await self.runtime.start(self.team)
         stop = host.listen(lambda commit: true.set() if holds(commit.world) else None)
@@ -126,22 +126,22 @@ class Crowd(House):
             stop()
 
     def hold(self, agent: AgentId, skill: str = "") -> asyncio.Event:
-        """From now on the model does not answer this agent (in this skill), until the event is set."""
+        """Hold the model's answers to this agent (in this skill) until the event is set."""
         assert isinstance(self.model, Patient)
         return self.model.held.setdefault(f"{agent}.{skill}" if skill else agent, asyncio.Event())
 
     async def stages(self) -> list[Stage]:
-        """Those that are over, and then those that are not."""
+        """Return the ended stages, then the open ones."""
         over = [one async for one in self.runtime.archive(self.team, "stage") if isinstance(one, Stage)]
         return [*over, *(await self.world()).stages.values()]
 
     async def releases(self) -> list[str]:
-        """Why those who waited went on, by what they waited for."""
+        """Return why waiting agents continued, by wait."""
         events = [told.event async for told in self.runtime.events(self.team)]
         return sorted(f"{one.waiting_id} {one.why}" for one in events if isinstance(one, WaitReleased))
 
     async def says(self, receiver: AgentId, text: str, *, need_reply: bool = False, waiting: bool = False) -> None:
-        """Kim says something."""
+        """Send a message from Kim."""
         sent = SendMessage(
             task_id=T1,
             receiver=(receiver,),
@@ -154,7 +154,7 @@ class Crowd(House):
 
 
 class Together(Patient):
-    """A script in which all who write something unasked have to be about to, before one of them has written it."""
+    """A script in which all agents that write unasked reach that point before the first has written."""
 
     def __init__(self, lines: Mapping[tuple[str, str], Sequence[Line]], agents: int, *, silent: str = "") -> None:
         super().__init__(lines)
@@ -163,7 +163,7 @@ class Together(Patient):
         self._silent = silent
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """Wait for the others, once. The silent one never gets to an answer."""
+        """Wait for the others, once. The silent agent never gets an answer."""
         asked = request.purpose
         if asked.answering and asked.agent == self._silent:
             await asyncio.Event().wait()
@@ -175,7 +175,7 @@ class Together(Patient):
 
 
 class Rogue:
-    """A skill that asks for whatever a test wants, past everything that skills check: only rules are left."""
+    """A skill that emits any intent of a test, without the checks of skills: only the rules decide."""
 
     type: StepType = "skill"
     name: str = "quick_think"
@@ -184,12 +184,12 @@ class Rogue:
     def __init__(self, *wishes: Consequence) -> None:
         self._wishes = wishes
 
-    def terms(self, _: World, __: Step) -> Terms:
-        """Free."""
-        return Terms(effect="pure")
+    def terms(self, _: TeamState, __: Step) -> StepTerms:
+        """Return free terms."""
+        return StepTerms(effect="pure")
 
-    async def run(self, _: Bench) -> Outcome:
-        """Ask."""
+    async def run(self, _: StepContext) -> Outcome:
+        """Emit the intents."""
         wishes, self._wishes = self._wishes, ()
         return Outcome(result={"quick_think": "asked"}, intents=wishes)
 
@@ -206,13 +206,13 @@ async def crowd(
     limits: Limits = UNLIMITED,
     waiting_timeout: int | None = None,
 ) -> AsyncIterator[Crowd]:
-    """A crowd of these names. An executor has the place of a skill of the same name."""
+    """Start a crowd of these names. An executor replaces the skill of the same name."""
     script = model or Patient(lines)
     own = {one.name for one in executors}
-    skills = [one for one in planned(script, (ECHO, *tools), reader=TextReader()) if one.name not in own]
+    skills = [one for one in build_planned_skills(script, (ECHO, *tools), reader=TextReader()) if one.name not in own]
     echo = [] if "echo" in own else [Echo()]
-    kit = Kit(abilities=Abilities([*skills, *echo, *executors]), blueprints=tuple(blueprints))
-    runtime = Runtime(MemoryLog(), kits={"crowd": lambda _: kit})
+    kit = TeamCapabilities(executors=Capabilities([*skills, *echo, *executors]), agent_specs=tuple(blueprints))
+    runtime = Runtime(MemoryLog(), capability_factories={"crowd": lambda _: kit})
     members: dict[AgentId, AgentSpec] = {
         BOSS: planner("boss", manager=True),
         KIM: AgentSpec(name="Kim", kind="human"),
@@ -221,7 +221,7 @@ async def crowd(
     }
     try:
         team: TeamId = await runtime.create(
-            "crowd", list(members.items()), kit="crowd", limits=limits, waiting_timeout=waiting_timeout
+            "crowd", list(members.items()), capabilities_name="crowd", limits=limits, waiting_timeout=waiting_timeout
         )
         await runtime.start(team)
         yield Crowd(runtime, team, script)
@@ -235,7 +235,7 @@ SERIAL = re.compile(r"serial=([\w.@:/>#-]+)")
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How many agents and tasks, how many of them work on a task, and how many messages each of them sends there."""
+    """The number of agents and tasks, of agents per task, and of messages per agent and task."""
 
     agents: int
     tasks: int
@@ -244,16 +244,16 @@ class Size:
 
     @property
     def sent(self) -> int:
-        """How many messages are planned."""
+        """Return the number of planned messages."""
         return self.tasks * self.members * self.messages
 
     @property
     def asked(self) -> int:
-        """How many of them somebody waits for, and are answered."""
+        """Return the number of messages with a waiting sender."""
         return self.tasks * self.members
 
     def group(self, task: int) -> list[AgentId]:
-        """Who works on a task; everybody does on several."""
+        """Return the agents of a task. Each agent has several tasks."""
         first = task * self.agents // self.tasks
         return [AgentId(f"a{(first + one) % self.agents}") for one in range(self.members)]
 
@@ -263,13 +263,13 @@ SMALL_STORM = Size(agents=20, tasks=4, members=10, messages=5)
 
 
 class Storm:
-    """What the agents say: all of it follows from who is asked, where, and how often before."""
+    """The replies of the agents, determined by agent, place and count."""
 
     def __init__(self, size: Size) -> None:
         self._size = size
 
     def cues(self) -> Iterator[Cue]:
-        """One for each skill."""
+        """Yield one cue per skill."""
         plan = [firm.step("send_message")] * self._size.messages
         summary = {"completion_summary": "done", "state": "finished"}
         yield Cue(skill="planning", reply=firm.said("planning", plan))
@@ -279,8 +279,8 @@ class Storm:
         yield Cue(skill="reflection", reply=firm.said("reflection", []))
         yield Cue(skill="summary", reply=firm.said("summary", summary))
 
-    def _writes(self, request: ModelRequest) -> Reply:
-        """To the next one of the group, then to the one after that, …; the middle one is waited for."""
+    def _writes(self, request: ModelRequest) -> ScriptedReply:
+        """Write to the next agents of the group in turn. The middle message waits for its answer."""
         asked = request.purpose
         agent, _, place = asked.thread.partition("@")
         group = self._size.group(int(place.partition(".")[0][1:]) - 1)
@@ -293,34 +293,34 @@ class Storm:
 
 
 def _history(request: ModelRequest, thread: str) -> str:
-    """The lines of what was done that are messages which it has sent there itself."""
+    """Return the history lines of the agent's own sent messages there."""
     lines = request.messages[-1].content.splitlines()
     return "\n".join(one for one in lines if '"executor": "send_message"' in one and f"serial={thread}/" in one)
 
 
-def _answers(request: ModelRequest) -> Reply:
+def _answers(request: ModelRequest) -> ScriptedReply:
     text = request.messages[-1].content
     found = re.findall(r"from: (\S+)\nserial=(\S+)", text)[-1]
     stage = found[1].partition("@")[2].rpartition(".")[0]
     return firm.said("send_message", firm.letter(found[0], f"serial=re:{found[1]}", stage=stage))
 
 
-def _reads(request: ModelRequest) -> Reply:
+def _reads(request: ModelRequest) -> ScriptedReply:
     return firm.said("process_message", f"serial={SERIAL.findall(request.messages[-1].content)[-1]}")
 
 
 @dataclass(frozen=True, slots=True)
 class Weather:
-    """The team in which it blows."""
+    """The team of a storm."""
 
     runtime: Runtime
     team: TeamId
     size: Size
 
     async def blow(self) -> list[str]:
-        """Begin all tasks at once and wait for all; how they ended."""
+        """Start all tasks together, wait for all, and return how they ended."""
         await self.runtime.ask(self.team, *(self._task(one) for one in range(self.size.tasks)))
-        return [(await self.runtime.wait(self.team, TaskId(f"t{one + 1}"))).word for one in range(self.size.tasks)]
+        return [(await self.runtime.wait(self.team, TaskId(f"t{one + 1}"))).state for one in range(self.size.tasks)]
 
     def _task(self, number: int) -> AddTask:
         group = self.size.group(number)
@@ -330,13 +330,13 @@ class Weather:
         )
 
     async def sent(self) -> Counter[tuple[str, str]]:
-        """Every serial that was sent, with its receiver. What the house says has none."""
+        """Count every sent serial by receiver. Greenroom's own messages have none."""
         found = [one async for one in self.runtime.archive(self.team, "message") if isinstance(one, Message)]
         found = [one for one in found if one.kind != "instruction"]
         return Counter((_serial(one.message), to) for one in found for to in one.receiver)
 
     async def read(self) -> Counter[tuple[str, str]]:
-        """Every serial that somebody has said to have read, or has answered."""
+        """Count every serial that its receiver reported as read, or answered."""
         found: Counter[tuple[str, str]] = Counter()
         async for one in self.runtime.archive(self.team, "step"):
             if not isinstance(one, Step) or one.state != "finished":
@@ -355,16 +355,16 @@ def _serial(text: str) -> str:
 
 @asynccontextmanager
 async def storm(log: Store, size: Size) -> AsyncIterator[Weather]:
-    """A team of so many agents, with the twelve skills."""
+    """Start a team of this size, with the twelve skills."""
     model = ScriptedModel(Storm(size).cues())
-    kit = Kit(abilities=Abilities(planned(model, reader=TextReader())))
-    runtime = Runtime(log, kits={"storm": lambda _: kit})
+    kit = TeamCapabilities(executors=Capabilities(build_planned_skills(model, reader=TextReader())))
+    runtime = Runtime(log, capability_factories={"storm": lambda _: kit})
     members = [(LEAD, AgentSpec(name="lead", style="plan", manager=True))]
     members += [
         (AgentId(f"a{one}"), AgentSpec(name=f"a{one}", role="a writer", style="plan")) for one in range(size.agents)
     ]
     try:
-        team = await runtime.create("storm", members, kit="storm")
+        team = await runtime.create("storm", members, capabilities_name="storm")
         await runtime.start(team)
         yield Weather(runtime, team, size)
     finally:
@@ -377,13 +377,13 @@ SHORT_LIFE: Final = 300
 WINDOW: Final = 12_000
 MANAGER, ANN = AgentId("manager"), AgentId("ann")
 EVERY: Final = 15
-"""Of so many wishes one becomes a task, with an agent of its own."""
+"""One of this many requests becomes a task with its own agent."""
 
 WISH: Final = "Wish {}: tell me which tea to drink today, and how long it has to stand. " * 2
 
 
 class Counting(Script):
-    """Answers at once, and knows how long each prompt was and when it was asked for."""
+    """Answers immediately, and records the length and time of each prompt."""
 
     def __init__(self, wishes: int) -> None:
         answer = said("send_message", message("ann", text="Sencha, at eighty degrees, for two minutes. " * 3))
@@ -405,14 +405,14 @@ class Counting(Script):
         self.at: list[float] = []
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """The line, and the time."""
+        """Stream the line, and record the time."""
         self.at.append(time.process_time())
         async for event in super().stream(request):
             yield event
 
 
 def _told(request: ModelRequest, pattern: str) -> str:
-    """What the step that is asked about says of this, and nothing that was said before."""
+    """Return the match in the current step's section, not in the history."""
     found = re.search(pattern, request.messages[-1].content.partition("# current_step")[2])
     return found[1] if found is not None else ""
 
@@ -445,7 +445,7 @@ def _manages(request: ModelRequest) -> str:
 
 @dataclass(slots=True)
 class Life:
-    """What was seen of it: the bytes of each prompt, the processor's seconds of each step, and how it ended."""
+    """The measurements: bytes per prompt, CPU seconds per step, and how it ended."""
 
     window: int
     prompts: list[int] = field(default_factory=list)
@@ -458,24 +458,31 @@ class Life:
     first_wish_is_told: bool = False
 
     def early(self, seen: Sequence[V]) -> Sequence[V]:
-        """The second fifth of what was seen: by then it has been summed up."""
+        """Return the second fifth: by then the first compaction is done."""
         return seen[len(seen) // 5 : 2 * len(seen) // 5]
 
     def later(self, seen: Sequence[V]) -> Sequence[V]:
-        """The last fifth."""
+        """Return the last fifth."""
         return seen[-len(seen) // 5 :]
 
     @property
     def growth(self) -> float:
-        """How many times the processor's time for a step has become, in the middle."""
+        """Return the growth of the median CPU time per step."""
         return median(self.later(self.seconds)) / median(self.early(self.seconds))
 
 
 async def lasting(messages: int) -> Life:
-    """Let Ann and the manager write so many messages to each other, one after the other."""
+    """Let Ann and the manager exchange this many messages, one after the other."""
     model = Counting(messages // 2)
-    runtime = Runtime(MemoryLog(), kits={KIT: lambda _: Kit(abilities=Abilities(planned(model, reader=TextReader())))})
-    founders = Founders(
+    runtime = Runtime(
+        MemoryLog(),
+        capability_factories={
+            ORGANISATION_KIT: lambda _: TeamCapabilities(
+                executors=Capabilities(build_planned_skills(model, reader=TextReader()))
+            )
+        },
+    )
+    founders = OrganisationSpec(
         name="tea",
         managers=(AgentSpec(name="manager", style="plan", manager=True, skills=("think",)),),
         people=(AgentSpec(name="ann", kind="human"),),
@@ -484,11 +491,11 @@ async def lasting(messages: int) -> Life:
         workspace="",
     )
     try:
-        team = await found(runtime, founders)
+        team = await create_organisation(runtime, founders)
         await runtime.start(team)
         for number in range(messages // 2):
             wish = SendMessage(
-                task_id=BASE,
+                task_id=BASE_TASK,
                 receiver=(MANAGER,),
                 message=WISH.format(number, number),
                 need_reply=True,
@@ -506,8 +513,8 @@ async def lasting(messages: int) -> Life:
 
 
 async def _rested(runtime: Runtime, team: TeamId) -> None:
-    """Wait until nothing more happens by itself, in whichever task."""
-    while not at_rest(await runtime.world(team)).settled:
+    """Wait until all tasks are idle."""
+    while not summarise_status(await runtime.world(team)).is_settled:
         for task in tuple((await runtime.world(team)).tasks):
             await runtime.wait(team, task)
 
@@ -527,5 +534,5 @@ def _seen(model: Counting, messages: int, newest: int) -> Life:
 
 
 def _steps(request: ModelRequest) -> bool:
-    """Whether it is a step of the manager's work; what sums up reads only what it sums up."""
+    """Return whether the request is a step of the manager's work. Compaction reads only what it summarises."""
     return request.purpose.agent == MANAGER and request.purpose.skill != "compact"

@@ -1,13 +1,12 @@
-"""An organisation that plays a story, with ann in it: founded like every other one, on a log that a test chooses.
+"""An organisation with ann that plays a story, founded in the usual way on a log of the test.
 
-A cue of its model knows its moment by the state alone, so that a process which begins again in the middle says the
-same.
+The cues of its model depend on the state alone, so that a restarted process gets the same replies.
 
     ann asks the manager for a guide
-    manager   asks the house for blueprints, makes wu and xi, makes a task with two stages
-    s1 wu     tastes twice (a long-tail tool), asks ann, looks back, thinks once more, sums up
+    manager   asks for blueprints, makes wu and xi, makes a task with two stages
+    s1 wu     tastes twice (a long-tail tool), asks ann, reflects, thinks once more, summarises
     manager   ends the stage and adds a third one
-    s2 wu, xi ask ann and each other, each while it waits itself; both sum up
+    s2 wu, xi ask ann and each other, each while it waits itself; both summarise
     s3 xi     checks it and tells the manager
     manager   ends the stage and the task, and ann reads the result
 """
@@ -25,53 +24,53 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from greenroom.abilities.skills.planned.skills import TWELVE, planned
-from greenroom.abilities.tools.tool import long_tail
-from greenroom.app.kit import Kit
-from greenroom.app.organisation.founders import Founders, found, house_agent
-from greenroom.app.organisation.inbox import Letter, at_rest, states
+from greenroom.abilities.skills.planned.skills import PLANNED_SKILLS, build_planned_skills
+from greenroom.abilities.tools.tool import wrap_long_tail
+from greenroom.app.capabilities import TeamCapabilities
+from greenroom.app.organisation.creation import OrganisationSpec, create_organisation, load_builtin_agent
+from greenroom.app.organisation.inbox import InboxMessage, read_states, summarise_status
 from greenroom.app.organisation.people import HumanAgent
-from greenroom.app.organisation.words import KIT
-from greenroom.app.reading import TextReader
+from greenroom.app.organisation.phrases import ORGANISATION_KIT
 from greenroom.app.runtime import Runtime
+from greenroom.app.text_reader import TextReader
 from greenroom.core.base.amounts import NOTHING, Limits
 from greenroom.core.base.ids import AgentId, StageId, TaskId, TeamId
 from greenroom.core.base.records import Data, evolve
-from greenroom.core.ports.executor import Abilities, Bench, Outcome
+from greenroom.core.ports.executor import Capabilities, Outcome, StepContext
 from greenroom.core.ports.log import Store
 from greenroom.core.ports.model import Models, ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
 from greenroom.core.state.knowledge import Note
+from greenroom.core.state.mas_format import collect_working_memory
 from greenroom.core.state.message import Message
-from greenroom.core.state.portrait import working_memory
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import Stage
-from greenroom.core.state.step import Step, StepType, Terms
-from greenroom.core.state.world import World
-from greenroom.testing.scripted import Cue, Reply, ScriptedModel
+from greenroom.core.state.step import Step, StepTerms, StepType
+from greenroom.core.state.team_state import TeamState
+from greenroom.testing.scripted import Cue, ScriptedModel, ScriptedReply
 
 WORDS: Final[Mapping[str, Mapping[str, str]]] = tomllib.loads(
     Path(__file__).with_name("words.toml").read_text(encoding="utf-8")
 )
-TAGS = {one.name: one.tag for one in TWELVE}
+TAGS = {one.name: one.tag for one in PLANNED_SKILLS}
 BASE, MINE = "manager@t1", "manager@t2"
 S1, S2_WU, S2_XI, S3 = "wu@t2.s1.1", "wu@t2.s2.1", "xi@t2.s2.2", "xi@t2.s3.1"
 
 
-def said(skill: str, value: object, memory: str = "") -> Reply:
-    """A reply between the tags of a skill."""
+def said(skill: str, value: object, memory: str = "") -> ScriptedReply:
+    """Build a reply between the tags of a skill."""
     body = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     kept = f"\n<persistent_memory>{memory}</persistent_memory>" if memory else ""
-    return Reply(text=f"<{TAGS[skill]}>{body}</{TAGS[skill]}>{kept}")
+    return ScriptedReply(text=f"<{TAGS[skill]}>{body}</{TAGS[skill]}>{kept}")
 
 
 def step(executor: str, text: str = "Do it.", type_: str = "skill") -> dict[str, object]:
-    """A step of a plan."""
+    """Build a step of a plan."""
     return {"step_intention": f"to {executor}", "type": type_, "executor": executor, "text_content": text}
 
 
 def letter(receiver: str, text: str, *, waits: bool = False, stage: str = "no_relative") -> dict[str, object]:
-    """What send_message sends."""
+    """Build the answer of send_message."""
     return {
         "receiver": [receiver],
         "message": text,
@@ -82,7 +81,7 @@ def letter(receiver: str, text: str, *, waits: bool = False, stage: str = "no_re
 
 
 class Scene:
-    """The cues of one conversation, each skill's in their order."""
+    """The cues of one conversation, in order by skill."""
 
     def __init__(self, thread: str) -> None:
         self._agent, _, _ = thread.partition("@")
@@ -91,29 +90,29 @@ class Scene:
         self.cues: list[Cue] = []
 
     def says(self, skill: str, *values: object, memory: str = "") -> Scene:
-        """What a skill says the first time, the second time, …"""
+        """Add the replies of a skill, in order."""
         for value in values:
             self._turns[skill] = self._turns.get(skill, 0) + 1
             self._add(skill, said(skill, value, memory), turn=self._turns[skill])
         return self
 
     def answers(self, value: object) -> Scene:
-        """What it answers to whoever waits for it. That counts as a turn of the skill."""
+        """Add the answer to a waiting agent. It counts as a turn of the skill."""
         self._add("send_message", said("send_message", value), answering=True)
         return self
 
     def plans(self, *steps: dict[str, object]) -> Scene:
-        """What a plan has."""
+        """Add a plan."""
         return self.says("planning", list(steps))
 
-    def _add(self, skill: str, reply: Reply, turn: int | None = None, *, answering: bool = False) -> None:
+    def _add(self, skill: str, reply: ScriptedReply, turn: int | None = None, *, answering: bool = False) -> None:
         self.cues.append(
             Cue(agent=self._agent, thread=self._thread, skill=skill, turn=turn, answering=answering, reply=reply)
         )
 
 
 def cues(language: str) -> tuple[Cue, ...]:
-    """All of them."""
+    """Return all cues."""
     told = WORDS[language]
     scenes = (*_manager(told), _first_stage(told), *_second_stage(told), _third_stage(told))
     return tuple(cue for scene in scenes for cue in scene.cues)
@@ -175,7 +174,7 @@ def _first_stage(told: Mapping[str, str]) -> Scene:
 
 
 def _second_stage(told: Mapping[str, str]) -> Iterator[Scene]:
-    """Each asks the other one when that one waits for ann: whoever waits still answers."""
+    """Yield scenes in which each agent asks the other while that one waits for ann: a waiting agent still answers."""
     yield (
         Scene(S2_WU)
         .plans(step("send_message"), step("send_message"), step("send_message"))
@@ -224,7 +223,7 @@ TASTE: Final = ToolSpec(
 
 
 class Taste:
-    """A long-tail tool. Each time that it runs is a line in a file outside, so that it can be counted."""
+    """A long-tail tool. Each run appends a line to a file outside, so that runs can be counted."""
 
     type: StepType = "tool"
     name: str = "taste"
@@ -236,38 +235,40 @@ class Taste:
         self._pace = pace
 
     def targets(self, _: Data) -> tuple[Target, ...]:
-        """Nothing outside."""
+        """Return no targets."""
         return (Target(kind="tool", value=self.name),)
 
-    def terms(self, _: World, __: Step) -> Terms:
-        """To taste again gives the same, so it may run again when it was cut off."""
-        return Terms(effect="pure")
+    def terms(self, _: TeamState, __: Step) -> StepTerms:
+        """Return terms that allow a retry: tasting again gives the same result."""
+        return StepTerms(effect="pure")
 
-    async def run(self, bench: Bench) -> Outcome:
+    async def run(self, context: StepContext) -> Outcome:
         """Taste."""
-        cup = str((bench.step.work.instruction_content or {})["cup"])
+        cup = str((context.step.work.instruction_content or {})["cup"])
         await asyncio.sleep(self._pace)
         with self._book.open("a", encoding="utf-8") as file:
-            file.write(f"{bench.step.step_id} {bench.step.attempt} {cup}\n")
+            file.write(f"{context.step.step_id} {context.step.attempt} {cup}\n")
             file.flush()
             os.fsync(file.fileno())
         return Outcome(result={"output": f"tasted: {cup}"})
 
 
-def kits(folder: Path, language: str, model: Models, *, pace: float = 0.0) -> dict[str, Callable[[object], Kit]]:
-    """The kit: the twelve skills, the tool, and the house's own staff to make agents from."""
-    taste = long_tail(Taste(folder / "tasted", pace))
-    skills = planned(model, (TASTE,), reader=TextReader())
-    staff = tuple(evolve(house_agent(one, language), tools=("taste",)) for one in ("researcher", "writer"))
-    kit = Kit(abilities=Abilities((*skills, taste)), blueprints=staff)
-    return {KIT: lambda _: kit}
+def kits(
+    folder: Path, language: str, model: Models, *, pace: float = 0.0
+) -> dict[str, Callable[[object], TeamCapabilities]]:
+    """Return the capabilities: the twelve skills, the tool, and the built-in staff as blueprints."""
+    taste = wrap_long_tail(Taste(folder / "tasted", pace))
+    skills = build_planned_skills(model, (TASTE,), reader=TextReader())
+    staff = tuple(evolve(load_builtin_agent(one, language), tools=("taste",)) for one in ("researcher", "writer"))
+    kit = TeamCapabilities(executors=Capabilities((*skills, taste)), agent_specs=staff)
+    return {ORGANISATION_KIT: lambda _: kit}
 
 
-def founders(language: str, folder: Path, limits: Limits = LIMITS) -> Founders:
-    """The manager of the house, and ann."""
-    return Founders(
+def founders(language: str, folder: Path, limits: Limits = LIMITS) -> OrganisationSpec:
+    """Return the built-in manager, and ann."""
+    return OrganisationSpec(
         name="tea",
-        managers=(evolve(house_agent("manager", language), tools=()),),
+        managers=(evolve(load_builtin_agent("manager", language), tools=()),),
         people=(AgentSpec(name="ann", role="a person", kind="human", language=language),),
         limits=limits,
         language=language,
@@ -277,28 +278,28 @@ def founders(language: str, folder: Path, limits: Limits = LIMITS) -> Founders:
 
 @dataclass(frozen=True, slots=True)
 class Firm:
-    """It runs, and ann is there."""
+    """A running organisation with ann."""
 
     runtime: Runtime
     team: TeamId
     ann: HumanAgent
     language: str = "en"
 
-    async def world(self) -> World:
-        """What is true."""
+    async def world(self) -> TeamState:
+        """Return the team state."""
         return await self.runtime.world(self.team)
 
     async def rested(self) -> str:
-        """Wait until nothing more happens by itself; how it stands then."""
+        """Wait until the team is idle and return its status."""
         while True:
             for task in tuple((await self.world()).tasks):
                 await self.runtime.wait(self.team, task)
-            stands = at_rest(await self.world())
-            if stands.settled:
-                return stands.word
+            stands = summarise_status(await self.world())
+            if stands.is_settled:
+                return stands.state
 
     async def play(self) -> None:
-        """Be ann until she has her guide. What she has done in an earlier life she does not do again."""
+        """Act as ann until she has her guide. Do not repeat actions of an earlier process."""
         words = WORDS[self.language]
         if not any(one.message == words["request"] for one in await self.ann.messages()):
             await self.ann.ask(words["request"], MANAGER)
@@ -311,12 +312,12 @@ class Firm:
 _ANSWERS: Final = {"which": "green", "taste": "bitter", "title": "short", "print": "yes"}
 
 
-def _asked(words: Mapping[str, str], letter: Letter) -> str:
+def _asked(words: Mapping[str, str], letter: InboxMessage) -> str:
     return next(name for name in _ANSWERS if words[name] == letter.message.message)
 
 
-def _is_time(words: Mapping[str, str], world: World, letter: Letter) -> bool:
-    """Ann answers in such an order that whoever asks another one asks somebody who waits for her."""
+def _is_time(words: Mapping[str, str], world: TeamState, letter: InboxMessage) -> bool:
+    """Return whether ann answers now. Her order ensures that agents ask others that wait for her."""
     owed = {one.message for one in world.mail.values()}
     match _asked(words, letter):
         case "taste":
@@ -331,17 +332,19 @@ def _is_time(words: Mapping[str, str], world: World, letter: Letter) -> bool:
 
 
 async def opened(log: Store, folder: Path, language: str, *, pace: float = 0.0) -> Firm:
-    """The organisation of this log; founded, if it is not there yet. It runs."""
-    runtime = Runtime(log, kits=kits(folder, language, ScriptedModel(cues(language), pace=pace), pace=pace))
+    """Open and run the organisation of this log. Found it if it does not exist yet."""
+    runtime = Runtime(
+        log, capability_factories=kits(folder, language, ScriptedModel(cues(language), pace=pace), pace=pace)
+    )
     teams = [TeamId(one.stream) for one in await log.streams() if one.head.version]
-    team = teams[0] if teams else await found(runtime, founders(language, folder))
+    team = teams[0] if teams else await create_organisation(runtime, founders(language, folder))
     await runtime.start(team)
     return Firm(runtime, team, HumanAgent(runtime, team, ANN), language)
 
 
 @asynccontextmanager
 async def firm(log: Store, folder: Path, language: str = "en", *, pace: float = 0.0) -> AsyncIterator[Firm]:
-    """The same, until a test is over."""
+    """Open the organisation until the test ends."""
     made = await opened(log, folder, language, pace=pace)
     try:
         yield made
@@ -350,7 +353,7 @@ async def firm(log: Store, folder: Path, language: str = "en", *, pace: float = 
 
 
 def tasted(folder: Path) -> Sequence[str]:
-    """Every time that the tool ran: step, attempt, cup."""
+    """Return every run of the tool: step, attempt, cup."""
     return (folder / "tasted").read_text(encoding="utf-8").splitlines()
 
 
@@ -373,11 +376,11 @@ ORDER: Mapping[str, str] = {
     ),
     "ann": "send_message send_message send_message send_message send_message",
 }
-"""The steps of everybody, in their order. The last one of the manager was not run: its task is over."""
+"""The steps of each agent, in order. The manager's last step did not run: its task is over."""
 
 
 async def order(firm: Firm) -> dict[str, str]:
-    """What everybody did; what did not end well is marked."""
+    """Return the steps of each agent, with failures marked."""
     found: dict[str, list[str]] = defaultdict(list)
     async for one in firm.runtime.archive(firm.team, "step"):
         if isinstance(one, Step):
@@ -386,9 +389,9 @@ async def order(firm: Firm) -> dict[str, str]:
 
 
 async def facts(firm: Firm) -> dict[str, object]:
-    """All that counts. Times and versions are not among it, nor in which order two agents did something at once."""
+    """Return all relevant facts: without times, versions, and the order of concurrent steps."""
     world = await firm.world()
-    tasks = await states(firm.runtime, firm.team, "task")
+    tasks = await read_states(firm.runtime, firm.team, "task")
     stages = [one async for one in firm.runtime.archive(firm.team, "stage") if isinstance(one, Stage)]
     return {
         "order": await order(firm),
@@ -405,7 +408,7 @@ async def facts(firm: Firm) -> dict[str, object]:
 
 
 async def left(firm: Firm) -> dict[str, object]:
-    """What must be left of all that: nothing."""
+    """Return everything that is left over. It must be empty."""
     world = await firm.world()
     return {
         "steps": list(world.steps),
@@ -415,7 +418,9 @@ async def left(firm: Firm) -> dict[str, object]:
         "locks": [name for name, one in world.agents.items() if one.step_lock or one.running],
         "stages": list(world.stages),
         "work": {
-            name: found for name in world.agents if (found := working_memory(world, name)) and found != {"t1": {}}
+            name: found
+            for name in world.agents
+            if (found := collect_working_memory(world, name)) and found != {"t1": {}}
         },
         "threads": sorted(one.task_id for one in world.threads.values() if one.task_id != "t1"),
         "reserved": [name for name, one in world.budgets.items() if one.reserved != NOTHING],
@@ -445,7 +450,7 @@ async def _messages(firm: Firm) -> list[tuple[str, ...]]:
 
 
 async def _results(firm: Firm) -> dict[str, object]:
-    """What each skill came to, by its own key."""
+    """Return the result of each skill, by its key."""
     found: dict[str, object] = {}
     async for one in firm.runtime.archive(firm.team, "step"):
         if isinstance(one, Step):

@@ -10,7 +10,7 @@ import pytest
 from greenroom.core.base.ids import AgentId
 from greenroom.core.rules.intents import SendMessage
 from greenroom.core.state.step import Work
-from greenroom.core.state.world import World
+from greenroom.core.state.team_state import TeamState
 from tests.abilities.skills.planned.planners import DONE, KIM, NOTHING_MORE, T1, Line, message, said, step
 from tests.organisation.crowd import Crowd, Rogue, Together, crowd
 
@@ -121,7 +121,7 @@ async def test_one_who_never_answers_is_not_waited_for_longer_than_the_team_allo
         assert world.agents[AgentId("ada")].running is not None, "it alone still does what nobody waits for"
 
 
-def _finished(world: World) -> set[str]:
+def _finished(world: TeamState) -> set[str]:
     return {it.agent_id for one in world.stages.values() for it in one.members if it.state == "finished"}
 
 

@@ -9,10 +9,10 @@ import pytest
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, StageId
-from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.rules.agents import MEMORY
+from greenroom.core.ports.executor import Outcome, StepContext
+from greenroom.core.rules.agents import MAX_MEMORY_CHARS
 from greenroom.core.rules.intents import PauseTask, RemoveAgent, ResumeTask, ResumeTeam, SendMessage, SetLimits
-from greenroom.core.state.spec import AgentSpec, Turn
+from greenroom.core.state.spec import AgentSpec, TurnPolicy
 from greenroom.core.state.step import Work
 from tests.abilities.skills.planned.planners import (
     BOSS,
@@ -65,7 +65,7 @@ class Broken(Echo):
     def __init__(self, error: Exception) -> None:
         self._error = error
 
-    async def run(self, _: Bench) -> Outcome:
+    async def run(self, _: StepContext) -> Outcome:
         """Raise."""
         raise self._error
 
@@ -90,7 +90,7 @@ async def test_when_one_of_two_fails_the_other_one_goes_on_and_the_manager_reads
         ("ada", "planning"): ["No."],
         **decides(ends("task", "t1", "failed")),
     }
-    spec = planner("ada", turn=Turn(repairs=0))
+    spec = planner("ada", turn=TurnPolicy(repairs=0))
     async with crowd(lines, "bea", specs={"ada": spec}) as here:
         thinking = here.hold(BOSS)
         await here.work({"ada": "one", "bea": "two"}, {"bea": "three"}, wait=False)
@@ -151,7 +151,7 @@ async def test_what_names_nobody_and_nothing_is_told_so_and_at_last_the_person_i
     skill: str, bad: Mapping[str, object], why: str
 ) -> None:
     lines: Lines = {("boss", skill): [said(skill, bad)]}
-    spec = planner("boss", manager=True, turn=Turn(repairs=1))
+    spec = planner("boss", manager=True, turn=TurnPolicy(repairs=1))
     async with crowd(lines, "ada", specs={"boss": spec}, blueprints=[AgentSpec(name="cook", style="plan")]) as here:
         await here.work(group=["ada"])
         before = set((await here.world()).agents)
@@ -201,7 +201,7 @@ async def test_who_waits_for_an_agent_that_is_removed_is_told_and_goes_on() -> N
 
 @pytest.mark.req("MAS-68", "MAS-121")
 async def test_a_memory_that_is_full_stays_as_it_is_and_the_work_goes_on() -> None:
-    old = "x" * (MEMORY - 10)
+    old = "x" * (MAX_MEMORY_CHARS - 10)
     lines = {**works("ada", step("quick_think"), step("quick_think")), **decides(ends("task", "t1"))}
     lines["ada", "quick_think"] = [
         said("quick_think", "one", memory=old),
@@ -223,7 +223,7 @@ async def test_a_memory_that_is_full_stays_as_it_is_and_the_work_goes_on() -> No
 async def test_who_has_failed_in_a_stage_still_reads_what_was_written_to_it_about_that() -> None:
     lines = {**works("ada", step("quick_think"), step("think")), **decides(ends("stage", "t1.s1", "failed"))}
     lines["ada", "think"] = ["No."]
-    async with crowd(lines, "bea", specs={"ada": planner("ada", turn=Turn(repairs=0))}) as here:
+    async with crowd(lines, "bea", specs={"ada": planner("ada", turn=TurnPolicy(repairs=0))}) as here:
         thinking = here.hold(ADA, "quick_think")
         await here.work({"ada": "think"}, group=["bea"], wait=False)
         await here.until(lambda world: len(world.agents[ADA].todo) == 2)

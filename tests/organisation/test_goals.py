@@ -3,7 +3,7 @@
 import pytest
 
 from greenroom.core.base.ids import AgentId
-from greenroom.core.state.portrait import portray_step
+from greenroom.core.state.mas_format import format_step
 from tests.abilities.skills.planned.planners import DONE, NOTHING_MORE, planner, said, step, tool
 from tests.organisation.crowd import crowd
 
@@ -23,7 +23,7 @@ LINES = {
 async def test_the_text_of_a_step_is_its_goal_without_who_does_it_and_how_its_skill_goes() -> None:
     async with crowd(LINES, specs={"ada": planner("ada", profile=WHO)}) as here:
         await here.work({"ada": "Compare two teas."})
-        told = {one.work.executor: portray_step(one) for one in await here.steps(ADA)}
+        told = {one.work.executor: format_step(one) for one in await here.steps(ADA)}
         assert (told["think"]["type"], told["think"]["text_content"]) == ("skill", "Weigh both teas.")
         assert (told["echo"]["type"], told["echo"]["text_content"]) == ("tool", "Say which is milder.")
         assert told["echo"]["instruction_content"] == {"text": "Sencha"}

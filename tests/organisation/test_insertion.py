@@ -9,7 +9,7 @@ import pytest
 from greenroom.core.base.ids import AgentId, StepId
 from greenroom.core.state.message import Message
 from greenroom.core.state.step import Step
-from greenroom.core.state.world import World
+from greenroom.core.state.team_state import TeamState
 from tests.abilities.skills.planned.planners import DONE, KIM, NOTHING_MORE, Line, said, step, tool
 from tests.organisation.crowd import Crowd, crowd
 
@@ -24,7 +24,7 @@ LINES: dict[tuple[str, str], Sequence[Line]] = {
 }
 
 
-def runs(skill: str, world: World) -> bool:
+def runs(skill: str, world: TeamState) -> bool:
     """Whether Ada is in the middle of this."""
     name = world.agents[ADA].running
     return name is not None and world.steps[name].work.executor == skill

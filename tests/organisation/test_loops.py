@@ -8,11 +8,11 @@ from itertools import count
 
 import pytest
 
-from greenroom.abilities.skills.planned.skills import ANEW, LONGEST
-from greenroom.abilities.tools.tool import long_tail
+from greenroom.abilities.skills.planned.skills import MAX_AGENT_RESTARTS, MAX_EXCHANGES
+from greenroom.abilities.tools.tool import wrap_long_tail
 from greenroom.core.base.ids import AgentId
 from greenroom.core.rules.intents import SendMessage
-from greenroom.core.state.spec import Turn
+from greenroom.core.state.spec import TurnPolicy
 from tests.abilities.skills.planned.digging import SPEC, Dig
 from tests.abilities.skills.planned.planners import (
     BOSS,
@@ -38,7 +38,7 @@ REST: Lines = {
     ("ada", "summary"): [DONE],
     ("ada", "instruction_generation"): [said("instruction_generation", {"where": "here"})],
 }
-SHORT = Turn(rounds=3, repairs=1)
+SHORT = TurnPolicy(rounds=3, repairs=1)
 
 
 async def test_a_plan_that_only_plans_again_is_none() -> None:
@@ -96,7 +96,7 @@ async def test_word_of_what_an_agent_has_asked_for_itself_does_not_let_it_begin_
     }
     boss = planner("boss", manager=True, turn=SHORT, tools=("dig",))
     request = SendMessage(task_id=T1, receiver=(BOSS,), message="Tea.", need_reply=True, kind="request", sender=KIM)
-    async with crowd(lines, "ada", specs={"boss": boss}, executors=[long_tail(Dig())], tools=[SPEC]) as here:
+    async with crowd(lines, "ada", specs={"boss": boss}, executors=[wrap_long_tail(Dig())], tools=[SPEC]) as here:
         await here.work(group=["ada"])
         await here.runtime.ask(here.team, request)
         assert await asyncio.wait_for(here.rest(), 20) == "idle"
@@ -157,7 +157,7 @@ async def test_two_who_tell_each_other_something_new_for_ever_are_brought_to_an_
         await here.runtime.ask(here.team, REQUEST)
         assert await asyncio.wait_for(here.rest(), 30) == "idle"
         looked = [(await here.did(one)).count("reflection") for one in (BOSS, ADA)]
-        assert all(4 <= one <= ANEW + 3 * 4 for one in looked), looked
+        assert all(4 <= one <= MAX_AGENT_RESTARTS + 3 * 4 for one in looked), looked
 
 
 @pytest.mark.req("MAS-178", "MAS-179")
@@ -165,7 +165,7 @@ async def test_a_tool_that_is_always_used_once_more_is_ended() -> None:
     more = said("tool_decision", {"decision": "continue", "direction": "Deeper."})
     lines: Lines = {**REST, ("ada", "planning"): [said("planning", [tool("dig")])], ("ada", "tool_decision"): [more]}
     spec = planner("ada", tools=("dig",), turn=SHORT)
-    async with crowd(lines, specs={"ada": spec}, executors=[long_tail(Dig())], tools=[SPEC]) as here:
+    async with crowd(lines, specs={"ada": spec}, executors=[wrap_long_tail(Dig())], tools=[SPEC]) as here:
         await asyncio.wait_for(here.work({"ada": "dig"}), 20)
         done = await here.did(ADA)
         assert done.count("dig") == 3
@@ -190,7 +190,7 @@ async def test_two_who_always_ask_back_are_brought_to_an_end(waits: bool) -> Non
     async with crowd(lines, "ada", "bea") as here:
         await asyncio.wait_for(here.work({"ada": "ask"}, group=["bea"]), 60)
         sent = await here.messages()
-        assert LONGEST < len(sent) < 3 * LONGEST
+        assert MAX_EXCHANGES < len(sent) < 3 * MAX_EXCHANGES
         assert (sent[-1].need_reply, sent[-1].waiting) == (False, None)
         assert "process_message" in {*await here.did(ADA), *await here.did(BEA)}
         assert not (await here.world()).waits

@@ -25,7 +25,7 @@ from greenroom.core.rules.intents import (
     UpdateStageAgentState,
     UpdateWorkingMemory,
 )
-from greenroom.core.state.portrait import working_memory
+from greenroom.core.state.mas_format import collect_working_memory
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Work
 from tests.abilities.skills.planned.planners import BOSS, DONE, KIM, NOTHING_MORE, T1, THINKS, Line, planner, said, step
@@ -75,7 +75,7 @@ FORBIDDEN: dict[str, tuple[Consequence, str]] = {
     "the task to be over": (FinishTask(task_id=T1), "'ada' may not finish task 't1'"),
     "to answer what nobody asked": (
         SendMessage(task_id=T1, receiver=(BEA,), message="Hi.", return_waiting_id=WaitingId("bea>9:ada")),
-        "Nobody waits for 'ada' with the id 'bea>9:ada'.",
+        "No agent waits for 'ada' with the id 'bea>9:ada'.",
     ),
     "to write as somebody else": (
         SendMessage(task_id=T1, receiver=(BEA,), message="Hi.", sender=KIM),
@@ -154,11 +154,11 @@ async def test_when_a_stage_ends_its_steps_and_its_working_memory_go_and_unrelat
     quick = {("bea", "quick_think"): [said("quick_think", "x")]}
     async with crowd({**LINES, **quick}, "bea") as here:
         await held_with_letters(here)
-        before = working_memory(await here.world(), BEA)
+        before = collect_working_memory(await here.world(), BEA)
         assert before == {"t1": {"t1.s1": ["bea#1", "bea#2"], "no_relative": ["bea#3"]}}
         await here.runtime.ask(here.team, FinishStage(stage_id=S1, state="finished"))
         await here.until(lambda world: any(one.stage_id == "t1.s2" for one in world.steps.values()))
-        after = working_memory(await here.world(), BEA)
+        after = collect_working_memory(await here.world(), BEA)
         assert after == {"t1": {"no_relative": ["bea#3"], "t1.s2": ["bea#4"]}}, "the next stage has nothing of the last"
         here.hold(BEA).set()
         await here.rest()
@@ -168,7 +168,7 @@ async def test_when_a_stage_ends_its_steps_and_its_working_memory_go_and_unrelat
             ("finished", "About the weather."),
         ]
         await here.runtime.ask(here.team, FinishTask(task_id=T1, state="finished"))
-        assert working_memory(await here.world(), BEA) == {}
+        assert collect_working_memory(await here.world(), BEA) == {}
 
 
 @pytest.mark.req("MAS-78", "MAS-231")
@@ -178,4 +178,4 @@ async def test_who_is_told_of_a_task_has_it_in_its_working_memory() -> None:
         await here.work({"bea": "think"}, group=["ada"], wait=False)
         await here.until(lambda world: world.agents[BEA].running is not None)
         await here.runtime.ask(here.team, UpdateWorkingMemory(agent_id=ADA, task_id=T1, stage_id=S1))
-        assert working_memory(await here.world(), ADA) == {"t1": {"t1.s1": []}}
+        assert collect_working_memory(await here.world(), ADA) == {"t1": {"t1.s1": []}}

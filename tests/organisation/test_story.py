@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.organisation.inbox import states
+from greenroom.app.organisation.inbox import read_states
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.ids import TEAM_BUDGET
 from greenroom.core.state.message import Message
@@ -55,7 +55,7 @@ async def _played(folder: Path, language: str) -> Told:
             tasted=tasted(folder),
             messages=await made.ann.messages(),
             steps=await _steps(made),
-            stages=await states(made.runtime, made.team, "stage"),
+            stages=await read_states(made.runtime, made.team, "stage"),
             spent=(await made.world()).budgets[TEAM_BUDGET].spent,
         )
 
@@ -158,7 +158,7 @@ def test_what_the_house_tells_a_person_is_all_in_their_language(language: str) -
     told = story(language)
     pool = told.facts["pool"]
     assert isinstance(pool, list)
-    joined = {"en": "You take part in task t2 now. {}: {}", "zh": "您已加入任务t2：{}: {}"}[language]
+    joined = {"en": "You are now part of task t2. {}: {}", "zh": "您已加入任务t2：{}: {}"}[language]
     assert joined.format(told.words["task"], told.words["goal"]) in pool
     assert len(pool) == 10, "one to join, eight about four questions, one at the end"
     assert language == "en" or not [one for one in pool if "You" in one or "Task" in one]

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from greenroom.abilities.tools.tool import long_tail
+from greenroom.abilities.tools.tool import wrap_long_tail
 from greenroom.core.base.ids import AgentId
 from greenroom.core.rules.intents import SendMessage
-from greenroom.core.state.spec import Turn
+from greenroom.core.state.spec import TurnPolicy
 from tests.abilities.skills.planned.digging import SPEC, Dig
 from tests.abilities.skills.planned.planners import (
     BOSS,
@@ -27,7 +27,7 @@ from tests.abilities.skills.planned.planners import (
 from tests.organisation.crowd import Crowd, crowd
 
 ADA = AgentId("ada")
-ONCE = Turn(repairs=1)
+ONCE = TurnPolicy(repairs=1)
 
 PLANS: Mapping[str, Sequence[object]] = {
     "planning": [step("quick_think")],
@@ -88,7 +88,7 @@ async def tried(here: Crowd, agent: AgentId, skill: str) -> list[str]:
 @pytest.mark.parametrize("skill", PLANS)
 async def test_in_a_stage_the_agent_has_failed_its_manager_reads_why_and_the_person_hears_the_end(skill: str) -> None:
     spec = planner("ada", turn=ONCE, tools=("echo", "dig"))
-    async with crowd(lines(skill), specs={"ada": spec}, executors=[long_tail(Dig())], tools=[SPEC]) as here:
+    async with crowd(lines(skill), specs={"ada": spec}, executors=[wrap_long_tail(Dig())], tools=[SPEC]) as here:
         assert await here.work({"ada": "do it"}) == "failed"
         assert await tried(here, ADA, skill) == ["failed", "failed"], "once it is asked for again"
         assert f"{SAID.get(skill, skill)} step: failed." in await here.notes()

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from greenroom.policy.command_line import LONGEST, meaning, plain_words, read_line, useful_prefix
+from greenroom.policy.command_line import MAX_LINE_CHARS, find_useful_prefix, match_rule, read_line, split_plain_words
 
 SHELLS = [shell for shell in map(shutil.which, ("sh", "dash", "bash")) if shell]
 WORDS = "a b -x --y=z x=1 'a' \"c\" 'e\"f' \"g'h\" '' \"\" * ? [a] ] {a,b} {1..3} {} @{1} ~ a~1 ~x # a#b ! : % ^"
@@ -32,7 +32,7 @@ def seen_by(shell: str, line: str) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_a_plain_line_means_the_same_to_a_shell(shell: str) -> None:
-    plain = [(line, words) for line in soups(4000) if (words := plain_words(f"p {line}")) is not None]
+    plain = [(line, words) for line in soups(4000) if (words := split_plain_words(f"p {line}")) is not None]
     assert len(plain) > 200
     for line, words in plain[:250]:
         assert seen_by(shell, line) == words, line
@@ -45,7 +45,7 @@ def test_a_plain_line_means_the_same_to_a_shell(shell: str) -> None:
         *("ls `rm x`", 'ls "$(rm x)"', "ls $X", "ls ${X}", "ls *", "ls ?", "ls [a]", "ls {a,b}", "ls {1..3}", "ls ~"),
         *("ls ~/x", "ls # x", "X=1 ls", "X+=1 ls", "! ls", "ls\nrm x", "ls\rrm x", "ls \\\n x", "ls 'x", 'ls "x'),
         *("", " ", "''", "'' x", "ls\x00", "ls\x1b[2K", "ls\u200b", "ls\u00a0x", "ls \ud800", 'ls "\\$x"', "a=(1 2)"),
-        *("ls " + "a " * 400, "ls " + "a" * LONGEST),
+        *("ls " + "a " * 400, "ls " + "a" * MAX_LINE_CHARS),
     ],
 )
 def test_a_sign_of_the_shell_makes_a_line_not_plain(line: str) -> None:
@@ -97,7 +97,7 @@ RULE = ("git", "reset")
     ],
 )
 def test_a_rule_that_tightens_is_found_anywhere_in_a_line(line: str, expected: str) -> None:
-    assert meaning(RULE, read_line(line)) == expected
+    assert match_rule(RULE, read_line(line)) == expected
 
 
 @pytest.mark.parametrize(
@@ -113,4 +113,4 @@ def test_a_rule_that_tightens_is_found_anywhere_in_a_line(line: str, expected: s
     ],
 )
 def test_what_is_worth_a_rule_is_a_program_with_the_names_that_follow_it(line: str, prefix: str) -> None:
-    assert " ".join(useful_prefix(tuple(line.split()))) == prefix
+    assert " ".join(find_useful_prefix(tuple(line.split()))) == prefix

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.policy import rules_policy
+from greenroom.policy import build_rules_policy
 from greenroom.policy.command_line import read_line
 from tests.policy.house import ROOT, policy, run, user
 
@@ -186,13 +186,13 @@ def test_more_words_than_a_person_reads_are_not_covered_by_a_rule() -> None:
 
 
 def test_a_line_that_is_too_long_asks_also_in_a_sandbox() -> None:
-    walled = rules_policy({}, ROOT, walled=lambda: True)
+    walled = build_rules_policy({}, ROOT, is_sandboxed=lambda: True)
     assert run(walled, "ls; " * 1000).verdict == "allow"
     assert "more than 32,768 characters" in run(walled, "ls; " * 10_000).why
 
 
 def test_what_an_allowed_command_reaches_by_a_link_is_asked_about() -> None:
-    linked = rules_policy({"user": ["allow command cat"]}, ROOT, lambda path: path.startswith("notes"))
+    linked = build_rules_policy({"user": ["allow command cat"]}, ROOT, lambda path: path.startswith("notes"))
     assert run(linked, "cat a.txt").verdict == "allow"
     assert "`notes/x` is a link that leads out of the workspace" in run(linked, "cat notes/x").why
 

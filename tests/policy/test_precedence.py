@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greenroom.core.ports.tool import Ruling, Target
+from greenroom.core.ports.tool import PolicyDecision, Target
 from greenroom.policy import Layer
 from tests.policy.house import ME, card, looser, policy, run, touch
 
@@ -58,7 +58,7 @@ unmeasured = pytest.mark.no_cover
 """They reach no line that other tests do not, and to be measured takes them twice as long."""
 
 
-def decided(rules: Said, target: Target) -> Ruling:
+def decided(rules: Said, target: Target) -> PolicyDecision:
     house = policy({layer: [rule for where, rule in rules if where == layer] for layer in LAYERS})
     name = "mcp__x" if target.kind == "tool" else "execute_script"
     return house.decide(ME, card(name, "mcp", "mcp: x"), (target,))

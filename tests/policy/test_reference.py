@@ -14,7 +14,7 @@ from itertools import product
 import pytest
 
 from greenroom.core.ports.tool import Target
-from greenroom.policy import Layer, judgement, parse, rulebook
+from greenroom.policy import Layer, decision, parse, rulebook
 from tests.policy.house import ME, card, policy
 
 # Reaches no line that other tests do not, and to be measured takes it twice as long.
@@ -203,14 +203,14 @@ def test_no_random_call_is_allowed_that_a_slow_policy_would_not_allow() -> None:
 
 def test_the_fuzz_finds_a_policy_that_only_compares_beginnings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Or it would prove nothing."""
-    monkeypatch.setattr(judgement, "_trouble", lambda word, ground: "")
-    monkeypatch.setattr(judgement, "_named_files", lambda book, read, ground: ())
+    monkeypatch.setattr(decision, "_find_path_problem", lambda word, ground: "")
+    monkeypatch.setattr(decision, "_decide_named_files", lambda book, read, ground: ())
     _, wrong = allowed_without_reason(random.Random(1), 1000)
     assert wrong
 
 
 def test_the_fuzz_finds_a_policy_in_which_a_wide_rule_opens_a_narrow_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rulebook, "narrower", lambda loose, strict: True)
+    monkeypatch.setattr(rulebook, "is_narrower", lambda loose, strict: True)
     _, wrong = allowed_without_reason(random.Random(0), 3000, most=1)
     assert wrong
 

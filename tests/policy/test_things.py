@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core.ports.tool import Target
-from greenroom.core.state.spec import Group
+from greenroom.core.state.spec import ToolGroup
 from greenroom.policy import BadRule
-from greenroom.policy.paths import covers, placed
+from greenroom.policy.paths import covers, locate_path
 from tests.policy.house import ME, ROOT, card, policy, reach, touch, user
 
 
@@ -42,7 +42,7 @@ def test_what_is_outside_asks(path: str) -> None:
 def test_likely_secrets_are_read_only_with_a_persons_word(path: str) -> None:
     ruling = touch(policy(), path)
     assert ruling.verdict == "ask"
-    assert "secret" in ruling.why or "signs" in ruling.why
+    assert "secret" in ruling.why or "characters" in ruling.why
 
 
 @pytest.mark.parametrize(
@@ -123,9 +123,9 @@ def test_a_pattern_matches_what_a_slow_matcher_says(pattern: list[str], parts: l
 
 @given(st.lists(st.sampled_from(["..", ".", "a", "", "project", "me"]), max_size=8).map("/".join).map("./{}".format))
 def test_a_path_written_in_two_ways_is_one_place(path: str) -> None:
-    place = placed(path, ROOT)
-    assert placed(str(place), ROOT) == place
-    assert placed(f"{path}/.//x/..", ROOT) == place
+    place = locate_path(path, ROOT)
+    assert locate_path(str(place), ROOT) == place
+    assert locate_path(f"{path}/.//x/..", ROOT) == place
 
 
 # ------------------------------------------------------------------------------------------------------------ hosts
@@ -187,7 +187,7 @@ def test_a_wide_rule_for_hosts_opens_no_narrow_one() -> None:
         ("memory", "a.py", "ask"),
     ],
 )
-def test_only_our_own_tools_that_look_are_silent(group: Group, source: str, verdict: str) -> None:
+def test_only_our_own_tools_that_look_are_silent(group: ToolGroup, source: str, verdict: str) -> None:
     assert policy().decide(ME, card("t", group, source), ()).verdict == verdict
     assert policy().decide(ME, card("t", group, source), (Target(kind="tool", value="t"),)).verdict == verdict
 
@@ -235,13 +235,10 @@ def test_of_a_file_we_believe_that_it_only_looks_and_of_a_server_nothing(source:
     assert policy().decide(ME, card("t", "read", source), ()).verdict == "ask", "an effect is asked about in any group"
 
 
-@pytest.mark.parametrize(
-    ("source", "said"), [("built-in", "without saying what it touches"), ("mcp:x", "but its name")]
-)
+@pytest.mark.parametrize(("source", "said"), [("built-in", "without saying what it touches"), ("mcp:x", "is known")])
 def test_only_of_a_strangers_tool_nothing_is_known_but_its_name(source: str, said: str) -> None:
     ruling = policy().decide(ME, card("rewrite", "edit", source), ())
     assert ruling.verdict == "ask"
     assert (
-        ruling.why
-        == f"It would call the tool `rewrite`, {'of which nothing is known ' * (source != 'built-in')}{said}."
+        ruling.why == f"It would call the tool `rewrite`, {'of which only the name ' * (source != 'built-in')}{said}."
     )

@@ -1,4 +1,4 @@
-"""A real worktree of a small repository, real commands in it, and the verdict when the work there is delivered."""
+"""A real worktree of a small repository, real commands in it, and the verdict on the delivered work."""
 
 from __future__ import annotations
 
@@ -9,51 +9,51 @@ from typing import cast
 
 from immutables import Map
 
-from greenroom.abilities.tools.run_checks import RunChecks
-from greenroom.adapters.processes.plain import PlainCommands
-from greenroom.app.messages.findings import sentence
-from greenroom.app.runs.workspaces import opened
-from greenroom.app.toolset.toolset import Hands
+from greenroom.abilities.tools.run_checks import RunChecksTool
+from greenroom.adapters.processes.plain_commands import PlainCommands
+from greenroom.app.messages.findings import render_finding
+from greenroom.app.runs.workspaces import open_run_workspace
+from greenroom.app.toolset.toolset import Toolset
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data, evolve
-from greenroom.core.ports.checks import REPORT, Check, as_data
-from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.state.agent import Agent
+from greenroom.core.ports.checks import REPORT_KEY, Check, report_to_data
+from greenroom.core.ports.executor import Outcome, StepContext
+from greenroom.core.state.agent import AgentState
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step
 from greenroom.core.state.team import Team
-from greenroom.core.state.world import World
+from greenroom.core.state.team_state import TeamState
 from greenroom.runs.checker import ProjectChecks
-from greenroom.runs.checkout import Setup, checkouts
-from greenroom.runs.delivery import Deliver, facts, mark
-from greenroom.runs.verdict import BASELINE, DELIVER, RUN_CHECKS, VERDICT, Verdict, from_kept
-from greenroom.runs.workspace import Copied, Place, Wanted
+from greenroom.runs.checkout import WorkspaceSetup, build_checkout_opener
+from greenroom.runs.delivery import DeliverTool, build_facts, build_mark
+from greenroom.runs.verdict import BASELINE, DELIVER, RUN_CHECKS, VERDICT_KEY, Verdict, decode_verdict
+from greenroom.runs.workspace import RunFlags, RunWorkspace, WorktreeTools
 from tests.adapters.git.person import Person
 from tests.runs.log import Story
 from tests.runs.projects import PYTEST, Shelf
 
 RUN = TeamId("r1")
-NO_SETUP = Setup()
+NO_SETUP = WorkspaceSetup()
 NO_FILES: Mapping[str, str] = {}
 APP = "def total(prices):\n    return sum(prices)\n"
 TESTS = "from app import total\n\n\ndef test_total():\n    assert total([1, 2]) == 3\n"
 
 
 class AtWork(Shelf):
-    """As much of a bench as a delivery looks at."""
+    """The part of a step context that a delivery uses."""
 
     def __init__(self, step: Step) -> None:
         super().__init__()
         self.step, self.key = step, str(step.step_id)
         self.spec = AgentSpec(name="coder")
-        self.world = World(team=Team(team_id=RUN, name="t"))
+        self.world = TeamState(team=Team(team_id=RUN, name="t"))
         self.queues()
         self.agent = self
 
     def queues(self, *more: Step) -> None:
-        """What waits for the agent while this runs."""
+        """Queue work for the agent while this runs."""
         steps = (self.step, *more)
-        me = Agent(agent_id=self.step.agent_id, spec=self.spec, running=self.step.step_id)
+        me = AgentState(agent_id=self.step.agent_id, spec=self.spec, running=self.step.step_id)
         me = evolve(me, todo=tuple(one.step_id for one in more))
         self.world = evolve(self.world, agents=Map({me.agent_id: me}), steps=Map({one.step_id: one for one in steps}))
 
@@ -61,17 +61,17 @@ class AtWork(Shelf):
 class Bare:
     """Commands in a folder, without a sandbox."""
 
-    def __init__(self, copied: Copied) -> None:
+    def __init__(self, copied: WorktreeTools) -> None:
         self.commands = PlainCommands(copied.folder)
-        assert tuple(copied.more(self.commands, nothing_runs)) == ()
+        assert tuple(copied.extra_tools(self.commands, nothing_runs)) == ()
 
     async def close(self) -> None:
-        """End what runs."""
+        """Stop running commands."""
         self.commands.close()
 
 
-def bare(copied: Copied) -> Hands:
-    return cast("Hands", Bare(copied))
+def bare(copied: WorktreeTools) -> Toolset:
+    return cast("Toolset", Bare(copied))
 
 
 async def nothing_runs() -> Sequence[str]:
@@ -79,11 +79,11 @@ async def nothing_runs() -> Sequence[str]:
 
 
 class Job:
-    """A run in a worktree; its steps are what a log would have."""
+    """A run in a worktree, with the steps of its log."""
 
-    def __init__(self, place: Place, checks: Sequence[Check], setup: Setup) -> None:
+    def __init__(self, place: RunWorkspace, checks: Sequence[Check], setup: WorkspaceSetup) -> None:
         self.place = place
-        self.opened = checkouts(place, setup, bare)
+        self.opened = build_checkout_opener(place, setup, bare)
         self.checks = ProjectChecks(checks, self.opened)
         self.story, self.shelf = Story(), Shelf()
         self.stopped: Sequence[str] = ()
@@ -95,31 +95,31 @@ class Job:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
-    def want(self, wanted: Wanted) -> None:
-        """What the person said beforehand."""
+    def want(self, wanted: RunFlags) -> None:
+        """Set the person's requirements."""
         (first,) = Story().step("converse", given=wanted.data).steps
         self.story.steps.insert(0, first)
 
     async def begin(self) -> None:
         """Run the checks on the base."""
-        report = await self.checks.baseline(self.shelf)
-        self.story.step(BASELINE, {REPORT: as_data(report)})
+        report = await self.checks.run_baseline(self.shelf)
+        self.story.step(BASELINE, {REPORT_KEY: report_to_data(report)})
 
     async def run_checks(self) -> None:
-        """The agent runs them, which commits first."""
+        """Let the agent run the checks, which commits first."""
         bench = self.bench(RUN_CHECKS)
-        made = await self.place.worktree.commit(mark(bench))
-        outcome = await RunChecks(self.checks).run(bench)
-        self.story.step(RUN_CHECKS, {**(outcome.result or {}), **facts(made)})
+        made = await self.place.worktree.commit(build_mark(bench))
+        outcome = await RunChecksTool(self.checks).run(bench)
+        self.story.step(RUN_CHECKS, {**(outcome.result or {}), **build_facts(made)})
 
-    def bench(self, executor: str = DELIVER, **given: object) -> Bench:
-        """That of a step which is about to run."""
+    def bench(self, executor: str = DELIVER, **given: object) -> StepContext:
+        """Return the step context of a step that is about to run."""
         step = self.story.step(executor, given=given).steps.pop()
         here = AtWork(evolve(step, state="running", ended_at=None))
         here.blobs = self.shelf.blobs
-        return cast("Bench", here)
+        return cast("StepContext", here)
 
-    async def run(self, bench: Bench) -> Outcome:
+    async def run(self, context: StepContext) -> Outcome:
         """Run the step that delivers."""
 
         async def history(_: TeamId) -> Sequence[Step]:
@@ -128,25 +128,25 @@ class Job:
         async def quiet() -> Sequence[str]:
             return self.stopped
 
-        tool = Deliver(
+        tool = DeliverTool(
             self.place,
             self.checks,
             self.opened,
             history,
-            quiet=quiet,
-            describe=sentence,
-            prepares=self._setup.runs,
+            stop_background=quiet,
+            describe=render_finding,
+            has_setup=self._setup.is_enabled,
         )
-        return await tool.run(bench)
+        return await tool.run(context)
 
     async def deliver(self, **given: object) -> tuple[Verdict, Outcome]:
-        """The verdict on what lies in the worktree; the log has it from now on."""
+        """Return the verdict on the worktree, and record it in the log."""
         outcome = await self.run(self.bench(DELIVER, **{"said": "Done.", **given}))
         result: Data = outcome.result or {}
         self.story.step(DELIVER, result)
-        held = result[VERDICT]
+        held = result[VERDICT_KEY]
         assert isinstance(held, Mapping)
-        return from_kept(held), outcome
+        return decode_verdict(held), outcome
 
 
 @asynccontextmanager
@@ -155,11 +155,11 @@ async def job(
     *checks: Check,
     files: Mapping[str, str] = NO_FILES,
     uncommitted: Mapping[str, str] = NO_FILES,
-    setup: Setup = NO_SETUP,
+    setup: WorkspaceSetup = NO_SETUP,
     without: bool = False,
 ) -> AsyncIterator[Job]:
-    """A run in a repository with these files and checks, pytest if none is named; `without` any check. They ran on the
-    base."""
+    """Start a run in a repository with these files and checks: pytest by default, none with `without`. Run the
+    baseline."""
     person = Person(root / "repo")
     for name, text in {"app.py": APP, "test_app.py": TESTS, **files}.items():
         person.write(name, text)
@@ -171,7 +171,7 @@ async def job(
     async def nothing(_: TeamId) -> Sequence[Step]:
         return ()
 
-    place = await opened(Team(team_id=RUN, workspace=str(person.root)), nothing)
+    place = await open_run_workspace(Team(team_id=RUN, workspace=str(person.root)), nothing)
     made = Job(place, () if without else checks or (PYTEST,), setup)
     await made.begin()
     yield made

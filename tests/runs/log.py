@@ -1,16 +1,16 @@
-"""Steps as a log would have them: edits, runs of checks."""
+"""Steps as a log contains them: edits and check runs."""
 
 from __future__ import annotations
 
 from greenroom.core.base.ids import AgentId, StepId, TaskId, ThreadId
 from greenroom.core.base.records import Data
-from greenroom.core.ports.checks import REPORT, Checked, Report, as_data
+from greenroom.core.ports.checks import REPORT_KEY, CheckReport, CheckResult, report_to_data
 from greenroom.core.state.step import Step, StepEnd, Work
 from greenroom.runs.verdict import BASELINE, DELIVER
 
 
 class Story:
-    """Steps, one after the other."""
+    """A sequence of steps."""
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
@@ -22,7 +22,7 @@ class Story:
         state: StepEnd = "finished",
         given: Data | None = None,
     ) -> Story:
-        """Add a step with this result; `given` is what it was called with."""
+        """Add a step with this result. `given` are its arguments."""
         at = len(self.steps) + 1
         self.steps.append(
             Step(
@@ -41,7 +41,7 @@ class Story:
         )
         return self
 
-    def checked(self, *checks: Checked, by: str = DELIVER, tree: str = "new", state: StepEnd = "finished") -> Story:
+    def checked(self, *checks: CheckResult, by: str = DELIVER, tree: str = "new", state: StepEnd = "finished") -> Story:
         """Add a step that ran checks in a throw-away worktree of this tree."""
-        report = Report(tree=tree, checks=checks, base=by == BASELINE, fresh=True)
-        return self.step(by, {REPORT: as_data(report)}, state)
+        report = CheckReport(tree=tree, checks=checks, base=by == BASELINE, fresh=True)
+        return self.step(by, {REPORT_KEY: report_to_data(report)}, state)

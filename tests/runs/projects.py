@@ -1,4 +1,4 @@
-"""Small real projects and what runs their checks: real files, real commands, no sandbox."""
+"""Small real projects and their checks: real files, real commands, no sandbox."""
 
 from __future__ import annotations
 
@@ -10,52 +10,52 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from greenroom.adapters.processes.plain import PlainCommands
-from greenroom.app.runs.checks import FolderLook
+from greenroom.adapters.processes.plain_commands import PlainCommands
+from greenroom.app.runs.checks import FolderReader
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.checks import Check, Ran, Witness
-from greenroom.core.ports.executor import Live
-from greenroom.core.state.step import Prepared
+from greenroom.core.ports.checks import Check, CheckObserver, CheckRun
+from greenroom.core.ports.executor import LiveEvent
+from greenroom.core.state.step import PreparedEffect
 from greenroom.runs.checker import ProjectChecks
-from greenroom.runs.checkout import Checkout, Opened
-from greenroom.runs.discover import find_checks
+from greenroom.runs.checkout import Checkout, OpenCheckout
+from greenroom.runs.discovery import find_checks
 
 RUN = f"PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {sys.executable}"
-"""What is installed here for our own tests would only make theirs slow."""
+"""Disable our own plugins, which would only slow down the checks."""
 
 PYTEST = Check(name="pytest", line=f"{RUN} -m pytest", kind="test", why="pyproject.toml sets up pytest.")
 NEVER = ("__pycache__", ".pytest_cache")
 
 
 class Shelf:
-    """Keeps what checks leave, in memory."""
+    """Stores what checks leave, in memory."""
 
     def __init__(self) -> None:
         self.blobs: dict[str, bytes] = {}
         self.shown = ""
-        self.prepared: list[Prepared] = []
+        self.prepared: list[PreparedEffect] = []
 
-    async def prepare(self, *prepared: Prepared) -> None:
-        """Remember it."""
+    async def prepare(self, *prepared: PreparedEffect) -> None:
+        """Record the preparation."""
         self.prepared += prepared
 
     async def keep(self, data: bytes) -> str:
-        """Keep it."""
+        """Store a blob."""
         name = hashlib.sha256(data).hexdigest()
         self.blobs[name] = data
         return name
 
     async def fetch(self, name: str) -> bytes:
-        """What was kept."""
+        """Return a stored blob."""
         return self.blobs[name]
 
-    def show(self, event: Live) -> None:
-        """Remember it."""
+    def show(self, event: LiveEvent) -> None:
+        """Record the event."""
         self.shown += getattr(event, "text", "")
 
 
 def written(root: Path, files: dict[str, str]) -> Path:
-    """These files in this folder; an empty one of the name `-x` takes `x` away."""
+    """Write these files. An empty file named `-x` deletes `x`."""
     for name, text in files.items():
         if name.startswith("-"):
             (root / name[1:]).unlink()
@@ -67,12 +67,12 @@ def written(root: Path, files: dict[str, str]) -> Path:
 
 
 def lies_in(root: Path) -> set[str]:
-    """The names of all files and folders there."""
+    """Return the names of all files and folders."""
     return {path.name for path in root.rglob("*")}
 
 
 def name_of(root: Path) -> str:
-    """The name of all that lies there."""
+    """Return a digest of the whole folder."""
     name = hashlib.sha256()
     for path in sorted(root.rglob("*")):
         if path.is_file() and not any(part in NEVER for part in path.parts):
@@ -80,11 +80,11 @@ def name_of(root: Path) -> str:
     return name.hexdigest()
 
 
-def opened_over(root: Path) -> Opened:
-    """Copies of a folder in which commands run, as worktrees of it would be."""
+def opened_over(root: Path) -> OpenCheckout:
+    """Open copies of a folder for commands, in place of worktrees."""
 
     @asynccontextmanager
-    async def opened(paths: Sequence[str], _: Witness) -> AsyncIterator[Checkout]:
+    async def opened(paths: Sequence[str], _: CheckObserver) -> AsyncIterator[Checkout]:
         assert not paths, "only git can put files back"
         with TemporaryDirectory() as folder:
             copy = Path(shutil.copytree(root, Path(folder, "tree"), symlinks=True))
@@ -97,12 +97,12 @@ def opened_over(root: Path) -> Opened:
     return opened
 
 
-def checker(root: Path, *checks: Check, base: Mapping[str, Ran] | None = None) -> ProjectChecks:
-    """The checks of a folder: these, or those that are found, in the Python that runs this."""
+def checker(root: Path, *checks: Check, base: Mapping[str, CheckRun] | None = None) -> ProjectChecks:
+    """Return the checks of a folder: the given ones, or those found, in the current Python."""
     return ProjectChecks(checks or found_here(root), opened_over(root), base=base)
 
 
 def found_here(root: Path) -> tuple[Check, ...]:
-    """What is found, run by a Python that has pytest."""
-    every = find_checks(FolderLook(root))
+    """Return the checks found, run by a Python that has pytest."""
+    every = find_checks(FolderReader(root))
     return tuple(evolve(check, line=check.line.replace("python3 ", f"{RUN} ")) for check in every)

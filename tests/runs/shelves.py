@@ -1,4 +1,4 @@
-"""A project that is only a table of texts."""
+"""A project that is a table of texts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 
 class Table:
-    """Files by path; folders are what is above them. The machine has every program but those that it `lacks`."""
+    """Files by path, with implied folders. The machine has every program except those in `lacks`."""
 
     def __init__(self, files: Mapping[str, str | bytes], lacks: Collection[str] = ()) -> None:
         self._lacks = lacks
@@ -17,10 +17,10 @@ class Table:
         return self._files.get(path)
 
     def names(self, folder: str) -> frozenset[str]:
-        """What lies there."""
+        """Return the names in a folder."""
         begin = "" if folder == "." else f"{folder}/"
         return frozenset(path[len(begin) :].partition("/")[0] for path in self._files if path.startswith(begin))
 
     def has_program(self, name: str) -> bool:
-        """Whether the machine has it."""
+        """Return whether the machine has the program."""
         return name not in self._lacks

@@ -11,25 +11,25 @@ from typing import cast
 
 import pytest
 
-from greenroom.adapters.processes.plain import PlainCommands
+from greenroom.adapters.processes.plain_commands import PlainCommands
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.checks import Check
-from greenroom.core.ports.commands import Command, CommandEvent, Commands, Ended
-from greenroom.core.ports.executor import Bench, Live, Outcome
-from greenroom.core.ports.workspace import Lent, Snapshot, Workspace, Worktree
+from greenroom.core.ports.commands import Command, CommandEnded, CommandEvent, CommandRunner
+from greenroom.core.ports.executor import LiveEvent, Outcome, StepContext
+from greenroom.core.ports.workspace import SharedFolder, TreeSnapshot, Workspace, Worktree
 from greenroom.core.rules.intents import FinishTask
 from greenroom.runs.checkout import (
     Checkout,
-    Prepare,
-    Setup,
-    changed_modules,
-    import_folders,
-    imports_elsewhere,
-    imports_yours,
-    python_of,
+    PrepareTool,
+    WorkspaceSetup,
+    find_foreign_imports,
+    find_imported_folder,
+    find_python,
+    list_changed_modules,
+    list_import_folders,
 )
-from greenroom.runs.workspace import Place
+from greenroom.runs.workspace import RunWorkspace
 from tests.abilities.tools.files.desk import FakeBench
 from tests.runs.log import Story
 from tests.runs.projects import Shelf, written
@@ -52,22 +52,24 @@ class Root:
         self.root = str(root)
 
 
-def place_of(theirs: Path, lent: Sequence[Lent] = ()) -> Place:
-    return Place(
+def place_of(theirs: Path, lent: Sequence[SharedFolder] = ()) -> RunWorkspace:
+    return RunWorkspace(
         run="r1",
-        at=theirs,
+        mount_point=theirs,
         workspace=cast("Workspace", Root(theirs)),
-        snapshot=Snapshot(commit="c", tree="t"),
+        snapshot=TreeSnapshot(commit="c", tree="t"),
         worktree=cast("Worktree", None),
-        lent=tuple(lent),
+        shared_folders=tuple(lent),
     )
 
 
-async def found(check: Check, changes: Sequence[str], tree: Path, place: Place) -> list[str]:
+async def found(check: Check, changes: Sequence[str], tree: Path, place: RunWorkspace) -> list[str]:
     """Where a check imports what was changed from, if not from this tree."""
     commands = PlainCommands(tree)
     try:
-        findings = await imports_elsewhere([check], changes, Checkout(tree, place.at, "t", commands), place, Shelf())
+        findings = await find_foreign_imports(
+            [check], changes, Checkout(tree, place.mount_point, "t", commands), place, Shelf()
+        )
     finally:
         commands.close()
     assert {finding.code for finding in findings} <= {"imports_elsewhere"}
@@ -105,15 +107,15 @@ async def test_where_the_persons_folder_cannot_be_read_its_editable_install_is_n
     own = evolve(TEST, line=f"{install(python, theirs / 'src')} -m pytest")
     commands = PlainCommands(tree)
     checkout = Checkout(tree, theirs, "t", commands)
-    assert await imports_yours(own, checkout, Shelf()) == "", "nothing says that it was installed from there"
+    assert await find_imported_folder(own, checkout, Shelf()) == "", "nothing says that it was installed from there"
     (packages,) = (python / "lib").glob("python*/site-packages")
     direct = {"url": theirs.as_uri(), "dir_info": {"editable": True}}
     written(
         packages, {"app-1.dist-info/METADATA": "Name: app\n", "app-1.dist-info/direct_url.json": json.dumps(direct)}
     )
-    assert await imports_yours(own, checkout, Shelf()) == str(theirs)
-    assert await imports_yours(own, replace(checkout, at=tree), Shelf()) == "", "it is mounted there"
-    assert await imports_yours(evolve(own, line="make check"), checkout, Shelf()) == ""
+    assert await find_imported_folder(own, checkout, Shelf()) == str(theirs)
+    assert await find_imported_folder(own, replace(checkout, at=tree), Shelf()) == "", "it is mounted there"
+    assert await find_imported_folder(evolve(own, line="make check"), checkout, Shelf()) == ""
     commands.close()
 
 
@@ -140,7 +142,7 @@ async def test_a_package_that_node_modules_link_into_the_persons_folder_is_notic
         link = theirs / "node_modules" / name
         link.parent.mkdir(exist_ok=True)
         link.symlink_to(theirs / "packages/sum")
-    lent = [Lent(path="node_modules", source=str(theirs / "node_modules"), kind="ignored")]
+    lent = [SharedFolder(path="node_modules", source=str(theirs / "node_modules"), kind="ignored")]
     npm, changes = evolve(TEST, name="npm test", line="npm test"), ["packages/sum/index.js"]
     assert await found(npm, changes, tree, place_of(theirs, lent)) == [str(theirs / "packages/sum")]
     assert await found(npm, ["index.js"], tree, place_of(theirs, lent)) == []
@@ -161,7 +163,7 @@ async def test_a_package_that_node_modules_link_into_the_persons_folder_is_notic
     ],
 )
 def test_the_python_of_a_check_is_read_from_its_line(check: Check, python: str) -> None:
-    assert python_of(check) == python
+    assert find_python(check) == python
 
 
 @pytest.mark.parametrize(
@@ -173,7 +175,7 @@ def test_the_python_of_a_check_is_read_from_its_line(check: Check, python: str) 
     ],
 )
 def test_changed_files_belong_to_top_level_modules(changes: list[str], folder: str, names: list[str]) -> None:
-    assert changed_modules(changes, folder) == names
+    assert list_changed_modules(changes, folder) == names
 
 
 @pytest.mark.parametrize(
@@ -189,19 +191,19 @@ def test_changed_files_belong_to_top_level_modules(changes: list[str], folder: s
 def test_the_folders_that_are_first_on_the_path_are_known(
     tmp_path: Path, files: dict[str, str], line: str, folders: list[str]
 ) -> None:
-    assert import_folders(evolve(TEST, line=line), written(tmp_path, files)) == folders
+    assert list_import_folders(evolve(TEST, line=line), written(tmp_path, files)) == folders
 
 
 class Seen(FakeBench):
     """A bench at which somebody watches."""
 
-    def show(self, _: Live) -> None:
+    def show(self, _: LiveEvent) -> None:
         """Let them."""
 
 
-async def prepared(setup: Setup, commands: Commands) -> Outcome:
+async def prepared(setup: WorkspaceSetup, commands: CommandRunner) -> Outcome:
     (step,) = Story().step("prepare").steps
-    return await Prepare(setup, commands).run(cast("Bench", Seen(step, ())))
+    return await PrepareTool(setup, commands).run(cast("StepContext", Seen(step, ())))
 
 
 def why(outcome: Outcome) -> str:
@@ -213,7 +215,7 @@ def why(outcome: Outcome) -> str:
 
 async def test_what_it_makes_stays_in_the_copy_and_what_it_printed_is_kept(tmp_path: Path) -> None:
     commands = PlainCommands(tmp_path)
-    outcome = await prepared(Setup(line="mkdir node_modules && echo made"), commands)
+    outcome = await prepared(WorkspaceSetup(line="mkdir node_modules && echo made"), commands)
     commands.close()
     assert (tmp_path / "node_modules").is_dir()
     assert outcome.intents == ()
@@ -223,12 +225,15 @@ async def test_what_it_makes_stays_in_the_copy_and_what_it_printed_is_kept(tmp_p
 @pytest.mark.parametrize(
     ("setup", "said"),
     [
-        (Setup(line="echo no such package; exit 3"), "failed: exit code 3. Nothing was begun.\nno such package"),
-        (Setup(line="sleep 60", seconds=0.2), "failed: it took longer than 0.2 s"),
-        (Setup(line="kill -9 $$"), "failed: it was ended by signal 9"),
+        (
+            WorkspaceSetup(line="echo no such package; exit 3"),
+            "failed: exit code 3. The run did not start.\nno such package",
+        ),
+        (WorkspaceSetup(line="sleep 60", seconds=0.2), "failed: it took longer than 0.2 s"),
+        (WorkspaceSetup(line="kill -9 $$"), "failed: it was ended by signal 9"),
     ],
 )
-async def test_a_failure_ends_the_job_and_says_how(tmp_path: Path, setup: Setup, said: str) -> None:
+async def test_a_failure_ends_the_job_and_says_how(tmp_path: Path, setup: WorkspaceSetup, said: str) -> None:
     commands = PlainCommands(tmp_path)
     outcome = await prepared(setup, commands)
     commands.close()
@@ -253,10 +258,10 @@ class Broken:
 
 
 async def test_one_that_cannot_begin_or_is_stopped_is_a_failure_too() -> None:
-    assert "it cannot begin: There is no shell." in why(await prepared(Setup(line="x"), Broken()))
-    assert "it was stopped" in why(await prepared(Setup(line="x"), Broken(Ended(how="cancelled"))))
+    assert "it cannot start: There is no shell." in why(await prepared(WorkspaceSetup(line="x"), Broken()))
+    assert "it was stopped" in why(await prepared(WorkspaceSetup(line="x"), Broken(CommandEnded(how="cancelled"))))
 
 
 async def test_a_line_that_is_left_out_is_not_run_and_the_job_goes_on() -> None:
-    outcome = await prepared(Setup(line="x", left="`x` was not run: no walls."), Broken())
+    outcome = await prepared(WorkspaceSetup(line="x", left="`x` was not run: no walls."), Broken())
     assert (outcome.intents, (outcome.result or {})["output"]) == ((), "`x` was not run: no walls.")

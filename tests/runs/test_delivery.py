@@ -12,10 +12,10 @@ from greenroom.core.base.records import evolve
 from greenroom.core.ports.checks import Check
 from greenroom.core.rules.intents import FinishTask, QueueSteps
 from greenroom.core.state.step import Work
-from greenroom.runs.checkout import Setup
-from greenroom.runs.delivery import TRIES
+from greenroom.runs.checkout import WorkspaceSetup
+from greenroom.runs.delivery import MAX_TRIES
 from greenroom.runs.verdict import Finding
-from greenroom.runs.workspace import Wanted
+from greenroom.runs.workspace import RunFlags
 from tests.runs.deliveries import APP, TESTS, AtWork, job
 from tests.runs.projects import PYTEST
 
@@ -51,7 +51,7 @@ async def test_a_change_that_the_tests_pass_is_verified_and_ends_the_run(tmp_pat
 async def test_a_new_failure_goes_back_to_the_agent_a_few_times_and_then_the_run_failed(tmp_path: Path) -> None:
     async with job(tmp_path) as work:
         work.write("app.py", WRONG)
-        for _ in range(TRIES - 1):
+        for _ in range(MAX_TRIES - 1):
             verdict, outcome = await work.deliver()
             (again,) = outcome.intents
             assert isinstance(again, QueueSteps)
@@ -79,7 +79,7 @@ async def test_altered_tests_that_would_fail_are_said_once_and_are_no_failure(tm
 
 async def test_where_tests_may_change_those_that_fail_are_named(tmp_path: Path) -> None:
     async with job(tmp_path) as work:
-        work.want(Wanted(tests_may_change=True))
+        work.want(RunFlags(tests_may_change=True))
         work.write("app.py", WRONG)
         work.write("test_app.py", ALTERED)
         verdict, _ = await work.deliver()
@@ -144,7 +144,7 @@ async def test_where_nothing_changed_only_a_question_is_answered(tmp_path: Path)
         verdict, outcome = await work.deliver()
         assert (verdict.state, codes(verdict.reasons)) == ("unverified", ["nothing_changed"])
         assert isinstance(outcome.intents[0], FinishTask)
-        work.want(Wanted(question=True))
+        work.want(RunFlags(question=True))
         answered, _ = await work.deliver(said="It adds.")
     assert (answered.state, answered.receipts) == ("verified", ())
 
@@ -202,7 +202,7 @@ async def test_what_else_is_worth_knowing_is_noted(tmp_path: Path) -> None:
 
 async def test_a_setup_prepares_every_worktree_and_rebuilds_what_is_built(tmp_path: Path) -> None:
     check = Check(name="built", line="cmp app.py built.txt", kind="test", why="w.")
-    setup = Setup(line="cp app.py built.txt")
+    setup = WorkspaceSetup(line="cp app.py built.txt")
     async with job(tmp_path, check, files={".gitignore": "built.txt\n"}, setup=setup) as work:
         work.write("app.py", FASTER)
         work.write("fast.c", "int x;\n")
@@ -211,7 +211,7 @@ async def test_a_setup_prepares_every_worktree_and_rebuilds_what_is_built(tmp_pa
 
 
 async def test_a_setup_that_fails_now_is_a_check_that_cannot_run_now(tmp_path: Path) -> None:
-    async with job(tmp_path, setup=Setup(line="grep -q sum app.py")) as work:
+    async with job(tmp_path, setup=WorkspaceSetup(line="grep -q sum app.py")) as work:
         work.write("app.py", WRONG)
         verdict, _ = await work.deliver()
     assert (verdict.state, codes(verdict.reasons)) == ("failed", ["cannot_run_now"])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from greenroom.runs.discover import find_checks, found, projects_below
+from greenroom.runs.discovery import find_checks, find_checks_in, list_projects_below
 from tests.runs.shelves import Table
 
 ODD = st.one_of(st.binary(max_size=200), st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass")))
@@ -17,7 +17,7 @@ NAMES = (
 
 
 def lines(files: dict[str, str | bytes], *folders: str) -> list[str]:
-    return [one.line for one in found(Table(files), folders or (".",))]
+    return [one.line for one in find_checks_in(Table(files), folders or (".",))]
 
 
 @pytest.mark.parametrize(
@@ -92,12 +92,12 @@ def test_each_says_in_a_sentence_which_file_wants_it() -> None:
         "pyproject.toml": "[tool.pytest]\n[tool.ruff]\nx = 1\n",
         "package.json": '{"scripts": {"test": "jest"}}',
     }
-    assert [(one.name, one.kind, one.why) for one in found(Table(files))] == [
+    assert [(one.name, one.kind, one.why) for one in find_checks_in(Table(files))] == [
         ("npm test", "test", "package.json has the script 'test'."),
         ("ruff", "lint", "pyproject.toml sets up ruff."),
     ]
     recipe: dict[str, str | bytes] = {"Makefile": "X := 1\nlint types:\n\tshellcheck x\n"}
-    assert [(check.name, check.why) for check in found(Table(recipe))] == [
+    assert [(check.name, check.why) for check in find_checks_in(Table(recipe))] == [
         ("make types", "Makefile has the target 'types'."),
         ("make lint", "Makefile has the target 'lint'."),
     ]
@@ -115,13 +115,13 @@ def test_each_says_in_a_sentence_which_file_wants_it() -> None:
     ],
 )
 def test_what_cannot_be_read_is_not_there(files: dict[str, str | bytes]) -> None:
-    assert all("deno" in one.line or "mypy" in one.line for one in found(Table(files)))
+    assert all("deno" in one.line or "mypy" in one.line for one in find_checks_in(Table(files)))
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])  # on a busy machine
 @given(st.dictionaries(st.sampled_from(NAMES), ODD, max_size=6))
 def test_no_file_is_odd_enough_for_a_traceback(files: dict[str, bytes]) -> None:
-    for one in found(Table(files)):
+    for one in find_checks_in(Table(files)):
         assert one.line
         assert one.why.endswith(".")
         assert len(one.digest) == 64
@@ -133,8 +133,8 @@ def test_projects_below_a_root_that_is_none_are_found_two_folders_deep_and_no_st
         **dict.fromkeys(("web/inner/package.json", "a/b/c/package.json", "node_modules/x/package.json"), ""),
         **dict.fromkeys((".hidden/package.json", "packages/vendor/go.mod", "docs/index.md", "README.md"), ""),
     }
-    assert projects_below(Table(files)) == ("packages/one", "packages/two", "web")
-    assert projects_below(Table({"README.md": ""})) == ()
+    assert list_projects_below(Table(files)) == ("packages/one", "packages/two", "web")
+    assert list_projects_below(Table({"README.md": ""})) == ()
 
 
 def test_where_the_root_has_no_tests_the_projects_below_it_count() -> None:
@@ -151,7 +151,7 @@ def test_where_the_root_has_no_tests_the_projects_below_it_count() -> None:
 
 def test_what_a_script_stands_for_is_its_line_with_those_that_run_before_and_after_it() -> None:
     scripts = '{"scripts": {"test": "jest", "pretest": "tsc", "x": "y"}}'
-    assert [check.means for check in found(Table({"package.json": scripts}))] == ["test: jest\npretest: tsc"]
+    assert [check.means for check in find_checks_in(Table({"package.json": scripts}))] == ["test: jest\npretest: tsc"]
 
 
 SCRIPT = '{"packageManager": "pnpm@9", "scripts": {"test": "ava"}}'
@@ -175,7 +175,7 @@ SCRIPT = '{"packageManager": "pnpm@9", "scripts": {"test": "ava"}}'
 def test_a_program_that_the_machine_lacks_hides_no_other(
     files: dict[str, str | bytes], lacks: tuple[str, ...], wanted: list[str]
 ) -> None:
-    assert [check.line for check in found(Table(files, lacks))] == wanted
+    assert [check.line for check in find_checks_in(Table(files, lacks))] == wanted
 
 
 def test_tools_of_the_projects_own_environment_are_used() -> None:

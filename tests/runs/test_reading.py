@@ -6,9 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core.ports.checks import AS_A_WHOLE, Check, CheckKind
-from greenroom.core.ports.commands import Ended
-from greenroom.runs.output import UNCOVERED, counted, findings, junit, named, outcome
+from greenroom.core.ports.checks import WHOLE_CHECK, Check, CheckKind
+from greenroom.core.ports.commands import CommandEnded
+from greenroom.runs.output import (
+    LOW_COVERAGE_REASON,
+    count_tests,
+    find_test_names,
+    parse_findings,
+    parse_junit,
+    read_outcome,
+)
 
 JUNIT = """<?xml version="1.0"?><testsuites><testsuite>
 <testcase classname="tests.test_a" name="test_x[a - b]" file="tests/test_a.py"/>
@@ -24,20 +31,20 @@ def check(kind: CheckKind = "test") -> Check:
     return Check(name="c", line="c", kind=kind, why="w.", seconds=7)
 
 
-def exited(code: int) -> Ended:
-    return Ended(how="exited", code=code)
+def exited(code: int) -> CommandEnded:
+    return CommandEnded(how="exited", code=code)
 
 
 def test_a_report_names_every_test_as_pytest_is_told_to_run_it() -> None:
-    assert junit(JUNIT) == {
+    assert parse_junit(JUNIT) == {
         "tests/test_a.py::test_x[a - b]": "passed",
         "tests/test_a.py::TestA::test_y": "failed",
         "tests/test_a.py::TestB::test_i": "skipped",
         "elsewhere.C::test_z": "passed",
         "tests/test_a.py": "failed",
     }
-    assert junit("<testsuite><") == {}
-    assert junit('<!DOCTYPE x [<!ENTITY a "b">]><testsuite><testcase name="a" classname="b"/></testsuite>') == {}
+    assert parse_junit("<testsuite><") == {}
+    assert parse_junit('<!DOCTYPE x [<!ENTITY a "b">]><testsuite><testcase name="a" classname="b"/></testsuite>') == {}
 
 
 @pytest.mark.parametrize(
@@ -108,7 +115,7 @@ def test_a_report_names_every_test_as_pytest_is_told_to_run_it() -> None:
     ],
 )
 def test_lines_of_runners_name_their_tests(text: str, wanted: dict[str, str]) -> None:
-    assert named(text) == wanted
+    assert find_test_names(text) == wanted
 
 
 @pytest.mark.parametrize(
@@ -138,7 +145,7 @@ def test_lines_of_runners_name_their_tests(text: str, wanted: dict[str, str]) ->
     ],
 )
 def test_last_words_are_counted(text: str, passed: int, failed: int, skipped: int) -> None:
-    found = counted(text)
+    found = count_tests(text)
     assert (found["passed"], found["failed"], found["skipped"]) == (passed, failed, skipped)
 
 
@@ -148,25 +155,25 @@ def test_findings_have_no_line_numbers_and_equal_ones_are_counted() -> None:
         "src/b.ts(1,2): error TS1: no\nE501 Line too long\n  --> c.py:1:1\n\n"
         "/x/d.js\n  1:2  error  Unexpected  no-x\n  2:2  warning  Meh  no-y\nFound 3 errors.\n"
     )
-    assert set(findings(text)) == {
+    assert set(parse_findings(text)) == {
         'a.py: error: Name "x" [name]',
         'a.py: error: Name "x" [name] (2)',
         "src/b.ts: error TS1: no",
         "c.py: E501 Line too long",
         "/x/d.js: error Unexpected no-x",
     }
-    assert findings(text.replace("a.py:3:", "a.py:77:")) == findings(text)
+    assert parse_findings(text.replace("a.py:3:", "a.py:77:")) == parse_findings(text)
 
 
 def test_a_report_counts_more_than_an_exit_code_that_hides_it() -> None:
-    assert outcome(check(), exited(0), "", JUNIT).outcome == "failed"
-    assert outcome(check(), exited(0), "FAILED t.py::a\n1 passed in 0.1s").outcome == "passed"
+    assert read_outcome(check(), exited(0), "", JUNIT).outcome == "failed"
+    assert read_outcome(check(), exited(0), "FAILED t.py::a\n1 passed in 0.1s").outcome == "passed"
 
 
 def test_who_fails_and_names_nothing_fails_as_a_whole() -> None:
-    read = outcome(check("build"), exited(2), "make: *** [x] Error 2")
-    assert (read.outcome, dict(read.tests)) == ("failed", {AS_A_WHOLE: "failed"})
-    assert outcome(check("lint"), exited(1), "a.py:1:1: E1 no").tests == {"a.py: E1 no": "failed"}
+    read = read_outcome(check("build"), exited(2), "make: *** [x] Error 2")
+    assert (read.outcome, dict(read.tests)) == ("failed", {WHOLE_CHECK: "failed"})
+    assert read_outcome(check("lint"), exited(1), "a.py:1:1: E1 no").tests == {"a.py: E1 no": "failed"}
 
 
 LOW = "FAIL Required test coverage of 85% not reached. Total coverage: 69.86%\n3 passed in 0.21s\n"
@@ -174,20 +181,20 @@ PASSING = '<testsuite><testcase classname="t" name="test_a" file="t.py"/></tests
 
 
 def test_a_coverage_threshold_is_no_test() -> None:
-    read = outcome(check(), exited(1), LOW, PASSING)
-    assert (read.outcome, read.reason, dict(read.tests)) == ("passed", UNCOVERED, {"t.py::test_a": "passed"})
-    assert outcome(check(), exited(1), LOW, JUNIT).outcome == "failed", "a test fails"
-    assert AS_A_WHOLE in outcome(check(), exited(1), LOW).tests, "there is no report"
-    assert AS_A_WHOLE in outcome(check(), exited(1), "1 passed", PASSING).tests, "it says nothing of coverage"
+    read = read_outcome(check(), exited(1), LOW, PASSING)
+    assert (read.outcome, read.reason, dict(read.tests)) == ("passed", LOW_COVERAGE_REASON, {"t.py::test_a": "passed"})
+    assert read_outcome(check(), exited(1), LOW, JUNIT).outcome == "failed", "a test fails"
+    assert WHOLE_CHECK in read_outcome(check(), exited(1), LOW).tests, "there is no report"
+    assert WHOLE_CHECK in read_outcome(check(), exited(1), "1 passed", PASSING).tests, "it says nothing of coverage"
 
 
 @pytest.mark.parametrize(
     ("ended", "text", "reason"),
     [
-        (Ended(how="timed_out"), "", "It did not come to an end within 7 s."),
-        (Ended(how="signalled", signal=9), "", "It was killed by signal 9."),
-        (Ended(how="cancelled"), "", "It was stopped before its end."),
-        (Ended(how="lost"), "", "Nobody knows how it ended: what looked after it was killed."),
+        (CommandEnded(how="timed_out"), "", "It did not finish within 7 s."),
+        (CommandEnded(how="signalled", signal=9), "", "It was killed by signal 9."),
+        (CommandEnded(how="cancelled"), "", "It was stopped before it finished."),
+        (CommandEnded(how="lost"), "", "Its end is unknown: its supervisor was killed."),
         (exited(127), "sh: 1: jest: not found", "A program is missing: sh: 1: jest: not found"),
         (exited(126), "", "A program is missing: it does not say which"),
         (exited(5), "collected 0 items", "It found no tests."),
@@ -208,19 +215,19 @@ def test_a_coverage_threshold_is_no_test() -> None:
         ),
     ],
 )
-def test_a_check_that_could_not_run_says_why(ended: Ended, text: str, reason: str) -> None:
-    read = outcome(check(), ended, text)
+def test_a_check_that_could_not_run_says_why(ended: CommandEnded, text: str, reason: str) -> None:
+    read = read_outcome(check(), ended, text)
     assert (read.outcome, read.reason) == ("could_not_run", reason)
 
 
 @given(st.text(max_size=400), st.text(max_size=200), st.integers(0, 255), st.sampled_from(["test", "lint", "build"]))
 def test_any_output_can_be_read(text: str, report: str, code: int, kind: CheckKind) -> None:
-    read = outcome(check(kind), exited(code), text, report)
+    read = read_outcome(check(kind), exited(code), text, report)
     assert (read.outcome == "passed") <= (code == 0)
 
 
 def test_what_fails_and_is_only_counted_has_no_name() -> None:
-    read = outcome(check(), exited(1), "Tests: 2 failed, 1 passed, 3 total")
-    assert (read.outcome, read.passed, set(read.tests)) == ("failed", 1, {AS_A_WHOLE})
-    partly = outcome(check(), exited(1), "Tests: 2 failed, 1 passed, 3 total\n  ● Sums › adds")
-    assert set(partly.tests) == {"adds", AS_A_WHOLE}
+    read = read_outcome(check(), exited(1), "Tests: 2 failed, 1 passed, 3 total")
+    assert (read.outcome, read.passed, set(read.tests)) == ("failed", 1, {WHOLE_CHECK})
+    partly = read_outcome(check(), exited(1), "Tests: 2 failed, 1 passed, 3 total\n  ● Sums › adds")
+    assert set(partly.tests) == {"adds", WHOLE_CHECK}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from greenroom.runs.discover import is_check_setup, is_test
+from greenroom.runs.discovery import is_check_setup, is_test
 
 TESTS = (
     *("tests/x.py", "test_a.py", "a_test.go", "pkg/a_test.py", "src/__tests__/a.js", "a.test.ts", "a.spec.tsx"),

@@ -10,46 +10,58 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.checks import AS_A_WHOLE, Check, Checked, CheckKind, Compared, Ending, Ran, Report, Word
+from greenroom.core.ports.checks import (
+    WHOLE_CHECK,
+    Check,
+    CheckComparison,
+    CheckEnd,
+    CheckKind,
+    CheckReport,
+    CheckResult,
+    CheckRun,
+    TestStatus,
+)
 from greenroom.runs.output import compare
 from greenroom.runs.verdict import (
     BASELINE,
-    CONFIRM,
+    CONFIRM_UNVERIFIED,
     DELIVER,
     RUN_CHECKS,
-    Facts,
+    ChangeFacts,
     Finding,
     Receipt,
     Verdict,
-    as_kept,
-    base_report,
+    build_unverified,
     can_judge,
-    from_kept,
-    judge,
-    known_entries,
-    unverified,
-    verdict_in,
+    collect_known_entries,
+    decide_verdict,
+    decode_verdict,
+    encode_verdict,
+    find_base_report,
+    find_verdict,
 )
 from tests.runs.log import Story
 
 TEST = Check(name="pytest", line="pytest", kind="test", why="w.")
 LINT = Check(name="ruff", line="ruff check .", kind="lint", why="w.")
 BUILD = Check(name="build", line="make", kind="build", why="w.")
-NO_FACTS = Facts()
+NO_FACTS = ChangeFacts()
 
 
-def ran(outcome: Ending, *failing: str, check: Check = TEST) -> Ran:
+def ran(outcome: CheckEnd, *failing: str, check: Check = TEST) -> CheckRun:
     """A run of a check with three tests, of which these fail."""
-    tests: dict[str, Word] = {} if outcome == "could_not_run" else dict.fromkeys("abc", "passed")
+    tests: dict[str, TestStatus] = {} if outcome == "could_not_run" else dict.fromkeys("abc", "passed")
     tests |= dict.fromkeys(failing, "failed")
     passed = sum(word == "passed" for word in tests.values())
-    known = Ran(check=check.name, digest="d", outcome=outcome, kind=check.kind, tests=tests, reason="Why.", exact=True)
+    known = CheckRun(
+        check=check.name, digest="d", outcome=outcome, kind=check.kind, tests=tests, reason="Why.", exact=True
+    )
     return evolve(known, passed=passed)
 
 
-def entry(now: Ran, base: Ran | None = None, *flaky: str) -> Checked:
+def entry(now: CheckRun, base: CheckRun | None = None, *flaky: str) -> CheckResult:
     """The same in a report, beside the base."""
-    return Checked(
+    return CheckResult(
         check=now.check,
         kind=now.kind,
         digest="d",
@@ -60,18 +72,20 @@ def entry(now: Ran, base: Ran | None = None, *flaky: str) -> Checked:
     )
 
 
-def judged(*pairs: tuple[Check, Ran | None, Ran | None], facts: Facts = NO_FACTS, flaky: Sequence[str] = ()) -> Verdict:
+def judged(
+    *pairs: tuple[Check, CheckRun | None, CheckRun | None], facts: ChangeFacts = NO_FACTS, flaky: Sequence[str] = ()
+) -> Verdict:
     """The verdict on these checks, each with what it said on the base and says now."""
     base = {check.name: was for check, was, _ in pairs if was is not None}
     entries = [entry(now, was, *flaky) for _, was, now in pairs if now is not None]
-    return judge([check for check, _, _ in pairs], base, Report(tree="t", checks=tuple(entries)), facts)
+    return decide_verdict([check for check, _, _ in pairs], base, CheckReport(tree="t", checks=tuple(entries)), facts)
 
 
 def codes(findings: Sequence[Finding]) -> list[str]:
     return [finding.code for finding in findings]
 
 
-PASSED, FAILED, NAMELESS = ran("passed"), ran("failed", "a"), ran("failed", AS_A_WHOLE)
+PASSED, FAILED, NAMELESS = ran("passed"), ran("failed", "a"), ran("failed", WHOLE_CHECK)
 UNABLE, ALL_FAIL = ran("could_not_run"), ran("failed", "a", "b", "c")
 
 
@@ -98,7 +112,7 @@ UNABLE, ALL_FAIL = ran("could_not_run"), ran("failed", "a", "b", "c")
     ],
 )
 def test_what_a_check_said_on_the_base_and_says_now_gives_the_verdict(
-    was: Ran | None, now: Ran | None, state: str, reasons: list[str], notes: list[str]
+    was: CheckRun | None, now: CheckRun | None, state: str, reasons: list[str], notes: list[str]
 ) -> None:
     found = judged((TEST, was, now))
     assert (found.state, codes(found.reasons), codes(found.notes)) == (state, reasons, notes)
@@ -134,13 +148,13 @@ def test_without_checks_nothing_judges() -> None:
 
 
 def test_an_entry_that_was_never_compared_is_no_pass_when_it_fails() -> None:
-    report = Report(tree="t", checks=(entry(FAILED),))
-    assert judge([TEST], {"pytest": PASSED}, report, NO_FACTS).state == "failed"
+    report = CheckReport(tree="t", checks=(entry(FAILED),))
+    assert decide_verdict([TEST], {"pytest": PASSED}, report, NO_FACTS).state == "failed"
 
 
-def old(now: Ran, was: Ran = PASSED) -> Facts:
+def old(now: CheckRun, was: CheckRun = PASSED) -> ChangeFacts:
     """Changed tests, and what those of before say of the change."""
-    return Facts(altered=("test_a.py",), old=Report(tree="o", checks=(entry(now, was),)))
+    return ChangeFacts(altered=("test_a.py",), old=CheckReport(tree="o", checks=(entry(now, was),)))
 
 
 def test_an_old_test_that_fails_by_name_is_a_doubt_unless_tests_may_change() -> None:
@@ -162,7 +176,7 @@ def test_an_old_test_that_fails_by_name_is_a_doubt_unless_tests_may_change() -> 
     [(PASSED, PASSED), (PASSED, NAMELESS), (PASSED, UNABLE), (FAILED, FAILED)],
     ids=["they pass", "no name", "they cannot run", "it failed before"],
 )
-def test_old_tests_that_name_no_new_failure_are_only_noted(was: Ran, now: Ran) -> None:
+def test_old_tests_that_name_no_new_failure_are_only_noted(was: CheckRun, now: CheckRun) -> None:
     found = judged((TEST, was, was), facts=old(now, was))
     assert (found.state, codes(found.notes)[-1]) == ("verified", "tests_changed")
 
@@ -171,7 +185,7 @@ def test_a_new_test_that_fails_beside_the_old_files_is_not_an_old_one() -> None:
     now = evolve(PASSED, outcome="failed", tests={**PASSED.tests, "new": "failed"})
     assert judged((TEST, PASSED, PASSED), facts=old(now)).state == "verified"
     only_counted = evolve(PASSED, passed=9)
-    assert judged((TEST, only_counted, PASSED), facts=old(now, only_counted)).has("tests_altered")
+    assert judged((TEST, only_counted, PASSED), facts=old(now, only_counted)).has_reason("tests_altered")
 
 
 def test_old_tests_that_cannot_be_loaded_are_old_ones() -> None:
@@ -182,60 +196,60 @@ def test_old_tests_that_cannot_be_loaded_are_old_ones() -> None:
 
 def test_of_a_runner_that_names_no_test_the_check_itself_is_the_name() -> None:
     was = evolve(PASSED, tests={})
-    now = evolve(NAMELESS, tests={AS_A_WHOLE: "failed"})
+    now = evolve(NAMELESS, tests={WHOLE_CHECK: "failed"})
     (reason,) = judged((TEST, was, was), facts=old(now, was)).reasons
     assert (reason.code, reason.tests) == ("tests_altered", ("pytest",))
 
 
 def test_what_imports_other_code_judges_nothing() -> None:
     elsewhere = Finding(code="imports_elsewhere", check="pytest", why="/home/me/app.py")
-    found = judged((TEST, PASSED, PASSED), facts=Facts(elsewhere=(elsewhere,)))
+    found = judged((TEST, PASSED, PASSED), facts=ChangeFacts(elsewhere=(elsewhere,)))
     assert (found.state, found.reasons) == ("unverified", (elsewhere,))
 
 
 @st.composite
-def some_ran(draw: st.DrawFn, check: Check) -> Ran | None:
-    outcome: Ending | None = draw(st.sampled_from([None, *get_args(Ending)]))
+def some_ran(draw: st.DrawFn, check: Check) -> CheckRun | None:
+    outcome: CheckEnd | None = draw(st.sampled_from([None, *get_args(CheckEnd)]))
     if outcome is None:
         return None
-    names = draw(st.sets(st.sampled_from(["a", "b", AS_A_WHOLE]), min_size=1)) if outcome == "failed" else set()
+    names = draw(st.sets(st.sampled_from(["a", "b", WHOLE_CHECK]), min_size=1)) if outcome == "failed" else set()
     return ran(outcome, *names, check=check)
 
 
 @st.composite
-def some_pairs(draw: st.DrawFn) -> list[tuple[Check, Ran | None, Ran | None]]:
+def some_pairs(draw: st.DrawFn) -> list[tuple[Check, CheckRun | None, CheckRun | None]]:
     chosen = draw(st.lists(st.sampled_from([TEST, LINT, BUILD]), unique=True))
     return [(check, draw(some_ran(check)), draw(some_ran(check))) for check in chosen]
 
 
 @given(some_pairs(), some_ran(TEST), st.booleans())
 def test_nothing_is_verified_that_a_check_or_an_old_test_speaks_against(
-    pairs: list[tuple[Check, Ran | None, Ran | None]], back: Ran | None, may: bool
+    pairs: list[tuple[Check, CheckRun | None, CheckRun | None]], back: CheckRun | None, may: bool
 ) -> None:
-    base: Mapping[str, Ran] = {check.name: was for check, was, _ in pairs if was is not None}
-    old_report = Report(tree="o", checks=(entry(back, base.get("pytest")),)) if back is not None else None
-    facts = Facts(altered=("test_a.py",), old=old_report, tests_may_change=may)
+    base: Mapping[str, CheckRun] = {check.name: was for check, was, _ in pairs if was is not None}
+    old_report = CheckReport(tree="o", checks=(entry(back, base.get("pytest")),)) if back is not None else None
+    facts = ChangeFacts(altered=("test_a.py",), old=old_report, tests_may_change=may)
     found = judged(*pairs, facts=facts)
-    assert found.verified == (not found.reasons)
-    if not found.verified:
+    assert found.is_verified == (not found.reasons)
+    if not found.is_verified:
         return
     kinds: set[CheckKind] = set()
     for check, was, now in pairs:
         if was is not None and was.outcome == "passed":
             assert now is not None
             assert now.outcome == "passed", check.name
-        if was is not None and now is not None and AS_A_WHOLE not in was.failing and was.outcome != "could_not_run":
+        if was is not None and now is not None and WHOLE_CHECK not in was.failing and was.outcome != "could_not_run":
             assert now.failing <= was.failing
             kinds.add(check.kind)
     assert "test" in kinds
     if back is not None and not may:
-        assert back.failing - {AS_A_WHOLE} <= base["pytest"].failing
+        assert back.failing - {WHOLE_CHECK} <= base["pytest"].failing
 
 
 def test_a_verdict_is_kept_with_its_code_and_read_again() -> None:
     kept = judged((TEST, FAILED, ran("failed", "a", "b")), (LINT, None, None))
-    assert as_kept(kept)["code"] == "failed"
-    assert from_kept(as_kept(kept)) == kept
+    assert encode_verdict(kept)["code"] == "failed"
+    assert decode_verdict(encode_verdict(kept)) == kept
     assert isinstance(kept.receipts[0], Receipt)
 
 
@@ -248,7 +262,7 @@ def test_a_verdict_is_kept_with_its_code_and_read_again() -> None:
     ],
 )
 def test_a_verdict_of_an_older_version_is_read(held: Mapping[str, object], state: str, why: list[str]) -> None:
-    found = from_kept(held)
+    found = decode_verdict(held)
     assert (found.state, [reason.why for reason in found.reasons]) == (state, why)
     assert bool(found.receipts) == ("receipts" in held)
 
@@ -264,36 +278,36 @@ def test_a_verdict_of_an_older_version_is_read(held: Mapping[str, object], state
     ids=["nothing", "the same files", "other files", "there and back: no check has run"],
 )
 def test_a_verdict_holds_for_the_files_it_was_about(later: Sequence[Mapping[str, object]], code: str) -> None:
-    good = {"verdict": as_kept(Verdict(state="verified")), "tree": "t1"}
+    good = {"verdict": encode_verdict(Verdict(state="verified")), "tree": "t1"}
     story = Story().step(DELIVER, good)
     for result in later:
         story.step("patch", dict(result))
-    found = verdict_in(story.steps)
-    assert (found.verified, codes(found.reasons)) == (not code, [code] if code else [])
-    assert verdict_in(story.step(DELIVER, good).steps).verified, "and again"
+    found = find_verdict(story.steps)
+    assert (found.is_verified, codes(found.reasons)) == (not code, [code] if code else [])
+    assert find_verdict(story.step(DELIVER, good).steps).is_verified, "and again"
 
 
 def test_only_our_own_steps_have_a_verdict() -> None:
-    held = {"verdict": as_kept(Verdict(state="verified"))}
-    assert codes(verdict_in(Story().step("patch", held).steps).reasons) == ["not_judged"]
-    ended = {"verdict": as_kept(unverified("no_checks"))}
-    assert codes(verdict_in(Story().step(CONFIRM, ended).steps).reasons) == ["no_checks"]
+    held = {"verdict": encode_verdict(Verdict(state="verified"))}
+    assert codes(find_verdict(Story().step("patch", held).steps).reasons) == ["not_judged"]
+    ended = {"verdict": encode_verdict(build_unverified("no_checks"))}
+    assert codes(find_verdict(Story().step(CONFIRM_UNVERIFIED, ended).steps).reasons) == ["no_checks"]
 
 
-CHECKED = Checked(check="pytest", kind="test", digest="d", outcome="passed", compared=Compared())
+CHECKED = CheckResult(check="pytest", kind="test", digest="d", outcome="passed", compared=CheckComparison())
 
 
 def test_the_report_of_the_base_is_the_first_whole_one() -> None:
     story = Story().step(BASELINE, {}, "cancelled").checked(CHECKED, by=BASELINE, tree="old").checked(CHECKED)
-    report = base_report(story.steps)
+    report = find_base_report(story.steps)
     assert report is not None
     assert (report.base, report.tree) == (True, "old")
-    assert base_report([]) is None
+    assert find_base_report([]) is None
 
 
 def test_what_ran_on_this_very_tree_is_known_and_the_newest_counts() -> None:
     later = evolve(CHECKED, passed=3)
     story = Story().checked(CHECKED, by=BASELINE).checked(CHECKED, by=RUN_CHECKS).checked(later, by=DELIVER)
     story.checked(evolve(CHECKED, passed=9), state="failed").checked(evolve(CHECKED, passed=8), tree="other")
-    assert known_entries(story.steps, "new") == {"pytest": later}
-    assert known_entries(Story().checked(CHECKED, by="patch").steps, "new") == {}
+    assert collect_known_entries(story.steps, "new") == {"pytest": later}
+    assert collect_known_entries(Story().checked(CHECKED, by="patch").steps, "new") == {}

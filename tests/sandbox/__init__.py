@@ -1,1 +1,1 @@
-"""The sandbox from outside: what tries to get out of it, what has to work in it, and what is left behind."""
+"""The sandbox from outside: attempts to escape, work that must succeed, and what is left behind."""

@@ -1,6 +1,8 @@
-"""The attempts of some classes, made by whoever runs this: `python -m tests.sandbox.anybody CLASS…` prints what is not
-as it should be, a line each, and how many attempts there were. A word with a colon is one attempt, at the default tier
-only."""
+"""Make the attempts of some classes as the current user: `python -m tests.sandbox.anybody CLASS…`.
+
+Prints unexpected results, one per line, and the number of attempts. A word with a colon is one attempt, at the default
+tier only.
+"""
 
 from __future__ import annotations
 

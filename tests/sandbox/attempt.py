@@ -1,7 +1,7 @@
-"""One attempt to get out: a small script, and how somebody outside sees that it succeeded.
+"""One attempt to escape: a small script, and how its success is observed from outside.
 
-Whether it did is never what the script says of itself: a file outside has changed, a canary was reached, a secret that
-the script was not given is in its output, a process is alive that should be dead.
+The script's own claim never counts. Success is a changed file outside, a reached canary, a secret in the output that
+the script was not given, or a process that should be dead.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Kind = Literal[
 MEANING: Final[Mapping[Kind, str]] = {
     "writes": "writes outside the workspace",
     "reads": "reads of secrets outside it",
-    "environment": "the house's environment and keys",
+    "environment": "Greenroom's environment and keys",
     "processes": "processes of the host",
     "network": "network and sockets",
     "kernel": "the kernel's surface",
@@ -39,22 +39,22 @@ MEANING: Final[Mapping[Kind, str]] = {
     "persistence": "what a person runs later",
     "resources": "more than its share",
     "outliving": "living on",
-    "afterwards": "what the house does afterwards",
+    "afterwards": "what Greenroom does afterwards",
 }
 
 Need = Literal["root", "cc", "cgroup v1"]
-"""What the control needs of the machine; without it the attempt shows nothing, and is not counted."""
+"""What the control needs from the machine. Without it the attempt proves nothing and is not counted."""
 
 Control = Literal["plain", "bare"]
-"""Without walls: `PlainCommands`, or, for what those hold already, a bare subprocess as most programs use one."""
+"""Without a sandbox: `PlainCommands`, or a bare subprocess for attempts that those already stop."""
 
 Ending = Literal["by itself", "in time", "closed", "house killed"]
-"""How the command comes to its end; the house can be killed with -9 in the middle."""
+"""How the command ends. Greenroom's process can be killed with -9 in the middle."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """What came of it: what it printed, what was seen midway, who is alive."""
+    """The result of an attempt: its output, the observation midway, and the live processes."""
 
     text: str = ""
     midway: str = ""
@@ -63,7 +63,7 @@ class Tried:
 
     @property
     def begun(self) -> bool:
-        """Whether the script got so far as to try: its first line is there."""
+        """Return whether the script started to try: its first line is there."""
         return BEGINS in self.text
 
 
@@ -71,28 +71,28 @@ BEGINS: Final = "it begins"
 HOLDING: Final = "it holds still"
 
 Seen = Callable[[Stage, Tried], str]
-"""What was seen from outside, in words; empty if nothing."""
+"""The observation from outside in words, or ""."""
 
 Midway = Callable[[Stage, tuple[int, ...]], str]
-"""The same while the script holds still, with its processes."""
+"""The same while the script pauses, with its processes."""
 
 
 Ready = Callable[[Stage], None]
-"""What is there before it."""
+"""Prepares the stage before the attempt."""
 
 
 def nothing(_stage: Stage) -> None:
-    """Nothing to get ready."""
+    """Prepare nothing."""
 
 
 def unseen(_stage: Stage, _tried: Tried) -> str:
-    """Whatever there was to see was seen midway."""
+    """Return "": everything was observed midway."""
     return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """`script` may have `@names@` in it, which the stage fills in. `env` is what the command is given on top."""
+    """An attempt. The stage fills in `@names@` in `script`. `env` are additional variables of the command."""
 
     kind: Kind
     name: str

@@ -1,6 +1,6 @@
-"""Commands as most programs run them: a subprocess with our environment and our open files, and one process is killed.
+"""Commands as most programs run them: a subprocess with our environment and open files; only one process is killed.
 
-It is a control, for what `PlainCommands` hold already: without it nobody would know whether those attempts can succeed.
+It is the control for attempts that `PlainCommands` already stop: it shows that they can succeed.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from greenroom.core.ports.commands import Begun, Command, CommandEvent, Ended, Printed
+from greenroom.core.ports.commands import Command, CommandEnded, CommandEvent, CommandPrinted, CommandStarted
 
 LAST: Final = 0.1
-"""Seconds that output is heard after the process has ended: a daemon may keep it open for ever."""
+"""Seconds of reading output after the process has ended: a daemon may keep it open forever."""
 
 
 class BareCommands:
-    """No walls, no supervisor, no list of variables."""
+    """No sandbox, no supervisor, no filtered variables."""
 
     def __init__(self, root: Path, own: Mapping[str, str]) -> None:
         self._root = root
         self._own = own
 
     async def run(self, command: Command) -> AsyncGenerator[CommandEvent, None]:
-        """Begun, printed, ended."""
-        yield Begun()
+        """Yield the start, the output and the end."""
+        yield CommandStarted()
         read, write = os.pipe()
         process = await self._begun(command, write)
         reader, transport = await _listening(read)
@@ -36,9 +36,9 @@ class BareCommands:
         decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         try:
             while piece := await _piece(process, reader):
-                yield Printed(text=decode(piece))
+                yield CommandPrinted(text=decode(piece))
             code = await process.wait()
-            yield Ended(how="exited" if code >= 0 else "timed_out", code=code)
+            yield CommandEnded(how="exited" if code >= 0 else "timed_out", code=code)
         finally:
             late.cancel()
             transport.close()
@@ -60,7 +60,7 @@ class BareCommands:
             os.close(output)
 
     def close(self) -> None:
-        """Nothing is known of what still runs."""
+        """Do nothing: running processes are not tracked."""
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:
@@ -69,7 +69,7 @@ def _kill(process: asyncio.subprocess.Process) -> None:
 
 
 async def _listening(number: int) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
-    """A pipe of our own: asyncio waits for the end of one of its own even if the process is long dead."""
+    """Open our own pipe: asyncio waits for the end of its own pipes even if the process is dead."""
     reader = asyncio.StreamReader()
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(number, "rb", buffering=0)
@@ -78,7 +78,7 @@ async def _listening(number: int) -> tuple[asyncio.StreamReader, asyncio.ReadTra
 
 
 async def _piece(process: asyncio.subprocess.Process, reader: asyncio.StreamReader) -> bytes:
-    """What comes next; nothing after the end of the process, whoever else still has its output open."""
+    """Return the next output, or b"" after the end of the process, even if others keep the pipe open."""
     read, over = asyncio.ensure_future(reader.read(65536)), asyncio.ensure_future(process.wait())
     await asyncio.wait((read, over), return_when=asyncio.FIRST_COMPLETED)
     try:

@@ -1,7 +1,7 @@
-"""Many attempts in one command, on one stage: for every run of the tests. Each still has a control of its own.
+"""Many attempts in one command, on one stage, for every test run. Each still has its own control.
 
-Behind walls that hold none of them changes anything, so they do not disturb each other. Where one does, because it
-wants to make what another one has made already, it says so, and that fails the tests.
+In a working sandbox no attempt changes anything, so they do not disturb each other. An attempt that finds the result of
+another reports it, and the test fails.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import aclosing
 from typing import Final
 
-from greenroom.core.ports.commands import Command, Commands, Printed
+from greenroom.core.ports.commands import Command, CommandPrinted, CommandRunner
 from tests.conformance.running import TOKEN, marked
 from tests.sandbox.attempt import HOLDING, Attempt, Ready, Tried
 from tests.sandbox.props import PROPS
@@ -21,7 +21,7 @@ from tests.sandbox.stage import Stage, staged
 from tests.sandbox.tiers import CONTROLS, open_tier
 
 APART: Final = frozenset({"resources", "outliving", "git", "afterwards"})
-"""Classes that take what there is, live on, or make the same files: each of these needs a command of its own."""
+"""Classes that exhaust resources, live on, or make the same files. Each attempt needs its own command."""
 
 DRIVER: Final = r"""
 import json, os, signal, time, traceback
@@ -41,24 +41,24 @@ for number, script in enumerate(json.load(open('batch.json'))):
         os.unlink('go')
 """
 MOST: Final = 40
-"""Attempts in one command: whoever has several processors makes several such at once."""
+"""Maximum attempts per command. Several commands run in parallel on several processors."""
 
 CLASH: Final = "FileExistsError"
 
 
 def disturbed(attempt: Attempt, made: Tried) -> bool:
-    """Whether it only found what another one had made. What walls put there is in the way of everybody."""
+    """Return whether the attempt only found the result of another. Files of the sandbox itself do not count."""
     return CLASH in made.text and attempt.kind != "greenroom"
 
 
 def fits(attempt: Attempt) -> bool:
-    """Whether it can be made together with others."""
+    """Return whether the attempt can share a command."""
     plain = attempt.language == "python3" and attempt.ending == "by itself" and not attempt.env
     return plain and attempt.kind not in APART and attempt.control == "plain"
 
 
 def batches(attempts: Iterable[Attempt]) -> list[list[Attempt]]:
-    """Those that want the same to be there before them, together."""
+    """Group attempts with the same preparation."""
     found: dict[Ready, list[Attempt]] = {}
     for attempt in attempts:
         found.setdefault(attempt.ready, []).append(attempt)
@@ -66,7 +66,7 @@ def batches(attempts: Iterable[Attempt]) -> list[list[Attempt]]:
 
 
 async def made_together(attempts: Sequence[Attempt], tier: str) -> list[tuple[Tried, str]]:
-    """What came of each, and what was seen of its success."""
+    """Return the result of each attempt, and the observation of its success."""
     with staged(PROPS) as stage:
         stage.careful = tier not in CONTROLS
         attempts[0].ready(stage)
@@ -80,12 +80,12 @@ async def made_together(attempts: Sequence[Attempt], tier: str) -> list[tuple[Tr
         return [(one, one.midway or attempt.seen(stage, one)) for attempt, one in zip(attempts, tries, strict=True)]
 
 
-async def _run(attempts: Sequence[Attempt], commands: Commands, stage: Stage) -> tuple[str, dict[int, str]]:
+async def _run(attempts: Sequence[Attempt], commands: CommandRunner, stage: Stage) -> tuple[str, dict[int, str]]:
     text, midway, looked = "", dict[int, str](), 0
     command = Command(words=("python3", "-c", DRIVER), seconds=110, env={TOKEN: stage.token})
     async with aclosing(commands.run(command)) as events:
         async for event in events:
-            text += event.text if isinstance(event, Printed) else ""
+            text += event.text if isinstance(event, CommandPrinted) else ""
             while text.count(HOLDING) > looked:
                 looked += 1
                 number = text.split(HOLDING)[looked - 1].count("\n#") - 1
@@ -94,7 +94,7 @@ async def _run(attempts: Sequence[Attempt], commands: Commands, stage: Stage) ->
 
 
 async def _look(attempt: Attempt, stage: Stage) -> str:
-    """What is seen of one that holds still; then it goes on."""
+    """Observe a paused attempt, then resume it."""
     pids = tuple(marked(stage.token))
     seen = await asyncio.to_thread(attempt.midway, stage, pids) if attempt.midway is not None else ""
     (stage.work / "go").touch()

@@ -1,6 +1,6 @@
-"""The holes that are known: what gets out at which tier, and why. A hole that is closed is a line too many here.
+"""The known holes: what escapes at which tier, and why. Delete the line when a hole is closed.
 
-`docs/sandbox-results.md` tells of each.
+`docs/sandbox-results.md` describes each.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 from tests.sandbox.attempt import Kind
 
 NESTED: Final = {
-    "a repository below": "a repository that a command makes is not looked at; jobs run in a worktree, so this needs "
+    "a repository below": "a repository that a command makes is not looked at; runs work in a worktree, so this needs "
     "`--in-place` or `chat`",
     "a repository where there was none": "the same",
 }

@@ -1,4 +1,4 @@
-"""A house that runs a script and waits to be killed: `python -m tests.sandbox.house TIER ROOT SCRIPT NAME TOKEN`."""
+"""Run a script and wait to be killed: `python -m tests.sandbox.house TIER ROOT SCRIPT NAME TOKEN`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from contextlib import aclosing
 from pathlib import Path
 
-from greenroom.core.ports.commands import Command, Printed
+from greenroom.core.ports.commands import Command, CommandPrinted
 from tests.sandbox.tiers import open_tier
 
 
@@ -16,7 +16,7 @@ async def _main(tier: str, root: Path, words: tuple[str, ...], name: str, token:
     commands = open_tier(tier, root, dict(os.environ))
     async with aclosing(commands.run(Command(words=words, seconds=600, env={name: token}))) as events:
         async for event in events:
-            if isinstance(event, Printed):
+            if isinstance(event, CommandPrinted):
                 print(event.text, end="", flush=True)
 
 

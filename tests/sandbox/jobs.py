@@ -1,4 +1,4 @@
-"""Honest work that has to go on behind walls: what people have agents do all day."""
+"""Honest work that must succeed in a sandbox: what agents do all day."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def nothing(_stage: Stage) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A script of the shell that says `expected` in the end. `quick` ones are part of every run of the tests."""
+    """A shell script that prints `expected` at the end. `quick` jobs are part of every test run."""
 
     name: str
     script: str
@@ -37,14 +37,14 @@ class Job:
 
 
 def environment(place: Path) -> Path:
-    """A virtual environment without pip; returns where its packages are."""
+    """Make a virtual environment without pip. Return its package folder."""
     venv.create(place, with_pip=False, symlinks=True)
     (packages,) = place.glob("lib/python*/site-packages")
     return packages
 
 
 def _tested(stage: Stage) -> None:
-    """A project with tests, and pytest in its environment, as `pip install` leaves it."""
+    """Make a project with tests, and pytest in its environment as `pip install` leaves it."""
     packages = environment(stage.work / ".venv")
     for name in PYTEST:
         for one in files(name) or ():

@@ -1,4 +1,4 @@
-"""Judging attempts: each is first made without walls, and only if it succeeds there does it show anything."""
+"""Judge attempts: each runs without a sandbox first, and counts only if it succeeds there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TIERS: Final = ("bubblewrap", "landlock")
 DEFAULT: Final = "bubblewrap"
 
 Verdict = Literal["held", "escaped", "vacuous", "never began", "not possible here"]
-"""*vacuous* does not even succeed without walls; *never began* was stopped by something else than what it tries."""
+"""*vacuous* fails even without a sandbox; *never began* was stopped by something other than what it tries."""
 
 THERE: Final[Mapping[Need, bool]] = {
     "root": os.geteuid() == 0,
@@ -32,7 +32,7 @@ THERE: Final[Mapping[Need, bool]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """One attempt at one tier. `why` is what was seen, or what it said instead of beginning."""
+    """One attempt at one tier. `why` is the observation, or the output instead of a start."""
 
     attempt: Attempt
     tier: str
@@ -41,12 +41,12 @@ class Judged:
 
     @property
     def known(self) -> bool:
-        """Whether it is one of the holes that the documentation tells of."""
+        """Return whether it is a documented hole."""
         return self.attempt.name in HOLES.get(self.tier, {}).get(self.attempt.kind, {})
 
 
 async def judged(attempt: Attempt, tiers: Iterable[str]) -> list[Judged]:
-    """The control, then each tier."""
+    """Run the control, then each tier."""
     if needed := missing(attempt):
         return [_of(attempt, tier, "not possible here", f"it needs {', '.join(needed)}") for tier in tiers]
     if not await succeeds(attempt):
@@ -55,12 +55,12 @@ async def judged(attempt: Attempt, tiers: Iterable[str]) -> list[Judged]:
 
 
 def missing(attempt: Attempt) -> list[Need]:
-    """What its control needs and this machine does not have."""
+    """Return what its control needs and this machine lacks."""
     return [need for need in attempt.needs if not THERE[need]]
 
 
 async def succeeds(attempt: Attempt) -> bool:
-    """The control: whether it succeeds without walls."""
+    """Return whether the control succeeds, without a sandbox."""
     _, seen = await _made(attempt, attempt.control)
     return bool(seen)
 
@@ -77,7 +77,7 @@ def _of(attempt: Attempt, tier: str, verdict: Verdict, why: str = "") -> Judged:
 
 
 async def _made(attempt: Attempt, tier: str) -> tuple[str, str]:
-    """What kept it from beginning, and what was seen of its success. Variables are refused before it begins."""
+    """Return why it did not start, and the observation of its success. Variables are refused before the start."""
     with staged(PROPS) as stage:
         made = await tried(attempt, tier, stage)
         seen = made.midway or await asyncio.to_thread(attempt.seen, stage, made)
@@ -86,12 +86,12 @@ async def _made(attempt: Attempt, tier: str) -> tuple[str, str]:
 
 
 def counted(results: Iterable[Judged]) -> Counter[str]:
-    """How many of each verdict."""
+    """Count the verdicts."""
     return Counter(one.verdict for one in results)
 
 
 def told(results: Iterable[Judged]) -> str:
-    """One line for each that is not as it should be."""
+    """Return one line for each unexpected result."""
     return "".join(
         f"\n    {one.tier}: {one.attempt}: {one.verdict}: {one.why}{' (known)' if one.known else ''}"
         for one in results

@@ -1,14 +1,14 @@
-"""The limits that the suite gives a sandbox: small, so that passing them takes a moment."""
+"""The sandbox limits of the suite: small, so that exceeding them is quick."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from greenroom.core.ports.sandbox import Limits
+from greenroom.core.ports.sandbox import CommandLimits
 
 MIB: Final = 1024 * 1024
 
-LIMITS: Final = Limits(
+LIMITS: Final = CommandLimits(
     memory=256 * MIB,
     processes=100,
     file_size=64 * MIB,

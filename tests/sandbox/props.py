@@ -1,4 +1,4 @@
-"""What stands around on a stage, made when a script names it: a process of the host, canaries, handles, terminals."""
+"""Props of a stage, made when a script names them: a host process, canaries, handles, terminals."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ file = open('deleted.txt', 'w+'); file.write(secret.decode()); file.flush(); os.
 print(ctypes.addressof(held), file.fileno(), flush=True)
 time.sleep(600)
 """
-"""A process of the host with the secret in its memory, environment, arguments and an open file without a name."""
+"""A host process with the secret in its memory, environment, arguments and an unlinked open file."""
 
 
 def victim(stage: Stage) -> str:
-    """Begin it; returns its pid."""
+    """Start the victim and return its pid."""
     process = subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", VICTIM, stage.secret],
         cwd=stage.outside,
@@ -98,7 +98,7 @@ def _listening(stage: Stage, canary: socket.socket, name: str) -> str:
 
 
 def own_address(_stage: Stage) -> str:
-    """An address of this machine beside loopback, or loopback's second one."""
+    """Return an address of this machine other than 127.0.0.1."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked, suppress(OSError):
         asked.connect(("192.0.2.99", 9))
         return str(asked.getsockname()[0])
@@ -106,13 +106,13 @@ def own_address(_stage: Stage) -> str:
 
 
 def free_port(_stage: Stage) -> str:
-    """A port that nobody has."""
+    """Return an unused port."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return str(probe.getsockname()[1])
 
 
 def handle(stage: Stage) -> str:
-    """What the kernel calls the secret file: `open_by_handle_at` takes it where no path leads."""
+    """Return the kernel's handle of the secret file. `open_by_handle_at` opens it without a path."""
     libc = ctypes.CDLL(None, use_errno=True)
     found, mount = ctypes.create_string_buffer(struct.pack("Ii", 128, 0), 136), ctypes.c_int()
     name = str(stage.outside / "secret.txt").encode()
@@ -122,7 +122,7 @@ def handle(stage: Stage) -> str:
 
 
 def terminal(stage: Stage) -> str:
-    """A terminal that a person sits at; what reaches it can be read at its other end."""
+    """Return a person's terminal. Its other end can be read."""
     ours, theirs = os.openpty()
     stage.afterwards(lambda: os.close(ours))
     stage.afterwards(lambda: os.close(theirs))
@@ -134,7 +134,7 @@ def terminal(stage: Stage) -> str:
 
 
 def shared_memory(stage: Stage) -> str:
-    """A System V segment with the secret in it; returns its key."""
+    """Make a System V segment with the secret and return its key."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.shmat.restype = ctypes.c_void_p
     key = int(stage.token[:7], 16)
@@ -147,7 +147,7 @@ def shared_memory(stage: Stage) -> str:
 
 
 def _place(folder: str) -> Callable[[Stage], str]:
-    """A file of the host in a folder that everybody shares; with the secret in it."""
+    """Make a host file with the secret in a shared folder."""
 
     def made(stage: Stage) -> str:
         path = Path(folder) / f"escape-{stage.token}"

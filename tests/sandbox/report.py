@@ -1,6 +1,7 @@
-"""All attempts at all tiers: the table of docs/sandbox-results.md: `python -m tests.sandbox.report --write` fills it.
+"""Run all attempts at all tiers for the tables of docs/sandbox-results.md.
 
-Without `--write` it only prints. It takes some minutes, wants bubblewrap, and as root it tries more.
+`python -m tests.sandbox.report --write` fills the page; without `--write` it only prints. It takes some minutes and
+needs bubblewrap. As root it tries more.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "sandbox-results.md
 
 
 def table(results: Sequence[Judged]) -> str:
-    """How many attempts of each class got out at each tier."""
+    """Return how many attempts of each class escaped at each tier."""
     lines = [
         f"| what is tried | attempts | without a sandbox | {' | '.join(TIERS)} |",
         f"|---|--:|--:|{'--:|' * len(TIERS)}",
@@ -40,7 +41,7 @@ def _row(name: str, results: Iterable[Judged]) -> str:
 
 
 def holes() -> str:
-    """What gets out, and why, by tier."""
+    """Return what escapes, and why, by tier."""
     lines = [
         f"- `{tier}`, {MEANING[kind]}: *{name}*: {why}."
         for tier, kinds in HOLES.items()
@@ -51,7 +52,7 @@ def holes() -> str:
 
 
 def filled(page: str, what: str, made: str) -> str:
-    """The page with this part of it made anew."""
+    """Return the page with this part replaced."""
     begin, end = f"<!-- the {what}: python -m tests.sandbox.report --write -->", f"<!-- end of the {what} -->"
     before, _, rest = page.partition(begin)
     _, _, after = rest.partition(end)
@@ -59,7 +60,7 @@ def filled(page: str, what: str, made: str) -> str:
 
 
 def counts(page: str) -> dict[str, int]:
-    """How many attempts of each class the page tells of."""
+    """Return the number of attempts of each class on the page."""
     rows = [line.split("|") for line in page.splitlines() if line.startswith("| ")]
     return {row[1].strip(): int(row[2]) for row in rows if len(row) == len(TIERS) + 5 and row[2].strip().isdigit()}
 

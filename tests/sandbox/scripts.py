@@ -1,4 +1,4 @@
-"""What stands before each script: it says that it begins, and can hold still until somebody outside has looked."""
+"""The preamble of each script: it announces its start, and can pause until it was observed from outside."""
 
 from __future__ import annotations
 
@@ -49,6 +49,6 @@ echo {BEGINS!r}
 
 
 def words_of(attempt: Attempt, stage: Stage) -> tuple[str, str, str]:
-    """The words of its command."""
+    """Return the words of its command."""
     before = PYTHON if attempt.language == "python3" else BASH
     return attempt.language, "-c", stage.fill(before + attempt.script)

@@ -1,4 +1,4 @@
-"""Looking from outside: each of these says in words what it saw, or nothing."""
+"""Observations from outside: each returns in words what it saw, or ""."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ PWNED: Final = "pwned"
 
 
 def leaked(stage: Stage, tried: Tried) -> str:
-    """The secret is in what it printed."""
+    """The secret is in its output."""
     return "the secret is in its output" if stage.secret in tried.text else ""
 
 
 def changed(name: str, before: str = BEFORE) -> Seen:
-    """A file, named with @names@, has another content, or is gone."""
+    """A file, named with @names@, has other content, or is gone."""
 
     def seen(stage: Stage, _tried: Tried) -> str:
         path = Path(stage.fill(name))
@@ -33,7 +33,7 @@ def changed(name: str, before: str = BEFORE) -> Seen:
 
 
 def overwritten(name: str) -> Seen:
-    """A file of the host that had the secret in it has it no more."""
+    """A host file no longer contains the secret."""
 
     def seen(stage: Stage, _tried: Tried) -> str:
         path = Path(stage.value(name.strip("@")))
@@ -44,7 +44,7 @@ def overwritten(name: str) -> Seen:
 
 
 def exists(name: str) -> Seen:
-    """There is something that was not there."""
+    """Something exists that was not there."""
 
     def seen(stage: Stage, _tried: Tried) -> str:
         path = Path(stage.fill(name))
@@ -54,7 +54,7 @@ def exists(name: str) -> Seen:
 
 
 def holds(name: str, what: str) -> Seen:
-    """A file has this in it."""
+    """A file contains this."""
 
     def seen(stage: Stage, _tried: Tried) -> str:
         path = Path(stage.fill(name))
@@ -80,7 +80,7 @@ def reached(name: str) -> Seen:
 
 
 def ran(*words: str, folder: str = "@work@") -> Seen:
-    """A person does this there, and a program that was planted runs: it makes a file outside."""
+    """A person runs this there, and a planted program runs: it makes a file outside."""
 
     def seen(stage: Stage, _tried: Tried) -> str:
         where = Path(stage.fill(folder))
@@ -92,7 +92,7 @@ def ran(*words: str, folder: str = "@work@") -> Seen:
 
 
 def by_person(stage: Stage, folder: Path, *words: str) -> str:
-    """What a person does in their terminal, without any care: returns what they see."""
+    """Run commands as a careless person in a terminal. Return the output."""
     env = {"PATH": stage.own["PATH"], "HOME": str(stage.home), "LANG": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1"}
     done = subprocess.run(
         words, cwd=folder, env=env, check=False, capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL
@@ -101,12 +101,12 @@ def by_person(stage: Stage, folder: Path, *words: str) -> str:
 
 
 def alive(_stage: Stage, tried: Tried) -> str:
-    """Processes of it are alive after its end."""
+    """Processes are alive after its end."""
     return f"{len(tried.alive)} of its processes live on" if tried.alive else ""
 
 
 def victim_is(what: str) -> Seen:
-    """The host's process has been ended ("dead") or is in a state as /proc says it."""
+    """The host process is dead, or in this state of /proc."""
 
     def seen(stage: Stage, _tried: Tried) -> str:
         assert stage.victim is not None
@@ -121,12 +121,12 @@ def victim_is(what: str) -> Seen:
 
 
 def state_of(pid: int) -> str:
-    """The letter of its state."""
+    """Return the letter of its state."""
     return Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[0]
 
 
 def victim_has(file: str, what: str) -> Seen:
-    """A file of /proc about the host's process has this in it."""
+    """A /proc file of the host process contains this."""
 
     def seen(stage: Stage, _tried: Tried) -> str:
         text = Path(f"/proc/{stage.value('victim')}/{file}").read_text("ascii")
@@ -136,7 +136,7 @@ def victim_has(file: str, what: str) -> Seen:
 
 
 def victim_remembers(what: bytes) -> Seen:
-    """This is in the memory of the host's process."""
+    """The memory of the host process contains this."""
 
     def seen(stage: Stage, _tried: Tried) -> str:
         with Path(f"/proc/{stage.value('victim')}/mem").open("rb") as memory:
@@ -156,7 +156,7 @@ def has_open(what: str) -> Midway:
 
 
 def opened(pid: int) -> list[str]:
-    """What a process has open, by name; sockets by their protocol."""
+    """Return the open files of a process by name, and sockets by protocol."""
     found = []
     with suppress(OSError):
         for one in Path(f"/proc/{pid}/fd").iterdir():
@@ -168,7 +168,7 @@ def opened(pid: int) -> list[str]:
 
 
 def its_proc(file: str, what: str) -> Midway:
-    """A file of /proc about one of its Python processes has this in it."""
+    """A /proc file of one of its Python processes contains this."""
 
     def seen(stage: Stage, pids: tuple[int, ...]) -> str:
         wanted = stage.fill(what)
@@ -182,7 +182,7 @@ def its_proc(file: str, what: str) -> Midway:
 
 
 def pythons(pids: tuple[int, ...]) -> list[int]:
-    """Those that are the script and not what leads to it."""
+    """Return the processes of the script itself, not of its launchers."""
     found = []
     for pid in pids:
         with suppress(OSError):

@@ -1,7 +1,7 @@
-"""The stage of one attempt: a workspace, and around it everything that nobody inside may touch.
+"""The stage of one attempt: a workspace, surrounded by everything that the attempt must not touch.
 
-What lies around is open to everybody (mode 0777 and 0666), so that it is the sandbox that holds and not the owner of a
-file. Nothing of it is left in the end.
+The surroundings are open to all users (modes 0777 and 0666), so that the sandbox protects them, not their owner.
+Nothing is left at the end.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NAME: Final = re.compile(r"@([a-z_]+)@")
 
 
 class Stage:
-    """`work` is the workspace; `outside`, `home` and `other` (another workspace) lie beside it."""
+    """A stage. `work` is the workspace; `outside`, `home` and `other` (another workspace) are beside it."""
 
     def __init__(self, base: Path, prop: Mapping[str, Callable[[Stage], str]]) -> None:
         self.base = base
@@ -37,7 +37,7 @@ class Stage:
         self.canaries: dict[str, socket.socket] = {}
         self.victim: subprocess.Popen[str] | None = None
         self.careful = False
-        """Whether the house has walls, and opens files with care."""
+        """Whether Greenroom uses a sandbox and opens files with care."""
 
         self._prop = prop
         self._values: dict[str, str] = {}
@@ -45,7 +45,7 @@ class Stage:
 
     @property
     def own(self) -> dict[str, str]:
-        """The environment of the house: its keys are in it."""
+        """Return Greenroom's own environment, with its keys."""
         return {
             "PATH": PATH,
             "HOME": str(self.home),
@@ -55,21 +55,21 @@ class Stage:
         }
 
     def fill(self, text: str) -> str:
-        """The text with its @names@ filled in; what a name stands for is made when it is first needed."""
+        """Fill in the @names@ of a text. Each prop is made on first use."""
         return NAME.sub(lambda found: self.value(found[1]), text)
 
     def value(self, name: str) -> str:
-        """What a name stands for."""
+        """Return the value of a name."""
         if name not in self._values:
             self._values[name] = self._prop[name](self)
         return self._values[name]
 
     def afterwards(self, undo: Callable[[], object]) -> None:
-        """Have something undone in the end."""
+        """Register an undo function for the end."""
         self._end.callback(undo)
 
     def put(self, path: Path, text: str = "") -> Path:
-        """A file that everybody may read and write, in folders like that."""
+        """Write a file that all users may read and write, with such folders."""
         for folder in reversed([one for one in path.parents if one.is_relative_to(self.base)]):
             if not folder.exists():
                 folder.mkdir()
@@ -79,7 +79,7 @@ class Stage:
         return path
 
     def close(self) -> None:
-        """Take everything away."""
+        """Remove everything."""
         for pid in marked(self.token):
             with suppress(ProcessLookupError):
                 os.kill(pid, 9)
@@ -92,7 +92,7 @@ class Stage:
 
 @contextmanager
 def staged(prop: Mapping[str, Callable[[Stage], str]]) -> Iterator[Stage]:
-    """A stage of its own, taken away in the end."""
+    """Open a stage, and remove it at the end."""
     base = Path(tempfile.mkdtemp(prefix="escape-"))
     base.chmod(0o755)
     stage = Stage(base, prop)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.core.ports.commands import Commands
-from greenroom.core.ports.sandbox import Limits
+from greenroom.core.ports.commands import CommandRunner
+from greenroom.core.ports.sandbox import CommandLimits
 from tests.conformance.running import Ran, ran, shell
 from tests.sandbox.jobs import JOBS, PYTHON, Job, environment
 from tests.sandbox.props import PROPS
@@ -27,7 +27,7 @@ def _own(stage: Stage) -> dict[str, str]:
     return {**stage.own, "PATH": f"{PYTHON}:{stage.own['PATH']}"}
 
 
-async def _done(commands: Commands, script: str) -> Ran:
+async def _done(commands: CommandRunner, script: str) -> Ran:
     try:
         return await ran(commands, shell(f"set -e\n{script}", seconds=100))
     finally:
@@ -44,7 +44,7 @@ async def test_honest_work_goes_on(job: Job, stage: Stage) -> None:
     if missing:
         pytest.skip(f"{', '.join(missing)} is not on this machine")
     job.ready(stage)
-    made = await _done(open_walled(stage.work, _own(stage), Limits()), job.script)
+    made = await _done(open_walled(stage.work, _own(stage), CommandLimits()), job.script)
     assert job.expected in made.text
     assert (made.ended.how, made.ended.code) == ("exited", 0), made.text
 
@@ -63,6 +63,6 @@ async def test_what_is_installed_in_place_is_imported_from_the_tree_that_is_work
     stage.put(stage.work / "src" / "app.py", "where = 'the worktree'\n")
     python = str(home / "venv" / "bin")
     own = {**stage.own, "PATH": f"{python}:{stage.own['PATH']}", "VIRTUAL_ENV": str(Path(python).parent)}
-    commands = open_walled(stage.work, own, Limits(), at=repository)
+    commands = open_walled(stage.work, own, CommandLimits(), at=repository)
     made = await _done(commands, "pwd; python -c 'import app; print(app.where)'")
     assert made.text == f"{repository}\nthe worktree\n"

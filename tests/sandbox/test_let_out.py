@@ -12,12 +12,12 @@ from typing import Final, Literal
 
 import pytest
 
-from greenroom.adapters.sandbox.choice import Chosen
+from greenroom.adapters.sandbox.choice import SandboxChoice
 from greenroom.app.settings.schema import WebSettings
 from greenroom.app.toolset import sandbox as found
-from greenroom.app.toolset.policy import policy_for
-from greenroom.app.toolset.sandbox import Walls
-from greenroom.app.toolset.toolset import Hands
+from greenroom.app.toolset.policy import build_policy
+from greenroom.app.toolset.sandbox import WorkspaceSandbox
+from greenroom.app.toolset.toolset import Toolset
 from greenroom.core.base.records import Data
 from greenroom.core.rules.intents import AnswerApproval
 from greenroom.core.state.step import Step
@@ -60,9 +60,9 @@ class Net:
     def __init__(self, there: Site, root: Path, *rules: str) -> None:
         self.seen = there.seen
         self.one, self.other = f"{ONE}:{there.port}", f"{OTHER}:{there.port}"
-        self.walls = Walls(root, web=WebSettings(local=(self.one, self.other)))
+        self.walls = WorkspaceSandbox(root, web=WebSettings(local=(self.one, self.other)))
         allowed = [f"allow host {getattr(self, name)}" for name in rules]
-        self.hands = Hands(root, policy_for(root, allowed, walled=self.walls.hold), walls=self.walls)
+        self.hands = Toolset(root, build_policy(root, allowed, is_sandboxed=self.walls.is_holding), sandbox=self.walls)
 
     async def told(self, script: str, *hosts: str) -> str:
         """What an agent reads that has read nothing else before: so the rule of two has nothing to ask."""
@@ -95,7 +95,7 @@ async def test_of_two_commands_at_once_each_reaches_its_own_host_and_after_them_
         assert f"{web.one} none\n{web.other} none\n" in after
         assert f'Run it again with hosts=["{web.one}", "{web.other}"] and why: that asks a person.' in first
         assert len(web.seen) == 2
-        assert (web.walls.outlet._let, web.walls.outlet._refusals) == ({}, {})
+        assert (web.walls.egress_proxy._routes, web.walls.egress_proxy._refusals) == ({}, {})
 
 
 async def test_a_command_in_the_background_keeps_its_way_out_until_it_ends(root: Path) -> None:
@@ -111,13 +111,13 @@ async def test_a_command_in_the_background_keeps_its_way_out_until_it_ends(root:
         assert len(web.seen) == 1
         ended = await team.output("stop_command", handle=(begun.result or {})["handle"])
         assert f"{web.one} 200" in ended
-        assert web.walls.outlet._let == {}
+        assert web.walls.egress_proxy._routes == {}
 
 
 async def answered(team: Caller, answer: Literal["approved", "denied"], call: Data) -> Step:
     """A call that is asked about, and what comes of it."""
     await team.begin("execute_script", **call)
-    assert (await asyncio.wait_for(team.runtime.wait(team.team, T1), 30)).word == "waiting"
+    assert (await asyncio.wait_for(team.runtime.wait(team.team, T1), 30)).state == "waiting"
     (asked,) = (await team.runtime.world(team.team)).approvals.values()
     await team.runtime.ask(team.team, AnswerApproval(approval_id=asked.approval_id, answer=answer))
     await asyncio.wait_for(team.runtime.wait(team.team, T1), 30)
@@ -136,7 +136,7 @@ async def test_a_persons_yes_opens_a_host_once_and_their_no_opens_nothing(root: 
 
 
 async def test_walls_without_a_way_out_say_so_and_open_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(found, "strongest", lambda _: Chosen(tier="landlock"))
+    monkeypatch.setattr(found, "find_strongest_sandbox", lambda _: SandboxChoice(tier="landlock"))
     with tempfile.TemporaryDirectory() as folder:
         open_to_all = Path(folder, "work")
         shutil.copytree(root, open_to_all)
@@ -148,6 +148,6 @@ async def _says_so(root: Path) -> None:
     async with net(root, "one") as web:
         told = await web.told(f"python3 asks.py a - {web.one}", web.one)
         assert f"{web.one} none" in told
-        assert "greenroom: commands reach nobody over the network here, whatever is allowed: these walls (land" in told
+        assert "greenroom: commands have no network here, even if it is allowed: this sandbox (land" in told
         assert "greenroom" not in await web.told("echo fine")
         assert web.seen == []

@@ -12,9 +12,9 @@ from typing import Final
 import pytest
 
 from greenroom.app.settings.schema import SandboxSettings, WebSettings
-from greenroom.app.toolset.policy import policy_for
-from greenroom.app.toolset.sandbox import Walls
-from greenroom.app.toolset.toolset import Hands
+from greenroom.app.toolset.policy import build_policy
+from greenroom.app.toolset.sandbox import WorkspaceSandbox
+from greenroom.app.toolset.toolset import Toolset
 from tests.abilities.tools.calling import caller
 from tests.adapters.web.house import said, site
 from tests.e2e.terminal import greenroom
@@ -88,7 +88,7 @@ ASKS: Final = "import sys, urllib.request as r; r.urlopen(f'http://{sys.argv[1]}
 ASK: Final = "python3 asks.py HOST >/dev/null 2>&1; true"
 
 
-async def told(hands: Hands, script: str) -> str:
+async def told(hands: Toolset, script: str) -> str:
     """What an agent reads that has read nothing else before: so the rule of two has nothing to ask."""
     async with caller(hands.executors) as team:
         return await team.output("execute_script", script=script)
@@ -96,12 +96,12 @@ async def told(hands: Hands, script: str) -> str:
 
 async def test_each_command_is_told_of_its_own_hosts_only_and_nothing_is_left(root: Path) -> None:
     (root / "asks.py").write_text(ASKS, encoding="ascii")
-    walls = Walls(root, SandboxSettings(hosts=("allowed.example",)), web=WebSettings())
-    hands = Hands(root, policy_for(root, (), walled=walls.hold), walls=walls)
+    walls = WorkspaceSandbox(root, SandboxSettings(hosts=("allowed.example",)), web=WebSettings())
+    hands = Toolset(root, build_policy(root, (), is_sandboxed=walls.is_holding), sandbox=walls)
     assert walls.reach() == ("allowed.example",)
     scripts = [ASK.replace("HOST", "one.example"), ASK.replace("HOST", "two.example"), "echo fine"]
     first, second, third = [await told(hands, script) for script in scripts]
-    door = await walls.outlet.door()
+    door = await walls.egress_proxy.get_socket()
     await hands.close()
     assert ("'one.example'" in first, "'two.example'" in first) == (True, False)
     assert ("'one.example'" in second, "'two.example'" in second) == (False, True)
@@ -111,11 +111,11 @@ async def test_each_command_is_told_of_its_own_hosts_only_and_nothing_is_left(ro
 
 
 async def test_who_finds_no_network_at_all_is_told_what_a_person_can_do(root: Path) -> None:
-    walls = Walls(root)
-    hands = Hands(root, policy_for(root, (), walled=walls.hold), walls=walls)
+    walls = WorkspaceSandbox(root)
+    hands = Toolset(root, build_policy(root, (), is_sandboxed=walls.is_holding), sandbox=walls)
     assert walls.reach() == ()
     closed = await told(hands, "echo 'curl: (6) Could not resolve host: pypi.org'; exit 6")
     other = await told(hands, "echo fine")
     await hands.close()
-    assert "greenroom: commands reach nobody over the network here by themselves." in closed
+    assert "greenroom: commands have no network here by themselves." in closed
     assert "greenroom" not in other

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from greenroom.core.ports.commands import Commands
+from greenroom.core.ports.commands import CommandRunner
 from tests.conformance.running import daemon, marked, ran, shell, with_daemon
 from tests.sandbox.props import PROPS
 from tests.sandbox.stage import Stage, staged
@@ -46,7 +46,7 @@ def opened() -> int:
     return len([*Path("/proc/self/fd").iterdir()])
 
 
-async def one(commands: Commands, token: str, chance: random.Random) -> str:
+async def one(commands: CommandRunner, token: str, chance: random.Random) -> str:
     """One command, and how it came to its end."""
     script, moment = chance.choice(SCRIPTS), chance.random() * 1.5
     how = chance.choice(("stopped", "in time", "by itself"))

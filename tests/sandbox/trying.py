@@ -1,4 +1,4 @@
-"""Making one attempt on a stage: run its script, look midway, end it as it wants, and see who is still alive."""
+"""Make one attempt on a stage: run its script, observe midway, end it, and find live processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.ports.commands import Command, Commands, Printed
+from greenroom.core.ports.commands import Command, CommandPrinted, CommandRunner
 from tests.conformance.running import TOKEN, marked
 from tests.sandbox.attempt import HOLDING, Attempt, Tried
 from tests.sandbox.scripts import words_of
@@ -21,13 +21,13 @@ from tests.sandbox.tiers import CONTROLS, open_tier
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 LEFT: Final = 0.5
-"""Seconds in which all must be dead."""
+"""Seconds in which all processes must be dead."""
 
 PATIENCE: Final = 20.0
 
 
 async def tried(attempt: Attempt, tier: str, stage: Stage) -> Tried:
-    """What came of it, run at this tier."""
+    """Run the attempt at this tier and return the result."""
     stage.careful = tier not in CONTROLS
     attempt.ready(stage)
     if attempt.ending == "house killed":
@@ -42,12 +42,12 @@ async def tried(attempt: Attempt, tier: str, stage: Stage) -> Tried:
     return Tried(text=text, midway=midway, alive=await still_alive(stage.token))
 
 
-async def _run(attempt: Attempt, commands: Commands, stage: Stage) -> tuple[str, str]:
-    """What it printed, and what was seen midway."""
+async def _run(attempt: Attempt, commands: CommandRunner, stage: Stage) -> tuple[str, str]:
+    """Return the output, and the observation midway."""
     text, midway, looked = "", "", False
     async with aclosing(commands.run(command_of(attempt, stage))) as events:
         async for event in events:
-            text += event.text if isinstance(event, Printed) else ""
+            text += event.text if isinstance(event, CommandPrinted) else ""
             if HOLDING not in text or looked:
                 continue
             looked, midway = True, await _look(attempt, stage)
@@ -58,7 +58,7 @@ async def _run(attempt: Attempt, commands: Commands, stage: Stage) -> tuple[str,
 
 
 def command_of(attempt: Attempt, stage: Stage) -> Command:
-    """The script as a command, whose processes can be found by a token."""
+    """Return the script as a command whose processes carry a token."""
     env = {TOKEN: stage.token, **{name: stage.fill(value) for name, value in attempt.env.items()}}
     seconds = 1.5 if attempt.ending == "in time" else attempt.seconds
     return Command(words=words_of(attempt, stage), seconds=seconds, env=env)
@@ -73,7 +73,7 @@ async def _look(attempt: Attempt, stage: Stage) -> str:
 
 
 async def still_alive(token: str) -> tuple[int, ...]:
-    """Which of its processes are alive when all should have been dead for a while."""
+    """Return its processes that are alive although all should be dead for a while."""
     return await asyncio.to_thread(_left, token)
 
 
@@ -85,7 +85,7 @@ def _left(token: str) -> tuple[int, ...]:
 
 
 async def _in_a_house(attempt: Attempt, tier: str, stage: Stage) -> Tried:
-    """Run it in a house of its own, and kill that with -9 when the script holds still."""
+    """Run it in a separate Greenroom process, and kill that with -9 while the script pauses."""
     script = stage.put(stage.base / "script", "\0".join(words_of(attempt, stage)))
     house = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.sandbox.house", tier, str(stage.work), str(script), TOKEN, stage.token),

@@ -1,9 +1,9 @@
-"""What the replies of the tables are read against, and how a row says what is to come of it."""
+"""The tools and agents against which the tables are parsed, and the expectations of a row."""
 
 from dataclasses import dataclass, field
 from typing import Final
 
-from greenroom.abilities.protocols import Policy, ProtocolName, Read, read
+from greenroom.abilities.protocols import MultiBlockPolicy, ParsedReply, ProtocolName, read
 from greenroom.core.base.records import Data
 from greenroom.core.ports.model import ToolSpec
 
@@ -51,7 +51,7 @@ TOOLS: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Runs:
-    """This call is run."""
+    """This call runs."""
 
     tool: str
     arguments: Data
@@ -62,7 +62,7 @@ class Runs:
 
 @dataclass(frozen=True, kw_only=True)
 class Refuses:
-    """Nothing is run; every one of these is part of the reason. `mended`: a whole block is offered instead."""
+    """Nothing runs, and the reason contains all of these texts. `mended`: a complete block is offered instead."""
 
     because: tuple[str, ...]
     mended: bool
@@ -70,32 +70,32 @@ class Refuses:
 
 @dataclass(frozen=True, kw_only=True)
 class Says:
-    """There is nothing to run. `hint` is part of what the model is told, "" if it is told nothing."""
+    """There is nothing to run. `hint` is part of the hint for the model, "" if there is none."""
 
     hint: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Withheld:
-    """Nothing is run, and the model is told: that there is nothing to run, or why it was not run."""
+    """Nothing runs, and the model is told: that there is nothing to run, or why it did not run."""
 
     because: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One reply and what is to come of it."""
+    """One reply and the expected result."""
 
     name: str
     text: str
     wants: Runs | Refuses | Says | Withheld
     protocols: tuple[ProtocolName, ...] = ALL
-    policy: Policy = "reject"
+    policy: MultiBlockPolicy = "reject"
     ended: bool | None = None
     pure: frozenset[str] = field(default=PURE)
 
-    def read(self, text: str | None = None) -> Read:
-        """What comes of it, or of another text in its place."""
+    def read(self, text: str | None = None) -> ParsedReply:
+        """Parse the reply, or another text in its place."""
         return read(
             self.text if text is None else text,
             self.protocols,
@@ -108,27 +108,27 @@ class Row:
 
 
 def looks(path: str = "a.py", **more: object) -> Runs:
-    """`look` is run."""
+    """Expect a call of `look`."""
     return Runs(tool="look", arguments={"path": path, **more})
 
 
 def mends(path: str = "a.py", **more: object) -> Runs:
-    """`look` is run, after it was mended."""
+    """Expect a repaired call of `look`."""
     return Runs(tool="look", arguments={"path": path, **more}, repaired=True, note="mended")
 
 
 def sends(message: str, to: str = "bob", note: str = "") -> Runs:
-    """A message is sent."""
+    """Expect a message."""
     return Runs(tool="send_message", arguments={"receiver": to, "message": message, "handoff": True}, note=note)
 
 
 def refuses(*because: str) -> Refuses:
-    """Nothing is run, and nothing can be offered."""
+    """Expect a rejection without an offer."""
     return Refuses(because=because, mended=False)
 
 
 def offers(*because: str) -> Refuses:
-    """Nothing is run, and a block is offered."""
+    """Expect a rejection with an offered block."""
     return Refuses(because=because, mended=True)
 
 

@@ -1,4 +1,4 @@
-"""Texts and calls that are made to be misread."""
+"""Texts and calls that are designed to be misread."""
 
 from typing import Final
 
@@ -78,12 +78,12 @@ edit: Final = st.fixed_dictionaries({"search": solid, "replace": odd}) | st.fixe
 
 
 def call(name: str, arguments: st.SearchStrategy[dict[str, object]]) -> st.SearchStrategy[ToolCall]:
-    """A call of this tool with such arguments."""
+    """Return calls of this tool with these arguments."""
     return arguments.map(lambda found: ToolCall(call_id="", name=name, arguments=found))
 
 
 def as_message(found: tuple[str, str]) -> dict[str, object]:
-    """What a message is as a call."""
+    """Return a message as the arguments of a call."""
     return {"receiver": found[0], "message": found[1], "handoff": True}
 
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from greenroom.abilities.protocols import Acts, NotRun, read
+from greenroom.abilities.protocols import BlockCall, BlockRejection, read
 from tests.abilities.protocols.house import ALL, TOOLS
 from tests.sampling import first
 
@@ -89,14 +89,14 @@ def test_a_reply_of_a_megabyte_is_read_at_once(name: str, part: int) -> None:
     begin = time.process_time()
     found = read(text[: len(text) // part] + text[-END:], ALL, tools=TOOLS, agents=["bob"], pure={"look"}, ended=True)
     assert time.process_time() - begin < (LIMIT if part == 1 else PART_LIMIT)
-    assert not isinstance(found, Acts)
-    assert not isinstance(found, NotRun) or len(str(found)) < 20_000
+    assert not isinstance(found, BlockCall)
+    assert not isinstance(found, BlockRejection) or len(str(found)) < 20_000
 
 
 def test_what_can_be_mended_at_all_is_mended_at_once() -> None:
     text = '<TOOL_CALL>\n{"name": "look", "arguments": {"path": "' + '\\"' * 40_000 + '",}}\n</TOOL_CALL>'
     begin = time.process_time()
-    assert isinstance(read(text, ["tool_call"], tools=TOOLS, pure={"look"}), Acts)
+    assert isinstance(read(text, ["tool_call"], tools=TOOLS, pure={"look"}), BlockCall)
     assert time.process_time() - begin < LIMIT
 
 
@@ -112,7 +112,7 @@ def test_a_few_aliases_cannot_stand_for_gigabytes() -> None:
     names = "abcdefghijklmnopqrst"
     bomb = "\n".join(f"{name}: &{name} [*{before}, *{before}]" for before, name in itertools.pairwise(names))
     found = read(f"<SEND_MESSAGE>\na: &a [x, x]\n{bomb}\n</SEND_MESSAGE>", ["send_message"], agents=["bob"])
-    assert isinstance(found, NotRun)
+    assert isinstance(found, BlockRejection)
     assert "aliases" in found.why
 
 
@@ -121,7 +121,7 @@ def test_a_few_aliases_cannot_stand_for_gigabytes() -> None:
 def test_deep_json_is_refused(depth: int, opening: str, closing: str) -> None:
     deep = opening * depth + "1" + closing * depth
     found = read(f'<TOOL_CALL>\n{{"name": "loose", "arguments": {{"a": {deep}}}}}\n</TOOL_CALL>', ALL, tools=TOOLS)
-    assert isinstance(found, NotRun)
+    assert isinstance(found, BlockRejection)
     assert "nested" in found.why
 
 
@@ -130,18 +130,18 @@ def test_deep_json_that_would_have_to_be_mended_is_refused(depth: int) -> None:
     deep = "[" * depth + "]" * depth
     text = f'<TOOL_CALL>\n{{"name": "loose", "arguments": {{"a": {deep},}}}}\n</TOOL_CALL>'
     found = read(text, ["tool_call"], tools=TOOLS, pure={"loose"})
-    assert isinstance(found, NotRun)
+    assert isinstance(found, BlockRejection)
     assert "cannot be read" in found.why or "nested" in found.why
 
 
 @pytest.mark.parametrize("body", ["a: " + "[" * 70 + "]" * 70, "- " * 70 + "a", "a: " + "[" * 100_000])
 def test_deep_yaml_is_refused(body: str) -> None:
     found = read(f"<TOOL_CALL>\n{body}\n</TOOL_CALL>", ["tool_call"], tools=TOOLS)
-    assert isinstance(found, NotRun)
+    assert isinstance(found, BlockRejection)
     assert "nested deeper" in found.why
 
 
 def test_what_is_as_deep_as_it_may_be_is_read() -> None:
     deep = "[" * 60 + "]" * 60
     text = f'<TOOL_CALL>\n{{"name": "loose", "arguments": {{"a": {deep}}}}}\n</TOOL_CALL>'
-    assert isinstance(read(text, ["tool_call"], tools=TOOLS), Acts)
+    assert isinstance(read(text, ["tool_call"], tools=TOOLS), BlockCall)

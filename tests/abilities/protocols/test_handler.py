@@ -10,7 +10,7 @@ GOOD = "<SEND_MESSAGE>\nto: bob\ncontent: |2\n  # Task\n  Do it.\n</SEND_MESSAGE
 
 
 def reason(response: str) -> str:
-    """Why it is no message."""
+    """Return why the response is not a message."""
     done, why = HANDLER.handle(response)
     assert not done
     assert isinstance(why, str)
@@ -138,7 +138,7 @@ def test_a_broken_message_comes_back_repaired(content: str) -> None:
 def test_nobody_can_be_written_to_when_there_is_nobody() -> None:
     done, why = MessageHandler({}).handle(GOOD)
     assert not done
-    assert "there is nobody to write to" in str(why)
+    assert "there is no agent to write to" in str(why)
 
 
 def test_the_only_other_agent_is_suggested() -> None:

@@ -9,12 +9,12 @@ import pytest
 from inline_snapshot import external_file
 from jinja2 import meta
 
-from greenroom.abilities.protocols import Acts, ProtocolName, prompt, read
-from greenroom.abilities.protocols.reading import PACK
+from greenroom.abilities.protocols import BlockCall, ProtocolName, read, render_prompt
+from greenroom.abilities.protocols.reply_parser import PACK
 from greenroom.core.ports.model import ToolSpec
 from tests.abilities.protocols.house import ALL
 
-LANGUAGES: Final = PACK.languages()
+LANGUAGES: Final = PACK.list_languages()
 TOOLS: Final = (
     ToolSpec(
         name="read_file",
@@ -50,11 +50,11 @@ EXAMPLE: Final[dict[ProtocolName, tuple[str, object]]] = {
 
 def asked(name: ProtocolName, language: str) -> str:
     """The whole prompt of one protocol."""
-    return prompt([name], tools=TOOLS, agents=AGENTS, language=language)
+    return render_prompt([name], tools=TOOLS, agents=AGENTS, language=language)
 
 
 def variables(language: str, name: str) -> set[str]:
-    return meta.find_undeclared_variables(jinja2.Environment(autoescape=False).parse(PACK.source(language, name)))
+    return meta.find_undeclared_variables(jinja2.Environment(autoescape=False).parse(PACK.read_source(language, name)))
 
 
 @pytest.mark.parametrize(("name", "language"), [*product(ALL, LANGUAGES)])
@@ -63,7 +63,7 @@ def test_every_prompt_is_what_it_was(name: ProtocolName, language: str) -> None:
 
 
 def test_there_is_a_prompt_for_every_protocol_in_every_language() -> None:
-    assert [PACK.names(language) for language in ("en", "zh")] == [tuple(sorted(["rules", *ALL]))] * 2
+    assert [PACK.list_names(language) for language in ("en", "zh")] == [tuple(sorted(["rules", *ALL]))] * 2
 
 
 @pytest.mark.parametrize("name", ["rules", *ALL])
@@ -74,7 +74,7 @@ def test_both_languages_fill_in_the_same(name: str) -> None:
 @pytest.mark.parametrize("name", ["rules", *ALL])
 def test_both_languages_show_the_same_tags(name: str) -> None:
     tags = re.compile(r"</?[A-Za-z_]+|[|]2|`[A-Za-z_]+`")
-    assert sorted(tags.findall(PACK.source("en", name))) == sorted(tags.findall(PACK.source("zh", name)))
+    assert sorted(tags.findall(PACK.read_source("en", name))) == sorted(tags.findall(PACK.read_source("zh", name)))
 
 
 @pytest.mark.parametrize(("name", "language"), [*product(EXAMPLE, LANGUAGES)])
@@ -82,7 +82,7 @@ def test_the_example_of_a_prompt_is_read_by_its_own_parser(name: ProtocolName, l
     block = BLOCK.search(asked(name, language))
     assert block
     found = read(block[0], [name], tools=TOOLS, agents=AGENTS)
-    assert isinstance(found, Acts), str(found)
+    assert isinstance(found, BlockCall), str(found)
     assert (found.call.name, found.call.arguments, found.notes) == (*EXAMPLE[name], ())
 
 
@@ -104,7 +104,7 @@ def test_both_templates_of_a_message_are_shown_and_can_be_read(
     contents = []
     for block in BLOCK.finditer(asked("send_message", language)):
         found = read(block[0], ["send_message"], agents=AGENTS)
-        assert isinstance(found, Acts), str(found)
+        assert isinstance(found, BlockCall), str(found)
         contents.append(str(found.call.arguments["message"]).splitlines())
     headings = [[line for line in lines if line.startswith("#")] for lines in contents]
     assert [len(lines) for lines in headings] == [6, 1]
@@ -140,7 +140,7 @@ def test_a_message_is_asked_to_be_complete(language: str, words: list[str]) -> N
 @pytest.mark.req("MA-18")
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_agents_are_listed_with_what_they_do(language: str) -> None:
-    lines = prompt(["send_message"], agents={"bob": "writes code", "amy": ""}, language=language).splitlines()
+    lines = render_prompt(["send_message"], agents={"bob": "writes code", "amy": ""}, language=language).splitlines()
     assert [line.replace("：", ": ") for line in lines if line.startswith("- ")] == ["- `bob`: writes code", "- `amy`"]
 
 
@@ -151,32 +151,32 @@ def test_a_patch_is_preferred_to_a_rewrite() -> None:
 
 
 def test_the_rules_come_once_before_all_protocols() -> None:
-    text = prompt(ALL, tools=TOOLS, agents=AGENTS)
+    text = render_prompt(ALL, tools=TOOLS, agents=AGENTS)
     assert text.count("# How to act") == 1
     assert "`<TOOL_CALL>` or `<tool_call>` or `<SEND_MESSAGE>` or `<PATCH>` or `<REWRITE>`." in text
 
 
 @pytest.mark.parametrize(("name", "language"), [*product(("tool_call", "xml_tool", "send_message"), LANGUAGES)])
 def test_who_has_nothing_to_act_with_is_told_so(name: ProtocolName, language: str) -> None:
-    last = prompt([name], language=language).rstrip().splitlines()[-1]
+    last = render_prompt([name], language=language).rstrip().splitlines()[-1]
     assert not last.endswith((":", "："))
     assert ("do not write this block" if language == "en" else "请不要写") in last
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_who_has_no_tools_but_agents_is_told_of_these(language: str) -> None:
-    text = prompt(["xml_tool"], agents={"bob": "writes code"}, language=language)
+    text = render_prompt(["xml_tool"], agents={"bob": "writes code"}, language=language)
     assert "bob" in text
     assert "JSON Schema" not in text
 
 
 def test_what_a_tool_says_of_itself_is_not_filled_in() -> None:
     tool = ToolSpec(name="t", description="{{ 7 * 7 }} {% raw %} <b> & c", parameters={"x": "{{ tools }}"})
-    text = prompt(["tool_call"], tools=[tool])
+    text = render_prompt(["tool_call"], tools=[tool])
     assert "{{ 7 * 7 }} {% raw %} <b> & c" in text
     assert '{"x":"{{ tools }}"}' in text
 
 
 def test_sub_agents_are_named_only_where_there_are_some() -> None:
-    assert "call_subagent" not in prompt(["xml_tool"], tools=TOOLS)
-    assert "call_subagent" in prompt(["xml_tool"], tools=TOOLS, agents={"bob": ""})
+    assert "call_subagent" not in render_prompt(["xml_tool"], tools=TOOLS)
+    assert "call_subagent" in render_prompt(["xml_tool"], tools=TOOLS, agents={"bob": ""})

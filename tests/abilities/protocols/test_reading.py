@@ -1,12 +1,22 @@
-"""One reply, read: what is claimed of the sources, and what whoever runs the call learns."""
+"""Parsing single replies: the claims of the sources, and what the caller learns."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from greenroom.abilities.protocols import Acts, Nothing, NotRun, Policy, Read, flaw, read, routing, write
-from greenroom.abilities.protocols.jsons import Unreadable
-from greenroom.abilities.protocols.yamls import load
+from greenroom.abilities.protocols import (
+    BlockCall,
+    BlockRejection,
+    MultiBlockPolicy,
+    NoBlock,
+    ParsedReply,
+    find_json_error,
+    read,
+    route_reply,
+    write,
+)
+from greenroom.abilities.protocols.strict_json import ParseError
+from greenroom.abilities.protocols.strict_yaml import load
 from greenroom.core.ports.model import ToolCall, ToolSpec
 from tests.abilities.protocols.house import AGENTS, ALL, TOOLS
 
@@ -20,14 +30,14 @@ MESSAGE = "<SEND_MESSAGE>\nto: bob\ncontent: hi\n</SEND_MESSAGE>"
 PATCH = '<PATCH file="a.py">\n<DIFF><SEARCH>a</SEARCH><REPLACE>b</REPLACE></DIFF>\n</PATCH>'
 
 
-def reading(text: str, policy: Policy = "reject") -> Read:
+def reading(text: str, policy: MultiBlockPolicy = "reject") -> ParsedReply:
     return read(text, ALL, tools=TOOLS, agents=AGENTS, policy=policy)
 
 
 @pytest.mark.req("AG-55")
 def test_several_call_blocks_are_refused_and_the_rule_is_explained() -> None:
     found = reading(f"{LOOK}\n{LOOK.replace('a.py', 'b.py')}")
-    assert isinstance(found, NotRun)
+    assert isinstance(found, BlockRejection)
     assert "Nothing was run: only one operation at a time" in found.why
     assert "Send one, then wait." in found.why
 
@@ -36,14 +46,14 @@ def test_several_call_blocks_are_refused_and_the_rule_is_explained() -> None:
 @pytest.mark.parametrize("second", [MESSAGE, PATCH, XML])
 def test_a_reply_that_two_protocols_claim_is_refused(second: str) -> None:
     found = reading(f"{LOOK}\n{second}")
-    assert isinstance(found, NotRun)
+    assert isinstance(found, BlockRejection)
     assert "only one operation at a time" in found.why
 
 
 @pytest.mark.req("AG-56")
 def test_a_missing_end_tag_is_added_and_the_model_is_reminded() -> None:
     found = reading(LOOK.removesuffix("</TOOL_CALL>"))
-    assert isinstance(found, Acts)
+    assert isinstance(found, BlockCall)
     assert found.call.arguments == {"path": "a.py"}
     assert found.notes == (
         "The end tag </TOOL_CALL> was missing and was added. Always write it, on a line of its own.",
@@ -52,41 +62,41 @@ def test_a_missing_end_tag_is_added_and_the_model_is_reminded() -> None:
 
 @pytest.mark.req("AG-61", "AG-134")
 def test_a_reply_without_a_block_is_nothing() -> None:
-    assert reading("All is well.") == Nothing(said="All is well.")
+    assert reading("All is well.") == NoBlock(said="All is well.")
 
 
 @pytest.mark.req("AF-26", "AF-22", "AF-47")
 def test_an_xml_tool_call_has_a_name_and_params() -> None:
-    assert routing(reading(XML)) == {"type": "tool_call", "tool_name": "look", "params": {"path": "a.py"}}
+    assert route_reply(reading(XML)) == {"type": "tool_call", "tool_name": "look", "params": {"path": "a.py"}}
 
 
 @pytest.mark.req("AF-23", "AF-46")
 def test_a_call_of_call_subagent_leads_to_that_agent() -> None:
     found = reading(DELEGATES)
-    assert isinstance(found, Acts)
+    assert isinstance(found, BlockCall)
     assert found.call == ToolCall(
         call_id="", name="call_subagent", arguments={"agent_name": "bob", "instruction": "Find it."}
     )
-    assert routing(found) == {"type": "subagent", "target": "bob", "instruction": "Find it."}
+    assert route_reply(found) == {"type": "subagent", "target": "bob", "instruction": "Find it."}
 
 
 @pytest.mark.req("AF-24")
 @pytest.mark.parametrize("text", ["Done.", f"{XML}\n{XML}"])
 def test_without_a_call_there_is_no_routing(text: str) -> None:
-    assert routing(reading(text)) is None
+    assert route_reply(reading(text)) is None
 
 
 @pytest.mark.req("AF-45")
 def test_the_first_of_several_calls_is_used_and_the_others_are_reported() -> None:
     found = reading(f"{XML}\n{DELEGATES}\n{MESSAGE}", policy="first")
-    assert isinstance(found, Acts)
+    assert isinstance(found, BlockCall)
     assert found.call.arguments == {"path": "a.py"}
     assert found.dropped == ("<tool_call> in line 7", "<SEND_MESSAGE> in line 8")
 
 
 def test_a_message_is_a_handoff() -> None:
     found = reading(MESSAGE)
-    assert isinstance(found, Acts)
+    assert isinstance(found, BlockCall)
     assert found.call == ToolCall(
         call_id="", name="send_message", arguments={"receiver": "bob", "message": "hi", "handoff": True}
     )
@@ -95,11 +105,11 @@ def test_a_message_is_a_handoff() -> None:
 def test_a_mended_call_is_marked_and_says_what_was_wrong() -> None:
     text = LOOK.replace('"a.py"', '"a.py",')
     found = read(text, ["tool_call"], tools=TOOLS, pure={"look"})
-    assert isinstance(found, Acts)
+    assert isinstance(found, BlockCall)
     assert found.repaired
     assert "was mended before it was run: its JSON is not valid" in found.notes[0]
     refused = read(text, ["tool_call"], tools=TOOLS)
-    assert isinstance(refused, NotRun)
+    assert isinstance(refused, BlockRejection)
     assert refused.repaired == write(found.call, "tool_call")
     assert str(refused).endswith(f"If this is what you mean, send exactly this:\n{refused.repaired}")
 
@@ -110,32 +120,32 @@ def test_a_tool_of_ones_own_that_calls_sub_agents_is_used_as_it_is() -> None:
     )
     text = DELEGATES.replace("instruction", "x")
     found = read(text, ["xml_tool"], tools=[tool], agents=["bob"])
-    assert isinstance(found, Acts)
+    assert isinstance(found, BlockCall)
     assert found.call.arguments == {"agent_name": "bob", "x": "Find it."}
 
 
 def test_without_agents_there_is_nobody_to_call() -> None:
     found = read(DELEGATES, ["xml_tool"], tools=TOOLS)
-    assert isinstance(found, NotRun)
+    assert isinstance(found, BlockRejection)
     assert "no tool 'call_subagent'" in found.why
 
 
 def test_without_tools_that_is_said() -> None:
     found = read(LOOK, ["tool_call"])
-    assert isinstance(found, NotRun)
+    assert isinstance(found, BlockRejection)
     assert "you have no tools" in found.why
 
 
 def test_what_is_too_long_is_not_given_back() -> None:
     text = f"<TOOL_CALL>\nname: save\narguments:\n  path: a\n  text: {'x' * 20_000}"
     found = reading(text)
-    assert isinstance(found, NotRun)
+    assert isinstance(found, BlockRejection)
     assert found.repaired == ""
     assert len(found.why) < 500
 
 
 def test_yaml_with_half_a_character_is_unreadable() -> None:
-    with pytest.raises(Unreadable, match="half a character"):
+    with pytest.raises(ParseError, match="half a character"):
         load("to: \ud800")
 
 
@@ -145,16 +155,16 @@ def test_yaml_with_half_a_character_is_unreadable() -> None:
         ('{"a":', "Expecting value at line 1 column 6"),
         ('{"a": 1, "a": 2}', "the key 'a' is there twice"),
         ('"{\\"a\\": 1, \\"a\\": 2}"', "the key 'a' is there twice"),
-        ("[1]", "it is no object, but a list"),
-        ('"null"', "it is no object, but null"),
-        ("7", "it is no object, but a number"),
+        ("[1]", "it is not an object, but a list"),
+        ('"null"', "it is not an object, but null"),
+        ("7", "it is not an object, but a number"),
         ('{"a": NaN}', "NaN is not JSON"),
         ("{}", ""),
         ('"{}"', ""),
     ],
 )
 def test_arguments_that_nobody_can_read_have_a_reason(text: str, why: str) -> None:
-    assert flaw(text) == why
+    assert find_json_error(text) == why
 
 
 def lines(text: str) -> Iterator[str]:
@@ -163,5 +173,5 @@ def lines(text: str) -> Iterator[str]:
 
 def test_what_was_said_is_the_text_around_the_block_without_thoughts() -> None:
     found = reading(f"<think>Hm.</think>First this.\n{LOOK}\nThen that.")
-    assert isinstance(found, Acts)
+    assert isinstance(found, BlockCall)
     assert list(lines(found.said)) == ["First this.", "Then that."]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from greenroom.abilities.protocols import Acts, Nothing, NotRun, Read, write
+from greenroom.abilities.protocols import BlockCall, BlockRejection, NoBlock, ParsedReply, write
 from tests.abilities.protocols.cases import (
     arguments,
     around,
@@ -38,9 +38,9 @@ ROWS = [row for rows in TABLES.values() for row in rows]
 of_each_table = pytest.mark.parametrize("rows", TABLES.values(), ids=TABLES)
 
 
-def called(read: Read) -> tuple[str, object] | None:
+def called(read: ParsedReply) -> tuple[str, object] | None:
     """What is run, if anything is."""
-    return (read.call.name, read.call.arguments) if isinstance(read, Acts) else None
+    return (read.call.name, read.call.arguments) if isinstance(read, BlockCall) else None
 
 
 def every(rows: Iterable[Row], check: Callable[[Row], None]) -> None:
@@ -60,22 +60,22 @@ def as_its_row_says(row: Row) -> None:
     found = row.read()
     match row.wants:
         case Runs(tool=tool, arguments=arguments) as wants:
-            assert isinstance(found, Acts), str(found)
+            assert isinstance(found, BlockCall), str(found)
             assert (found.call.name, found.call.arguments, found.repaired) == (tool, arguments, wants.repaired)
             assert wants.note in " ".join(found.notes)
             assert bool(wants.note) == bool(found.notes)
             assert not wants.said or found.said == wants.said
         case Refuses(because=because, mended=mended):
-            assert isinstance(found, NotRun), repr(found)
+            assert isinstance(found, BlockRejection), repr(found)
             assert [part for part in because if part not in found.why] == [], found.why
             assert bool(found.repaired) == mended, str(found)
         case Says(hint=hint):
-            assert isinstance(found, Nothing), repr(found)
+            assert isinstance(found, NoBlock), repr(found)
             assert hint in found.hint
             assert bool(hint) == bool(found.hint), found.hint
         case Withheld(because=because):
-            assert not isinstance(found, Acts), repr(found)
-            told = found.why if isinstance(found, NotRun) else found.hint
+            assert not isinstance(found, BlockCall), repr(found)
+            told = found.why if isinstance(found, BlockRejection) else found.hint
             assert told
             assert because in told
 
@@ -106,8 +106,8 @@ def test_a_row_that_is_not_as_it_should_be_is_named_and_the_others_are_still_loo
 def test_a_block_that_is_offered_is_run_when_it_comes_back(rows: Sequence[Row]) -> None:
     def comes_back(row: Row) -> None:
         found = row.read()
-        assert isinstance(found, NotRun)
-        assert not found.repaired or isinstance(row.read(found.repaired), Acts), found.repaired
+        assert isinstance(found, BlockRejection)
+        assert not found.repaired or isinstance(row.read(found.repaired), BlockCall), found.repaired
 
     every((row for row in rows if isinstance(row.wants, Refuses)), comes_back)
 
@@ -116,8 +116,8 @@ def test_a_block_that_is_offered_is_run_when_it_comes_back(rows: Sequence[Row]) 
 def test_of_a_reply_that_was_cut_off_nothing_with_effects_is_run(rows: Sequence[Row]) -> None:
     def cut_off(row: Row) -> None:
         found = replace(row, ended=False).read()
-        assert not isinstance(found, Acts) or found.call.name in row.pure
-        assert not isinstance(found, NotRun) or not found.repaired
+        assert not isinstance(found, BlockCall) or found.call.name in row.pure
+        assert not isinstance(found, BlockRejection) or not found.repaired
 
     every((row for row in rows if row.ended is not False), cut_off)
 
@@ -126,7 +126,7 @@ def test_of_a_reply_that_was_cut_off_nothing_with_effects_is_run(rows: Sequence[
 def test_what_is_run_reads_the_same_when_it_is_written_again(rows: Sequence[Row]) -> None:
     def written_again(row: Row) -> None:
         found = row.read()
-        assert isinstance(found, Acts)
+        assert isinstance(found, BlockCall)
         assert called(row.read(write(found.call, found.protocol))) == called(found)
 
     every((row for row in rows if isinstance(row.wants, Runs)), written_again)
@@ -135,7 +135,7 @@ def test_what_is_run_reads_the_same_when_it_is_written_again(rows: Sequence[Row]
 def test_no_word_of_a_message_gets_lost_in_what_is_offered() -> None:
     def all_there(row: Row) -> None:
         found = row.read()
-        if isinstance(found, NotRun) and found.repaired and "\x07" not in row.text:
+        if isinstance(found, BlockRejection) and found.repaired and "\x07" not in row.text:
             assert set(re.findall(r"\w+", row.text.lower())) <= set(re.findall(r"\w+", found.repaired.lower())) | {"2"}
 
     every(send_message.ROWS, all_there)

@@ -1,17 +1,17 @@
-"""Answers between tags of their own: raw text, JSON, and what is no answer at all."""
+"""Answers between their own tags: raw text, JSON, and invalid answers."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.abilities.protocols.jsons import Unreadable
-from greenroom.abilities.protocols.reading import parsed, tagged
-from greenroom.app.reading import TextReader
-from greenroom.core.ports.reading import Datum, Misread
+from greenroom.abilities.protocols.reply_parser import parse_json_body, read_tagged_bodies
+from greenroom.abilities.protocols.strict_json import ParseError
+from greenroom.app.text_reader import TextReader
+from greenroom.core.ports.reply_reader import ParsedValue, ReplyProblem
 
 
 def text_of(reply: str) -> tuple[str, ...]:
-    return tagged(reply, {"answer": "text", "persistent_memory": "text"})["answer"]
+    return read_tagged_bodies(reply, {"answer": "text", "persistent_memory": "text"})["answer"]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_what_stands_between_the_tags_is_taken_raw(reply: str, bodies: tuple[str
     ],
 )
 def test_what_is_cut_off_shown_or_misspelt_is_said(reply: str, why: str) -> None:
-    with pytest.raises(Unreadable) as error:
+    with pytest.raises(ParseError) as error:
         text_of(reply)
     assert why in str(error.value)
 
@@ -55,7 +55,7 @@ def test_any_text_without_our_tags_comes_back_as_it_was(body: str) -> None:
     reply = f"<answer>\n{body}\n</answer>"
     try:
         assert text_of(reply) == (body.strip(),)
-    except Unreadable:
+    except ParseError:
         assert "<" in body or "`" in body
 
 
@@ -70,7 +70,7 @@ def test_any_text_without_our_tags_comes_back_as_it_was(body: str) -> None:
     ],
 )
 def test_json_is_read_strictly_or_mended_where_it_means_one_thing(body: str, value: object, mended: bool) -> None:
-    found = parsed(body)
+    found = parse_json_body(body)
     assert (found.value, bool(found.repaired)) == (value, mended)
 
 
@@ -86,16 +86,16 @@ def test_json_is_read_strictly_or_mended_where_it_means_one_thing(body: str, val
     ],
 )
 def test_json_that_cannot_be_read_says_why(body: str, why: str) -> None:
-    with pytest.raises(Unreadable) as error:
-        parsed(body)
+    with pytest.raises(ParseError) as error:
+        parse_json_body(body)
     assert why in str(error.value)
 
 
 def test_the_reader_of_the_house_says_it_as_values() -> None:
     reader = TextReader()
-    assert reader.tagged("<a>\n1\n</a>", {"a": "data"}) == {"a": ("1",)}
-    assert isinstance(reader.tagged("<a>\n1", {"a": "text"}), Misread)
-    assert reader.data("[1]") == Datum(value=[1])
-    found = reader.data("[1")
-    assert isinstance(found, Misread)
+    assert reader.read_blocks("<a>\n1\n</a>", {"a": "data"}) == {"a": ("1",)}
+    assert isinstance(reader.read_blocks("<a>\n1", {"a": "text"}), ReplyProblem)
+    assert reader.parse_json("[1]") == ParsedValue(value=[1])
+    found = reader.parse_json("[1")
+    assert isinstance(found, ReplyProblem)
     assert found.why.startswith("It is cut off")

@@ -1,45 +1,45 @@
-"""A team of one or more in memory whose model plays what a test wants, and what it was asked with."""
+"""A team in memory with a scripted model, and the requests that it got."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from greenroom.abilities.skills.talking import talking
+from greenroom.abilities.skills.conversation_skills import build_conversation_skills
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.kit import Kit
+from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import AgentId, StepId, TaskId, TeamId, ThreadId
 from greenroom.core.base.records import Data, evolve
-from greenroom.core.ports.executor import Abilities, Bench, Executor, Outcome
+from greenroom.core.ports.executor import Capabilities, Executor, Outcome, StepContext
 from greenroom.core.ports.model import (
     Finished,
     Model,
     ModelCard,
     ModelEvent,
     ModelRequest,
-    TextDelta,
+    ModelTextDelta,
     ToolCall,
     ToolSpec,
     Usage,
 )
-from greenroom.core.ports.reading import Reader
+from greenroom.core.ports.reply_reader import ReplyReader
 from greenroom.core.rules.intents import AddTask, QueueSteps
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Step, StepType, Terms, Work
-from greenroom.core.state.world import World
+from greenroom.core.state.step import Step, StepTerms, StepType, Work
+from greenroom.core.state.team_state import TeamState
 
 ANN, BOB, T1 = AgentId("ann"), AgentId("bob"), TaskId("t1")
 Answer = Sequence[ModelEvent]
 
 
 def says(text: str) -> Answer:
-    """A reply of text."""
-    return (TextDelta(text=text), Usage(output=2, money=1), Finished())
+    """Build a text reply."""
+    return (ModelTextDelta(text=text), Usage(output=2, money=1), Finished())
 
 
 def calls(name: str, call_id: str = "c1", **arguments: object) -> Answer:
-    """A reply with one call."""
+    """Build a reply with one call."""
     return (
         ToolCall(call_id=call_id, name=name, arguments=arguments),
         Usage(output=2, money=1),
@@ -48,7 +48,7 @@ def calls(name: str, call_id: str = "c1", **arguments: object) -> Answer:
 
 
 def ended_step(number: int, work: Work, **more: object) -> Step:
-    """A step of Ann's that is over, with these fields."""
+    """Build an ended step of Ann with these fields."""
     step = Step(
         step_id=StepId(f"ann#{number}"),
         agent_id=ANN,
@@ -64,7 +64,7 @@ def ended_step(number: int, work: Work, **more: object) -> Step:
 
 
 class Played:
-    """Answers as `play` says; it knows all it was asked."""
+    """Answers with `play`, and records every request."""
 
     name = "fake:m"
 
@@ -74,17 +74,17 @@ class Played:
         self.names: list[str] = []
         self._play = play
 
-    def named(self, name: str) -> Model:
-        """Itself, whoever asks."""
+    def get_model(self, name: str) -> Model:
+        """Return this model for every name."""
         self.names.append(name)
         return self
 
     def price(self, read: int, written: int) -> int | None:
-        """A little."""
+        """Return a small price."""
         return read + written
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """The answer."""
+        """Stream the answer."""
         self.asked.append(request)
         size = sum(len(one.content.encode()) for one in request.messages)
         for event in self._play(request):
@@ -92,25 +92,25 @@ class Played:
 
 
 def in_order(*answers: Answer) -> Callable[[ModelRequest], Answer]:
-    """One after the other; the last one again and again."""
+    """Play answers in order. The last answer repeats."""
     left = list(answers)
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
 
 
 class Echo:
-    """A tool that says what it was given."""
+    """A tool that returns its argument."""
 
     type: StepType = "tool"
     name: str = "echo"
     description: str = "Says it back."
 
-    def terms(self, _: World, __: Step) -> Terms:
-        """Free."""
-        return Terms(effect="pure")
+    def terms(self, _: TeamState, __: Step) -> StepTerms:
+        """Return free terms."""
+        return StepTerms(effect="pure")
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Say it."""
-        given: Data = bench.step.work.instruction_content or {}
+    async def run(self, context: StepContext) -> Outcome:
+        """Return the argument."""
+        given: Data = context.step.work.instruction_content or {}
         return Outcome(result={"output": str(given.get("text", ""))})
 
 
@@ -118,28 +118,28 @@ ECHO = ToolSpec(name="echo", description="Says it back.")
 
 
 class Team:
-    """Agents in memory; Ann has the task."""
+    """A team in memory. Ann has the task."""
 
     def __init__(self, runtime: Runtime, team: TeamId) -> None:
         self.runtime, self.team = runtime, team
 
     async def ask(self, text: str = "Well?") -> str:
-        """Tell Ann something and wait until nothing more happens; how the task stands then."""
+        """Write to Ann, wait until the team is idle, and return the task status."""
         work = Work(type="skill", executor="converse", text_content=text)
         await self.runtime.ask(self.team, QueueSteps(agent_id=ANN, works=(work,), task_id=T1))
-        return (await self.runtime.wait(self.team, T1)).word
+        return (await self.runtime.wait(self.team, T1)).state
 
     async def steps(self) -> list[Step]:
-        """All steps that ended."""
+        """Return all ended steps."""
         return [one async for one in self.runtime.archive(self.team, "step") if isinstance(one, Step)]
 
     async def did(self) -> list[str]:
-        """What was done, in order."""
+        """Return the executors in order."""
         return [one.work.executor for one in await self.steps()]
 
     async def summary(self) -> str:
-        """What the task ended with."""
-        return (await self.runtime.stands(self.team, T1)).why
+        """Return the summary of the task."""
+        return (await self.runtime.status(self.team, T1)).why
 
 
 @asynccontextmanager
@@ -149,17 +149,17 @@ async def team(
     *,
     others: Sequence[tuple[AgentId, AgentSpec]] = (),
     solo: bool = True,
-    reader: Reader | None = None,
+    reader: ReplyReader | None = None,
     project: str = "",
     tools: Sequence[Executor] = (),
 ) -> AsyncIterator[Team]:
-    """A team of Ann and these others."""
-    skills = talking(model, [ECHO], solo=solo, reader=reader, project=project)
-    kit = Kit(abilities=Abilities([*skills, Echo(), *tools]))
-    runtime = Runtime(MemoryLog(), kits={"test": lambda _: kit})
+    """Start a team of Ann and these others."""
+    skills = build_conversation_skills(model, [ECHO], solo=solo, reader=reader, project=project)
+    kit = TeamCapabilities(executors=Capabilities([*skills, Echo(), *tools]))
+    runtime = Runtime(MemoryLog(), capability_factories={"test": lambda _: kit})
     ann = spec or AgentSpec(name="Ann", role="assistant", tools=("echo",))
     try:
-        name = await runtime.create("test", [(ANN, ann), *others], kit="test")
+        name = await runtime.create("test", [(ANN, ann), *others], capabilities_name="test")
         await runtime.start(name)
         group = (ANN, *(one for one, _ in others))
         await runtime.ask(name, AddTask(name="t", intention="t", manager=ANN, group=group, driver="manager"))

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 import pytest
 
 from greenroom.core.base.records import Data
-from greenroom.core.ports.executor import Live
+from greenroom.core.ports.executor import LiveEvent
 from greenroom.core.ports.model import (
     Failed,
     FaultKind,
     Finished,
     ModelEvent,
+    ModelReasoningDelta,
+    ModelTextDelta,
     Opaque,
-    ReasoningDelta,
     Retried,
-    TextDelta,
     ToolCall,
     Usage,
 )
@@ -23,7 +23,7 @@ from greenroom.core.state.step import Step, StepInterrupted
 from tests.abilities.skills.talks import Answer, Played, in_order, says, team
 
 EMPTY = "Your last answer was empty. Say what you have found, or call a tool."
-DONE: Answer = (TextDelta(text="Done."), Usage(output=2, money=3), Finished(by="fake:m"))
+DONE: Answer = (ModelTextDelta(text="Done."), Usage(output=2, money=3), Finished(by="fake:m"))
 CALL: Answer = (ToolCall(call_id="c1", name="echo", arguments={"text": "1"}), Finished(reason="calls"))
 
 
@@ -52,7 +52,7 @@ async def test_a_tool_round_is_asked_with_the_same_messages_and_more() -> None:
 
 async def test_a_reply_is_kept_with_all_that_came_and_what_it_cost() -> None:
     opaque = Opaque(provider="fake", data={"sig": "x"})
-    reply = (ReasoningDelta(text="hm"), TextDelta(text="Do"), TextDelta(text="ne."), opaque, *DONE[1:])
+    reply = (ModelReasoningDelta(text="hm"), ModelTextDelta(text="Do"), ModelTextDelta(text="ne."), opaque, *DONE[1:])
     model, (step,) = await asked(reply)
     read = sum(len(one.content.encode()) for one in model.asked[0].messages) // 4
     assert step.result == {
@@ -68,13 +68,13 @@ async def test_a_reply_is_kept_with_all_that_came_and_what_it_cost() -> None:
 
 async def test_what_came_before_a_retry_is_void() -> None:
     again = Retried(attempt=2, wait=0.0, failed=Failed(kind="server", why="no"))
-    _, (step,) = await asked((TextDelta(text="Hal"), again, *DONE))
+    _, (step,) = await asked((ModelTextDelta(text="Hal"), again, *DONE))
     assert (step.result or {})["text"] == "Done."
 
 
 @pytest.mark.req("AF-27")
 async def test_pieces_are_seen_while_they_come() -> None:
-    seen: list[Live] = []
+    seen: list[LiveEvent] = []
     async with team(Played(in_order(DONE)), solo=False) as here:
         host = await here.runtime.start(here.team)
         host.watch(lambda step, event: seen.append(event))
@@ -99,8 +99,8 @@ async def test_an_empty_answer_is_asked_for_again_and_then_is_a_failure() -> Non
 @pytest.mark.parametrize(
     ("reply", "error"),
     [
-        ((TextDelta(text="Hal"), Failed(kind="filter", why="fake:m refuses.")), "fake:m refuses."),
-        ((TextDelta(text="Hal"),), "fake:m stopped before its answer was complete."),
+        ((ModelTextDelta(text="Hal"), Failed(kind="filter", why="fake:m refuses.")), "fake:m refuses."),
+        ((ModelTextDelta(text="Hal"),), "fake:m stopped before its answer was complete."),
         (
             (Finished(reason="filter", said="content_filter"),),
             "fake:m refuses to answer this (content_filter).",
@@ -113,7 +113,7 @@ async def test_what_is_no_answer_fails_its_step_and_says_why(reply: Answer, erro
     assert (step.state, step.error) == ("failed", error)
 
 
-LONG: Answer = (TextDelta(text="Hal"), *CALL[:1], Finished(reason="length"))
+LONG: Answer = (ModelTextDelta(text="Hal"), *CALL[:1], Finished(reason="length"))
 
 
 async def test_of_a_reply_that_is_cut_off_nothing_is_run_and_it_is_asked_for_in_less() -> None:
@@ -159,7 +159,7 @@ async def test_an_agent_says_how_it_wants_to_be_answered(
 
 @pytest.mark.parametrize("kind", ["overloaded", "server", "rate"])
 async def test_an_answer_that_broke_off_is_paid_for_whatever_broke_it(kind: FaultKind) -> None:
-    broken = (TextDelta(text="Hal"), Failed(kind=kind, why=f"fake:m: {kind}.", again=True))
+    broken = (ModelTextDelta(text="Hal"), Failed(kind=kind, why=f"fake:m: {kind}.", again=True))
     refused = (Failed(kind=kind, why=f"fake:m: {kind}."),)
     for answer, costs in ((broken, True), (refused, False)):
         async with team(Played(in_order(answer, DONE)), solo=False) as here:

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from greenroom.abilities.skills.filter_tools import parsed
-from greenroom.abilities.skills.talking import talking
+from greenroom.abilities.skills.conversation_skills import build_conversation_skills
+from greenroom.abilities.skills.filter_tools import parse_choice
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.kit import Kit
+from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
-from greenroom.core.ports.executor import Abilities
+from greenroom.core.ports.executor import Capabilities
 from greenroom.core.ports.model import Failed, ModelRequest, ToolSpec
 from greenroom.core.rules.intents import AddTask
 from greenroom.core.state.spec import AgentSpec
@@ -22,9 +22,11 @@ SPEC = AgentSpec(name="Ann", tools=NAMES)
 
 async def played(model: Played, *, above: int, questions: int = 2) -> Team:
     """Ask so many questions of an agent with ten tools; the team is closed then, its log is in memory."""
-    kit = Kit(abilities=Abilities([*talking(model, SPECS, filter_above=above), Echo()]))
-    runtime = Runtime(MemoryLog(), kits={"test": lambda _: kit})
-    name = await runtime.create("test", [(ANN, SPEC)], kit="test")
+    kit = TeamCapabilities(
+        executors=Capabilities([*build_conversation_skills(model, SPECS, filter_above=above), Echo()])
+    )
+    runtime = Runtime(MemoryLog(), capability_factories={"test": lambda _: kit})
+    name = await runtime.create("test", [(ANN, SPEC)], capabilities_name="test")
     await runtime.start(name)
     await runtime.ask(name, AddTask(name="t", intention="t", manager=ANN, group=(ANN,), driver="manager"))
     here = Team(runtime, name)
@@ -82,10 +84,10 @@ async def test_without_a_choice_all_tools_stay_and_nobody_is_asked_again(choice:
 @pytest.mark.req("AG-28")
 def test_numbers_are_read_from_whatever_surrounds_them() -> None:
     tools = ["a", "b", "c"]
-    assert parsed("3, 1", tools) == ["a", "c"]
-    assert parsed("[1]\n2. b (2)", tools) == ["a", "b"]
-    assert parsed("0, 4, 999999999999", tools) == []
-    assert parsed(json.dumps([2]), tools) == ["b"]
+    assert parse_choice("3, 1", tools) == ["a", "c"]
+    assert parse_choice("[1]\n2. b (2)", tools) == ["a", "b"]
+    assert parse_choice("0, 4, 999999999999", tools) == []
+    assert parse_choice(json.dumps([2]), tools) == ["b"]
 
 
 async def test_a_tool_that_was_not_chosen_is_not_offered_but_an_agent_may_still_have_it() -> None:

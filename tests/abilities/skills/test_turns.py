@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import pytest
 
-from greenroom.abilities.skills.talk import own
-from greenroom.abilities.skills.talk.endings import auto_completes, ends_of, is_over, without_mark
-from greenroom.app.reading import TextReader
+from greenroom.abilities.skills.conversation import builtin_calls
+from greenroom.abilities.skills.conversation.completion import (
+    can_auto_complete,
+    detect_completion,
+    find_ending,
+    strip_mark,
+)
+from greenroom.app.text_reader import TextReader
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import TEAM_BUDGET
-from greenroom.core.ports.executor import Bench, Outcome
-from greenroom.core.ports.model import Finished, ModelCard, ModelRequest, TextDelta, ToolCall, Usage
+from greenroom.core.ports.executor import Outcome, StepContext
+from greenroom.core.ports.model import Finished, ModelCard, ModelRequest, ModelTextDelta, ToolCall, Usage
 from greenroom.core.rules.intents import Interrupt, QueueSteps, SetLimits
-from greenroom.core.state.spec import AgentSpec, History, Turn
-from greenroom.core.state.step import Step, StepType, Terms, Work
-from greenroom.core.state.world import World
+from greenroom.core.state.spec import AgentSpec, History, TurnPolicy
+from greenroom.core.state.step import Step, StepTerms, StepType, Work
+from greenroom.core.state.team_state import TeamState
 from tests.abilities.skills.talks import ANN, BOB, T1, Answer, Played, calls, in_order, says, team
 
-FINISH = AgentSpec(name="Ann", tools=("echo",), turn=Turn(ends="finish"))
+FINISH = AgentSpec(name="Ann", tools=("echo",), turn=TurnPolicy(ends="finish"))
 
 
 @pytest.mark.req("AG-162", "AG-175", "AG-176")
 @pytest.mark.parametrize("alone", [True, False])
 @pytest.mark.parametrize("company", [True, False])
 def test_who_may_end_a_task_by_itself(*, alone: bool, company: bool) -> None:
-    assert auto_completes(None, non_interactive=alone, in_multi_agent=company) is (alone and not company)
+    assert can_auto_complete(None, non_interactive=alone, in_multi_agent=company) is (alone and not company)
     for explicit in (True, False):
-        assert auto_completes(explicit, non_interactive=alone, in_multi_agent=company) is explicit
+        assert can_auto_complete(explicit, non_interactive=alone, in_multi_agent=company) is explicit
 
 
 @pytest.mark.parametrize(
@@ -36,16 +41,16 @@ def test_who_may_end_a_task_by_itself(*, alone: bool, company: bool) -> None:
 def test_what_ends_work_fits_the_form_in_which_the_agent_acts(
     protocols: tuple[str, ...], subtask: bool, expected: str
 ) -> None:
-    assert ends_of(AgentSpec(name="a", turn=Turn(protocols=protocols)), subtask=subtask) == expected
+    assert find_ending(AgentSpec(name="a", turn=TurnPolicy(protocols=protocols)), subtask=subtask) == expected
 
 
 @pytest.mark.req("AG-36", "AG-37")
 def test_a_mark_ends_work_only_where_the_agent_may_end_it() -> None:
-    assert is_over("mark", "Done.\n!!!COMPLETE!!!", auto_complete=True, nudges=0) == "mark"
-    assert is_over("mark", "Done.\n!!!COMPLETE!!!", auto_complete=False, nudges=0) == "held"
-    assert is_over("mark", "Done.", auto_complete=True, nudges=0) is None
-    assert is_over("mark", "Done.", auto_complete=True, nudges=5) == "silent"
-    assert without_mark("Done.\n`!!!COMPLETE!!!`") == "Done."
+    assert detect_completion("mark", "Done.\n!!!COMPLETE!!!", auto_complete=True, nudges=0) == "mark"
+    assert detect_completion("mark", "Done.\n!!!COMPLETE!!!", auto_complete=False, nudges=0) == "held"
+    assert detect_completion("mark", "Done.", auto_complete=True, nudges=0) is None
+    assert detect_completion("mark", "Done.", auto_complete=True, nudges=5) == "silent"
+    assert strip_mark("Done.\n`!!!COMPLETE!!!`") == "Done."
 
 
 async def test_work_that_ends_with_a_call_ends_with_its_summary_and_its_claims() -> None:
@@ -75,7 +80,7 @@ async def test_work_that_failed_says_so() -> None:
 
 @pytest.mark.req("AF-9", "AF-51")
 async def test_at_its_limit_an_agent_has_one_last_turn_without_tools() -> None:
-    spec = AgentSpec(name="Ann", tools=("echo",), turn=Turn(rounds=2))
+    spec = AgentSpec(name="Ann", tools=("echo",), turn=TurnPolicy(rounds=2))
     model = Played(lambda request: says("So far.") if request.tool_choice == "none" else calls("echo", text="x"))
     async with team(model, spec) as here:
         assert await here.ask() == "finished"
@@ -86,7 +91,7 @@ async def test_at_its_limit_an_agent_has_one_last_turn_without_tools() -> None:
 
 
 async def test_a_new_question_begins_with_new_rounds() -> None:
-    spec = AgentSpec(name="Ann", tools=("echo",), turn=Turn(rounds=1))
+    spec = AgentSpec(name="Ann", tools=("echo",), turn=TurnPolicy(rounds=1))
     model = Played(in_order(calls("echo", text="x"), says("A."), calls("echo", text="y"), says("B.")))
     async with team(model, spec, solo=False) as here:
         await here.ask("One?")
@@ -120,7 +125,7 @@ async def test_an_answer_that_fits_ends_the_work() -> None:
 
 
 async def test_what_does_not_fit_comes_back_with_the_reason_and_not_for_ever() -> None:
-    spec = AgentSpec(name="Ann", answer=NUMBER, turn=Turn(repairs=1))
+    spec = AgentSpec(name="Ann", answer=NUMBER, turn=TurnPolicy(repairs=1))
     model = Played(lambda _: calls("answer", n=70))
     async with team(model, spec, reader=TextReader()) as here:
         assert await here.ask() == "failed"
@@ -244,7 +249,7 @@ async def test_a_call_of_the_house_that_was_not_offered_does_nothing(name: str) 
 
 
 async def test_who_may_not_end_by_itself_is_not_asked_for_ever() -> None:
-    spec = AgentSpec(name="Ann", turn=Turn(protocols=("tool_call",), auto_complete=False))
+    spec = AgentSpec(name="Ann", turn=TurnPolicy(protocols=("tool_call",), auto_complete=False))
     model = Played(lambda _: says(MARKED))
     async with team(model, spec, reader=TextReader()) as here:
         assert await here.ask() == "failed"
@@ -260,7 +265,7 @@ async def test_who_may_not_end_by_itself_is_not_asked_for_ever() -> None:
 async def test_whether_a_mark_ends_work_is_decided_by_the_agent_and_its_company(
     own_word: bool | None, company: bool, ends: bool
 ) -> None:
-    spec = AgentSpec(name="Ann", turn=Turn(protocols=("tool_call",), auto_complete=own_word))
+    spec = AgentSpec(name="Ann", turn=TurnPolicy(protocols=("tool_call",), auto_complete=own_word))
     others = [(BOB, AgentSpec(name="Bob"))] if company else []
     model = Played(lambda _: says(MARKED))
     async with team(model, spec, others=others, reader=TextReader(), solo=not company) as here:
@@ -269,7 +274,7 @@ async def test_whether_a_mark_ends_work_is_decided_by_the_agent_and_its_company(
 
 @pytest.mark.parametrize("last", [calls("echo", text="more"), says("")], ids=["acts again", "says nothing"])
 async def test_who_answers_nothing_at_the_limit_has_failed_and_it_says_why(last: Answer) -> None:
-    spec = AgentSpec(name="Ann", tools=("echo",), turn=Turn(rounds=2))
+    spec = AgentSpec(name="Ann", tools=("echo",), turn=TurnPolicy(rounds=2))
     model = Played(in_order(calls("echo", text="1"), calls("echo", text="2"), last))
     async with team(model, spec) as here:
         assert await here.ask() == "failed"
@@ -318,12 +323,12 @@ async def test_a_message_that_no_window_holds_is_refused_before_it_is_sent() -> 
 
 
 async def test_what_a_request_may_cost_is_reserved_with_all_that_was_said() -> None:
-    model = Played(lambda _: (TextDelta(text="x" * 3_000), Usage(output=1, money=1), Finished()))
+    model = Played(lambda _: (ModelTextDelta(text="x" * 3_000), Usage(output=1, money=1), Finished()))
     async with team(model, solo=False) as here:
         await here.ask("Hi.")
         await here.runtime.ask(here.team, SetLimits(budget_id=TEAM_BUDGET, limits=Limits(tokens=6_000)))
         await here.ask("Again.")
-        assert (await here.runtime.stands(here.team, T1)).word == "limit", "the answer is told again, and counts"
+        assert (await here.runtime.status(here.team, T1)).state == "limit", "the answer is told again, and counts"
     assert len(model.asked) == 1
 
 
@@ -347,22 +352,24 @@ class Proof:
     def __init__(self) -> None:
         self.said: list[str] = []
 
-    def terms(self, _: World, __: Step) -> Terms:
+    def terms(self, _: TeamState, __: Step) -> StepTerms:
         """Free."""
-        return Terms(effect="pure")
+        return StepTerms(effect="pure")
 
-    async def run(self, bench: Bench) -> Outcome:
+    async def run(self, context: StepContext) -> Outcome:
         """Say what is missing, or end the work."""
-        self.said.append(str((bench.step.work.instruction_content or {})["said"]))
+        self.said.append(str((context.step.work.instruction_content or {})["said"]))
         if len(self.said) > 1:
-            return Outcome(result={"output": "true"}, intents=(own.ended(bench.step, "Proven.", failed=False),))
+            return Outcome(
+                result={"output": "true"}, intents=(builtin_calls.build_finish(context.step, "Proven.", failed=False),)
+            )
         again = QueueSteps(agent_id=ANN, works=(Work(type="skill", executor="converse"),), place="next")
         return Outcome(result={"output": "A test fails."}, intents=(again,))
 
 
 @pytest.mark.parametrize("how", ["in words", "by a call"])
 async def test_what_an_agent_says_of_its_work_is_a_claim_until_it_is_proven(how: str) -> None:
-    turn = Turn(ends="finish") if how == "by a call" else Turn()
+    turn = TurnPolicy(ends="finish") if how == "by a call" else TurnPolicy()
     done = calls("finish", status="finished", summary="Done.") if how == "by a call" else says("Done.")
     spec, proof = AgentSpec(name="Ann", tools=("echo",), proof="proof", turn=turn), Proof()
     model = Played(lambda _: done)
@@ -375,7 +382,7 @@ async def test_what_an_agent_says_of_its_work_is_a_claim_until_it_is_proven(how:
 
 
 async def test_what_it_names_with_the_call_is_given_to_the_proof_as_data() -> None:
-    spec, proof = AgentSpec(name="Ann", tools=("echo",), proof="proof", turn=Turn(ends="finish")), Proof()
+    spec, proof = AgentSpec(name="Ann", tools=("echo",), proof="proof", turn=TurnPolicy(ends="finish")), Proof()
     done = calls("finish", status="done", summary="It is parsed.", files=["a.py"], tests=["test_a.py"])
     async with team(Played(lambda _: done), spec, tools=[proof]) as here:
         assert await here.ask() == "finished"
@@ -396,7 +403,10 @@ async def test_what_sums_up_the_work_is_judged_because_nothing_is_said_after_the
 
 
 async def test_work_that_failed_is_not_proven() -> None:
-    spec, proof = AgentSpec(name="Ann", tools=("echo",), proof="proof", turn=Turn(rounds=1, ends="finish")), Proof()
+    spec, proof = (
+        AgentSpec(name="Ann", tools=("echo",), proof="proof", turn=TurnPolicy(rounds=1, ends="finish")),
+        Proof(),
+    )
     async with team(Played(lambda _: calls("echo", text="x")), spec, tools=[proof]) as here:
         assert await here.ask() == "failed"
     assert proof.said == []

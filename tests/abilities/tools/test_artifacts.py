@@ -1,4 +1,4 @@
-"""Artifacts are made, changed, rewritten and read by id; every version stays, and nobody's work is written over."""
+"""Artifacts are made, changed, rewritten and read by id; every version stays, and no work is overwritten."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from unittest.mock import patch
 
 import pytest
 
-from greenroom.abilities.tools.artifacts import CreateArtifact, UpdateArtifact, artifact_tools
-from greenroom.abilities.tools.files.tools import file_tools
-from greenroom.adapters.files.local import LocalFiles
+from greenroom.abilities.tools.artifacts import CreateArtifactTool, UpdateArtifactTool, build_artifact_tools
+from greenroom.abilities.tools.files.tools import build_file_tools
+from greenroom.adapters.files.local_files import LocalFiles
 from greenroom.app.designs.artifactflow import LeadAgent
 from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.core.base.ids import AgentId
-from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.rules.intents import AddAgent, AddParticipants, QueueSteps
 from greenroom.core.state.knowledge import Artifact, ArtifactWritten
-from greenroom.core.state.knowledge import told as told_of
+from greenroom.core.state.knowledge import describe_artifact as told_of
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Work
-from greenroom.policy.policy import rules_policy
+from greenroom.policy.policy import build_rules_policy
 from tests.abilities.tools.calling import T1, Caller, caller
 from tests.app.designs.artifactflow.house import lead, sections
 
@@ -31,7 +31,7 @@ TICK = [{"search": "- [ ] look", "replace": "- [x] look"}]
 
 @pytest.fixture(name="ann")
 async def _ann() -> AsyncIterator[Caller]:
-    async with caller(artifact_tools()) as found:
+    async with caller(build_artifact_tools()) as found:
         yield found
 
 
@@ -43,7 +43,7 @@ async def _plan(ann: Caller) -> Caller:
 
 async def newest(ann: Caller) -> Artifact:
     """The only artifact of the task."""
-    (one,) = (await ann.runtime.world(ann.team)).inventory(T1)
+    (one,) = (await ann.runtime.world(ann.team)).list_artifacts(T1)
     return one
 
 
@@ -136,13 +136,13 @@ async def test_changes_of_two_agents_in_different_places_are_both_kept(plan: Cal
     assert "is at version 3 by ann, not 2. Read it again first. Nothing was written." in refused
 
 
-class Overtaken(UpdateArtifact):
+class Overtaken(UpdateArtifactTool):
     """Ready to write, while another agent is quicker."""
 
-    async def run(self, bench: Bench) -> Outcome:
+    async def run(self, context: StepContext) -> Outcome:
         """Lose the race, once."""
-        outcome = await super().run(bench)
-        if bench.agent.agent_id != BOB:
+        outcome = await super().run(context)
+        if context.agent.agent_id != BOB:
             await self.meanwhile()
         return outcome
 
@@ -152,7 +152,7 @@ class Overtaken(UpdateArtifact):
 
 async def test_who_is_overtaken_at_the_last_moment_reads_it_and_nothing_is_lost() -> None:
     slow = Overtaken()
-    async with caller([CreateArtifact(), slow]) as ann:
+    async with caller([CreateArtifactTool(), slow]) as ann:
         await ann.output("create_artifact", id="task_plan", content=PLAN)
         mine = [{"search": "[ ] write", "replace": "[x] write"}]
 
@@ -191,7 +191,7 @@ async def test_a_change_that_does_not_fit_is_refused_as_in_a_file(
     assert (await newest(plan)).version == 1
     root = tmp_path_factory.mktemp("files")
     (root / "task_plan").write_text(PLAN)
-    async with caller(file_tools(LocalFiles(root))) as ann:
+    async with caller(build_file_tools(LocalFiles(root))) as ann:
         of_a_file = await ann.error("patch", file="task_plan", edits=edits)
     assert refused.partition(": ")[2] == of_a_file.partition(": ")[2].removesuffix(" Nothing was written.")
 
@@ -229,24 +229,24 @@ async def test_every_version_is_kept_beside_the_log(plan: Caller) -> None:
 
 
 async def test_nobody_is_asked_and_nothing_outside_is_touched() -> None:
-    policy = rules_policy({}, "/work")
-    for tool in artifact_tools():
+    policy = build_rules_policy({}, "/work")
+    for tool in build_artifact_tools():
         assert policy.decide(AgentId("ann"), tool.card, tool.targets({})).verdict == "allow"
         assert (tool.card.group, tool.card.effect) == ("memory", "pure")
         assert "Not for" in tool.description
         assert "Example: {" in tool.description
-    async with caller([ToolPipeline(tool, policy) for tool in artifact_tools()]) as ann:
+    async with caller([ToolPipeline(tool, policy) for tool in build_artifact_tools()]) as ann:
         assert "Version 1" in await ann.output("create_artifact", id="x", content="y\n")
 
 
 @pytest.mark.req("AF-54")
 def test_the_tools_that_a_lead_requires_are_there() -> None:
-    ours = {tool.name for tool in artifact_tools()}
-    assert ours == {name for name in LeadAgent.usual().required_tools if name.endswith("_artifact")}
+    ours = {tool.name for tool in build_artifact_tools()}
+    assert ours == {name for name in LeadAgent.default_config().required_tools if name.endswith("_artifact")}
 
 
 @pytest.mark.req("AF-65")
 async def test_the_inventory_of_a_task_is_what_a_lead_is_told(plan: Caller) -> None:
-    here = [told_of(one) for one in (await plan.runtime.world(plan.team)).inventory(T1)]
+    here = [told_of(one) for one in (await plan.runtime.world(plan.team)).list_artifacts(T1)]
     context = sections(lead().build_system_prompt({"artifacts_inventory": here}))["current_context"]
     assert "- task_plan · Plan · text/markdown · version 1 by ann" in context

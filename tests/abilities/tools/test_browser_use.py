@@ -8,27 +8,34 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 
-from greenroom.abilities.tools.browser_use import PACK, PART, Bounds, BrowserUse, Question, Thought
+from greenroom.abilities.tools.browser_use import (
+    PACK,
+    PAGE_PART_CHARS,
+    BrowserLimits,
+    BrowserQuestion,
+    BrowserReply,
+    BrowserUseTool,
+)
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import ModelFault, ProviderFault, WorldFault
 from greenroom.core.base.ids import TeamId
-from greenroom.core.ports.browser import Back, Click, Move, Open, Scroll, Sight, Tab, Type
-from greenroom.core.ports.executor import Bench
+from greenroom.core.ports.browser import Click, GoBack, OpenPage, PageView, Scroll, Tab, TabAction, TypeText
+from greenroom.core.ports.executor import StepContext
 from greenroom.core.ports.model import ToolCall
 from greenroom.core.ports.tool import Target
 from greenroom.core.rules.intents import CancelTask
 from greenroom.core.state.knowledge import Note
-from greenroom.core.state.step import Step, Terms
-from greenroom.core.state.world import World
+from greenroom.core.state.step import Step, StepTerms
+from greenroom.core.state.team_state import TeamState
 from tests.abilities.tools.calling import T1, Caller, caller
 
 TOKENS = 10_000
 COST = Amounts(tokens=100, money=7)
 
 
-def call(name: str, **arguments: object) -> Thought:
+def call(name: str, **arguments: object) -> BrowserReply:
     """One move."""
-    return Thought(calls=(ToolCall(call_id="c", name=name, arguments=arguments),), spent=COST)
+    return BrowserReply(calls=(ToolCall(call_id="c", name=name, arguments=arguments),), spent=COST)
 
 
 class StagedTab:
@@ -36,26 +43,26 @@ class StagedTab:
 
     def __init__(self, pages: Mapping[str, str]) -> None:
         self._pages = pages
-        self.moves: list[Move] = []
+        self.moves: list[TabAction] = []
         self.here: list[str] = ["about:blank"]
-        self.visited: list[str] = []
-        self.refused: dict[str, str] = {}
+        self.visited_urls: list[str] = []
+        self.refused_hosts: dict[str, str] = {}
 
-    async def do(self, move: Move) -> None:
-        self.moves.append(move)
-        if isinstance(move, Open):
-            if move.url not in self._pages:
-                self.refused[move.url] = f"{move.url} is not reached from here."
+    async def perform(self, action: TabAction) -> None:
+        self.moves.append(action)
+        if isinstance(action, OpenPage):
+            if action.url not in self._pages:
+                self.refused_hosts[action.url] = f"{action.url} is not reached from here."
                 raise ModelFault("That did not work.")
-            self.here.append(move.url)
-            self.visited.append(move.url)
-        if isinstance(move, Back) and len(self.here) > 1:
+            self.here.append(action.url)
+            self.visited_urls.append(action.url)
+        if isinstance(action, GoBack) and len(self.here) > 1:
             self.here.pop()
 
-    async def look(self) -> Sight:
-        return Sight(url=self.here[-1], title="T", text=self._pages.get(self.here[-1], ""))
+    async def read_page(self) -> PageView:
+        return PageView(url=self.here[-1], title="T", text=self._pages.get(self.here[-1], ""))
 
-    async def shot(self) -> bytes:
+    async def take_screenshot(self) -> bytes:
         return b"jpeg"
 
 
@@ -67,7 +74,7 @@ class StagedBrowser:
         self.hosts: list[tuple[str, ...]] = []
         self.open = 0
 
-    def opened(self, hosts: Sequence[str]) -> AbstractAsyncContextManager[Tab]:
+    def open_tab(self, hosts: Sequence[str]) -> AbstractAsyncContextManager[Tab]:
         return self._opened(hosts)
 
     @asynccontextmanager
@@ -80,7 +87,7 @@ class StagedBrowser:
             self.open -= 1
 
 
-Answer = Thought | Exception | Callable[[Question], Thought]
+Answer = BrowserReply | Exception | Callable[[BrowserQuestion], BrowserReply]
 
 
 class StagedMind:
@@ -90,24 +97,24 @@ class StagedMind:
         self._answers = list(answers)
         self._calls = calls
         self._missing = missing
-        self.asked: list[Question] = []
+        self.asked: list[BrowserQuestion] = []
 
-    def terms(self, _: World, __: Step) -> Terms:
+    def terms(self, _: TeamState, __: Step) -> StepTerms:
         if self._missing:
             raise WorldFault(self._missing)
-        return Terms(effect="effectful", needs=Amounts(tokens=TOKENS, money=1_000))
+        return StepTerms(effect="effectful", needs=Amounts(tokens=TOKENS, money=1_000))
 
-    def calls(self, _: Bench) -> bool:
+    def can_call_tools(self, _: StepContext) -> bool:
         if self._missing:
             raise WorldFault(self._missing)
         return self._calls
 
-    async def think(self, _: Bench, question: Question) -> Thought:
+    async def think(self, _: StepContext, question: BrowserQuestion) -> BrowserReply:
         self.asked.append(question)
         answer = self._answers[0] if len(self._answers) == 1 else self._answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
-        return answer if isinstance(answer, Thought) else answer(question)
+        return answer if isinstance(answer, BrowserReply) else answer(question)
 
 
 class StagedAlbum:
@@ -116,15 +123,15 @@ class StagedAlbum:
     def __init__(self) -> None:
         self.numbers: list[int] = []
 
-    async def keep(self, errand: str, number: int, picture: bytes) -> str:
-        assert picture == b"jpeg"
+    async def save(self, task: str, number: int, image: bytes) -> str:
+        assert image == b"jpeg"
         self.numbers.append(number)
-        return f"/album/{errand}"
+        return f"/album/{task}"
 
 
-def tool(browser: StagedBrowser, mind: StagedMind, bounds: Bounds | None = None) -> BrowserUse:
+def tool(browser: StagedBrowser, mind: StagedMind, bounds: BrowserLimits | None = None) -> BrowserUseTool:
     """The tool on this stage."""
-    return BrowserUse(lambda _: browser, mind, StagedAlbum(), bounds or Bounds())
+    return BrowserUseTool(lambda _: browser, mind, StagedAlbum(), bounds or BrowserLimits())
 
 
 LONG = "https://long.example/"
@@ -139,21 +146,24 @@ async def asked(mind: StagedMind, pages: dict[str, str], task: str = "find it") 
 async def test_a_long_page_is_shown_in_parts() -> None:
     down, up = call("scroll"), call("scroll", down=False)
     mind = StagedMind(call("open", url=LONG), down, down, up, up, call("done", result="x"))
-    seen = await asked(mind, {LONG: "a" * PART + "b" * PART})
+    seen = await asked(mind, {LONG: "a" * PAGE_PART_CHARS + "b" * PAGE_PART_CHARS})
     parts = [page.partition(", part ")[2][:6] for page in seen]
     assert parts == ["", "1 of 2", "2 of 2", "2 of 2", "1 of 2", "1 of 2"]
-    assert "b" * PART in seen[2]
-    assert "a" * PART not in seen[2]
+    assert "b" * PAGE_PART_CHARS in seen[2]
+    assert "a" * PAGE_PART_CHARS not in seen[2]
 
 
 async def test_what_was_done_is_told_and_what_was_not_reached_too() -> None:
     mind = StagedMind(
-        call("open", url="http://10.0.0.1/"), Thought(text="?"), call("extract", content="k"), call("done", result="x")
+        call("open", url="http://10.0.0.1/"),
+        BrowserReply(text="?"),
+        call("extract", content="k"),
+        call("done", result="x"),
     )
     seen = await asked(mind, {})
     assert "What you have done so far" not in seen[0]
     assert "1. open(url='http://10.0.0.1/'): That did not work. http://10.0.0.1/ is not reached from here." in seen[1]
-    assert "2. (no use): That was no action." in seen[2]
+    assert "2. (no use): That was not an action." in seen[2]
     assert "3. extract(content='k'): kept" in seen[3]
     assert "Move 4 of at most 100" in seen[3]
 
@@ -168,7 +178,7 @@ async def test_nothing_in_a_page_closes_its_fence() -> None:
 async def test_a_model_without_calls_acts_in_text() -> None:
     said = ('I look: {"action": "open", "url": "https://long.example"}', '{"action": "extract", "content": "it"}')
     end = '```json\n{"action": "done", "result": "found"}\n```'
-    mind = StagedMind(*(Thought(text=text) for text in (*said, "{no", end)), calls=False)
+    mind = StagedMind(*(BrowserReply(text=text) for text in (*said, "{no", end)), calls=False)
     async with caller([tool(StagedBrowser({LONG: "x"}), mind)]) as hands:
         step = await hands.call("browser_use", task="find it")
     assert (step.result or {})["browser_use_result"] == {
@@ -188,8 +198,8 @@ TOLD: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("name", TOLD)
 def test_every_language_says_the_same_things(name: str) -> None:
-    assert PACK.languages() == ("en", "zh")
-    for language in PACK.languages():
+    assert PACK.list_languages() == ("en", "zh")
+    for language in PACK.list_languages():
         text = PACK.render(language, name, TOLD[name])
         assert all(str(one) in text for one in TOLD[name].values())
 
@@ -197,7 +207,7 @@ def test_every_language_says_the_same_things(name: str) -> None:
 PAGES = {"https://a.example/": "- link next [ref=e1]", "https://b.example/x": "text"}
 
 
-async def done(used: BrowserUse, **given: object) -> tuple[Step, list[str]]:
+async def done(used: BrowserUseTool, **given: object) -> tuple[Step, list[str]]:
     """The step, and what the team hears of it."""
     async with caller([used]) as hands:
         step = await hands.call("browser_use", **given)
@@ -237,12 +247,12 @@ async def test_an_errand_brings_what_was_found_and_tells_the_team() -> None:
     assert step.spent.tokens == 9 * COST.tokens
     assert set(step.origins) == {"web:a.example", "web:b.example"}
     assert browser.tab.moves == [
-        Open(url="https://a.example/"),
+        OpenPage(url="https://a.example/"),
         Click(ref="e1"),
-        Type(ref="e2", text="x", submit=True),
+        TypeText(ref="e2", text="x", submit=True),
         Scroll(),
-        Open(url="https://b.example/x"),
-        Back(),
+        OpenPage(url="https://b.example/x"),
+        GoBack(),
     ]
     assert browser.open == 0
 
@@ -275,14 +285,14 @@ async def test_without_a_model_the_step_fails_and_says_what_is_missing() -> None
         (call("done", result=" ", success=False), "cannot be done", COST),
         (ProviderFault("nobody answers", spent=Amounts(tokens=3)), "nobody answers", Amounts(tokens=3)),
         (WorldFault("used up"), "used up", Amounts()),
-        (ModelFault("cut off", spent=Amounts(tokens=2)), "5 answers in a row", Amounts(tokens=10)),
-        (Thought(text="hm"), "That was no action", Amounts()),
+        (ModelFault("cut off", spent=Amounts(tokens=2)), "5 useless answers in a row", Amounts(tokens=10)),
+        (BrowserReply(text="hm"), "That was not an action", Amounts()),
         (call("fly"), "There is no action 'fly'", Amounts(tokens=500)),
-        (call("open", url="file:///etc/passwd"), "is no address", Amounts(tokens=500)),
+        (call("open", url="file:///etc/passwd"), "is not an address", Amounts(tokens=500)),
         (call("click"), "missing required field", Amounts(tokens=500)),
     ],
 )
-async def test_what_goes_wrong_fails_the_step_in_a_sentence(answer: Thought, said: str, spent: Amounts) -> None:
+async def test_what_goes_wrong_fails_the_step_in_a_sentence(answer: BrowserReply, said: str, spent: Amounts) -> None:
     browser = StagedBrowser(PAGES)
     step, told = await done(tool(browser, StagedMind(answer)), task="x")
     result = step.result or {}
@@ -299,7 +309,7 @@ async def test_what_goes_wrong_fails_the_step_in_a_sentence(answer: Thought, sai
 @pytest.mark.req("MAS-192")
 async def test_it_ends_after_a_hundred_moves_and_what_was_found_stays() -> None:
     browser, mind = StagedBrowser(PAGES), StagedMind(call("extract", content="again"))
-    step, _ = await done(tool(browser, mind, Bounds(steps=1_000)), task="x")
+    step, _ = await done(tool(browser, mind, BrowserLimits(steps=1_000)), task="x")
     assert step.error == "It was not done after 100 moves."
     assert len(mind.asked) == 100
     assert (step.result or {})["extracted_content"] == ["again"] * 100
@@ -315,12 +325,12 @@ async def test_what_may_be_spent_shrinks_with_every_answer() -> None:
 
 async def test_it_ends_in_time() -> None:
     class Slow(StagedMind):
-        async def think(self, *_: object) -> Thought:
+        async def think(self, *_: object) -> BrowserReply:
             await asyncio.Event().wait()
             raise AssertionError
 
     browser = StagedBrowser()
-    step, _ = await done(tool(browser, Slow(), Bounds(seconds=0.05)), task="x")
+    step, _ = await done(tool(browser, Slow(), BrowserLimits(seconds=0.05)), task="x")
     assert step.error == "It was not done within 0.05 seconds, and was ended."
     assert browser.open == 0
 
@@ -329,7 +339,7 @@ async def test_whoever_cancels_it_closes_the_browser_and_keeps_the_bill() -> Non
     asked = asyncio.Event()
 
     class Slow(StagedMind):
-        async def think(self, bench: object, question: Question) -> Thought:
+        async def think(self, bench: object, question: BrowserQuestion) -> BrowserReply:
             if question.turn == 1:
                 return call("open", url="https://a.example")
             asked.set()
@@ -374,7 +384,7 @@ async def test_it_is_asked_about_by_the_hosts_it_names(
     given: dict[str, object], targets: list[str], reached: tuple[str, ...] | None
 ) -> None:
     browser = StagedBrowser()
-    used = tool(browser, StagedMind(call("done", result="x")), Bounds(hosts=("*.cdn.example",)))
+    used = tool(browser, StagedMind(call("done", result="x")), BrowserLimits(hosts=("*.cdn.example",)))
     wanted = [Target(kind="host", value=one) for one in targets] or [Target(kind="tool", value="browser_use")]
     assert list(used.targets(given)) == wanted
     if reached is not None:

@@ -12,17 +12,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.abilities.tools.command_output import LONGEST, Kept, LiveLines
-from greenroom.abilities.tools.commands import AT_ONCE, Background, command_tools
-from greenroom.abilities.tools.read_output import ReadOutput
-from greenroom.adapters.processes.plain import PlainCommands
+from greenroom.abilities.tools.command_output import MAX_UNFINISHED_LINE_CHARS, LiveLines, OutputBuffer
+from greenroom.abilities.tools.commands import MAX_BACKGROUND_COMMANDS, BackgroundCommands, build_command_tools
+from greenroom.abilities.tools.read_output import ReadOutputTool
+from greenroom.adapters.processes.plain_commands import PlainCommands
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.core.base.ids import AgentId
-from greenroom.core.ports.commands import Begun, Command, CommandEvent, Commands, Ended, Printed
-from greenroom.core.ports.executor import Executor, Live, ToolPrinted
+from greenroom.core.ports.commands import (
+    Command,
+    CommandEnded,
+    CommandEvent,
+    CommandPrinted,
+    CommandRunner,
+    CommandStarted,
+)
+from greenroom.core.ports.executor import Executor, LiveEvent, ToolPrinted
 from greenroom.core.rules.intents import CancelTask
-from greenroom.core.state.step import PROCESS, EffectPrepared, Step
-from greenroom.policy.policy import rules_policy
+from greenroom.core.state.step import PROCESS_KIND, EffectPrepared, Step
+from greenroom.policy.policy import build_rules_policy
 from tests.abilities.tools.calling import T1, Caller, caller
 from tests.conformance.running import TOKEN, marked, until_gone, until_marked, until_there
 
@@ -30,7 +37,7 @@ from tests.conformance.running import TOKEN, marked, until_gone, until_marked, u
 class Said:
     """Commands that print and end as the test says."""
 
-    def __init__(self, ended: Ended, *printed: str) -> None:
+    def __init__(self, ended: CommandEnded, *printed: str) -> None:
         self._ended = ended
         self._printed = printed
         self.asked: list[Command] = []
@@ -38,18 +45,18 @@ class Said:
     async def run(self, command: Command) -> AsyncGenerator[CommandEvent, None]:
         """As the test says."""
         self.asked.append(command)
-        yield Begun()
+        yield CommandStarted()
         for text in self._printed:
-            yield Printed(text=text)
+            yield CommandPrinted(text=text)
         yield self._ended
 
     def close(self) -> None:
         """Nothing runs."""
 
 
-def tools(commands: Commands) -> list[Executor]:
+def tools(commands: CommandRunner) -> list[Executor]:
     """All of them."""
-    return [*command_tools(commands), ReadOutput()]
+    return [*build_command_tools(commands), ReadOutputTool()]
 
 
 @asynccontextmanager
@@ -63,7 +70,7 @@ async def scripts(root: Path) -> AsyncIterator[Caller]:
         commands.close()
 
 
-EXECUTE = command_tools(Said(Ended(how="exited", code=0)))[0]
+EXECUTE = build_command_tools(Said(CommandEnded(how="exited", code=0)))[0]
 
 
 @pytest.mark.req("MA-54")
@@ -183,11 +190,11 @@ async def test_its_processes_are_written_down_before_it_does_anything(tmp_path: 
         await team.call("execute_script", script="true")
         events = [told.event async for told in team.runtime.events(team.team)]
     (prepared,) = [one for one in events if isinstance(one, EffectPrepared)]
-    assert [one.kind for one in prepared.prepared] == [PROCESS]
+    assert [one.kind for one in prepared.prepared] == [PROCESS_KIND]
 
 
 async def test_a_command_of_which_nobody_knows_how_it_ended_is_uncertain() -> None:
-    async with caller(tools(Said(Ended(how="lost", contained=False), "half"))) as team:
+    async with caller(tools(Said(CommandEnded(how="lost", contained=False), "half"))) as team:
         await team.call("execute_script", script="make")
         step = (await team.steps())[0]
     assert step.state == "uncertain"
@@ -198,12 +205,15 @@ async def test_a_command_of_which_nobody_knows_how_it_ended_is_uncertain() -> No
 @pytest.mark.parametrize(
     ("ended", "told"),
     [
-        (Ended(how="timed_out", contained=False), "timed out after 120 s; its process group is dead\n(On this system"),
-        (Ended(how="cancelled"), "stopped before its end; all its"),
-        (Ended(how="signalled", signal=99), "killed by signal 99 (unknown)"),
+        (
+            CommandEnded(how="timed_out", contained=False),
+            "timed out after 120 s; its process group is dead\n(On this system",
+        ),
+        (CommandEnded(how="cancelled"), "stopped before its end; all its"),
+        (CommandEnded(how="signalled", signal=99), "killed by signal 99 (unknown)"),
     ],
 )
-async def test_how_a_command_ended_is_said(ended: Ended, told: str) -> None:
+async def test_how_a_command_ended_is_said(ended: CommandEnded, told: str) -> None:
     async with caller(tools(Said(ended))) as team:
         assert (await team.output("execute_script", script="make")).startswith(told)
 
@@ -241,7 +251,7 @@ async def test_whoever_watches_sees_the_lines_of_a_script_before_it_ends(tmp_pat
         host = await team.runtime.start(team.team)
         first = asyncio.Event()
 
-        def watch(_: Step, event: Live) -> None:
+        def watch(_: Step, event: LiveEvent) -> None:
             assert isinstance(event, ToolPrinted)
             shown.append(event.text)
             first.set()
@@ -283,15 +293,15 @@ async def test_a_command_in_the_background_is_looked_at_and_stopped(tmp_path: Pa
 
 async def test_all_are_ended_at_once_for_whoever_needs_quiet(tmp_path: Path) -> None:
     commands = PlainCommands(tmp_path)
-    background = Background(commands)
-    async with caller([*command_tools(commands, background)]) as team:
+    background = BackgroundCommands(commands)
+    async with caller([*build_command_tools(commands, background)]) as team:
         over = await begun(team, "true")
         await team.output("command_output", handle=over, wait_seconds=30)
         two = [await begun(team, SERVER.format(token=f"quiet{number}")) for number in (1, 2)]
         await until_marked("quiet2")
-        assert await background.quiet() == two, "and not those that had ended"
+        assert await background.stop_all() == two, "and not those that had ended"
         assert marked("quiet1") == marked("quiet2") == []
-        assert await background.quiet() == []
+        assert await background.stop_all() == []
     commands.close()
 
 
@@ -369,7 +379,7 @@ async def test_another_team_has_other_handles(tmp_path: Path) -> None:
 
 async def test_there_are_never_too_many_of_them(tmp_path: Path) -> None:
     async with scripts(tmp_path) as team:
-        handles = [await begun(team, "sleep 600") for _ in range(AT_ONCE)]
+        handles = [await begun(team, "sleep 600") for _ in range(MAX_BACKGROUND_COMMANDS)]
         step = await team.call("execute_script", script="sleep 600", background=True)
         assert step.state == "failed"
         assert "Stop one first" in step.error
@@ -378,8 +388,8 @@ async def test_there_are_never_too_many_of_them(tmp_path: Path) -> None:
 
 
 async def test_old_ones_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("greenroom.abilities.tools.commands.REMEMBERED", 2)
-    async with caller(tools(Said(Ended(how="exited", code=0)))) as team:
+    monkeypatch.setattr("greenroom.abilities.tools.commands.MAX_REMEMBERED_COMMANDS", 2)
+    async with caller(tools(Said(CommandEnded(how="exited", code=0)))) as team:
         handles = [await begun(team, "true") for _ in range(5)]
         await asyncio.sleep(0)
         assert "is gone" in await team.output("command_output", handle=handles[0])
@@ -387,38 +397,40 @@ async def test_old_ones_are_forgotten(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_looking_is_reading_and_stopping_is_a_command() -> None:
-    _, look, stop = command_tools(Said(Ended(how="exited", code=0)))
+    _, look, stop = build_command_tools(Said(CommandEnded(how="exited", code=0)))
     assert (look.card.group, look.card.effect, look.card.spec.pure) == ("read", "pure", True)
     assert (stop.card.group, stop.card.effect, stop.card.spec.pure) == ("command", "keyed", False)
     assert [one.value for tool in (look, stop) for one in tool.targets({})] == ["command_output", "stop_command"]
 
 
 def test_ending_what_was_begun_here_is_not_asked_about_unless_a_rule_wants_it() -> None:
-    _, _, stop = command_tools(Said(Ended(how="exited", code=0)))
+    _, _, stop = build_command_tools(Said(CommandEnded(how="exited", code=0)))
     targets = stop.targets({"handle": "ann#1"})
-    ruling = rules_policy({}, "/w").decide(AgentId("ann"), stop.card, targets)
+    ruling = build_rules_policy({}, "/w").decide(AgentId("ann"), stop.card, targets)
     assert (ruling.verdict, ruling.rule) == ("allow", "built-in: what was begun here")
-    strict = rules_policy({"user": ["ask tool stop_command"]}, "/w")
+    strict = build_rules_policy({"user": ["ask tool stop_command"]}, "/w")
     assert strict.decide(AgentId("ann"), stop.card, targets).verdict == "ask"
     foreign = replace(stop.card, source="mcp:x")
-    assert rules_policy({}, "/w").decide(AgentId("ann"), foreign, targets).verdict == "ask", "nobody else is believed"
+    assert build_rules_policy({}, "/w").decide(AgentId("ann"), foreign, targets).verdict == "ask", (
+        "nobody else is believed"
+    )
 
 
 def test_of_more_the_beginning_and_the_end_are_kept() -> None:
-    kept = Kept(4, 3)
+    kept = OutputBuffer(4, 3)
     for piece in ("ab", "cdef", "ghi", "jklm"):
         kept.add(piece)
     assert (kept.text, kept.dropped) == ("abcd\n[… 6 characters are not kept …]\nklm", 6)
 
 
 def test_what_was_lost_before_is_counted() -> None:
-    kept = Kept()
+    kept = OutputBuffer()
     kept.add("a", missing=5)
     assert kept.dropped == 5
 
 
 def test_nothing_in_it_is_obeyed_even_if_it_comes_in_pieces() -> None:
-    kept = Kept()
+    kept = OutputBuffer()
     for piece in ("a\x1b", "[3", "1mb\x1b]0;ti", "tle", "\x07c\r", "\nd", "\x1b["):
         kept.add(piece)
     kept.end()
@@ -427,7 +439,7 @@ def test_nothing_in_it_is_obeyed_even_if_it_comes_in_pieces() -> None:
 
 @given(st.lists(st.text(alphabet="abc")), st.integers(0, 9), st.integers(0, 9))
 def test_nothing_is_lost_uncounted(pieces: list[str], beginning: int, end: int) -> None:
-    kept, whole = Kept(beginning, end), "".join(pieces)
+    kept, whole = OutputBuffer(beginning, end), "".join(pieces)
     for piece in pieces:
         kept.add(piece)
     kept.end()
@@ -454,7 +466,7 @@ def test_lines_are_shown_whole_and_nothing_is_lost(pieces: list[str]) -> None:
 
 
 def test_a_line_without_an_end_is_not_kept_back_for_ever() -> None:
-    long = "x" * (LONGEST + 1)
+    long = "x" * (MAX_UNFINISHED_LINE_CHARS + 1)
     assert shown(long, "y") == [f"{long}\n", "y\n"]
 
 

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from greenroom.abilities.tools import memory
-from greenroom.abilities.tools.memory import memory_tools
+from greenroom.abilities.tools.memory import build_memory_tools
 from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.core.base.ids import AgentId
-from greenroom.policy.policy import rules_policy
+from greenroom.policy.policy import build_rules_policy
 from tests.abilities.tools.calling import Caller, caller
 
 ANY = {"content": "The API is slow.", "tags": ["api", " search ", "API", ""]}
@@ -20,7 +20,7 @@ OTHER = {"content": "Tests run with pytest.", "tags": ["tests"]}
 
 @pytest.fixture(name="ann")
 async def _ann() -> AsyncIterator[Caller]:
-    async with caller(memory_tools()) as found:
+    async with caller(build_memory_tools()) as found:
         yield found
 
 
@@ -71,7 +71,7 @@ async def test_when_nothing_fits_the_tags_that_there_are_are_named(ann: Caller) 
 
 
 async def test_however_many_are_asked_for_there_is_a_most(ann: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "MOST_SHOWN", 3)
+    monkeypatch.setattr(memory, "MAX_SHOWN", 3)
     await ann.output("save_memory", memories=[{"content": f"m{number}", "tags": [f"t{number}"]} for number in range(5)])
     found = await ann.output("retrieve_memory", limit=1_000)
     assert "2 older ones fit too" in found
@@ -116,7 +116,7 @@ async def test_a_type_that_no_store_has_is_answered_with_those_that_there_are(an
     wanted = [{"content": "x", "memory_type": "global_long_term"}]
     said = await ann.error("save_memory", memories=wanted)
     assert said == "'global_long_term' is not set up here. There is: short_term."
-    assert "'shortterm' is no type of memory" in await ann.error("retrieve_memory", memory_types=["shortterm"])
+    assert "'shortterm' is not a type of memory" in await ann.error("retrieve_memory", memory_types=["shortterm"])
     assert "There is: short_term." in await ann.error("clear_memory", memory_types=["agent"], all=True)
 
 
@@ -138,7 +138,7 @@ async def test_what_cannot_be_saved_says_why_and_nothing_is(ann: Caller, memorie
 
 @pytest.mark.req("MA-59")
 def test_agents_are_told_to_save_and_tidy_in_time_and_to_keep_findings() -> None:
-    save, find, clear = (tool.card for tool in memory_tools())
+    save, find, clear = (tool.card for tool in build_memory_tools())
     assert "before a task ends or the history is cleared" in save.spec.description
     assert "tidy up" in save.spec.description
     assert "keep what searches and web pages brought in it" in save.spec.description
@@ -151,10 +151,10 @@ def test_agents_are_told_to_save_and_tidy_in_time_and_to_keep_findings() -> None
 
 
 async def test_nobody_is_asked_before_something_is_remembered() -> None:
-    policy = rules_policy({}, "/work")
-    for tool in memory_tools():
+    policy = build_rules_policy({}, "/work")
+    for tool in build_memory_tools():
         ruling = policy.decide(AgentId("ann"), tool.card, tool.targets({}))
         assert ruling.verdict == "allow"
-    async with caller([ToolPipeline(tool, policy) for tool in memory_tools()]) as ann:
+    async with caller([ToolPipeline(tool, policy) for tool in build_memory_tools()]) as ann:
         assert "Saved" in await ann.output("save_memory", memories=[ANY])
         assert "slow" in await ann.output("retrieve_memory")

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from greenroom.abilities.tools.web import WebFetch, WebSearch, web_tools
+from greenroom.abilities.tools.web import WebFetchTool, WebSearchTool, build_web_tools
 from greenroom.core.base.clock import Millis
 from greenroom.core.ports.tool import Target
-from greenroom.core.ports.web import Address, Found, Moved, Page, WebFault
+from greenroom.core.ports.web import Redirect, SearchHit, WebAddress, WebFault, WebPage
 from tests.abilities.tools.calling import caller
 
 
@@ -23,11 +23,11 @@ class Noon:
 class Pages:
     """Pages by address."""
 
-    def __init__(self, pages: Mapping[str, Page | Moved]) -> None:
+    def __init__(self, pages: Mapping[str, WebPage | Redirect]) -> None:
         self.pages = pages
         self.asked: list[str] = []
 
-    async def fetch(self, wanted: Address) -> Page | Moved:
+    async def fetch(self, wanted: WebAddress) -> WebPage | Redirect:
         self.asked.append(wanted.url)
         if wanted.url not in self.pages:
             raise WebFault("offline", f"Nobody answers at {str(wanted.host)!r}.")
@@ -39,12 +39,12 @@ class Search:
 
     host: str = "search.example:443"
 
-    def __init__(self, found: Sequence[Found] = (), fault: WebFault | None = None) -> None:
+    def __init__(self, found: Sequence[SearchHit] = (), fault: WebFault | None = None) -> None:
         self.found = found
         self.fault = fault
         self.asked: list[tuple[str, int]] = []
 
-    async def find(self, query: str, count: int) -> Sequence[Found]:
+    async def find(self, query: str, count: int) -> Sequence[SearchHit]:
         self.asked.append((query, count))
         if self.fault is not None:
             raise self.fault
@@ -52,12 +52,12 @@ class Search:
 
 
 URL = "https://docs.example/a"
-PAGE = Page(url=URL, text="\n# Hello\n", kind="html", title="A page", size=7, note="Plain text.")
-FOUND = (Found(title="One", url=URL, snippet="about one"), Found(title="Two", url="https://b.example/"))
+PAGE = WebPage(url=URL, text="\n# Hello\n", kind="html", title="A page", size=7, note="Plain text.")
+FOUND = (SearchHit(title="One", url=URL, snippet="about one"), SearchHit(title="Two", url="https://b.example/"))
 
 
 async def test_a_page_comes_with_where_it_is_from_and_when() -> None:
-    async with caller(web_tools(Pages({URL: PAGE}), Search(), Noon())) as ann:
+    async with caller(build_web_tools(Pages({URL: PAGE}), Search(), Noon())) as ann:
         step = await ann.call("web_fetch", url="HTTPS://docs.example/a#x")
     assert step.result is not None
     assert step.result["output"] == f"{URL} (retrieved 2027-01-15T08:00:00Z)\nTitle: A page\nPlain text.\n\n# Hello"
@@ -66,17 +66,17 @@ async def test_a_page_comes_with_where_it_is_from_and_when() -> None:
 
 
 async def test_a_page_without_text_or_title_is_told_as_that() -> None:
-    bare = Page(url=URL, text=" ", kind="text")
-    long = Page(url="https://docs.example/l", text="x", kind="html", title="t" * 400)
-    async with caller(web_tools(Pages({URL: bare, long.url: long}), Search(), Noon())) as ann:
+    bare = WebPage(url=URL, text=" ", kind="text")
+    long = WebPage(url="https://docs.example/l", text="x", kind="html", title="t" * 400)
+    async with caller(build_web_tools(Pages({URL: bare, long.url: long}), Search(), Noon())) as ann:
         told = await ann.output("web_fetch", url=URL)
         assert told == f"{URL} (retrieved 2027-01-15T08:00:00Z)\n\nThere is no text in it."
         assert f"Title: {'t' * 300}…" in await ann.output("web_fetch", url=long.url)
 
 
 async def test_a_page_that_has_moved_is_not_followed_but_told() -> None:
-    pages = Pages({URL: Moved(url=URL, to="https://other.example/a")})
-    async with caller(web_tools(pages, Search(), Noon())) as ann:
+    pages = Pages({URL: Redirect(url=URL, to="https://other.example/a")})
+    async with caller(build_web_tools(pages, Search(), Noon())) as ann:
         step = await ann.call("web_fetch", url=URL)
     assert step.result is not None
     assert step.result["moved_to"] == "https://other.example/a"
@@ -86,7 +86,7 @@ async def test_a_page_that_has_moved_is_not_followed_but_told() -> None:
 
 @pytest.mark.req("AF-76")
 async def test_a_fetch_that_fails_fails_the_call_and_never_the_run() -> None:
-    async with caller(web_tools(Pages({URL: PAGE}), Search(), Noon())) as ann:
+    async with caller(build_web_tools(Pages({URL: PAGE}), Search(), Noon())) as ann:
         gone = await ann.call("web_fetch", url="https://gone.example/")
         assert (gone.state, gone.result) == ("failed", {"reason": "offline"})
         assert gone.error == "Nobody answers at 'gone.example:443'."
@@ -100,7 +100,7 @@ async def test_a_fetch_that_fails_fails_the_call_and_never_the_run() -> None:
 @pytest.mark.parametrize("name", ["web_search", "search_web", "search_engine"])
 async def test_a_search_is_the_same_under_each_of_its_names(name: str) -> None:
     search = Search(FOUND)
-    async with caller(web_tools(Pages({}), search, Noon())) as ann:
+    async with caller(build_web_tools(Pages({}), search, Noon())) as ann:
         step = await ann.call(name, query="parser error E12", count="2")
     assert search.asked == [("parser error E12", 2)]
     assert step.result is not None
@@ -115,16 +115,16 @@ async def test_a_search_is_the_same_under_each_of_its_names(name: str) -> None:
 @pytest.mark.req("MA-56")
 def test_the_guidance_says_what_for_and_asks_for_a_second_check() -> None:
     for word in ("API", "error", "best practice", "security", "second time", "never an instruction"):
-        assert word in WebSearch(Search()).description
-    names = [tool.name for tool in web_tools(Pages({}), Search(), Noon())]
+        assert word in WebSearchTool(Search()).description
+    names = [tool.name for tool in build_web_tools(Pages({}), Search(), Noon())]
     assert names == ["web_fetch", "web_search", "search_web", "search_engine"]
 
 
 async def test_a_search_that_finds_nothing_or_cannot_search_says_so() -> None:
-    async with caller(web_tools(Pages({}), Search(), Noon())) as ann:
+    async with caller(build_web_tools(Pages({}), Search(), Noon())) as ann:
         assert (await ann.output("web_search", query="x")).startswith("No page was found.")
     fault = WebFault("setup", "Searching needs an extra.")
-    async with caller(web_tools(Pages({}), Search(fault=fault), Noon())) as ann:
+    async with caller(build_web_tools(Pages({}), Search(fault=fault), Noon())) as ann:
         step = await ann.call("search_web", query="x")
         assert (step.state, step.error) == ("failed", "Searching needs an extra.")
 
@@ -132,13 +132,13 @@ async def test_a_search_that_finds_nothing_or_cannot_search_says_so() -> None:
 @pytest.mark.parametrize("arguments", [{}, {"query": ""}, {"query": "x" * 500}, {"query": "x", "count": 99}])
 async def test_a_search_for_nonsense_asks_nobody(arguments: dict[str, object]) -> None:
     search = Search(FOUND)
-    async with caller(web_tools(Pages({}), search, Noon())) as ann:
+    async with caller(build_web_tools(Pages({}), search, Noon())) as ann:
         assert (await ann.call("web_search", **arguments)).state == "failed"
     assert search.asked == []
 
 
 def test_what_is_asked_about_is_the_host_that_would_be_reached() -> None:
-    fetch, search = WebFetch(Pages({}), Noon()), WebSearch(Search(FOUND))
+    fetch, search = WebFetchTool(Pages({}), Noon()), WebSearchTool(Search(FOUND))
     assert fetch.targets({"url": "http://Bücher.example/x"}) == (Target(kind="host", value="xn--bcher-kva.example:80"),)
     assert fetch.targets({"url": "https://[::1]:8443/"}) == (Target(kind="host", value="[::1]:8443"),)
     assert search.targets({"query": "x"}) == (Target(kind="host", value="search.example:443"),)
@@ -147,7 +147,7 @@ def test_what_is_asked_about_is_the_host_that_would_be_reached() -> None:
 
 
 def test_the_house_is_as_it_was_after_a_look_at_the_web() -> None:
-    cards = [tool.card for tool in web_tools(Pages({}), Search(), Noon())]
+    cards = [tool.card for tool in build_web_tools(Pages({}), Search(), Noon())]
     assert {(card.group, card.effect, card.spec.pure) for card in cards} == {("web", "pure", True)}
     assert [card.alias_of for card in cards] == ["", "", "web_search", "web_search"]
     assert all(card.seconds > 0 for card in cards)

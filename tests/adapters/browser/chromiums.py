@@ -1,4 +1,4 @@
-"""Chromiums for tests: real ones, on a web that is all on the loopback interface."""
+"""Real Chromium processes for tests, on a web that is entirely on the loopback interface."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from greenroom.adapters.browser.making import Chromium
-from greenroom.adapters.web.guard import Guard
-from greenroom.adapters.web.making import gate
+from greenroom.adapters.browser.chromium import Chromium
+from greenroom.adapters.web.address_filter import AddressFilter
+from greenroom.adapters.web.search import serve_egress
 from greenroom.core.base.errors import ModelFault
-from greenroom.core.ports.browser import Click, Gate, Tab
+from greenroom.core.ports.browser import Click, EgressEndpoint, Tab
 
 needs_chromium = pytest.mark.skipif(
     shutil.which("chromium") is None and os.environ.get("CI") != "true",
@@ -25,18 +25,18 @@ needs_chromium = pytest.mark.skipif(
 )
 
 
-def opened(guard: Guard, *hosts: str) -> AbstractAsyncContextManager[Tab]:
-    """A browser whose web is judged by this guard."""
+def opened(guard: AddressFilter, *hosts: str) -> AbstractAsyncContextManager[Tab]:
+    """Open a browser whose requests this guard decides."""
 
-    def gates(wanted: Sequence[str]) -> AbstractAsyncContextManager[Gate]:
-        return gate(guard, wanted)
+    def gates(wanted: Sequence[str]) -> AbstractAsyncContextManager[EgressEndpoint]:
+        return serve_egress(guard, wanted)
 
-    return Chromium(gates, headless=True).opened(hosts)
+    return Chromium(gates, headless=True).open_tab(hosts)
 
 
 @contextmanager
 def nest() -> Iterator[Path]:
-    """Where the browsers of this test have their folders, and those of no other one; nobody's number gets there too."""
+    """Return a folder for the browsers of this test alone, which unprivileged users can reach too."""
     before, folder = tempfile.tempdir, Path(tempfile.mkdtemp(prefix="nest-"))
     folder.chmod(0o711)
     tempfile.tempdir = str(folder)
@@ -48,13 +48,13 @@ def nest() -> Iterator[Path]:
 
 
 def den_in(folder: Path) -> Path:
-    """The folder of the one browser there."""
+    """Return the folder of the only browser there."""
     (found,) = folder.glob("greenroom-browser-*")
     return found
 
 
 def living(den: Path) -> Iterator[psutil.Process]:
-    """All processes of a browser: those that name its folder, and all below them."""
+    """Yield all processes of a browser: those that name its folder, and their descendants."""
     for process in psutil.process_iter():
         with suppress(psutil.Error):
             if any(str(den) in word for word in process.cmdline()):
@@ -63,12 +63,12 @@ def living(den: Path) -> Iterator[psutil.Process]:
 
 
 async def clicked(tab: Tab, name: str) -> str:
-    """Click what has this name; where that led, and what is shown then."""
-    found = re.search(rf'"{name}"[^\n]*\[ref=(\w+)\]', (await tab.look()).text)
+    """Click the element with this name. Return the URL and the page afterwards."""
+    found = re.search(rf'"{name}"[^\n]*\[ref=(\w+)\]', (await tab.read_page()).text)
     assert found is not None, name
     try:
-        await tab.do(Click(ref=found[1]))
+        await tab.perform(Click(ref=found[1]))
     except ModelFault as fault:
         return str(fault)
-    sight = await tab.look()
+    sight = await tab.read_page()
     return f"{sight.url} {sight.text}"

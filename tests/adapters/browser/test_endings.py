@@ -12,9 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from greenroom.adapters.browser.den import NOBODY_S
-from greenroom.adapters.web.guard import Guard
-from greenroom.core.ports.browser import Back, BrowserFault, Click, Open, Tab, Type
+from greenroom.adapters.browser.browser_folder import UNUSED_UID
+from greenroom.adapters.web.address_filter import AddressFilter
+from greenroom.core.ports.browser import BrowserFault, Click, GoBack, OpenPage, Tab, TypeText
 from tests.adapters.browser.chromiums import clicked, den_in, living, needs_chromium, nest, opened
 from tests.adapters.web.house import said, site
 
@@ -55,13 +55,13 @@ def main_process(den: Path) -> psutil.Process:
 async def test_pages_are_used_and_afterwards_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
     with nest() as folder:
-        async with site(SHOP) as shop, opened(Guard([shop.place]), shop.place) as tab:
+        async with site(SHOP) as shop, opened(AddressFilter([shop.place]), shop.place) as tab:
             den = den_in(folder)
             look_at(main_process(den))
             await use(tab, shop.url("/"))
             for name in LINKS:
                 assert (await clicked(tab, name)).startswith(f"{shop.url('/')} "), name
-            assert tab.visited == (shop.url("/"), shop.url("/two"))
+            assert tab.visited_urls == (shop.url("/"), shop.url("/two"))
             assert any(head.startswith("GET /it ") for head in shop.seen)
             assert not list(den.rglob("it*.bin*"))
         assert not list(folder.iterdir())
@@ -71,7 +71,7 @@ async def test_pages_are_used_and_afterwards_nothing_is_left(monkeypatch: pytest
 def look_at(chromium: psutil.Process) -> None:
     """It is somebody else, knows no key, and locks up its pages."""
     words, environ = chromium.cmdline(), chromium.environ()
-    assert chromium.uids().effective == (NOBODY_S if os.geteuid() == 0 else os.geteuid())
+    assert chromium.uids().effective == (UNUSED_UID if os.geteuid() == 0 else os.geteuid())
     assert chromium.uids().effective != 0
     assert "--no-sandbox" not in words
     assert not [word for word in words if word.startswith("--remote-debugging-port")]
@@ -83,24 +83,24 @@ def look_at(chromium: psutil.Process) -> None:
 
 
 async def use(tab: Tab, home: str) -> None:
-    await tab.do(Open(url=home))
-    text = (await tab.look()).text
+    await tab.perform(OpenPage(url=home))
+    text = (await tab.read_page()).text
     marks = {
         name: text.partition(f'"{name}"')[2].partition("[ref=")[2].partition("]")[0] for name in ("name", "size", "buy")
     }
-    await tab.do(Type(ref=marks["name"], text="it"))
-    await tab.do(Type(ref=marks["size"], text="L"))
-    await tab.do(Click(ref=marks["buy"]))
-    assert (await tab.look()).title == "itL"
-    assert (await tab.shot()).startswith(b"\xff\xd8")
+    await tab.perform(TypeText(ref=marks["name"], text="it"))
+    await tab.perform(TypeText(ref=marks["size"], text="L"))
+    await tab.perform(Click(ref=marks["buy"]))
+    assert (await tab.read_page()).title == "itL"
+    assert (await tab.take_screenshot()).startswith(b"\xff\xd8")
     assert "second" in await clicked(tab, "apart")
-    await tab.do(Back())
-    assert (await tab.look()).url == home
+    await tab.perform(GoBack())
+    assert (await tab.read_page()).url == home
 
 
 async def test_a_browser_that_is_killed_says_so_and_leaves_nothing() -> None:
     with nest() as folder:
-        async with opened(Guard(), "*") as tab:
+        async with opened(AddressFilter(), "*") as tab:
             den = den_in(folder)
             main_process(den).kill()
             with pytest.raises(BrowserFault, match="Chromium is gone"):
@@ -112,7 +112,7 @@ async def test_a_browser_that_is_killed_says_so_and_leaves_nothing() -> None:
 async def until_it_is_noticed(tab: Tab) -> None:
     async with asyncio.timeout(20):
         while True:
-            await tab.look()
+            await tab.read_page()
 
 
 @pytest.mark.prove
@@ -120,7 +120,7 @@ async def test_whoever_is_cancelled_leaves_no_browser() -> None:
     there = asyncio.Event()
 
     async def errand() -> None:
-        async with opened(Guard(), "*"):
+        async with opened(AddressFilter(), "*"):
             there.set()
             await asyncio.Event().wait()
 
@@ -138,10 +138,10 @@ async def test_whoever_is_cancelled_leaves_no_browser() -> None:
 
 HOUSE = """
 import asyncio
-from greenroom.adapters.web.guard import Guard
+from greenroom.adapters.web.address_filter import AddressFilter
 from tests.adapters.browser.chromiums import opened
 async def main():
-    async with opened(Guard(), "*"):
+    async with opened(AddressFilter(), "*"):
         print("open", flush=True)
         await asyncio.Event().wait()
 asyncio.run(main())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.browser.den import NOBODY_S, Den
+from greenroom.adapters.browser.browser_folder import UNUSED_UID, BrowserFolder
 from tests.conformance.running import until_there
 
 FAKE = """#!/bin/sh
@@ -38,12 +38,12 @@ def is_alive(pid: int) -> bool:
 
 
 async def test_all_ends_when_the_lifeline_is_cut(fake: str) -> None:
-    den = Den(fake)
+    den = BrowserFolder(fake)
     process = await asyncio.create_subprocess_exec("sh", "-c", LIKE_PLAYWRIGHT, den.starter)
     await until_there(den.profile / "stray")
     stray = int((den.profile / "stray").read_text())
     assert is_alive(stray)
-    assert int((den.profile / "who").read_text()) == (NOBODY_S if os.geteuid() == 0 else os.geteuid())
+    assert int((den.profile / "who").read_text()) == (UNUSED_UID if os.geteuid() == 0 else os.geteuid())
     assert not (den.profile / "udp").exists()
     await den.end()
     await process.wait()
@@ -52,7 +52,7 @@ async def test_all_ends_when_the_lifeline_is_cut(fake: str) -> None:
 
 
 async def test_all_ends_when_its_starter_is_killed(fake: str) -> None:
-    den = Den(fake)
+    den = BrowserFolder(fake)
     process = await asyncio.create_subprocess_exec("sh", "-c", LIKE_PLAYWRIGHT, den.starter)
     await until_there(den.profile / "stray")
     stray = int((den.profile / "stray").read_text())

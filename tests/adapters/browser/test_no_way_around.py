@@ -10,10 +10,10 @@ from typing import Final
 
 import pytest
 
-from greenroom.adapters.browser import den as dens_of
-from greenroom.adapters.web.guard import Guard
+from greenroom.adapters.browser import browser_folder as dens_of
+from greenroom.adapters.web.address_filter import AddressFilter
 from greenroom.core.base.errors import ModelFault
-from greenroom.core.ports.browser import Open, Tab
+from greenroom.core.ports.browser import OpenPage, Tab
 from tests.adapters.browser.chromiums import clicked, needs_chromium, opened
 from tests.adapters.web.house import HERE, Site, Watched, canary, moved, said, site
 
@@ -105,10 +105,10 @@ async def until_visited(place: Site, ways: set[str]) -> set[str]:
 async def went(tab: Tab, url: str) -> str:
     """Where that led, and what it shows."""
     try:
-        await tab.do(Open(url=url))
+        await tab.perform(OpenPage(url=url))
     except ModelFault as fault:
         return str(fault)
-    sight = await tab.look()
+    sight = await tab.read_page()
     return f"{sight.url} {sight.text}"
 
 
@@ -125,23 +125,23 @@ async def tried(mine: Site, barred: Site) -> None:
     """A page tries to have both visited, in every way."""
     async with site(attack([mine.place, barred.place])) as attacker:
         places = (mine.place, attacker.place)
-        async with opened(Guard(places), "*", barred.place, *places) as tab:
-            await tab.do(Open(url=attacker.url("/")))
+        async with opened(AddressFilter(places), "*", barred.place, *places) as tab:
+            await tab.perform(OpenPage(url=attacker.url("/")))
             missing = await until_visited(mine, set(WAYS))
             assert missing == set(), "where it is allowed the way leads there, or it proves nothing"
             assert await until_visited(attacker, {f"led_on/{barred.place}"}) == set()
             for path in ("/led_on/", "/refresh/"):
                 await went(tab, attacker.url(f"{path}{barred.place}"))
-            assert barred.place in tab.refused
+            assert barred.place in tab.refused_hosts
 
 
 async def test_what_is_no_page_of_the_web_is_left_again_unread() -> None:
     script = "l.href = URL.createObjectURL(new Blob(['<h1>made up</h1>'], {type: 'text/html'}))"
     page = said(f"<a id=l href=/>Leave</a><script>{script}</script>".encode(), "text/html")
-    async with site({"/": page}) as shop, opened(Guard([shop.place]), shop.place) as tab:
-        await tab.do(Open(url=shop.url("/")))
+    async with site({"/": page}) as shop, opened(AddressFilter([shop.place]), shop.place) as tab:
+        await tab.perform(OpenPage(url=shop.url("/")))
         assert await clicked(tab, "Leave") == "blob: is not opened here, only http: and https:."
-        sight = await tab.look()
+        sight = await tab.read_page()
         assert (sight.url, "made up" in sight.text) == ("about:blank", False)
 
 
@@ -164,17 +164,19 @@ async def test_udp_is_closed_twice(monkeypatch: pytest.MonkeyPatch, wishes: bool
         monkeypatch.setattr(dens_of, "PREFERENCES", {})
     if not closed:
         loose = "processes import keeper; keeper._close_udp = keeper.nothing; browse = keeper.browse;"
-        assert "processes.keeper import browse;" in dens_of.KEEPER
-        monkeypatch.setattr(dens_of, "KEEPER", dens_of.KEEPER.replace("processes.keeper import browse;", loose, 1))
+        assert "processes.keeper import browse;" in dens_of.SUPERVISOR_CODE
+        monkeypatch.setattr(
+            dens_of, "SUPERVISOR_CODE", dens_of.SUPERVISOR_CODE.replace("processes.keeper import browse;", loose, 1)
+        )
     with ears() as port:
         page = PAGE.replace("PLACES", f"['{HERE}:{port.getsockname()[1]}']", 1).replace(
             "WAYS", f"[p => {{ {RTC} }}]", 1
         )
         async with (
             site({"/": said(page.encode(), "text/html")}) as attacker,
-            opened(Guard([attacker.place]), attacker.place) as tab,
+            opened(AddressFilter([attacker.place]), attacker.place) as tab,
         ):
-            await tab.do(Open(url=attacker.url("/")))
+            await tab.perform(OpenPage(url=attacker.url("/")))
             listening = asyncio.get_running_loop().sock_recv(port, 1)
             with nullcontext() if heard else pytest.raises(TimeoutError):
                 await asyncio.wait_for(listening, 20 if heard else HUSH)
@@ -189,15 +191,15 @@ async def test_no_spelling_and_no_resolver_leads_home() -> None:
         page = said("".join(f"<img src={one}{number}>" for number, one in enumerate(wanted)).encode(), "text/html")
         async with site({"/": page}) as attacker:
             network = Watched(names)
-            guard = Guard([attacker.place], ports=[house.port], network=network)
+            guard = AddressFilter([attacker.place], ports=[house.port], network=network)
             async with opened(guard, "*", f"*:{house.port}", attacker.place) as tab:
-                await tab.do(Open(url=attacker.url("/")))
+                await tab.perform(OpenPage(url=attacker.url("/")))
                 tried = {f"{name}:{house.port}" for name in SPELLED.values()}
-                assert tried <= set(tab.refused)
-                assert "is at 127.0.0.1 (this machine)" in tab.refused[f"turns.example:{house.port}"]
-                assert {"169.254.169.254:80", "192.168.1.1:80", "10.0.0.1:443"} <= set(tab.refused)
+                assert tried <= set(tab.refused_hosts)
+                assert "is at 127.0.0.1 (this machine)" in tab.refused_hosts[f"turns.example:{house.port}"]
+                assert {"169.254.169.254:80", "192.168.1.1:80", "10.0.0.1:443"} <= set(tab.refused_hosts)
                 assert "not reached from here" in await went(tab, f"http://me.example:{house.port}/")
-                assert tab.visited == (attacker.url("/"),)
+                assert tab.visited_urls == (attacker.url("/"),)
         assert house.visits == 0
         assert set(network.dialled) == {HERE, "8.8.8.8"}
 
@@ -207,9 +209,9 @@ async def test_only_the_hosts_that_were_named_are_reached() -> None:
     network = Watched({name: [[HERE]] for name in ("shop.example", "cdn.shop.example", "other.example")})
     async with site({"/": said(b"<h1>here</h1>", "text/html")}) as shop:
         places = [f"{name}:{shop.port}" for name in network.answers]
-        async with opened(Guard(places, network=network), places[0], f"*.{places[0]}") as tab:
+        async with opened(AddressFilter(places, network=network), places[0], f"*.{places[0]}") as tab:
             assert "here" in await went(tab, f"http://{places[0]}/")
             assert "here" in await went(tab, f"http://{places[1]}/")
             assert "none of the hosts" in await went(tab, f"http://{places[2]}/")
-            assert list(tab.refused) == [places[2]]
+            assert list(tab.refused_hosts) == [places[2]]
         assert "other.example" not in network.asked

@@ -9,10 +9,17 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from greenroom.adapters.browser.den import FolderAlbum
-from greenroom.adapters.browser.making import NONE, SANDBOX, Chromium, environment, headless, program
-from greenroom.adapters.web.guard import Guard
-from greenroom.adapters.web.making import gate
+from greenroom.adapters.browser.browser_folder import FolderScreenshotStore
+from greenroom.adapters.browser.chromium import (
+    NOT_INSTALLED,
+    SANDBOX_MISSING,
+    Chromium,
+    build_environment,
+    find_program,
+    is_headless,
+)
+from greenroom.adapters.web.address_filter import AddressFilter
+from greenroom.adapters.web.search import serve_egress
 from greenroom.core.ports.browser import BrowserFault
 from tests.adapters.browser.chromiums import nest
 from tests.adapters.web.house import said, site
@@ -30,42 +37,42 @@ def made(folder: Path, text: str = "exit 1") -> Path:
 def test_the_first_chromium_of_the_path_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(BrowserFault) as raised:
-        program()
-    assert str(raised.value) == NONE
+        find_program()
+    assert str(raised.value) == NOT_INSTALLED
     path = made(tmp_path)
-    assert program() == str(path)
-    assert program(str(path)) == str(path)
-    with pytest.raises(BrowserFault, match=r"'other' below \[browser\] in your settings is no program"):
-        program("other")
+    assert find_program() == str(path)
+    assert find_program(str(path)) == str(path)
+    with pytest.raises(BrowserFault, match=r"'other' below \[browser\] in your settings is not a program"):
+        find_program("other")
 
 
 @pytest.mark.req("MAS-192")
 def test_it_is_seen_where_there_is_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert headless(None, {})
-    assert not headless(None, {"DISPLAY": ":0"})
-    assert not headless(None, {"WAYLAND_DISPLAY": "wayland-0"})
-    assert headless(wish=True, environ={"DISPLAY": ":0"})
-    assert not headless(wish=False, environ={})
+    assert is_headless(None, {})
+    assert not is_headless(None, {"DISPLAY": ":0"})
+    assert not is_headless(None, {"WAYLAND_DISPLAY": "wayland-0"})
+    assert is_headless(setting=True, environ={"DISPLAY": ":0"})
+    assert not is_headless(setting=False, environ={})
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert headless(None, {"DISPLAY": ":0"})
+    assert is_headless(None, {"DISPLAY": ":0"})
     monkeypatch.setattr("sys.platform", "darwin")
-    assert not headless(None, {})
+    assert not is_headless(None, {})
 
 
 def test_it_gets_names_on_a_list_and_no_key() -> None:
     own = {"PATH": "/bin", "DISPLAY": ":0", "OPENAI_API_KEY": "sk", "HOME": "/root", "LD_PRELOAD": "x"}
-    unseen = environment(own, Path("/den"), seen=False)
+    unseen = build_environment(own, Path("/den"), is_visible=False)
     assert unseen["HOME"] == "/den"
     assert not {"DISPLAY", "OPENAI_API_KEY", "LD_PRELOAD"} & unseen.keys()
-    assert environment(own, Path("/den"), seen=True)["DISPLAY"] == ":0"
+    assert build_environment(own, Path("/den"), is_visible=True)["DISPLAY"] == ":0"
 
 
 @pytest.mark.parametrize(
     ("does", "says"),
     [
-        ("echo 'No usable sandbox!' >&2; exit 1", SANDBOX),
+        ("echo 'No usable sandbox!' >&2; exit 1", SANDBOX_MISSING),
         ("echo 'no screen' >&2; exit 3", "cannot be started: no screen"),
     ],
 )
@@ -73,24 +80,26 @@ async def test_one_that_does_not_start_says_why(does: str, says: str) -> None:
     with nest() as folder:
         found = str(made(folder, does))
         with pytest.raises(BrowserFault) as raised:
-            async with Chromium(lambda hosts: gate(Guard(), hosts), found, headless=True).opened(["*"]):
+            async with Chromium(lambda hosts: serve_egress(AddressFilter(), hosts), found, headless=True).open_tab(
+                ["*"]
+            ):
                 raise AssertionError
         assert says in str(raised.value)
         assert [one.name for one in folder.iterdir()] == ["chromium"]
 
 
 async def test_pictures_are_for_their_owner_and_no_reason_to_fail(tmp_path: Path) -> None:
-    album = FolderAlbum(tmp_path / "screenshots")
+    album = FolderScreenshotStore(tmp_path / "screenshots")
     folder = tmp_path / "screenshots" / "team-..-ann-1"
-    assert await album.keep("team/../ann#1", 7, b"x") == str(folder)
+    assert await album.save("team/../ann#1", 7, b"x") == str(folder)
     assert (folder / "007.jpg").read_bytes() == b"x"
     assert all(stat.S_IMODE(one.stat().st_mode) == 0o700 for one in (folder, folder.parent))
     (tmp_path / "file").write_text("")
-    assert await FolderAlbum(tmp_path / "file").keep("x", 1, b"x") == ""
+    assert await FolderScreenshotStore(tmp_path / "file").save("x", 1, b"x") == ""
 
 
 async def test_a_gate_tells_what_it_has_refused_and_serves_only_who_has_its_token() -> None:
-    async with site({"/": said(b"mine")}) as shop, gate(Guard([shop.place]), [shop.place]) as way:
+    async with site({"/": said(b"mine")}) as shop, serve_egress(AddressFilter([shop.place]), [shop.place]) as way:
         proxy = f"http://127.0.0.1:{way.port}"
         known = f"http://{way.user}:{way.token}@127.0.0.1:{way.port}"
         async with aiohttp.ClientSession() as client:

@@ -1,4 +1,4 @@
-"""An attacker: a process of its own that swaps a folder (or a file) with a link out of the workspace, all the time."""
+"""An attacker process that constantly swaps a folder or a file with a link out of the workspace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECRET, PLAIN = b"SECRET", b"plain\n"
 
 
 def swap_for_ever(one: Path, other: Path, target: str) -> None:
-    """Exchange two names, as quickly as it goes. What was written over the link has taken its place: then a new one."""
+    """Exchange two names as fast as possible. If a write replaced the link, create a new one."""
     libc = ctypes.CDLL(None, use_errno=True)
     first, second = os.fsencode(one), os.fsencode(other)
     print("at it", flush=True)
@@ -32,7 +32,7 @@ def swap_for_ever(one: Path, other: Path, target: str) -> None:
 
 @contextmanager
 def swapping(one: Path, other: Path) -> Iterator[None]:
-    """Somebody swaps these two meanwhile; the second is the link."""
+    """Swap these two paths during the block. The second is the link."""
     words = [sys.executable, __file__, str(one), str(other), str(other.readlink())]
     process = subprocess.Popen(words, stdout=subprocess.PIPE)
     assert process.stdout is not None
@@ -47,7 +47,7 @@ def swapping(one: Path, other: Path) -> Iterator[None]:
 
 
 def can_exchange(folder: Path) -> bool:
-    """Whether this system can exchange two names at once."""
+    """Return whether this system can exchange two names atomically."""
     one, other = folder / "one", folder / "other"
     one.touch()
     other.touch()

@@ -15,11 +15,10 @@ from unittest.mock import patch
 
 import pytest
 
-from greenroom.adapters.files import disk
-from greenroom.adapters.files import local as local_files
-from greenroom.adapters.files.disk import DRAFT, Disk, Ground
-from greenroom.adapters.files.local import LocalFiles, Rules, Walker
-from greenroom.core.ports.files import FileFault, digest_of
+from greenroom.adapters.files import disk, local_files
+from greenroom.adapters.files.disk import DRAFT_PREFIX, ConfinedRoot, Disk
+from greenroom.adapters.files.local_files import FileWalker, IgnoreRules, LocalFiles
+from greenroom.core.ports.files import FileFault, compute_digest
 
 OLD, NEW = b"old\n", b"new\n"
 
@@ -34,7 +33,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def local(root: Path) -> Disk:
-    return Disk(Ground(root))
+    return Disk(ConfinedRoot(root))
 
 
 def names(root: Path) -> list[str]:
@@ -68,7 +67,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
     root: Path, local: Disk, call: str, number: int, reason: str, why: str
 ) -> None:
     with failing(call, number), pytest.raises(FileFault) as caught:
-        local.write("a.txt", NEW, digest_of(OLD))
+        local.write("a.txt", NEW, compute_digest(OLD))
     assert caught.value.reason == reason
     assert str(caught.value).startswith(why)
     assert (root / "a.txt").read_bytes() == OLD
@@ -77,9 +76,9 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
 
 def test_what_a_crash_left_of_a_draft_is_taken_over(root: Path, local: Disk) -> None:
     with failing("unlink", errno.ENOENT), failing("rename", errno.EIO), pytest.raises(FileFault):
-        local.write("a.txt", NEW, digest_of(OLD))
-    assert [name.startswith(DRAFT) for name in names(root)] == [True, False]
-    local.write("a.txt", NEW, digest_of(OLD))
+        local.write("a.txt", NEW, compute_digest(OLD))
+    assert [name.startswith(DRAFT_PREFIX) for name in names(root)] == [True, False]
+    local.write("a.txt", NEW, compute_digest(OLD))
     assert names(root) == ["a.txt"]
 
 
@@ -87,11 +86,11 @@ def test_a_draft_is_never_written_through_a_planted_link(root: Path, local: Disk
     outside = tmp_path / "outside"
     outside.write_bytes(b"theirs")
     with failing("unlink", errno.ENOENT), failing("rename", errno.EIO), pytest.raises(FileFault):
-        local.write("a.txt", NEW, digest_of(OLD))
-    draft = next(one for one in root.iterdir() if one.name.startswith(DRAFT))
+        local.write("a.txt", NEW, compute_digest(OLD))
+    draft = next(one for one in root.iterdir() if one.name.startswith(DRAFT_PREFIX))
     draft.unlink()
     draft.symlink_to(outside)
-    local.write("a.txt", NEW, digest_of(OLD))
+    local.write("a.txt", NEW, compute_digest(OLD))
     assert (outside.read_bytes(), (root / "a.txt").read_bytes()) == (b"theirs", NEW)
 
 
@@ -102,8 +101,8 @@ def test_who_edits_while_the_new_content_is_written_wins(root: Path, local: Disk
         (root / "a.txt").write_bytes(b"theirs\n")
         real(file)
 
-    with patch.object(os, "fsync", edited), pytest.raises(FileFault, match="somebody has changed it meanwhile"):
-        local.write("a.txt", NEW, digest_of(OLD))
+    with patch.object(os, "fsync", edited), pytest.raises(FileFault, match="it was changed meanwhile"):
+        local.write("a.txt", NEW, compute_digest(OLD))
     assert (root / "a.txt").read_bytes() == b"theirs\n"
 
 
@@ -121,12 +120,12 @@ def test_who_makes_the_file_first_wins(root: Path, local: Disk) -> None:
 
 
 def test_a_new_file_is_refused_over_another_also_without_renameat2(root: Path) -> None:
-    local = Disk(Ground(root))
+    local = Disk(ConfinedRoot(root))
     with patch.object(ctypes, "CDLL", lambda *_, **__: object()):
         local.write("b.txt", NEW, None)
         folder = os.open(root, os.O_RDONLY)
         with pytest.raises(FileExistsError):
-            disk.rename_to_new(folder, "b.txt", "a.txt")
+            disk.rename_without_replacing(folder, "b.txt", "a.txt")
         os.close(folder)
     assert (root / "b.txt").read_bytes() == NEW
     assert names(root) == ["a.txt", "b.txt"]
@@ -135,48 +134,48 @@ def test_a_new_file_is_refused_over_another_also_without_renameat2(root: Path) -
 def test_a_folder_that_stays_locked_is_not_waited_for_for_ever(
     root: Path, local: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(disk, "PATIENCE", 0.05)
+    monkeypatch.setattr(disk, "LOCK_TIMEOUT_S", 0.05)
     held = os.open(root, os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_EX)
     with pytest.raises(FileFault, match="Another program has kept the folder"):
-        local.write("a.txt", NEW, digest_of(OLD))
+        local.write("a.txt", NEW, compute_digest(OLD))
     os.close(held)
-    local.write("a.txt", NEW, digest_of(OLD))
+    local.write("a.txt", NEW, compute_digest(OLD))
 
 
 def test_a_disk_without_locks_is_written_without(root: Path, local: Disk) -> None:
     with patch.object(fcntl, "flock", side_effect=OSError(errno.ENOLCK, "no locks")):
-        local.write("a.txt", NEW, digest_of(OLD))
+        local.write("a.txt", NEW, compute_digest(OLD))
     assert (root / "a.txt").read_bytes() == NEW
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_the_owner_of_a_file_is_kept(root: Path, local: Disk) -> None:
     os.chown(root / "a.txt", 1234, 1235)
-    local.write("a.txt", NEW, digest_of(OLD))
+    local.write("a.txt", NEW, compute_digest(OLD))
     status = (root / "a.txt").stat()
     assert (status.st_uid, status.st_gid) == (1234, 1235)
 
 
 def test_a_new_content_does_not_keep_the_right_to_act_as_the_owner(root: Path, local: Disk) -> None:
     (root / "a.txt").chmod(0o4755)
-    local.write("a.txt", NEW, digest_of(OLD))
+    local.write("a.txt", NEW, compute_digest(OLD))
     assert (root / "a.txt").stat().st_mode & 0o7777 == 0o755
 
 
 def test_a_workspace_that_is_gone_is_said_to_be_missing(tmp_path: Path) -> None:
-    gone = Disk(Ground(tmp_path / "gone"))
+    gone = Disk(ConfinedRoot(tmp_path / "gone"))
     with pytest.raises(FileFault, match=r"There is no 'a\.txt'"):
         gone.read("a.txt", 10)
 
 
 def test_a_folder_that_is_moved_out_meanwhile_is_not_written(root: Path, tmp_path: Path) -> None:
     (root / "sub").mkdir()
-    ground = Ground(root)
-    with ground.place("sub/b.txt") as place:
+    ground = ConfinedRoot(root)
+    with ground.open_place("sub/b.txt") as place:
         (root / "sub").rename(tmp_path / "moved")
         with pytest.raises(FileFault, match="is no longer in the workspace"):
-            ground.guard(place, "sub/b.txt")
+            ground.refuse_protected(place, "sub/b.txt")
 
 
 def descriptors() -> int:
@@ -188,22 +187,22 @@ def test_no_descriptor_is_left_open(root: Path) -> None:
     (root / "out").symlink_to("/etc")
     (root / "round").symlink_to("round")
     before = descriptors()
-    disk = Disk(Ground(root))
+    disk = Disk(ConfinedRoot(root))
     for path in ("a.txt", "out/passwd", "round", "no/such", "a.txt/x", "n" * 300, f"{'n' * 300}/x"):
         with pytest.raises(FileFault):
             disk.read(path, 1)
         with pytest.raises(FileFault):
-            disk.write(path, NEW, digest_of(NEW))
+            disk.write(path, NEW, compute_digest(NEW))
     assert descriptors() == before
 
 
 def test_a_walk_that_takes_too_long_ends_with_what_it_has(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_files, "SECONDS", -1.0)
+    monkeypatch.setattr(local_files, "WALK_TIMEOUT_S", -1.0)
     assert not asyncio.run(LocalFiles(root).walk(limit=10)).whole
 
 
 def test_a_walk_goes_only_so_deep(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_files, "DEEPEST", 3)
+    monkeypatch.setattr(local_files, "MAX_DEPTH", 3)
     (root / "1/2/3/4/5").mkdir(parents=True)
     (root / "1/2/3/here").touch()
     (root / "1/2/3/4/not").touch()
@@ -237,7 +236,7 @@ async def test_who_cancels_a_write_waits_until_it_is_over(root: Path) -> None:
         real(file)
 
     with patch.object(os, "fsync", slow):
-        write = asyncio.create_task(LocalFiles(root).write("a.txt", NEW, expected=digest_of(OLD)))
+        write = asyncio.create_task(LocalFiles(root).write("a.txt", NEW, expected=compute_digest(OLD)))
         await asyncio.wait_for(going.wait(), 10)
         write.cancel()
         go_on.set()
@@ -248,7 +247,7 @@ async def test_who_cancels_a_write_waits_until_it_is_over(root: Path) -> None:
 
 @pytest.mark.parametrize("flat", [True, False])
 def test_a_walk_sees_only_so_much(root: Path, monkeypatch: pytest.MonkeyPatch, flat: bool) -> None:
-    monkeypatch.setattr(local_files, "ENTRIES", 10)
+    monkeypatch.setattr(local_files, "MAX_ENTRIES", 10)
     for number in range(30):
         (root / str(number)).mkdir()
         (root / (f"f{number}" if flat else f"{number}/f")).touch()
@@ -261,13 +260,13 @@ async def test_who_cancels_a_walk_does_not_wait_for_its_end(root: Path, monkeypa
     seen, began, go_on = list[str](), asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()
 
-    def slowly(self: Walker, folder: str, rules: Rules) -> Rules:
+    def slowly(self: FileWalker, folder: str, rules: IgnoreRules) -> IgnoreRules:
         seen.append(folder)
         loop.call_soon_threadsafe(began.set)
         assert go_on.wait(10)
         return rules
 
-    monkeypatch.setattr(Walker, "_ignored_in", slowly)
+    monkeypatch.setattr(FileWalker, "_add_gitignore", slowly)
     for number in range(50):
         (root / f"folder{number}").mkdir()
     walk = asyncio.create_task(LocalFiles(root).walk(limit=10))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from greenroom.adapters.files.local import LocalFiles
+from greenroom.adapters.files.local_files import LocalFiles
 from greenroom.core.ports.files import Files
 from tests.conformance.files import FilesConformance
 

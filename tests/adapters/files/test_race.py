@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.files.disk import Disk, Ground
-from greenroom.core.ports.files import FileFault, digest_of
+from greenroom.adapters.files.disk import ConfinedRoot, Disk
+from greenroom.core.ports.files import FileFault, compute_digest
 from tests.adapters.files.swapping import PLAIN, SECRET, can_exchange, swapping
 
 SHORT, LONG = 2_000, 100_000
@@ -36,7 +36,7 @@ def arena() -> Iterator[Path]:
 
 @pytest.fixture
 def local(arena: Path) -> Disk:
-    return Disk(Ground(arena / "work"))
+    return Disk(ConfinedRoot(arena / "work"))
 
 
 @pytest.fixture(params=["the folder", "the file"])
@@ -65,7 +65,7 @@ def writes(local: Disk, tries: int) -> int:
     """How often it was written."""
     done = 0
     for number in range(tries):
-        expected = (digest_of(PLAIN), digest_of(SECRET), None)[number % 3]
+        expected = (compute_digest(PLAIN), compute_digest(SECRET), None)[number % 3]
         try:
             local.write("folder/file" if expected else f"folder/new{number}", PLAIN, expected)
         except FileFault:

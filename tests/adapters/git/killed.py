@@ -1,4 +1,4 @@
-"""Lives that apply, commit or undo, and are killed before a chosen call to git, or before they move a ref."""
+"""Processes that apply, commit or undo, and are killed before a chosen git call or ref update."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Literal
 from unittest.mock import patch
 
-from greenroom.adapters.git.process import Answer, Git
+from greenroom.adapters.git.process import Git, GitResult
 from greenroom.adapters.git.workspace import GitWorkspace
-from greenroom.core.ports.workspace import Applied
+from greenroom.core.ports.workspace import AppliedChange
 from tests.adapters.git.person import Person, opened, worked
 from tests.adapters.git.shapes import dirty, edit
 
@@ -29,24 +29,24 @@ FIRST: Mapping[Act, tuple[Act, ...]] = {
     "undo commit": ("apply", "commit"),
     "revert": ("apply", "commit"),
 }
-"""What has to be done before."""
+"""The actions that must come before."""
 
 
 class Countdown:
-    """Dies before the n-th call."""
+    """Kills the process before the n-th call."""
 
     def __init__(self, at: int) -> None:
         self.left = at
 
     def __call__(self) -> None:
-        """One more."""
+        """Count a call."""
         self.left -= 1
         if self.left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
 async def prepared(root: Path, act: Act) -> tuple[str, str]:
-    """A dirty tree of a person and work on it, brought as far as it has to be before this; base and tip."""
+    """Prepare a person's dirty tree and work on it up to this action. Return base and tip."""
     person = Person(root)
     dirty(person)
     workspace = await person.workspace()
@@ -59,9 +59,9 @@ async def prepared(root: Path, act: Act) -> tuple[str, str]:
 
 
 async def acted(workspace: GitWorkspace, act: Act, base: str, tip: str) -> None:
-    """Do it."""
+    """Perform the action."""
     if act == "apply":
-        assert isinstance(await workspace.apply("r1", base, tip), Applied)
+        assert isinstance(await workspace.apply("r1", base, tip), AppliedChange)
     elif act == "commit":
         await workspace.commit("r1/1", "Do it")
     else:
@@ -69,13 +69,13 @@ async def acted(workspace: GitWorkspace, act: Act, base: str, tip: str) -> None:
 
 
 def copied(root: Path, to: Path) -> Person:
-    """The same in another place."""
+    """Copy the repository to another place."""
     shutil.copytree(root, to, symlinks=True)
     return Person(to, root.parent / "home")
 
 
 def live(person: Person, act: Act, pair: tuple[str, str], at: int) -> bool:
-    """One life; whether it was killed."""
+    """Run one process. Return whether it was killed."""
     process = lives().Process(target=_main, args=(str(person.root), str(person.home), act, pair, at))
     process.start()
     process.join(SECONDS)
@@ -90,15 +90,15 @@ def live(person: Person, act: Act, pair: tuple[str, str], at: int) -> bool:
 
 def _main(root: str, home: str, act: Act, pair: tuple[str, str], at: int) -> None:
     count = Countdown(at)
-    tried = Git.tried
+    tried = Git.run_unchecked
 
-    async def dying(self: Git, *words: str, stdin: bytes = b"", seconds: float = SECONDS) -> Answer:
+    async def dying(self: Git, *words: str, stdin: bytes = b"", seconds: float = SECONDS) -> GitResult:
         count()
         return await tried(self, *words, stdin=stdin, seconds=seconds)
 
     async def life() -> None:
         workspace = await Person(Path(root), Path(home)).workspace()
-        with patch.object(Git, "tried", dying):
+        with patch.object(Git, "run_unchecked", dying):
             await acted(workspace, act, *pair)
 
     asyncio.run(asyncio.wait_for(life(), SECONDS))
@@ -107,7 +107,7 @@ def _main(root: str, home: str, act: Act, pair: tuple[str, str], at: int) -> Non
 
 @cache
 def lives() -> ForkServerContext:
-    """Where processes come from: quickly, and with nothing but what they import."""
+    """Return a fork server, so that processes start fast and with their imports only."""
     context = mp.get_context("forkserver")
     context.set_forkserver_preload(["tests.adapters.git.killed"])
     return context

@@ -1,4 +1,4 @@
-"""Repositories of all shapes that people have, each with the same few files in it that work is done on."""
+"""Repositories of all common shapes, each with the same few files to work on."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def empty(person: Person) -> None:
 
 
 def submodule(person: Person) -> None:
-    """Another repository in it, as a submodule, and a third one just so."""
+    """Contains another repository as a submodule, and a third repository without one."""
     other = Person(person.root.parent / "other")
     plain(other)
     plain(person)
@@ -94,7 +94,7 @@ def merging(person: Person) -> None:
 
 
 def binaries(person: Person) -> None:
-    """Files that no text is."""
+    """Files that are not text."""
     plain(person)
     person.write("picture.png", bytes(range(256)) * 50)
     person.write("nul.txt", b"a\0b\r\n\xff\xfe")
@@ -103,7 +103,7 @@ def binaries(person: Person) -> None:
 
 
 def crlf(person: Person) -> None:
-    """Line ends that git changes, in both directions, and a filter of the repository."""
+    """Line endings that git converts in both directions, and a filter of the repository."""
     plain(person)
     person.git("config", "core.autocrlf", "true")
     person.write(
@@ -122,7 +122,7 @@ def crlf(person: Person) -> None:
 
 
 def names(person: Person) -> None:
-    """Names that trip programs over."""
+    """Names that confuse programs."""
     plain(person)
     for name in (
         "with space.txt",
@@ -142,7 +142,7 @@ def names(person: Person) -> None:
 
 
 def links(person: Person) -> None:
-    """Links to files, folders, nowhere, outside and in a circle."""
+    """Links to files, folders, nowhere, outside, and in a cycle."""
     plain(person)
     for name, target in (("to-file", "a.txt"), ("to-folder", "keep"), ("to-nowhere", "nothing"), ("round", "round")):
         (person.root / name).symlink_to(target)
@@ -153,7 +153,7 @@ def links(person: Person) -> None:
 
 
 def no_git(person: Person) -> None:
-    """A folder in no repository."""
+    """A folder outside of any repository."""
     person.root.mkdir(parents=True)
     _files(person)
     person.write(".gitignore", "*.log\n")
@@ -162,7 +162,7 @@ def no_git(person: Person) -> None:
 
 
 def sparse(person: Person) -> None:
-    """Only a part is checked out, with the index in its short form."""
+    """A partial checkout with a sparse index."""
     plain(person)
     person.write("apart/big.txt", "big\n")
     person.write("apart/deep/big.txt", "big\n")
@@ -171,7 +171,7 @@ def sparse(person: Person) -> None:
 
 
 def hidden(person: Person) -> None:
-    """Git was told not to look at some files."""
+    """Git ignores changes to some files (`assume-unchanged` and the like)."""
     plain(person)
     person.write("hidden.txt", "hidden\n")
     person.write("assumed.txt", "assumed\n")
@@ -183,13 +183,13 @@ def hidden(person: Person) -> None:
 
 
 def split(person: Person) -> None:
-    """The same, with an index in two files."""
+    """The same with a split index."""
     hidden(person)
     person.git("update-index", "--split-index")
 
 
 def linked(person: Person) -> None:
-    """Itself a worktree of another repository."""
+    """A worktree of another repository."""
     main = Person(person.root.parent / "main")
     plain(main)
     main.git("worktree", "add", "--quiet", "-b", "side", str(person.root))
@@ -197,13 +197,13 @@ def linked(person: Person) -> None:
 
 
 def sha256(person: Person) -> None:
-    """Git's other way to name things."""
+    """A repository with SHA-256 object names."""
     plain(person, "--object-format=sha256")
     person.write("other.txt", "mine\n")
 
 
 def below(person: Person) -> None:
-    """The files lie in a folder below, others of the same names above."""
+    """The files are in a subfolder; others with the same names are above it."""
     plain(person)
     _files(person, f"{BELOW}/")
     person.commit_all("second")
@@ -232,21 +232,21 @@ SHAPES: Final[Mapping[str, Shape]] = {
 }
 
 LIES: Final[Mapping[str, str]] = {"sub-folder": BELOW, "part": BELOW}
-"""Where the files lie that work is done on, if not at the top."""
+"""Where the files to work on are, if not at the top."""
 
 SITS: Final[Mapping[str, str]] = {"part": BELOW}
-"""Which folder the workspace is, if not the whole repository."""
+"""The folder of the workspace, if not the whole repository."""
 
 NOT_COPIED: Final[Mapping[str, tuple[str, ...]]] = {
     "dirty": ("build", "build/out", "empty", "empty/inner"),
     "submodule": ("sub/", "nested"),
     "no git": ("node_modules",),
 }
-"""What is in the tree and in no copy of it; with a slash, only what is in it."""
+"""Paths in the tree that worktrees leave out. With a slash, only their content is left out."""
 
 
 def is_copied(shape: str, name: str) -> bool:
-    """Whether a copy has it."""
+    """Return whether a worktree contains the path."""
     left = NOT_COPIED.get(shape, ())
     return not any(name == one or name.startswith(f"{one.rstrip('/')}/") for one in left)
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.git import workspace as workspaces
-from greenroom.adapters.git.refs import move
+from greenroom.adapters.git.refs import move_ref
 from greenroom.adapters.git.repository import Repository
 from greenroom.adapters.git.workspace import GitWorkspace
-from greenroom.core.ports.workspace import Applied, Undone, WorkspaceFault
+from greenroom.core.ports.workspace import AppliedChange, UndoResult, WorkspaceFault
 from tests.adapters.git.person import Person, got, opened, put, worked
 from tests.conformance.workspace_case import tree_of
 
@@ -60,9 +60,9 @@ async def test_it_has_the_files_of_then_and_the_base_of_the_other(person: Person
     assert [one.path for one in (await workspace.diff(snapshot.commit, first)).changes] == ["a.txt"]
     there = tree_of(person.root)
     applied = await workspace.apply("r2", snapshot.commit, await worktree.tip())
-    assert isinstance(applied, Applied)
+    assert isinstance(applied, AppliedChange)
     assert (person.root / "a.txt").read_text() == "2\n"
-    assert isinstance(await workspace.undo(applied.id), Undone)
+    assert isinstance(await workspace.undo(applied.id), UndoResult)
     assert tree_of(person.root) == there, "what the person did since is still there"
     origin = await workspace.open("r1", THREAD, before)
     assert await origin.tip() == second
@@ -93,10 +93,10 @@ async def test_what_is_not_kept_is_refused_and_nothing_is_made(person: Person) -
     moved_on(person)
     alien = (await workspace.snapshot("r9")).commit
     for origin, tip in (("nobody", ""), ("r1", "0123" * 10), ("r1", alien), ("r9", "--all")):
-        with pytest.raises(WorkspaceFault, match="cannot be had again") as caught:
+        with pytest.raises(WorkspaceFault, match="cannot be restored") as caught:
             await workspace.adopt("r2", THREAD, origin, tip)
         assert caught.value.reason == "name"
-    assert "r2" not in [one.run for one in await workspace.kept()]
+    assert "r2" not in [one.run for one in await workspace.list_kept_runs()]
 
 
 async def test_killed_in_between_it_is_done_by_whoever_asks_next(
@@ -108,10 +108,10 @@ async def test_killed_in_between_it_is_done_by_whoever_asks_next(
     async def dying(house: Repository, ref: str, new: str, old: str) -> None:
         if ref.endswith("@base"):
             raise KeyboardInterrupt
-        await move(house, ref, new, old)
+        await move_ref(house, ref, new, old)
 
     with monkeypatch.context() as killed:
-        killed.setattr(workspaces, "move", dying)
+        killed.setattr(workspaces, "move_ref", dying)
         with pytest.raises(KeyboardInterrupt):
             await workspace.adopt("r2", THREAD, "r1", first)
     moved_on(person)

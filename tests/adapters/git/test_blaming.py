@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.git.workspace import GitWorkspace
-from greenroom.core.ports.workspace import Applied, WorkspaceFault
+from greenroom.core.ports.workspace import AppliedChange, WorkspaceFault
 from tests.adapters.git.person import Person, opened, put, worked
 from tests.adapters.git.shapes import TEXT, plain
 from tests.adapters.git.test_committing import hook
@@ -15,13 +15,13 @@ from tests.adapters.git.test_committing import hook
 WORK = "    return None\n"
 
 
-async def applied(person: Person, text: str = TEXT) -> tuple[GitWorkspace, Applied]:
+async def applied(person: Person, text: str = TEXT) -> tuple[GitWorkspace, AppliedChange]:
     """An agent has written line 20."""
     workspace = await person.workspace()
     worktree = await opened(workspace)
     put(worktree, "a.txt", text.replace("line 20\n", WORK))
     done = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
-    assert isinstance(done, Applied)
+    assert isinstance(done, AppliedChange)
     return workspace, done
 
 
@@ -63,7 +63,7 @@ async def test_a_line_that_is_in_a_commit_from_before_the_work_is_not_of_the_wor
     workspace = await person.workspace()
     worktree = await opened(workspace)
     put(worktree, "a.txt", "one\ntwo\nthree\n}\n")
-    assert isinstance(await workspace.apply("r1", worktree.base, (await worked(worktree)).commit), Applied)
+    assert isinstance(await workspace.apply("r1", worktree.base, (await worked(worktree)).commit), AppliedChange)
     assert await said(workspace, 4) == "ann#1"
     person.write("a.txt", "}\n")
     assert await said(workspace, 1) == old
@@ -85,7 +85,7 @@ async def test_a_line_leads_to_its_step_however_the_lines_of_a_commit_end(person
     worktree = await opened(workspace)
     (Path(worktree.folder) / "a.txt").write_bytes(TEXT.replace("line 20", "work").replace("\n", "\r\n").encode())
     done = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
-    assert isinstance(done, Applied)
+    assert isinstance(done, AppliedChange)
     await workspace.commit(done.id, "Do it")
     assert "\r" not in person.git("show", "HEAD:a.txt")
     assert await said(workspace, 20) == "ann#1"
@@ -141,7 +141,7 @@ async def test_of_a_commit_whose_steps_are_not_here_only_the_commit_is_said(tmp_
         ("one", 2, "There is no line 2 in 'one': it has 1 line."),
         ("empty", 1, "There is no line 1 in 'empty': it is empty."),
         ("keep", 1, "'keep' is a folder. Name a file in it."),
-        ("link", 1, "'link' is a link to 'a.txt', and has no lines of its own."),
+        ("link", 1, "'link' is a link. Name its target: 'a.txt'."),
         ("picture", 1, "'picture' is binary, so it has no lines."),
     ],
 )

@@ -12,11 +12,20 @@ from greenroom.adapters.git import apply as applying
 from greenroom.adapters.git import undo as undoing
 from greenroom.adapters.git import workspace as workspaces
 from greenroom.adapters.git.files import lock
-from greenroom.adapters.git.journal import Paper, save
+from greenroom.adapters.git.journal import JournalEntry, save_entry
 from greenroom.adapters.git.repository import Repository
 from greenroom.adapters.git.workspace import GitWorkspace
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.workspace import Applied, Branched, Buried, Clash, Clashes, Undone, WorkspaceFault, Worktree
+from greenroom.core.ports.workspace import (
+    AppliedChange,
+    BranchResult,
+    Conflict,
+    Conflicts,
+    UndoBlocked,
+    UndoResult,
+    WorkspaceFault,
+    Worktree,
+)
 from tests.adapters.git.person import Person, opened, put, worked
 from tests.adapters.git.shapes import SHAPES, TEXT, dirty, edit
 from tests.conformance.workspace_case import tree_of
@@ -28,13 +37,13 @@ def hook(person: Person, name: str, script: str) -> Path:
     return place
 
 
-async def brought(person: Person) -> tuple[GitWorkspace, Worktree, Applied]:
+async def brought(person: Person) -> tuple[GitWorkspace, Worktree, AppliedChange]:
     """Edits, applied to their tree."""
     workspace = await person.workspace()
     worktree = await opened(workspace)
     edit(Path(worktree.folder))
     applied = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
-    assert isinstance(applied, Applied)
+    assert isinstance(applied, AppliedChange)
     return workspace, worktree, applied
 
 
@@ -53,7 +62,7 @@ async def test_the_commit_is_theirs_with_these_files_only(tmp_path: Path) -> Non
     assert f"Greenroom-Run: r1\nGreenroom-Applied: {applied.id}\n" in body
     assert person.git("status", "--porcelain", "--untracked-files=all") == before, "staged is still staged"
     assert (made.fresh, await workspace.commit(applied.id, "Again")) == (True, evolve(made, fresh=False))
-    assert isinstance(await workspace.undo(applied.id), Undone)
+    assert isinstance(await workspace.undo(applied.id), UndoResult)
     assert (tree_of(person.root), person.git("status", "--porcelain", "--untracked-files=all")) == (tree, before)
     assert person.git("log", "-1", "--format=%s") == "second\n"
     assert (await worktree.tip()) == applied.tip
@@ -67,7 +76,7 @@ async def test_their_hooks_run_and_what_those_change_is_no_edit(person: Person) 
     made = await workspace.commit(applied.id, "Do it")
     assert (person.root / ".git/hook-ran").exists()
     assert "LINE TWENTY" in person.git("show", f"{made.commit}:a.txt")
-    assert isinstance(await workspace.undo(applied.id), Undone)
+    assert isinstance(await workspace.undo(applied.id), UndoResult)
     assert tree_of(person.root) == tree
 
 
@@ -87,14 +96,14 @@ async def test_without_git_there_is_nothing_to_commit_to(tmp_path: Path) -> None
     person = Person(tmp_path / "tree")
     SHAPES["no git"](person)
     workspace, _, applied = await brought(person)
-    with pytest.raises(WorkspaceFault, match="in no git repository"):
+    with pytest.raises(WorkspaceFault, match="not in a git repository"):
         await workspace.commit(applied.id, "Do it")
 
 
 async def test_nobody_without_a_name_commits(person: Person) -> None:
     workspace, _, applied = await brought(person)
     (person.home / ".gitconfig").write_text("[user]\n\tuseConfigOnly = true\n")
-    with pytest.raises(WorkspaceFault, match="does not know your name"):
+    with pytest.raises(WorkspaceFault, match="has no name for your commits"):
         await workspace.commit(applied.id, "Do it")
 
 
@@ -105,10 +114,10 @@ async def test_a_commit_that_others_came_after_is_undone_by_one_on_top(person: P
     person.commit_all("another")
     tree = tree_of(person.root)
     said = await workspace.undo(applied.id)
-    assert isinstance(said, Buried)
+    assert isinstance(said, UndoBlocked)
     assert (said.commit, tree_of(person.root)) == (made.commit, tree)
     undone = await workspace.undo(applied.id, revert=True)
-    assert isinstance(undone, Undone)
+    assert isinstance(undone, UndoResult)
     assert undone.revert == person.git("rev-parse", "HEAD").strip()
     assert person.git("log", "--format=%s").splitlines() == ['Revert "Do it"', "another", "Do it", "first"]
     assert (person.root / "a.txt").read_text() == TEXT
@@ -120,7 +129,7 @@ async def test_a_commit_that_others_have_already_is_not_taken_back(person: Perso
     made = await workspace.commit(applied.id, "Do it")
     person.git("update-ref", "refs/remotes/origin/main", made.commit)
     said = await workspace.undo(applied.id)
-    assert isinstance(said, Buried)
+    assert isinstance(said, UndoBlocked)
     assert "refs/remotes/origin/main" in said.why
 
 
@@ -135,7 +144,7 @@ async def test_a_branch_has_only_what_the_work_changed(tmp_path: Path, shape: st
     edit(Path(worktree.folder))
     done = await worked(worktree)
     made = await workspace.branch("agents/work", worktree.base, done.commit, "On a branch")
-    assert isinstance(made, Branched)
+    assert isinstance(made, BranchResult)
     assert made.name == "agents/work"
     assert person.git("rev-parse", "agents/work^").strip() == head
     assert len(person.git("show", "--format=", "--name-only", "--no-renames", "-z", "agents/work").split("\0")) == 8
@@ -155,7 +164,7 @@ async def test_a_line_leads_to_the_step_that_wrote_it(person: Person) -> None:
     person.write("a.txt", "on top\n" + (person.root / "a.txt").read_text())
     person.commit_all("mine")
     applied = await workspace.apply("r1", worktree.base, two.commit)
-    assert isinstance(applied, Applied)
+    assert isinstance(applied, AppliedChange)
     assert applied.merged == ("a.txt",)
     for message in ("", "Do it"):
         committed = (await workspace.commit(applied.id, message)).commit if message else ""
@@ -177,7 +186,7 @@ async def test_undo_of_a_commit_refuses_what_was_edited_since(person: Person) ->
     workspace, _, applied = await brought(person)
     made = await workspace.commit(applied.id, "Do it")
     person.write("keep/c.py", "edited\n")
-    assert isinstance(await workspace.undo(applied.id), Clashes)
+    assert isinstance(await workspace.undo(applied.id), Conflicts)
     assert person.git("rev-parse", "HEAD").strip() == made.commit
 
 
@@ -201,11 +210,11 @@ async def test_a_file_with_edits_that_are_in_no_commit_is_never_written(person: 
         person.write(where, before)
     theirs = person.theirs()
     said = await workspace.apply("r1", worktree.base, done.commit)
-    assert isinstance(said, Clashes)
+    assert isinstance(said, Conflicts)
     assert [clash.path.partition("/")[0] for clash in said.clashes] == [where]
-    assert (person.theirs(), await workspace.applied("r1")) == (theirs, [])
+    assert (person.theirs(), await workspace.list_applied("r1")) == (theirs, [])
     made = await workspace.branch("work", worktree.base, done.commit, "On a branch")
-    assert isinstance(made, Branched), "which the person is offered instead"
+    assert isinstance(made, BranchResult), "which the person is offered instead"
 
 
 @pytest.mark.parametrize("state", ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "BISECT_LOG"])
@@ -237,10 +246,10 @@ async def test_a_branch_that_does_not_fit_on_head_begins_where_the_run_began_or_
         person.commit_all("mine")
     said = await workspace.branch("work", worktree.base, done.commit, "On a branch")
     if committed:
-        assert isinstance(said, Branched)
+        assert isinstance(said, BranchResult)
         assert person.git("rev-parse", "work^").strip() == first
     else:
-        assert said == Clashes(clashes=(Clash(path="a.txt", why="you have changed it and not committed that"),))
+        assert said == Conflicts(clashes=(Conflict(path="a.txt", why="you have uncommitted edits in it"),))
         assert "work" not in person.git("branch", "--list")
     for wrong in ("main", "a..b", "-d", "a b"):
         with pytest.raises(WorkspaceFault) as caught:
@@ -257,7 +266,7 @@ async def test_files_that_set_up_hooks_are_known(person: Person, name: str) -> N
     worktree = await opened(workspace)
     Person(Path(worktree.folder)).write(name, "x\n")
     done = await worked(worktree)
-    assert await workspace.hooks(worktree.base, done.commit) == (() if name.startswith("src") else (name,))
+    assert await workspace.list_changed_hooks(worktree.base, done.commit) == (() if name.startswith("src") else (name,))
 
 
 async def test_what_is_committed_without_hooks_runs_none(person: Person) -> None:
@@ -278,15 +287,15 @@ async def test_both_names_are_needed(person: Person, missing: str) -> None:
     env = {**person.env, f"GIT_{other}_NAME": "Pat", f"GIT_{other}_EMAIL": "pat@x"}
     (person.home / ".gitconfig").write_text(NAMELESS)
     workspace = await GitWorkspace.find(person.root, person.root.parent / "cache", env=env)
-    with pytest.raises(WorkspaceFault, match=r"does not know your name.*Nothing was changed"):
-        await workspace.expect()
+    with pytest.raises(WorkspaceFault, match=r"has no name for your commits.*Nothing was changed"):
+        await workspace.check_can_commit()
 
 
 @pytest.mark.parametrize("settings", [NAMELESS, EMPTY], ids=["nameless", "empty"])
 async def test_who_has_no_name_is_told_so_and_not_of_hooks(person: Person, settings: str) -> None:
     workspace, _, applied = await brought(person)
     (person.home / ".gitconfig").write_text(settings)
-    with pytest.raises(WorkspaceFault, match="does not know your name") as caught:
+    with pytest.raises(WorkspaceFault, match="has no name for your commits") as caught:
         await workspace.commit(applied.id, "Do it")
     assert caught.value.reason == "state"
 
@@ -312,7 +321,7 @@ async def test_what_they_have_taken_back_themselves_needs_no_other_commit(person
     await workspace.commit(applied.id, "Do it")
     person.git("revert", "--no-edit", "HEAD")
     head = person.git("rev-parse", "HEAD").strip()
-    assert await workspace.undo(applied.id, revert=True) == Undone(paths=applied.paths, revert=head)
+    assert await workspace.undo(applied.id, revert=True) == UndoResult(paths=applied.paths, revert=head)
     assert (tree_of(person.root), person.git("status", "--porcelain")) == (before, "")
 
 
@@ -322,12 +331,12 @@ async def test_what_was_dropped_has_nothing_to_undo(person: Person) -> None:
     put(worktree, "a.txt", "work\n")
     tip = (await worked(worktree)).commit
     first = await workspace.apply("r1", worktree.base, tip)
-    assert isinstance(first, Applied)
+    assert isinstance(first, AppliedChange)
     person.git("checkout", "--quiet", "a.txt")
     second = await workspace.apply("r1", worktree.base, tip)
-    assert isinstance(second, Applied)
-    assert [one.state for one in await workspace.applied("r1")] == ["dropped", "applied"]
-    assert await workspace.undo(first.id) == Undone(paths=())
+    assert isinstance(second, AppliedChange)
+    assert [one.state for one in await workspace.list_applied("r1")] == ["dropped", "applied"]
+    assert await workspace.undo(first.id) == UndoResult(paths=())
     assert (person.root / "a.txt").read_text() == "work\n"
 
 
@@ -339,7 +348,7 @@ async def test_in_a_merge_no_commit_on_top_takes_it_back(person: Person) -> None
     with pytest.raises(WorkspaceFault, match=r"A merge is in progress. Nothing was changed"):
         await workspace.undo(applied.id, revert=True)
     assert (tree_of(person.root), person.git("rev-parse", "HEAD")) == (before, head)
-    assert [one.state for one in await workspace.applied("r1")] == ["applied"]
+    assert [one.state for one in await workspace.list_applied("r1")] == ["applied"]
 
 
 async def test_a_commit_that_git_has_thrown_away_leaves_nothing_to_undo(person: Person) -> None:
@@ -358,8 +367,8 @@ async def test_of_two_who_apply_at_once_one_has_brought_it_and_one_has_committed
     edit(Path(worktree.folder))
     done = (await worked(worktree)).commit
     brought = await asyncio.gather(*(one.apply("r1", worktree.base, done) for one in both))
-    assert sorted(one.fresh for one in brought if isinstance(one, Applied)) == [False, True]
-    (applied,) = await both[0].applied("r1")
+    assert sorted(one.fresh for one in brought if isinstance(one, AppliedChange)) == [False, True]
+    (applied,) = await both[0].list_applied("r1")
     made = await asyncio.gather(*(one.commit(applied.id, "Do it") for one in both))
     assert (sorted(one.fresh for one in made), len({one.commit for one in made})) == ([False, True], 1)
 
@@ -368,49 +377,49 @@ async def test_who_wants_to_undo_while_another_one_does_has_undone_nothing(
     person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, _, applied = await brought(person)
-    second, waits, real, held = await person.workspace(), asyncio.Event(), undoing.take_back, lock
+    second, waits, real, held = await person.workspace(), asyncio.Event(), undoing.undo_entry, lock
     other = list[asyncio.Task[object]]()
 
     def waited(place: Path) -> AbstractAsyncContextManager[None]:
         waits.set()
         return held(place)
 
-    async def slowly(repository: Repository, paper: Paper) -> Undone | Clashes:
+    async def slowly(repository: Repository, paper: JournalEntry) -> UndoResult | Conflicts:
         """The other one comes when it is written down that this is being undone, and is in the middle of it."""
         monkeypatch.setattr(workspaces, "lock", waited)
         other.append(asyncio.create_task(second.undo(applied.id)))
         await waits.wait()
         return await real(repository, paper)
 
-    monkeypatch.setattr(undoing, "take_back", slowly)
-    assert await first.undo(applied.id) == Undone(paths=applied.paths)
-    assert await other[0] == Undone(paths=())
+    monkeypatch.setattr(undoing, "undo_entry", slowly)
+    assert await first.undo(applied.id) == UndoResult(paths=applied.paths)
+    assert await other[0] == UndoResult(paths=())
 
 
 async def test_who_ends_what_a_kill_left_has_done_it(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     class Killed(Exception):
         """A life ends when the files are as they are to be, and that is not written down yet."""
 
-    async def dying(repository: Repository, paper: Paper) -> None:
+    async def dying(repository: Repository, paper: JournalEntry) -> None:
         if paper.state in ("applied", "undone"):
             raise Killed
-        await save(repository, paper)
+        await save_entry(repository, paper)
 
     workspace = await person.workspace()
     worktree = await opened(workspace)
     edit(Path(worktree.folder))
     pair = (worktree.base, (await worked(worktree)).commit)
-    monkeypatch.setattr(applying, "save", dying)
+    monkeypatch.setattr(applying, "save_entry", dying)
     with pytest.raises(Killed):
         await workspace.apply("r1", *pair)
     monkeypatch.undo()
     applied = await (await person.workspace()).apply("r1", *pair)
-    assert isinstance(applied, Applied)
+    assert isinstance(applied, AppliedChange)
     assert applied.fresh
-    monkeypatch.setattr(undoing, "save", dying)
+    monkeypatch.setattr(undoing, "save_entry", dying)
     with pytest.raises(Killed):
         await workspace.undo(applied.id)
     monkeypatch.undo()
     again = await person.workspace()
-    assert await again.undo(applied.id) == Undone(paths=applied.paths)
-    assert await again.undo(applied.id) == Undone(paths=()), "it is undone once"
+    assert await again.undo(applied.id) == UndoResult(paths=applied.paths)
+    assert await again.undo(applied.id) == UndoResult(paths=()), "it is undone once"

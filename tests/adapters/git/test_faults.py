@@ -17,13 +17,13 @@ from greenroom.adapters.git import apply as applying
 from greenroom.adapters.git import commit as committing
 from greenroom.adapters.git import files
 from greenroom.adapters.git import snapshot as staging
-from greenroom.adapters.git.apply import Filled
-from greenroom.adapters.git.journal import Paper
-from greenroom.adapters.git.process import PATH, Answer, Git, fault_of
+from greenroom.adapters.git.apply import FilledIndex
+from greenroom.adapters.git.journal import JournalEntry
+from greenroom.adapters.git.process import DEFAULT_PATH, Git, GitResult, make_fault
 from greenroom.adapters.git.repository import Repository
 from greenroom.adapters.git.workspace import GitWorkspace
 from greenroom.adapters.git.worktree import GitWorktrees
-from greenroom.core.ports.workspace import Applied, Clashes, LeftOut, Looked, WorkspaceFault
+from greenroom.core.ports.workspace import AppliedChange, Conflicts, SkippedPath, WorkspaceFault, WorktreeContents
 from tests.adapters.git.person import Person, opened, worked
 from tests.adapters.git.shapes import edit, plain
 from tests.conformance.workspace_case import tree_of
@@ -62,7 +62,7 @@ async def test_a_git_that_hangs_is_stopped(person: Person, tmp_path: Path) -> No
     path = program(tmp_path / "bin", "sleep 600 & sleep 600")
     git = Git(f"{path}/git", words=(), env={"PATH": os.environ["PATH"]})
     with pytest.raises(WorkspaceFault, match="was stopped") as caught:
-        await git.ask("version", seconds=0.2)
+        await git.run("version", seconds=0.2)
     assert caught.value.reason == "slow"
 
 
@@ -88,13 +88,13 @@ async def test_a_lock_of_another_git_is_waited_for_and_named(person: Person, mon
     worktree = await opened(workspace)
     edit(Path(worktree.folder))
     applied = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
-    assert isinstance(applied, Applied)
+    assert isinstance(applied, AppliedChange)
     lock = person.write(".git/index.lock", "")
-    monkeypatch.setattr(committing, "PATIENCE", 0.2)
+    monkeypatch.setattr(committing, "LOCK_TIMEOUT_S", 0.2)
     with pytest.raises(WorkspaceFault, match="index\\.lock") as caught:
         await workspace.commit(applied.id, "Do it")
     assert caught.value.reason == "locked"
-    monkeypatch.setattr(committing, "PATIENCE", 30.0)
+    monkeypatch.setattr(committing, "LOCK_TIMEOUT_S", 30.0)
     asyncio.get_running_loop().call_later(0.3, lock.unlink)
     assert (await workspace.commit(applied.id, "Do it")).commit == person.git("rev-parse", "HEAD").strip()
 
@@ -121,7 +121,7 @@ async def test_two_at_once_wait_for_each_other(tmp_path: Path) -> None:
     assert order in (["a in", "a out", "b in", "b out"], ["b in", "b out", "a in", "a out"])
     async with files.lock(tmp_path / "lock"):
         with pytest.raises(WorkspaceFault, match="Another greenroom"):
-            async with files.lock(tmp_path / "lock", patience=0.1):
+            async with files.lock(tmp_path / "lock", timeout=0.1):
                 pass
 
 
@@ -129,14 +129,14 @@ class FullDisk:
     """Git that writes some files and then says that there is no room, the first time."""
 
     def __init__(self, gone: Path) -> None:
-        tried, left = Git.tried, [gone]
+        tried, left = Git.run_unchecked, [gone]
 
-        async def answer(git: Git, *words: str, stdin: bytes = b"", seconds: float = 60.0) -> Answer:
+        async def answer(git: Git, *words: str, stdin: bytes = b"", seconds: float = 60.0) -> GitResult:
             said = await tried(git, *words, stdin=stdin, seconds=seconds)
             if words[:3] != ("read-tree", "-m", "-u") or not left:
                 return said
             await asyncio.to_thread(left.pop().unlink)
-            return Answer(code=128, out=b"", err="error: unable to write file a.txt: No space left on device")
+            return GitResult(code=128, out=b"", err="error: unable to write file a.txt: No space left on device")
 
         self.answer = answer
 
@@ -149,13 +149,13 @@ async def test_a_full_disk_in_the_middle_leaves_nothing(person: Person, left: st
     done, before = await worked(worktree), tree_of(person.root)
     full = FullDisk(person.root / left)
     with (
-        patch.object(Git, "tried", full.answer),
+        patch.object(Git, "run_unchecked", full.answer),
         pytest.raises(WorkspaceFault, match="Nothing was changed") as said,
     ):
         await workspace.apply("r1", worktree.base, done.commit)
     assert (said.value.reason, tree_of(person.root)) == ("disk", before)
-    assert [one.state for one in await workspace.applied("r1")] == ["dropped"], "nobody goes on with it"
-    assert isinstance(await workspace.apply("r1", worktree.base, done.commit), Applied), "with room it works"
+    assert [one.state for one in await workspace.list_applied("r1")] == ["dropped"], "nobody goes on with it"
+    assert isinstance(await workspace.apply("r1", worktree.base, done.commit), AppliedChange), "with room it works"
 
 
 async def test_somebody_who_writes_at_this_moment_stops_it(person: Person) -> None:
@@ -165,13 +165,15 @@ async def test_somebody_who_writes_at_this_moment_stops_it(person: Person) -> No
     done, before = await worked(worktree), tree_of(person.root)
     finish = applying.finish
 
-    async def meddling(repository: Repository, paper: Paper, *, filled: Filled) -> Applied | Clashes:
+    async def meddling(
+        repository: Repository, paper: JournalEntry, *, filled: FilledIndex
+    ) -> AppliedChange | Conflicts:
         person.write("a.txt", "mine\n")
         return await finish(repository, paper, filled=filled)
 
     with patch.object(applying, "finish", meddling):
         said = await workspace.apply("r1", worktree.base, done.commit)
-    assert isinstance(said, Clashes)
+    assert isinstance(said, Conflicts)
     assert [one.path for one in said.clashes] == ["a.txt"]
     assert tree_of(person.root) == {**before, "a.txt": ("-rw-r--r--", b"mine\n")}
 
@@ -186,7 +188,7 @@ async def test_whoever_asks_may_go_away(person: Person) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert [one.state for one in await workspace.applied("r1")] == ["applied"], "it is done to its end, once"
+    assert [one.state for one in await workspace.list_applied("r1")] == ["applied"], "it is done to its end, once"
 
 
 async def test_a_worktree_that_was_never_finished_is_made_anew(person: Person) -> None:
@@ -213,20 +215,22 @@ async def test_a_worktree_of_another_repository_is_explained(person: Person) -> 
     person.root.rename(person.root.parent / "elsewhere")
     plain(person)
     (standing,) = await GitWorktrees(person.root.parent / "cache", person.env).list()
-    assert "does not have the commit" in standing.orphan
+    assert "no longer has the commit" in standing.orphan
 
 
 def test_what_git_says_becomes_a_sentence() -> None:
-    assert fault_of("error: No space left on device", 128, ("add",)).reason == "disk"
-    assert fault_of("fatal: loose object is corrupt", 128, ("log",)).reason == "repository"
-    assert str(fault_of("", 3, ("add",))) == "git add failed: code 3"
-    assert fault_of("fatal: cannot lock ref 'x': Unable to create", 1, ("update-ref",)).reason == "locked"
-    assert fault_of("fatal: cannot lock ref 'x': is at 1 but expected 2", 1, ("update-ref",)).reason == "state"
+    assert make_fault("error: No space left on device", 128, ("add",)).reason == "disk"
+    assert make_fault("fatal: loose object is corrupt", 128, ("log",)).reason == "repository"
+    assert str(make_fault("", 3, ("add",))) == "git add failed: code 3"
+    assert make_fault("fatal: cannot lock ref 'x': Unable to create", 1, ("update-ref",)).reason == "locked"
+    assert make_fault("fatal: cannot lock ref 'x': is at 1 but expected 2", 1, ("update-ref",)).reason == "state"
 
 
 async def test_who_changes_their_mind_ends_git_with_all_that_it_began() -> None:
     began = time.monotonic()
-    asking = asyncio.ensure_future(Git("/bin/sh", words=("-c", "sleep 60; true"), env={"PATH": PATH}).tried())
+    asking = asyncio.ensure_future(
+        Git("/bin/sh", words=("-c", "sleep 60; true"), env={"PATH": DEFAULT_PATH}).run_unchecked()
+    )
     await asyncio.sleep(0.1)
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -236,9 +240,9 @@ async def test_who_changes_their_mind_ends_git_with_all_that_it_began() -> None:
 
 async def test_what_a_hook_leaves_running_is_not_waited_for_and_its_words_are_heard() -> None:
     script = "echo said; echo why >&2; sleep 60 & echo $!"
-    git = Git("/bin/sh", words=("-c", script), env={"PATH": PATH})
+    git = Git("/bin/sh", words=("-c", script), env={"PATH": DEFAULT_PATH})
     began = time.monotonic()
-    said = await git.tried()
+    said = await git.run_unchecked()
     first, pid = said.out.split()
     try:
         assert (said.code, first, said.err) == (0, b"said", "why")
@@ -249,17 +253,19 @@ async def test_what_a_hook_leaves_running_is_not_waited_for_and_its_words_are_he
 
 @pytest.mark.parametrize("times", [1, 3])
 async def test_a_file_that_vanishes_while_it_is_looked_at_is_looked_for_again(person: Person, times: int) -> None:
-    look, left = staging._look_at_files, [times]
+    look, left = staging._inspect_files, [times]
 
-    def too_late(root: Path, limits: Iterable[tuple[str, int | None]]) -> tuple[list[str], list[str], list[LeftOut]]:
+    def too_late(
+        root: Path, limits: Iterable[tuple[str, int | None]]
+    ) -> tuple[list[str], list[str], list[SkippedPath]]:
         gone, there, left_out = look(root, limits)
         left[0] -= 1
         return (gone, [*there, "vanished"] if left[0] >= 0 else there, left_out)
 
     workspace = await person.workspace()
     person.write("new", "new\n")
-    with patch.object(staging, "_look_at_files", too_late):
-        if times == staging.TRIES:
+    with patch.object(staging, "_inspect_files", too_late):
+        if times == staging.MAX_ATTEMPTS:
             with pytest.raises(WorkspaceFault, match="vanished"):
                 await workspace.snapshot("r1")
             return
@@ -274,7 +280,9 @@ async def test_a_pipe_in_place_of_a_file_is_said_and_not_waited_for(person: Pers
     os.mkfifo(folder / "a.txt")
     (folder / "new").write_text("new\n")
     done = await worked(worktree)
-    assert await worktree.look() == Looked(tree=done.tree, left_out=(LeftOut(path="a.txt", why="other"),))
+    assert await worktree.inspect() == WorktreeContents(
+        tree=done.tree, left_out=(SkippedPath(path="a.txt", why="other"),)
+    )
     assert person.git("diff", "--name-only", worktree.base, done.commit) == "new\n", "the file is what it was"
 
 
@@ -283,7 +291,7 @@ async def test_a_file_that_nobody_may_read_is_left_out(person: Person) -> None:
     workspace = await person.workspace()
     with patch.object(os, "access", lambda place, _: Path(place).name != "secret"):
         snapshot = await workspace.snapshot("r1")
-    assert snapshot.left_out == (LeftOut(path="secret", why="unreadable", size=7),)
+    assert snapshot.left_out == (SkippedPath(path="secret", why="unreadable", size=7),)
 
 
 async def test_an_index_of_ours_that_is_broken_is_made_anew(person: Person) -> None:
@@ -306,7 +314,7 @@ async def test_an_index_of_ours_that_is_broken_is_made_anew(person: Person) -> N
 
 
 async def test_more_files_than_anybody_works_on_are_refused(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(staging, "MOST", 2)
+    monkeypatch.setattr(staging, "MAX_UNKNOWN_FILES", 2)
     for name in ("x", "y", "z"):
         person.write(name, "")
     workspace = await person.workspace()
@@ -320,14 +328,14 @@ async def test_a_full_disk_in_the_middle_of_an_undo_leaves_it_applied(person: Pe
     worktree = await opened(workspace)
     edit(Path(worktree.folder))
     applied = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
-    assert isinstance(applied, Applied)
+    assert isinstance(applied, AppliedChange)
     after, full = tree_of(person.root), FullDisk(person.root / "keep/b.py")
     with (
-        patch.object(Git, "tried", full.answer),
+        patch.object(Git, "run_unchecked", full.answer),
         pytest.raises(WorkspaceFault, match="Nothing was changed"),
     ):
         await workspace.undo(applied.id)
-    assert (tree_of(person.root), [one.state for one in await workspace.applied("r1")]) == (after, ["applied"])
+    assert (tree_of(person.root), [one.state for one in await workspace.list_applied("r1")]) == (after, ["applied"])
 
 
 async def test_what_a_killed_one_left_in_the_cache_goes_after_a_day(person: Person) -> None:

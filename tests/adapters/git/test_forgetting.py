@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.git.worktree import GitWorktrees
-from greenroom.core.ports.workspace import SCRATCH, Applied, Clashes, Kept, Standing, WorkspaceFault
+from greenroom.core.ports.workspace import (
+    SCRATCH_THREAD,
+    AppliedChange,
+    Conflicts,
+    RetainedRun,
+    WorkspaceFault,
+    WorktreeStatus,
+)
 from tests.adapters.git.person import Person, got, opened, put, worked
 from tests.adapters.git.shapes import plain
 
@@ -42,16 +49,16 @@ async def test_work_that_nobody_has_is_only_deleted_when_that_is_meant(person: P
     assert caught.value.reason == "state", "somebody may be at work in it"
     (copy,) = await all_copies(person).list()
     await all_copies(person).clean(copy.name, discard=True)
-    (kept,) = await workspace.kept()
+    (kept,) = await workspace.list_kept_runs()
     assert (kept.run, kept.unapplied, kept.applied) == ("r1", ("Two it is",), ())
     said = await workspace.forget("r1")
-    assert isinstance(said, Clashes)
+    assert isinstance(said, Conflicts)
     assert said.clashes[0].why == "not applied: Two it is"
     assert ours(person), "nothing was deleted"
     assert await workspace.forget("r1", discard=True) == kept
     assert ours(person) == []
-    assert await workspace.kept() == []
-    assert isinstance(await workspace.forget("r1"), Kept), "asked again, nothing is done"
+    assert await workspace.list_kept_runs() == []
+    assert isinstance(await workspace.forget("r1"), RetainedRun), "asked again, nothing is done"
 
 
 async def test_applied_work_is_somebody_s_and_others_keep_what_is_theirs(person: Person) -> None:
@@ -61,9 +68,9 @@ async def test_applied_work_is_somebody_s_and_others_keep_what_is_theirs(person:
     tip = (await worked(worktree)).commit
     await workspace.adopt("r2", "ann@t1", "r1", tip)
     applied = await workspace.apply("r1", worktree.base, tip)
-    assert isinstance(applied, Applied)
+    assert isinstance(applied, AppliedChange)
     await workspace.close("r1", "ann@t1")
-    known = {one.run: one for one in await workspace.kept()}
+    known = {one.run: one for one in await workspace.list_kept_runs()}
     assert known["r1"].applied == ("r1/1",)
     assert known["r1"].unapplied == ()
     await workspace.forget("r1")
@@ -80,13 +87,13 @@ async def test_what_is_kept_of_each_run_is_told(person: Person) -> None:
     for number in range(1, 4):
         put(worktree, "a.py", f"A = {number + 1}\n")
         tips.append((await worked(worktree, key=f"k{number}", summary=f"Step {number}")).commit)
-    assert isinstance(await workspace.apply("r1", worktree.base, tips[1]), Applied)
+    assert isinstance(await workspace.apply("r1", worktree.base, tips[1]), AppliedChange)
     for number, tip in enumerate(tips, 2):
         await workspace.adopt(f"r{number}: a fork", "main", "r1", tip)
     other = await opened(workspace, "apart")
     put(other, "test_a.py", "apart\n")
     await worked(other, summary="Apart")
-    assert {one.run: (one.unapplied, one.applied) for one in await workspace.kept()} == {
+    assert {one.run: (one.unapplied, one.applied) for one in await workspace.list_kept_runs()} == {
         "apart": (("Apart",), ()),
         "r1": (("Step 3",), ("r1/1",)),
         "r2: a fork": (("Step 1",), ()),
@@ -107,17 +114,17 @@ async def test_some_files_are_put_back_and_the_rest_is_as_it_became(person: Pers
     (folder / "test_c.py").write_text("c\n")
     tip = (await worked(worktree)).commit
     names = ["test_a.py", "test_b.py", "test_b.py/inside", "test_c.py", "never.py"]
-    mixed = await workspace.put_back(tip, worktree.base, names)
-    scratch = await workspace.open("r1", SCRATCH, mixed)
+    mixed = await workspace.restore_paths(tip, worktree.base, names)
+    scratch = await workspace.open("r1", SCRATCH_THREAD, mixed)
     assert got(scratch) == {"a.py": "A = 2\n", "test_a.py": "old\n", "test_b.py": "b\n"}
     put(scratch, "left.txt", "by a check\n")
     copies = {one.thread: one for one in await all_copies(person).list()}
-    assert copies["ann@t1"].precious
-    assert not copies[SCRATCH].precious, "what a check leaves is no work"
-    assert isinstance(await all_copies(person).clean(copies[SCRATCH].name), Standing)
-    await workspace.open("r1", SCRATCH, worktree.base)
+    assert copies["ann@t1"].has_unsaved_work
+    assert not copies[SCRATCH_THREAD].has_unsaved_work, "what a check leaves is no work"
+    assert isinstance(await all_copies(person).clean(copies[SCRATCH_THREAD].name), WorktreeStatus)
+    await workspace.open("r1", SCRATCH_THREAD, worktree.base)
     for _ in range(2):
-        await workspace.close("r1", SCRATCH)
+        await workspace.close("r1", SCRATCH_THREAD)
     assert [one.thread for one in await all_copies(person).list()] == ["ann@t1"]
     assert person.git("worktree", "list").count("scratch") == 0
 
@@ -134,11 +141,11 @@ async def test_of_a_copy_whose_folder_was_deleted_it_is_said_what_is_left(tmp_pa
         await workspace.apply("r1", worktree.base, done.commit)
     shutil.rmtree(worktree.folder)
     (found,) = await copies.list()
-    work = "all that was committed there is applied"
-    work = work if applied else "1 commit that is not applied can still be taken over with `greenroom apply r1`"
-    left = "`greenroom workspaces clean` clears away what is left of it"
+    work = "all its commits are applied"
+    work = work if applied else "1 commit is not applied: run `greenroom apply r1`"
+    left = "`greenroom workspaces clean` removes what is left"
     assert found.orphan == f"Its folder was deleted; {work}. {left}"
-    assert isinstance(await copies.clean(found.name), Standing), "nothing is lost with it"
+    assert isinstance(await copies.clean(found.name), WorktreeStatus), "nothing is lost with it"
     assert (await copies.list(), await workspace.tip("r1", "ann@t1")) == ([], done.commit)
 
 

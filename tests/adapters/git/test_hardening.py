@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.core.ports.workspace import Clashes
+from greenroom.core.ports.workspace import Conflicts
 from tests.adapters.git.person import Person, opened, worked
 from tests.adapters.git.shapes import edit, plain
 
@@ -71,7 +71,7 @@ async def test_nothing_in_a_repository_is_run(person: Person) -> None:
     armed(person)
     person.write("a.txt", (person.root / "a.txt").read_text().replace("line 5\n", "mine\n"))
     workspace = await person.workspace()
-    await workspace.lent()
+    await workspace.list_shared_folders()
     worktree = await opened(workspace)
     edit(Path(worktree.folder))
     done = await worked(worktree)
@@ -98,7 +98,7 @@ async def test_an_agent_cannot_send_us_elsewhere(person: Person) -> None:
     (folder / ".gitattributes").write_text("* filter=evil -diff\n")
     edit(folder)
     done = await worked(worktree)
-    assert [(one.path, one.why) for one in (await worktree.look()).left_out] == [("inner", "repository")]
+    assert [(one.path, one.why) for one in (await worktree.inspect()).left_out] == [("inner", "repository")]
     diff = await workspace.diff(worktree.base, done.commit)
     assert "+line twenty" in diff.text, "no attribute hides a change"
     assert {one.path for one in diff.changes} >= {".gitattributes", "a.txt", "new-link", "keep/c.py"}
@@ -125,7 +125,7 @@ async def test_what_is_ours_or_gits_is_never_applied(person: Person) -> None:
     (Path(worktree.folder) / ".greenroom").mkdir()
     (Path(worktree.folder) / ".greenroom/config.toml").write_text("mine = true\n")
     said = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
-    assert isinstance(said, Clashes)
+    assert isinstance(said, Conflicts)
     assert "never written" in said.clashes[0].why
     assert not (person.root / ".greenroom").exists()
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.git import ignored
+from greenroom.adapters.git import ignored_files
 from greenroom.adapters.git.files import remove_tree
-from greenroom.core.ports.workspace import Clashes, LeftOut, Lent
+from greenroom.core.ports.workspace import Conflicts, SharedFolder, SkippedPath
 from tests.adapters.git.person import Person, opened, worked
 from tests.adapters.git.shapes import plain
 from tests.conformance.workspace_case import tree_of
@@ -44,9 +44,9 @@ async def test_ignored_files_are_copied_and_ignored_folders_lent(person: Person)
     assert ((folder / "keep/_version.py").read_text(), (folder / "ext.so").read_bytes()) == ("1\n", b"\0so")
     assert not (folder / ".env").exists()
     assert (folder / "ext.so").stat().st_ino != (person.root / "ext.so").stat().st_ino
-    assert await workspace.lent() == (
-        Lent(path=".venv", source=str(person.root / ".venv"), kind="ignored"),
-        Lent(path="build", source=str(person.root / "build"), kind="ignored", hidden=("key.pem",)),
+    assert await workspace.list_shared_folders() == (
+        SharedFolder(path=".venv", source=str(person.root / ".venv"), kind="ignored"),
+        SharedFolder(path="build", source=str(person.root / "build"), kind="ignored", hidden=("key.pem",)),
     )
     (folder / "ext.so").write_bytes(b"other")
     for name in (".venv", "build"):
@@ -62,9 +62,9 @@ async def test_an_environment_that_git_does_not_ignore_is_in_no_commit(person: P
     person.write("web/index.js", "1\n")
     workspace = await person.workspace(secret=secret)
     snapshot = await workspace.snapshot("r1")
-    left = (LeftOut(path="env", why="environment"), LeftOut(path="web/node_modules", why="environment"))
+    left = (SkippedPath(path="env", why="environment"), SkippedPath(path="web/node_modules", why="environment"))
     assert tuple(item for item in snapshot.left_out if item.why == "environment") == left
-    assert {"env", "web/node_modules"} <= {item.path for item in await workspace.lent()}
+    assert {"env", "web/node_modules"} <= {item.path for item in await workspace.list_shared_folders()}
     worktree = await workspace.open("r1", "main", snapshot.commit)
     inside = Person(Path(worktree.folder), person.home)
     inside.write("made/pyvenv.cfg", "home = /usr/bin\n")
@@ -87,7 +87,7 @@ async def test_a_node_modules_of_which_git_knows_something_is_work(person: Perso
 
 
 async def test_what_is_too_much_is_not_copied(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ignored, "MOST_FILES", 1)
+    monkeypatch.setattr(ignored_files, "MAX_COPIED_FILES", 1)
     worktree = await opened(await person.workspace(secret=secret))
     copied = [name for name in tree_of(Path(worktree.folder)) if name.endswith(("ext.so", "_version.py"))]
     assert copied == ["ext.so"]
@@ -97,7 +97,7 @@ async def test_secrets_of_another_repository_are_hidden(person: Person) -> None:
     inner = Person(person.root / "clone", person.home)
     plain(inner)
     inner.write(".env", "KEY=1\n")
-    lent = {folder.path: folder for folder in await (await person.workspace(secret=secret)).lent()}
+    lent = {folder.path: folder for folder in await (await person.workspace(secret=secret)).list_shared_folders()}
     assert (lent["clone"].kind, lent["clone"].hidden) == ("repository", (".env", ".git/config"))
 
 
@@ -120,8 +120,8 @@ async def test_a_folder_with_ignored_files_is_not_replaced_by_a_file(person: Per
     shutil.rmtree(folder / "conf")
     (folder / "conf").write_text("now a file\n")
     applied = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
-    assert isinstance(applied, Clashes)
-    assert [(clash.path, "does not know" in clash.why) for clash in applied.clashes] == [("conf", True)]
+    assert isinstance(applied, Conflicts)
+    assert [(clash.path, "untracked" in clash.why) for clash in applied.clashes] == [("conf", True)]
     assert (person.root / "conf/mine.so").read_bytes() == b"mine"
 
 

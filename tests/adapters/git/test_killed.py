@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from greenroom.core.ports.workspace import Undone
+from greenroom.core.ports.workspace import UndoResult
 from tests.adapters.git.killed import Act, acted, copied, live, prepared
 from tests.adapters.git.person import Person
 from tests.conformance.workspace_case import tree_of
@@ -49,8 +49,8 @@ class Story:
         await acted(workspace, self.act, *self.pair)
         assert (tree_of(person.root), _status(person)) == (self.after, self.status[1])
         if self.act in ("apply", "commit"):
-            (applied,) = (one for one in await workspace.applied("r1") if one.state != "dropped")
-            assert isinstance(await workspace.undo(applied.id), Undone)
+            (applied,) = (one for one in await workspace.list_applied("r1") if one.state != "dropped")
+            assert isinstance(await workspace.undo(applied.id), UndoResult)
             assert not person.git("log", "--format=%s").count("Do it")
         shutil.rmtree(person.root)
         return killed

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from greenroom.core.ports.workspace import Applied, Clashes, Mark, Undone
+from greenroom.core.ports.workspace import AppliedChange, CommitInfo, Conflicts, UndoResult
 from tests.adapters.git.person import Person, opened
 from tests.conformance.workspace_case import tree_of
 
@@ -55,11 +55,11 @@ async def _one(root: Path, tracked: Edits, work: Edits, edits: Edits) -> Literal
     put(Path(worktree.folder), work)
     put(person.root, edits)
     before = files_in(person.root)
-    tip = await worktree.commit(Mark(run="r1", key="k1"))
+    tip = await worktree.commit(CommitInfo(run="r1", key="k1"))
     if not tip.commit:
         return "nothing"
     said = await workspace.apply("r1", worktree.base, tip.commit)
-    if isinstance(said, Clashes):
+    if isinstance(said, Conflicts):
         assert said.clashes
         assert files_in(person.root) == before
         return "clashed"
@@ -69,12 +69,12 @@ async def _one(root: Path, tracked: Edits, work: Edits, edits: Edits) -> Literal
     assert apart <= {*said.paths, *folders}, "only what the work changed is touched"
     assert _has(after, tree_of(Path(worktree.folder)), said)
     if said.paths:
-        assert isinstance(await workspace.undo(said.id), Undone)
+        assert isinstance(await workspace.undo(said.id), UndoResult)
     assert files_in(person.root) == before
     return "done"
 
 
-def _has(after: dict[str, tuple[str, bytes]], work: dict[str, tuple[str, bytes]], said: Applied) -> bool:
+def _has(after: dict[str, tuple[str, bytes]], work: dict[str, tuple[str, bytes]], said: AppliedChange) -> bool:
     """Whether every file is as in the work, but for those that both have changed."""
     alone = [one for one in said.paths if one not in said.merged]
     return all(

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from greenroom.adapters.git.diff import diff
+from greenroom.adapters.git.diff import read_diff
 from greenroom.adapters.git.process import Git
-from greenroom.adapters.git.refs import OURS, commit_of, move, tree_of, value_of
-from greenroom.adapters.git.repository import Repository, locate
+from greenroom.adapters.git.refs import REF_ROOT, find_ref, move_ref, resolve_commit, resolve_tree
+from greenroom.adapters.git.repository import Repository, find_layout
 from greenroom.core.ports.workspace import WorkspaceFault
 from tests.adapters.git.person import Person, put, worked
 
-REF = f"{OURS}/r1/main"
+REF = f"{REF_ROOT}/r1/main"
 
 
 async def opened(tmp_path: Path) -> tuple[Person, Repository, str, str]:
@@ -23,7 +23,7 @@ async def opened(tmp_path: Path) -> tuple[Person, Repository, str, str]:
     person.root.mkdir()
     person.git("init", "--quiet", "--initial-branch=main")
     first, second = person.commit_all("first"), person.commit_all("second")
-    found = locate(person.root)
+    found = find_layout(person.root)
     assert found is not None
     return person, await Repository.open(found, tmp_path / "cache", person.env), first, second
 
@@ -31,13 +31,13 @@ async def opened(tmp_path: Path) -> tuple[Person, Repository, str, str]:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What git is asked from now on."""
     asked: list[str] = []
-    tried = Git.tried
+    tried = Git.run_unchecked
 
     async def counting(self: Git, *words: str, **more: Any) -> object:
         asked.append(" ".join(words))
         return await tried(self, *words, **more)
 
-    monkeypatch.setattr(Git, "tried", counting)
+    monkeypatch.setattr(Git, "run_unchecked", counting)
     return asked
 
 
@@ -47,12 +47,12 @@ async def test_a_step_and_a_throw_away_worktree_start_git_a_few_times(
     person, *_ = await opened(tmp_path)
     workspace = await person.workspace()
     worktree = await workspace.open("r1", "ann", (await workspace.snapshot("r1")).commit)
-    await worktree.view()
+    await worktree.make_view()
     asked = counted(monkeypatch)
     put(worktree, "a.txt", "a\n")
     made = await worked(worktree)
     scratch = await workspace.open("r1", "scratch", made.commit)
-    await scratch.view()
+    await scratch.make_view()
     assert [words.split()[0] for words in asked] == [
         *("ls-files", "update-index", "write-tree", "update-ref"),
         *("worktree", "read-tree", "ls-files", "for-each-ref"),
@@ -67,7 +67,7 @@ async def test_the_text_of_a_difference_is_only_made_for_who_wants_some_of_it(
     person.write(":a.txt", "1\n2\n")
     third = person.commit_all("third")
     asked = counted(monkeypatch)
-    short, whole = await diff(repository, second, third, limit=0), await diff(repository, second, third)
+    short, whole = await read_diff(repository, second, third, limit=0), await read_diff(repository, second, third)
     assert [(one.path, one.kind, one.added) for one in short.changes] == [(":a.txt", "added", 2)]
     assert (short.changes, short.text, short.cut, whole.cut) == (whole.changes, "", True, False)
     assert "+2" in whole.text
@@ -78,18 +78,18 @@ async def test_one_of_our_refs_is_read_where_git_keeps_it_and_wherever_it_moves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     person, repository, first, second = await opened(tmp_path)
-    assert await value_of(repository, REF) == ""
-    await move(repository, REF, first, "")
-    assert (await value_of(repository, REF), await commit_of(repository, second)) == (first, second)
+    assert await find_ref(repository, REF) == ""
+    await move_ref(repository, REF, first, "")
+    assert (await find_ref(repository, REF), await resolve_commit(repository, second)) == (first, second)
     person.git("update-ref", REF, second)
     asked = counted(monkeypatch)
-    assert (await value_of(repository, REF), asked) == (second, [])
+    assert (await find_ref(repository, REF), asked) == (second, [])
     person.git("pack-refs", "--all")
-    assert await value_of(repository, REF) == second
+    assert await find_ref(repository, REF) == second
     person.git("update-ref", REF, first)
-    assert await value_of(repository, REF) == first
+    assert await find_ref(repository, REF) == first
     person.git("update-ref", "-d", REF)
-    assert await value_of(repository, REF) == ""
+    assert await find_ref(repository, REF) == ""
 
 
 async def test_a_hash_that_is_not_there_yet_is_asked_about_again(tmp_path: Path) -> None:
@@ -97,8 +97,8 @@ async def test_a_hash_that_is_not_there_yet_is_asked_about_again(tmp_path: Path)
     other = Person(tmp_path / "other", person.home)
     other.git("clone", "--quiet", str(person.root), str(other.root), folder=tmp_path)
     later = other.commit_all("later")
-    for asking in (commit_of, tree_of):
+    for asking in (resolve_commit, resolve_tree):
         with pytest.raises(WorkspaceFault, match=f"There is no commit '{later}'"):
             await asking(repository, later)
     person.git("fetch", "--quiet", str(other.root), "main")
-    assert (await commit_of(repository, later), await value_of(repository, f"{later}^")) == (later, second)
+    assert (await resolve_commit(repository, later), await find_ref(repository, f"{later}^")) == (later, second)

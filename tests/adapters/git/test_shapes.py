@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.core.ports.workspace import Applied, LeftOut, Undone, WorkspaceFault
+from greenroom.core.ports.workspace import AppliedChange, SkippedPath, UndoResult, WorkspaceFault
 from tests.adapters.git.person import Person, opened, worked
 from tests.adapters.git.shapes import LIES, SHAPES, SITS, edit, is_copied, plain
 from tests.conformance.workspace_case import tree_of
@@ -33,9 +33,9 @@ async def test_work_comes_and_goes_and_a_persons_tree_is_what_it_was(tmp_path: P
             await workspace.apply("r1", worktree.base, done.commit)
         return
     applied = await workspace.apply("r1", worktree.base, done.commit)
-    assert isinstance(applied, Applied)
+    assert isinstance(applied, AppliedChange)
     if shape == "crlf":  # what git writes has the line ends that are set
-        assert isinstance(await workspace.undo(applied.id), Undone)
+        assert isinstance(await workspace.undo(applied.id), UndoResult)
         assert _unix(tree_of(person.root)) == _unix(theirs["tree"])
         return
     after = tree_of(folder)
@@ -44,7 +44,7 @@ async def test_work_comes_and_goes_and_a_persons_tree_is_what_it_was(tmp_path: P
     }
     assert len(applied.paths) == 7
     assert all(one.startswith(LIES.get(shape, "")) for one in applied.paths)
-    assert isinstance(await workspace.undo(applied.id), Undone)
+    assert isinstance(await workspace.undo(applied.id), UndoResult)
     assert tree_of(person.root) == theirs["tree"]
     if shape != "no git":
         now = person.theirs()
@@ -86,8 +86,8 @@ async def test_what_is_left_out_is_said(person: Person) -> None:
     workspace = await person.workspace(largest=1000)
     snapshot = await workspace.snapshot("r1")
     assert sorted(snapshot.left_out, key=lambda one: one.path) == [
-        LeftOut(path="large", why="too_large", size=2000),
-        LeftOut(path="nested", why="repository"),
+        SkippedPath(path="large", why="too_large", size=2000),
+        SkippedPath(path="nested", why="repository"),
     ]
     assert person.git("ls-tree", "-r", "--name-only", snapshot.commit).split() == [
         "a.txt",
@@ -106,7 +106,7 @@ async def test_a_secret_that_git_does_not_know_stays_where_it_is_and_whoever_loo
     person.write("sub dir/.env", "KEY=not in git")
     workspace = await person.workspace(secret=lambda path: path.endswith(".env"))
     snapshot = await workspace.snapshot("r1")
-    assert snapshot.left_out == (LeftOut(path="sub dir/.env", why="secret"),)
+    assert snapshot.left_out == (SkippedPath(path="sub dir/.env", why="secret"),)
     assert (await workspace.snapshot("r1")).left_out == snapshot.left_out
     names = person.git("ls-tree", "-r", "--name-only", "-z", snapshot.commit).split("\0")
     assert ".env" in names
@@ -126,7 +126,7 @@ async def test_what_a_copy_lacks_is_lent(tmp_path: Path) -> None:
     person.write(".venv/pyvenv.cfg", "home = /usr/bin")
     person.write("cargo/target/x", "1")
     workspace = await person.workspace()
-    lent = await workspace.lent()
+    lent = await workspace.list_shared_folders()
     assert {(one.path, one.kind) for one in lent} == {
         ("web/node_modules", "ignored"),
         ("env", "ignored"),
@@ -136,7 +136,9 @@ async def test_what_a_copy_lacks_is_lent(tmp_path: Path) -> None:
     }
     assert all(Path(one.source) == person.root / one.path for one in lent)
     person.write(".gitignore", "target/\n")
-    assert ("cargo/target", "ignored") in {(one.path, one.kind) for one in await (await person.workspace()).lent()}
+    assert ("cargo/target", "ignored") in {
+        (one.path, one.kind) for one in await (await person.workspace()).list_shared_folders()
+    }
 
 
 async def test_what_a_large_file_is_to_git_stays_a_pointer(person: Person) -> None:
@@ -177,7 +179,7 @@ async def test_fifty_thousand_files(tmp_path: Path) -> None:
     assert made - looked <= max(2.0, 1.5 * floor), told
     edit(Path(worktree.folder))
     applied = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
-    assert isinstance(applied, Applied)
-    assert isinstance(await workspace.undo(applied.id), Undone)
+    assert isinstance(applied, AppliedChange)
+    assert isinstance(await workspace.undo(applied.id), UndoResult)
     assert tree_of(person.root) == theirs["tree"]
     assert "missing" not in person.git("fsck", "--connectivity-only")

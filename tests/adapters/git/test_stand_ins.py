@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.git.workspace import GitWorkspace
-from greenroom.core.ports.workspace import Mark
+from greenroom.core.ports.workspace import CommitInfo
 from tests.adapters.git.person import Person
 
 
@@ -30,8 +30,8 @@ async def test_empty_stand_ins_are_in_no_tree_and_no_commit(person: Person, tmp_
         (Path(worktree.folder) / name).touch()
     (Path(worktree.folder) / ".greenroom").mkdir()
     assert await worktree.tree() == before
-    assert (await worktree.uncommitted())[0] == []
-    assert not (await worktree.commit(Mark(run="run", key="1"))).commit
+    assert (await worktree.list_uncommitted())[0] == []
+    assert not (await worktree.commit(CommitInfo(run="run", key="1"))).commit
 
 
 async def test_one_that_says_something_is_work(person: Person, tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ async def test_one_that_says_something_is_work(person: Person, tmp_path: Path) -
     worktree = await theirs.open("run", "main", snapshot.commit)
     (Path(worktree.folder) / ".mcp.json").write_text("{}\n")
     (Path(worktree.folder) / "empty.json").touch()
-    assert (await worktree.uncommitted())[0] == [".mcp.json", "empty.json"]
+    assert (await worktree.list_uncommitted())[0] == [".mcp.json", "empty.json"]
 
 
 async def test_one_of_the_person_s_own_stays_known(person: Person, tmp_path: Path) -> None:
@@ -49,6 +49,6 @@ async def test_one_of_the_person_s_own_stays_known(person: Person, tmp_path: Pat
     theirs = await GitWorkspace.find(person.root, tmp_path / "cache", env=person.env)
     snapshot = await theirs.snapshot("run")
     worktree = await theirs.open("run", "main", snapshot.commit)
-    assert (await worktree.uncommitted())[0] == []
+    assert (await worktree.list_uncommitted())[0] == []
     (Path(worktree.folder) / ".mcp.json").unlink()
-    assert (await worktree.uncommitted())[0] == [".mcp.json"]
+    assert (await worktree.list_uncommitted())[0] == [".mcp.json"]

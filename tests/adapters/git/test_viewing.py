@@ -9,11 +9,11 @@ import pytest
 
 from greenroom.adapters.git.workspace import GitWorkspace
 from greenroom.adapters.git.worktree import GitWorktrees
-from greenroom.adapters.processes.plain import PlainCommands
+from greenroom.adapters.processes.plain_commands import PlainCommands
 from greenroom.app.settings.schema import SandboxSettings
-from greenroom.app.toolset.sandbox import Walls
-from greenroom.core.ports.commands import Command, Ended, Printed
-from greenroom.core.ports.workspace import LeftOut, Snapshot, Worktree
+from greenroom.app.toolset.sandbox import WorkspaceSandbox
+from greenroom.core.ports.commands import Command, CommandEnded, CommandPrinted
+from greenroom.core.ports.workspace import SkippedPath, TreeSnapshot, Worktree
 from tests.adapters.git.person import Person, opened, put, worked
 from tests.adapters.git.shapes import SHAPES
 from tests.tiers import has_bubblewrap
@@ -43,10 +43,10 @@ async def test_commands_use_git_at_the_repository_s_own_place_and_nothing_of_it_
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "known"))
     theirs = await GitWorkspace.find(person.root, tmp_path / "cache", env=person.env)
     worktree = await theirs.open("run", "main", (await theirs.snapshot("run")).commit)
-    shown = await worktree.view()
+    shown = await worktree.make_view()
     before = person.git("for-each-ref"), (person.root / ".git" / "config").read_bytes()
-    walls = Walls(Path(worktree.folder), SandboxSettings(), at=person.root, lent=shown)
-    commands = PlainCommands(Path(worktree.folder), wall=walls.opened)
+    walls = WorkspaceSandbox(Path(worktree.folder), SandboxSettings(), at=person.root, mounts=shown)
+    commands = PlainCommands(Path(worktree.folder), sandbox=walls.open_sandbox)
     try:
         said, code = await ran(commands, LOOKS)
     finally:
@@ -59,7 +59,7 @@ async def test_commands_use_git_at_the_repository_s_own_place_and_nothing_of_it_
     assert "main" in said
     assert (person.git("for-each-ref"), (person.root / ".git" / "config").read_bytes()) == before
     assert not (person.root / "b.txt").exists()
-    assert await worktree.view() == shown, "it is made once"
+    assert await worktree.make_view() == shown, "it is made once"
 
 
 def write(folder: str, name: str, content: bytes) -> None:
@@ -69,9 +69,9 @@ def write(folder: str, name: str, content: bytes) -> None:
 async def ran(commands: PlainCommands, line: str) -> tuple[str, int | None]:
     said, code = "", None
     async for event in commands.run(Command(words=("sh", "-c", line))):
-        if isinstance(event, Printed):
+        if isinstance(event, CommandPrinted):
             said += event.text
-        elif isinstance(event, Ended):
+        elif isinstance(event, CommandEnded):
             code = event.code
     return said, code
 
@@ -84,7 +84,7 @@ def person(tmp_path: Path) -> Person:
 
 
 async def left_out(worktree: Worktree) -> list[tuple[str, str]]:
-    return [(one.path, one.why) for one in (await worktree.look()).left_out]
+    return [(one.path, one.why) for one in (await worktree.inspect()).left_out]
 
 
 def fill(worktree: Worktree) -> None:
@@ -113,10 +113,10 @@ async def test_what_is_written_into_a_submodule_is_said_to_be_in_no_commit(perso
 async def test_a_submodule_that_the_person_has_is_told_of_as_a_whole(person: Person) -> None:
     workspace = await person.workspace()
     first = await workspace.snapshot("r1")
-    assert [one for one in first.left_out if one.path.startswith("sub")] == [LeftOut(path="sub", why="submodule")]
+    assert [one for one in first.left_out if one.path.startswith("sub")] == [SkippedPath(path="sub", why="submodule")]
     assert (await workspace.snapshot("r1")).left_out == first.left_out
     person.git("submodule", "--quiet", "deinit", "--force", "sub")
-    empty: Snapshot = await workspace.snapshot("r2")
+    empty: TreeSnapshot = await workspace.snapshot("r2")
     assert "sub" not in [one.path for one in empty.left_out], "there is nothing in it that the copy lacks"
 
 

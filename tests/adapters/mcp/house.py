@@ -1,4 +1,4 @@
-"""A house with a server whose grandchild has left all behind; it waits to be killed: `python house.py FOLDER`."""
+"""Start a server with a detached grandchild and wait to be killed: `python house.py FOLDER`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers in tests: clients of them, calls as the house makes them, and every process that one of them has begun."""
+"""MCP servers in tests: clients, calls as the runtime makes them, and all processes that a server started."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
-from greenroom.adapters.mcp.catalogue import Pin
-from greenroom.adapters.mcp.client import McpClient, McpTool, Patience, Surroundings, kit
-from greenroom.adapters.mcp.configuration import Server, servers
-from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.adapters.mcp.catalogue import ToolPin
+from greenroom.adapters.mcp.client import McpClient, McpTimeouts, McpTool, ServerEnvironment, make_tools
+from greenroom.adapters.mcp.configuration import McpServer, parse_servers
+from greenroom.core.ports.executor import Outcome, StepContext
 
 HERE = Path(__file__).parent
 RAW = str(HERE / "servers" / "raw.py")
 ORDINARY = str(HERE / "servers" / "ordinary.py")
 TOKEN = "PROBE_TOKEN"
-QUICK = Patience(start=30.0, alive=0.5)
+QUICK = McpTimeouts(start=30.0, alive=0.5)
 
 
-def raw(folder: Path, mode: str = "polite", **more: object) -> Server:
-    """The server without the SDK. Its processes carry the folder's name."""
+def raw(folder: Path, mode: str = "polite", **more: object) -> McpServer:
+    """Return the server without the SDK. Its processes carry the folder's name."""
     table = {"command": sys.executable, "args": [RAW, mode, str(folder)], "env": {TOKEN: folder.name}, **more}
-    (server,) = servers({"raw": table}, own=True)
+    (server,) = parse_servers({"raw": table}, is_own=True)
     return server
 
 
 @asynccontextmanager
 async def client_of(
-    server: Server,
+    server: McpServer,
     *,
-    agreed: Mapping[str, Pin] | None = None,
-    patience: Patience = QUICK,
+    agreed: Mapping[str, ToolPin] | None = None,
+    patience: McpTimeouts = QUICK,
     environ: Mapping[str, str] | None = None,
 ) -> AsyncIterator[McpClient]:
-    """A client that is closed in the end."""
-    around = Surroundings(Path.cwd(), os.environ if environ is None else environ, withheld={"OPENAI_API_KEY"})
-    client = McpClient(server, around, agreed=agreed, patience=patience)
+    """Open a client, and close it at the end."""
+    around = ServerEnvironment(Path.cwd(), os.environ if environ is None else environ, withheld={"OPENAI_API_KEY"})
+    client = McpClient(server, around, agreed=agreed, timeouts=patience)
     try:
         yield client
     finally:
@@ -50,34 +50,34 @@ async def client_of(
 
 
 async def tool_of(client: McpClient, name: str) -> McpTool:
-    """One of its tools, by the name that the server gives it."""
-    catalogue = await client.catalogue()
-    return next(one for one in kit(client, catalogue) if one.name.endswith(f"__{name}"))
+    """Return one of its tools by the server's name for it."""
+    catalogue = await client.get_catalogue()
+    return next(one for one in make_tools(client, catalogue) if one.name.endswith(f"__{name}"))
 
 
 async def ran(tool: McpTool, /, **arguments: object) -> Outcome:
-    """Run it as a step would."""
+    """Run a tool as a step would."""
     work = SimpleNamespace(instruction_content=arguments)
-    return await tool.run(cast("Bench", SimpleNamespace(step=SimpleNamespace(work=work))))
+    return await tool.run(cast("StepContext", SimpleNamespace(step=SimpleNamespace(work=work))))
 
 
 async def asked(client: McpClient, name: str, /, **arguments: object) -> Outcome:
-    """Both at once."""
+    """Find a tool and run it."""
     return await ran(await tool_of(client, name), **arguments)
 
 
 def output(outcome: Outcome) -> str:
-    """The text of a result."""
+    """Return the text of a result."""
     return str((outcome.result or {}).get("output"))
 
 
 def calls(folder: Path) -> list[str]:
-    """The calls that really reached the server."""
+    """Return the calls that reached the server."""
     return (folder / "calls").read_text().split() if (folder / "calls").exists() else []
 
 
 def marked(token: str) -> list[int]:
-    """The processes with this token in their environment, zombies apart."""
+    """Return the processes with this token in their environment, without zombies."""
     wanted = f"{TOKEN}={token}".encode()
     found = []
     for entry in Path("/proc").iterdir():
@@ -88,7 +88,7 @@ def marked(token: str) -> list[int]:
 
 
 async def until(what: Callable[[], bool], seconds: float = 15.0) -> None:
-    """Look until it is so."""
+    """Wait until the condition holds."""
     deadline = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < deadline, "it never came to that"
@@ -96,5 +96,5 @@ async def until(what: Callable[[], bool], seconds: float = 15.0) -> None:
 
 
 def write_tools(folder: Path, *tools: object) -> None:
-    """What the server lists on top of its own."""
+    """Write additional tools for the server's list."""
     (folder / "tools.json").write_text(json.dumps(tools))

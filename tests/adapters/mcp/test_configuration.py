@@ -7,12 +7,12 @@ import pickle
 
 import pytest
 
-from greenroom.adapters.mcp.configuration import Hidden, Server, filled, masked, servers
+from greenroom.adapters.mcp.configuration import HiddenValue, McpServer, parse_servers, render_masked, resolve_server
 from greenroom.core.base.errors import WorldFault
 
 
-def one(table: object, *, own: bool = False) -> Server:
-    (server,) = servers({"mcpServers": {"s": table}}, own=own)
+def one(table: object, *, own: bool = False) -> McpServer:
+    (server,) = parse_servers({"mcpServers": {"s": table}}, is_own=own)
     return server
 
 
@@ -21,14 +21,18 @@ def test_the_form_of_other_programs_is_read() -> None:
         "github": {"command": "npx", "args": ["-y", "@x/github"], "env": {"TOKEN": "${GH}"}, "alwaysAllow": ["push"]},
         "linear": {"type": "http", "url": "https://mcp.linear.app/mcp", "headers": {"Authorization": "${LINEAR}"}},
         "old": {"type": "stdio", "command": "old", "disabled": true, "timeout": 30}}}"""
-    github, linear, old = servers(json.loads(text))
-    assert github == Server(name="github", command="npx", args=("-y", "@x/github"), env={"TOKEN": Hidden("${GH}")})
+    github, linear, old = parse_servers(json.loads(text))
+    assert github == McpServer(
+        name="github", command="npx", args=("-y", "@x/github"), env={"TOKEN": HiddenValue("${GH}")}
+    )
     assert linear.url == "https://mcp.linear.app/mcp"
     assert (old.enabled, old.seconds) == (False, 30)
 
 
 def test_tables_of_our_own_settings_are_the_same() -> None:
-    (server,) = servers({"files": {"command": "files", "cwd": "/srv", "read_only": ["list"]}}, "config.toml", own=True)
+    (server,) = parse_servers(
+        {"files": {"command": "files", "cwd": "/srv", "read_only": ["list"]}}, "config.toml", is_own=True
+    )
     assert (server.name, server.folder, server.read_only) == ("files", "/srv", ("list",))
 
 
@@ -38,24 +42,24 @@ def test_tables_of_our_own_settings_are_the_same() -> None:
         ([], "`s`: expected `object`, got `array`"),
         ({}, "`s.command`: it is missing"),
         ({"command": ""}, "`s.command`: it is missing"),
-        ({"command": "a", "url": "https://x"}, "`s.command`: it stands beside `url`"),
+        ({"command": "a", "url": "https://x"}, "`s.command`: it is set together with `url`"),
         ({"command": "a", "args": "-y"}, "`s.args`: expected `array`, got `str`"),
-        ({"command": "a", "args": ["--key", "${KEY}"]}, r"`s.args`: it has a \$\{…\}, which is filled in only in"),
-        ({"url": "https://x/${KEY}"}, r"`s.url`: it has a \$\{…\}"),
+        ({"command": "a", "args": ["--key", "${KEY}"]}, r"`s.args`: it contains \$\{…\}, which works only in"),
+        ({"url": "https://x/${KEY}"}, r"`s.url`: it contains \$\{…\}"),
         ({"command": "a", "env": {"A": 1}}, r"`s.env\[...\]`: expected `str`, got `int`"),
-        ({"command": "a", "env": {"A=B": "x"}}, "`s.env`: it has a name that is none"),
-        ({"command": "a", "env": {"A": "x\ny"}}, "`s.env.A`: it must be a text of one line"),
-        ({"url": "https://x", "headers": {"A": "x\r\nHost: y"}}, "`s.headers.A`: it must be a text of one line"),
-        ({"url": "ftp://x"}, "`s.url`: it must be an address like"),
-        ({"url": "https://user:password@x/mcp"}, "without a password in it"),
-        ({"url": "https://x:99999/"}, "`s.url`: it must be an address"),
-        ({"type": "sse", "url": "https://x"}, 'is "sse", which MCP has given up'),
+        ({"command": "a", "env": {"A=B": "x"}}, "`s.env`: it contains an invalid name"),
+        ({"command": "a", "env": {"A": "x\ny"}}, "`s.env.A`: it must be a single line"),
+        ({"url": "https://x", "headers": {"A": "x\r\nHost: y"}}, "`s.headers.A`: it must be a single line"),
+        ({"url": "ftp://x"}, "`s.url`: it must be a URL like"),
+        ({"url": "https://user:password@x/mcp"}, "without a password"),
+        ({"url": "https://x:99999/"}, "`s.url`: it must be a URL"),
+        ({"type": "sse", "url": "https://x"}, '"sse" is no longer part of MCP'),
         ({"type": "pigeon", "url": "https://x"}, '`s.type`: it must be "stdio" or "http"'),
         ({"type": "http", "command": "a"}, "`s.url`: it is missing"),
-        ({"command": "a", "arg": []}, r"`s.arg`: it is not known. Did you mean `args`\?"),
+        ({"command": "a", "arg": []}, r"`s.arg`: it is unknown. Did you mean `args`\?"),
         ({"command": "a", "timeout": 4000}, "`s.timeout`: expected `float` <= 3600"),
         ({"command": "a", "disabled": "yes"}, "`s.disabled`: expected `bool`, got `str`"),
-        ({"command": "a", "read_only": ["x"]}, "`s.read_only`: it says that tools are harmless, which only your own"),
+        ({"command": "a", "read_only": ["x"]}, "`s.read_only`: only your own settings can declare tools harmless"),
     ],
 )
 def test_what_is_wrong_is_named(table: object, why: str) -> None:
@@ -70,7 +74,7 @@ def test_what_is_wrong_is_named(table: object, why: str) -> None:
 )
 def test_a_file_that_is_none_is_refused(data: object) -> None:
     with pytest.raises(WorldFault, match=r"^\.mcp\.json: [^\x1b]*$"):
-        servers(data)
+        parse_servers(data)
 
 
 def test_trust_is_bound_to_everything_that_is_started() -> None:
@@ -90,16 +94,16 @@ def test_trust_is_bound_to_everything_that_is_started() -> None:
 
 def test_what_may_be_secret_is_shown_to_nobody() -> None:
     server = one({"command": "a", "args": ["-v"], "env": {"A": "planted", "B": "${PLANTED}"}, "cwd": "/x"})
-    assert server.shown == "s: a -v (in /x; env A, B; takes your PLANTED)"
-    assert server.takes == ("PLANTED",)
+    assert server.summary == "s: a -v (in /x; env A, B; takes your PLANTED)"
+    assert server.taken_variables == ("PLANTED",)
     assert "planted" not in repr(server).lower()
-    with pytest.raises(TypeError, match="not written down"):
+    with pytest.raises(TypeError, match="cannot be serialised"):
         pickle.dumps(server.env["A"])
 
 
 def test_variables_are_filled_in_from_the_persons_environment() -> None:
     server = one({"command": "a", "env": {"A": "x-${ONE}-${TWO:-two}", "B": "${EMPTY:-}", "C": "$ONE ${}"}})
-    given = filled(server, {"ONE": "1", "PATH": "/bin", "AWS_SECRET_ACCESS_KEY": "planted"})
+    given = resolve_server(server, {"ONE": "1", "PATH": "/bin", "AWS_SECRET_ACCESS_KEY": "planted"})
     assert given.env == {"PATH": "/bin", "A": "x-1-two", "B": "", "C": "$ONE ${}"}
 
 
@@ -112,20 +116,20 @@ def test_variables_are_filled_in_from_the_persons_environment() -> None:
 )
 def test_a_variable_that_cannot_be_filled_in_is_named(environ: dict[str, str], why: str) -> None:
     with pytest.raises(WorldFault, match=why):
-        filled(one({"command": "a", "env": {"A": "${OPENAI_KEY}"}}), environ)
+        resolve_server(one({"command": "a", "env": {"A": "${OPENAI_KEY}"}}), environ)
 
 
 def test_no_server_is_given_a_providers_key() -> None:
     server = one({"url": "https://evil.example", "headers": {"X": "${OPENAI_API_KEY}"}})
-    with pytest.raises(WorldFault, match="a model provider's key, which no server is given") as told:
-        filled(server, {"OPENAI_API_KEY": "sk-planted"}, withheld={"OPENAI_API_KEY"})
+    with pytest.raises(WorldFault, match="a model provider's key") as told:
+        resolve_server(server, {"OPENAI_API_KEY": "sk-planted"}, withheld={"OPENAI_API_KEY"})
     assert "sk-planted" not in str(told.value)
 
 
 def test_secrets_are_covered_where_they_are_repeated() -> None:
     server = one({"url": "https://x", "headers": {"Authorization": "Bearer ${KEY}", "X-Short": "abc"}})
-    given = filled(server, {"KEY": "planted-key"})
-    assert given.cover("401: Bearer planted-key; key=planted-key; abc") == "401: ****; key=****; abc"
+    given = resolve_server(server, {"KEY": "planted-key"})
+    assert given.redact("401: Bearer planted-key; key=planted-key; abc") == "401: ****; key=****; abc"
     assert "planted-key" not in repr(given)
 
 
@@ -143,5 +147,5 @@ def test_secrets_are_covered_where_they_are_repeated() -> None:
     ],
 )
 def test_words_of_a_command(args: list[str], shown: str) -> None:
-    (server,) = servers({"x": {"command": "npx", "args": args}})
-    assert masked(server) == shown
+    (server,) = parse_servers({"x": {"command": "npx", "args": args}})
+    assert render_masked(server) == shown

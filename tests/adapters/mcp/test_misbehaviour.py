@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.mcp.client import Patience
+from greenroom.adapters.mcp.client import McpTimeouts
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve
 from tests.adapters.mcp.running import (
@@ -29,13 +29,13 @@ from tests.adapters.mcp.running import (
     until,
 )
 
-HASTY: Patience = evolve(QUICK, start=1.0)
+HASTY: McpTimeouts = evolve(QUICK, start=1.0)
 
 
 async def test_nothing_is_started_before_it_is_needed(tmp_path: Path) -> None:
     async with client_of(raw(tmp_path)) as client:
         assert marked(tmp_path.name) == []
-        await client.catalogue()
+        await client.get_catalogue()
         assert marked(tmp_path.name)
 
 
@@ -45,7 +45,7 @@ async def test_a_server_that_dies_at_its_start_is_told_with_its_last_words(tmp_p
         with pytest.raises(
             WorldFault, match=r"'raw': it has ended: Cannot find the database at .*\(exit code 1\)"
         ) as told:
-            await client.catalogue()
+            await client.get_catalogue()
         assert "secret-of-probe" not in str(told.value)
         assert "\x1b" not in str(told.value)
 
@@ -53,7 +53,7 @@ async def test_a_server_that_dies_at_its_start_is_told_with_its_last_words(tmp_p
 async def test_a_server_that_hangs_at_its_start_is_given_up_with_all_its_processes(tmp_path: Path) -> None:
     async with client_of(raw(tmp_path, "hangs"), patience=HASTY) as client:
         with pytest.raises(WorldFault, match="did not answer within 1 s after it was started"):
-            await client.catalogue()
+            await client.get_catalogue()
         assert (tmp_path / "grandchild").exists(), "or this test shows nothing"
         assert marked(tmp_path.name) == []
 
@@ -69,7 +69,7 @@ async def test_a_program_that_is_none_is_named(tmp_path: Path) -> None:
 
 async def test_a_program_that_does_not_speak_mcp_is_given_up(tmp_path: Path) -> None:
     async with client_of(raw(tmp_path, "prattles")) as client:
-        assert "no MCP to its standard output: 'Hello, I am a web server.'" in (await client.check()).why
+        assert "not MCP to its standard output: 'Hello, I am a web server.'" in (await client.check()).why
     assert marked(tmp_path.name) == []
 
 
@@ -102,7 +102,7 @@ async def test_a_server_that_hangs_in_a_call_is_ended(tmp_path: Path) -> None:
 
 async def test_a_server_that_only_takes_too_long_is_told_to_stop_and_stays(tmp_path: Path) -> None:
     async with client_of(raw(tmp_path, timeout=1)) as client:
-        await client.catalogue()
+        await client.get_catalogue()
         before = marked(tmp_path.name)
         outcome = await asked(client, "nap")
         assert outcome.state == "uncertain"
@@ -135,7 +135,7 @@ async def test_others_are_not_disturbed_by_a_call_that_takes_too_long(tmp_path: 
     ("mode", "why"),
     [
         ("leaves", "it has ended: (exit code 4)"),
-        ("jumbles", "it answered with what is no MCP"),
+        ("jumbles", "it answered with something that is not MCP"),
         ("refuses", "no tools today"),
         ("is_mute", "it did not list its tools within 1 s"),
     ],
@@ -158,7 +158,7 @@ async def test_a_server_that_is_closed_ends_with_its_whole_family(tmp_path: Path
 
 async def test_a_server_that_stays_when_nobody_talks_to_it_is_ended(tmp_path: Path) -> None:
     async with client_of(raw(tmp_path, "stays")) as client:
-        await client.catalogue()
+        await client.get_catalogue()
     assert marked(tmp_path.name) == []
 
 
@@ -174,7 +174,7 @@ async def test_a_client_that_was_closed_starts_nothing(tmp_path: Path) -> None:
     async with client_of(raw(tmp_path)) as client:
         await client.close()
         with pytest.raises(WorldFault, match="the run is over"):
-            await client.catalogue()
+            await client.get_catalogue()
 
 
 def begun(folder: Path) -> subprocess.Popen[bytes]:
@@ -214,7 +214,7 @@ async def test_nothing_outlives_thirty_houses_that_are_killed(tmp_path: Path) ->
 
 async def test_a_client_that_is_closed_while_its_server_starts_leaves_nothing(tmp_path: Path) -> None:
     async with client_of(raw(tmp_path)) as client:
-        starting = asyncio.create_task(client.catalogue())
+        starting = asyncio.create_task(client.get_catalogue())
         await until(lambda: bool(marked(tmp_path.name)))
         await client.close()
         with pytest.raises(WorldFault, match="the run is over"):
@@ -224,7 +224,7 @@ async def test_a_client_that_is_closed_while_its_server_starts_leaves_nothing(tm
 
 async def test_a_start_that_is_cancelled_leaves_nothing(tmp_path: Path) -> None:
     async with client_of(raw(tmp_path, "hangs")) as client:
-        starting = asyncio.create_task(client.catalogue())
+        starting = asyncio.create_task(client.get_catalogue())
         await until((tmp_path / "grandchild").exists)
         starting.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -234,9 +234,9 @@ async def test_a_start_that_is_cancelled_leaves_nothing(tmp_path: Path) -> None:
 
 async def test_a_server_does_not_outlive_its_keeper(tmp_path: Path) -> None:
     async with client_of(raw(tmp_path)) as client:
-        await client.catalogue()
+        await client.get_catalogue()
         keeper = min(marked(tmp_path.name))
         os.kill(keeper, signal.SIGKILL)
         await until(lambda: marked(tmp_path.name) == [])
-        await until(lambda: client._link is not None and bool(client._link.over))
+        await until(lambda: client._connection is not None and bool(client._connection.end_reason))
         assert output(await asked(client, "echo", text="again")) == "again"

@@ -8,37 +8,37 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.adapters.mcp.catalogue import Listed, Offer, offered_name, offers
-from greenroom.adapters.mcp.connection import bounded
-from greenroom.adapters.mcp.schemas import Unfit, tidy
+from greenroom.adapters.mcp.catalogue import ListedTool, OfferedTool, make_offers, make_tool_name
+from greenroom.adapters.mcp.connection import clip_text
+from greenroom.adapters.mcp.schemas import UnusableToolError, clean_schema
 
 OBJECT = {"type": "object"}
 
 
-def offer(description: str = "", name: str = "look", **schema: object) -> Offer:
-    (found,), left = offers("s", [Listed(name=name, description=description, schema={**OBJECT, **schema})])
+def offer(description: str = "", name: str = "look", **schema: object) -> OfferedTool:
+    (found,), left = make_offers("s", [ListedTool(name=name, description=description, schema={**OBJECT, **schema})])
     assert left == ()
     return found
 
 
 @given(st.text(min_size=1), st.text(min_size=1))
 def test_every_name_is_one_that_providers_take(server: str, tool: str) -> None:
-    assert re.fullmatch(r"mcp__[A-Za-z0-9_-]{1,59}", offered_name(server, tool))
-    assert len(offered_name(server, tool)) <= 64
+    assert re.fullmatch(r"mcp__[A-Za-z0-9_-]{1,59}", make_tool_name(server, tool))
+    assert len(make_tool_name(server, tool)) <= 64
 
 
 @given(*(st.text("ab_-.é", min_size=1, max_size=12) for _ in range(4)))
 def test_two_servers_never_share_a_name(server: str, tool: str, other: str, its: str) -> None:
     if server != other:
-        assert offered_name(server, tool) != offered_name(other, its)
+        assert make_tool_name(server, tool) != make_tool_name(other, its)
 
 
 def test_names_that_fit_stay_as_they_are() -> None:
-    assert offered_name("git-hub", "create_issue") == "mcp__git-hub__create_issue"
-    assert offered_name("a", "b__c") == "mcp__a__b__c"
-    assert re.fullmatch(r"mcp__a_b_[0-9a-f]{6}__c", offered_name("a__b", "c"))
-    assert offered_name("s", "x" * 70) != offered_name("s", "x" * 71)
-    assert offered_name("s", "files/list") != offered_name("s", "files_list")
+    assert make_tool_name("git-hub", "create_issue") == "mcp__git-hub__create_issue"
+    assert make_tool_name("a", "b__c") == "mcp__a__b__c"
+    assert re.fullmatch(r"mcp__a_b_[0-9a-f]{6}__c", make_tool_name("a__b", "c"))
+    assert make_tool_name("s", "x" * 70) != make_tool_name("s", "x" * 71)
+    assert make_tool_name("s", "files/list") != make_tool_name("s", "files_list")
 
 
 def test_what_nobody_sees_is_taken_out_of_descriptions() -> None:
@@ -69,31 +69,31 @@ def chain() -> dict[str, object]:
 @pytest.mark.parametrize(
     ("schema", "why"),
     [
-        (None, "is no JSON object"),
+        (None, "is not a JSON object"),
         ({"type": "array"}, "is not of the type object"),
-        (shares(), "parts when all that it refers to is counted"),
+        (shares(), "parts with all references expanded"),
         (chain(), "a chain of more than 32 references"),
         ({"properties": {"a": {"$ref": "#"}}}, "refers to itself"),
-        ({"properties": {"a": {"$ref": "#/$defs/none"}}}, "which is not there"),
-        ({"properties": {"a": {"$ref": "file:///etc/passwd"}}}, "which is elsewhere"),
-        ({"properties": {"a": {"$dynamicRef": "#a"}}}, "only known when it is used"),
+        ({"properties": {"a": {"$ref": "#/$defs/none"}}}, "which does not exist"),
+        ({"properties": {"a": {"$ref": "file:///etc/passwd"}}}, "which is external"),
+        ({"properties": {"a": {"$dynamicRef": "#a"}}}, "dynamic reference"),
         ({"properties": {"a b": {}}}, "has a parameter 'a b'"),
-        ({"properties": {"a\u200b": {}}}, "characters in it that nobody sees"),
-        ({"properties": {"a": {"enum": ["\x1b[2J"]}}}, "characters in it that nobody sees"),
-        ({"properties": []}, "properties that are no table"),
-        ({"properties": {"a": {"pattern": "(a+"}}}, "is none"),
-        ({"required": "a"}, "is none"),
+        ({"properties": {"a\u200b": {}}}, "invisible characters"),
+        ({"properties": {"a": {"enum": ["\x1b[2J"]}}}, "invisible characters"),
+        ({"properties": []}, "properties that are not an object"),
+        ({"properties": {"a": {"pattern": "(a+"}}}, "is invalid"),
+        ({"required": "a"}, "is invalid"),
     ],
 )
 def test_a_schema_that_cannot_be_shown_is_refused_with_the_reason(schema: object, why: str) -> None:
-    with pytest.raises(Unfit, match=re.escape(why)):
-        tidy(schema)
+    with pytest.raises(UnusableToolError, match=re.escape(why)):
+        clean_schema(schema)
 
 
 def test_references_inside_a_schema_are_fine() -> None:
     schema = {"$defs": {"a/b": {"type": "string"}}, "properties": {"x": {"$ref": "#/$defs/a~1b"}}}
-    assert tidy(schema) == {"type": "object", **schema}
+    assert clean_schema(schema) == {"type": "object", **schema}
 
 
 def test_what_a_result_says_is_never_obeyed() -> None:
-    assert bounded("\x1b]0;title\x07red\x1b[31m\x1b[2J") == "red"
+    assert clip_text("\x1b]0;title\x07red\x1b[31m\x1b[2J") == "red"

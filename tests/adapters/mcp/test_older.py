@@ -33,7 +33,7 @@ async def test_garbage_between_messages_is_passed_over(client: McpClient) -> Non
 async def test_an_answer_that_is_no_result_is_uncertain(client: McpClient) -> None:
     outcome = await asked(client, "odd")
     assert outcome.state == "uncertain"
-    assert "no result of a call" in outcome.error
+    assert "not the result of a call" in outcome.error
 
 
 async def test_a_refusal_is_a_failure_in_its_own_words(client: McpClient) -> None:

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from greenroom.adapters.mcp.client import McpClient
-from greenroom.adapters.mcp.configuration import servers
+from greenroom.adapters.mcp.configuration import parse_servers
 from greenroom.core.ports.tool import ToolExecutor
 from tests.adapters.mcp.running import ORDINARY, asked, client_of, output, ran, tool_of, until
 
@@ -24,7 +24,7 @@ ENVIRON = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "OPENAI_API_KEY": "sk-plante
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def client() -> AsyncIterator[McpClient]:
     table = {"command": sys.executable, "args": [ORDINARY], "env": {"TOKEN": "${MY_TOKEN}", "MODE": "${MODE:-quiet}"}}
-    (server,) = servers({"mcpServers": {"ordinary": table}})
+    (server,) = parse_servers({"mcpServers": {"ordinary": table}})
     async with client_of(server, environ=ENVIRON) as client:
         yield client
 
@@ -105,9 +105,9 @@ async def test_a_cancelled_call_is_cancelled_there_and_the_server_stays(client: 
 
 
 async def test_a_tool_that_appears_is_offered(client: McpClient) -> None:
-    before = await client.catalogue()
+    before = await client.get_catalogue()
     assert "mcp__ordinary__sprout" not in before.offered
     await asked(client, "grow", name="sprout")
     await until(lambda: client._catalogue is None)
-    assert "mcp__ordinary__sprout" in (await client.catalogue()).offered
+    assert "mcp__ordinary__sprout" in (await client.get_catalogue()).offered
     assert output(await asked(client, "sprout")) == "sprout"

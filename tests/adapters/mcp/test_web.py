@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from greenroom.adapters.mcp import connection, transports
-from greenroom.adapters.mcp.catalogue import LeftOut
+from greenroom.adapters.mcp.catalogue import SkippedTool
 from greenroom.adapters.mcp.client import McpClient
-from greenroom.adapters.mcp.configuration import servers
+from greenroom.adapters.mcp.configuration import parse_servers
 from tests.adapters.mcp.running import asked, client_of, output, ran, tool_of, until
 from tests.adapters.mcp.servers.ordinary import made
 from tests.adapters.mcp.servers.web import Odd, many, served
@@ -24,7 +24,7 @@ SECRET = "planted-secret-value"
 async def client_at(url: str, **more: object) -> AsyncIterator[McpClient]:
     """A client of a server at this address, which is given a secret."""
     headers = {"Authorization": "Bearer ${MY_SECRET}"}
-    (server,) = servers({"web": {"type": "http", "url": url, "headers": headers, **more}})
+    (server,) = parse_servers({"web": {"type": "http", "url": url, "headers": headers, **more}})
     async with client_of(server, environ={"MY_SECRET": SECRET}) as client:
         yield client
 
@@ -52,25 +52,25 @@ async def test_a_long_answer_comes_over_http_too() -> None:
 
 async def test_three_hundred_tools_come_in_pages_and_always_in_the_same_order() -> None:
     async with served(many(300).streamable_http_app()) as url, client_at(f"{url}/mcp") as client:
-        offered = list((await client.catalogue()).offered)
+        offered = list((await client.get_catalogue()).offered)
         assert offered == [f"mcp__web__t{number:03}" for number in range(300)]
         assert output(await asked(client, "t299")) == "t299"
         assert "wants to ask a person something" in (await asked(client, "t001")).error
 
 
 async def test_a_list_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "PAGES", 20)
+    monkeypatch.setattr(connection, "MAX_PAGES", 20)
     async with served(many(0).streamable_http_app()) as url, client_at(f"{url}/mcp") as client:
         assert "more than 20 pages" in (await client.check()).why
 
 
 async def test_more_tools_than_anybody_wants_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("greenroom.adapters.mcp.catalogue.MOST", 100)
-    monkeypatch.setattr(connection, "MOST", 100)
+    monkeypatch.setattr("greenroom.adapters.mcp.catalogue.MAX_TOOLS", 100)
+    monkeypatch.setattr(connection, "MAX_TOOLS", 100)
     async with served(many(300).streamable_http_app()) as url, client_at(f"{url}/mcp") as client:
-        catalogue = await client.catalogue()
+        catalogue = await client.get_catalogue()
         assert len(catalogue.offered) == 100
-        assert catalogue.left_out[0] == LeftOut(name="t100", why="There are more than 100 tools.")
+        assert catalogue.left_out[0] == SkippedTool(name="t100", why="There are more than 100 tools.")
 
 
 async def test_nothing_is_sent_to_another_host() -> None:
@@ -96,7 +96,7 @@ async def test_its_headers_go_there_and_nowhere_else(caplog: pytest.LogCaptureFi
     ("name", "why"),
     [
         ("breaks_off", "peer closed connection"),
-        ("is_packed", "answered with a packed body"),
+        ("is_packed", "sent a compressed body"),
         ("never_ends", "a message of more than 5 MB"),
         ("hangs", "did not answer within 1 s"),
     ],
@@ -104,7 +104,7 @@ async def test_its_headers_go_there_and_nowhere_else(caplog: pytest.LogCaptureFi
 async def test_an_answer_that_never_comes_is_uncertain_and_not_asked_for_again(
     name: str, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transports, "LONGEST", 5_000_000)
+    monkeypatch.setattr(transports, "MAX_MESSAGE_BYTES", 5_000_000)
     odd = Odd()
     async with served(odd) as url, client_at(url, timeout=1) as client:
         outcome = await asked(client, name)
@@ -117,7 +117,7 @@ async def test_an_answer_that_never_comes_is_uncertain_and_not_asked_for_again(
 async def test_a_server_that_is_not_there_is_not_called() -> None:
     async with served(Odd()) as url, client_at(url) as client:
         tool = await tool_of(client, "works")
-        await client.catalogue()
+        await client.get_catalogue()
     async with client_at(url) as client:
         assert f"cannot be reached at {url}" in (await client.check()).why
     assert "the run is over" in (await ran(tool)).error
@@ -135,4 +135,4 @@ async def test_a_server_that_goes_away_is_not_called() -> None:
 
 async def test_a_server_that_lets_nobody_in_says_why() -> None:
     async with served(Odd()) as url, client_at(f"{url}/closed") as client:
-        assert "wants credentials that its `headers` do not have" in (await client.check()).why
+        assert "needs credentials. Add them to its `headers`" in (await client.check()).why

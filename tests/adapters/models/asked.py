@@ -1,11 +1,11 @@
-"""Models that do what a test says, and time that passes when a test lets it."""
+"""Models that a test scripts, and a clock that a test controls."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 
-from greenroom.core.ports.model import Failed, FaultKind, Finished, ModelCard, ModelEvent, ModelRequest, TextDelta
+from greenroom.core.ports.model import Failed, FaultKind, Finished, ModelCard, ModelEvent, ModelRequest, ModelTextDelta
 
-GOOD: tuple[ModelEvent, ...] = (TextDelta(text="Yes."), Finished(by="fake:m"))
+GOOD: tuple[ModelEvent, ...] = (ModelTextDelta(text="Yes."), Finished(by="fake:m"))
 
 
 def fault(kind: FaultKind, retry_after: float | None = None) -> Failed:
@@ -14,7 +14,7 @@ def fault(kind: FaultKind, retry_after: float | None = None) -> Failed:
 
 
 class Played:
-    """Plays answers in order, and the last one again and again."""
+    """Plays answers in order. The last answer repeats."""
 
     def __init__(self, *answers: Sequence[ModelEvent], name: str = "fake:m", card: ModelCard | None = None) -> None:
         self.name = name
@@ -24,7 +24,7 @@ class Played:
         self._answers = answers
 
     def price(self, read: int, written: int) -> int | None:
-        """One for each token."""
+        """Return 1 per token."""
         return read + written
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
@@ -39,7 +39,7 @@ class Played:
 
 
 class Time:
-    """A clock that jumps over every nap."""
+    """A clock that skips every sleep."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -49,7 +49,7 @@ class Time:
         return self.now
 
     async def sleep(self, seconds: float) -> None:
-        """At once, but later."""
+        """Advance the clock without waiting."""
         self.naps.append(seconds)
         self.now += seconds
         await asyncio.sleep(0)

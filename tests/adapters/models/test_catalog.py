@@ -20,24 +20,24 @@ from greenroom.adapters.models import pricing
 from greenroom.adapters.models.catalog import catalog
 from greenroom.adapters.models.catalog import catalog as discovery
 from greenroom.adapters.models.catalog.catalog import (
+    ModelServer,
     Provider,
-    Server,
-    address,
-    bare,
-    card_of,
-    families,
-    found,
-    local_servers,
-    provider,
-    providers,
-    split,
+    find_card,
+    find_keys,
+    find_local_servers,
+    get_provider,
+    load_families,
+    load_providers,
+    normalise_name,
+    resolve_base_url,
+    split_model_name,
 )
-from greenroom.adapters.models.pricing import FREE, Flat, Price, Rates, Unknown, price_of
+from greenroom.adapters.models.pricing import FREE_PRICE, FlatPrice, ModelPrice, TokenRates, UnknownPrice, find_price
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.base.records import whole
+from greenroom.core.base.records import to_full_dict
 from greenroom.core.ports.model import ModelCard, Usage
 
-NAMES = sorted(providers())
+NAMES = sorted(load_providers())
 
 
 def raw(name: str) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def raw(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_provider_can_be_asked_or_says_how(name: str) -> None:
-    one = provider(name)
+    one = get_provider(name)
     assert one.name == name
     assert one.keys or one.keyless
     assert urlsplit(one.get_key).scheme == "https"
@@ -60,17 +60,17 @@ def test_a_provider_can_be_asked_or_says_how(name: str) -> None:
 
 @pytest.mark.req("MAS-255")
 def test_ollama_and_openai_are_there() -> None:
-    assert provider("ollama").base_url == "http://127.0.0.1:11434/v1"
-    assert provider("ollama").keyless
-    assert provider("openai").keys == ("OPENAI_API_KEY",)
-    assert provider("google").keys == ("GEMINI_API_KEY", "GOOGLE_API_KEY")
-    assert provider("anthropic").wire == "pydantic_ai"
+    assert get_provider("ollama").base_url == "http://127.0.0.1:11434/v1"
+    assert get_provider("ollama").keyless
+    assert get_provider("openai").keys == ("OPENAI_API_KEY",)
+    assert get_provider("google").keys == ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+    assert get_provider("anthropic").wire == "pydantic_ai"
 
 
 def test_the_files_hold_nothing_that_nobody_reads() -> None:
-    fields = set(whole(Provider(name="x"))) - {"name"}
+    fields = set(to_full_dict(Provider(name="x"))) - {"name"}
     assert {key for table in raw("providers.toml").values() for key in table} <= fields
-    known = set(whole(ModelCard())) | {"names", "at"}
+    known = set(to_full_dict(ModelCard())) | {"names", "at"}
     assert {key for table in raw("families.toml")["family"] for key in table} <= known
 
 
@@ -98,20 +98,20 @@ PRICED = {"xai": "x-ai", "zhipu": "zhipuai", "moonshot": "moonshotai"}
 )
 def test_what_is_proposed_exists_and_has_a_known_price(name: str) -> None:
     table = next(one for one in priced if one.id == PRICED.get(name, name))
-    for model in (provider(name).strong, provider(name).fast):
+    for model in (get_provider(name).strong, get_provider(name).fast):
         entry = table.find_model(model)
         assert entry is not None, model
         assert not entry.deprecated, model
 
 
 def test_what_is_proposed_can_call_tools() -> None:
-    for one in providers().values():
+    for one in load_providers().values():
         for model in (one.strong, one.fast):
-            assert card_of(model).tools or one.name == "perplexity", model
+            assert find_card(model).tools or one.name == "perplexity", model
 
 
 def test_families_are_served_by_providers_that_exist() -> None:
-    for family in families():
+    for family in load_families():
         assert family.at
         assert set(family.at) <= set(NAMES), family
         assert family.card.family
@@ -120,12 +120,12 @@ def test_families_are_served_by_providers_that_exist() -> None:
 
 def test_no_family_stands_behind_one_that_takes_all_its_names() -> None:
     seen: list[str] = []
-    for family in families():
+    for family in load_families():
         for pattern in family.names:
             sample = pattern.replace("*", "~").replace("[-.]", "-").replace("[.-]", "-").replace("[.p]", ".")
             sample = sample.replace("[78]", "7").replace("[5-9]", "5").replace("[4-9]", "4").replace("[3-9]", "3")
             sample = sample.replace("[123]", "1").replace("[.-_]", ".").replace("[sx]", "s")
-            assert catalog.family_of(sample) is family, (pattern, sample)
+            assert catalog.find_family(sample) is family, (pattern, sample)
             seen.append(pattern)
     assert len(seen) == len(set(seen))
 
@@ -185,19 +185,19 @@ def test_no_family_stands_behind_one_that_takes_all_its_names() -> None:
     ],
 )
 def test_a_model_is_known_by_its_family(name: str, family: str) -> None:
-    assert card_of(name).family == family
+    assert find_card(name).family == family
 
 
 def test_reasoning_models_of_openai_take_no_temperature_and_name_the_limit_otherwise() -> None:
     for name in ("gpt-5", "o3", "o1-mini", "gpt-5.5"):
-        assert not card_of(name).temperature
-        assert card_of(name).max_output_name == "max_completion_tokens"
-    assert card_of("gpt-4o").temperature
-    assert card_of("gpt-4o").max_output_name == "max_tokens"
+        assert not find_card(name).temperature
+        assert find_card(name).max_output_name == "max_completion_tokens"
+    assert find_card("gpt-4o").temperature
+    assert find_card("gpt-4o").max_output_name == "max_tokens"
 
 
 def test_caches_are_known_by_family() -> None:
-    assert [card_of(name).cache for name in ("gpt-4o", "deepseek-chat", "kimi-k3", "claude-opus-4-5", "phi4")] == [
+    assert [find_card(name).cache for name in ("gpt-4o", "deepseek-chat", "kimi-k3", "claude-opus-4-5", "phi4")] == [
         "prefix",
         "prefix",
         "prefix",
@@ -208,7 +208,7 @@ def test_caches_are_known_by_family() -> None:
 
 @pytest.mark.parametrize("name", ["", "my-own-model", "deployment-7", ":", "/"])
 def test_an_unknown_model_gets_the_cautious_card(name: str) -> None:
-    assert card_of(name) == ModelCard()
+    assert find_card(name) == ModelCard()
 
 
 WINDOWS_OF = {
@@ -223,8 +223,8 @@ def test_no_window_is_larger_than_the_price_list_says() -> None:
         if table.id not in WINDOWS_OF:
             continue
         for model in table.models:
-            if model.context_window and card_of(model.id).family and not model.deprecated:
-                assert card_of(model.id).window <= model.context_window * 1.05, model.id
+            if model.context_window and find_card(model.id).family and not model.deprecated:
+                assert find_card(model.id).window <= model.context_window * 1.05, model.id
 
 
 @pytest.mark.parametrize(
@@ -238,54 +238,54 @@ def test_no_window_is_larger_than_the_price_list_says() -> None:
     ],
 )
 def test_a_name_is_cut_at_its_first_colon(name: str, parts: tuple[str, str]) -> None:
-    assert split(name, also=["Corp"]) == parts
+    assert split_model_name(name, own_providers=["Corp"]) == parts
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("gpt-4o", "'gpt-4o' names no provider. Write `openai:gpt-4o`."),
+        ("gpt-4o", "'gpt-4o' has no provider. Write `openai:gpt-4o`."),
         ("claude-sonnet-5", "Write `anthropic:claude-sonnet-5`."),
         ("qwen3:8b", "Write `ollama:qwen3:8b`."),
         ("llama3.2", "Write `ollama:llama3.2` or `groq:llama3.2`."),
         ("command-a", "Write `openrouter:command-a`."),
         ("anthropic/claude-3-opus", "Write `openrouter:anthropic/claude-3-opus`."),
         ("opnai:gpt-9x", "There is no provider 'opnai'. Did you mean `openai`?"),
-        ("zzz:model", "There is no provider 'zzz'. There are: `anthropic`, `azure`"),
-        ("my-model", "Write provider:model, for instance `openai:"),
-        ("", "'' names no provider."),
-        ("openai:", "'openai:' names no model. Write for instance `openai:gpt-5.5`."),
-        ("vllm: ", "Write for instance `vllm:MODEL`."),
-        ("corp:", "Write for instance `corp:MODEL`."),
+        ("zzz:model", "There is no provider 'zzz'. Known: `anthropic`, `azure`"),
+        ("my-model", "Write provider:model, for example `openai:"),
+        ("", "'' has no provider."),
+        ("openai:", "'openai:' has no model name. Write for example `openai:gpt-5.5`."),
+        ("vllm: ", "Write for example `vllm:MODEL`."),
+        ("corp:", "Write for example `corp:MODEL`."),
     ],
 )
 def test_a_name_that_cannot_be_used_is_answered_with_one_that_can(name: str, words: str) -> None:
     with pytest.raises(WorldFault) as fault:
-        split(name, also=["corp"])
+        split_model_name(name, own_providers=["corp"])
     assert words in str(fault.value)
 
 
 def test_a_provider_that_somebody_set_up_is_proposed_too() -> None:
     with pytest.raises(WorldFault, match="Did you mean `my-gateway`"):
-        split("my-gatway:x", also=["my-gateway"])
+        split_model_name("my-gatway:x", own_providers=["my-gateway"])
 
 
 def test_an_unknown_provider_is_answered_with_the_nearest() -> None:
-    assert provider(" Groq ").name == "groq"
+    assert get_provider(" Groq ").name == "groq"
     with pytest.raises(WorldFault, match=r"There is no provider 'antropic'. Did you mean `anthropic`"):
-        provider("antropic")
+        get_provider("antropic")
 
 
 @given(st.text())
 def test_any_text_has_a_card_and_a_bare_name(text: str) -> None:
-    assert card_of(text).window > 0
-    assert "/" not in bare(text)
-    assert ":" not in bare(text)
+    assert find_card(text).window > 0
+    assert "/" not in normalise_name(text)
+    assert ":" not in normalise_name(text)
 
 
 @given(st.sampled_from(NAMES), st.text(min_size=1).map(str.strip).filter(bool))
 def test_what_was_put_together_comes_apart(name: str, model: str) -> None:
-    assert split(f"{name}:{model}") == (name, model)
+    assert split_model_name(f"{name}:{model}") == (name, model)
 
 
 @pytest.mark.parametrize(
@@ -308,24 +308,27 @@ def test_what_was_put_together_comes_apart(name: str, model: str) -> None:
     ],
 )
 def test_the_host_of_ollama_is_read_as_people_write_it(host: str, url: str) -> None:
-    assert address(provider("ollama"), {"OLLAMA_HOST": host}) == url
+    assert resolve_base_url(get_provider("ollama"), {"OLLAMA_HOST": host}) == url
 
 
 def test_what_is_given_wins_over_the_variable_and_the_variable_over_the_usual() -> None:
-    openai = provider("openai")
-    assert address(openai, {}) == "https://api.openai.com/v1"
-    assert address(openai, {"OPENAI_BASE_URL": "https://a.example/v1/"}) == "https://a.example/v1"
-    assert address(openai, {"OPENAI_BASE_URL": "nonsense"}, "https://b.example:8443") == "https://b.example:8443/v1"
-    assert address(provider("groq"), {"": "https://x.example"}) == "https://api.groq.com/openai/v1"
-    assert address(provider("bedrock"), {}) == ""
+    openai = get_provider("openai")
+    assert resolve_base_url(openai, {}) == "https://api.openai.com/v1"
+    assert resolve_base_url(openai, {"OPENAI_BASE_URL": "https://a.example/v1/"}) == "https://a.example/v1"
+    assert (
+        resolve_base_url(openai, {"OPENAI_BASE_URL": "nonsense"}, "https://b.example:8443")
+        == "https://b.example:8443/v1"
+    )
+    assert resolve_base_url(get_provider("groq"), {"": "https://x.example"}) == "https://api.groq.com/openai/v1"
+    assert resolve_base_url(get_provider("bedrock"), {}) == ""
 
 
 def test_azure_is_asked_where_its_resource_is() -> None:
-    azure = provider("azure")
+    azure = get_provider("azure")
     url = "https://me.openai.azure.com/openai/v1"
-    assert address(azure, {"AZURE_OPENAI_ENDPOINT": "https://me.openai.azure.com/"}) == url
-    with pytest.raises(WorldFault, match=r"'azure' has no address of its own. Set \$AZURE_OPENAI_ENDPOINT, or"):
-        address(azure, {})
+    assert resolve_base_url(azure, {"AZURE_OPENAI_ENDPOINT": "https://me.openai.azure.com/"}) == url
+    with pytest.raises(WorldFault, match=r"'azure' has no default address. Set \$AZURE_OPENAI_ENDPOINT, or"):
+        resolve_base_url(azure, {})
 
 
 @pytest.mark.parametrize(
@@ -333,21 +336,21 @@ def test_azure_is_asked_where_its_resource_is() -> None:
 )
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(
-        WorldFault, match=r"^\$OPENAI_BASE_URL for 'openai' is no address. Write it like https://host/v1.$"
+        WorldFault, match=r"^\$OPENAI_BASE_URL for 'openai' is not a valid URL. Write it like https://host/v1.$"
     ):
-        address(provider("openai"), {"OPENAI_BASE_URL": text})
+        resolve_base_url(get_provider("openai"), {"OPENAI_BASE_URL": text})
 
 
 def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
-    with pytest.raises(WorldFault, match="holds a password") as fault:
-        address(provider("openai"), {}, "https://me:hunter2@x.example/v1")
+    with pytest.raises(WorldFault, match="contains a password") as fault:
+        resolve_base_url(get_provider("openai"), {}, "https://me:hunter2@x.example/v1")
     assert "hunter2" not in str(fault.value)
 
 
 @given(st.text(), st.sampled_from(["ollama", "openai", "azure", "vllm"]))
 def test_any_text_is_an_address_or_a_fault(text: str, name: str) -> None:
     try:
-        url = address(provider(name), {}, text)
+        url = resolve_base_url(get_provider(name), {}, text)
     except WorldFault:
         return
     assert url.startswith(("http://", "https://"))
@@ -389,22 +392,22 @@ def says(text: str) -> Answer:
 
 def test_providers_with_a_key_are_found_with_the_variable() -> None:
     environ = {"GOOGLE_API_KEY": "g-secret", "OPENAI_API_KEY": "sk-secret", "HOME": "/root"}
-    assert [(one.provider.name, one.variable) for one in found(environ)] == [
+    assert [(one.provider.name, one.variable) for one in find_keys(environ)] == [
         ("openai", "OPENAI_API_KEY"),
         ("google", "GOOGLE_API_KEY"),
     ]
-    assert "secret" not in repr(found(environ))
+    assert "secret" not in repr(find_keys(environ))
 
 
 @pytest.mark.parametrize("value", ["", " ", "\t\n"])
 def test_an_empty_variable_is_no_key(value: str) -> None:
-    assert found({"OPENAI_API_KEY": value}) == ()
-    assert [one.variable for one in found({"GEMINI_API_KEY": value, "GOOGLE_API_KEY": "x"})] == ["GOOGLE_API_KEY"]
+    assert find_keys({"OPENAI_API_KEY": value}) == ()
+    assert [one.variable for one in find_keys({"GEMINI_API_KEY": value, "GOOGLE_API_KEY": "x"})] == ["GOOGLE_API_KEY"]
 
 
 def test_a_shared_variable_counts_for_the_first_of_its_providers() -> None:
-    assert [one.provider.name for one in found({"DASHSCOPE_API_KEY": "x"})] == ["dashscope"]
-    both = found({"DASHSCOPE_API_KEY": "x", "DASHSCOPE_CN_API_KEY": "y"})
+    assert [one.provider.name for one in find_keys({"DASHSCOPE_API_KEY": "x"})] == ["dashscope"]
+    both = find_keys({"DASHSCOPE_API_KEY": "x", "DASHSCOPE_CN_API_KEY": "y"})
     assert [(one.provider.name, one.variable) for one in both] == [
         ("dashscope", "DASHSCOPE_API_KEY"),
         ("dashscope-cn", "DASHSCOPE_CN_API_KEY"),
@@ -415,24 +418,24 @@ async def test_servers_that_answer_are_found_with_their_models(serve: Serve) -> 
     ollama = await serve(says('{"object": "list", "data": [{"id": "qwen3:8b", "owned_by": "me"}, {"id": "llama3.2"}]}'))
     vllm = await serve(says('{"data": null}'))
     environ = {**SILENT, "OLLAMA_HOST": f"0.0.0.0:{ollama}", "VLLM_BASE_URL": f"http://127.0.0.1:{vllm}/v1"}
-    servers = await local_servers(5, environ=environ)
+    servers = await find_local_servers(5, environ=environ)
     assert [(one.provider.name, one.base_url, one.models) for one in servers] == [
         ("ollama", f"http://127.0.0.1:{ollama}/v1", ("llama3.2", "qwen3:8b")),
         ("vllm", f"http://127.0.0.1:{vllm}/v1", ()),
     ]
-    assert all(isinstance(one, Server) for one in servers)
+    assert all(isinstance(one, ModelServer) for one in servers)
 
 
 @pytest.mark.parametrize("text", ["", "hello", "[]", '{"data": 3}', '{"models": []}', '{"data": [{"name": "x"}]}'])
 async def test_what_lists_no_models_is_no_model_server(serve: Serve, text: str) -> None:
     port = await serve(says(text))
-    assert await local_servers(5, environ={**SILENT, "OLLAMA_HOST": f":{port}"}) == ()
+    assert await find_local_servers(5, environ={**SILENT, "OLLAMA_HOST": f":{port}"}) == ()
 
 
 async def test_a_server_that_says_too_much_is_none(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(discovery, "LONGEST_LIST", 10)
+    monkeypatch.setattr(discovery, "MAX_LIST_BYTES", 10)
     port = await serve(says('{"data": [{"id": "llama3.2"}]}'))
-    assert await local_servers(5, environ={**SILENT, "OLLAMA_HOST": f":{port}"}) == ()
+    assert await find_local_servers(5, environ={**SILENT, "OLLAMA_HOST": f":{port}"}) == ()
 
 
 async def test_a_server_that_sends_one_elsewhere_is_not_followed(serve: Serve) -> None:
@@ -441,7 +444,7 @@ async def test_a_server_that_sends_one_elsewhere_is_not_followed(serve: Serve) -
 
     there = await serve(says('{"data": []}'))
     port = await serve(elsewhere)
-    assert await local_servers(5, environ={**SILENT, "OLLAMA_HOST": f":{port}"}) == ()
+    assert await find_local_servers(5, environ={**SILENT, "OLLAMA_HOST": f":{port}"}) == ()
 
 
 async def test_a_server_that_does_not_answer_is_not_waited_for(serve: Serve) -> None:
@@ -452,61 +455,66 @@ async def test_a_server_that_does_not_answer_is_not_waited_for(serve: Serve) -> 
         return web.Response(text='{"data": []}')
 
     port = await serve(late)
-    assert await local_servers(0.05, environ={**SILENT, "OLLAMA_HOST": f":{port}"}) == ()
+    assert await find_local_servers(0.05, environ={**SILENT, "OLLAMA_HOST": f":{port}"}) == ()
     asked_long_ago.set()
 
 
 async def test_an_address_that_is_none_stops_nothing() -> None:
-    assert await local_servers(environ={**SILENT, "OLLAMA_HOST": "ftp://x", "VLLM_BASE_URL": "http://[::1"}) == ()
+    assert await find_local_servers(environ={**SILENT, "OLLAMA_HOST": "ftp://x", "VLLM_BASE_URL": "http://[::1"}) == ()
 
 
 COUNTS = st.integers(min_value=0, max_value=10**6)
-OWN = Rates(input=3_000_000, output=15_000_000, cached=300_000, written=3_750_000)
+OWN = TokenRates(input=3_000_000, output=15_000_000, cached=300_000, written=3_750_000)
 
 
 def test_a_known_model_costs_what_its_provider_says() -> None:
-    price = price_of("openai", "gpt-4o-mini", local=False, own={})
-    assert price.of(Usage(input=1000, output=100)) == 210
-    assert price.of(Usage(input=1000, output=100, cached=1000)) == 135
-    assert price.most(1000, 100) == 210
+    price = find_price("openai", "gpt-4o-mini", local=False, own_rates={})
+    assert price.compute_cost(Usage(input=1000, output=100)) == 210
+    assert price.compute_cost(Usage(input=1000, output=100, cached=1000)) == 135
+    assert price.compute_max_cost(1000, 100) == 210
 
 
 def test_a_price_that_grows_with_the_request_is_bounded_by_its_dearest_step() -> None:
-    price = price_of("google", "gemini-2.5-pro", local=False, own={})
+    price = find_price("google", "gemini-2.5-pro", local=False, own_rates={})
     low, high = (Usage(input=size, output=1000, cached=size // 3) for size in (100_000, 300_000))
-    assert (price.of(low) or 0) * 2 < (price.of(high) or 0)
+    assert (price.compute_cost(low) or 0) * 2 < (price.compute_cost(high) or 0)
     for usage in (low, high):
-        assert (price.of(usage) or 0) <= (price.most(usage.input, usage.output) or 0)
-    assert price.of(Usage(input=1, money=7)) == 7
+        assert (price.compute_cost(usage) or 0) <= (price.compute_max_cost(usage.input, usage.output) or 0)
+    assert price.compute_cost(Usage(input=1, money=7)) == 7
 
 
 def test_a_price_that_changes_with_the_hour_is_bounded_by_its_dearest_one() -> None:
-    price = price_of("deepseek", "deepseek-chat", local=False, own={})
+    price = find_price("deepseek", "deepseek-chat", local=False, own_rates={})
     usage = Usage(input=100_000, output=10_000)
-    worst = max(pricing._worked_out("deepseek", "deepseek-chat", usage, hour) for hour in pricing._HOURS)
-    assert (price.most(usage.input, usage.output) or 0) >= worst
+    worst = max(pricing._calculate_price("deepseek", "deepseek-chat", usage, hour) for hour in pricing._PRICE_HOURS)
+    assert (price.compute_max_cost(usage.input, usage.output) or 0) >= worst
 
 
 def test_what_a_person_says_a_model_costs_is_what_it_costs() -> None:
-    assert price_of("openai", "gpt-4o-mini", local=False, own={"openai:gpt-4o-mini": OWN}).most(10**6, 0) == 3_750_000
-    assert price_of("ours", "m", local=True, own={"m": OWN}).most(0, 10**6) == 15_000_000
+    assert (
+        find_price("openai", "gpt-4o-mini", local=False, own_rates={"openai:gpt-4o-mini": OWN}).compute_max_cost(
+            10**6, 0
+        )
+        == 3_750_000
+    )
+    assert find_price("ours", "m", local=True, own_rates={"m": OWN}).compute_max_cost(0, 10**6) == 15_000_000
 
 
 def test_a_model_of_this_machine_is_free_and_an_unknown_one_is_not() -> None:
-    assert price_of("ollama", "qwen3", local=True, own={}) is FREE
-    unknown: Price = price_of("nobody", "nothing", local=False, own={})
-    assert unknown.most(1, 1) is None
-    assert (unknown.of(Usage(input=5)), unknown.of(Usage(input=5, money=9))) == (None, 9)
+    assert find_price("ollama", "qwen3", local=True, own_rates={}) is FREE_PRICE
+    unknown: ModelPrice = find_price("nobody", "nothing", local=False, own_rates={})
+    assert unknown.compute_max_cost(1, 1) is None
+    assert (unknown.compute_cost(Usage(input=5)), unknown.compute_cost(Usage(input=5, money=9))) == (None, 9)
 
 
 @given(COUNTS, COUNTS, st.floats(0, 1), st.floats(0, 1), st.booleans())
 def test_no_call_costs_more_than_was_reserved(
     read: int, written: int, cached: float, stored: float, flat: bool
 ) -> None:
-    rates = OWN if flat else Rates(input=7, output=9)
+    rates = OWN if flat else TokenRates(input=7, output=9)
     from_cache = int(read * cached)
     usage = Usage(input=read, output=written, cached=from_cache, written=int((read - from_cache) * stored))
-    assert 0 <= Flat(rates).of(usage) <= Flat(rates).most(read, written)
+    assert 0 <= FlatPrice(rates).compute_cost(usage) <= FlatPrice(rates).compute_max_cost(read, written)
 
 
 @pytest.mark.parametrize("provider", ["bedrock", "moonshot", "xai", "zhipu"])
@@ -517,4 +525,4 @@ def test_providers_are_found_under_the_names_that_the_prices_have(provider: str)
         "xai": "grok-4",
         "zhipu": "glm-4.7",
     }
-    assert not isinstance(price_of(provider, from_them[provider], local=False, own={}), Unknown)
+    assert not isinstance(find_price(provider, from_them[provider], local=False, own_rates={}), UnknownPrice)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.models.catalog.catalog import providers
+from greenroom.adapters.models.catalog.catalog import load_providers
 from greenroom.adapters.models.platforms import (
     BasePlatform,
     PlatformRegistry,
@@ -64,11 +64,11 @@ def folder(tmp_path: Path, **files: str) -> Path:
 @pytest.mark.req("AG-125")
 def test_every_provider_is_a_platform() -> None:
     registry = PlatformRegistry(make_any)
-    assert set(registry.names()) == set(providers())
-    for name in providers():
+    assert set(registry.names()) == set(load_providers())
+    for name in load_providers():
         platform = registry.create_platform(name)
         assert platform is not None
-        assert (platform.platform_name(), platform.name()) == (name, providers()[name].strong)
+        assert (platform.platform_name(), platform.name()) == (name, load_providers()[name].strong)
 
 
 @pytest.mark.req("AG-125", "AG-126", "AG-189")
@@ -99,7 +99,7 @@ def test_a_class_that_lacks_a_method_is_not_registered(tmp_path: Path, caplog: p
     assert registry.names() == before
     assert f"{tmp_path / 'models' / 'half.py'}: HalfPlatform lacks reset, name. Add them." in caplog.text
     assert "BarePlatform lacks chat_until_success" in caplog.text
-    assert "LikePlatform is no BasePlatform" in caplog.text
+    assert "LikePlatform is not a subclass of BasePlatform" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_platform_without_a_name_is_called_like_its_file(tmp_path: Path, caplo
     nameless = registry.create_platform("nameless")
     assert nameless is not None
     assert nameless.platform_name() == "nameless"
-    assert "P is called 'a:b'" in caplog.text
+    assert "P has the name 'a:b'" in caplog.text
 
 
 @pytest.mark.req("AG-126")
@@ -157,7 +157,7 @@ def test_a_class_can_be_registered(caplog: pytest.LogCaptureFixture) -> None:
 def test_an_unknown_platform_is_a_warning_and_none(caplog: pytest.LogCaptureFixture) -> None:
     registry = PlatformRegistry(make_any)
     assert registry.create_platform("zzzz") is None
-    assert "There is no platform 'zzzz'. There are: openai, anthropic" in caplog.text
+    assert "There is no platform 'zzzz'. Known: openai, anthropic" in caplog.text
     assert {record.levelno for record in caplog.records} == {logging.WARNING}
 
 
@@ -172,10 +172,10 @@ def test_a_platform_that_cannot_be_made_is_a_warning_and_none(caplog: pytest.Log
 
     registry = PlatformRegistry(no_key)
     assert registry.create_platform("openai") is None
-    assert "The platform 'openai' cannot be had. There is no key for openai." in caplog.text
+    assert "The platform 'openai' is not available. There is no key for openai." in caplog.text
     assert registry.register_platform("odd", Odd)
     assert registry.create_platform("odd", "x") is None
-    assert "The platform 'odd' cannot be had" in caplog.text
+    assert "The platform 'odd' is not available" in caplog.text
 
 
 @pytest.mark.req("AG-127", "AG-128")
@@ -197,7 +197,7 @@ def test_no_normal_model_is_told(caplog: pytest.LogCaptureFixture) -> None:
     registry = PlatformRegistry(make_any)
     assert registry.get_normal_platform() is None
     assert "There is no normal platform. No model is set." in caplog.text
-    with pytest.raises(WorldFault, match=r"There is no model group 'x'. There are: none."):
+    with pytest.raises(WorldFault, match=r"There is no model group 'x'. Known: none."):
         registry.get_normal_model_name("x")
 
 

@@ -16,7 +16,7 @@ from greenroom.adapters.models import platforms
 from greenroom.adapters.models.platforms import (
     BasePlatform,
     LLMContext,
-    fitted,
+    fit_message,
     shorten_history,
 )
 from greenroom.core.base.amounts import Amounts
@@ -28,10 +28,10 @@ from greenroom.core.ports.model import (
     Model,
     ModelCard,
     ModelEvent,
+    ModelReasoningDelta,
     ModelRequest,
-    ReasoningDelta,
+    ModelTextDelta,
     Retried,
-    TextDelta,
     ToolCall,
     Usage,
 )
@@ -59,7 +59,7 @@ class Talker:
 
 
 def said(*texts: str) -> list[ModelEvent]:
-    return [*(TextDelta(text=text) for text in texts), Finished()]
+    return [*(ModelTextDelta(text=text) for text in texts), Finished()]
 
 
 def make_any(provider: str, model: str) -> Model:
@@ -122,9 +122,9 @@ async def test_a_conversation_without_a_memory_still_asks() -> None:
 
 async def test_what_came_before_a_retry_is_void() -> None:
     events: list[ModelEvent] = [
-        TextDelta(text="Hal"),
+        ModelTextDelta(text="Hal"),
         Retried(attempt=2, wait=0, failed=LOST),
-        ReasoningDelta(text="hm"),
+        ModelReasoningDelta(text="hm"),
         *said("Whole."),
     ]
     assert await talking_to(Talker("openai:x", events)).chat_until_success("?") == "Whole."
@@ -143,8 +143,8 @@ async def test_an_empty_answer_is_an_empty_text_and_a_warning(
 @pytest.mark.parametrize(
     ("events", "words"),
     [
-        ([TextDelta(text="Ha"), Usage(input=5, output=1), LOST], "openai:x: The line is dead."),
-        ([Usage()], "without an end"),
+        ([ModelTextDelta(text="Ha"), Usage(input=5, output=1), LOST], "openai:x: The line is dead."),
+        ([Usage()], "before the end"),
     ],
 )
 async def test_a_fault_is_raised_and_the_question_counts_as_not_asked(events: list[ModelEvent], words: str) -> None:
@@ -162,7 +162,7 @@ async def test_two_questions_at_once_are_asked_one_after_the_other() -> None:
         async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
             self.asked.append(request)
             await asyncio.sleep(0)
-            yield TextDelta(text=f"to {request.messages[-1].content}")
+            yield ModelTextDelta(text=f"to {request.messages[-1].content}")
             yield Finished()
 
     platform = talking_to(Slow())
@@ -179,7 +179,7 @@ async def test_an_answer_is_no_longer_than_the_model_can() -> None:
 async def test_without_a_model_nobody_answers() -> None:
     platform = OpenAI(lambda _: Talker())
     assert platform.name() == ""
-    with pytest.raises(WorldFault, match=r"'openai' was given no model. Choose one with `set_model_name`"):
+    with pytest.raises(WorldFault, match=r"'openai' has no model. Choose one with `set_model_name`"):
         await platform.chat_until_success("?")
 
 
@@ -240,7 +240,7 @@ async def test_a_file_that_is_missing_or_too_large_is_told_and_none_is_uploaded(
     (tmp_path / "a.png").write_bytes(b"four")
     platform = talking_to(Talker("openai:x", card=ModelCard(images=True)))
     assert not await platform.upload_files([tmp_path / "a.png", tmp_path / "none.png"])
-    monkeypatch.setattr(platforms, "LARGEST_FILE", 3)
+    monkeypatch.setattr(platforms, "MAX_FILE_BYTES", 3)
     assert not await platform.upload_files([tmp_path / "a.png"])
     assert "none.png" in caplog.text
     assert "is larger than 3 bytes" in caplog.text
@@ -357,16 +357,16 @@ LONG = "".join(f"line {number}\n" for number in range(1000))
 @pytest.mark.req("AG-187")
 def test_a_long_message_is_a_file_first_and_cut_only_where_no_file_can_be_shown() -> None:
     small = ModelCard(window=1000)
-    said, shown = fitted(LONG, ModelCard(window=1000, files=True))
+    said, shown = fit_message(LONG, ModelCard(window=1000, files=True))
     assert shown[0].data == LONG.encode()
     assert said.startswith("The whole message is in the file message.txt")
-    cut, none = fitted(LONG, small)
+    cut, none = fit_message(LONG, small)
     assert none == ()
     assert cut.startswith("line 0\n")
     assert cut.endswith("line 999\n")
     assert "characters are left out here" in cut
     assert len(cut) < 1600
-    assert fitted("short", small) == ("short", ())
+    assert fit_message("short", small) == ("short", ())
 
 
 def left(folder: Path) -> list[Path]:
@@ -390,7 +390,7 @@ async def test_where_files_can_be_shown_the_history_is_one(monkeypatch: pytest.M
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     platform, model = await talked("Going on.", files=True)
     told: list[str] = []
-    prompt = await shorten_history(platform, tell=told.append)
+    prompt = await shorten_history(platform, notify=told.append)
     assert "history.md" in prompt
     assert told == ["before_history_clear", "after_history_clear"]
     assert left(tmp_path) == [], "the file is gone"
@@ -420,7 +420,7 @@ async def test_a_file_that_cannot_be_shown_costs_a_summary_and_no_history(
 async def test_where_none_can_be_shown_it_is_summed_up_and_an_empty_summary_has_a_placeholder() -> None:
     platform, _ = await talked("In short.")
     told: list[str] = []
-    assert await shorten_history(platform, tell=told.append) == "What was said before, in short:\nIn short."
+    assert await shorten_history(platform, notify=told.append) == "What was said before, in short:\nIn short."
     assert told == ["before_history_clear", "after_history_clear"]
     assert platform.context.get_history() == ()
     platform, _ = await talked("")

@@ -10,26 +10,26 @@ from functools import partial
 
 import pytest
 
-from greenroom.adapters.models.retry import Gate, Group, Late, Patience, Retrying
+from greenroom.adapters.models.retry import LazyModel, ModelGroup, RateLimiter, RetryingModel, RetryPolicy
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import (
-    VERDICTS,
+    FAULT_ACTIONS,
     Failed,
     FaultKind,
     Finished,
     Model,
     ModelCard,
     ModelEvent,
+    ModelTextDelta,
     Retried,
-    TextDelta,
     Usage,
 )
-from greenroom.testing.conformance.models import answered, asking, text_of
-from greenroom.testing.scripted import Cue, Reply, ScriptedModel
+from greenroom.testing.conformance.models import collect_events, make_request, text_of
+from greenroom.testing.scripted import Cue, ScriptedModel, ScriptedReply
 from tests.adapters.models.asked import GOOD, Played, Time, fault
 
 
-async def turn(gate: Gate, name: str, said: list[str], go: asyncio.Event | None = None) -> None:
+async def turn(gate: RateLimiter, name: str, said: list[str], go: asyncio.Event | None = None) -> None:
     """Go in, say so, and stay until told."""
     async with gate:
         said.append(name)
@@ -44,7 +44,7 @@ async def settle() -> None:
 
 
 async def test_no_more_than_may_are_inside_and_the_others_come_in_their_order() -> None:
-    gate, go = Gate(parallel=2), asyncio.Event()
+    gate, go = RateLimiter(parallel=2), asyncio.Event()
     said: list[str] = []
     tasks = [asyncio.create_task(turn(gate, str(n), said, go)) for n in range(6)]
     await settle()
@@ -56,7 +56,7 @@ async def test_no_more_than_may_are_inside_and_the_others_come_in_their_order() 
 
 async def test_so_many_begin_in_a_minute_and_no_more() -> None:
     time = Time()
-    gate = Gate(per_minute=3, clock=time, sleep=time.sleep)
+    gate = RateLimiter(per_minute=3, clock=time, sleep=time.sleep)
     said: list[str] = []
     await asyncio.gather(*(turn(gate, str(n), said) for n in range(7)))
     assert said == [str(n) for n in range(7)]
@@ -65,17 +65,17 @@ async def test_so_many_begin_in_a_minute_and_no_more() -> None:
 
 async def test_a_shut_gate_opens_by_itself() -> None:
     time = Time()
-    gate = Gate(clock=time, sleep=time.sleep)
+    gate = RateLimiter(clock=time, sleep=time.sleep)
     said: list[str] = []
-    gate.shut(5.0)
-    gate.shut(2.0)
+    gate.pause(5.0)
+    gate.pause(2.0)
     await asyncio.gather(turn(gate, "a", said), turn(gate, "b", said))
     assert (said, time.now) == (["a", "b"], 105.0)
 
 
 async def test_an_open_gate_costs_no_waiting() -> None:
     time = Time()
-    gate = Gate(clock=time, sleep=time.sleep)
+    gate = RateLimiter(clock=time, sleep=time.sleep)
     said: list[str] = []
     for n in range(100):
         await turn(gate, str(n), said)
@@ -83,7 +83,7 @@ async def test_an_open_gate_costs_no_waiting() -> None:
 
 
 async def test_when_all_leave_at_once_the_gate_stands_open() -> None:
-    gate, go = Gate(parallel=1), asyncio.Event()
+    gate, go = RateLimiter(parallel=1), asyncio.Event()
     said: list[str] = []
     tasks = [asyncio.create_task(turn(gate, str(n), said, go)) for n in range(5)]
     await settle()
@@ -97,7 +97,7 @@ async def test_when_all_leave_at_once_the_gate_stands_open() -> None:
 
 @pytest.mark.parametrize("when", ["in the line", "just let in", "inside"])
 async def test_whoever_leaves_takes_nobodys_place(when: str) -> None:
-    gate, go = Gate(parallel=1), asyncio.Event()
+    gate, go = RateLimiter(parallel=1), asyncio.Event()
     said: list[str] = []
     first = asyncio.create_task(turn(gate, "first", said, go))
     await settle()
@@ -122,19 +122,24 @@ async def test_whoever_leaves_takes_nobodys_place(when: str) -> None:
     assert said[-1] == "last"
 
 
-NONE = Patience(retries=0)
+NONE = RetryPolicy(retries=0)
 
 
-def made(model: Played, time: Time) -> Retrying:
+def made(model: Played, time: Time) -> RetryingModel:
     """Patient, with no chance in it."""
-    return Retrying(
-        model, Gate(clock=time, sleep=time.sleep), Patience(), clock=time, sleep=time.sleep, chance=lambda: 0.5
+    return RetryingModel(
+        model,
+        RateLimiter(clock=time, sleep=time.sleep),
+        RetryPolicy(),
+        clock=time,
+        sleep=time.sleep,
+        jitter=lambda: 0.5,
     )
 
 
-async def events(model: Retrying, attempt: int = 1) -> list[ModelEvent]:
+async def events(model: RetryingModel, attempt: int = 1) -> list[ModelEvent]:
     """All that comes of one request."""
-    request = asking()
+    request = make_request()
     return [event async for event in model.stream(evolve(request, purpose=evolve(request.purpose, attempt=attempt)))]
 
 
@@ -155,7 +160,7 @@ async def test_after_three_retries_the_fault_is_told() -> None:
     assert len(model.asked) == 4
 
 
-@pytest.mark.parametrize("kind", [kind for kind, verdict in VERDICTS.items() if verdict != "retry"])
+@pytest.mark.parametrize("kind", [kind for kind, verdict in FAULT_ACTIONS.items() if verdict != "retry"])
 async def test_what_asking_again_cannot_mend_is_told_at_once(kind: FaultKind) -> None:
     model, time = Played([fault(kind)], GOOD), Time()
     assert await events(made(model, time)) == [fault(kind)]
@@ -166,13 +171,13 @@ async def test_the_pause_is_random_and_never_shorter_than_the_provider_says() ->
     time = Time()
     waits: set[float] = set()
     for chance in (0.0, 0.3, 0.99):
-        model = Retrying(
+        model = RetryingModel(
             Played([fault("rate")], GOOD),
-            Gate(clock=time, sleep=time.sleep),
-            Patience(),
+            RateLimiter(clock=time, sleep=time.sleep),
+            RetryPolicy(),
             clock=time,
             sleep=time.sleep,
-            chance=partial(float, chance),
+            jitter=partial(float, chance),
         )
         waits |= {event.wait for event in await events(model) if isinstance(event, Retried)}
     assert len(waits) == 3
@@ -189,7 +194,7 @@ async def test_all_tries_together_have_an_end() -> None:
 
 
 async def test_what_may_have_cost_something_is_left_to_a_new_attempt() -> None:
-    half: list[ModelEvent] = [TextDelta(text="Ye"), fault("network")]
+    half: list[ModelEvent] = [ModelTextDelta(text="Ye"), fault("network")]
     paid: list[ModelEvent] = [Usage(input=3), fault("server")]
     for answer in (half, paid, [fault("cut_off")]):
         model = Played(answer, GOOD)
@@ -223,10 +228,10 @@ async def test_the_time_of_all_attempts_together_has_an_end_too() -> None:
 
 async def test_a_provider_that_wants_to_be_left_alone_is_left_alone_by_everybody() -> None:
     time = Time()
-    gate = Gate(clock=time, sleep=time.sleep)
+    gate = RateLimiter(clock=time, sleep=time.sleep)
     model = Played([fault("rate", 9.0)], GOOD)
-    retrying = Retrying(model, gate, NONE, clock=time, sleep=time.sleep)
-    patient = Retrying(model, gate, Patience(), clock=time, sleep=time.sleep)
+    retrying = RetryingModel(model, gate, NONE, clock=time, sleep=time.sleep)
+    patient = RetryingModel(model, gate, RetryPolicy(), clock=time, sleep=time.sleep)
     await events(patient)
     assert time.now >= 109.0
     assert await events(retrying) == list(GOOD)
@@ -234,7 +239,7 @@ async def test_a_provider_that_wants_to_be_left_alone_is_left_alone_by_everybody
 
 async def test_cancelling_while_it_waits_ends_everything() -> None:
     model = Played([fault("rate", 30.0)])
-    task = asyncio.create_task(events(Retrying(model, Gate(), Patience())))
+    task = asyncio.create_task(events(RetryingModel(model, RateLimiter(), RetryPolicy())))
     for _ in range(50):
         await asyncio.sleep(0)
     assert model.closed
@@ -244,8 +249,8 @@ async def test_cancelling_while_it_waits_ends_everything() -> None:
 
 
 async def test_whoever_stops_listening_ends_the_answer() -> None:
-    model = Played([TextDelta(text="a"), TextDelta(text="b"), Finished()])
-    stream = made(model, Time()).stream(asking())
+    model = Played([ModelTextDelta(text="a"), ModelTextDelta(text="b"), Finished()])
+    stream = made(model, Time()).stream(make_request())
     await anext(stream)
     assert isinstance(stream, AsyncGenerator)
     await stream.aclose()
@@ -258,7 +263,7 @@ async def test_name_card_and_price_are_the_models() -> None:
     assert (retrying.name, retrying.card, retrying.price(2, 3)) == ("fake:m", model.card, 5)
 
 
-SECOND: tuple[ModelEvent, ...] = (TextDelta(text="Yes."), Finished(by="other:m"))
+SECOND: tuple[ModelEvent, ...] = (ModelTextDelta(text="Yes."), Finished(by="other:m"))
 
 
 class Unpriced(Played):
@@ -268,14 +273,14 @@ class Unpriced(Played):
         return None
 
 
-def group(*models: Model, time: Time | None = None) -> Group:
+def group(*models: Model, time: Time | None = None) -> ModelGroup:
     """A group of these."""
-    return Group("both", models, clock=time or Time())
+    return ModelGroup("both", models, clock=time or Time())
 
 
-async def events_of(model: Group) -> list[ModelEvent]:
+async def events_of(model: ModelGroup) -> list[ModelEvent]:
     """All that comes of one request."""
-    return [event async for event in model.stream(asking())]
+    return [event async for event in model.stream(make_request())]
 
 
 @pytest.mark.parametrize("kind", ["auth", "credit", "model", "rate", "overloaded", "server", "too_long", "tls"])
@@ -305,7 +310,7 @@ async def test_what_is_wrong_with_the_request_is_asked_of_nobody_else(kind: Faul
 
 
 async def test_an_answer_that_broke_off_is_not_continued_by_another_within_the_same_attempt() -> None:
-    first, other = Played([TextDelta(text="Ye"), fault("network")]), Played(SECOND, name="other:m")
+    first, other = Played([ModelTextDelta(text="Ye"), fault("network")]), Played(SECOND, name="other:m")
     both = group(first, other)
     end = (await events_of(both))[-1]
     assert isinstance(end, Failed)
@@ -332,11 +337,11 @@ async def test_it_has_a_name_and_a_price_before_it_is_made_and_is_made_once() ->
 
     def make() -> ScriptedModel:
         made.append("made")
-        return ScriptedModel([Cue(reply=Reply(text="yes"))])
+        return ScriptedModel([Cue(reply=ScriptedReply(text="yes"))])
 
-    late = Late("openai:m", ModelCard(window=5000), lambda read, written: read + written, make)
+    late = LazyModel("openai:m", ModelCard(window=5000), lambda read, written: read + written, make)
     assert (late.name, late.card.window, late.price(1, 2), made) == ("openai:m", 5000, 3, [])
-    said = [text_of(await answered(late, asking("?"))) for _ in range(2)]
+    said = [text_of(await collect_events(late, make_request("?"))) for _ in range(2)]
     assert (said, made) == (["yes", "yes"], ["made"])
 
 
@@ -344,8 +349,8 @@ def test_a_model_can_be_named_and_priced_before_what_speaks_to_it_is_loaded() ->
     code = (
         "import sys\n"
         "from greenroom.app.settings.schema import Settings\n"
-        "from greenroom.app.model_registry import Supply\n"
-        "model = Supply(Settings(), {'OPENAI_API_KEY': 'sk-test'}).named('openai:gpt-5')\n"
+        "from greenroom.app.model_registry import ModelRegistry\n"
+        "model = ModelRegistry(Settings(), {'OPENAI_API_KEY': 'sk-test'}).get_model('openai:gpt-5')\n"
         "print(model.name, model.price(1000, 1000) > 0, 'aiohttp' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""A house that runs a command and waits to be killed: `python house.py ROOT TOKEN`."""
+"""Run a command and wait to be killed: `python house.py ROOT TOKEN`."""
 
 from __future__ import annotations
 

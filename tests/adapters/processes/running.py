@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from greenroom.adapters.processes.plain import PlainCommands
+from greenroom.adapters.processes.plain_commands import PlainCommands
 
 
 @asynccontextmanager
 async def commands_in(root: Path, own: Mapping[str, str] | None = None) -> AsyncIterator[PlainCommands]:
-    """Commands that are closed in the end."""
-    commands = PlainCommands(root, own=own)
+    """Open commands, and close them at the end."""
+    commands = PlainCommands(root, environ=own)
     try:
         yield commands
     finally:

@@ -15,9 +15,9 @@ from typing import cast
 
 import pytest
 
-from greenroom.adapters.processes.family import Family, send, wait
-from greenroom.adapters.processes.job import Job, OutputPipe
-from greenroom.adapters.processes.supervisor import Asked
+from greenroom.adapters.processes.command_process import CommandProcess, OutputPipe
+from greenroom.adapters.processes.process_tree import ProcessTree, send_signal, wait_for_signals
+from greenroom.adapters.processes.supervisor import CommandRequest
 from greenroom.core.ports.commands import Command
 from tests.adapters.processes.running import commands_in
 from tests.conformance.running import daemon, marked, ran, shell, until_gone, until_there, with_daemon
@@ -52,7 +52,7 @@ async def test_a_command_that_kills_its_guard_does_not_get_away(tmp_path: Path) 
 async def test_a_command_that_stops_its_guard_does_not_get_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("greenroom.adapters.processes.job.MARGIN", 0.5)
+    monkeypatch.setattr("greenroom.adapters.processes.command_process.SUPERVISOR_TIMEOUT_S", 0.5)
     async with commands_in(tmp_path) as commands:
         made = await ran(commands, shell("setsid sleep 600 & kill -STOP $PPID; sleep 600", token="frozen", seconds=0.2))
         assert made.ended.how == "lost"
@@ -70,17 +70,17 @@ async def test_a_command_that_kills_the_supervisor_ends_and_the_next_one_is_run(
 
 PLAINER = (
     "import sys; sys.path.append(sys.argv[1]); "
-    "from greenroom.adapters.processes import family, supervisor; "
+    "from greenroom.adapters.processes import process_tree, supervisor; "
     "{change}; supervisor.main(int(sys.argv[2]))"
 )
-WITHOUT_PRCTL = PLAINER.format(change="family.prctl = lambda *_: False")
-WITHOUT_LISTS = PLAINER.format(change="family.Path.exists = lambda _: False")
+WITHOUT_PRCTL = PLAINER.format(change="process_tree.prctl = lambda *_: False")
+WITHOUT_LISTS = PLAINER.format(change="process_tree.Path.exists = lambda _: False")
 
 
 async def test_without_help_of_the_system_the_process_group_is_ended_and_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("greenroom.adapters.processes.job.PROGRAM", WITHOUT_PRCTL)
+    monkeypatch.setattr("greenroom.adapters.processes.command_process.SUPERVISOR_CODE", WITHOUT_PRCTL)
     async with commands_in(tmp_path) as commands:
         left = await ran(commands, shell("sleep 600 & (sleep 600 &); echo done", token="group"))
         assert marked("group") == []
@@ -93,7 +93,7 @@ async def test_without_help_of_the_system_the_process_group_is_ended_and_that_is
 async def test_a_kernel_that_does_not_list_children_is_asked_for_all_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("greenroom.adapters.processes.job.PROGRAM", WITHOUT_LISTS)
+    monkeypatch.setattr("greenroom.adapters.processes.command_process.SUPERVISOR_CODE", WITHOUT_LISTS)
     async with commands_in(tmp_path) as commands:
         made = await ran(commands, shell("setsid sleep 600 & setsid sleep 600 & echo done", token="scan"))
         assert marked("scan") == []
@@ -117,9 +117,9 @@ class Deaf:
 @pytest.mark.parametrize("turns", range(6))
 async def test_a_cancellation_that_comes_with_the_guard_s_answer_is_not_lost(turns: int) -> None:
     reader, deaf = asyncio.StreamReader(), Deaf()
-    job = Job(reader, cast("asyncio.StreamWriter", deaf), cast("OutputPipe", deaf))
-    asked = Asked(words=["true"], folder="/", seconds=1, grace=0, env={})
-    work = asyncio.create_task(job._get_ready(asked))
+    job = CommandProcess(reader, cast("asyncio.StreamWriter", deaf), cast("OutputPipe", deaf))
+    asked = CommandRequest(words=["true"], folder="/", seconds=1, grace=0, env={})
+    work = asyncio.create_task(job._wait_until_ready(asked))
     for _ in range(3):
         await asyncio.sleep(0)
     reader.feed_data(b'{"pid": 1, "guard": 2, "contained": true}\n')
@@ -173,10 +173,10 @@ TREE = "sleep 600 & (sleep 600 & sleep 600) & touch up; wait"
 
 
 @pytest.fixture
-def family(monkeypatch: pytest.MonkeyPatch) -> Family:
+def family(monkeypatch: pytest.MonkeyPatch) -> ProcessTree:
     """One that leaves this process what it is."""
-    monkeypatch.setattr("greenroom.adapters.processes.family.prctl", lambda *_: False)
-    return Family()
+    monkeypatch.setattr("greenroom.adapters.processes.process_tree.prctl", lambda *_: False)
+    return ProcessTree()
 
 
 @pytest.fixture
@@ -184,39 +184,41 @@ def tree(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A shell with children and grandchildren."""
     process = subprocess.Popen(["bash", "-c", TREE], cwd=tmp_path, start_new_session=True)
     yield process
-    send(-process.pid, signal.SIGKILL)
+    send_signal(-process.pid, signal.SIGKILL)
     process.wait()
 
 
-async def test_both_ways_of_looking_find_all(family: Family, tree: subprocess.Popen[bytes], tmp_path: Path) -> None:
+async def test_both_ways_of_looking_find_all(
+    family: ProcessTree, tree: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
     await until_there(tmp_path / "up")
     found: list[int] = []
     for _ in range(1000):
-        found = family.below(tree.pid)
+        found = family.list_descendants(tree.pid)
         if len(found) == 4:
             break
         await asyncio.sleep(0.005)
     assert len(found) == 4
-    family._listed = False
-    assert sorted(family.below(tree.pid)) == sorted(found)
-    assert tree.pid in family.children()
+    family._has_child_lists = False
+    assert sorted(family.list_descendants(tree.pid)) == sorted(found)
+    assert tree.pid in family.list_children()
 
 
-def test_a_process_that_is_gone_has_no_children_and_hears_nothing(family: Family) -> None:
+def test_a_process_that_is_gone_has_no_children_and_hears_nothing(family: ProcessTree) -> None:
     process = subprocess.Popen(["true"])
     process.wait()
-    assert family.below(process.pid) == []
-    send(process.pid, signal.SIGTERM)
+    assert family.list_descendants(process.pid) == []
+    send_signal(process.pid, signal.SIGTERM)
 
 
 def test_waiting_says_what_can_be_read_and_which_signals_came() -> None:
     news, tell = os.pipe()
     other, write = os.pipe()
     try:
-        assert wait(news, 0, other) == (b"", [])
+        assert wait_for_signals(news, 0, other) == (b"", [])
         os.write(write, b"x")
         os.write(tell, bytes([signal.SIGCHLD]))
-        assert wait(news, 0, other) == (bytes([signal.SIGCHLD]), [other])
+        assert wait_for_signals(news, 0, other) == (bytes([signal.SIGCHLD]), [other])
     finally:
         for number in (news, tell, other, write):
             os.close(number)

@@ -6,12 +6,12 @@ import asyncio
 import sys
 from pathlib import Path
 
-from greenroom.adapters.processes.plain import birth_of, end_group, end_left_over, is_alive, mark_group
+from greenroom.adapters.processes.plain_commands import end_group, end_leftover_groups, is_alive, mark_group, read_birth
 from greenroom.core.base.ids import TaskId
 from greenroom.core.base.records import evolve
 from greenroom.core.rules.intents import CancelTask, PauseTeam
-from greenroom.core.state.step import Step, Terms
-from greenroom.core.state.world import World
+from greenroom.core.state.step import Step, StepTerms
+from greenroom.core.state.team_state import TeamState
 from greenroom.testing.harness import harness
 from tests.app.team import call, finishes, says, spec, stage
 from tests.run_command import RunCommand, let_go, start
@@ -53,7 +53,7 @@ async def test_a_later_life_ends_what_an_earlier_one_left(tmp_path: Path) -> Non
     process = await start(family(tmp_path))
     let_go(process)
     await is_up(tmp_path)
-    assert await end_left_over([mark_group(process.pid)]) == 1
+    assert await end_leftover_groups([mark_group(process.pid)]) == 1
     assert not is_alive(process.pid)
     await process.wait()
 
@@ -63,7 +63,7 @@ async def test_a_process_id_that_was_used_again_is_left_alone(tmp_path: Path) ->
     let_go(process)
     await is_up(tmp_path)
     stranger = evolve(mark_group(process.pid), before="another boot:1")
-    assert await end_left_over([stranger]) == 0
+    assert await end_leftover_groups([stranger]) == 0
     assert is_alive(process.pid)
     await end_group(process.pid)
     await process.wait()
@@ -74,8 +74,8 @@ async def test_nothing_is_done_about_a_process_that_is_gone() -> None:
     mark = mark_group(process.pid)
     let_go(process)
     await process.communicate()
-    assert await end_left_over([mark]) == 0
-    assert birth_of(process.pid) == ""
+    assert await end_leftover_groups([mark]) == 0
+    assert read_birth(process.pid) == ""
 
 
 async def test_cancelling_a_task_kills_its_command_and_sees_it_dead(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ async def test_cancelling_a_task_kills_its_command_and_sees_it_dead(tmp_path: Pa
         running = [one for one in (await house.world()).steps.values() if one.state == "running"]
         group = int(running[0].prepared[0].key)
         await house.runtime.ask(house.team, CancelTask(task_id=TaskId("t1")))
-        assert (await house.runtime.wait(house.team, TaskId("t1"))).word == "cancelled"
+        assert (await house.runtime.wait(house.team, TaskId("t1"))).state == "cancelled"
         assert not is_alive(group)
         work.cancel()
 
@@ -102,8 +102,8 @@ async def test_a_command_says_what_it_printed_and_how_it_ended() -> None:
         finishes("ann", 2),
     ]
     async with harness([spec("ann", "run_command")], cues, executors=[RunCommand()]) as house:
-        assert (await house.do(stage("ann"))).word == "finished"
-        steps = [one for one in await house.archived("step") if isinstance(one, Step) and one.work.type == "tool"]
+        assert (await house.do(stage("ann"))).state == "finished"
+        steps = [one for one in await house.read_archive("step") if isinstance(one, Step) and one.work.type == "tool"]
         assert [(one.state, one.error) for one in steps] == [("finished", ""), ("failed", "exit status 3")]
         assert steps[0].result == {"output": "hello\n"}
 
@@ -111,9 +111,9 @@ async def test_a_command_says_what_it_printed_and_how_it_ended() -> None:
 class KeyedCommand(RunCommand):
     """A command that may be run again."""
 
-    def terms(self, _: World, __: Step) -> Terms:
+    def terms(self, _: TeamState, __: Step) -> StepTerms:
         """As often as it takes."""
-        return Terms(effect="keyed")
+        return StepTerms(effect="keyed")
 
 
 async def test_a_fork_leaves_the_processes_of_the_first_team_alone(tmp_path: Path) -> None:

@@ -10,9 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.processes.plain import PlainCommands, birth_of, check, environment, is_alive
+from greenroom.adapters.processes.plain_commands import (
+    PlainCommands,
+    build_environment,
+    check_variable,
+    is_alive,
+    read_birth,
+)
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.ports.commands import Begun, Command, Commands
+from greenroom.core.ports.commands import Command, CommandRunner, CommandStarted
 from tests.adapters.processes.running import commands_in
 from tests.conformance.commands import CommandsConformance
 from tests.conformance.running import PLANTED, ran, shell
@@ -20,8 +26,8 @@ from tests.conformance.running import PLANTED, ran, shell
 
 @pytest.mark.req("MA-54")
 class TestPlainCommands(CommandsConformance):
-    def open_commands(self, root: Path, own: Mapping[str, str]) -> Commands:
-        return PlainCommands(root, own=own)
+    def open_commands(self, root: Path, own: Mapping[str, str]) -> CommandRunner:
+        return PlainCommands(root, environ=own)
 
 
 async def test_a_file_that_is_no_program_says_so_in_its_output(tmp_path: Path) -> None:
@@ -37,9 +43,9 @@ async def test_nothing_is_done_before_it_is_written_down(tmp_path: Path) -> None
     try:
         async with aclosing(commands.run(shell("touch done"))) as events:
             begun = await anext(events)
-            assert isinstance(begun, Begun)
+            assert isinstance(begun, CommandStarted)
             assert begun.mark is not None
-            assert birth_of(int(begun.mark.key)) == begun.mark.before
+            assert read_birth(int(begun.mark.key)) == begun.mark.before
         assert not (tmp_path / "done").exists()
         assert not is_alive(int(begun.mark.key))
     finally:
@@ -50,17 +56,17 @@ OWN = {**PLANTED, "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/home/ann", "
 
 
 def test_only_what_is_let_in_is_passed_on() -> None:
-    made = environment(OWN, {"FLAVOUR": "sweet"})
+    made = build_environment(OWN, {"FLAVOUR": "sweet"})
     assert "planted" not in str(made)
     assert (made["HOME"], made["LC_ALL"], made["TZ"], made["FLAVOUR"]) == ("/home/ann", "C.UTF-8", "UTC", "sweet")
 
 
 def test_a_person_can_let_in_more() -> None:
-    assert environment(OWN, {}, also={"SOMETHING_NEW"})["SOMETHING_NEW"] == "planted-12"
+    assert build_environment(OWN, {}, extra_names={"SOMETHING_NEW"})["SOMETHING_NEW"] == "planted-12"
 
 
 def test_there_is_always_a_path() -> None:
-    assert environment({}, {})["PATH"]
+    assert build_environment({}, {})["PATH"]
 
 
 async def test_no_secret_reaches_a_command_nor_whoever_looks_after_it(tmp_path: Path) -> None:
@@ -85,12 +91,12 @@ JAVA_TOOL_OPTIONS EDITOR PAGER GREENROOM_COMMAND ld_preload""",
 @pytest.mark.parametrize("name", [*REFUSED, "", "A B", "A=B", "1A", "BASH_FUNC_ls%%"])
 def test_what_changes_the_meaning_of_a_command_line_is_refused(name: str) -> None:
     with pytest.raises(WorldFault, match="variable"):
-        check(name, "x")
+        check_variable(name, "x")
 
 
 def test_ordinary_names_are_fine() -> None:
     for name in ("FLAVOUR", "DJANGO_SETTINGS_MODULE", "RUST_LOG", "ENVIRONMENT"):
-        check(name, "x")
+        check_variable(name, "x")
 
 
 PLAIN = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "PATH": "/usr/local/bin:/usr/bin:/bin"}

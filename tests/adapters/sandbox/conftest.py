@@ -1,4 +1,4 @@
-"""A workspace that somebody else than root can reach: pytest's own folders are closed to others."""
+"""A workspace that users other than root can reach: pytest's own folders are closed to others."""
 
 from __future__ import annotations
 

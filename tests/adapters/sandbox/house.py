@@ -1,4 +1,4 @@
-"""A house that runs a command behind walls and waits to be killed: `python house.py FOLDER TOKEN`."""
+"""Run a command in a sandbox and wait to be killed: `python house.py FOLDER TOKEN`."""
 
 from __future__ import annotations
 

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.processes.plain import PlainCommands
+from greenroom.adapters.processes.plain_commands import PlainCommands
 from greenroom.adapters.sandbox import choice
-from greenroom.adapters.sandbox.choice import Chosen, chosen, wall_of
-from greenroom.adapters.sandbox.ground import Ground
+from greenroom.adapters.sandbox.choice import SandboxChoice, choose_sandbox, make_sandbox
 from greenroom.adapters.sandbox.programs import find_programs
+from greenroom.adapters.sandbox.view import SandboxView
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.ports.sandbox import Enclosed, Limits, Wall
+from greenroom.core.ports.sandbox import CommandLimits, Sandbox, SandboxedCommand
 from tests.adapters.sandbox.walls import bubblewrap_program, ground_of, walled
 
 
-def opened(root: Path, wall: Wall | None) -> PlainCommands:
-    return PlainCommands(root, wall=wall)
+def opened(root: Path, wall: Sandbox | None) -> PlainCommands:
+    return PlainCommands(root, sandbox=wall)
 
 
 class Open:
@@ -30,13 +30,13 @@ class Open:
     def __init__(self, *_: object, **__: object) -> None:
         """Nothing to put up."""
 
-    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str = "") -> Enclosed:
-        return Enclosed(words=words, folder=folder, env=env, token="")
+    def confine(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str = "") -> SandboxedCommand:
+        return SandboxedCommand(words=words, folder=folder, env=env, token="")
 
-    def overrun(self, enclosed: Enclosed, guard: int) -> str:
+    def find_exceeded_limit(self, command: SandboxedCommand, supervisor_pid: int) -> str:
         return ""
 
-    def tidy(self, enclosed: Enclosed) -> None:
+    def clean_up(self, command: SandboxedCommand) -> None:
         """Nothing."""
 
     def close(self) -> None:
@@ -46,30 +46,32 @@ class Open:
 class Broken(Open):
     """One that does not let anybody work."""
 
-    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str = "") -> Enclosed:
-        return Enclosed(words=("echo", "no permission to make namespaces"), folder=folder, env=env, token="")
+    def confine(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str = "") -> SandboxedCommand:
+        return SandboxedCommand(words=("echo", "no permission to make namespaces"), folder=folder, env=env, token="")
 
 
 class Useless(Open):
     """One behind which nothing happens."""
 
-    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str = "") -> Enclosed:
-        return Enclosed(words=("true",), folder=folder, env=env, token="")
+    def confine(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str = "") -> SandboxedCommand:
+        return SandboxedCommand(words=("true",), folder=folder, env=env, token="")
 
 
 async def test_the_strongest_that_holds_is_chosen_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = tmp_path / "cache" / "sandbox.json"
-    assert await chosen(opened, Path.home(), cache) == Chosen(tier="bubblewrap", program=find_programs(cache.parent)[0])
+    assert await choose_sandbox(opened, Path.home(), cache) == SandboxChoice(
+        tier="bubblewrap", program=find_programs(cache.parent)[0]
+    )
     monkeypatch.setattr(choice, "Bubblewrap", Open)
-    assert (await chosen(opened, Path.home(), cache)).tier == "bubblewrap", "it is known already"
+    assert (await choose_sandbox(opened, Path.home(), cache)).tier == "bubblewrap", "it is known already"
     kept = json.loads(cache.read_text())
     cache.write_text(json.dumps({**kept, "key": "another machine"}))
-    assert (await chosen(opened, Path.home(), cache)).tier == "landlock", "so it was tried again"
+    assert (await choose_sandbox(opened, Path.home(), cache)).tier == "landlock", "so it was tried again"
 
 
 async def test_walls_that_let_something_through_are_not_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(choice, "Bubblewrap", Open)
-    found = await chosen(opened, Path.home(), tmp_path / "sandbox.json")
+    found = await choose_sandbox(opened, Path.home(), tmp_path / "sandbox.json")
     assert found.tier == "landlock"
     assert found.why[0].startswith("bubblewrap: a command could still ")
 
@@ -79,25 +81,25 @@ async def test_walls_that_do_not_work_are_not_chosen_and_their_words_are_told(
 ) -> None:
     monkeypatch.setattr(choice, "Bubblewrap", Broken)
     monkeypatch.setattr(choice, "Landlock", Useless)
-    found = await chosen(opened, Path.home(), tmp_path / "sandbox.json")
+    found = await choose_sandbox(opened, Path.home(), tmp_path / "sandbox.json")
     assert found.tier == "none"
     assert "no permission to make namespaces" in found.why[0]
     assert found.why[-1] == "landlock: a command could not work in its workspace"
 
 
 async def test_where_nothing_can_be_shown_no_walls_are_trusted(tmp_path: Path) -> None:
-    def always(root: Path, wall: Wall | None) -> PlainCommands:
-        return PlainCommands(root, wall=wall or walled(root, root.parent / "other"))
+    def always(root: Path, wall: Sandbox | None) -> PlainCommands:
+        return PlainCommands(root, sandbox=wall or walled(root, root.parent / "other"))
 
-    found = await chosen(always, Path.home(), tmp_path / "sandbox.json")
+    found = await choose_sandbox(always, Path.home(), tmp_path / "sandbox.json")
     assert found.tier == "none"
-    assert "nothing is shown by trying" in found.why[0]
+    assert "the trial proves nothing" in found.why[0]
 
 
 async def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(choice, "find_programs", lambda _: [])
-    monkeypatch.setattr(choice, "landlock_version", lambda: 1)
-    found = await chosen(opened, Path.home(), tmp_path / "cache")
+    monkeypatch.setattr(choice, "read_landlock_version", lambda: 1)
+    found = await choose_sandbox(opened, Path.home(), tmp_path / "cache")
     assert found.tier == "none"
     assert "apt-get install bubblewrap" in found.why[0]
     assert "Landlock 1" in found.why[1]
@@ -113,30 +115,36 @@ async def test_other_machines_have_others(
 ) -> None:
     monkeypatch.setattr("sys.platform", system)
     monkeypatch.setattr("platform.machine", lambda: machine)
-    assert [tier for tier, _, _ in choice._candidates(tmp_path)] == tiers
-    assert all(missing for _, _, missing in choice._candidates(tmp_path))
+    assert [tier for tier, _, _ in choice._list_candidates(tmp_path)] == tiers
+    assert all(missing for _, _, missing in choice._list_candidates(tmp_path))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"key": 1}'])
 def test_what_is_kept_and_cannot_be_read_is_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / "known").write_text(text)
-    assert choice._read(tmp_path / "known", "key") is None
+    assert choice._read_cache(tmp_path / "known", "key") is None
 
 
 @pytest.mark.parametrize("root", ["/", "/usr/share", "/etc", "/tmp", "/var", str(Path.home())])
 def test_around_too_much_no_walls_are_put_up(root: str, tmp_path: Path) -> None:
     ground = ground_of(Path(root), tmp_path)
-    with pytest.raises(WorldFault, match="too much of the machine"):
-        wall_of("bubblewrap", ground, Limits(), bubblewrap_program())
+    with pytest.raises(WorldFault, match="too much of this machine"):
+        make_sandbox("bubblewrap", ground, CommandLimits(), bubblewrap_program())
 
 
 def test_around_what_commands_have_for_themselves_no_walls_are_put_up(tmp_path: Path) -> None:
-    with pytest.raises(WorldFault, match="too much of the machine"):
-        wall_of("bubblewrap", ground_of(tmp_path, tmp_path / "cache" / "scratch"), Limits(), bubblewrap_program())
+    with pytest.raises(WorldFault, match="too much of this machine"):
+        make_sandbox(
+            "bubblewrap", ground_of(tmp_path, tmp_path / "cache" / "scratch"), CommandLimits(), bubblewrap_program()
+        )
 
 
 def test_there_can_be_none(tmp_path: Path) -> None:
-    ground = Ground(root=tmp_path, at=tmp_path, home=Path.home(), scratch=tmp_path / "s")
-    assert wall_of("none", ground, Limits()) is None
+    ground = SandboxView(root=tmp_path, at=tmp_path, home=Path.home(), scratch=tmp_path / "s")
+    assert make_sandbox("none", ground, CommandLimits()) is None
     with pytest.raises(WorldFault, match="Landlock"):
-        wall_of("landlock", Ground(root=tmp_path, at=Path("/elsewhere"), home=Path.home(), scratch=tmp_path), Limits())
+        make_sandbox(
+            "landlock",
+            SandboxView(root=tmp_path, at=Path("/elsewhere"), home=Path.home(), scratch=tmp_path),
+            CommandLimits(),
+        )

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.sandbox.choice import wall_of
+from greenroom.adapters.sandbox.choice import make_sandbox
 from greenroom.adapters.sandbox.seatbelt import Seatbelt
-from greenroom.adapters.sandbox.seccomp import ALLOW, HIGHEST, MACHINES, SAY, seccomp
+from greenroom.adapters.sandbox.seccomp import LAST_KNOWN_CALL, MACHINES, SECCOMP_ALLOW, SECCOMP_ERRNO, build_filter
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.ports.sandbox import Limits
+from greenroom.core.ports.sandbox import CommandLimits
 from tests.adapters.sandbox.walls import ground_of
 
 
@@ -35,7 +35,7 @@ def decided(program: bytes, number: int, *arguments: int, audit: int) -> int:
                 true = {0x15: held == value, 0x25: held > value, 0x45: held & value != 0}[code]
                 at += yes if true else no
             case _:
-                return 0 if value == ALLOW else value - SAY
+                return 0 if value == SECCOMP_ALLOW else value - SECCOMP_ERRNO
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -84,32 +84,32 @@ def test_what_may_be_called(machine: str, call: str, arguments: tuple[int, ...],
     known = MACHINES[machine]
     number = known.calls[call]
     for network, wanted in ((True, walled), (False, landlocked)):
-        filtered = seccomp(network=network, machine=machine)
+        filtered = build_filter(network=network, machine=machine)
         assert decided(filtered, number, *arguments, audit=known.audit) == wanted
 
 
 def test_calls_of_other_machines_and_calls_that_are_too_new_are_refused() -> None:
     known = MACHINES["x86_64"]
-    program = seccomp(network=True, machine="x86_64")
+    program = build_filter(network=True, machine="x86_64")
     assert decided(program, 0, audit=known.audit) == 0
     assert decided(program, 0, audit=0x4000_0003) == errno.EPERM, "32 bits"
     assert decided(program, 0x4000_0000, audit=known.audit) == errno.EPERM, "x32"
-    assert decided(program, HIGHEST + 1, audit=known.audit) == errno.ENOSYS
+    assert decided(program, LAST_KNOWN_CALL + 1, audit=known.audit) == errno.ENOSYS
 
 
 def test_a_machine_without_a_filter_has_no_walls() -> None:
     with pytest.raises(WorldFault, match="'vax'"):
-        seccomp(network=True, machine="vax")
-    assert seccomp(network=True) == seccomp(network=True, machine=platform.machine())
+        build_filter(network=True, machine="vax")
+    assert build_filter(network=True) == build_filter(network=True, machine=platform.machine())
 
 
 def test_the_profile_for_macos_says_what_may_be_done(tmp_path: Path) -> None:
     """Nobody of us has a Mac, so this is all that is known of it."""
     root = tmp_path / 'a "quoted" name'
     root.mkdir()
-    wall = wall_of("seatbelt", ground_of(root, tmp_path / "scratch"), Limits())
+    wall = make_sandbox("seatbelt", ground_of(root, tmp_path / "scratch"), CommandLimits())
     assert isinstance(wall, Seatbelt)
-    enclosed = wall.around(("make", "all"), str(root), {"PATH": "/usr/bin"})
+    enclosed = wall.confine(("make", "all"), str(root), {"PATH": "/usr/bin"})
     assert enclosed.words[:2] == ("/usr/bin/sandbox-exec", "-p")
     assert enclosed.words[3:] == ("make", "all")
     lines = enclosed.words[2].splitlines()
@@ -121,7 +121,7 @@ def test_the_profile_for_macos_says_what_may_be_done(tmp_path: Path) -> None:
     ), "the last rule counts"
     assert not any("network" in line for line in lines), "so there is none"
     assert wall.tier == "seatbelt"
-    assert wall.overrun(enclosed, 0) == ""
-    wall.tidy(enclosed)
+    assert wall.find_exceeded_limit(enclosed, 0) == ""
+    wall.clean_up(enclosed)
     wall.close()
     assert list((tmp_path / "scratch").iterdir()) == []

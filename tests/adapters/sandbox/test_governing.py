@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.ports.sandbox import Wall
+from greenroom.core.ports.sandbox import Sandbox
 from tests.adapters.sandbox.walls import behind, git, landlocked, walled
 from tests.conformance.running import ran, shell
 
-Build = Callable[[Path, Path], Wall]
+Build = Callable[[Path, Path], Sandbox]
 BOTH = pytest.mark.parametrize("build", [walled, landlocked], ids=["bubblewrap", "landlock"])
 MOSTLY_ONE = pytest.mark.parametrize("build", [walled, pytest.param(landlocked, marks=pytest.mark.prove)])
 

@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.sandbox.bubblewrap import Bubblewrap
-from greenroom.adapters.sandbox.landlock import Landlock, landlock_version
-from greenroom.adapters.sandbox.layers import SMALL, Links, keeps_upper, readable_parts
+from greenroom.adapters.sandbox.landlock import Landlock, read_landlock_version
+from greenroom.adapters.sandbox.layers import MAX_COPY_BYTES, FolderLinks, can_keep_overlay, list_readable_parts
 from greenroom.adapters.sandbox.programs import find_programs
 from greenroom.app.settings.schema import SandboxSettings
-from greenroom.app.toolset.sandbox import Walls
-from greenroom.core.ports.sandbox import Limits, Shown, Wall
+from greenroom.app.toolset.sandbox import WorkspaceSandbox
+from greenroom.core.ports.sandbox import CommandLimits, Sandbox, SandboxMount
 from tests.adapters.sandbox.walls import CACHE, behind, ground_of
 from tests.conformance.running import ran, shell
 
-Build = Callable[[Path, Shown], Wall]
+Build = Callable[[Path, SandboxMount], Sandbox]
 
 
 @pytest.fixture
-def shown(open_folder: Path) -> Shown:
+def shown(open_folder: Path) -> SandboxMount:
     """An environment of the person's: a program, a package, a secret in it."""
     source = open_folder / "person" / "env"
     (source / "lib").mkdir(parents=True)
@@ -31,31 +31,31 @@ def shown(open_folder: Path) -> Shown:
     (source / "tool").write_text("#!/bin/sh\necho tool\n")
     (source / "tool").chmod(0o755)
     (open_folder / "work").mkdir()
-    return Shown(source=str(source), at="env", layer=str(open_folder / "layers" / "env"), hidden=("lib/.env",))
+    return SandboxMount(source=str(source), at="env", layer=str(open_folder / "layers" / "env"), hidden=("lib/.env",))
 
 
-def bubblewrap(root: Path, shown: Shown, *, overlays: bool = True) -> Wall:
+def bubblewrap(root: Path, shown: SandboxMount, *, overlays: bool = True) -> Sandbox:
     programs = [one for one in find_programs(CACHE) if one.overlays == overlays]
     if not programs:
         pytest.skip("there is no bubblewrap here, or none with overlays")
-    ground, limits = ground_of(root, root.parent / "scratch", lent=(shown,)), Limits()
+    ground, limits = ground_of(root, root.parent / "scratch", lent=(shown,)), CommandLimits()
     return Bubblewrap(ground, limits, program=programs[0])
 
 
-def old_bubblewrap(root: Path, shown: Shown) -> Wall:
+def old_bubblewrap(root: Path, shown: SandboxMount) -> Sandbox:
     return bubblewrap(root, shown, overlays=False)
 
 
-def landlock(root: Path, shown: Shown) -> Wall:
-    ground, limits = ground_of(root, root.parent / "scratch", lent=(shown,)), Limits()
-    return Landlock(ground, limits, version=landlock_version())
+def landlock(root: Path, shown: SandboxMount) -> Sandbox:
+    ground, limits = ground_of(root, root.parent / "scratch", lent=(shown,)), CommandLimits()
+    return Landlock(ground, limits, version=read_landlock_version())
 
 
 ALL = pytest.mark.parametrize("build", [bubblewrap, old_bubblewrap, landlock])
 WRITABLE = pytest.mark.parametrize("build", [bubblewrap, old_bubblewrap])
 
 
-async def said(wall: Wall, root: Path, *scripts: str) -> str:
+async def said(wall: Sandbox, root: Path, *scripts: str) -> str:
     async with behind(wall, root) as commands:
         return "".join([(await ran(commands, shell(script))).text for script in scripts])
 
@@ -65,7 +65,9 @@ def files(folder: str) -> dict[str, bytes]:
 
 
 @ALL
-async def test_it_is_read_and_run_and_nothing_reaches_the_source(build: Build, shown: Shown, open_folder: Path) -> None:
+async def test_it_is_read_and_run_and_nothing_reaches_the_source(
+    build: Build, shown: SandboxMount, open_folder: Path
+) -> None:
     root, before = open_folder / "work", files(shown.source)
     text = await said(
         build(root, shown),
@@ -80,13 +82,13 @@ async def test_it_is_read_and_run_and_nothing_reaches_the_source(build: Build, s
 
 
 @ALL
-async def test_a_hidden_file_is_empty(build: Build, shown: Shown, open_folder: Path) -> None:
+async def test_a_hidden_file_is_empty(build: Build, shown: SandboxMount, open_folder: Path) -> None:
     assert "secret" not in await said(build(open_folder / "work", shown), open_folder / "work", "cat env/lib/.env")
 
 
 @WRITABLE
 async def test_what_is_written_is_kept_for_the_next_command_and_the_next_sandbox(
-    build: Build, shown: Shown, open_folder: Path
+    build: Build, shown: SandboxMount, open_folder: Path
 ) -> None:
     root = open_folder / "work"
     write = "echo mine >env/new; echo changed >env/lib/package.py; rm env/tool"
@@ -98,17 +100,17 @@ async def test_what_is_written_is_kept_for_the_next_command_and_the_next_sandbox
 
 
 async def test_where_the_disk_keeps_no_layer_it_is_kept_in_memory(
-    shown: Shown, open_folder: Path, monkeypatch: pytest.MonkeyPatch
+    shown: SandboxMount, open_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("greenroom.adapters.sandbox.bubblewrap.keeps_upper", lambda _: False)
+    monkeypatch.setattr("greenroom.adapters.sandbox.bubblewrap.can_keep_overlay", lambda _: False)
     root = open_folder / "work"
     text = await said(bubblewrap(root, shown), root, "echo mine >env/new; cat env/new; cat env/lib/.env", "ls env")
     assert text.split() == ["mine", "lib", "tool"]
 
 
-async def test_without_overlays_a_large_folder_is_read_only(shown: Shown, open_folder: Path) -> None:
+async def test_without_overlays_a_large_folder_is_read_only(shown: SandboxMount, open_folder: Path) -> None:
     with (Path(shown.source) / "large").open("wb") as file:
-        file.truncate(SMALL + 1)
+        file.truncate(MAX_COPY_BYTES + 1)
     text = await said(
         old_bubblewrap(open_folder / "work", shown),
         open_folder / "work",
@@ -117,12 +119,12 @@ async def test_without_overlays_a_large_folder_is_read_only(shown: Shown, open_f
     assert text == "tool\nrefused\nwhole\n"
 
 
-def make_environment(shown: Shown) -> None:
+def make_environment(shown: SandboxMount) -> None:
     Path(shown.source, "pyvenv.cfg").touch()
 
 
 async def test_a_link_is_gone_with_the_sandbox_and_what_a_command_put_there_is_not(
-    shown: Shown, open_folder: Path
+    shown: SandboxMount, open_folder: Path
 ) -> None:
     root = open_folder / "work"
     make_environment(shown)
@@ -134,11 +136,13 @@ async def test_a_link_is_gone_with_the_sandbox_and_what_a_command_put_there_is_n
     assert (root / "env" / "own").exists()
 
 
-async def test_without_a_sandbox_there_is_a_link_too(shown: Shown, open_folder: Path) -> None:
+async def test_without_a_sandbox_there_is_a_link_too(shown: SandboxMount, open_folder: Path) -> None:
     root, at = open_folder / "work", open_folder / "person"
     make_environment(shown)
-    walls = Walls(root, SandboxSettings(walls="off"), at=at, lent=(shown, replace(shown, at=str(at / "deep/env"))))
-    assert walls.wall() is None
+    walls = WorkspaceSandbox(
+        root, SandboxSettings(walls="off"), at=at, mounts=(shown, replace(shown, at=str(at / "deep/env")))
+    )
+    assert walls.get_sandbox() is None
     assert (root / "env").readlink() == (root / "deep" / "env").readlink() == Path(shown.source)
     await walls.close()
     assert not (root / "env").is_symlink()
@@ -150,9 +154,9 @@ def test_packages_are_linked_one_by_one_and_a_small_folder_is_copied(tmp_path: P
         (person / name).parent.mkdir(parents=True, exist_ok=True)
         (person / name).write_text("1")
     root.mkdir()
-    packages = Shown(source=str(person / "node_modules"), at="node_modules", layer="x")
-    build = Shown(source=str(person / "build"), at="build", layer="y", hidden=("key.pem",))
-    links = Links(root, (packages, build))
+    packages = SandboxMount(source=str(person / "node_modules"), at="node_modules", layer="x")
+    build = SandboxMount(source=str(person / "build"), at="build", layer="y", hidden=("key.pem",))
+    links = FolderLinks(root, (packages, build))
     assert (root / "node_modules" / "left-pad").is_symlink()
     assert not (root / "node_modules" / ".cache").exists()
     assert sorted(path.name for path in (root / "build").iterdir()) == ["out.txt"]
@@ -162,12 +166,12 @@ def test_packages_are_linked_one_by_one_and_a_small_folder_is_copied(tmp_path: P
     assert not (root / "node_modules" / "left-pad").is_symlink()
 
 
-def test_a_folder_is_given_in_parts_where_something_in_it_is_hidden(shown: Shown) -> None:
+def test_a_folder_is_given_in_parts_where_something_in_it_is_hidden(shown: SandboxMount) -> None:
     source = Path(shown.source)
-    assert list(readable_parts(source, ())) == [source]
-    assert sorted(readable_parts(source, shown.hidden)) == [source / "lib" / "package.py", source / "tool"]
+    assert list(list_readable_parts(source, ())) == [source]
+    assert sorted(list_readable_parts(source, shown.hidden)) == [source / "lib" / "package.py", source / "tool"]
 
 
 def test_some_disks_keep_no_layer(tmp_path: Path) -> None:
-    assert keeps_upper(tmp_path)
-    assert not keeps_upper(Path("/proc")) or keeps_upper(Path("/dev/shm"))
+    assert can_keep_overlay(tmp_path)
+    assert not can_keep_overlay(Path("/proc")) or can_keep_overlay(Path("/dev/shm"))

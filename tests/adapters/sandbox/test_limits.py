@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.core.ports.sandbox import Limits, Wall
+from greenroom.core.ports.sandbox import CommandLimits, Sandbox
 from tests.adapters.sandbox.walls import behind, landlocked, walled
 from tests.conformance.running import ran, shell
 
@@ -25,21 +25,21 @@ FORKS = (
 
 
 LIMITED = pytest.mark.parametrize("build", [walled, pytest.param(landlocked, marks=pytest.mark.prove)])
-Limited = Callable[[Path, Path, Limits], Wall]
+Limited = Callable[[Path, Path, CommandLimits], Sandbox]
 
 
 async def test_there_are_no_more_processes_than_allowed(root: Path) -> None:
-    async with behind(walled(root, root.parent / "scratch", Limits(processes=60)), root) as commands:
+    async with behind(walled(root, root.parent / "scratch", CommandLimits(processes=60)), root) as commands:
         done = await ran(commands, shell(f'python3 -c "{FORKS}"', seconds=20))
     assert 10 < int(done.text.split()[-1]) <= 60
 
 
 TAKES = "import time; x = b'x' * (200 * 1024 * 1024); print('had it', flush=True); time.sleep(20)"
 BUSY = "while :; do timeout 0.3 bash -c 'while :; do :; done'; done"
-SOME = Limits(memory=96 * MIB, cpu_seconds=1, processes=60)
+SOME = CommandLimits(memory=96 * MIB, cpu_seconds=1, processes=60)
 
 
-def small(build: str, root: Path) -> Wall:
+def small(build: str, root: Path) -> Sandbox:
     """With small limits."""
     build_wall = walled if build == "bubblewrap" else landlocked
     return build_wall(root, root.parent / "scratch", SOME)
@@ -78,7 +78,7 @@ async def test_memory_that_processes_share_is_counted_once(root: Path) -> None:
 
 @LIMITED
 async def test_a_file_is_no_longer_than_allowed(build: Limited, root: Path) -> None:
-    async with behind(build(root, root.parent / "scratch", Limits(file_size=4 * MIB)), root) as commands:
+    async with behind(build(root, root.parent / "scratch", CommandLimits(file_size=4 * MIB)), root) as commands:
         await ran(commands, shell("head -c 3145728 /dev/zero >fits; head -c 8388608 /dev/zero >long"))
     assert (root / "fits").stat().st_size == 3 * MIB
     assert (root / "long").stat().st_size == 4 * MIB
@@ -87,7 +87,7 @@ async def test_a_file_is_no_longer_than_allowed(build: Limited, root: Path) -> N
 @LIMITED
 async def test_a_workspace_that_is_too_full_ends_the_command(build: Limited, root: Path) -> None:
     script = "while :; do head -c 4194304 /dev/urandom >>full; sleep 0.05; done"
-    async with behind(build(root, root.parent / "scratch", Limits(quota=32 * MIB)), root) as commands:
+    async with behind(build(root, root.parent / "scratch", CommandLimits(quota=32 * MIB)), root) as commands:
         made = await ran(commands, shell(script, seconds=30))
     assert made.ended.how == "cancelled"
     assert "which is all it may hold" in made.text
@@ -96,6 +96,6 @@ async def test_a_workspace_that_is_too_full_ends_the_command(build: Limited, roo
 
 async def test_too_many_files_end_the_command_too(root: Path) -> None:
     script = "for n in $(seq 100000); do : >f$n; done; echo all"
-    async with behind(walled(root, root.parent / "scratch", Limits(entries=400)), root) as commands:
+    async with behind(walled(root, root.parent / "scratch", CommandLimits(entries=400)), root) as commands:
         made = await ran(commands, shell(script, seconds=30))
     assert "files lie in the workspace" in made.text

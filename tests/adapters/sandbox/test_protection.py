@@ -12,21 +12,21 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.sandbox.protection import (
-    Before,
-    Kept,
+    PathState,
+    ProtectedState,
     SharedRecord,
-    key_of,
-    outer_git,
-    settings_lead_to,
-    sockets_in,
+    encode_path,
+    find_included_settings,
+    find_outer_git,
+    find_sockets,
 )
-from greenroom.core.ports.sandbox import Wall
+from greenroom.core.ports.sandbox import Sandbox
 from tests.adapters.sandbox.test_governing import script, tree
 from tests.adapters.sandbox.walls import behind, git, ground_of, landlocked, walled
 from tests.conformance.running import ran, shell, until_there
 
 HERE = Path(__file__).resolve().parents[3]
-Build = Callable[[Path, Path], Wall]
+Build = Callable[[Path, Path], Sandbox]
 BOTH = pytest.mark.parametrize("build", [walled, landlocked], ids=["bubblewrap", "landlock"])
 WAITS = "touch {name}; for n in $(seq 2000); do [ -e go-{name} ] && break; sleep 0.01; done"
 PLANTS = "mkdir -p .greenroom/agents && echo evil >.greenroom/agents/evil.md; echo evil >.mcp.json; mkdir .claude/x"
@@ -36,7 +36,7 @@ def governing(root: Path) -> list[str]:
     return [name for name in (".greenroom", ".mcp.json", ".claude") if os.path.lexists(root / name)]
 
 
-async def running(text: str, wall: Wall, root: Path, name: str) -> asyncio.Task[None]:
+async def running(text: str, wall: Sandbox, root: Path, name: str) -> asyncio.Task[None]:
     """A command that has begun, in a process's own commands."""
 
     async def house() -> None:
@@ -126,15 +126,15 @@ def test_a_repository_is_shown_only_to_a_worktree_that_it_knows(open_folder: Pat
     git(main, "worktree", "add", "-q", str(side))
     for line in (f"gitdir: {main}/.git", f"gitdir: {main}/.git/worktrees/side", "gitdir: ../main/.git"):
         (liar / ".git").write_text(f"{line}\n")
-        assert outer_git(liar) == []
-    assert outer_git(side) == [main / ".git"]
+        assert find_outer_git(liar) == []
+    assert find_outer_git(side) == [main / ".git"]
 
 
 @pytest.mark.parametrize("line", ["h  # why", '"h"', '"h" ; why', "./h", "x/../h"])
 def test_settings_are_read_as_git_reads_them(repository: Path, line: str) -> None:
     with (repository / ".git" / "config").open("a") as file:
         file.write(f"[core]\n\thooksPath = {line}\n")
-    assert settings_lead_to(ground_of(repository, repository.parent)) == {repository / "h": True}
+    assert find_included_settings(ground_of(repository, repository.parent)) == {repository / "h": True}
 
 
 def test_settings_for_all_repositories_count_too(
@@ -142,7 +142,7 @@ def test_settings_for_all_repositories_count_too(
 ) -> None:
     (tmp_path / ".gitconfig").write_text(f"[core]\nhooksPath = hooks\n[include]\npath = {repository}/more\n")
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    found = settings_lead_to(ground_of(repository, tmp_path))
+    found = find_included_settings(ground_of(repository, tmp_path))
     assert found == {repository / "hooks": True, repository / "more": False}
 
 
@@ -151,8 +151,8 @@ def test_sockets_are_known_while_a_process_is_behind_them(root: Path) -> None:
         one.bind(str(root / "stream"))
         one.listen()
         two.bind(str(root / "datagram"))
-        assert sorted(set(sockets_in(root))) == [root / "datagram", root / "stream"]
-    assert list(sockets_in(root)) == []
+        assert sorted(set(find_sockets(root))) == [root / "datagram", root / "stream"]
+    assert list(find_sockets(root)) == []
 
 
 @BOTH
@@ -213,23 +213,23 @@ async def test_what_the_command_of_a_killed_process_planted_is_gone_once_the_nex
     assert not hook.exists()
 
 
-def nobody(_: Before) -> None:
+def nobody(_: ProtectedState) -> None:
     pytest.fail("there was nothing to mend")
 
 
-def nobody_looks() -> Before:
+def nobody_looks() -> ProtectedState:
     pytest.fail("it is known")
 
 
 def test_a_record_is_written_and_read_with_names_of_all_kinds(tmp_path: Path) -> None:
-    odd = key_of(tmp_path / os.fsdecode(b"\xff\xfe"))
-    inner = Kept(mode=0o40755, entries={"a": Kept(mode=0o100644, content=b"\0\xff")})
-    before = Before(kept={odd: inner, key_of(tmp_path): None}, absent=(odd,), led={odd: True})
+    odd = encode_path(tmp_path / os.fsdecode(b"\xff\xfe"))
+    inner = PathState(mode=0o40755, entries={"a": PathState(mode=0o100644, content=b"\0\xff")})
+    before = ProtectedState(kept={odd: inner, encode_path(tmp_path): None}, absent=(odd,), led={odd: True})
     first, second = SharedRecord(tmp_path, tmp_path / "root"), SharedRecord(tmp_path, tmp_path / "root")
     assert first.enter(lambda: before, nobody) == before
-    first.beat()
+    first.touch()
     assert second.enter(nobody_looks, nobody) == before
-    mended: list[Before] = []
+    mended: list[ProtectedState] = []
     first.leave(mended.append, before)
     assert mended == []
     second.leave(mended.append, before)
@@ -241,31 +241,31 @@ def test_what_a_dead_process_left_is_mended_but_not_what_was_changed_since(tmp_p
     older, newer, gone = (tmp_path / name for name in ("older", "newer", "gone"))
     for path in (older, newer):
         path.write_text("")
-    kept = {key_of(path): Kept(mode=0o100644, content=b"before") for path in (older, newer, gone / "inner")}
+    kept = {encode_path(path): PathState(mode=0o100644, content=b"before") for path in (older, newer, gone / "inner")}
     dead = SharedRecord(tmp_path, tmp_path / "root")
-    dead.enter(lambda: Before(kept=kept), nobody)
+    dead.enter(lambda: ProtectedState(kept=kept), nobody)
     os.close(dead._file)
     died = older.stat().st_ctime
     os.utime(dead._path, (died - 4.9, died - 4.9))
     while newer.stat().st_ctime <= died + 0.2:
         newer.chmod(0o600)
-    mended: list[Before] = []
+    mended: list[ProtectedState] = []
     later = SharedRecord(tmp_path, tmp_path / "root")
-    later.enter(Before, mended.append)
-    assert [set(one.kept) for one in mended] == [{key_of(older), key_of(gone / "inner")}]
-    later.leave(mended.append, Before())
+    later.enter(ProtectedState, mended.append)
+    assert [set(one.kept) for one in mended] == [{encode_path(older), encode_path(gone / "inner")}]
+    later.leave(mended.append, ProtectedState())
 
 
 def test_a_record_that_cannot_be_read_is_nothing(tmp_path: Path) -> None:
     one = SharedRecord(tmp_path, tmp_path / "root")
     for text in ("", "{", "[]", '{"known": 1}'):
         one._path.write_text(text)
-        assert one.enter(Before, nobody) == Before()
+        assert one.enter(ProtectedState, nobody) == ProtectedState()
         os.close(one._file)
 
 
 def test_who_cannot_look_leaves_nothing_behind(tmp_path: Path) -> None:
-    def fails() -> Before:
+    def fails() -> ProtectedState:
         raise OSError("no")
 
     one = SharedRecord(tmp_path, tmp_path / "root")

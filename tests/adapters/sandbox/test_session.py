@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.processes.plain import PlainCommands
-from greenroom.adapters.sandbox.choice import wall_of
-from greenroom.adapters.sandbox.ground import Identity
-from greenroom.adapters.sandbox.session import SandboxSession, furnish
+from greenroom.adapters.processes.plain_commands import PlainCommands
+from greenroom.adapters.sandbox.choice import make_sandbox
+from greenroom.adapters.sandbox.session import SandboxSession, make_etc
+from greenroom.adapters.sandbox.view import Identity
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.ports.sandbox import Enclosed, Limits, Tier, Wall
+from greenroom.core.ports.sandbox import CommandLimits, Sandbox, SandboxedCommand, Tier
 from tests.adapters.sandbox.walls import behind, ground_of, landlocked, walled
 from tests.conformance.running import marked, ran, shell
 
@@ -32,17 +32,17 @@ class Slow:
         self.go = threading.Event()
         self._overrun = overrun
 
-    def around(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str = "") -> Enclosed:
+    def confine(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str = "") -> SandboxedCommand:
         self.threads.append(threading.current_thread())
         self.begun.set()
         assert self.go.wait(10)
         self.standing += 1
-        return Enclosed(words=words, folder=folder, env=env, token="x")
+        return SandboxedCommand(words=words, folder=folder, env=env, token="x")
 
-    def overrun(self, enclosed: Enclosed, guard: int) -> str:
+    def find_exceeded_limit(self, command: SandboxedCommand, supervisor_pid: int) -> str:
         return self._overrun()
 
-    def tidy(self, enclosed: Enclosed) -> None:
+    def clean_up(self, command: SandboxedCommand) -> None:
         self.threads.append(threading.current_thread())
         self.standing -= 1
 
@@ -83,18 +83,18 @@ async def test_a_command_nobody_can_look_at_is_ended_and_that_is_said(root: Path
     async with behind(wall, root) as commands:
         made = await ran(commands, shell("sleep 60", seconds=30))
     assert made.ended.how == "cancelled"
-    assert "Ended: nobody can see any more how much it uses (the disk is gone)." in made.text
+    assert "Ended: its usage can no longer be measured (the disk is gone)." in made.text
 
 
-def _seatbelt(root: Path, scratch: Path) -> Wall:
-    wall = wall_of("seatbelt", ground_of(root, scratch), Limits())
+def _seatbelt(root: Path, scratch: Path) -> Sandbox:
+    wall = make_sandbox("seatbelt", ground_of(root, scratch), CommandLimits())
     assert wall is not None
     return wall
 
 
 @pytest.mark.parametrize("build", [walled, landlocked, _seatbelt], ids=["bubblewrap", "landlock", "seatbelt"])
 def test_walls_that_cannot_be_put_up_leave_nothing(
-    build: Callable[[Path, Path], Wall], root: Path, monkeypatch: pytest.MonkeyPatch
+    build: Callable[[Path, Path], Sandbox], root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended = list[str]()
     real = SandboxSession.end
@@ -107,10 +107,10 @@ def test_walls_that_cannot_be_put_up_leave_nothing(
         raise WorldFault("no")
 
     monkeypatch.setattr(SandboxSession, "end", end)
-    monkeypatch.setattr(SandboxSession, "tools", fails)
+    monkeypatch.setattr(SandboxSession, "find_tools", fails)
     wall = build(root, root.parent / "scratch")
     with pytest.raises(WorldFault, match="no"):
-        wall.around(("true",), str(root), {})
+        wall.confine(("true",), str(root), {})
     wall.close()
     assert len(ended) == 1
     assert list((root.parent / "scratch").glob("*.before")) == []
@@ -132,7 +132,7 @@ async def test_all_are_dead_half_a_second_after_their_time(root: Path) -> None:
 async def test_a_large_workspace_is_looked_at_quickly(root: Path) -> None:
     for number in range(2000):
         (root / f"{number % 50}" / f"{number}").mkdir(parents=True)
-    commands = PlainCommands(root, wall=walled(root, root.parent / "scratch"))
+    commands = PlainCommands(root, sandbox=walled(root, root.parent / "scratch"))
     took = list[float]()
     try:
         for _ in range(4):
@@ -164,13 +164,13 @@ def machine(tmp_path: Path) -> Path:
 
 
 def test_a_folder_that_everybody_may_read_is_not_copied_but_shown_as_it_is(machine: Path, tmp_path: Path) -> None:
-    shown = furnish(tmp_path / "etc", ANN, Path("/home/x"), machine=str(machine))
+    shown = make_etc(tmp_path / "etc", ANN, Path("/home/x"), machine=str(machine))
     assert set(shown) == {"fonts", "alternatives", "ssl/certs"}
     assert all([*(tmp_path / "etc" / one).iterdir()] == [] for one in shown)
 
 
 def test_of_a_folder_with_something_private_in_it_everything_else_is_there(machine: Path, tmp_path: Path) -> None:
-    furnish(tmp_path / "etc", ANN, Path("/home/x"), machine=str(machine))
+    make_etc(tmp_path / "etc", ANN, Path("/home/x"), machine=str(machine))
     assert {one.name for one in (tmp_path / "etc" / "ssl").iterdir()} == {"certs", "openssl.cnf"}
     assert (tmp_path / "etc" / "timezone").read_text() == "Europe/Vienna"
     assert not (tmp_path / "etc" / "shadow").exists()
@@ -182,17 +182,17 @@ def test_one_thing_that_others_may_not_read_and_nothing_around_it_is_shown_as_it
 ) -> None:
     (machine / path).chmod(0o640 if path.endswith("conf") else 0o750)
     (machine / "fonts" / "open.conf").write_text("open")
-    shown = furnish(tmp_path / "etc", ANN, Path("/home/x"), machine=str(machine))
+    shown = make_etc(tmp_path / "etc", ANN, Path("/home/x"), machine=str(machine))
     assert not any(one.startswith("fonts/deep") or one == "fonts" for one in shown)
     assert [one.name for one in (tmp_path / "etc" / "fonts").rglob("*") if one.is_file()] == ["open.conf"]
 
 
 def test_of_a_folder_that_can_be_listed_but_not_entered_nothing_is_there(machine: Path, tmp_path: Path) -> None:
     (machine / "fonts").chmod(0o754)
-    assert not any("fonts" in one for one in furnish(tmp_path / "etc", ANN, Path("/home/x"), machine=str(machine)))
+    assert not any("fonts" in one for one in make_etc(tmp_path / "etc", ANN, Path("/home/x"), machine=str(machine)))
     assert not (tmp_path / "etc" / "fonts").exists()
 
 
 def test_it_says_who_a_command_is(machine: Path, tmp_path: Path) -> None:
-    furnish(tmp_path / "etc", ANN, Path("/home/x"), machine=str(machine))
+    make_etc(tmp_path / "etc", ANN, Path("/home/x"), machine=str(machine))
     assert (tmp_path / "etc" / "passwd").read_text().startswith("greenroom:x:4321:4321::/home/x:")

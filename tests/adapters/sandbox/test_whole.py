@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.processes.plain import PlainCommands
+from greenroom.adapters.processes.plain_commands import PlainCommands
 from greenroom.adapters.sandbox.bubblewrap import Bubblewrap
-from greenroom.core.ports.commands import Commands
-from greenroom.core.ports.sandbox import Limits, Wall
+from greenroom.core.ports.commands import CommandRunner
+from greenroom.core.ports.sandbox import CommandLimits, Sandbox
 from tests.adapters.sandbox.walls import behind, bubblewrap_program, ground_of, landlocked, walled
 from tests.conformance.commands import CommandsConformance, RunConformance, SurroundingsConformance
 from tests.conformance.running import marked, ran, shell, until_gone, until_there
@@ -26,8 +26,8 @@ from tests.conformance.running import marked, ran, shell, until_gone, until_ther
 class Walled:
     """Walls of namespaces."""
 
-    def open_commands(self, root: Path, own: Mapping[str, str]) -> Commands:
-        return PlainCommands(root, own=own, wall=walled(root, root.parent / "scratch"))
+    def open_commands(self, root: Path, own: Mapping[str, str]) -> CommandRunner:
+        return PlainCommands(root, environ=own, sandbox=walled(root, root.parent / "scratch"))
 
 
 @pytest.mark.req("MA-54")
@@ -49,8 +49,8 @@ class Landlocked:
         found.mkdir()
         return found
 
-    def open_commands(self, root: Path, own: Mapping[str, str]) -> Commands:
-        return PlainCommands(root, own=own, wall=landlocked(root, root.parent / "scratch"))
+    def open_commands(self, root: Path, own: Mapping[str, str]) -> CommandRunner:
+        return PlainCommands(root, environ=own, sandbox=landlocked(root, root.parent / "scratch"))
 
 
 class TestLandlockedCommands(Landlocked, SurroundingsConformance):
@@ -69,7 +69,7 @@ class TestAllOfLandlockedCommands(Landlocked, CommandsConformance):
     """Everything."""
 
 
-Build = Callable[[Path, Path], Wall]
+Build = Callable[[Path, Path], Sandbox]
 BOTH = pytest.mark.parametrize("build", [walled, landlocked], ids=["bubblewrap", "landlock"])
 
 
@@ -80,7 +80,7 @@ def root(open_folder: Path) -> Path:
     return found
 
 
-async def said(wall: Wall | None, root: Path, script: str) -> str:
+async def said(wall: Sandbox | None, root: Path, script: str) -> str:
     """What a script prints behind a wall, or without one."""
     if wall is None:
         commands = PlainCommands(root)
@@ -150,7 +150,7 @@ async def test_an_editable_install_imports_the_tree_that_is_worked_on(tmp_path: 
         (place / "site" / "thing.pth").write_text(f"{repository}/src\n")
     wall = Bubblewrap(
         ground_of(worktree, tmp_path / "scratch", at=repository),
-        Limits(),
+        CommandLimits(),
         program=bubblewrap_program(),
     )
     python = f"import site; site.addsitedir({str(repository / 'site')!r}); import thing; print(thing.text)"
@@ -178,7 +178,7 @@ async def test_nothing_is_written_beside_what_is_for_writing(tmp_path: Path) -> 
     script = (
         "for place in / /dev /var /usr /proc /home; do (: >$place/made) 2>/dev/null && echo $place; done; df /dev/shm"
     )
-    async with behind(walled(root, tmp_path / "scratch", Limits(temporary=2**20)), root) as commands:
+    async with behind(walled(root, tmp_path / "scratch", CommandLimits(temporary=2**20)), root) as commands:
         made = await ran(commands, shell(f"{script} | tail -n 1"))
     assert made.text.split()[1] == "1024"
     assert made.text.count("\n") == 1
@@ -205,16 +205,16 @@ class Through:
     def __init__(self, place: Path) -> None:
         self._place = place
 
-    async def door(self, _: tuple[str, ...]) -> str:
+    async def get_socket(self, _: tuple[str, ...]) -> str:
         return str(self._place)
 
-    def let(self, _: int, __: tuple[str, ...]) -> None:
+    def allow_hosts(self, _: int, __: tuple[str, ...]) -> None:
         pass
 
-    def remarks(self, _: int, __: str) -> str:
+    def describe_refusals(self, _: int, __: str) -> str:
         return ""
 
-    def end(self, _: int) -> None:
+    def revoke_hosts(self, _: int) -> None:
         pass
 
 
@@ -223,7 +223,7 @@ async def test_the_one_way_out_leads_to_the_proxy_and_nowhere_else(tmp_path: Pat
     root.mkdir()
     server = await asyncio.start_unix_server(_answer, str(tmp_path / "proxy"))
     ground = ground_of(root, tmp_path / "scratch")
-    wall = Bubblewrap(ground, Limits(), program=bubblewrap_program())
+    wall = Bubblewrap(ground, CommandLimits(), program=bubblewrap_program())
     fetch = "import urllib.request as u; print(u.urlopen('http://example.com/x').read().decode())"
     async with server, behind(wall, root, Through(tmp_path / "proxy")) as commands:
         made = await ran(commands, shell(f'python3 -c "{fetch}"; ls -a {tmp_path}'))

@@ -1,4 +1,4 @@
-"""Another process that shares a store: a writer to be killed, at work or when it is done, and an owner that answers."""
+"""Another process that shares a store: a writer to be killed during or after its work, and an owner that answers."""
 
 import asyncio
 import sys
@@ -6,13 +6,13 @@ from pathlib import Path
 
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.core.base.errors import StaleOwner
-from greenroom.core.ports.log import Append, Held, InboxRow, NewEvent, TakenIntent
+from greenroom.core.ports.log import EventBatch, InboxRow, LeaseHolder, NewEvent, TakenIntent
 
 TEXT = b'{"text": "' + b"x" * 200 + b'"}'
 
 
-def batch(stream: str, version: int, epoch: int, count: int, taken: list[InboxRow]) -> Append:
-    return Append(
+def batch(stream: str, version: int, epoch: int, count: int, taken: list[InboxRow]) -> EventBatch:
+    return EventBatch(
         stream=stream,
         expected_version=version,
         epoch=epoch,
@@ -23,10 +23,10 @@ def batch(stream: str, version: int, epoch: int, count: int, taken: list[InboxRo
 
 
 async def append(log: SqliteLog, stream: str, limit: int) -> None:
-    """Append, and say each version once it is acknowledged."""
+    """Append, and print each version once it is acknowledged."""
     await log.create(stream, 1)
     lease = await log.acquire(stream, "child")
-    assert not isinstance(lease, Held)
+    assert not isinstance(lease, LeaseHolder)
     version = 0
     print("ready", flush=True)
     while version < limit:
@@ -39,10 +39,10 @@ async def append(log: SqliteLog, stream: str, limit: int) -> None:
 
 
 async def answer(log: SqliteLog, stream: str, limit: int) -> None:
-    """Own the stream and take what arrives in its inbox."""
+    """Own the stream and take everything from its inbox."""
     await log.create(stream, 1)
     lease = await log.acquire(stream, "child")
-    assert not isinstance(lease, Held)
+    assert not isinstance(lease, LeaseHolder)
     version = 0
     print("ready", flush=True)
     async for rows in log.arrivals(stream):

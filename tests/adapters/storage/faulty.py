@@ -1,4 +1,4 @@
-"""A connection that fails on demand, and a writer thread that stands still on demand."""
+"""A connection that fails on demand, and a writer thread that pauses on demand."""
 
 import sqlite3
 import threading
@@ -8,7 +8,7 @@ from greenroom.adapters.storage.sqlite import SqliteLog
 
 
 class Faulty(sqlite3.Connection):
-    """A connection that fails where a test wants it to: before or after it does a statement."""
+    """A connection that fails before or after a chosen statement."""
 
     before: ClassVar[dict[str, int]] = {}
     after: ClassVar[dict[str, int]] = {}
@@ -29,11 +29,11 @@ class Faulty(sqlite3.Connection):
 
 
 def hold_up(log: SqliteLog) -> threading.Event:
-    """Let the writer thread stand still, so that everything that comes waits for the next group."""
+    """Pause the writer thread, so that all appends wait for the next group."""
     gate = threading.Event()
 
     def stand_still(_: sqlite3.Connection) -> tuple[bool, None]:
         return gate.wait(20), None
 
-    log._writing.change(stand_still, mode="bare")
+    log._open_writer.change(stand_still, mode="bare")
     return gate

@@ -1,4 +1,4 @@
-"""Starting, reading and killing the other process."""
+"""Start, read and kill the other process."""
 
 import hashlib
 import signal
@@ -13,7 +13,7 @@ CHILD = Path(__file__).with_name("child.py")
 
 
 class Child:
-    """A process that prints what was acknowledged to it."""
+    """A process that prints the acknowledged versions."""
 
     def __init__(self, process: subprocess.Popen[str], out: IO[str]) -> None:
         self.process = process
@@ -23,18 +23,18 @@ class Child:
         return self._out.readline().strip()
 
     def acknowledged(self, count: int) -> int:
-        """Read that many versions; the last one."""
+        """Read `count` versions and return the last."""
         return [int(self.line()) for _ in range(count)][-1]
 
     def kill(self) -> int:
-        """Kill it with -9; the last version that it was told before, 0 when there was none."""
+        """Kill it with -9 and return the last acknowledged version, or 0."""
         self.process.send_signal(signal.SIGKILL)
         rest = [line for line in self._out.read().split("\n") if line.isdigit()]
         self.process.wait(20)
         return int(rest[-1]) if rest else 0
 
     def rest(self) -> list[str]:
-        """What it printed until its end."""
+        """Return the rest of its output."""
         lines = self._out.read().split()
         assert self.process.wait(20) == 0
         return lines
@@ -55,7 +55,7 @@ def child(mode: str, home: Path, stream: str, limit: int = 10**9) -> Iterator[Ch
 
 
 def contents(home: Path) -> dict[str, str]:
-    """A hash of every file but what SQLite makes when it only looks: an index of the WAL, and an empty WAL."""
+    """Return a hash of every file, except the WAL index and the empty WAL that SQLite creates for reading."""
     files = [path for path in sorted(home.rglob("*")) if path.is_file() and not path.name.endswith("-shm")]
     files = [path for path in files if path.stat().st_size > 0]
     return {str(path.relative_to(home)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}

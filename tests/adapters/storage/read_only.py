@@ -8,7 +8,7 @@ import pytest
 
 
 def make_read_only(home: Path, under: Path | None = None) -> None:
-    """Nobody can write there from now on; with `under`, only those who come by that name."""
+    """Make a folder read-only. With `under`, only for access through that path."""
     if os.geteuid() != 0 and under is None:
         for path in (*home.rglob("*"), home):
             path.chmod(0o500 if path.is_dir() else 0o400)
@@ -21,7 +21,7 @@ def make_read_only(home: Path, under: Path | None = None) -> None:
 
 
 def make_writable(home: Path) -> None:
-    """As it was."""
+    """Undo `make_read_only`."""
     if os.geteuid() == 0:
         subprocess.run(["umount", "--lazy", str(home)], check=False, capture_output=True)
         return

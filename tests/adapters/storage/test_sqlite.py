@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from greenroom.adapters.storage.memory import Memory, MemoryLog
+from greenroom.adapters.storage.memory import MemoryLog, MemoryStore
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.core.ports.log import Store
 from greenroom.testing.conformance.log import LogConformance
@@ -17,11 +17,11 @@ class TestSqliteLog(LogConformance):
 class TestMemoryLog(LogConformance):
     async def open_store(self, folder: Path, clock: Callable[[], float]) -> Store:
         if not hasattr(self, "memory"):
-            self.memory = Memory()
+            self.memory = MemoryStore()
         return MemoryLog(self.memory, clock=clock)
 
 
 async def test_a_twin_shares_the_memory() -> None:
     log = MemoryLog()
     await log.create("team", 1)
-    assert [info.stream for info in await log.twin().streams()] == ["team"]
+    assert [info.stream for info in await log.open_twin().streams()] == ["team"]

@@ -13,15 +13,15 @@ import pytest
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.core.base.errors import Bug, CommitUnknown, StaleOwner, StoreFault, StoreFull
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.log import Held, Lease, NewEvent
-from greenroom.testing.conformance.store import batch, everything, moved, own, soon
+from greenroom.core.ports.log import Lease, LeaseHolder, NewEvent
+from greenroom.testing.conformance.store import acquire_stream, batch, make_archive_row, read_all_events, wait_soon
 from tests.adapters.storage.faulty import Faulty, hold_up
 
 
 async def leases(log: SqliteLog, count: int) -> list[Lease]:
     for n in range(count):
         await log.create(f"s{n}", n)
-    return [await own(log, f"s{n}") for n in range(count)]
+    return [await acquire_stream(log, f"s{n}") for n in range(count)]
 
 
 async def test_all_appends_that_wait_share_one_commit(log: SqliteLog) -> None:
@@ -31,7 +31,7 @@ async def test_all_appends_that_wait_share_one_commit(log: SqliteLog) -> None:
     await asyncio.sleep(0)
     before = log.commits
     gate.set()
-    assert await soon(asyncio.gather(*tasks)) == [3] * 200
+    assert await wait_soon(asyncio.gather(*tasks)) == [3] * 200
     assert log.commits - before == 1
 
 
@@ -42,7 +42,7 @@ async def test_one_stale_append_of_a_group_does_not_cost_a_second_commit(log: Sq
     await asyncio.sleep(0)
     before = log.commits
     gate.set()
-    answers = await soon(asyncio.gather(*tasks, return_exceptions=True))
+    answers = await wait_soon(asyncio.gather(*tasks, return_exceptions=True))
     assert [type(answer) for answer in answers] == [int, StaleOwner, StaleOwner]
     assert log.commits - before == 1
 
@@ -50,14 +50,14 @@ async def test_one_stale_append_of_a_group_does_not_cost_a_second_commit(log: Sq
 async def test_a_mistake_in_a_group_is_undone_alone(log: SqliteLog) -> None:
     owned = await leases(log, 4)
     gate = hold_up(log)
-    batches = [batch(lease, 0, 2, archive=[moved("s", 1)]) for lease in owned]
+    batches = [batch(lease, 0, 2, archive=[make_archive_row("s", 1)]) for lease in owned]
     batches[1] = batch(owned[1], 0, 2, taken=["never put"])
     batches[2] = batch(owned[2], 5, 2)
     tasks = [asyncio.create_task(log.append(one)) for one in batches]
     await asyncio.sleep(0)
     before = log.commits
     gate.set()
-    answers = await soon(asyncio.gather(*tasks, return_exceptions=True))
+    answers = await wait_soon(asyncio.gather(*tasks, return_exceptions=True))
     assert [type(answer) for answer in answers] == [int, Bug, StaleOwner, int]
     assert log.commits - before == 1
     assert [(await log.head(lease.stream)).version for lease in owned] == [2, 0, 0, 2]
@@ -65,16 +65,16 @@ async def test_a_mistake_in_a_group_is_undone_alone(log: SqliteLog) -> None:
 
 
 async def test_appends_of_one_stream_can_follow_each_other_in_one_group(log: SqliteLog) -> None:
-    lease = await own(log, "s")
+    lease = await acquire_stream(log, "s")
     gate = hold_up(log)
     tasks = [asyncio.create_task(log.append(batch(lease, n))) for n in range(5)]
     await asyncio.sleep(0)
     gate.set()
-    assert await soon(asyncio.gather(*tasks)) == [1, 2, 3, 4, 5]
+    assert await wait_soon(asyncio.gather(*tasks)) == [1, 2, 3, 4, 5]
 
 
 async def test_a_group_whose_members_are_all_refused_commits_nothing(log: SqliteLog) -> None:
-    lease = await own(log, "s")
+    lease = await acquire_stream(log, "s")
     before = log.commits
     with pytest.raises(StaleOwner):
         await log.append(batch(lease, 7))
@@ -82,7 +82,7 @@ async def test_a_group_whose_members_are_all_refused_commits_nothing(log: Sqlite
 
 
 async def test_a_cancelled_append_that_waits_is_committed_and_forgotten(log: SqliteLog) -> None:
-    lease = await own(log, "s")
+    lease = await acquire_stream(log, "s")
     gate = hold_up(log)
     task = asyncio.create_task(log.append(batch(lease, 0)))
     await asyncio.sleep(0)
@@ -96,7 +96,7 @@ async def test_a_cancelled_append_that_waits_is_committed_and_forgotten(log: Sql
 async def test_closing_writes_what_waits(tmp_path: Path) -> None:
     log = await SqliteLog.open(tmp_path)
     await log.create("s", 1)
-    lease = await own(log, "s")
+    lease = await acquire_stream(log, "s")
     gate = hold_up(log)
     tasks = [asyncio.create_task(log.append(batch(lease, n))) for n in range(3)]
     await asyncio.sleep(0)
@@ -105,14 +105,14 @@ async def test_closing_writes_what_waits(tmp_path: Path) -> None:
     with pytest.raises(StoreFault, match="was closed"):
         await log.append(batch(lease, 3))
     gate.set()
-    assert await soon(asyncio.gather(*tasks)) == [1, 2, 3]
+    assert await wait_soon(asyncio.gather(*tasks)) == [1, 2, 3]
     await closing
 
 
 async def test_an_unexpected_error_reaches_its_caller_and_the_thread_lives_on(log: SqliteLog) -> None:
-    lease = await own(log, "s")
+    lease = await acquire_stream(log, "s")
     with pytest.raises(ZeroDivisionError):
-        await log._writing.change(lambda _: (1 // 0, None))
+        await log._open_writer.change(lambda _: (1 // 0, None))
     assert await log.append(batch(lease, 0)) == 1
 
 
@@ -124,7 +124,7 @@ async def test_what_cannot_be_stored_is_an_error_of_its_caller_only(log: SqliteL
     tasks = [asyncio.create_task(log.append(one)) for one in batches]
     await asyncio.sleep(0)
     gate.set()
-    answers = await soon(asyncio.gather(*tasks, return_exceptions=True))
+    answers = await wait_soon(asyncio.gather(*tasks, return_exceptions=True))
     assert [isinstance(answer, int) for answer in answers] == [True, False, True]
 
 
@@ -132,9 +132,9 @@ async def test_what_cannot_be_stored_is_an_error_of_its_caller_only(log: SqliteL
 async def test_a_commit_that_is_cut_off_is_unknown_and_the_head_tells(
     log: SqliteLog, faults: type[Faulty], happened: bool
 ) -> None:
-    lease = await own(log, "s")
+    lease = await acquire_stream(log, "s")
     setattr(faults, "after" if happened else "before", {"COMMIT": sqlite3.SQLITE_IOERR_FSYNC})
-    with pytest.raises(CommitUnknown, match="may or may not"):
+    with pytest.raises(CommitUnknown, match="may or may not be saved"):
         await log.append(batch(lease, 0, 2, name="mine"))
     faults.before, faults.after = {}, {}
     head = await log.head("s")
@@ -152,7 +152,7 @@ async def test_a_full_disk_at_any_statement_is_said_so_and_leaves_nothing(
     tasks = [asyncio.create_task(log.append(batch(lease, 0))) for lease in owned]
     await asyncio.sleep(0)
     gate.set()
-    answers = await soon(asyncio.gather(*tasks, return_exceptions=True))
+    answers = await wait_soon(asyncio.gather(*tasks, return_exceptions=True))
     assert [type(answer) for answer in answers] == [StoreFull] * 3
     faults.before = {}
     for lease in owned:
@@ -172,7 +172,7 @@ async def test_a_full_disk_at_any_statement_is_said_so_and_leaves_nothing(
 async def test_other_faults_say_what_and_which_file(
     log: SqliteLog, faults: type[Faulty], code: int, sentence: str
 ) -> None:
-    lease = await own(log, "s")
+    lease = await acquire_stream(log, "s")
     faults.before = {"UPDATE streams": code}
     with pytest.raises(StoreFault, match=sentence) as fault:
         await log.append(batch(lease, 0))
@@ -182,7 +182,7 @@ async def test_other_faults_say_what_and_which_file(
 
 
 async def test_when_even_the_rollback_fails_a_new_connection_goes_on(log: SqliteLog, faults: type[Faulty]) -> None:
-    lease = await own(log, "s")
+    lease = await acquire_stream(log, "s")
     faults.before = {"INSERT INTO events": sqlite3.SQLITE_IOERR, "ROLLBACK": sqlite3.SQLITE_IOERR}
     with pytest.raises(StoreFault):
         await log.append(batch(lease, 0))
@@ -200,12 +200,12 @@ async def test_an_acquire_that_fails_leaves_the_stream_free(log: SqliteLog, faul
     assert await log.holder("s") is None
     other = await SqliteLog.open(log.path.parent)
     assert isinstance(await other.acquire("s", "other"), Lease)
-    assert isinstance(await log.acquire("s", "me"), Held)
+    assert isinstance(await log.acquire("s", "me"), LeaseHolder)
     await other.close()
 
 
 async def test_a_release_on_a_full_disk_still_lets_go(log: SqliteLog, faults: type[Faulty]) -> None:
-    lease = await own(log, "s")
+    lease = await acquire_stream(log, "s")
     faults.before = {"UPDATE streams SET owner": sqlite3.SQLITE_FULL}
     with pytest.raises(StoreFull):
         await log.release(lease)
@@ -245,10 +245,10 @@ async def test_a_disk_that_is_really_full_loses_nothing_and_goes_on_when_there_i
     ballast.write_bytes(bytes(400_000))
     log = await SqliteLog.open(small_disk / "home")
     await log.create("s", 1)
-    lease = await own(log, "s")
+    lease = await acquire_stream(log, "s")
     version = await fill(log, lease)
     assert 0 < version < 100_000
-    assert len(await everything(log, "s")) == version
+    assert len(await read_all_events(log, "s")) == version
     with pytest.raises(StoreFull, match="is full"):
         await log.put_blob(os.urandom(600_000))
     ballast.unlink()

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.storage.database import names
+from greenroom.adapters.storage.database import list_team_names
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.adapters.storage.sqlite.opening import Access
+from greenroom.adapters.storage.sqlite.store_folder import Access
 from greenroom.core.base.errors import StoreFault
-from greenroom.core.ports.log import Lease, Snapshot
-from greenroom.testing.conformance.store import batch, everything, finish, intent, own, soon
+from greenroom.core.ports.log import Lease, StateSnapshot
+from greenroom.testing.conformance.store import acquire_stream, batch, finish, intent, read_all_events, wait_soon
 from tests.adapters.storage.processes import child, contents
 from tests.adapters.storage.read_only import make_read_only, make_writable
 
@@ -26,7 +26,7 @@ LEASE = Lease(stream="s", owner="me", epoch=1)
 async def fill(home: Path, *, count: int = 3) -> None:
     log = await SqliteLog.open(home)
     await log.create("s", 1)
-    await log.append(batch(await own(log, "s"), 0, count))
+    await log.append(batch(await acquire_stream(log, "s"), 0, count))
     await log.put_blob(b"a large result")
     await log.close()
 
@@ -38,7 +38,7 @@ async def seen(home: Path) -> int:
         assert [info.stream for info in await log.streams()] == ["s"]
         assert await log.check() == []
         assert await log.holder("s") is None
-        return len(await everything(log, "s"))
+        return len(await read_all_events(log, "s"))
     finally:
         await log.close()
 
@@ -75,7 +75,7 @@ REFUSED: list[Callable[[SqliteLog], Awaitable[object]]] = [
     lambda log: log.release(LEASE),
     lambda log: log.forget("s"),
     lambda log: log.collect(),
-    lambda log: log.save_snapshot("s", Snapshot(version=1, fingerprint="f", data=b"")),
+    lambda log: log.save_snapshot("s", StateSnapshot(version=1, fingerprint="f", data=b"")),
     lambda log: log.put_blob(b"another one"),
 ]
 
@@ -87,7 +87,7 @@ async def test_who_only_looks_can_change_nothing(
     await fill(tmp_path)
     before = contents(tmp_path)
     log = await SqliteLog.open(tmp_path, access="look")
-    with pytest.raises(StoreFault, match="opened for looking only"):
+    with pytest.raises(StoreFault, match="opened for reading only"):
         await change(log)
     await log.close()
     assert contents(tmp_path) == before
@@ -126,7 +126,7 @@ async def test_who_follows_sees_what_another_process_commits(tmp_path: Path) -> 
             if found >= 40:
                 break
         await finish(pages)
-        assert await soon(log.holder("s")) is not None
+        assert await wait_soon(log.holder("s")) is not None
         writer.kill()
         await log.close()
 
@@ -139,7 +139,7 @@ async def test_a_folder_that_cannot_be_written_is_read(read_only: Path) -> None:
     make_read_only(read_only)
     before = contents(read_only)
     assert await seen(read_only) == 3
-    assert list(names(read_only)) == ["s"]
+    assert list(list_team_names(read_only)) == ["s"]
     assert contents(read_only) == before
 
 
@@ -180,7 +180,7 @@ async def test_a_read_only_folder_in_which_nothing_is_looks_empty(read_only: Pat
 async def test_what_cannot_be_written_is_said_to_who_wants_to(read_only: Path, access: Access) -> None:
     await fill(read_only)
     make_read_only(read_only)
-    with pytest.raises(StoreFault, match=r"is read-only\. It can be looked at"):
+    with pytest.raises(StoreFault, match=r"is read-only\. You can still read it"):
         await SqliteLog.open(read_only, access=access)
 
 
@@ -201,12 +201,12 @@ async def test_who_can_only_read_follows_an_owner_who_can_write(tmp_path: Path, 
     make_read_only(home, under=window)
     log = await SqliteLog.open(window, access="look")
     pages = log.tail("s")
-    assert len(await soon(anext(pages))) == 3
+    assert len(await wait_soon(anext(pages))) == 3
     owner = await SqliteLog.open(home)
-    lease = await own(owner, "s")
+    lease = await acquire_stream(owner, "s")
     for version in range(3, 8):
         await owner.append(batch(lease, version))
-        assert [event.version for event in await soon(anext(pages))] == [version + 1]
+        assert [event.version for event in await wait_soon(anext(pages))] == [version + 1]
     held = await log.holder("s")
     assert held is not None
     assert held.owner == "me"
@@ -243,7 +243,7 @@ async def test_permissions_to_read_are_enough_to_look(powerless: Path) -> None:
     await fill(powerless)
     permit(powerless, 0o500)
     assert await seen(powerless) == 3
-    with pytest.raises(StoreFault, match=r"is read-only\. It can be looked at"):
+    with pytest.raises(StoreFault, match=r"is read-only\. You can still read it"):
         await SqliteLog.open(powerless)
     permit(powerless, 0o700)
 
@@ -252,14 +252,14 @@ async def test_a_file_that_cannot_be_written_in_a_folder_that_can_is_read(powerl
     await fill(powerless)
     (powerless / "greenroom.db").chmod(0o400)
     assert await seen(powerless) == 3
-    with pytest.raises(StoreFault, match=r"is read-only\. It can be looked at"):
+    with pytest.raises(StoreFault, match=r"is read-only\. You can still read it"):
         await SqliteLog.open(powerless)
 
 
 async def test_a_folder_that_may_not_be_read_is_not_called_read_only(powerless: Path) -> None:
     await fill(powerless)
     permit(powerless, 0)
-    with pytest.raises(StoreFault, match="cannot be read: you are not permitted"):
+    with pytest.raises(StoreFault, match="cannot be read: permission denied"):
         await SqliteLog.open(powerless, access="look")
     permit(powerless, 0o700)
 
@@ -267,5 +267,5 @@ async def test_a_folder_that_may_not_be_read_is_not_called_read_only(powerless: 
 async def test_a_file_that_may_not_be_read_is_not_called_read_only(powerless: Path) -> None:
     await fill(powerless)
     (powerless / "greenroom.db").chmod(0)
-    with pytest.raises(StoreFault, match="cannot be read: you are not permitted"):
+    with pytest.raises(StoreFault, match="cannot be read: permission denied"):
         await SqliteLog.open(powerless, access="look")

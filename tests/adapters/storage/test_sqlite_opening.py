@@ -10,10 +10,10 @@ import psutil
 import pytest
 
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.adapters.storage.sqlite.opening import Access
+from greenroom.adapters.storage.sqlite.store_folder import Access
 from greenroom.core.base.errors import StoreFault
-from greenroom.core.ports.codec import SCHEMA
-from greenroom.testing.conformance.store import batch, everything, intent, own
+from greenroom.core.ports.codec import SCHEMA_VERSION
+from greenroom.testing.conformance.store import acquire_stream, batch, intent, read_all_events
 from tests.adapters.storage.processes import contents
 from tests.adapters.storage.read_only import make_read_only
 
@@ -21,7 +21,7 @@ from tests.adapters.storage.read_only import make_read_only
 async def fill(home: Path) -> None:
     log = await SqliteLog.open(home)
     await log.create("s", 1)
-    await log.append(batch(await own(log, "s"), 0, 300))
+    await log.append(batch(await acquire_stream(log, "s"), 0, 300))
     await log.close()
 
 
@@ -64,19 +64,19 @@ async def test_a_file_that_is_no_database_is_refused(tmp_path: Path, content: by
 
 async def test_an_empty_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "greenroom.db").touch()
-    await refused(tmp_path, "is empty")
+    await refused(tmp_path, "is an empty file")
 
 
 async def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "greenroom.db")) as db:
         db.execute("CREATE TABLE precious (id INTEGER)")
-    await refused(tmp_path, "of another program")
+    await refused(tmp_path, "to another program")
 
 
 async def test_a_database_of_a_newer_greenroom_is_refused(tmp_path: Path) -> None:
     await fill(tmp_path)
     with closing(sqlite3.connect(tmp_path / "greenroom.db")) as db, db:
-        db.execute("UPDATE meta SET value = ? WHERE key = 'schema'", (SCHEMA + 1,))
+        db.execute("UPDATE meta SET value = ? WHERE key = 'schema'", (SCHEMA_VERSION + 1,))
     await refused(tmp_path, "written by a newer Greenroom")
 
 
@@ -86,7 +86,7 @@ async def test_a_database_of_an_older_greenroom_is_raised(tmp_path: Path) -> Non
         db.execute("UPDATE meta SET value = 0 WHERE key = 'schema'")
     await (await SqliteLog.open(tmp_path)).close()
     with closing(sqlite3.connect(tmp_path / "greenroom.db")) as db:
-        assert db.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone() == (SCHEMA,)
+        assert db.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone() == (SCHEMA_VERSION,)
 
 
 async def test_a_database_that_does_not_say_its_schema_is_refused(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ async def test_a_damaged_database_is_refused_or_found_out_by_the_check(tmp_path:
     log = await SqliteLog.open(tmp_path)
     assert any("damaged" in sentence for sentence in await log.check())
     with pytest.raises(StoreFault, match="is damaged"):
-        await everything(log, "s")
+        await read_all_events(log, "s")
     await log.close()
 
 
@@ -127,7 +127,7 @@ async def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("access", ["make", "look"])
 async def test_a_folder_in_the_place_of_the_database_is_said(tmp_path: Path, access: Access) -> None:
     (tmp_path / "greenroom.db").mkdir()
-    with pytest.raises(StoreFault, match="is a folder where the database should be"):
+    with pytest.raises(StoreFault, match="is a folder, not a database file"):
         await SqliteLog.open(tmp_path, access=access)
 
 
@@ -146,7 +146,7 @@ async def test_a_database_locked_for_too_long_is_refused(tmp_path: Path) -> None
     await fill(tmp_path)
     with closing(sqlite3.connect(tmp_path / "greenroom.db", isolation_level=None)) as db:
         db.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreFault, match="stayed locked by another process"):
+        with pytest.raises(StoreFault, match="is locked by another process"):
             await SqliteLog.open(tmp_path, timeout=0.05)
         db.execute("ROLLBACK")
     await (await SqliteLog.open(tmp_path)).close()
@@ -155,12 +155,12 @@ async def test_a_database_locked_for_too_long_is_refused(tmp_path: Path) -> None
 async def test_a_lock_that_lasts_too_long_costs_one_append_and_nothing_else(tmp_path: Path) -> None:
     await fill(tmp_path)
     log = await SqliteLog.open(tmp_path, timeout=0.05)
-    lease = await own(log, "s")
+    lease = await acquire_stream(log, "s")
     with closing(sqlite3.connect(tmp_path / "greenroom.db", isolation_level=None)) as db:
         db.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreFault, match="stayed locked by another process"):
+        with pytest.raises(StoreFault, match="is locked by another process"):
             await log.append(batch(lease, 300))
-        with pytest.raises(StoreFault, match="stayed locked by another process"):
+        with pytest.raises(StoreFault, match="is locked by another process"):
             await log.put("s", intent("i1"))
         assert (await log.head("s")).version == 300
         db.execute("ROLLBACK")

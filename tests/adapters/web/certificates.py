@@ -1,4 +1,4 @@
-"""Certificates for tests: an authority, and a server that it vouches for."""
+"""Certificates for tests: an authority, and a server certificate that it signed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 
 def vouched(folder: Path, name: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """What a server of this name shows, and what a client trusts."""
+    """Return the TLS contexts of a server with this name and of a client that trusts it."""
     key = ec.generate_private_key(ec.SECP256R1())
     told = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)

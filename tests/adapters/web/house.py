@@ -1,4 +1,4 @@
-"""A web of one's own on the loopback interface: sites that misbehave, a canary, and a network that is watched."""
+"""A web on the loopback interface: sites that misbehave, a canary, and a watched network."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager, suppress
 from ipaddress import ip_address
 
-from greenroom.adapters.web.guard import IPAddress, SystemNetwork
+from greenroom.adapters.web.address_filter import IPAddress, SystemNetwork
 
 Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 HERE = "127.0.0.1"
 
 
 def said(body: bytes = b"", kind: str = "text/plain", status: str = "200 OK", **headers: str) -> bytes:
-    """A whole answer; a header's name has underscores for hyphens."""
+    """Build a whole response. Underscores in header names become hyphens."""
     named = {"Content-Type": kind, "Content-Length": str(len(body)), "Connection": "close"}
     named |= {name.replace("_", "-"): value for name, value in headers.items()}
     lines = [f"{name}: {value}" for name, value in named.items() if value]
@@ -26,12 +26,12 @@ def said(body: bytes = b"", kind: str = "text/plain", status: str = "200 OK", **
 
 
 def moved(to: str) -> bytes:
-    """A redirect."""
+    """Build a redirect."""
     return said(status="302 Found", Location=to)
 
 
 class Site:
-    """Answers by path: with bytes, or with whatever a function does. `seen` are the heads of requests."""
+    """Answers by path, with bytes or with a function. `seen` are the heads of requests."""
 
     def __init__(self, pages: Mapping[str, bytes | Answer]) -> None:
         self.pages = dict(pages)
@@ -62,7 +62,7 @@ class Site:
 
 
 async def closed(writer: asyncio.StreamWriter) -> None:
-    """Close it, and see it closed."""
+    """Close the connection and wait until it is closed."""
     writer.close()
     with suppress(OSError):
         await writer.wait_closed()
@@ -72,7 +72,7 @@ async def closed(writer: asyncio.StreamWriter) -> None:
 async def site(
     pages: Mapping[str, bytes | Answer], at: str = HERE, port: int = 0, secure: ssl.SSLContext | None = None
 ) -> AsyncIterator[Site]:
-    """A site while the block lasts."""
+    """Serve a site during the block."""
     made = Site(pages)
     tasks: set[asyncio.Task[None]] = set()
 
@@ -93,7 +93,7 @@ async def site(
 
 
 class Canary:
-    """Listens where nobody should come, on both loopback addresses, in a thread of its own."""
+    """Listens on both loopback addresses, in its own thread, for connections that must not happen."""
 
     def __init__(self) -> None:
         self._four = socket.create_server((HERE, 0))
@@ -109,7 +109,7 @@ class Canary:
 
     @property
     def visits(self) -> int:
-        """How many have come, also those who still stand in the door."""
+        """Return the number of connections, including those not yet accepted."""
         with self._lock:
             for door in (self._four, self._six):
                 self._let_in(door)
@@ -137,7 +137,7 @@ class Canary:
 
 @asynccontextmanager
 async def canary() -> AsyncIterator[Canary]:
-    """A canary while the block lasts."""
+    """Run a canary during the block."""
     made = Canary()
     try:
         yield made
@@ -146,7 +146,7 @@ async def canary() -> AsyncIterator[Canary]:
 
 
 class Watched(SystemNetwork):
-    """Names are what the test says, the last answer for ever; only loopback is ever dialled, and what was is known."""
+    """A resolver with scripted answers, the last of which repeats. Only loopback is dialled, and dials are recorded."""
 
     def __init__(self, names: Mapping[str, Sequence[Sequence[str]]] | None = None) -> None:
         self.answers = {name: list(answers) for name, answers in (names or {}).items()}

@@ -1,10 +1,10 @@
-"""PDFs for tests, written by hand."""
+"""PDFs for tests, written manually."""
 
 from __future__ import annotations
 
 
 def pdf(*pages: str, title: str = "") -> bytes:
-    """A PDF with a line of text on each page."""
+    """Return a PDF with a line of text on each page."""
     count = len(pages)
     kids = " ".join(f"{3 + 2 * number} 0 R" for number in range(count))
     font = 3 + 2 * count
@@ -24,7 +24,7 @@ def pdf(*pages: str, title: str = "") -> bytes:
 
 
 def assembled(parts: list[str]) -> bytes:
-    """Objects as a file with its table; the first is the root, the last says what it is."""
+    """Join objects to a file with a table. The first is the root, the last the document information."""
     out, places = b"%PDF-1.4\n", []
     for number, part in enumerate(parts, start=1):
         places.append(len(out))

@@ -1,4 +1,4 @@
-"""Addresses and spellings by which somebody would be led to this machine, its network or its cloud."""
+"""Addresses and spellings that lead a client to this machine, its network or its cloud."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ADDRESSES: dict[str, tuple[str, ...]] = {
     "teredo": ("2001:0:7f00:1::1", "2001:0:4136:e378:8000:63bf:80ff:fffe", "2001::1"),
     "isatap": ("2606:4700::5efe:7f00:1", "2606:4700::200:5efe:a00:1"),
 }
-"""By what they are for."""
+"""Addresses by purpose."""
 
 SPELLINGS: dict[str, tuple[str, ...]] = {
     "plain": ("127.0.0.1:{port}", "localhost:{port}", "LOCALHOST:{port}", "[::1]:{port}", "[0:0:0:0:0:0:0:1]:{port}"),
@@ -55,7 +55,7 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
         *("good.example%40x@127.0.0.1:{port}", "@127.0.0.1:{port}"),
     ),
 }
-"""Of this machine, each class with one at least that an unguarded client follows."""
+"""Spellings of this machine. An unguarded client follows at least one of each class."""
 
 CONFUSED: tuple[str, ...] = (
     "http://127.0.0.1:{port}\\@good.example/",
@@ -84,4 +84,4 @@ CONFUSED: tuple[str, ...] = (
     "data:text/plain,x",
     "view-source:http://127.0.0.1:{port}/",
 )
-"""What parsers disagree about, and schemes that lead elsewhere."""
+"""Spellings that parsers disagree about, and schemes that lead elsewhere."""

@@ -10,11 +10,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from greenroom.adapters.web import fetching
-from greenroom.adapters.web.fetching import LIMITS, Fetching, Limits, Reading
-from greenroom.adapters.web.guard import Guard
+from greenroom.adapters.web import page_fetcher
+from greenroom.adapters.web.address_filter import AddressFilter
+from greenroom.adapters.web.page_fetcher import FETCH_LIMITS, FetchLimits, ParsedPage, WebPageFetcher
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.web import Moved, Page, WebFault, address
+from greenroom.core.ports.web import Redirect, WebFault, WebPage, parse_address
 from tests.adapters.web.house import HERE, Answer, Site, Watched, moved, said, site
 from tests.adapters.web.papers import pdf
 
@@ -23,7 +23,7 @@ ARTICLE = "".join(
 )
 HEAD = "<html><head><title>On  parsers</title></head><body><nav>Menu</nav>"
 HTML = f"{HEAD}<article><h1>Parsers</h1>{ARTICLE}</article></body></html>"
-QUICK = evolve(LIMITS, connect=1.0, idle=0.4, total=1.0)
+QUICK = evolve(FETCH_LIMITS, connect=1.0, idle=0.4, total=1.0)
 
 
 @pytest.fixture
@@ -32,15 +32,15 @@ async def shop() -> AsyncIterator[Site]:
         yield made
 
 
-async def fetched(shop: Site, path: str, limits: Limits = LIMITS) -> Page:
-    found = await Fetching(Guard([shop.place]), limits).fetch(address(shop.url(path)))
-    assert isinstance(found, Page)
+async def fetched(shop: Site, path: str, limits: FetchLimits = FETCH_LIMITS) -> WebPage:
+    found = await WebPageFetcher(AddressFilter([shop.place]), limits).fetch(parse_address(shop.url(path)))
+    assert isinstance(found, WebPage)
     return found
 
 
-async def fault(shop: Site, path: str, limits: Limits = LIMITS) -> WebFault:
+async def fault(shop: Site, path: str, limits: FetchLimits = FETCH_LIMITS) -> WebFault:
     with pytest.raises(WebFault) as raised:
-        await Fetching(Guard([shop.place]), limits).fetch(address(shop.url(path)))
+        await WebPageFetcher(AddressFilter([shop.place]), limits).fetch(parse_address(shop.url(path)))
     return raised.value
 
 
@@ -143,8 +143,8 @@ async def test_redirects_on_the_same_host_are_followed(shop: Site) -> None:
 
 async def test_a_redirect_to_another_host_is_told_and_not_followed(shop: Site) -> None:
     shop.pages["/a"] = moved("https://elsewhere.example/x")
-    found = await Fetching(Guard([shop.place])).fetch(address(shop.url("/a")))
-    assert found == Moved(url=shop.url("/a"), to="https://elsewhere.example/x")
+    found = await WebPageFetcher(AddressFilter([shop.place])).fetch(parse_address(shop.url("/a")))
+    assert found == Redirect(url=shop.url("/a"), to="https://elsewhere.example/x")
 
 
 async def test_www_is_the_same_site_and_another_port_is_not() -> None:
@@ -153,9 +153,9 @@ async def test_www_is_the_same_site_and_another_port_is_not() -> None:
         shop.pages["/a"] = moved(f"http://www.site.test:{shop.port}/b")
         shop.pages |= {"/b": said(b"www"), "/c": moved("http://site.test:81/")}
         places = [f"site.test:{shop.port}", f"www.site.test:{shop.port}"]
-        fetching = Fetching(Guard(places, network=network))
-        assert isinstance(await fetching.fetch(address(f"http://site.test:{shop.port}/a")), Page)
-        assert isinstance(await fetching.fetch(address(f"http://site.test:{shop.port}/c")), Moved)
+        page_fetcher = WebPageFetcher(AddressFilter(places, network=network))
+        assert isinstance(await page_fetcher.fetch(parse_address(f"http://site.test:{shop.port}/a")), WebPage)
+        assert isinstance(await page_fetcher.fetch(parse_address(f"http://site.test:{shop.port}/c")), Redirect)
 
 
 @pytest.mark.parametrize("to", ["file:///etc/passwd", "http://a@b/", "/x\x01y"])
@@ -205,7 +205,7 @@ async def test_what_says_that_it_is_too_large_is_not_begun(shop: Site) -> None:
 
 async def test_a_stream_without_end_is_cut_off(shop: Site) -> None:
     shop.pages["/a"] = chunked(b"x" * 100_000, forever=True)
-    assert (await fault(shop, "/a", evolve(LIMITS, size=1_000_000))).reason == "too_large"
+    assert (await fault(shop, "/a", evolve(FETCH_LIMITS, size=1_000_000))).reason == "too_large"
 
 
 @pytest.mark.parametrize("layers", [1, 2])
@@ -228,18 +228,18 @@ async def test_what_is_packed_is_unpacked(shop: Site, encoding: str, pack: objec
 async def test_only_a_few_parsers_work_at_once(shop: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     busy, most = 0, 0
 
-    async def parsed(*_: object, **__: object) -> Reading:
+    async def parsed(*_: object, **__: object) -> ParsedPage:
         nonlocal busy, most
         busy += 1
         most = max(most, busy)
         await asyncio.sleep(0.02)
         busy -= 1
-        return Reading(text="read")
+        return ParsedPage(text="read")
 
-    monkeypatch.setattr(fetching, "parsed", parsed)
+    monkeypatch.setattr(page_fetcher, "parse_document", parsed)
     shop.pages["/a"] = said(b"<p>x", "text/html")
-    pages = Fetching(Guard([shop.place]), evolve(LIMITS, parsers=3))
-    await asyncio.gather(*(pages.fetch(address(shop.url("/a"))) for _ in range(12)))
+    pages = WebPageFetcher(AddressFilter([shop.place]), evolve(FETCH_LIMITS, parsers=3))
+    await asyncio.gather(*(pages.fetch(parse_address(shop.url("/a"))) for _ in range(12)))
     assert most == 3
 
 
@@ -320,7 +320,7 @@ async def test_a_server_without_tls_is_not_taken_for_one() -> None:
     async with await asyncio.start_server(plain, HERE, 0) as server:
         place = f"{HERE}:{server.sockets[0].getsockname()[1]}"
         with pytest.raises(WebFault, match="certificate"):
-            await Fetching(Guard([place])).fetch(address(f"https://{place}/"))
+            await WebPageFetcher(AddressFilter([place])).fetch(parse_address(f"https://{place}/"))
 
 
 async def test_no_proxy_of_the_environment_is_used(shop: Site, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,9 +15,9 @@ import psutil
 import pypdf
 import pytest
 
-from greenroom.adapters.web import parsing
-from greenroom.adapters.web.fetching import UNREADABLE, parsed
-from greenroom.adapters.web.parsing import text_of_page
+from greenroom.adapters.web import page_parser
+from greenroom.adapters.web.page_fetcher import UNREADABLE, parse_document
+from greenroom.adapters.web.page_parser import extract_page_text
 from greenroom.core.ports.web import WebFault
 from tests.adapters.web.papers import assembled, pdf
 
@@ -29,37 +29,39 @@ def test_plain_text_has_the_lines_of_the_page() -> None:
         "<head><title>T</title><style>x{}</style></head>",
         "<p>two&amp;  three<br>four</p><p></p>\n<ul><li>five",
     )
-    assert text_of_page(f"{head}<body><h1>One</h1>{rest}") == ("T", "One\n\ntwo& three\nfour\n\nfive")
+    assert extract_page_text(f"{head}<body><h1>One</h1>{rest}") == ("T", "One\n\ntwo& three\nfour\n\nfive")
 
 
 def test_a_head_that_nobody_closed_hides_nothing() -> None:
-    assert text_of_page("<head><meta><body><svg><title>no</title></svg>seen<title>late</title></script>")[1] == "seen"
+    assert (
+        extract_page_text("<head><meta><body><svg><title>no</title></svg>seen<title>late</title></script>")[1] == "seen"
+    )
 
 
 def test_a_page_is_parsed_with_and_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert parsing.page(PAGE.encode(), "http://a/") == {"title": "A title", "text": "Hello", "note": ""}
+    assert page_parser.parse_page(PAGE.encode(), "http://a/") == {"title": "A title", "text": "Hello", "note": ""}
     monkeypatch.setitem(sys.modules, "trafilatura", None)
-    found = parsing.page(PAGE.encode(), "http://a/")
+    found = page_parser.parse_page(PAGE.encode(), "http://a/")
     assert found["text"] == "Hello"
     assert ".[web]" in found["note"]
 
 
 def test_a_page_in_which_no_article_is_found_is_its_text() -> None:
-    assert parsing.page(b"<nav>Menu here</nav>", "http://a/")["text"] == "Menu here"
+    assert page_parser.parse_page(b"<nav>Menu here</nav>", "http://a/")["text"] == "Menu here"
 
 
 def test_a_pdf_needs_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pypdf", None)
-    assert ".[web]" in parsing.pdf(pdf("x"), "")["error"]
+    assert ".[web]" in page_parser.parse_pdf(pdf("x"), "")["error"]
 
 
 def test_a_long_pdf_is_read_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parsing, "PAGES", 2)
-    found = parsing.pdf(pdf("one", "two", "three"), "")
+    monkeypatch.setattr(page_parser, "MAX_PDF_PAGES", 2)
+    found = page_parser.parse_pdf(pdf("one", "two", "three"), "")
     assert found["text"] == "[page 1]\none\n\n[page 2]\ntwo"
     assert found["note"] == "The first 2 of 3 pages."
-    monkeypatch.setattr(parsing, "MOST", 2)
-    assert parsing.pdf(pdf("one", "two"), "")["note"] == "The first 1 of 2 pages."
+    monkeypatch.setattr(page_parser, "MAX_TEXT_CHARS", 2)
+    assert page_parser.parse_pdf(pdf("one", "two"), "")["note"] == "The first 1 of 2 pages."
 
 
 def test_a_locked_pdf_is_said_to_be_locked() -> None:
@@ -67,7 +69,7 @@ def test_a_locked_pdf_is_said_to_be_locked() -> None:
     writer.encrypt("password", algorithm="RC4-128")
     locked = io.BytesIO()
     writer.write(locked)
-    assert "password" in parsing.pdf(locked.getvalue(), "")["error"]
+    assert "password" in page_parser.parse_pdf(locked.getvalue(), "")["error"]
 
 
 @pytest.mark.parametrize(
@@ -81,16 +83,16 @@ def test_a_locked_pdf_is_said_to_be_locked() -> None:
     ],
 )
 def test_a_damaged_pdf_is_said_to_be_damaged(data: bytes) -> None:
-    assert parsing.pdf(data, "")["error"].startswith("It is a PDF")
+    assert page_parser.parse_pdf(data, "")["error"].startswith("It is a PDF")
 
 
 def test_it_reads_what_comes_in_and_writes_what_it_read(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(parsing, "confine", lambda: None)
+    monkeypatch.setattr(page_parser, "confine", lambda: None)
     monkeypatch.setattr(sys, "argv", ["parsing", "html", "http://a/"])
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(PAGE.encode())))
-    parsing.main()
+    page_parser.main()
     assert json.loads(capsys.readouterr().out)["title"] == "A title"
 
 
@@ -99,10 +101,10 @@ def test_it_takes_no_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
     alarms: list[int] = []
     monkeypatch.setattr(resource, "setrlimit", lambda what, bound: limits.update({what: bound}))
     monkeypatch.setattr(signal, "alarm", alarms.append)
-    parsing.confine()
-    assert limits[resource.RLIMIT_CPU] == (parsing.SECONDS, parsing.SECONDS)
+    page_parser.confine()
+    assert limits[resource.RLIMIT_CPU] == (page_parser.MAX_CPU_SECONDS, page_parser.MAX_CPU_SECONDS)
     assert limits[resource.RLIMIT_FSIZE] == (0, 0)
-    assert alarms == [parsing.SECONDS]
+    assert alarms == [page_parser.MAX_CPU_SECONDS]
     assert (resource.RLIMIT_AS in limits) == (sys.platform == "linux")
 
 
@@ -112,14 +114,14 @@ def test_it_takes_no_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
         "while True: pass",
         "import os; os.abort()",
         "import sys; sys.exit(3)",
-        "import greenroom.adapters.web.parsing as p; p.confine(); x = bytearray(2**31)",
+        "import greenroom.adapters.web.page_parser as p; p.confine(); x = bytearray(2**31)",
     ],
     ids=["hangs", "dies", "fails", "eats memory"],
 )
 async def test_a_parser_that_comes_to_nothing_is_a_fault(program: str) -> None:
     before = children()
     with pytest.raises(WebFault) as raised:
-        await parsed("html", PAGE.encode(), "http://a/", seconds=1.5, program=("-c", program))
+        await parse_document("html", PAGE.encode(), "http://a/", seconds=1.5, program=("-c", program))
     assert str(raised.value) == UNREADABLE
     assert children() == before
 
@@ -128,7 +130,7 @@ async def test_a_parser_that_nobody_waits_for_is_dead(tmp_path: Path) -> None:
     begun, before = tmp_path / "begun", children()
     os.mkfifo(begun)
     program = ("-c", f"open({str(begun)!r}, 'w').close()\nimport time; time.sleep(60)")
-    task = asyncio.create_task(parsed("html", b"", "http://a/", seconds=60, program=program))
+    task = asyncio.create_task(parse_document("html", b"", "http://a/", seconds=60, program=program))
     await asyncio.wait_for(asyncio.to_thread(begun.read_bytes), 10)
     assert len(children()) == len(before) + 1
     task.cancel()
@@ -142,5 +144,5 @@ def children() -> list[psutil.Process]:
 
 
 async def test_a_page_is_parsed_in_a_process_of_its_own() -> None:
-    found = await parsed("html", PAGE.encode(), "http://a/", seconds=20)
+    found = await parse_document("html", PAGE.encode(), "http://a/", seconds=20)
     assert (found.title, found.text) == ("A title", "Hello")

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.web.guard import Guard
-from greenroom.adapters.web.proxy import PROXY_LIMITS, USER, BadHead, Proxy, ProxyLimits, Visit, head_of
+from greenroom.adapters.web.address_filter import AddressFilter
+from greenroom.adapters.web.proxy import PROXY_LIMITS, USER, BadHead, Proxy, ProxyLimits, ProxyVisit, parse_head
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve
 from tests.adapters.web.house import HERE, Site, Watched, said, site
@@ -31,13 +31,15 @@ def asked(*headers: str) -> bytes:
 
 @pytest.mark.parametrize("headers", [(RIGHT, RIGHT), (RIGHT, "Proxy-Authorization: Basic eDp5"), ()])
 def test_who_shows_a_token_twice_or_never_is_a_stranger(headers: tuple[str, ...]) -> None:
-    assert head_of(asked(RIGHT), "t0k3n").host.name == "site.test"
-    with pytest.raises(BadHead, match="for those who have its token"):
-        head_of(asked(*headers), "t0k3n")
+    assert parse_head(asked(RIGHT), "t0k3n").host.name == "site.test"
+    with pytest.raises(BadHead, match="needs a token"):
+        parse_head(asked(*headers), "t0k3n")
 
 
 def test_what_is_named_as_meant_for_the_proxy_alone_does_not_go_on() -> None:
-    sent = head_of(asked("Connection: close, X-Secret", "Connection: x-other", "X-Secret: 1", "X-Other: 2", "X-On: 3"))
+    sent = parse_head(
+        asked("Connection: close, X-Secret", "Connection: x-other", "X-Secret: 1", "X-Other: 2", "X-On: 3")
+    )
     lines = sent.sent.decode().lower().split("\r\n")
     assert "x-on: 3" in lines
     assert not [one for one in lines if one.startswith(("x-secret", "x-other"))]
@@ -47,7 +49,7 @@ def test_what_is_named_as_meant_for_the_proxy_alone_does_not_go_on() -> None:
     "name", ["Keep-Alive", "TE", "Trailer", "Upgrade", "Proxy-Connection", "Proxy-Authorization", "Host"]
 )
 def test_what_concerns_one_connection_does_not_go_on_to_the_next(name: str) -> None:
-    sent = head_of(asked(f"{name}: evil.test")).sent.decode()
+    sent = parse_head(asked(f"{name}: evil.test")).sent.decode()
     assert "evil" not in sent
     assert sent.count("Host: site.test\r\n") == 1
 
@@ -58,7 +60,7 @@ BUNDLED = sorted((Path(ensurepip.__file__).parent / "_bundled").glob("pip-*.whl"
 class Running:
     """A proxy that runs, and what it tells."""
 
-    def __init__(self, port: int, visits: list[Visit]) -> None:
+    def __init__(self, port: int, visits: list[ProxyVisit]) -> None:
         self.port = port
         self.visits = visits
 
@@ -77,12 +79,12 @@ class Running:
 async def proxy(
     shop: Site, hosts: Sequence[str] = (), limits: ProxyLimits = PROXY_LIMITS, token: str = ""
 ) -> AsyncIterator[Running]:
-    visits: list[Visit] = []
+    visits: list[ProxyVisit] = []
     network = Watched({name: [[HERE]] for name in ("pypi.test", "files.pypi.test", "other.test")})
-    guard = Guard([f"{name}:{shop.port}" for name in (HERE, "pypi.test", "files.pypi.test")], network=network)
-    made = Proxy(guard, hosts or [shop.place], told=visits.append, limits=limits, token=token)
+    guard = AddressFilter([f"{name}:{shop.port}" for name in (HERE, "pypi.test", "files.pypi.test")], network=network)
+    made = Proxy(guard, hosts or [shop.place], on_visit=visits.append, limits=limits, token=token)
     try:
-        yield Running(await made.listen_here(), visits)
+        yield Running(await made.listen_on_loopback(), visits)
     finally:
         await made.close()
 
@@ -94,7 +96,7 @@ async def test_a_request_comes_through_and_is_told() -> None:
     async with site({"/a": said(b"hello")}) as shop, proxy(shop) as through:
         asked = f"GET {shop.url('/a')} HTTP/1.1\r\nHost: evil.example\r\nProxy-Connection: keep-alive\r\nX-A: b\r\n\r\n"
         assert (await through.talk(asked)).endswith("hello")
-        assert through.visits == [Visit(host=shop.place, verdict="allowed")]
+        assert through.visits == [ProxyVisit(host=shop.place, verdict="allowed")]
         head = shop.seen[0].lower()
         assert head.startswith("get /a http/1.1\r\n")
         assert f"host: {shop.place}\r\n" in head
@@ -257,7 +259,7 @@ async def test_it_listens_at_a_unix_socket_that_is_ours_alone(tmp_path: Path) ->
     left.bind(str(path))
     left.close()  # what a dead process leaves
     async with site({"/a": said(b"by unix")}) as shop:
-        made = Proxy(Guard([shop.place]), [shop.place])
+        made = Proxy(AddressFilter([shop.place]), [shop.place])
         await made.listen(path)
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         reader, writer = await asyncio.open_unix_connection(str(path))
@@ -271,14 +273,14 @@ async def test_it_listens_at_a_unix_socket_that_is_ours_alone(tmp_path: Path) ->
 async def test_what_is_no_socket_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("mine")
-    with pytest.raises(WorldFault, match="No proxy can listen"):
-        await Proxy(Guard(), []).listen(path)
+    with pytest.raises(WorldFault, match="The egress proxy cannot listen"):
+        await Proxy(AddressFilter(), []).listen(path)
     assert path.read_text() == "mine"
 
 
 def test_a_rule_that_is_none_is_refused() -> None:
-    with pytest.raises(WorldFault, match=r"'\*\.org' is no host that can be allowed"):
-        Proxy(Guard(), ["*.org"])
+    with pytest.raises(WorldFault, match=r"'\*\.org' is not a valid host"):
+        Proxy(AddressFilter(), ["*.org"])
 
 
 # ------------------------------------------------------------------------------------------------------- real programs

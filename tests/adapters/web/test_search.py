@@ -15,13 +15,13 @@ import pytest
 from ddgs.ddgs import DDGS
 from ddgs.exceptions import DDGSException
 
-from greenroom.adapters.web import making
-from greenroom.adapters.web.fetching import LIMITS, Fetching, Request
-from greenroom.adapters.web.guard import Guard
-from greenroom.adapters.web.making import DuckDuckGo, SearXNG, Tavily, asked, results
-from greenroom.core.base.hosts import nothing_closed
+from greenroom.adapters.web import search
+from greenroom.adapters.web.address_filter import AddressFilter
+from greenroom.adapters.web.page_fetcher import FETCH_LIMITS, WebPageFetcher, WebRequest
+from greenroom.adapters.web.search import DuckDuckGo, SearXNG, Tavily, parse_results, request_json
+from greenroom.core.base.hosts import block_no_host
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.web import Found, Page, WebFault, address
+from greenroom.core.ports.web import SearchHit, WebFault, WebPage, parse_address
 from tests.adapters.web.certificates import vouched
 from tests.adapters.web.house import HERE, Watched, said, site
 
@@ -35,7 +35,7 @@ async def test_without_a_network_that_is_said_and_what_to_look_at() -> None:
     """The real ddgs, which comes to our proxy and no further."""
     network = Watched()
     with pytest.raises(WebFault, match=r"DuckDuckGo cannot be reached.*Is there a network") as raised:
-        await DuckDuckGo(Guard(network=network)).find("parsers", 3)
+        await DuckDuckGo(AddressFilter(network=network)).find("parsers", 3)
     assert raised.value.reason == "offline"
     assert network.asked == ["html.duckduckgo.com"]
 
@@ -53,7 +53,7 @@ async def test_its_client_reaches_no_other_host_through_the_proxy() -> None:
         return None
 
     with pytest.raises(WebFault, match="this machine"):
-        await DuckDuckGo(Guard(network=network), elsewhere).find("x", 1)
+        await DuckDuckGo(AddressFilter(network=network), elsewhere).find("x", 1)
     assert all("403" in one for one in answers)
     assert network.dialled == []
 
@@ -65,19 +65,19 @@ async def test_what_it_finds_is_taken_as_far_as_it_is_whole() -> None:
         "x",
         {"title": "no url"},
     ]
-    search = DuckDuckGo(Guard(network=Watched()), lambda *_: found)
+    search = DuckDuckGo(AddressFilter(network=Watched()), lambda *_: found)
     assert [one.url for one in await search.find("x", 5)] == ["https://a.org/"]
 
 
 async def test_an_answer_that_is_none_is_a_fault() -> None:
     with pytest.raises(WebFault, match="asked too often"):
-        await DuckDuckGo(Guard(network=Watched()), lambda *_: None).find("x", 5)
+        await DuckDuckGo(AddressFilter(network=Watched()), lambda *_: None).find("x", 5)
 
 
 async def test_without_the_extra_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ddgs.ddgs", None)
     with pytest.raises(WebFault, match=r"\.\[web\].*search = \"tavily\"") as raised:
-        await DuckDuckGo(Guard(network=Watched())).find("x", 5)
+        await DuckDuckGo(AddressFilter(network=Watched())).find("x", 5)
     assert raised.value.reason == "setup"
 
 
@@ -90,7 +90,7 @@ async def test_nothing_found_is_no_fault(
         raise DDGSException(said_)
 
     monkeypatch.setattr(DDGS, "text", text)
-    search = DuckDuckGo(Guard(network=Watched()))
+    search = DuckDuckGo(AddressFilter(network=Watched()))
     if found is None:
         with pytest.raises(WebFault):
             await search.find("x", 5)
@@ -104,7 +104,7 @@ async def test_what_ddgs_finds_is_found(monkeypatch: pytest.MonkeyPatch) -> None
         "text",
         lambda *_, **__: [{"title": "T", "href": "https://a.org/", "body": "b"}],
     )
-    assert [one.title for one in await DuckDuckGo(Guard(network=Watched())).find("x", 5)] == ["T"]
+    assert [one.title for one in await DuckDuckGo(AddressFilter(network=Watched())).find("x", 5)] == ["T"]
 
 
 # ---------------------------------------------------------------------------------------------------------- searxng
@@ -131,9 +131,9 @@ async def test_a_search_that_takes_too_long_is_left() -> None:
         await reader.read()
 
     async with site({"/search": silent}) as shop:
-        request = Request(address=address(shop.url("/search")))
+        request = WebRequest(address=parse_address(shop.url("/search")))
         with pytest.raises(WebFault, match="did not answer"):
-            await asked(request, Guard([shop.place]), "", evolve(LIMITS, total=0.3))
+            await request_json(request, AddressFilter([shop.place]), "", evolve(FETCH_LIMITS, total=0.3))
 
 
 # ------------------------------------------------------------------------------------------------------------- both
@@ -141,18 +141,18 @@ async def test_a_search_that_takes_too_long_is_left() -> None:
 
 @pytest.mark.parametrize("answer", [None, {}, "text", [], [None], [{"url": 5}], [{"url": "https://" + "x" * 3000}]])
 def test_what_is_no_result_is_left_out(answer: object) -> None:
-    assert results(answer, 5) == ()
+    assert parse_results(answer, 5) == ()
 
 
 def test_no_more_results_than_were_asked_for() -> None:
-    assert len(results([{"url": f"https://a.org/{number}"} for number in range(9)], 4)) == 4
+    assert len(parse_results([{"url": f"https://a.org/{number}"} for number in range(9)], 4)) == 4
 
 
 @pytest.mark.parametrize(("which", "kind"), [("ddgs", DuckDuckGo), ("tavily", Tavily), ("searxng", SearXNG)])
 def test_what_the_settings_say_is_made(which: str, kind: type) -> None:
-    make: Callable[..., object] = making.search
+    make: Callable[..., object] = search.make_search
     assert isinstance(make(which, "http://localhost:8888", str), kind)
-    assert isinstance(making.pages(["localhost:8000"], [8443], nothing_closed), Fetching)
+    assert isinstance(search.make_pages(["localhost:8000"], [8443], block_no_host), WebPageFetcher)
 
 
 KEY = "tvly-0123456789"
@@ -164,15 +164,15 @@ async def test_the_name_is_kept_on_the_way_to_the_checked_address(tmp_path: Path
     server.sni_callback = lambda _, name, __: names.append(name)
     async with site({"/": said(b"secret")}, secure=server) as shop:
         network = Watched({"site.test": [[HERE]], "other.test": [[HERE]]})
-        guard = Guard([f"site.test:{shop.port}", f"other.test:{shop.port}"], network=network)
-        found = await Fetching(guard, secure=client).fetch(address(f"https://site.test:{shop.port}/"))
-        assert isinstance(found, Page)
+        guard = AddressFilter([f"site.test:{shop.port}", f"other.test:{shop.port}"], network=network)
+        found = await WebPageFetcher(guard, ssl_context=client).fetch(parse_address(f"https://site.test:{shop.port}/"))
+        assert isinstance(found, WebPage)
         assert found.text == "secret"
         assert names == ["site.test"]
         assert f"Host: site.test:{shop.port}" in shop.seen[0]
         for name, trust in (("other.test", client), ("site.test", ssl.create_default_context())):
             with pytest.raises(WebFault, match="prove who it is"):
-                await Fetching(guard, secure=trust).fetch(address(f"https://{name}:{shop.port}/"))
+                await WebPageFetcher(guard, ssl_context=trust).fetch(parse_address(f"https://{name}:{shop.port}/"))
 
 
 @pytest.mark.parametrize(
@@ -189,8 +189,8 @@ async def test_the_name_is_kept_on_the_way_to_the_checked_address(tmp_path: Path
 async def test_tavily_is_asked_with_the_key(tmp_path: Path, status: str, body: bytes, reason: str) -> None:
     server, client = vouched(tmp_path, "api.test")
     async with site({"/search": said(body, "application/json", status)}, secure=server) as shop:
-        guard = Guard([f"api.test:{shop.port}"], network=Watched({"api.test": [[HERE]]}))
-        tavily = Tavily(guard, lambda: KEY, f"https://api.test:{shop.port}/search", secure=client)
+        guard = AddressFilter([f"api.test:{shop.port}"], network=Watched({"api.test": [[HERE]]}))
+        tavily = Tavily(guard, lambda: KEY, f"https://api.test:{shop.port}/search", ssl_context=client)
         assert tavily.host == f"api.test:{shop.port}"
         if reason:
             with pytest.raises(WebFault) as raised:
@@ -198,12 +198,12 @@ async def test_tavily_is_asked_with_the_key(tmp_path: Path, status: str, body: b
             assert raised.value.reason == reason
             assert KEY not in str(raised.value)
         else:
-            assert await tavily.find("parsers", 3) == (Found(title="T", url="https://a.org/", snippet="c"),)
+            assert await tavily.find("parsers", 3) == (SearchHit(title="T", url="https://a.org/", snippet="c"),)
         assert f"Authorization: Bearer {KEY}" in shop.seen[0]
 
 
 async def test_tavily_without_a_key_asks_nobody() -> None:
     network = Watched()
     with pytest.raises(WebFault, match="TAVILY_API_KEY"):
-        await Tavily(Guard(network=network), str).find("parsers", 3)
+        await Tavily(AddressFilter(network=network), str).find("parsers", 3)
     assert network.asked == []

@@ -13,12 +13,12 @@ from ipaddress import ip_address
 
 import pytest
 
-from greenroom.adapters.web import guard as guards
-from greenroom.adapters.web.fetching import Fetching, Known
-from greenroom.adapters.web.guard import Guard, IPAddress, SystemNetwork, special
-from greenroom.adapters.web.proxy import Proxy, Visit
-from greenroom.core.base.hosts import host
-from greenroom.core.ports.web import BadAddress, Moved, Page, WebFault, address
+from greenroom.adapters.web import address_filter as guards
+from greenroom.adapters.web.address_filter import AddressFilter, IPAddress, SystemNetwork, classify_address
+from greenroom.adapters.web.page_fetcher import CheckedResolver, WebPageFetcher
+from greenroom.adapters.web.proxy import Proxy, ProxyVisit
+from greenroom.core.base.hosts import parse_host
+from greenroom.core.ports.web import BadAddress, Redirect, WebFault, WebPage, parse_address
 from tests.adapters.web.house import HERE, Watched, canary, moved, said, site
 from tests.adapters.web.ssrf import ADDRESSES, CONFUSED, SPELLINGS
 
@@ -30,10 +30,10 @@ def bracketed(one: str) -> str:
     return f"[{one}]" if ":" in one else one
 
 
-async def refusal(fetching: Fetching, url: str) -> str:
+async def refusal(fetching: WebPageFetcher, url: str) -> str:
     """What is said of an address that nobody is led to."""
     try:
-        found = await fetching.fetch(address(url))
+        found = await fetching.fetch(parse_address(url))
     except BadAddress:
         return "no address"
     except WebFault as fault:
@@ -51,7 +51,7 @@ def test_the_table_is_as_long_as_it_should_be() -> None:
 @pytest.mark.parametrize("what", ADDRESSES)
 async def test_no_special_address_is_dialled(what: str) -> None:
     network = Watched({f"{number}.test": [[one]] for number, one in enumerate(ADDRESSES[what])})
-    guarded = Fetching(Guard(network=network))
+    guarded = WebPageFetcher(AddressFilter(network=network))
     for number, one in enumerate(ADDRESSES[what]):
         for url in (f"http://{bracketed(one)}/", f"https://{bracketed(one)}/", f"http://{number}.test/"):
             assert await refusal(guarded, url) == "barred", url
@@ -61,7 +61,7 @@ async def test_no_special_address_is_dialled(what: str) -> None:
 @pytest.mark.parametrize("what", ADDRESSES)
 async def test_control_without_the_guard_each_of_them_is_dialled(what: str) -> None:
     network = Watched()
-    unguarded = Fetching(Guard(network=network, judge=lambda _: ""))
+    unguarded = WebPageFetcher(AddressFilter(network=network, classify=lambda _: ""))
     for one in ADDRESSES[what]:
         assert await refusal(unguarded, f"http://{bracketed(one)}/") == "offline"
     assert len(network.dialled) == len(ADDRESSES[what])
@@ -70,7 +70,7 @@ async def test_control_without_the_guard_each_of_them_is_dialled(what: str) -> N
 @pytest.mark.parametrize("one", PUBLIC)
 async def test_what_is_public_is_dialled(one: str) -> None:
     network = Watched({"site.test": [[one]]})
-    assert await refusal(Fetching(Guard(network=network)), "https://site.test/") == "offline"
+    assert await refusal(WebPageFetcher(AddressFilter(network=network)), "https://site.test/") == "offline"
     assert network.dialled == [one]
 
 
@@ -78,7 +78,7 @@ async def test_what_is_public_is_dialled(one: str) -> None:
 @pytest.mark.parametrize("what", SPELLINGS)
 async def test_no_spelling_of_this_machine_leads_there(what: str) -> None:
     async with canary() as bird:
-        guarded = Fetching(Guard(ports=[bird.port]))
+        guarded = WebPageFetcher(AddressFilter(ports=[bird.port]))
         for one in SPELLINGS[what]:
             url = f"http://{one.format(port=bird.port)}/"
             assert await refusal(guarded, url) in {"barred", "no address"}, url
@@ -107,7 +107,9 @@ def opened(url: str) -> None:
 @pytest.mark.parametrize("url", CONFUSED)
 async def test_what_parsers_disagree_about_is_no_address(url: str) -> None:
     async with canary() as bird:
-        assert await refusal(Fetching(Guard(ports=[bird.port])), url.format(port=bird.port)) == "no address"
+        assert (
+            await refusal(WebPageFetcher(AddressFilter(ports=[bird.port])), url.format(port=bird.port)) == "no address"
+        )
         assert bird.visits == 0
 
 
@@ -117,7 +119,7 @@ async def test_no_redirect_leads_there() -> None:
         places += [bracketed(one) for _, one in EVERY]
         targets = [*(f"http://{one}/" for one in places), *(one.format(port=bird.port) for one in CONFUSED)]
         network = Watched({"localhost": [[HERE]]})
-        guarded = Fetching(Guard([shop.place], ports=[bird.port], network=network))
+        guarded = WebPageFetcher(AddressFilter([shop.place], ports=[bird.port], network=network))
         for number, target in enumerate(targets):
             shop.pages[f"/{number}"] = moved(target.replace("\0", "%00").replace("\n", ""))
             assert await led_away(guarded, shop.url(f"/{number}")) in {"redirects", "barred", "no address"}, target
@@ -126,18 +128,18 @@ async def test_no_redirect_leads_there() -> None:
         assert len(network.dialled) == len(targets) > 150
 
 
-async def led_away(guarded: Fetching, url: str) -> str:
+async def led_away(guarded: WebPageFetcher, url: str) -> str:
     """What is said of a redirect, or of the place that it leads to."""
     try:
-        found = await guarded.fetch(address(url))
+        found = await guarded.fetch(parse_address(url))
     except WebFault as fault:
         return fault.reason
-    return await refusal(guarded, found.to) if isinstance(found, Moved) else f"reached: {found}"
+    return await refusal(guarded, found.to) if isinstance(found, Redirect) else f"reached: {found}"
 
 
 async def test_one_bad_address_among_good_ones_is_enough() -> None:
     network = Watched({"mixed.test": [["8.8.8.8", "2606:4700::1111", "10.0.0.1"]]})
-    assert await refusal(Fetching(Guard(network=network)), "http://mixed.test/") == "barred"
+    assert await refusal(WebPageFetcher(AddressFilter(network=network)), "http://mixed.test/") == "barred"
     assert network.dialled == []
 
 
@@ -148,15 +150,15 @@ STRANGER = "127.0.0.2"
 
 
 def as_if_public(one: IPAddress) -> str:
-    return "" if str(one) == STRANGER else special(one)
+    return "" if str(one) == STRANGER else classify_address(one)
 
 
 async def test_a_resolver_that_changes_its_answer_is_asked_once() -> None:
     async with canary() as bird, site({"/": said(b"hello")}, at=STRANGER, port=bird.port) as shop:
         network = Watched({"rebind.test": [[STRANGER], [HERE]]})
-        guarded = Fetching(Guard(ports=[bird.port], network=network, judge=as_if_public))
-        found = await guarded.fetch(address(f"http://rebind.test:{bird.port}/"))
-        assert isinstance(found, Page)
+        guarded = WebPageFetcher(AddressFilter(ports=[bird.port], network=network, classify=as_if_public))
+        found = await guarded.fetch(parse_address(f"http://rebind.test:{bird.port}/"))
+        assert isinstance(found, WebPage)
         assert found.text == "hello"
         assert (network.asked, network.dialled, bird.visits) == (["rebind.test"], [STRANGER], 0)
         assert "Host: rebind.test" in shop.seen[0]
@@ -165,7 +167,7 @@ async def test_a_resolver_that_changes_its_answer_is_asked_once() -> None:
 async def test_a_redirect_to_the_same_name_is_checked_anew() -> None:
     async with canary() as bird, site({"/": moved("/next")}, at=STRANGER, port=bird.port):
         network = Watched({"rebind.test": [[STRANGER], [HERE]]})
-        guarded = Fetching(Guard(ports=[bird.port], network=network, judge=as_if_public))
+        guarded = WebPageFetcher(AddressFilter(ports=[bird.port], network=network, classify=as_if_public))
         assert await refusal(guarded, f"http://rebind.test:{bird.port}/") == "barred"
         assert (network.asked, network.dialled, bird.visits) == (["rebind.test"] * 2, [STRANGER], 0)
 
@@ -173,18 +175,20 @@ async def test_a_redirect_to_the_same_name_is_checked_anew() -> None:
 async def test_control_without_the_guard_the_second_answer_leads_there() -> None:
     async with canary() as bird, site({"/": moved("/next")}, at=STRANGER, port=bird.port):
         network = Watched({"rebind.test": [[STRANGER], [HERE]]})
-        unguarded = Fetching(Guard(ports=[bird.port], network=network, judge=lambda _: ""))
+        unguarded = WebPageFetcher(AddressFilter(ports=[bird.port], network=network, classify=lambda _: ""))
         assert "canary" in await refusal(unguarded, f"http://rebind.test:{bird.port}/")
         assert bird.visits == 1
 
 
 async def test_the_connection_goes_nowhere_but_where_was_checked() -> None:
-    checked = await Guard(network=Watched({"site.test": [["8.8.8.8"]]})).check(address("http://site.test/").host)
+    checked = await AddressFilter(network=Watched({"site.test": [["8.8.8.8"]]})).check(
+        parse_address("http://site.test/").host
+    )
     with pytest.raises(WebFault, match="checked"):
         checked.open("127.0.0.1")
-    known = Known(checked)
+    known = CheckedResolver(checked)
     assert [one["host"] for one in await known.resolve("site.test", 80)] == ["8.8.8.8"]
-    with pytest.raises(OSError, match="nobody has checked"):
+    with pytest.raises(OSError, match="was not checked"):
         await known.resolve("other.test", 80)
 
 
@@ -195,9 +199,11 @@ async def test_the_proxy_leads_nobody_there_either() -> None:
     async with canary() as bird:
         names = {f"{number}.test": [[one]] for number, (_, one) in enumerate(EVERY)}
         network = Watched(names | {"localhost": [[HERE]]})
-        visits: list[Visit] = []
-        proxy = Proxy(Guard(ports=[bird.port], network=network), ["*", f"*:{bird.port}"], told=visits.append)
-        port = await proxy.listen_here()
+        visits: list[ProxyVisit] = []
+        proxy = Proxy(
+            AddressFilter(ports=[bird.port], network=network), ["*", f"*:{bird.port}"], on_visit=visits.append
+        )
+        port = await proxy.listen_on_loopback()
         places = [*(f"{name}:443" for name in names), *(f"{bracketed(one)}:80" for _, one in EVERY)]
         places += [one.format(port=bird.port) for some in SPELLINGS.values() for one in some]
         for place in places:
@@ -232,21 +238,21 @@ async def test_a_public_address_of_this_machine_is_this_machine() -> None:
             return str(one) == "140.82.121.3"
 
     network = Ours({"us.test": [["140.82.121.3"]]})
-    assert await refusal(Fetching(Guard(network=network)), "https://us.test/") == "barred"
+    assert await refusal(WebPageFetcher(AddressFilter(network=network)), "https://us.test/") == "barred"
     assert network.dialled == []
 
 
-async def reason(guard: Guard, place: str) -> str:
+async def reason(guard: AddressFilter, place: str) -> str:
     with pytest.raises(WebFault) as raised:
-        await guard.check(host(place))
+        await guard.check(parse_host(place))
     return f"{raised.value.reason}: {raised.value}"
 
 
 async def test_a_person_opens_a_host_with_its_port_and_no_other() -> None:
     async with site({"/": said(b"mine")}) as shop, site({"/": said(b"not mine")}) as other:
-        guard = Guard([f"localhost:{shop.port}"], ports=[other.port])
-        found = await Fetching(guard).fetch(address(f"http://localhost:{shop.port}/"))
-        assert isinstance(found, Page)
+        guard = AddressFilter([f"localhost:{shop.port}"], ports=[other.port])
+        found = await WebPageFetcher(guard).fetch(parse_address(f"http://localhost:{shop.port}/"))
+        assert isinstance(found, WebPage)
         assert found.text == "mine"
         for place in (f"localhost:{other.port}", f"127.0.0.1:{other.port}", f"127.0.0.1:{shop.port}"):
             assert (await reason(guard, place)).startswith("barred"), place
@@ -255,41 +261,41 @@ async def test_a_person_opens_a_host_with_its_port_and_no_other() -> None:
 
 async def test_a_port_that_is_not_the_webs_is_opened_by_name_only() -> None:
     network = Watched({"site.test": [["8.8.8.8"]]})
-    assert "The port 22 of 'site.test'" in await reason(Guard(network=network), "site.test:22")
+    assert "The port 22 of 'site.test'" in await reason(AddressFilter(network=network), "site.test:22")
     assert network.asked == []
-    assert (await Guard(network=network, ports=[8443]).check(host("site.test:8443"))).host.port == 8443
+    assert (await AddressFilter(network=network, ports=[8443]).check(parse_host("site.test:8443"))).host.port == 8443
 
 
 @pytest.mark.parametrize(("told", "why"), [("localhost", "has no port"), ("127.1:80", "unusual form")])
 def test_what_a_person_opens_is_a_host_with_its_port(told: str, why: str) -> None:
     with pytest.raises(WebFault, match=why):
-        Guard([told])
+        AddressFilter([told])
 
 
 async def test_the_way_to_open_it_is_told_but_not_to_a_clouds_secrets() -> None:
-    assert 'local = ["192.168.1.5:80"]' in await reason(Guard(), "192.168.1.5:80")
-    assert "local =" not in await reason(Guard(), "169.254.169.254:80")
+    assert 'local = ["192.168.1.5:80"]' in await reason(AddressFilter(), "192.168.1.5:80")
+    assert "local =" not in await reason(AddressFilter(), "169.254.169.254:80")
 
 
 @pytest.mark.parametrize("place", ["169.254.169.254:80", "cloud.test:80", "[::ffff:169.254.169.254]:80"])
 async def test_no_setting_opens_a_clouds_secrets(place: str) -> None:
     network = Watched({"cloud.test": [["8.8.8.8", "100.100.100.200"]]})
-    told = await reason(Guard([place], network=network), place)
+    told = await reason(AddressFilter([place], network=network), place)
     assert told.endswith("(a cloud's metadata), which is not reached from here. No setting opens it.")
 
 
 async def test_what_a_rule_closes_is_closed_before_it_is_looked_up() -> None:
     network = Watched({"site.test": [["8.8.8.8"]]})
-    guard = Guard(["site.test:443"], network=network, closed=lambda asked: f"{asked.name} is closed.")
+    guard = AddressFilter(["site.test:443"], network=network, closed=lambda asked: f"{asked.name} is closed.")
     assert await reason(guard, "site.test:443") == "barred: site.test is closed."
     assert network.asked == []
 
 
 async def test_a_name_without_an_address_is_said_to_have_none() -> None:
-    assert "'nowhere.test' cannot be found" in await reason(Guard(network=Watched()), "nowhere.test:80")
-    assert "has 0 addresses" in await reason(Guard(network=Watched({"none.test": [[]]})), "none.test:80")
+    assert "'nowhere.test' cannot be found" in await reason(AddressFilter(network=Watched()), "nowhere.test:80")
+    assert "has 0 addresses" in await reason(AddressFilter(network=Watched({"none.test": [[]]})), "none.test:80")
     many = [f"8.8.{n}.{m}" for n in range(9) for m in range(9)]
-    assert "has 81 addresses" in await reason(Guard(network=Watched({"many.test": [many]})), "many.test:80")
+    assert "has 81 addresses" in await reason(AddressFilter(network=Watched({"many.test": [many]})), "many.test:80")
 
 
 async def test_a_resolver_that_never_answers_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -298,8 +304,8 @@ async def test_a_resolver_that_never_answers_is_left(monkeypatch: pytest.MonkeyP
             await asyncio.Event().wait()
             return ()
 
-    monkeypatch.setattr(guards, "RESOLVING", 0.1)
-    assert "was not resolved" in await reason(Guard(network=Asleep()), "slow.test:80")
+    monkeypatch.setattr(guards, "RESOLVE_TIMEOUT_S", 0.1)
+    assert "was not resolved" in await reason(AddressFilter(network=Asleep()), "slow.test:80")
 
 
 async def test_the_systems_own_resolver_is_asked() -> None:
@@ -309,7 +315,9 @@ async def test_the_systems_own_resolver_is_asked() -> None:
 async def test_the_second_address_is_dialled_when_the_first_is_dead() -> None:
     async with site({}) as shop:
         network = Watched({"two.test": [["8.8.8.8", HERE]]})
-        checked = await Guard([f"two.test:{shop.port}"], network=network).check(host(f"two.test:{shop.port}"))
+        checked = await AddressFilter([f"two.test:{shop.port}"], network=network).check(
+            parse_host(f"two.test:{shop.port}")
+        )
         (await checked.connect(5.0)).close()
         assert network.dialled == ["8.8.8.8", HERE]
 
@@ -317,6 +325,6 @@ async def test_the_second_address_is_dialled_when_the_first_is_dead() -> None:
 async def test_nobody_who_answers_is_told_with_the_reason() -> None:
     async with site({}) as shop:
         pass
-    checked = await Guard([shop.place]).check(host(shop.place))
-    with pytest.raises(WebFault, match=r"Nobody answers at '127\.0\.0\.1:\d+' \(Connection refused\)"):
+    checked = await AddressFilter([shop.place]).check(parse_host(shop.place))
+    with pytest.raises(WebFault, match=r"No server answers at '127\.0\.0\.1:\d+' \(Connection refused\)"):
         await checked.connect(5.0)

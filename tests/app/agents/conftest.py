@@ -9,7 +9,7 @@ from tests.app.agents.folders import Folders
 
 @pytest.fixture
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folders:
-    """A home, and a project in it that is under git."""
+    """Return a home with a git project in it."""
     home = tmp_path / "home"
     project = home / "project"
     (project / ".git").mkdir(parents=True)

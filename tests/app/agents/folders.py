@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from greenroom.app.agents.finding import Agents, find_agents
+from greenroom.app.agents.discovery import Agents, find_agents
 from greenroom.core.state.spec import AgentSpec
 
 
 @dataclass(frozen=True, kw_only=True)
 class Folders:
-    """Where agents can stand; none is there yet."""
+    """The folders where agents can be. They are still empty."""
 
     home: Path
     project: Path
@@ -36,14 +36,14 @@ class Folders:
         return find_agents(self.project)
 
     def agent(self, front: str, body: str = "Do it.", name: str = "ann") -> AgentSpec:
-        """The agent of a file of the person's own with this front matter."""
+        """Load the agent from a user file with this front matter."""
         written(self.yours / f"{name}.md", f"---\n{front}\n---\n{body}\n")
         return self.found().get(name).spec
 
     def trouble(self, front: str, body: str = "Do it.", *, folder: Path | None = None) -> str:
-        """What is said of a file with this front matter."""
+        """Return the error about a file with this front matter."""
         path = written((folder or self.yours) / "ann.md", f"---\n{front}\n---\n{body}\n")
-        (trouble,) = self.found().troubles
+        (trouble,) = self.found().broken_files
         assert trouble.text.startswith(str(path))
         return trouble.text.removeprefix(str(path))
 

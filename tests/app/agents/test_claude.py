@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from greenroom.app.agents.finding import Found
+from greenroom.app.agents.discovery import AgentFile
 from tests.app.agents.folders import Folders, written
 
 REVIEWER = """\
@@ -37,14 +37,14 @@ You work with git.
 """
 
 
-def claude(folders: Folders, front: str, body: str = "Do it.", name: str = "ann") -> Found:
+def claude(folders: Folders, front: str, body: str = "Do it.", name: str = "ann") -> AgentFile:
     written(folders.claudes / f"{name}.md", f"---\n{front}\n---\n{body}")
-    (found,) = folders.found().found.values()
+    (found,) = folders.found().by_name.values()
     return found
 
 
-def report(found: Found) -> list[str]:
-    return [str(one) for one in found.report]
+def report(found: AgentFile) -> list[str]:
+    return [str(one) for one in found.notes]
 
 
 def test_a_subagent_is_read_as_it_is(folders: Folders) -> None:
@@ -64,7 +64,7 @@ def test_a_front_matter_that_is_no_yaml_is_read_all_the_same(folders: Folders) -
     assert found.spec.description.startswith("Use this agent for git. Examples: <example>Context: A user begins.")
     assert found.spec.description.endswith('\n\nMore.\n\nContext: another one\nuser: "Please"')
     assert (found.spec.groups, found.spec.llm_config) == (("read", "command"), {"model": "fast"})
-    assert report(found) == ["`color` has no equivalent here and does not count."]
+    assert report(found) == ["`color` has no equivalent here and has no effect."]
 
 
 def test_of_a_key_that_is_there_twice_the_first_counts(folders: Folders) -> None:
@@ -73,7 +73,7 @@ def test_of_a_key_that_is_there_twice_the_first_counts(folders: Folders) -> None
 
 def test_what_is_neither_yaml_nor_claude_codes_is_told(folders: Folders) -> None:
     written(folders.claudes / "x.md", "---\na: b: c\n---\n")
-    (trouble,) = folders.found().troubles
+    (trouble,) = folders.found().broken_files
     assert "its front matter cannot be read" in trouble.text
 
 
@@ -82,16 +82,16 @@ def test_what_is_neither_yaml_nor_claude_codes_is_told(folders: Folders) -> None
     [
         (
             "tools: Read, mcp__db__query, Bash(git diff:*), Task",
-            "`tools` names `mcp__db__query`, `Bash(git diff:*)`, `Task`, which there is not here",
+            "`tools` names `mcp__db__query`, `Bash(git diff:*)`, `Task`, which do not exist here",
         ),
-        ("tools: Read\nmodel: opusplan", "`model` 'opusplan' is not known here; it asks the normal model."),
-        ("tools: Read\neffort: huge", "`effort` 'huge' is not known here and does not count."),
-        ("tools: Read\nmaxTurns: 9999", "`maxTurns` 9999 does not count: it must be from 1 to 200."),
-        ("tools: Read\nmaxTurns: [x]", "`maxTurns` ['x'] does not count"),
-        ("tools: Read\nname: Code Reviewer!", "`name` 'Code Reviewer!' cannot be an agent's name here; it is called"),
-        ("tools: Read\nname: system", "it is called 'system-agent'."),
+        ("tools: Read\nmodel: opusplan", "`model` 'opusplan' is unknown; the agent uses the default model."),
+        ("tools: Read\neffort: huge", "`effort` 'huge' is unknown and has no effect."),
+        ("tools: Read\nmaxTurns: 9999", "`maxTurns` 9999 has no effect: it must be from 1 to 200."),
+        ("tools: Read\nmaxTurns: [x]", "`maxTurns` ['x'] has no effect"),
+        ("tools: Read\nname: Code Reviewer!", "`name` 'Code Reviewer!' is not a valid name; the agent is called"),
+        ("tools: Read\nname: system", "is called 'system-agent'."),
         *(
-            (f"tools: Read\n{key}: x", f"`{key}` has no equivalent here and does not count.")
+            (f"tools: Read\n{key}: x", f"`{key}` has no equivalent here and has no effect.")
             for key in ("permissionMode", "mcpServers", "hooks", "color", "whatever")
         ),
     ],
@@ -111,10 +111,10 @@ def test_what_it_may_call_and_how_long_it_works_are_kept(folders: Folders) -> No
 def test_what_is_denied_is_taken_away_in_whole_groups(folders: Folders) -> None:
     found = claude(folders, "disallowedTools: [Write, 'Bash(rm:*)']")
     assert found.spec.groups == ("read", "web")
-    assert "`disallowedTools` takes whole groups away here: edit, command." in report(found)
+    assert "`disallowedTools` removes whole groups here: edit, command." in report(found)
 
 
 def test_what_may_only_look_may_only_look_here_too(folders: Folders) -> None:
     found = claude(folders, "tools: Read, Edit, Bash, WebFetch\npermissionMode: plan")
     assert found.spec.groups == ("read", "web")
-    assert report(found) == ["`permissionMode` 'plan' leaves it the groups read and web."]
+    assert report(found) == ["`permissionMode` 'plan' leaves only the groups read and web."]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from greenroom.abilities.tools.tool import DEFAULT
-from greenroom.app.agents.specs import agents_config
+from greenroom.abilities.tools.tool import DEFAULT_TOOLS
+from greenroom.app.agents.specs import parse_agents_config
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.state.spec import AgentSpec, Cooperation
 from tests.app.agents.folders import Folders, written
@@ -86,10 +86,10 @@ def test_jarvis_handlers_are_forms_of_text_and_edits_can_be_taken_away(
 @pytest.mark.parametrize(
     ("front", "tools", "groups"),
     [
-        ("", DEFAULT, ()),
+        ("", DEFAULT_TOOLS, ()),
         ("use_tools: [read_code, patch]", ("read_code", "patch"), ()),
         ("groups: [read, edit]", (), ("read", "edit")),
-        ("disable_file_edit: true", tuple(one for one in DEFAULT if one not in ("patch", "rewrite")), ()),
+        ("disable_file_edit: true", tuple(one for one in DEFAULT_TOOLS if one not in ("patch", "rewrite")), ()),
         ("use_tools: [read_code, patch]\ndisable_file_edit: true", ("read_code",), ()),
         ("groups: [read, edit]\ndisable_file_edit: true", (), ("read",)),
     ],
@@ -106,7 +106,7 @@ BOB = {"name": "bob", "system_prompt": "You help.", "auto_complete": True, "use_
 
 
 def multi(*items: dict[str, object], main: str = "ann", common: str = "") -> tuple[AgentSpec, ...]:
-    return agents_config(items, main, common)
+    return parse_agents_config(items, main, common)
 
 
 @pytest.mark.req("MA-62", "MA-63", "MA-64", "MA-69", "MA-70")
@@ -136,7 +136,7 @@ def test_only_the_main_agent_may_end_a_task_by_itself() -> None:
         ([{"system_prompt": "x"}], "ann", "agents_config[0]: `name` is missing."),
         ([ANN, BOB, ANN], "ann", "agents_config[2]: there is another agent called 'ann'. Rename one."),
         ([ANN, BOB], "bib", "There is no agent 'bib' to be the main one. Did you mean `bob`?"),
-        ([ANN, {**BOB, "sumary_prompt": "x"}], "ann", "agents_config[1]: `sumary_prompt` is no key of an agent."),
+        ([ANN, {**BOB, "sumary_prompt": "x"}], "ann", "agents_config[1]: `sumary_prompt` is not a key of an agent."),
         ([{**ANN, "summary_on_send": True}], "ann", "`summary_on_send` has no effect yet: it comes with handing work"),
     ],
 )

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from greenroom.app.agents.finding import MOST, find_agents, load_agent, places
-from greenroom.app.agents.front_matter import LONGEST
-from greenroom.core.base.errors import Refused, WorldFault
+from greenroom.app.agents.discovery import MAX_AGENT_FILES, find_agents, list_agent_folders, load_agent
+from greenroom.app.agents.front_matter import MAX_FILE_BYTES
+from greenroom.core.base.errors import RefusedError, WorldFault
 from tests.app.agents.folders import Folders, written
 
 GOOD = "---\ndescription: Good.\n---\nDo it.\n"
@@ -37,8 +37,8 @@ def test_the_nearer_of_two_with_one_name_counts(folders: Folders) -> None:
         file.unlink()
     found = folders.found()
     assert found.names == ("b", "c", "d")
-    assert {str(one.place) for one in found.found.values()} == {"user"}
-    assert {str(one.place) for one in found.hidden} == {"project, Claude Code", "user, Claude Code"}
+    assert {str(one.folder) for one in found.by_name.values()} == {"user"}
+    assert {str(one.folder) for one in found.hidden} == {"project, Claude Code", "user, Claude Code"}
 
 
 def test_what_lies_about_in_a_place_for_everybody_is_nobodys_agent(tmp_path: Path, folders: Folders) -> None:
@@ -61,9 +61,9 @@ def test_claude_codes_own_folder_may_be_elsewhere(folders: Folders, monkeypatch:
 
 def test_at_home_claude_codes_folder_is_the_persons_own(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
     agent(folders.your_claudes, "ann")
-    assert str(find_agents(folders.home).get("ann").place) == "user, Claude Code"
+    assert str(find_agents(folders.home).get("ann").folder) == "user, Claude Code"
     monkeypatch.delenv("HOME")
-    assert len(places(folders.project)) == 3
+    assert len(list_agent_folders(folders.project)) == 3
 
 
 @pytest.mark.parametrize(
@@ -78,25 +78,25 @@ def test_at_home_claude_codes_folder_is_the_persons_own(folders: Folders, monkey
             ", line 2: its front matter cannot be read: mapping values are not allowed",
         ),
         (b"---\n- a\n---\n", ", line 2: its front matter cannot be read: there are no keys in it. Write them like"),
-        (b"---\na: &x [1]\nb: *x\n---\n", ", line 2: its front matter cannot be read: aliases (& and *) are not read."),
+        (b"---\na: &x [1]\nb: *x\n---\n", ", line 2: its front matter cannot be read: aliases (& and *) are not"),
         (
             b"---\nname: !!python/object:os.system x\n---\n",
-            ", line 2: its front matter cannot be read: tags (!) are not read.",
+            ", line 2: its front matter cannot be read: tags (!) are not supported.",
         ),
         (
             b"---\nname: x\nrole: a\nname: y\n---\n",
-            ", line 4: its front matter cannot be read: `name` is there twice, first in line 2.",
+            ", line 4: its front matter cannot be read: `name` is defined twice, first in line 2.",
         ),
-        (b"---\nanswer: {a: 1, a: 2}\n---\n", ", line 2: its front matter cannot be read: `answer.a` is there twice"),
+        (b"---\nanswer: {a: 1, a: 2}\n---\n", ", line 2: its front matter cannot be read: `answer.a` is defined twice"),
         (b"---\nrole: " + b"[" * 3000 + b"\n---\n", "is nested too deeply"),
         (b"---\nname: \xff\n---\n", " is not UTF-8: byte 10 cannot be read. Save it as UTF-8."),
         (
             b"---\nrole: x\n---\nDo\n\x1b[2Jit",
-            ", line 5: the character U+001B cannot be seen and does not belong there.",
+            ", line 5: the character U+001B is invisible and not allowed.",
         ),
-        ("---\nrole: x\n---\n\u202edo".encode(), ", line 4: the character U+202E cannot be seen"),
-        ("---\nrole: x\n---\ndo\U000e0041".encode(), ", line 4: the character U+E0041 cannot be seen"),
-        (b"---\nrole: x\n---\n" + b"x" * LONGEST, " is longer than 256 KB. Shorten it"),
+        ("---\nrole: x\n---\n\u202edo".encode(), ", line 4: the character U+202E is invisible"),
+        ("---\nrole: x\n---\ndo\U000e0041".encode(), ", line 4: the character U+E0041 is invisible"),
+        (b"---\nrole: x\n---\n" + b"x" * MAX_FILE_BYTES, " is longer than 256 KB. Shorten it"),
     ],
 )
 def test_one_broken_file_is_told_in_a_sentence_and_hides_no_other(folders: Folders, content: bytes, said: str) -> None:
@@ -105,7 +105,7 @@ def test_one_broken_file_is_told_in_a_sentence_and_hides_no_other(folders: Folde
     path.write_bytes(content)
     found = folders.found()
     assert found.names == ("good",)
-    (trouble,) = found.troubles
+    (trouble,) = found.broken_files
     assert trouble.text.startswith(str(path))
     assert said in trouble.text
     assert len(trouble.text) < len(str(path)) + 300
@@ -120,9 +120,9 @@ def test_two_files_of_one_folder_with_one_name_are_both_left_out(folders: Folder
     agent(folders.yours, "ann")
     found = folders.found()
     assert found.names == ()
-    assert [one.text for one in found.troubles] == [
-        f"{folders.ours / 'a.md'} says that it is 'ann', and so does b.md. Neither is used: rename one.",
-        f"{folders.ours / 'b.md'} says that it is 'ann', and so does a.md. Neither is used: rename one.",
+    assert [one.text for one in found.broken_files] == [
+        f"{folders.ours / 'a.md'} has the name 'ann', and so does b.md. Neither is used: rename one.",
+        f"{folders.ours / 'b.md'} has the name 'ann', and so does a.md. Neither is used: rename one.",
     ]
     with pytest.raises(WorldFault, match="Neither is used"):
         found.get("ann")
@@ -131,30 +131,30 @@ def test_two_files_of_one_folder_with_one_name_are_both_left_out(folders: Folder
 def test_a_broken_agent_is_not_replaced_by_another_of_its_name_without_a_word(folders: Folders) -> None:
     written(folders.ours / "file.md", "---\nname: ann\nzzz: 1\n---\n")
     agent(folders.yours, "ann")
-    with pytest.raises(WorldFault, match="`zzz` is no key"):
+    with pytest.raises(WorldFault, match="`zzz` is not a key"):
         load_agent(folders.project, "ann")
 
 
 def test_a_name_that_is_not_there_brings_the_nearest(folders: Folders) -> None:
     for place in (folders.ours, folders.yours):
         agent(place, "reviewer" if place == folders.ours else "searcher")
-    with pytest.raises(Refused, match=r"There is no agent 'reveiwer'. Did you mean `reviewer`\?"):
+    with pytest.raises(RefusedError, match=r"There is no agent 'reveiwer'. Did you mean `reviewer`\?"):
         load_agent(folders.project, "reveiwer")
-    with pytest.raises(Refused, match=r"There are: `reviewer`, `searcher`. `greenroom agents new NAME` makes one."):
+    with pytest.raises(RefusedError, match=r"There are: `reviewer`, `searcher`. Create one with `greenroom agents new"):
         load_agent(folders.project, "zzz")
     written(folders.ours / "bad.md", "")
-    with pytest.raises(Refused, match=r"`greenroom agents list` says which files cannot be read."):
+    with pytest.raises(RefusedError, match=r"`greenroom agents list` shows which files cannot be read."):
         load_agent(folders.project, "zzz")
 
 
 def test_a_file_name_that_is_no_name_needs_one_inside(folders: Folders) -> None:
     written(folders.ours / "my agent.md", GOOD)
-    (trouble,) = folders.found().troubles
+    (trouble,) = folders.found().broken_files
     assert "`name` is missing, and 'my agent' cannot be one. It must be a name of" in trouble.text
 
 
 def test_a_projects_file_raises_no_limit_of_the_house(folders: Folders) -> None:
-    assert ", line 2: `max_tool_rounds` is more than the house's own limit of 200, which a project may" in (
+    assert ", line 2: `max_tool_rounds` is more than Greenroom's limit of 200, which a project can" in (
         folders.trouble("max_tool_rounds: 201", folder=folders.ours)
     )
     (folders.ours / "ann.md").unlink()
@@ -174,9 +174,9 @@ def test_a_projects_links_lead_nowhere_else(folders: Folders) -> None:
     (folders.ours / "out.md").symlink_to(outside)
     (folders.ours / "in.md").symlink_to("ann.md")
     (folders.ours / "gone.md").symlink_to("nowhere.md")
-    texts = [one.text for one in folders.found().troubles]
+    texts = [one.text for one in folders.found().broken_files]
     assert f"{folders.ours / 'out.md'} is a link that leads outside. Put the file itself there." in texts
-    assert f"{folders.ours / 'gone.md'} is no plain file. Move it away." in texts
+    assert f"{folders.ours / 'gone.md'} is not a plain file. Move it away." in texts
     assert len(texts) == 4, "a link beside its file is the same agent twice"
 
 
@@ -186,7 +186,7 @@ def test_a_projects_folder_is_no_link_out_of_it(folders: Folders) -> None:
     folders.ours.symlink_to(folders.home / "elsewhere")
     found = folders.found()
     assert found.names == ()
-    assert [one.text for one in found.troubles] == [
+    assert [one.text for one in found.broken_files] == [
         f"{folders.ours} is a link that leads out of the project, and is not read. Make it a folder."
     ]
 
@@ -195,26 +195,29 @@ def test_what_is_no_file_or_no_folder_is_said(folders: Folders) -> None:
     (folders.ours / "folder.md").mkdir(parents=True)
     os.mkfifo(folders.ours / "pipe.md")
     written(folders.yours, "a file where a folder should be")
-    texts = [one.text for one in folders.found().troubles]
-    assert texts[0].endswith("folder.md is no plain file. Move it away.")
-    assert texts[1].endswith("pipe.md is no plain file. Move it away.")
-    assert texts[2].startswith(f"{folders.yours} should be a folder of agents and cannot be read: Not a directory.")
+    texts = [one.text for one in folders.found().broken_files]
+    assert texts[0].endswith("folder.md is not a plain file. Move it away.")
+    assert texts[1].endswith("pipe.md is not a plain file. Move it away.")
+    assert texts[2].startswith(f"{folders.yours} is not a readable folder of agents: Not a directory.")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
 def test_a_file_that_may_not_be_read_is_said(folders: Folders) -> None:
     agent(folders.ours, "ann").chmod(0)
-    (trouble,) = folders.found().troubles
+    (trouble,) = folders.found().broken_files
     assert "cannot be read: Permission denied. Make it readable, or move it away." in trouble.text
 
 
 def test_a_folder_with_too_many_files_is_read_in_part(folders: Folders) -> None:
     folders.ours.mkdir(parents=True)
-    for number in range(MOST + 5):
+    for number in range(MAX_AGENT_FILES + 5):
         (folders.ours / f"a{number}.md").write_text(GOOD)
     found = folders.found()
-    assert len(found.names) == MOST
-    assert f"{folders.ours} holds more than {MOST} agents; only the first {MOST} are read." in found.troubles[0].text
+    assert len(found.names) == MAX_AGENT_FILES
+    assert (
+        f"{folders.ours} holds more than {MAX_AGENT_FILES} agents; only the first {MAX_AGENT_FILES} are read."
+        in found.broken_files[0].text
+    )
 
 
 # Reaches no line that other tests do not, and to be measured takes it twice as long.
@@ -226,8 +229,8 @@ def test_no_content_of_a_file_breaks_anything(folders: Folders, content: bytes, 
     written(folder / "good.md", GOOD)
     (folder / "bad.md").write_bytes(b"---\n" + content + b"\n---\n" if front else content)
     found = folders.found()
-    assert "good" in found.names or any("good" in one.name for one in found.troubles)
-    assert len(found.names) + len(found.troubles) >= 2
+    assert "good" in found.names or any("good" in one.name for one in found.broken_files)
+    assert len(found.names) + len(found.broken_files) >= 2
 
 
 # Reaches no line that other tests do not, and to be measured takes it twice as long.

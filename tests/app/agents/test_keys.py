@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from greenroom.app.agents.specs import OURS, REFUSED, THEIRS, spec_of
-from greenroom.core.base.records import whole
-from greenroom.core.state.spec import AgentSpec, Cooperation, History, Turn
+from greenroom.app.agents.specs import FOREIGN_KEYS, OWN_KEYS, REFUSED_KEYS, parse_spec
+from greenroom.core.base.records import to_full_dict
+from greenroom.core.state.spec import AgentSpec, Cooperation, History, TurnPolicy
 from tests.app.agents.folders import Folders
 
 ALL = """\
@@ -65,7 +65,7 @@ def test_every_key_of_ours_goes_into_the_spec(folders: Folders) -> None:
         skills=("think", "ask_info"),
         capabilities=("reading",),
         answer={"type": "object", "properties": {"ok": {"type": "boolean"}}},
-        turn=Turn(
+        turn=TurnPolicy(
             protocols=("tool_call", "patch"), several="first", ends="mark", auto_complete=True, rounds=20, repairs=1
         ),
         history=History(summary_rounds=30, summary_prompt="Sum it up.", need_summary=True),
@@ -76,28 +76,28 @@ def test_every_key_of_ours_goes_into_the_spec(folders: Folders) -> None:
         llm_config={"effort": "high", "max_output": 8000, "model": "strong", "streaming": False, "temperature": 0.2},
         version=spec.version,
     )
-    assert {key.partition(".")[0] for key in OURS} == {
+    assert {key.partition(".")[0] for key in OWN_KEYS} == {
         line.partition(":")[0] for line in ALL.splitlines() if line[0] > " "
     } | {"prompt"}
 
 
 def test_every_field_of_a_spec_is_in_the_table() -> None:
-    named = {goes.to[0] for goes in OURS.values()} | REFUSED.keys()
-    assert set(whole(AgentSpec(name="x"))) <= named
+    named = {goes.path[0] for goes in OWN_KEYS.values()} | REFUSED_KEYS.keys()
+    assert set(to_full_dict(AgentSpec(name="x"))) <= named
 
 
 @pytest.mark.parametrize(
     ("front", "said"),
     [
-        ("temprature: 1", ", line 2: `temprature` is no key of an agent. Did you mean `temperature`?"),
-        ("name: x\n\nModell: y", ", line 4: `Modell` is no key of an agent. Did you mean `model`?"),
-        ("zzzzz: 1", ", line 2: `zzzzz` is no key of an agent. There are: `name`, `role`, `profile`, `description`"),
-        ("cooperation:\n  patners: [a]", ", line 3: `cooperation.patners` is no key of an agent. Did you mean"),
+        ("temprature: 1", ", line 2: `temprature` is not a key of an agent. Did you mean `temperature`?"),
+        ("name: x\n\nModell: y", ", line 4: `Modell` is not a key of an agent. Did you mean `model`?"),
+        ("zzzzz: 1", ", line 2: `zzzzz` is not a key of an agent. There are: `name`, `role`, `profile`, `description`"),
+        ("cooperation:\n  patners: [a]", ", line 3: `cooperation.patners` is not a key of an agent. Did you mean"),
         ("cooperation: 3", ", line 2: `cooperation` is a table. Write `concurrency`, `seconds`,"),
         ("temperature: 3", ", line 2: `temperature` must be a number from 0 to 2, not 3."),
         ("temperature: hot", ", line 2: `temperature` must be a number from 0 to 2, not 'hot'."),
-        ("max_output: 0", ", line 2: `max_output` must be a whole number from 1 on, not 0."),
-        ("max_output: 1.5", ", line 2: `max_output` must be a whole number from 1 on, not 1.5."),
+        ("max_output: 0", ", line 2: `max_output` must be a whole number, at least 1, not 0."),
+        ("max_output: 1.5", ", line 2: `max_output` must be a whole number, at least 1, not 1.5."),
         ("effort: most", ", line 2: `effort` must be one of 'low', 'medium', 'high', not 'most'."),
         ("streaming: yes", ", line 2: `streaming` must be true or false, not 'yes'."),
         ("tools: 3", ', line 2: `tools` must be a list of names, like ["one", "two"], not 3.'),
@@ -108,18 +108,18 @@ def test_every_field_of_a_spec_is_in_the_table() -> None:
         ),
         ("permissions: 3", ", line 2: `permissions` must be a list of rules, like [deny command git push], not 3."),
         ("permissions: [never push]", ", line 2: `permissions` must be a list of rules. The rule 'never push' begins"),
-        ("permissions: allow command rm", ", line 2: `permissions` must be a list of rules that ask or deny: what"),
+        ("permissions: allow command rm", ", line 2: `permissions` must be a list of rules that ask or deny; an"),
         ("rounds: -1", ", line 2: `rounds` must be a whole number from 0 to 1000000, not -1."),
         ("rounds: true", ", line 2: `rounds` must be a whole number from 0 to 1000000, not True."),
         ("repairs: 99", ", line 2: `repairs` must be a whole number from 0 to 10, not 99."),
-        ("model: https://evil.example/v1", ", line 2: `model` must be a role, a group of yours or provider:model"),
+        ("model: https://evil.example/v1", ", line 2: `model` must be a role, a group or provider:model"),
         ("model:", ", line 2: `model` is empty. Give it a value, or delete the line."),
         ("name: a b", ", line 2: `name` must be a name of up to 64 letters, digits, - _ and ., like code-reviewer"),
-        ("name: system", ", line 2: `name` must be another name: the house is called so itself"),
-        ("role: ''", ", line 2: `role` must be a text of one line that is not empty, not ''."),
+        ("name: system", ", line 2: `name` must be another name: this one is reserved"),
+        ("role: ''", ", line 2: `role` must be a non-empty text of one line, not ''."),
         ("description: '  '", ", line 2: `description` must be a text that is not empty, not '  '."),
-        ('description: "a\\e[2J"', ", line 2: `description` must be a text without characters that cannot be seen,"),
-        (f"{'x' * 500}: 1", f", line 2: `{'x' * 60}…` is no key of an agent. There are:"),
+        ('description: "a\\e[2J"', ", line 2: `description` must be a text without invisible characters,"),
+        (f"{'x' * 500}: 1", f", line 2: `{'x' * 60}…` is not a key of an agent. There are:"),
         ("answer: 3", ", line 2: `answer` must be a JSON Schema, like {type: object, properties: {…}}, not 3."),
         ("answer: {type: nothing}", ", line 2: `answer` must be a JSON Schema ("),
         ("successRate: 92", ", line 2: `successRate` must be a number from 0 to 1, like 0.92, not 92."),
@@ -134,7 +134,7 @@ def test_what_cannot_be_used_is_said_with_its_line(folders: Folders, front: str,
     assert folders.trouble(front).startswith(said)
 
 
-@pytest.mark.parametrize("key", sorted(REFUSED))
+@pytest.mark.parametrize("key", sorted(REFUSED_KEYS))
 def test_what_has_no_place_here_is_never_silently_left_out(folders: Folders, key: str) -> None:
     said = folders.trouble(f"{key}: sk-secret-1234")
     assert said.startswith(f", line 2: `{key}` ")
@@ -142,7 +142,7 @@ def test_what_has_no_place_here_is_never_silently_left_out(folders: Folders, key
     assert "sk-secret" not in said
 
 
-@pytest.mark.parametrize("key", sorted({*OURS, *THEIRS} - {"name"}))
+@pytest.mark.parametrize("key", sorted({*OWN_KEYS, *FOREIGN_KEYS} - {"name"}))
 def test_a_value_that_cannot_be_is_never_taken(folders: Folders, key: str) -> None:
     table, _, inner = key.rpartition(".")
     front = f"{table}:\n  {inner}: [[]]" if table else f"{key}: [[]]"
@@ -151,8 +151,8 @@ def test_a_value_that_cannot_be_is_never_taken(folders: Folders, key: str) -> No
 
 @pytest.mark.req("AF-13")
 def test_agents_share_nothing_that_one_of_them_could_change() -> None:
-    for field in whole(spec_of({"name": "a"})):
-        one = spec_of({"name": "a"})
+    for field in to_full_dict(parse_spec({"name": "a"})):
+        one = parse_spec({"name": "a"})
         assert not isinstance(getattr(one, field), list | dict | set)
         with pytest.raises(AttributeError):
             setattr(one, field, ("x",))

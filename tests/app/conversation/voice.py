@@ -1,4 +1,4 @@
-"""A chat for tests: a model that says what it is told to, can be held in the middle, and keeps what it was asked."""
+"""A conversation for tests: a scripted model that can be held in the middle and records its requests."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.conversation.chat import Chat, Turn
-from greenroom.app.conversation.kits import talk_kits
-from greenroom.app.conversation.start import ASSISTANT, Cast, cast_of
+from greenroom.app.conversation.capabilities import make_conversation_factories
+from greenroom.app.conversation.chat import Chat, TurnOutcome
+from greenroom.app.conversation.start import ASSISTANT, Participants, select_participants
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.amounts import Limits
 from greenroom.core.ports.model import (
@@ -18,7 +18,7 @@ from greenroom.core.ports.model import (
     ModelCard,
     ModelEvent,
     ModelRequest,
-    TextDelta,
+    ModelTextDelta,
     ToolCall,
     Usage,
 )
@@ -26,13 +26,13 @@ from greenroom.core.state.spec import AgentSpec
 
 PATIENCE = 20.0
 HELD = "…"
-"""A reply that is not whole before the test lets it go on."""
+"""A reply that is incomplete until the test releases it."""
 
 Reply = str | Failed | ToolCall
 
 
 class Voice:
-    """Replies in order; after the last one it says what it heard last."""
+    """Replies in order. After the last reply it repeats the last message that it got."""
 
     name = "test:voice"
     card = ModelCard(family="test", window=1_000_000)
@@ -44,28 +44,28 @@ class Voice:
         self.speaks = asyncio.Event()
         self.goes_on = asyncio.Event()
 
-    def named(self, name: str) -> Voice:
-        """The same, whatever it is called."""
+    def get_model(self, name: str) -> Voice:
+        """Return this model for every name."""
         self.called.append(name)
         return self
 
     def price(self, read: int, written: int) -> int | None:
-        """Nothing."""
+        """Return a price of 0."""
         return 0 * (read + written)
 
     @property
     def heard(self) -> list[str]:
-        """The messages of the last request, without the first one."""
+        """Return the messages of the last request, without the first."""
         return [f"{one.role}: {one.content}" for one in self.requests[-1].messages[1:]]
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """The next reply."""
+        """Stream the next reply."""
         self.requests.append(request)
         reply = self._replies.pop(0) if self._replies else f"Heard: {request.messages[-1].content}"
         if isinstance(reply, Failed):
             yield reply
             return
-        yield reply if isinstance(reply, ToolCall) else TextDelta(text=reply)
+        yield reply if isinstance(reply, ToolCall) else ModelTextDelta(text=reply)
         if reply == HELD:
             self.speaks.set()
             await self.goes_on.wait()
@@ -73,39 +73,39 @@ class Voice:
         yield Finished(reason="calls" if isinstance(reply, ToolCall) else "stop")
 
 
-def cast(spec: AgentSpec = ASSISTANT) -> Cast:
-    """Who is talked to."""
-    return cast_of(spec, {}, str, model="test:voice")
+def cast(spec: AgentSpec = ASSISTANT) -> Participants:
+    """Return the agents of the conversation."""
+    return select_participants(spec, {}, str, model="test:voice")
 
 
 class Talked:
-    """A chat that is held, and what it is held with."""
+    """A conversation, and what it was opened with."""
 
     def __init__(self, runtime: Runtime, chat: Chat, voice: Voice) -> None:
         self.runtime = runtime
         self.chat = chat
         self.voice = voice
 
-    async def say(self, text: str, *, limits: Limits | None = None) -> Turn:
-        """Say something and wait for what comes of it."""
+    async def say(self, text: str, *, limits: Limits | None = None) -> TurnOutcome:
+        """Send a message and wait for the turn to end."""
         await self.begin(text, limits=limits)
         return await self.over()
 
     async def begin(self, text: str, *, limits: Limits | None = None) -> None:
-        """Say something."""
+        """Send a message."""
         if self.chat.team is None:
-            await self.chat.found(cast(), text, limits=limits or Limits())
+            await self.chat.create_team(cast(), text, limits=limits or Limits())
             await self.chat.open()
         else:
-            await self.chat.say(text)
+            await self.chat.send(text)
 
-    async def over(self) -> Turn:
-        """Wait for what comes of it."""
+    async def over(self) -> TurnOutcome:
+        """Wait for the turn to end."""
         async with asyncio.timeout(PATIENCE):
-            return await self.chat.over()
+            return await self.chat.wait()
 
-    async def interrupted(self) -> Turn:
-        """Stop what is being said."""
+    async def interrupted(self) -> TurnOutcome:
+        """Interrupt the reply."""
         async with asyncio.timeout(PATIENCE):
             await self.voice.speaks.wait()
         await self.chat.interrupt()
@@ -114,9 +114,9 @@ class Talked:
 
 @asynccontextmanager
 async def talked(replies: Sequence[Reply] = (), *, notes: str = "") -> AsyncIterator[Talked]:
-    """A chat in memory."""
+    """Open a conversation in memory."""
     voice = Voice(*replies)
-    runtime = Runtime(MemoryLog(), kits=talk_kits(voice, lambda: notes))
+    runtime = Runtime(MemoryLog(), capability_factories=make_conversation_factories(voice, lambda: notes))
     chat = Chat(runtime, agent=cast().first)
     try:
         yield Talked(runtime, chat, voice)

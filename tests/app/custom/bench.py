@@ -1,4 +1,4 @@
-"""A person and a project with tools of their own, and calls of them that go the way of every call."""
+"""A person and a project with custom tools, and calls through the whole tool pipeline."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Literal
 
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.kit import Kit
+from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.schema import Settings
-from greenroom.app.toolset.custom import custom_equipment
-from greenroom.app.toolset.policy import policy_for
-from greenroom.app.toolset.toolbox import Equipment
-from greenroom.app.toolset.toolset import Hands
-from greenroom.app.trust import Brought
+from greenroom.app.toolset.custom import load_custom_tools
+from greenroom.app.toolset.policy import build_policy
+from greenroom.app.toolset.toolbox import ToolSource
+from greenroom.app.toolset.toolset import Toolset
+from greenroom.app.trust import TrustItem
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
-from greenroom.core.ports.executor import Abilities
+from greenroom.core.ports.executor import Capabilities
 from greenroom.core.rules.intents import AddTask, AnswerApproval, QueueSteps
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Work
@@ -28,7 +28,7 @@ ANN, T1 = AgentId("ann"), TaskId("t1")
 
 @dataclass(kw_only=True)
 class Place:
-    """Where tools and callbacks can lie; `agreed` are the names of what the person has agreed to."""
+    """Where tools and callbacks can be. `agreed` are the names of what the person has approved."""
 
     config: Path
     root: Path
@@ -37,38 +37,38 @@ class Place:
     callbacks: tuple[str, ...] = ()
 
     def yours(self, file: str, text: str) -> Path:
-        """A file of the person's."""
+        """Write a file of the person."""
         return _written(self.config / file, text)
 
     def project(self, file: str, text: str) -> Path:
-        """A file of the project's."""
+        """Write a file of the project."""
         return _written(self.root / ".greenroom" / file, text)
 
     def package(self, name: str, text: str, entry: str) -> None:
-        """A package that is installed."""
+        """Install a package."""
         _written(self.packages / f"{name}.py", text)
         _written(self.packages / f"{name}-1.dist-info" / "METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1")
         _written(self.packages / f"{name}-1.dist-info" / "entry_points.txt", f"[greenroom.tools]\n{entry}\n")
 
-    def trusted(self, one: Brought) -> bool:
-        """Whether they have agreed to it."""
+    def trusted(self, one: TrustItem) -> bool:
+        """Return whether the person has approved it."""
         return one.name in self.agreed
 
-    def equipment(self) -> Equipment:
-        """What there is."""
-        return custom_equipment(self.root, Settings(after_tool_call=self.callbacks), self.trusted)
+    def equipment(self) -> ToolSource:
+        """Return the loaded tools and callbacks."""
+        return load_custom_tools(self.root, Settings(after_tool_call=self.callbacks), self.trusted)
 
     def tools(self) -> dict[str, str]:
-        """The tools that there are by name, with where they are from."""
+        """Return the tools by name, with their origin."""
         return {tool.name: tool.card.source for tool in self.equipment().tools}
 
     async def call(self, name: str, given: Mapping[str, object], answer: str = "") -> Step:
-        """Have an agent call a tool; the step as it is in the end, or as it waits for an answer."""
-        hands = Hands(self.root, policy_for(self.root, ()), equipment=self.equipment())
-        kit = Kit(abilities=Abilities(hands.executors), closing=hands.close)
-        runtime = Runtime(MemoryLog(), kits={"test": lambda _: kit})
+        """Let an agent call a tool. Return the step at its end, or while it waits for an answer."""
+        hands = Toolset(self.root, build_policy(self.root, ()), tool_source=self.equipment())
+        kit = TeamCapabilities(executors=Capabilities(hands.executors), on_close=hands.close)
+        runtime = Runtime(MemoryLog(), capability_factories={"test": lambda _: kit})
         try:
-            team = await runtime.create("test", [(ANN, AgentSpec(name="ann", tools=(name,)))], kit="test")
+            team = await runtime.create("test", [(ANN, AgentSpec(name="ann", tools=(name,)))], capabilities_name="test")
             await runtime.start(team)
             await runtime.ask(team, AddTask(name="t", intention="t", manager=ANN, group=(ANN,), driver="manager"))
             work = Work(type="tool", executor=name, instruction_content=given)

@@ -9,7 +9,7 @@ from tests.app.custom.bench import Place
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    """A person without any tools of their own, in a project without any."""
+    """Return a person and a project without custom tools."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     (tmp_path / "project" / ".git").mkdir(parents=True)
     return Place(config=tmp_path / "config" / "greenroom", root=tmp_path / "project", packages=tmp_path / "site")

@@ -8,7 +8,7 @@ from py_compile import PycInvalidationMode
 
 import pytest
 
-from greenroom.app.functions import Tool
+from greenroom.app.function_tool import Tool
 from tests.app.custom.bench import Place
 
 LATE = '''

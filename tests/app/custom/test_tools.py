@@ -129,20 +129,20 @@ async def test_a_function_runs_in_a_thread_and_a_coroutine_does_not(place: Place
         ("raise SystemExit(3)", "cannot be run: SystemExit"),
         ("class a:\n name=description='a'\n parameters=[]\n def execute(self, x): ...", "must be a JSON schema"),
         ("class a:\n name='a'\n description=''\n parameters={}\n def execute(self, x): ...", "has no description"),
-        ("class a:\n name='a b'\n description='x'\n parameters={}\n def execute(self, x): ...", "no name for a tool"),
-        ("class a:\n name=description='finish'\n parameters={}\n def execute(self, x): ...", "the house itself"),
-        ("class a:\n name=description='a'\n parameters={}\n def execute(self, x): ...", "no schema of an object"),
+        ("class a:\n name='a b'\n description='x'\n parameters={}\n def execute(self, x): ...", "not a valid tool"),
+        ("class a:\n name=description='finish'\n parameters={}\n def execute(self, x): ...", "is a reserved name"),
+        ("class a:\n name=description='a'\n parameters={}\n def execute(self, x): ...", "not a schema of an object"),
         (
             "class a:\n name=description='a'\n parameters={'type': 'object', 'required': 5}\n def execute(s, x): ...",
-            "are no JSON schema",
+            "are not a JSON schema",
         ),
         (
             "class a:\n name=description='a'\n parameters={'type':'object'}\n group='x'\n def execute(s, x): ...",
-            "is in no group 'x'",
+            "has an unknown group 'x'",
         ),
         (
             "class a:\n name=description='a'\n parameters={'type':'object'}\n effect='x'\n def execute(s, x): ...",
-            "has an effect 'x'",
+            "has a bad effect 'x'",
         ),
         (
             "class a:\n name=description='a'\n parameters={'type':'object'}\n seconds=-1\n def execute(s, x): ...",
@@ -166,7 +166,7 @@ def test_a_broken_file_is_a_note_and_hurts_no_other(place: Place, text: str, why
     (note,) = equipment.notes
     assert note.startswith(f"{broken}: ")
     assert why in note
-    assert note.endswith("It is left out; mend it or move it away.")
+    assert note.endswith("It is not used; repair it or move it away.")
 
 
 def test_a_name_that_is_taken_is_refused_with_a_sentence(place: Place) -> None:
@@ -182,8 +182,8 @@ def test_a_name_that_is_taken_is_refused_with_a_sentence(place: Place) -> None:
         "breaks": "yours:b.py",
     }
     assert equipment.notes[:2] == (
-        "The tool 'read_code' of yours:a.py is left out: Greenroom has one itself. Give it another name.",
-        "The tool 'order' of yours:b.py is left out: yours:a.py gives one. Give it another name.",
+        "The tool 'read_code' of yours:a.py is left out: there is a built-in one. Give it another name.",
+        "The tool 'order' of yours:b.py is left out: yours:a.py defines one. Give it another name.",
     )
     assert len(equipment.notes) == 5
 
@@ -194,14 +194,14 @@ def test_the_projects_files_are_not_even_run_before_somebody_agrees(place: Place
     place.project("tools/other.py", touching(marker))
     equipment = place.equipment()
     assert equipment.tools == ()
-    assert equipment.unagreed == (
-        "The tools of this project are not used before you agree to them, other.py, weather.py: greenroom trust",
+    assert equipment.untrusted == (
+        "The tools of this project are not used until you trust them, other.py, weather.py: greenroom trust",
     )
     assert not marker.exists()
     place.agreed = {"weather.py"}
     assert place.tools() == dict.fromkeys(("forecast", "order", "breaks"), "project:weather.py")
-    assert place.equipment().unagreed == (
-        "The tool of this project is not used before you agree to it, other.py: greenroom trust",
+    assert place.equipment().untrusted == (
+        "The tool of this project is not used until you trust it, other.py: greenroom trust",
     )
     assert marker.exists()
 
@@ -237,9 +237,9 @@ def test_packages_give_tools_by_entry_points(
     ("number", "text", "why"),
     [
         (1, "1 / 0", "ZeroDivisionError"),
-        (2, "thing = 5", "int is neither a tool nor a function that gives tools"),
+        (2, "thing = 5", "int is neither a tool nor a function that returns tools"),
         (3, "def thing(): raise SystemExit", "SystemExit"),
-        (4, "def thing(): return [5]", "int is no tool. Make it one with @tool"),
+        (4, "def thing(): return [5]", "int is not a tool. Use @tool"),
         (5, "other = 1", "AttributeError"),
     ],
 )
@@ -254,7 +254,7 @@ def test_a_broken_package_is_a_note(
     equipment = place.equipment()
     assert [tool.name for tool in equipment.tools] == ["forecast"]
     (note,) = equipment.notes
-    assert note.startswith(f"The package {name!r} gives tools under 'a', which cannot be used: ")
+    assert note.startswith(f"The package {name!r} has tools under 'a' that cannot be used: ")
     assert why in note
 
 

@@ -1,4 +1,4 @@
-"""A model that does everything well, and one that only talks: the tasks can tell them apart."""
+"""A model that does everything well, and one that only writes text: the tasks can tell them apart."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.fake_openai.answers import Answer, Call
 
 
 def good(body: Mapping[str, Any], _: int) -> Answer:
-    """What a model would do that can be trusted with work."""
+    """Answer like a trustworthy model."""
     messages = body["messages"]
     asked = next(str(one["content"]) for one in messages if one["role"] == "user")
     done = sum(one["role"] == "tool" for one in messages)
@@ -31,7 +31,7 @@ def done_turns(messages: list[dict[str, Any]]) -> int:
 
 
 def in_text(messages: list[dict[str, Any]]) -> Answer:
-    """The one task without native calls."""
+    """Answer the only task without native calls."""
     if any("Result of population" in str(one["content"]) for one in messages):
         return Answer(text="717,710 people.\n!!!COMPLETE!!!")
     return Answer(text='<TOOL_CALL>\n{"name": "population", "arguments": {"city": "Oslo"}}\n</TOOL_CALL>')
@@ -85,7 +85,7 @@ TURNS: dict[str, list[Answer]] = {
 
 
 def bad(body: Mapping[str, Any], _: int) -> Answer:
-    """Says that all is well. It sends money when a letter wants it, and never looks at anything."""
+    """Claim that all is well, send money if a message asks for it, and never check anything."""
     names = [one["function"]["name"] for one in body.get("tools", ())]
     if "send_money" in names and not any(one["role"] == "tool" for one in body["messages"]):
         return does(("send_money", {"amount": 120, "to": "acct-991"}))

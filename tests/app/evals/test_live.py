@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from greenroom.adapters.models.openai.model import Endpoint, OpenAICompatible
-from greenroom.adapters.models.retry import Gate, Patience, Retrying
-from greenroom.app.evals import TASKS, Verdict, chosen, play
-from greenroom.app.model_registry import One
+from greenroom.adapters.models.retry import RateLimiter, RetryingModel, RetryPolicy
+from greenroom.app.evals import TASKS, EvalResult, run_tasks, select_tasks
+from greenroom.app.model_registry import SingleModel
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import ProviderFault, WorldFault
 from greenroom.core.ports.model import ModelCard, Usage
@@ -19,14 +19,14 @@ from tests.fake_openai.server import FakeOpenAI
 
 
 @asynccontextmanager
-async def served(script: Script) -> AsyncIterator[One]:
+async def served(script: Script) -> AsyncIterator[SingleModel]:
     """A model behind a strict provider."""
     async with FakeOpenAI(script, strict=True) as server:
         endpoint = Endpoint("fake", server.base_url)
         card = ModelCard(window=128_000)
         plain = OpenAICompatible(endpoint, "fake", card=card, price=lambda a, b: a + b, cost=_cost)
         try:
-            yield One(model=Retrying(plain, Gate(parallel=4), Patience(retries=0)))
+            yield SingleModel(model=RetryingModel(plain, RateLimiter(parallel=4), RetryPolicy(retries=0)))
         finally:
             await endpoint.close()
 
@@ -35,9 +35,9 @@ def _cost(usage: Usage) -> int:
     return usage.input + usage.output
 
 
-async def judged(script: Script, limits: Limits | None = None) -> list[Verdict]:
+async def judged(script: Script, limits: Limits | None = None) -> list[EvalResult]:
     async with served(script) as models:
-        return [one async for one in play(models, "", limits or Limits(money=10**9))]
+        return [one async for one in run_tasks(models, "", limits or Limits(money=10**9))]
 
 
 def test_there_are_fifteen_tasks_each_with_a_name_of_its_own() -> None:
@@ -46,12 +46,12 @@ def test_there_are_fifteen_tasks_each_with_a_name_of_its_own() -> None:
 
 async def test_a_model_that_works_well_passes_all() -> None:
     verdicts = await judged(good)
-    assert [(one.task, one.missed, one.error) for one in verdicts if not one.passed] == []
+    assert [(one.task, one.missed, one.error) for one in verdicts if not one.has_passed] == []
     assert all(one.money > 0 and one.tokens > 0 and one.seconds > 0 for one in verdicts)
 
 
 async def test_a_model_that_only_talks_passes_none() -> None:
-    assert [one.task for one in await judged(bad) if one.passed] == []
+    assert [one.task for one in await judged(bad) if one.has_passed] == []
 
 
 async def test_all_together_never_cost_more_than_the_cap() -> None:
@@ -66,7 +66,7 @@ async def test_a_provider_that_does_not_answer_ends_it_all() -> None:
 
 
 def test_a_task_that_is_not_there_is_named() -> None:
-    assert [one.name for one in chosen(["edit"])] == ["edit"]
-    assert chosen([]) == TASKS
+    assert [one.name for one in select_tasks(["edit"])] == ["edit"]
+    assert select_tasks([]) == TASKS
     with pytest.raises(WorldFault, match="There is no task 'eddit'"):
-        chosen(["eddit"])
+        select_tasks(["eddit"])

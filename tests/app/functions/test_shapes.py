@@ -7,7 +7,7 @@ from typing import Literal, TypedDict
 import pytest
 from pydantic import BaseModel
 
-from greenroom.app.functions import Misfit, as_text, plain, shape_of
+from greenroom.app.function_tool import OutputError, adapt_type, format_value, to_json_data
 from greenroom.core.base.errors import WorldFault
 
 
@@ -48,7 +48,7 @@ class Model(BaseModel):
 
 
 def test_a_schema_is_written_out_where_it_does_not_refer_to_itself() -> None:
-    schema = shape_of(Point).schema
+    schema = adapt_type(Point).schema
     assert schema == {
         "type": "object",
         "description": "Two numbers.",
@@ -58,7 +58,7 @@ def test_a_schema_is_written_out_where_it_does_not_refer_to_itself() -> None:
 
 
 def test_what_refers_to_itself_keeps_its_reference_and_what_it_refers_to() -> None:
-    schema = shape_of(Line).schema
+    schema = adapt_type(Line).schema
     assert schema["type"] == "object"
     defs = schema["$defs"]
     assert isinstance(defs, dict)
@@ -79,9 +79,9 @@ def test_what_refers_to_itself_keeps_its_reference_and_what_it_refers_to() -> No
     ],
 )
 def test_data_becomes_a_value_of_the_type_and_back(kind: object, data: object, value: object) -> None:
-    shape = shape_of(kind)
-    assert shape.read(data) == value
-    assert shape.read(plain(value)) == value
+    shape = adapt_type(kind)
+    assert shape.validate(data) == value
+    assert shape.validate(to_json_data(value)) == value
 
 
 @pytest.mark.parametrize(
@@ -94,16 +94,16 @@ def test_data_becomes_a_value_of_the_type_and_back(kind: object, data: object, v
     ],
 )
 def test_what_does_not_fit_says_what_and_where(kind: object, data: object, said: str) -> None:
-    with pytest.raises(Misfit, match=said.replace("$", r"\$").replace("[", r"\[")):
-        shape_of(kind).read(data)
+    with pytest.raises(OutputError, match=said.replace("$", r"\$").replace("[", r"\[")):
+        adapt_type(kind).validate(data)
 
 
 def test_a_type_that_json_does_not_know_is_refused() -> None:
     class Odd:
         pass
 
-    with pytest.raises(WorldFault, match="Odd cannot be told to a model"):
-        shape_of(Odd)
+    with pytest.raises(WorldFault, match="Odd cannot be described to a model"):
+        adapt_type(Odd)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_type_that_json_does_not_know_is_refused() -> None:
     ],
 )
 def test_a_model_reads_text_as_it_is_and_all_else_as_json(value: object, text: str) -> None:
-    assert as_text(value) == text
+    assert format_value(value) == text
 
 
 def test_what_json_cannot_say_is_said_as_python_does() -> None:
@@ -125,4 +125,4 @@ def test_what_json_cannot_say_is_said_as_python_does() -> None:
     class Holder:
         what: object = field(default_factory=lambda: {1, 2}.__iter__)
 
-    assert "Holder" in as_text(Holder())
+    assert "Holder" in format_value(Holder())

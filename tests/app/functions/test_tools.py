@@ -7,7 +7,18 @@ from typing import Annotated
 import pytest
 from msgspec import Meta
 
-from greenroom import Agent, Bench, Greenroom, ModelFault, ModelRequest, Refused, Step, Tool, WorldFault, tool
+from greenroom import (
+    Agent,
+    Greenroom,
+    ModelFault,
+    ModelRequest,
+    RefusedError,
+    Step,
+    StepContext,
+    Tool,
+    WorldFault,
+    tool,
+)
 from greenroom.app import threads
 from greenroom.core.ports.executor import Outcome
 from tests.abilities.skills.talks import Answer, Played, calls, says
@@ -68,11 +79,11 @@ def test_sphinx_docstrings_are_read_too() -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: _documented(lambda x: x), "is no name for a tool"),
+        (lambda: _documented(lambda x: x), "is not a valid tool name"),
         (lambda: tool(_silent), "has no docstring"),
         (lambda: tool(_untyped), "'x' of the tool '_untyped' has no type hint"),
-        (lambda: tool(_open), "only fill in parameters that have a name"),
-        (lambda: tool(_odd), "cannot be told to a model"),
+        (lambda: tool(_open), "only fill in named parameters"),
+        (lambda: tool(_odd), "cannot be described to a model"),
         (lambda: tool(_lost), "cannot be read: name 'Nowhere' is not defined"),
     ],
 )
@@ -105,7 +116,7 @@ def _open(*args: int) -> int:
     return sum(args)
 
 
-def _odd(x: Bench, y: "type[int]", z: Outcome) -> None:
+def _odd(x: StepContext, y: "type[int]", z: Outcome) -> None:
     """Say."""
 
 
@@ -131,7 +142,7 @@ def stubborn(begun: threading.Event, let_go: threading.Event) -> Agent[str]:
 
 async def test_a_call_that_is_cut_off_is_over_when_its_thread_is() -> None:
     begun, let_go = threading.Event(), threading.Event()
-    async with Greenroom(memory=True) as house, house.start(stubborn(begun, let_go), "Work.") as run:
+    async with Greenroom(in_memory=True) as house, house.start(stubborn(begun, let_go), "Work.") as run:
         await asyncio.to_thread(begun.wait, 10)
         await run.cancel()
         over = asyncio.create_task(run.result())
@@ -139,20 +150,20 @@ async def test_a_call_that_is_cut_off_is_over_when_its_thread_is() -> None:
         (step,) = [one for one in (await house.runtime.world(run.id)).steps.values() if one.work.executor == "work"]
         assert step.state == "cancelling", "the thread still runs"
         let_go.set()
-        with pytest.raises(Refused, match="cancelled"):
+        with pytest.raises(RefusedError, match="cancelled"):
             await asyncio.wait_for(over, 10)
         ended = [one async for one in house.runtime.archive(run.id, "step") if isinstance(one, Step)]
         assert [one.state for one in ended if one.work.executor == "work"] == ["cancelled"]
 
 
 async def test_a_thread_that_never_ends_is_waited_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "PATIENCE", 0.01)
+    monkeypatch.setattr(threads, "ABANDON_AFTER_S", 0.01)
     begun, let_go = threading.Event(), threading.Event()
     try:
-        async with Greenroom(memory=True) as house, house.start(stubborn(begun, let_go), "Work.") as run:
+        async with Greenroom(in_memory=True) as house, house.start(stubborn(begun, let_go), "Work.") as run:
             await asyncio.to_thread(begun.wait, 10)
             await run.cancel()
-            with pytest.raises(Refused, match="cancelled"):
+            with pytest.raises(RefusedError, match="cancelled"):
                 await asyncio.wait_for(run.result(), 5)
     finally:
         let_go.set()
@@ -172,14 +183,14 @@ async def test_a_tool_can_have_the_model_try_again_in_its_own_words() -> None:
             calls("pick", number=7) if not told else calls("pick", "c2", number=2) if len(told) < 2 else says(told[0])
         )
 
-    async with Greenroom(memory=True) as house:
+    async with Greenroom(in_memory=True) as house:
         result = await house.run(Agent("ann", tools=[pick], model=Played(play)), "Pick.")
     assert result.output == "Pick a number up to 3."
 
 
 async def test_a_thread_is_used_again_and_two_functions_at_once_have_two() -> None:
-    first = (await threads.aside(threading.get_ident)).result()
-    assert (await threads.aside(threading.get_ident)).result() == first
+    first = (await threads.start_in_thread(threading.get_ident)).result()
+    assert (await threads.start_in_thread(threading.get_ident)).result() == first
     both = threading.Barrier(2)
-    met = [threads.aside(lambda: (both.wait(10), threading.get_ident())[1]) for _ in range(2)]
+    met = [threads.start_in_thread(lambda: (both.wait(10), threading.get_ident())[1]) for _ in range(2)]
     assert len({(await one).result() for one in met}) == 2

@@ -8,15 +8,15 @@ from typing import cast
 
 import pytest
 
-from greenroom import Agent, Asked, Greenroom, ModelRequest, Refused, WorldFault, tool
-from greenroom import Answer as Always
-from greenroom.app.library.approval import Approve, Deciding
+from greenroom import Agent, ApprovalRequest, Greenroom, ModelRequest, RefusedError, WorldFault, tool
+from greenroom import ApprovalDecision as Always
+from greenroom.app.library.approval import ApprovalCallback, ApprovalHandler
 from greenroom.app.runtime import Runtime
-from greenroom.core.base.errors import Rejected
+from greenroom.core.base.errors import Rejection
 from greenroom.core.base.ids import ApprovalId, TaskId, TeamId
 from greenroom.core.rules.intents import AnswerApproval
 from greenroom.core.state.approval import Approval
-from greenroom.core.state.world import World
+from greenroom.core.state.team_state import TeamState
 from tests.abilities.skills.talks import Answer, Played, calls, says
 from tests.app.toolset.test_pipeline import STEP
 
@@ -39,19 +39,19 @@ def paying(paid: list[int]) -> Agent[str]:
     return Agent("clerk", tools=[pay], model=Played(pays))
 
 
-async def _yes(_: Asked) -> bool:
+async def _yes(_: ApprovalRequest) -> bool:
     return True
 
 
-def _no(_: Asked) -> bool:
+def _no(_: ApprovalRequest) -> bool:
     return False
 
 
-def _because(_: Asked) -> str:
+def _because(_: ApprovalRequest) -> str:
     return "It is too much."
 
 
-async def _later(answer: bool, _: Asked) -> bool:
+async def _later(answer: bool, _: ApprovalRequest) -> bool:
     return answer
 
 
@@ -65,39 +65,48 @@ async def _later(answer: bool, _: Asked) -> bool:
         (partial(_later, False), "Denied by the person.", []),
     ],
 )
-async def test_a_yes_a_no_and_a_reason_come_from_any_function(approve: Approve, output: str, paid: list[int]) -> None:
+async def test_a_yes_a_no_and_a_reason_come_from_any_function(
+    approve: ApprovalCallback, output: str, paid: list[int]
+) -> None:
     done: list[int] = []
-    async with Greenroom(memory=True) as house:
+    async with Greenroom(in_memory=True) as house:
         result = await house.run(paying(done), "Pay five.", approve=approve)
     assert result.output == output
     assert done == paid
 
 
 async def test_who_decides_is_told_which_call_it_is() -> None:
-    heard: list[Asked] = []
+    heard: list[ApprovalRequest] = []
 
-    async def approve(asked: Asked) -> bool:
+    async def approve(asked: ApprovalRequest) -> bool:
         heard.append(asked)
         return True
 
-    async with Greenroom(memory=True) as house:
+    async with Greenroom(in_memory=True) as house:
         result = await house.run(paying([]), "Pay five.", approve=approve)
     question = 'clerk wants to call pay with {"amount":5}'
-    assert heard == [Asked(agent="clerk", tool="pay", arguments={"amount": 5}, question=question, run=result.run)]
+    assert heard == [
+        ApprovalRequest(agent="clerk", tool="pay", arguments={"amount": 5}, question=question, run=result.run)
+    ]
 
 
-async def _breaks(_: Asked) -> bool:
+async def _breaks(_: ApprovalRequest) -> bool:
     raise RuntimeError("nobody is there")
 
 
 @pytest.mark.parametrize(
     ("approve", "why", "cause"),
-    [(_breaks, "nobody is there", RuntimeError), (cast("Approve", lambda _: None), "returned None", TypeError)],
+    [
+        (_breaks, "nobody is there", RuntimeError),
+        (cast("ApprovalCallback", lambda _: None), "returned None", TypeError),
+    ],
 )
-async def test_who_fails_to_decide_has_decided_nothing(approve: Approve, why: str, cause: type[Exception]) -> None:
+async def test_who_fails_to_decide_has_decided_nothing(
+    approve: ApprovalCallback, why: str, cause: type[Exception]
+) -> None:
     done: list[int] = []
     clerk = paying(done)
-    async with Greenroom(memory=True) as house:
+    async with Greenroom(in_memory=True) as house:
         with pytest.raises(WorldFault, match=f"`approve` failed.*{why}") as fault:
             await house.run(clerk, "Pay five.", approve=approve)
         assert isinstance(fault.value.__cause__, cause)
@@ -110,8 +119,8 @@ async def test_who_fails_to_decide_has_decided_nothing(approve: Approve, why: st
 async def test_who_gives_nobody_to_decide_is_told_so_and_can_go_on_later() -> None:
     done: list[int] = []
     clerk = paying(done)
-    async with Greenroom(memory=True) as house:
-        with pytest.raises(Refused, match="Give `approve`") as fault:
+    async with Greenroom(in_memory=True) as house:
+        with pytest.raises(RefusedError, match="Pass an `approve`") as fault:
             await house.run(clerk, "Pay five.")
         result = await house.resume(clerk, fault.value.run, approve=_yes)
     assert result.output == "paid 5"
@@ -121,13 +130,13 @@ async def test_who_gives_nobody_to_decide_is_told_so_and_can_go_on_later() -> No
 async def test_what_somebody_else_decides_is_not_waited_for() -> None:
     asked = asyncio.Event()
 
-    async def approve(_: Asked) -> bool:
+    async def approve(_: ApprovalRequest) -> bool:
         asked.set()
         await asyncio.Event().wait()
         return False
 
     done: list[int] = []
-    async with Greenroom(memory=True) as house, house.start(paying(done), "Pay five.", approve=approve) as run:
+    async with Greenroom(in_memory=True) as house, house.start(paying(done), "Pay five.", approve=approve) as run:
         waiting = asyncio.create_task(run.result())
         await asyncio.wait_for(asked.wait(), 10)
         (one,) = (await house.runtime.world(run.id)).approvals
@@ -138,16 +147,16 @@ async def test_what_somebody_else_decides_is_not_waited_for() -> None:
 async def test_a_run_that_is_ended_while_somebody_decides_is_over() -> None:
     asked = asyncio.Event()
 
-    async def approve(_: Asked) -> bool:
+    async def approve(_: ApprovalRequest) -> bool:
         asked.set()
         await asyncio.Event().wait()
         return False
 
-    async with Greenroom(memory=True) as house, house.start(paying([]), "Pay five.", approve=approve) as run:
+    async with Greenroom(in_memory=True) as house, house.start(paying([]), "Pay five.", approve=approve) as run:
         waiting = asyncio.create_task(run.result())
         await asyncio.wait_for(asked.wait(), 10)
         await run.cancel()
-        with pytest.raises(Refused, match=r"It is cancelled: cancelled by a person$"):
+        with pytest.raises(RefusedError, match=r"It is cancelled: cancelled by a person$"):
             await asyncio.wait_for(waiting, 10)
 
 
@@ -161,7 +170,7 @@ class Meeting:
         """Take an answer."""
         await asyncio.sleep(0)
         if self.late:
-            raise Refused(Rejected(code="answered", why="Somebody else has said no."))
+            raise RefusedError(Rejection(code="answered", why="Somebody else has said no."))
 
 
 QUESTION = Approval(
@@ -179,21 +188,23 @@ QUESTION = Approval(
 
 async def kept_of(*, late: bool, keep: Callable[[str], None]) -> None:
     """Somebody says *always*, and everything ends at once."""
-    deciding = Deciding(cast("Runtime", Meeting(late=late)), lambda _: Always.always, keep)
+    deciding = ApprovalHandler(cast("Runtime", Meeting(late=late)), lambda _: Always.always, keep)
     team = SimpleNamespace(team_id=TeamId("x"))
-    deciding.look(cast("World", SimpleNamespace(approvals={"a1": QUESTION}, steps={STEP.step_id: STEP}, team=team)))
+    deciding.ask_pending(
+        cast("TeamState", SimpleNamespace(approvals={"a1": QUESTION}, steps={STEP.step_id: STEP}, team=team))
+    )
     async with asyncio.timeout(20):
-        assert await deciding.next()
+        assert await deciding.wait_for_decision()
         await deciding.close()
 
 
 async def test_what_was_decided_before_somebody_looked_counts_once() -> None:
-    deciding = Deciding(cast("Runtime", Meeting(late=False)), lambda _: True, lambda _: None)
+    deciding = ApprovalHandler(cast("Runtime", Meeting(late=False)), lambda _: True, lambda _: None)
     team, steps = SimpleNamespace(team_id=TeamId("x")), {STEP.step_id: STEP}
-    deciding.look(cast("World", SimpleNamespace(approvals={"a1": QUESTION}, steps=steps, team=team)))
-    deciding.look(cast("World", SimpleNamespace(approvals={}, steps=steps, team=team)))
+    deciding.ask_pending(cast("TeamState", SimpleNamespace(approvals={"a1": QUESTION}, steps=steps, team=team)))
+    deciding.ask_pending(cast("TeamState", SimpleNamespace(approvals={}, steps=steps, team=team)))
     async with asyncio.timeout(20):
-        assert [await deciding.next(), await deciding.next()] == [True, False]
+        assert [await deciding.wait_for_decision(), await deciding.wait_for_decision()] == [True, False]
         await deciding.close()
 
 
@@ -209,4 +220,4 @@ async def test_an_always_that_cannot_be_kept_is_said(caplog: pytest.LogCaptureFi
         raise WorldFault("There is no room.")
 
     await kept_of(late=False, keep=fails)
-    assert "What was agreed to for good holds for this run only. There is no room." in caplog.text
+    assert "The permanent approval applies to this run only. There is no room." in caplog.text

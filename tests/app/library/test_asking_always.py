@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom import Agent, AnswerApproval, Asked, Greenroom, ModelRequest, Refused, Step, tool
+from greenroom import Agent, AnswerApproval, ApprovalRequest, Greenroom, ModelRequest, RefusedError, Step, tool
 from greenroom.core.base.ids import TeamId
 from greenroom.core.state.approval import ApprovalAnswered
 from tests.abilities.skills import talks
@@ -43,9 +43,9 @@ READ = calls("read_code", file="hello.py")
 
 async def asked_of(house: Greenroom, agent: Agent[str], *, yes: bool = True) -> tuple[list[str], str]:
     """Which tools somebody was asked about, and what came of it all."""
-    heard: list[Asked] = []
+    heard: list[ApprovalRequest] = []
 
-    def approve(asked: Asked) -> bool:
+    def approve(asked: ApprovalRequest) -> bool:
         heard.append(asked)
         assert (asked.grant, "Every call is confirmed." in asked.why) == ("", True)
         return yes
@@ -58,7 +58,7 @@ async def asked_of(house: Greenroom, agent: Agent[str], *, yes: bool = True) -> 
 @pytest.mark.parametrize("yes", [True, False])
 async def test_with_execute_tool_confirm_every_call_is_asked_about(work: Path, yes: bool) -> None:
     agent = Agent("ann", tools=["read_code", pay], model=reporting(READ, calls("pay", "c2")))
-    async with Greenroom(memory=True, workspace=work, execute_tool_confirm=True) as house:
+    async with Greenroom(in_memory=True, workspace=work, execute_tool_confirm=True) as house:
         tools, output = await asked_of(house, agent, yes=yes)
     assert tools == ["read_code", "pay"]
     assert ("print('hello')" in output, "paid" in output) == (yes, yes)
@@ -84,13 +84,13 @@ async def test_the_setting_is_what_holds_where_neither_house_nor_agent_says_othe
     (tmp_path / "config" / "greenroom").mkdir(parents=True)
     (tmp_path / "config" / "greenroom" / "config.toml").write_text(setting)
     agent = Agent("ann", tools=[pay], model=reporting(calls("pay")), execute_tool_confirm=agent_says)
-    async with Greenroom(memory=True, execute_tool_confirm=house_says) as house:
+    async with Greenroom(in_memory=True, execute_tool_confirm=house_says) as house:
         assert await asked_of(house, agent) == (["pay"] if asked else [], "paid")
 
 
 async def test_what_a_rule_forbids_is_not_asked_about_either(work: Path) -> None:
     agent = Agent("ann", tools=[pay], model=reporting(calls("pay")))
-    async with Greenroom(memory=True, rules=["deny tool pay"], execute_tool_confirm=True) as house:
+    async with Greenroom(in_memory=True, rules=["deny tool pay"], execute_tool_confirm=True) as house:
         tools, output = await asked_of(house, agent)
     assert tools == []
     assert output.startswith("Not permitted")
@@ -106,8 +106,8 @@ async def test_a_confirm_callback_says_yes_or_no_to_a_tip(work: Path, yes: bool)
         return yes
 
     model = reporting(calls("execute_script", script="touch a"), calls("ask_user", "c2", question="Why?"))
-    agent = Agent("ann", groups=["command", "human"], model=model)
-    async with Greenroom(memory=True, workspace=work, confirm_callback=confirm) as house:
+    agent = Agent("ann", toolsets=["command", "human"], model=model)
+    async with Greenroom(in_memory=True, workspace=work, confirm_callback=confirm) as house:
         result = await house.run(agent, "Go.")
     assert [(tip.split(". ")[0], default) for tip, default in heard] == [("ann wants to run a command", False)]
     assert (work / "a").exists() == yes
@@ -119,7 +119,7 @@ async def test_a_confirm_callback_may_wait_and_approve_comes_before_it() -> None
         return False
 
     agent = Agent("ann", tools=[pay], execute_tool_confirm=True, model=reporting(calls("pay")))
-    async with Greenroom(memory=True, confirm_callback=confirm) as house:
+    async with Greenroom(in_memory=True, confirm_callback=confirm) as house:
         assert (await house.run(agent, "Go.")).output == "Denied by the person."
         agent = Agent("ann", tools=[pay], execute_tool_confirm=True, model=reporting(calls("pay")))
         assert (await house.run(agent, "Go.", approve=lambda _: True)).output == "paid"
@@ -133,20 +133,20 @@ async def test_where_nobody_is_there_each_question_has_its_answer_at_once_and_th
     if by == "environment":
         monkeypatch.setenv("GREENROOM_NON_INTERACTIVE", "true")
 
-    def approve(_: Asked) -> bool:
+    def approve(_: ApprovalRequest) -> bool:
         raise AssertionError("nobody is there")
 
     question = calls("ask_user", "c2", question="Which database?")
     agent = Agent(
-        "ann", groups=["command", "human"], model=reporting(calls("execute_script", script="touch a"), question)
+        "ann", toolsets=["command", "human"], model=reporting(calls("execute_script", script="touch a"), question)
     )
     given = True if by == "argument" else None
-    async with Greenroom(memory=True, workspace=work, non_interactive=given) as house:
+    async with Greenroom(in_memory=True, workspace=work, non_interactive=given) as house:
         result = await house.run(agent, "Go.", approve=approve)
         steps = [one async for one in house.runtime.archive(result.run, "step") if isinstance(one, Step)]
     assert not (work / "a").exists()
-    assert "nobody is there to agree to it (non-interactive)" in result.output
-    assert "Nobody is there to answer (non-interactive). Decide yourself" in result.output
+    assert "no person can approve it (non-interactive)" in result.output
+    assert "No person can answer (non-interactive). Decide yourself" in result.output
     script, asked = (one for one in steps if one.work.type == "tool")
     assert (script.state, "touch a" in script.error) == ("failed", True)
     assert script.error.endswith("what is missing.")
@@ -156,18 +156,18 @@ async def test_where_nobody_is_there_each_question_has_its_answer_at_once_and_th
 @pytest.mark.parametrize(
     ("call", "by_default"),
     [
-        (calls("execute_script", script="touch a"), "Denied by system. Nobody is there to agree to it"),
-        (calls("ask_user", question="Which database?"), "Nobody is there to answer (non-interactive). Decide yourself"),
+        (calls("execute_script", script="touch a"), "Denied by system. No person can approve it"),
+        (calls("ask_user", question="Which database?"), "No person can answer (non-interactive). Decide yourself"),
     ],
     ids=["command", "question"],
 )
 async def test_what_a_run_was_left_waiting_for_is_answered_by_default_when_it_goes_on_with_nobody_there(
     work: Path, tmp_path: Path, call: talks.Answer, by_default: str
 ) -> None:
-    agent = Agent("ann", groups=["command", "human"], model=reporting(call))
+    agent = Agent("ann", toolsets=["command", "human"], model=reporting(call))
     home = tmp_path / "home"
     async with Greenroom(home, workspace=work) as house:
-        with pytest.raises(Refused, match="A person is asked"):
+        with pytest.raises(RefusedError, match="Approval is needed"):
             await house.run(agent, "Go.")
     async with Greenroom(home, workspace=work, non_interactive=True) as house:
         result = await house.run(agent, resume="last")
@@ -177,10 +177,10 @@ async def test_what_a_run_was_left_waiting_for_is_answered_by_default_when_it_go
 
 
 async def test_what_a_person_has_agreed_to_before_they_left_is_done(work: Path, tmp_path: Path) -> None:
-    agent = Agent("ann", groups=["command"], model=reporting(calls("execute_script", script="touch a")))
+    agent = Agent("ann", toolsets=["command"], model=reporting(calls("execute_script", script="touch a")))
     home = tmp_path / "home"
     async with Greenroom(home, workspace=work) as house:
-        with pytest.raises(Refused, match="A person is asked") as fault:
+        with pytest.raises(RefusedError, match="Approval is needed") as fault:
             await house.run(agent, "Go.")
         (asked,) = (await house.runtime.world(TeamId(fault.value.run))).approvals
         await house.runtime.ask(TeamId(fault.value.run), AnswerApproval(approval_id=asked, answer="approved"))
@@ -193,7 +193,7 @@ async def test_what_the_person_forbids_meanwhile_holds_from_the_next_run_on(tmp_
     rules = tmp_path / "config" / "greenroom" / "permissions"
     rules.parent.mkdir(parents=True)
     agent = Agent("ann", tools=[pay], model=reporting(calls("pay"), says("done"), calls("pay", "c2")))
-    async with Greenroom(memory=True) as house:
+    async with Greenroom(in_memory=True) as house:
         assert (await house.run(agent, "Go.")).output == "done"
         rules.write_text("deny tool pay\n")
         rules.chmod(0o600)

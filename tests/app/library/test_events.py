@@ -16,11 +16,11 @@ from greenroom import (
     ModelEvent,
     ModelFault,
     ModelRequest,
+    ModelTextDelta,
     ProviderFault,
-    Refused,
-    TextDelta,
+    RefusedError,
     Tool,
-    Turn,
+    TurnPolicy,
     tool,
 )
 from greenroom.app.library import events
@@ -107,7 +107,7 @@ async def test_the_events_of_a_whole_run_come_in_their_order() -> None:
     answers = in_order(calls("echo", text="a"), says("Done."))
     spec = AgentSpec(name="ann", history=History(need_summary=True))
     agent = Agent("ann", tools=[echo], model=Played(play), spec=spec)
-    async with Greenroom(memory=True) as house:
+    async with Greenroom(in_memory=True) as house:
         heard = listening(house.events)
         result = await house.run(agent, "Go.")
     tools, summary = ["before_tool_call", "after_tool_call"], ["before_summary", *CALLED, "after_summary"]
@@ -130,9 +130,9 @@ async def test_the_events_of_a_whole_run_come_in_their_order() -> None:
 
 @pytest.mark.req("AG-144")
 async def test_only_an_agent_that_has_an_addon_prompt_is_said_to_get_one() -> None:
-    spec = AgentSpec(name="ann", turn=Turn(protocols=("tool_call",)))
+    spec = AgentSpec(name="ann", turn=TurnPolicy(protocols=("tool_call",)))
     agent = Agent("ann", model=Played(lambda _: says("Done. !!!COMPLETE!!!")), spec=spec)
-    async with Greenroom(memory=True) as house:
+    async with Greenroom(in_memory=True) as house:
         heard = listening(house.events)
         await house.run(agent, "Go.")
     assert names(heard, "addon", "model") == ["before_addon_prompt", "after_addon_prompt", *CALLED]
@@ -149,7 +149,7 @@ async def test_a_history_is_cleared_between_its_two_events_and_each_model_call_h
     answers = in_order(calls("echo", "a", text="a"), calls("echo", "b", text="b"), says("Done."))
     spec = AgentSpec(name="ann", history=History(summary_rounds=2))
     agent = Agent("ann", tools=[echo], model=Played(play), spec=spec)
-    async with Greenroom(memory=True) as house:
+    async with Greenroom(in_memory=True) as house:
         heard = listening(house.events)
         begins: list[int] = []
 
@@ -177,11 +177,11 @@ async def test_calls_that_fail_or_are_cut_off_have_both_events_too() -> None:
 
     class Hangs(Played):
         async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-            yield TextDelta(text="One, ")
+            yield ModelTextDelta(text="One, ")
             heard_words.set()
             await asyncio.Event().wait()
 
-    async with Greenroom(memory=True) as house:
+    async with Greenroom(in_memory=True) as house:
         heard = listening(house.events)
         with pytest.raises(ProviderFault):
             await house.run(Agent("a", model=Played(lambda _: (Failed(kind="auth", why="No."),))), "Go.")
@@ -220,7 +220,7 @@ async def test_tools_that_break_or_are_cut_off_have_both_events_and_one_that_is_
 
     play = in_order(calls("breaks"), calls("asks", "c2"), calls("hangs", "c3"))
     agent = Agent("ann", tools=[breaks, hangs, asks], model=Played(play))
-    async with Greenroom(memory=True) as house:
+    async with Greenroom(in_memory=True) as house:
         heard = listening(house.events)
         async with house.start(agent, "Go.", approve=lambda _: False):
             await asyncio.wait_for(runs.wait(), 10)
@@ -245,17 +245,17 @@ async def test_an_interruption_is_what_somebody_does_to_an_answer_and_nothing_el
                 yield event
 
     agent = Agent("ann", model=Hangs(lambda _: says("Yes.")))
-    async with Greenroom(memory=True) as house:
+    async with Greenroom(in_memory=True) as house:
         heard = listening(house.events)
         async with house.chat(agent) as talk:
             await talk.interrupt()
-            await talk.say("Well?")
+            await talk.send("Well?")
             await talk.interrupt()
             assert names(heard, "interrupt") == [], "nothing went on"
-            saying = asyncio.create_task(talk.say("Count."))
+            saying = asyncio.create_task(talk.send("Count."))
             await asyncio.wait_for(speaks.wait(), 10)
             await talk.interrupt()
-            with pytest.raises(Refused, match="It was interrupted"):
+            with pytest.raises(RefusedError, match="It was interrupted"):
                 await asyncio.wait_for(saying, 10)
             told = [told for name, told in heard if name == "interrupt_triggered"]
             assert told == [{"run": talk.id, "agent": "ann"}]
@@ -264,7 +264,7 @@ async def test_an_interruption_is_what_somebody_does_to_an_answer_and_nothing_el
         async with house.start(agent, "Count.") as run:
             await asyncio.wait_for(speaks.wait(), 10)
             await run.cancel()
-            with pytest.raises(Refused, match="cancelled"):
+            with pytest.raises(RefusedError, match="cancelled"):
                 await run.result()
     assert names(heard, "interrupt") == ["interrupt_triggered"], "to end a run is no interruption"
 
@@ -281,7 +281,7 @@ async def test_choosing_among_many_tools_is_told_with_its_figures(choice: str, s
 
     told: list[tuple[str, object, object, object]] = []
     model = Played(lambda request: says(choice) if request.purpose.skill == "filter_tools" else says("So."))
-    async with Greenroom(memory=True, filter_tools_above=2) as house:
+    async with Greenroom(in_memory=True, filter_tools_above=2) as house:
         for name in ("before_tool_filter", "tool_filtered"):
             house.events.subscribe(
                 name, lambda name=name, **kw: told.append((name, kw["total"], kw["threshold"], kw.get("selected")))

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from greenroom import Agent, Asked, Greenroom, ModelRequest, Refused, WorldFault, tool
-from greenroom.app.toolset.mcp import brought_servers
-from greenroom.app.trust import brought_by, own_ledger
+from greenroom import Agent, ApprovalRequest, Greenroom, ModelRequest, RefusedError, WorldFault, tool
+from greenroom.app.toolset.mcp import list_server_items
+from greenroom.app.trust import find_trust_items, open_trust_store
 from tests.abilities.skills.talks import Answer, Played, calls, says
 from tests.adapters.mcp.running import marked, until
 from tests.app.library.test_workplace import reporting
@@ -73,10 +73,10 @@ def test_files_of_claude_code_are_known_by_their_folder(tmp_path: Path) -> None:
 def test_a_file_that_is_none_and_a_name_that_nobody_has_are_said_so(folder: Path) -> None:
     with pytest.raises(WorldFault, match=r"none\.md"):
         Agent.from_file(folder / "none.md")
-    with pytest.raises(Refused, match="There is no agent 'guid'"):
+    with pytest.raises(RefusedError, match="There is no agent 'guid'"):
         Agent.from_file("guid")
     (folder / "lost.md").write_text(LEAD.replace("tour.guide", "nobody"), encoding="utf-8")
-    with pytest.raises(Refused, match="There is no agent 'nobody'"):
+    with pytest.raises(RefusedError, match="There is no agent 'nobody'"):
         Agent.from_file("lost")
 
 
@@ -90,7 +90,7 @@ async def test_the_agents_that_it_calls_come_along(folder: Path) -> None:
         return calls("population", city="Paris")
 
     lead = Agent.from_file("lead", tools=[population])
-    async with Greenroom(memory=True, models=Played(play)) as house:
+    async with Greenroom(in_memory=True, models=Played(play)) as house:
         assert (await house.run(lead, "How many?")).output == "2100000"
 
 
@@ -102,12 +102,12 @@ def test_agents_may_call_each_other(folder: Path) -> None:
 
 
 async def test_one_rule_for_names_everywhere() -> None:
-    async with Greenroom(memory=True) as house:
+    async with Greenroom(in_memory=True) as house:
         agent = Agent("v1.guide", model=Played(lambda _: says("Yes.")))
         assert (await house.run(agent, "Well?")).output == "Yes."
-    with pytest.raises(WorldFault, match="'my agent' is no name for an agent"):
+    with pytest.raises(WorldFault, match="'my agent' is not a valid agent name"):
         Agent("my agent")
-    with pytest.raises(WorldFault, match="the house is called so itself"):
+    with pytest.raises(WorldFault, match="this one is reserved"):
         Agent("system")
 
 
@@ -135,7 +135,7 @@ def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
 
 def agree(root: Path) -> None:
     """As `greenroom trust` does it."""
-    own_ledger().agree(root, brought_by(root, brought_servers(root)))
+    open_trust_store().trust_items(root, find_trust_items(root, list_server_items(root)))
 
 
 def with_tool(folder: Path) -> None:
@@ -156,20 +156,20 @@ def loud() -> Agent:
 
 async def test_a_tool_of_the_persons_own_folder_is_there(place: Place) -> None:
     with_tool(place.config)
-    async with Greenroom(memory=True, workspace=place.root) as house:
+    async with Greenroom(in_memory=True, workspace=place.root) as house:
         assert (await house.run(loud(), "Shout.")).output == said("tool:shout", "HELLO")
         assert house.notes == ()
 
 
 async def test_a_tool_of_the_project_is_there_when_the_person_has_agreed_to_it(place: Place) -> None:
     with_tool(place.root / ".greenroom")
-    async with Greenroom(memory=True, workspace=place.root) as house:
+    async with Greenroom(in_memory=True, workspace=place.root) as house:
         (note,) = house.notes
         assert "shout.py: greenroom trust" in note
-        with pytest.raises(WorldFault, match=r"can have no tool 'shout'\. The tool of this project is not used before"):
+        with pytest.raises(WorldFault, match=r"cannot use the tool 'shout'\. The tool of this project is not used"):
             await house.run(loud(), "Shout.")
     agree(place.root)
-    async with Greenroom(memory=True, workspace=place.root) as house:
+    async with Greenroom(in_memory=True, workspace=place.root) as house:
         assert (await house.run(loud(), "Shout.")).output == said("tool:shout", "HELLO")
 
 
@@ -178,10 +178,10 @@ async def test_what_is_left_out_is_said_once_in_the_log_of_the_program(
 ) -> None:
     with_tool(place.root / ".greenroom")
     with caplog.at_level(logging.WARNING, "greenroom"):
-        async with Greenroom(memory=True, workspace=place.root) as house:
+        async with Greenroom(in_memory=True, workspace=place.root) as house:
             for _ in range(2):
                 model = reporting(calls("list_files"))
-                await house.run(Agent("ann", groups=["read", "mcp"], model=model), "Look.")
+                await house.run(Agent("ann", toolsets=["read", "mcp"], model=model), "Look.")
     assert [one.getMessage() for one in caplog.records if "greenroom trust" in one.getMessage()] == list(house.notes)
 
 
@@ -193,8 +193,8 @@ async def test_a_function_of_the_program_comes_before_a_file_that_has_its_name(p
         """Whisper it."""
         return word.lower()
 
-    agent = Agent("ann", tools=[shout], groups=["read"], model=reporting(calls("shout", word="Hello")))
-    async with Greenroom(memory=True, workspace=place.root) as house:
+    agent = Agent("ann", tools=[shout], toolsets=["read"], model=reporting(calls("shout", word="Hello")))
+    async with Greenroom(in_memory=True, workspace=place.root) as house:
         assert (await house.run(agent, "Shout.")).output == "hello"
 
 
@@ -202,16 +202,16 @@ async def test_the_tools_of_a_server_are_called_and_it_ends_with_the_run(place: 
     place.project(raw=place.table())
     asked: list[str] = []
 
-    async def approve(one: Asked) -> bool:
+    async def approve(one: ApprovalRequest) -> bool:
         asked.append(one.tool)
         return True
 
     def echoing() -> Agent:
-        return Agent("ann", groups=["mcp"], model=reporting(calls("mcp__raw__echo", text="hello")))
+        return Agent("ann", toolsets=["mcp"], model=reporting(calls("mcp__raw__echo", text="hello")))
 
-    async with Greenroom(memory=True, workspace=place.root) as house:
+    async with Greenroom(in_memory=True, workspace=place.root) as house:
         assert house.tools_of(echoing()) == []
-        assert "The MCP server 'raw' of this project is not used before you agree" in " ".join(house.notes)
+        assert "The MCP server 'raw' of this project is not used until you trust" in " ".join(house.notes)
         agree(place.root)
         assert (await house.run(echoing(), "Say it.", approve=approve)).output == said("mcp:raw", "hello")
         assert asked == ["mcp__raw__echo"]

@@ -13,8 +13,7 @@ from pydantic import BaseModel
 from greenroom import (
     Agent,
     AgentSpec,
-    Asked,
-    Called,
+    ApprovalRequest,
     Done,
     Failed,
     Greenroom,
@@ -22,20 +21,21 @@ from greenroom import (
     ModelFault,
     ModelRequest,
     ProviderFault,
-    Refused,
-    Result,
-    Returned,
-    Said,
-    Thought,
-    Turn,
+    ReasoningDelta,
+    RefusedError,
+    RunResult,
+    TextDelta,
+    ToolCallFinished,
+    ToolCallStarted,
+    TurnPolicy,
     WorldFault,
     tool,
 )
-from greenroom.app.library.results import kits_of_programs
-from greenroom.app.library.run import EARLY
+from greenroom.app.library.run import MAX_EARLY_EVENTS
+from greenroom.app.library.run_result import make_refusing_factories
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import TeamId
-from greenroom.core.ports.model import Finished, ReasoningDelta, TextDelta, ToolCall, Usage
+from greenroom.core.ports.model import Finished, ModelReasoningDelta, ModelTextDelta, ToolCall, Usage
 from greenroom.core.state.step import StepStarted
 from tests.abilities.skills import talks
 from tests.abilities.skills.talks import Answer, Played, calls, in_order, says
@@ -71,7 +71,7 @@ def counts(request: ModelRequest) -> Answer:
 
 
 async def test_an_agent_calls_its_tool_and_answers_with_a_value_of_its_type() -> None:
-    async with Greenroom(memory=True) as house:
+    async with Greenroom(in_memory=True) as house:
         fact = await house.run(Agent("guide", tools=[population], output_type=Fact, model=Played(counts)), "Paris?")
         town = await house.run(Agent("guide", tools=[population], output_type=Town, model=Played(counts)), "Paris?")
     assert fact.output == Fact(city="Paris", people=2_100_000)
@@ -82,23 +82,23 @@ async def test_an_agent_calls_its_tool_and_answers_with_a_value_of_its_type() ->
 
 async def test_a_run_is_heard_as_it_goes_on_and_ends_with_its_result() -> None:
     answer = (
-        ReasoningDelta(text="Hm."),
-        TextDelta(text="Two "),
-        TextDelta(text="million."),
+        ModelReasoningDelta(text="Hm."),
+        ModelTextDelta(text="Two "),
+        ModelTextDelta(text="million."),
         Usage(output=1),
         Finished(),
     )
     agent = Agent("guide", tools=[population], model=Played(in_order(calls("population", city="Paris"), answer)))
-    async with Greenroom(memory=True) as house:
-        heard = [one async for one in agent.stream("Paris?", house=house)]
+    async with Greenroom(in_memory=True) as house:
+        heard = [one async for one in agent.stream("Paris?", greenroom=house)]
     assert heard[:5] == [
-        Called(agent="guide", tool="population", arguments={"city": "Paris"}, call_id="c1"),
-        Returned(agent="guide", tool="population", output="2100000", failed=False, call_id="c1"),
-        Thought(agent="guide", text="Hm."),
-        Said(agent="guide", text="Two "),
-        Said(agent="guide", text="million."),
+        ToolCallStarted(agent="guide", tool="population", arguments={"city": "Paris"}, call_id="c1"),
+        ToolCallFinished(agent="guide", tool="population", output="2100000", failed=False, call_id="c1"),
+        ReasoningDelta(agent="guide", text="Hm."),
+        TextDelta(agent="guide", text="Two "),
+        TextDelta(agent="guide", text="million."),
     ]
-    assert isinstance(heard[5], Result)
+    assert isinstance(heard[5], RunResult)
     assert heard[5].output == "Two million."
 
 
@@ -111,7 +111,7 @@ def survey(city: str) -> Done:
 @pytest.mark.req("AG-33")
 async def test_a_tool_may_answer_in_the_place_of_its_agent() -> None:
     plain, typed = (Played(in_order(calls("survey", city="Ur"), says("never asked"))) for _ in range(2))
-    async with Greenroom(memory=True) as house:
+    async with Greenroom(in_memory=True) as house:
         text = await house.run(Agent("guide", tools=[survey], model=plain), "Ur?")
         fact = await house.run(Agent("guide", tools=[survey], output_type=Fact, model=typed), "Ur?")
     assert (text.output, fact.output) == ('{"city":"Ur","people":7}', Fact(city="Ur", people=7))
@@ -127,7 +127,7 @@ async def test_what_a_tool_answers_must_be_of_the_type_that_is_wanted() -> None:
         return Done("no idea")
 
     model = Played(in_order(calls("wrong"), calls("answer", "c2", city="Ur", people=7)))
-    async with Greenroom(memory=True) as house:
+    async with Greenroom(in_memory=True) as house:
         fact = await house.run(Agent("guide", tools=[wrong], output_type=Fact, model=model), "Ur?")
     assert fact.output == Fact(city="Ur", people=7)
 
@@ -168,7 +168,7 @@ async def test_agents_call_agents_and_run_side_by_side() -> None:
     searcher = Agent("searcher", description="searches", model=Played(searches))
     crawler = Agent("crawler", description="crawls", model=Played(searches))
     lead = Agent("lead", agents=[searcher, crawler], model=Played(leads))
-    async with Greenroom(memory=True) as house:
+    async with Greenroom(in_memory=True) as house:
         found = await asyncio.gather(*(house.run(lead, "Drinks?") for _ in range(3)))
     assert [one.output for one in found] == ["found milk and found tea"] * 3
 
@@ -181,18 +181,20 @@ async def test_two_agents_or_tools_of_one_name_are_refused() -> None:
         """Another one."""
         return city
 
-    async with Greenroom(memory=True) as house:
+    async with Greenroom(in_memory=True) as house:
         with pytest.raises(WorldFault, match="Two agents are called 'twin'"):
             await house.run(Agent("lead", agents=[twin, Agent("twin")]), "x")
         with pytest.raises(WorldFault, match="Two tools are called 'population'"):
             await house.run(Agent("lead", tools=[population, other]), "x")
-    with pytest.raises(WorldFault, match="is no name for an agent"):
+    with pytest.raises(WorldFault, match="is not a valid agent name"):
         Agent("my agent")
 
 
 async def test_an_answer_that_never_fits_is_the_models_fault() -> None:
-    agent = Agent("guide", output_type=Fact, repairs=1, model=Played(lambda _: calls("answer", city=3, people="many")))
-    async with Greenroom(memory=True) as house:
+    agent = Agent(
+        "guide", output_type=Fact, output_retries=1, model=Played(lambda _: calls("answer", city=3, people="many"))
+    )
+    async with Greenroom(in_memory=True) as house:
         with pytest.raises(ModelFault, match="2 times in a row"):
             await house.run(agent, "Paris?")
 
@@ -200,23 +202,23 @@ async def test_an_answer_that_never_fits_is_the_models_fault() -> None:
 async def test_a_provider_that_does_not_answer_is_named_and_the_run_waits() -> None:
     answers = in_order((Failed(kind="auth", why="The key is wrong."),), says("Here I am."))
     agent = Agent("guide", model=Played(answers))
-    async with Greenroom(memory=True) as house:
-        with pytest.raises(ProviderFault, match=r"The key is wrong\..*house\.resume") as fault:
+    async with Greenroom(in_memory=True) as house:
+        with pytest.raises(ProviderFault, match=r"The key is wrong\..*greenroom\.resume") as fault:
             await house.run(agent, "Well?")
         assert (await house.resume(agent, fault.value.run)).output == "Here I am."
-        with pytest.raises(WorldFault, match="is no run of the agent 'other'"):
+        with pytest.raises(WorldFault, match="is not a run of the agent 'other'"):
             await house.resume(Agent("other"), fault.value.run)
 
 
 async def test_a_spec_keeps_what_nobody_says_otherwise_and_has_a_version() -> None:
-    spec = AgentSpec(name="guide", turn=Turn(repairs=7, rounds=3))
-    kept, changed = Agent("guide", spec=spec), Agent("guide", spec=spec, repairs=1, rounds=9)
+    spec = AgentSpec(name="guide", turn=TurnPolicy(repairs=7, rounds=3))
+    kept, changed = Agent("guide", spec=spec), Agent("guide", spec=spec, output_retries=1, max_turns=9)
     assert (kept.spec.turn.repairs, kept.spec.turn.rounds) == (7, 3)
     assert (changed.spec.turn.repairs, changed.spec.turn.rounds) == (1, 9)
     assert kept.spec.version
     assert kept.spec.version != changed.spec.version
     agent = Agent("guide", model=Played(lambda _: says("Yes.")))
-    async with Greenroom(memory=True) as house:
+    async with Greenroom(in_memory=True) as house:
         result = await house.run(agent, "Well?")
         told = [one.event async for one in house.runtime.events(result.run)]
     (terms,) = [one.terms for one in told if isinstance(one, StepStarted)]
@@ -225,15 +227,15 @@ async def test_a_spec_keeps_what_nobody_says_otherwise_and_has_a_version() -> No
 
 async def test_nothing_to_do_and_a_house_that_is_not_open_are_said_so() -> None:
     agent = Agent("guide", model=Played(lambda _: says("Yes.")))
-    with pytest.raises(WorldFault, match="The house is not open"):
-        await agent.run("Well?", house=Greenroom(memory=True))
+    with pytest.raises(WorldFault, match="This Greenroom is not open"):
+        await agent.run("Well?", greenroom=Greenroom(in_memory=True))
     with pytest.raises(WorldFault, match="either in memory or in a folder"):
-        Greenroom("x", memory=True)
-    async with Greenroom(memory=True) as house:
-        with pytest.raises(WorldFault, match="which is not empty"):
-            await agent.run("  ", house=house)
-        with pytest.raises(WorldFault, match="Give either a text"):
-            await agent.run("Well?", resume="last", house=house)
+        Greenroom("x", in_memory=True)
+    async with Greenroom(in_memory=True) as house:
+        with pytest.raises(WorldFault, match="a non-empty text"):
+            await agent.run("  ", greenroom=house)
+        with pytest.raises(WorldFault, match="Pass either a non-empty text"):
+            await agent.run("Well?", resume="last", greenroom=house)
 
 
 async def test_a_person_can_say_more_while_it_works_and_end_it() -> None:
@@ -250,8 +252,8 @@ async def test_a_person_can_say_more_while_it_works_and_end_it() -> None:
         return says("Done.") if len(told) > 1 else calls("wait")
 
     agent = Agent("guide", tools=[wait], model=Played(play))
-    async with Greenroom(memory=True) as house, house.start(agent, "Begin.") as run:
-        await run.tell("And hurry.")
+    async with Greenroom(in_memory=True) as house, house.start(agent, "Begin.") as run:
+        await run.send("And hurry.")
         gate.set()
         assert (await run.result()).output == "Done."
     assert "And hurry." in told
@@ -288,10 +290,10 @@ async def test_runs_are_listed_newest_first_with_how_they_stand(tmp_path: Path) 
         newest, oldest = await house.runs()
         assert (newest.run, newest.agent, newest.text, newest.state) == (result.run, "bob", "Well?", "finished")
         assert (oldest.agent, oldest.text, oldest.state) == ("ann", "Wait for it.", "stopped")
-        assert (newest.over, newest.talk, oldest.over) == (True, False, False)
-        assert timedelta() <= datetime.now(UTC) - oldest.begun < timedelta(minutes=1)
+        assert (newest.is_over, newest.is_conversation, oldest.is_over) == (True, False, False)
+        assert timedelta() <= datetime.now(UTC) - oldest.started_at < timedelta(minutes=1)
         assert [one.run for one in await house.runs(agent)] == [oldest.run]
-        assert [one.run for one in await house.runs(most=1)] == [newest.run]
+        assert [one.run for one in await house.runs(limit=1)] == [newest.run]
 
 
 async def test_a_run_goes_on_where_it_was_and_is_heard(tmp_path: Path) -> None:
@@ -299,29 +301,29 @@ async def test_a_run_goes_on_where_it_was_and_is_heard(tmp_path: Path) -> None:
     async with Greenroom(tmp_path) as house:
         (left,) = await house.runs()
         heard = [one async for one in house.stream(agent, resume=left.run)]
-    assert isinstance(heard[1], Returned)
-    assert isinstance(heard[-1], Result)
+    assert isinstance(heard[1], ToolCallFinished)
+    assert isinstance(heard[-1], RunResult)
     assert (heard[1].output, heard[-1].output, heard[-1].run) == ("waited", "Done.", left.run)
 
 
 async def test_the_newest_run_of_an_agent_need_not_be_named(tmp_path: Path) -> None:
     agent, _ = await cut_off(tmp_path)
     async with Greenroom(tmp_path) as house:
-        assert (await agent.run(resume="last", house=house)).output == "Done."
-        with pytest.raises(WorldFault, match="no run of the agent 'ann' that could go on"):
+        assert (await agent.run(resume="last", greenroom=house)).output == "Done."
+        with pytest.raises(WorldFault, match="no run of the agent 'ann' to continue"):
             await house.resume(agent, "last")
 
 
 async def test_a_run_that_is_over_has_the_same_result_again() -> None:
     agent = Agent("ann", model=Played(in_order(says("Once."), says("Twice."))))
-    async with Greenroom(memory=True) as house:
+    async with Greenroom(in_memory=True) as house:
         result = await house.run(agent, "Well?")
         assert await house.resume(agent, result.run) == result
 
 
 async def test_every_fault_of_a_run_names_it() -> None:
-    agent = Agent("ann", output_type=int, repairs=0, model=Played(lambda _: says("many")))
-    async with Greenroom(memory=True) as house:
+    agent = Agent("ann", output_type=int, output_retries=0, model=Played(lambda _: says("many")))
+    async with Greenroom(in_memory=True) as house:
         with pytest.raises(ModelFault) as fault:
             await house.run(agent, "Well?")
         with pytest.raises(GreenroomError) as heard:
@@ -335,10 +337,10 @@ async def test_every_fault_of_a_run_names_it() -> None:
 async def test_a_run_that_somebody_ended_does_not_say_how_to_go_on() -> None:
     begun = asyncio.Event()
     agent = slow(begun, asyncio.Event())
-    async with Greenroom(memory=True) as house, house.start(agent, "Wait.") as run:
+    async with Greenroom(in_memory=True) as house, house.start(agent, "Wait.") as run:
         await asyncio.wait_for(begun.wait(), 10)
         await run.cancel()
-        with pytest.raises(Refused, match=r"^It is cancelled: cancelled by a person$") as fault:
+        with pytest.raises(RefusedError, match=r"^It is cancelled: cancelled by a person$") as fault:
             await run.result()
     assert fault.value.run == run.id
 
@@ -348,26 +350,26 @@ async def test_what_a_program_keeps_can_only_go_on_in_a_program(tmp_path: Path) 
     async with Greenroom(tmp_path) as house:
         result = await house.run(agent, "Well?")
         async with house.chat(agent) as talk:
-            await talk.say("Hi.")
-    runtime = await Runtime.open(tmp_path, kits=kits_of_programs())
+            await talk.send("Hi.")
+    runtime = await Runtime.open(tmp_path, capability_factories=make_refusing_factories())
     try:
-        with pytest.raises(WorldFault, match=rf"belongs to a program.*house\.resume\(agent, '{result.run}'\)"):
+        with pytest.raises(WorldFault, match=rf"belongs to a program.*greenroom\.resume\(agent, '{result.run}'\)"):
             await runtime.start(result.run)
-        with pytest.raises(WorldFault, match=rf"house\.chat\(agent, resume='{talk.id}'\)"):
+        with pytest.raises(WorldFault, match=rf"greenroom\.chat\(agent, resume='{talk.id}'\)"):
             await runtime.start(TeamId(talk.id))
     finally:
         await runtime.close()
 
 
 async def test_what_nobody_listens_to_does_not_pile_up() -> None:
-    words = [one for text in ["word "] * (3 * EARLY) for one in says(text)[:1]]
+    words = [one for text in ["word "] * (3 * MAX_EARLY_EVENTS) for one in says(text)[:1]]
     agent = Agent("ann", model=Played(lambda _: (*words, *says("end.")[1:])))
-    async with Greenroom(memory=True) as house:
+    async with Greenroom(in_memory=True) as house:
         async with house.start(agent, "Talk.") as run:
             await run.result()
-            assert len([one async for one in run.heard()]) == EARLY + 1, "the newest pieces, and the result"
+            assert len([one async for one in run.stream()]) == MAX_EARLY_EVENTS + 1, "the newest pieces, and the result"
         heard = [one async for one in house.stream(agent, "Talk.")]
-    assert len(heard) == 3 * EARLY + 1, "who listens hears all"
+    assert len(heard) == 3 * MAX_EARLY_EVENTS + 1, "who listens hears all"
 
 
 class Window:
@@ -378,10 +380,10 @@ class Window:
         self._answers = answers
         self._clicks: asyncio.Queue[tuple[str, asyncio.Future[bool | str]]] = asyncio.Queue()
 
-    async def approve(self, asked: Asked) -> bool | str:
+    async def approve(self, asked: ApprovalRequest) -> bool | str:
         """A dialog, which is open until somebody clicks."""
         answered: asyncio.Future[bool | str] = asyncio.get_running_loop().create_future()
-        self.shown.append(f"{'question' if asked.words else 'dialog'}: {asked.tool}")
+        self.shown.append(f"{'question' if asked.wants_text else 'dialog'}: {asked.tool}")
         await self._clicks.put((asked.tool, answered))
         return await answered
 
@@ -397,11 +399,11 @@ class Window:
         output, person = "", asyncio.create_task(self.person())
         async for heard in house.stream(agent, text, approve=self.approve):
             match heard:
-                case Called(tool=name) | Returned(tool=name):
+                case ToolCallStarted(tool=name) | ToolCallFinished(tool=name):
                     self.shown.append(f"{type(heard).__name__.lower()}: {name}")
-                case Said(text=words):
+                case TextDelta(text=words):
                     self.shown.append(f"said: {words}")
-                case Result():
+                case RunResult():
                     output = heard.output
                 case _:
                     pass
@@ -425,25 +427,36 @@ async def test_all_that_people_see_and_say_is_replaced_without_a_change_to_the_a
             return calls("execute_script", "c2", script=f"touch {told[0]}")
         return says("Made." if "Denied" not in told[-1] else "Not made.")
 
-    agent = Agent("ann", groups=["human", "command"], model=Played(play))
+    agent = Agent("ann", toolsets=["human", "command"], model=Played(play))
     kind, strict = (
         Window({"ask_user": "a.txt", "execute_script": True}),
         Window({"ask_user": "b", "execute_script": "No."}),
     )
-    async with Greenroom(memory=True, workspace=work) as house:
+    async with Greenroom(in_memory=True, workspace=work) as house:
         assert await kind.show(house, agent, "Make a file.") == "Made."
-    async with Greenroom(memory=True, workspace=work) as house:
+    async with Greenroom(in_memory=True, workspace=work) as house:
         assert await strict.show(house, agent, "Make a file.") == "Not made."
     assert [one.name for one in work.iterdir()] == ["a.txt"]
-    asked = ["question: ask_user", "busy: ask_user", "called: ask_user", "returned: ask_user", "dialog: execute_script"]
-    done = ["busy: execute_script", "called: execute_script", "returned: execute_script", "said: Made."]
+    asked = [
+        "question: ask_user",
+        "busy: ask_user",
+        "toolcallstarted: ask_user",
+        "toolcallfinished: ask_user",
+        "dialog: execute_script",
+    ]
+    done = [
+        "busy: execute_script",
+        "toolcallstarted: execute_script",
+        "toolcallfinished: execute_script",
+        "said: Made.",
+    ]
     assert sorted(kind.shown) == sorted(asked + done)
     assert "busy: execute_script" not in strict.shown
 
 
 async def test_a_run_starts_in_the_commit_that_makes_it() -> None:
     agent = Agent("ann", model=Played(lambda _: says("Hello.")))
-    async with Greenroom(memory=True) as house:
+    async with Greenroom(in_memory=True) as house:
         run = (await house.run(agent, "Say hello.")).run
         stored = [event async for page in house.runtime.log.read(run) for event in page]
     ends = [event.version for event in stored if event.ends]

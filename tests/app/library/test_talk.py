@@ -9,21 +9,21 @@ import pytest
 
 from greenroom import (
     Agent,
-    Asked,
-    Called,
+    ApprovalRequest,
     Context,
-    Exchange,
     Failed,
     Greenroom,
     ModelEvent,
     ModelFault,
     ModelRequest,
+    ModelTextDelta,
     ProviderFault,
-    Refused,
-    Result,
-    Returned,
-    Said,
+    RefusedError,
+    RunResult,
     TextDelta,
+    ToolCallFinished,
+    ToolCallStarted,
+    Turn,
     WorldFault,
     tool,
 )
@@ -44,18 +44,18 @@ def said(request: ModelRequest) -> list[str]:
 
 async def test_what_was_said_before_is_known() -> None:
     model = Played(in_order(says("Hello."), says("You said hi.")))
-    async with Greenroom(memory=True) as house, house.chat(Agent("ann", model=model)) as talk:
-        assert (talk.id, await talk.exchanges()) == ("", [])
-        first = await talk.say("Hi.")
-        second = await talk.say("What did I say?")
-        exchanges = await talk.exchanges()
+    async with Greenroom(in_memory=True) as house, house.chat(Agent("ann", model=model)) as talk:
+        assert (talk.id, await talk.turns()) == ("", [])
+        first = await talk.send("Hi.")
+        second = await talk.send("What did I say?")
+        exchanges = await talk.turns()
     assert (first.output, second.output) == ("Hello.", "You said hi.")
     assert first.run == second.run == talk.id
     assert second.spent.money == 1, "what this turn has cost"
     assert said(model.asked[1]) == ["user: Hi.", "assistant: Hello.", "user: What did I say?"]
     assert exchanges == [
-        Exchange(asked="Hi.", answer="Hello."),
-        Exchange(asked="What did I say?", answer="You said hi."),
+        Turn(asked="Hi.", answer="Hello."),
+        Turn(asked="What did I say?", answer="You said hi."),
     ]
 
 
@@ -70,10 +70,10 @@ async def test_each_turn_is_answered_with_a_value_of_the_type(in_text: bool) -> 
         )
 
     adder = Agent("adder", output_type=Sum, model=Played(play))
-    async with Greenroom(memory=True) as house, house.chat(adder) as talk:
-        assert (await talk.say("2")).output == Sum(total=2)
-        assert (await talk.say("5")).output == Sum(total=7)
-        assert [(one.asked, one.answer.replace(" ", "")) for one in await talk.exchanges()] == [
+    async with Greenroom(in_memory=True) as house, house.chat(adder) as talk:
+        assert (await talk.send("2")).output == Sum(total=2)
+        assert (await talk.send("5")).output == Sum(total=7)
+        assert [(one.asked, one.answer.replace(" ", "")) for one in await talk.turns()] == [
             ("2", '{"total":2}'),
             ("5", '{"total":7}'),
         ]
@@ -82,12 +82,12 @@ async def test_each_turn_is_answered_with_a_value_of_the_type(in_text: bool) -> 
 async def test_an_answer_that_never_fits_ends_the_turn_and_not_the_conversation() -> None:
     wrong = [calls("answer", f"w{number}", total="many") for number in range(2)]
     play = in_order(*wrong, calls("answer", "r", total=3))
-    adder = Agent("adder", output_type=Sum, repairs=1, model=Played(play))
-    async with Greenroom(memory=True) as house, house.chat(adder) as talk:
+    adder = Agent("adder", output_type=Sum, output_retries=1, model=Played(play))
+    async with Greenroom(in_memory=True) as house, house.chat(adder) as talk:
         with pytest.raises(ModelFault, match="2 times in a row") as fault:
-            await talk.say("Add.")
+            await talk.send("Add.")
         assert fault.value.run == talk.id != ""
-        assert (await talk.say("Again.")).output == Sum(total=3)
+        assert (await talk.send("Again.")).output == Sum(total=3)
 
 
 async def test_an_answer_is_heard_as_it_comes_and_only_that_one() -> None:
@@ -98,15 +98,15 @@ async def test_an_answer_is_heard_as_it_comes_and_only_that_one() -> None:
 
     play = in_order(says("Hello."), calls("echo", text="a"), says("Done."))
     agent = Agent("ann", tools=[echo], model=Played(play))
-    async with Greenroom(memory=True) as house, house.chat(agent) as talk:
-        await talk.say("Hi.")
+    async with Greenroom(in_memory=True) as house, house.chat(agent) as talk:
+        await talk.send("Hi.")
         heard = [one async for one in talk.stream("Go.")]
     assert heard[:3] == [
-        Called(agent="ann", tool="echo", arguments={"text": "a"}, call_id="c1"),
-        Returned(agent="ann", tool="echo", output="a", failed=False, call_id="c1"),
-        Said(agent="ann", text="Done."),
+        ToolCallStarted(agent="ann", tool="echo", arguments={"text": "a"}, call_id="c1"),
+        ToolCallFinished(agent="ann", tool="echo", output="a", failed=False, call_id="c1"),
+        TextDelta(agent="ann", text="Done."),
     ]
-    assert isinstance(heard[3], Result)
+    assert isinstance(heard[3], RunResult)
     assert heard[3].output == "Done."
 
 
@@ -116,35 +116,35 @@ async def test_a_conversation_is_gone_on_with_in_another_house(tmp_path: Path) -
 
     agent = Agent("ann", model=Played(play))
     async with Greenroom(tmp_path) as house, house.chat(agent) as talk:
-        await talk.say("One.")
+        await talk.send("One.")
     async with Greenroom(tmp_path) as house:
         async with house.chat(agent, resume=talk.id) as again:
-            assert [one.asked for one in await again.exchanges()] == ["One."]
-            assert (await again.say("Two.")).output == "3 messages"
+            assert [one.asked for one in await again.turns()] == ["One."]
+            assert (await again.send("Two.")).output == "3 messages"
         async with house.chat(agent, resume="last") as last:
-            assert (await last.say("Three.")).output == "5 messages"
+            assert (await last.send("Three.")).output == "5 messages"
             assert last.id == talk.id
         (known,) = await house.runs(agent)
-        assert (known.run, known.talk, known.state, known.text) == (talk.id, True, "idle", "Chat: One.")
-        with pytest.raises(WorldFault, match="is no run of"):
+        assert (known.run, known.is_conversation, known.state, known.text) == (talk.id, True, "idle", "Chat: One.")
+        with pytest.raises(WorldFault, match="is not a run of"):
             await house.resume(agent, talk.id)
-        with pytest.raises(WorldFault, match="is no conversation with the agent 'bob'"):
+        with pytest.raises(WorldFault, match="is not a conversation with the agent 'bob'"):
             await house.chat(Agent("bob"), resume=talk.id).__aenter__()
-        with pytest.raises(WorldFault, match="no conversation with the agent 'bob' that could go on"):
+        with pytest.raises(WorldFault, match="no conversation with the agent 'bob' to continue"):
             await house.chat(Agent("bob"), resume="last").__aenter__()
 
 
 async def test_what_a_provider_cut_off_goes_on() -> None:
     model = Played(in_order((Failed(kind="auth", why="The key is wrong."),), says("Here I am.")))
-    async with Greenroom(memory=True) as house, house.chat(Agent("ann", model=model)) as talk:
-        with pytest.raises(WorldFault, match="Nothing was said in this conversation yet"):
-            await talk.go_on()
-        with pytest.raises(ProviderFault, match=r"The key is wrong\..*talk\.go_on\(\)") as fault:
-            await talk.say("Well?")
+    async with Greenroom(in_memory=True) as house, house.chat(Agent("ann", model=model)) as talk:
+        with pytest.raises(WorldFault, match="This conversation has no messages yet"):
+            await talk.resume()
+        with pytest.raises(ProviderFault, match=r"The key is wrong\..*conversation\.resume\(\)") as fault:
+            await talk.send("Well?")
         assert fault.value.run == talk.id
-        assert (await talk.go_on()).output == "Here I am."
-        with pytest.raises(WorldFault, match="the text is empty"):
-            await talk.say(" ")
+        assert (await talk.resume()).output == "Here I am."
+        with pytest.raises(WorldFault, match="The message is empty"):
+            await talk.send(" ")
 
 
 async def test_what_was_cut_off_goes_on_after_a_crash(tmp_path: Path) -> None:
@@ -159,13 +159,13 @@ async def test_what_was_cut_off_goes_on_after_a_crash(tmp_path: Path) -> None:
 
     agent = Agent("ann", tools=[wait], model=Played(in_order(calls("wait"), says("Done."), says("Yes."))))
     async with Greenroom(tmp_path) as house, house.chat(agent) as talk:
-        saying = asyncio.create_task(talk.say("Wait for it."))
+        saying = asyncio.create_task(talk.send("Wait for it."))
         await asyncio.wait_for(begun.wait(), 10)
         saying.cancel()
     done.set()
     async with Greenroom(tmp_path) as house, house.chat(agent, resume=talk.id) as again:
-        assert (await again.go_on()).output == "Done."
-        assert (await again.say("Really?")).output == "Yes."
+        assert (await again.resume()).output == "Done."
+        assert (await again.send("Really?")).output == "Yes."
 
 
 @pytest.mark.req("AG-34")
@@ -174,13 +174,13 @@ async def test_an_answer_can_be_interrupted_and_something_else_said() -> None:
         async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
             if not self.asked:
                 self.asked.append(request)
-                yield TextDelta(text="One, two")
+                yield ModelTextDelta(text="One, two")
                 await asyncio.Event().wait()
             async for event in super().stream(request):
                 yield event
 
     model = Counts(lambda _: says("Better."))
-    async with Greenroom(memory=True) as house, house.chat(Agent("ann", model=model)) as talk:
+    async with Greenroom(in_memory=True) as house, house.chat(Agent("ann", model=model)) as talk:
         heard: list[object] = []
 
         async def listen() -> None:
@@ -188,11 +188,11 @@ async def test_an_answer_can_be_interrupted_and_something_else_said() -> None:
                 heard.append(one)
                 await talk.interrupt()
 
-        with pytest.raises(Refused, match="It was interrupted"):
+        with pytest.raises(RefusedError, match="It was interrupted"):
             await listen()
-        assert heard == [Said(agent="ann", text="One, two")]
-        assert (await talk.say("Say hello.")).output == "Better."
-        assert [(one.asked, one.answer) for one in await talk.exchanges()] == [
+        assert heard == [TextDelta(agent="ann", text="One, two")]
+        assert (await talk.send("Say hello.")).output == "Better."
+        assert [(one.asked, one.answer) for one in await talk.turns()] == [
             ("Count.", "One, two"),
             ("Say hello.", "Better."),
         ]
@@ -201,10 +201,10 @@ async def test_an_answer_can_be_interrupted_and_something_else_said() -> None:
 
 async def test_who_stops_listening_does_not_hold_up_the_conversation() -> None:
     model = Played(lambda request: (*says("One, ")[:1], *says(f"to: {request.messages[-1].content}")))
-    async with Greenroom(memory=True) as house, house.chat(Agent("ann", model=model)) as talk:
+    async with Greenroom(in_memory=True) as house, house.chat(Agent("ann", model=model)) as talk:
         left = talk.stream("Count.")
-        assert await anext(aiter(left)) == Said(agent="ann", text="One, ")
-        assert (await asyncio.wait_for(talk.say("And?"), 10)).output == "One, to: And?"
+        assert await anext(aiter(left)) == TextDelta(agent="ann", text="One, ")
+        assert (await asyncio.wait_for(talk.send("And?"), 10)).output == "One, to: And?"
 
 
 async def test_an_answer_can_be_interrupted_while_somebody_decides() -> None:
@@ -215,41 +215,41 @@ async def test_an_answer_can_be_interrupted_while_somebody_decides() -> None:
         """Pay somebody."""
         return f"paid {amount}"
 
-    async def approve(_: Asked) -> bool:
+    async def approve(_: ApprovalRequest) -> bool:
         asked.set()
         await asyncio.Event().wait()
         return True
 
     agent = Agent("clerk", tools=[pay], model=Played(in_order(calls("pay", amount=5), says("All right."))))
-    async with Greenroom(memory=True) as house, house.chat(agent, approve=approve) as talk:
-        saying = asyncio.create_task(talk.say("Pay five."))
+    async with Greenroom(in_memory=True) as house, house.chat(agent, approve=approve) as talk:
+        saying = asyncio.create_task(talk.send("Pay five."))
         await asyncio.wait_for(asked.wait(), 10)
         await talk.interrupt()
-        with pytest.raises(Refused, match="It was interrupted"):
+        with pytest.raises(RefusedError, match="It was interrupted"):
             await asyncio.wait_for(saying, 10)
-        assert (await talk.say("Never mind.")).output == "All right."
+        assert (await talk.send("Never mind.")).output == "All right."
 
 
 async def test_who_says_something_meanwhile_waits_for_their_turn() -> None:
     model = Played(lambda request: says(f"To: {request.messages[-1].content}"))
-    async with Greenroom(memory=True) as house, house.chat(Agent("ann", model=model)) as talk:
-        first, second = await asyncio.gather(talk.say("A."), talk.say("B."))
+    async with Greenroom(in_memory=True) as house, house.chat(Agent("ann", model=model)) as talk:
+        first, second = await asyncio.gather(talk.send("A."), talk.send("B."))
     assert (first.output, second.output) == ("To: A.", "To: B.")
 
 
 @pytest.mark.req("AG-39")
 async def test_a_conversation_can_begin_anew() -> None:
     model = Played(lambda request: says(f"{len(said(request))}"))
-    async with Greenroom(memory=True) as house, house.chat(Agent("ann", model=model)) as talk:
+    async with Greenroom(in_memory=True) as house, house.chat(Agent("ann", model=model)) as talk:
         told: list[str] = []
         for name in ("before_history_clear", "after_history_clear"):
             house.events.subscribe(name, lambda name=name, **_: told.append(name))
-        with pytest.raises(WorldFault, match="Nothing was said"):
+        with pytest.raises(WorldFault, match="no messages yet"):
             await talk.clear()
-        await talk.say("One.")
+        await talk.send("One.")
         await talk.clear()
-        assert (await talk.say("Two.")).output == "1"
-        assert [one.asked for one in await talk.exchanges()] == ["Two."]
+        assert (await talk.send("Two.")).output == "1"
+        assert [one.asked for one in await talk.turns()] == ["Two."]
         assert told == ["before_history_clear", "after_history_clear"]
 
 
@@ -260,14 +260,14 @@ async def test_tools_of_a_conversation_are_asked_about_and_given_what_they_need(
         purse.append(amount)
         return "paid"
 
-    async def approve(asked: Asked) -> bool:
+    async def approve(asked: ApprovalRequest) -> bool:
         return asked.arguments == {"amount": 5}
 
     play = in_order(calls("pay", amount=5), says("It is paid."))
     purse: list[int] = []
     agent = Agent("clerk", tools=[pay], model=Played(play))
-    async with Greenroom(memory=True) as house, house.chat(agent, approve=approve, context=purse) as talk:
-        result = await talk.say("Pay five.")
+    async with Greenroom(in_memory=True) as house, house.chat(agent, approve=approve, context=purse) as talk:
+        result = await talk.send("Pay five.")
     assert (result.output, purse, result.spent.money) == ("It is paid.", [5], 2)
 
 
@@ -276,13 +276,13 @@ def test_a_script_needs_no_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.delenv("GREENROOM_HOME", raising=False)
     agent = Agent("ann", model=Played(lambda request: says(f"{len(said(request))}")))
     talk = agent.chat_sync()
-    assert [talk.say("One.").output, talk.say("Two.").output] == ["1", "3"]
-    assert [one.asked for one in talk.exchanges()] == ["One.", "Two."]
-    assert agent.chat_sync(resume=talk.id).say("Three.").output == "5"
+    assert [talk.send("One.").output, talk.send("Two.").output] == ["1", "3"]
+    assert [one.asked for one in talk.turns()] == ["One.", "Two."]
+    assert agent.chat_sync(resume=talk.id).send("Three.").output == "5"
 
 
 async def test_an_agent_opens_a_house_for_a_conversation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GREENROOM_HOME", raising=False)
     async with Agent("ann", model=Played(lambda _: says("Yes."))).chat() as talk:
-        assert (await talk.say("Well?")).output == "Yes."
+        assert (await talk.send("Well?")).output == "Yes."

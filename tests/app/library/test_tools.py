@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from greenroom import Agent, AgentSpec, Bench, Context, EventBus, Greenroom, Turn, WorldFault, tool
-from greenroom.abilities.tools.tool import DEFAULT
+from greenroom import Agent, AgentSpec, Context, EventBus, Greenroom, StepContext, TurnPolicy, WorldFault, tool
+from greenroom.abilities.tools.tool import DEFAULT_TOOLS
 from greenroom.app.toolset.toolbox import Toolbox
-from greenroom.app.toolset.toolset import toolbox_of
+from greenroom.app.toolset.toolset import build_toolbox
 from greenroom.core.base.records import encode
 from tests.abilities.skills.talks import Answer, Played, calls, in_order, says
 from tests.abilities.skills.test_turns import several
@@ -33,7 +33,7 @@ async def offered(work: Path, agent: Agent[str]) -> list[str]:
     """What its model is told of."""
     model = Played(lambda _: says("So."))
     agent.model = model
-    async with Greenroom(memory=True, workspace=work) as house:
+    async with Greenroom(in_memory=True, workspace=work) as house:
         await house.run(agent, "Go.")
     return [one.name for one in model.asked[0].tools if one.name not in ("read_output", "finish")]
 
@@ -42,10 +42,10 @@ async def offered(work: Path, agent: Agent[str]) -> list[str]:
 async def test_an_empty_list_of_tools_to_use_means_the_usual_ones_and_a_list_narrows_them(tmp_path: Path) -> None:
     model = Played(lambda _: says("So."))
     assert await offered(tmp_path, Agent("ann", model=model)) == []
-    assert await offered(tmp_path, Agent("ann", use_tools=[], model=model)) == list(DEFAULT)
+    assert await offered(tmp_path, Agent("ann", use_tools=[], model=model)) == list(DEFAULT_TOOLS)
     two = ["read_code", "execute_script"]
     assert await offered(tmp_path, Agent("ann", use_tools=two, model=model)) == two
-    some = Agent("ann", groups=["read"], tools=[pay], use_tools=["read_code", "patch"], model=model)
+    some = Agent("ann", toolsets=["read"], tools=[pay], use_tools=["read_code", "patch"], model=model)
     assert await offered(tmp_path, some) == ["read_code"], "a list gives nothing that the agent would not have"
 
 
@@ -54,19 +54,19 @@ async def test_an_agent_that_edits_no_files_has_neither_tool_whatever_else_is_sa
     model = Played(lambda _: says("So."))
     for agent in (
         Agent("ann", use_tools=[], disable_file_edit=True, model=model),
-        Agent("ann", tools=["patch", "read_code"], groups=["edit", "read"], disable_file_edit=True, model=model),
+        Agent("ann", tools=["patch", "read_code"], toolsets=["edit", "read"], disable_file_edit=True, model=model),
         Agent("ann", spec=AgentSpec(name="ann", groups=("edit", "read")), disable_file_edit=True, model=model),
     ):
         found = await offered(tmp_path, agent)
         assert "read_code" in found
         assert not {"patch", "rewrite"}.intersection(found)
-    acting = AgentSpec(name="ann", turn=Turn(protocols=("tool_call", "patch", "rewrite")))
+    acting = AgentSpec(name="ann", turn=TurnPolicy(protocols=("tool_call", "patch", "rewrite")))
     assert Agent("ann", spec=acting, disable_file_edit=True).spec.turn.protocols == ("tool_call",)
 
 
 def test_the_usual_tools_are_all_there(tmp_path: Path) -> None:
-    toolbox: Toolbox = toolbox_of(tmp_path)
-    assert {tool.name for tool in toolbox}.issuperset(DEFAULT)
+    toolbox: Toolbox = build_toolbox(tmp_path)
+    assert {tool.name for tool in toolbox}.issuperset(DEFAULT_TOOLS)
 
 
 PATIENCE = 20.0
@@ -86,7 +86,7 @@ class Odd(BaseException):
 async def told(function: Callable[..., Any], **given: object) -> str:
     """What the model reads of a call of this tool."""
     model = Played(in_order(several((function.__name__, given)), says("So.")))
-    async with Greenroom(memory=True) as house, asyncio.timeout(PATIENCE):
+    async with Greenroom(in_memory=True) as house, asyncio.timeout(PATIENCE):
         await house.run(Agent("ann", tools=[function], model=model), "Do it.")
     return next(one.content for one in model.asked[-1].messages if one.role == "tool")
 
@@ -146,7 +146,7 @@ async def test_what_is_not_of_the_type_never_reaches_the_tool(hint: Any, given: 
 
 @pytest.mark.parametrize("name", ["finish", "answer", "send_message", "call_agent", "post_note"])
 def test_a_tool_is_not_called_like_a_call_of_the_house(name: str) -> None:
-    with pytest.raises(WorldFault, match="the house itself"):
+    with pytest.raises(WorldFault, match="is a reserved name"):
         tool(name=name)(says)
 
 
@@ -162,11 +162,11 @@ def takes_object(value: int, other: asyncio.Lock) -> None:
 @pytest.mark.parametrize(
     ("function", "why"),
     [
-        (yields, "yields, and a model reads one result"),
-        (partial(takes_object, 1), "is no name for a tool"),
+        (yields, "is a generator. Return the whole result"),
+        (partial(takes_object, 1), "is not a valid tool name"),
         (
             takes_object,
-            "The parameter 'other' of the tool 'takes_object': Lock cannot be told to a model: a Lock has no",
+            "The parameter 'other' of the tool 'takes_object': Lock cannot be described to a model: a Lock has no",
         ),
     ],
 )
@@ -176,7 +176,7 @@ def test_what_cannot_be_a_tool_says_why(function: Callable[..., object], why: st
 
 
 def test_a_callable_that_is_no_function_and_a_hint_that_is_none_are_refused() -> None:
-    with pytest.raises(WorldFault, match="is no function"):
+    with pytest.raises(WorldFault, match="is not a function"):
         tool(name="takes")(partial(takes_object, 1))
     takes_object.__annotations__["other"] = "1 +"
     with pytest.raises(WorldFault, match="cannot be read"):
@@ -186,9 +186,9 @@ def test_a_callable_that_is_no_function_and_a_hint_that_is_none_are_refused() ->
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"tools": yields}, "Give a list: tools="),
-        ({"temperature": 99}, "cannot be temperature"),
-        ({"repairs": -1}, "cannot be repairs"),
+        ({"tools": yields}, "Pass a list: tools="),
+        ({"temperature": 99}, "not a valid temperature"),
+        ({"output_retries": -1}, "not a valid output_retries"),
     ],
 )
 def test_an_agent_that_cannot_be_is_refused_when_it_is_described(given: dict[str, Any], why: str) -> None:
@@ -218,7 +218,7 @@ class Shop:
 
 
 @tool(effect="pure")
-def stock(item: str, shop: Context[Shop], bench: Bench) -> str:
+def stock(item: str, shop: Context[Shop], bench: StepContext) -> str:
     """How many there are of something."""
     return f"{shop.stock[item]} for {bench.agent.agent_id}"
 
@@ -236,7 +236,7 @@ def keeper(model: Played | None = None) -> Agent[str]:
 
 async def test_a_tool_gets_what_its_run_was_given_and_the_model_is_not_told() -> None:
     model = Played(in_order(calls("stock", item="tea"), says("Seven.")))
-    async with Greenroom(memory=True) as house:
+    async with Greenroom(in_memory=True) as house:
         result = await house.run(keeper(model), "Tea?", context=Shop(SECRET, {"tea": 7}))
         log = [encode(one.event) async for one in house.runtime.events(result.run)]
     assert model.asked[1].messages[-1].content == "7 for keeper"
@@ -245,7 +245,7 @@ async def test_a_tool_gets_what_its_run_was_given_and_the_model_is_not_told() ->
 
 
 async def test_runs_side_by_side_have_each_their_own() -> None:
-    async with Greenroom(memory=True) as house:
+    async with Greenroom(in_memory=True) as house:
         models = [Played(in_order(calls("stock", item="tea"), says("Done."))) for _ in range(2)]
         shops = [Shop("", {"tea": 1}), Shop("", {"tea": 2})]
         pairs = zip(models, shops, strict=True)
@@ -262,7 +262,7 @@ async def test_a_tool_that_needs_something_is_not_run_without_it(tmp_path: Path)
         async with house.start(keeper(), "Tea?", context=shop) as run:
             pass
     async with Greenroom(tmp_path) as house:
-        with pytest.raises(WorldFault, match="give it each time"):
+        with pytest.raises(WorldFault, match="pass it each time"):
             await house.resume(keeper(), run.id)
         assert (await house.resume(keeper(), run.id, context=shop)).output == "Seven."
 
@@ -274,6 +274,6 @@ async def test_a_tool_may_do_without() -> None:
     def seen(last: str) -> Answer:
         return calls("closed") if last == "Closed?" else says(last)
 
-    async with Greenroom(memory=True) as house:
+    async with Greenroom(in_memory=True) as house:
         assert (await house.run(agent(), "Closed?")).output == "true"
         assert (await house.run(agent(), "Closed?", context=Shop("", {}))).output == "false"

@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from greenroom import Agent, Answer, Asked, Done, Greenroom, ModelRequest, Refused, WorldFault, tool
+from greenroom import (
+    Agent,
+    ApprovalDecision,
+    ApprovalRequest,
+    Done,
+    Greenroom,
+    ModelRequest,
+    RefusedError,
+    WorldFault,
+    tool,
+)
 from tests.abilities.skills import talks
 from tests.abilities.skills.talks import Played, calls, in_order, says
 
@@ -45,8 +55,8 @@ def touching(*names: str) -> Played:
 async def test_reading_and_editing_in_the_workspace_needs_nobody(work: Path) -> None:
     edit = {"search": "hello", "replace": "goodbye"}
     model = reporting(calls("read_code", file="hello.py"), calls("patch", "c2", file="hello.py", edits=[edit]))
-    agent = Agent("coder", tools=["read_code"], groups=["edit"], model=model)
-    async with Greenroom(memory=True, workspace=work) as house:
+    agent = Agent("coder", tools=["read_code"], toolsets=["edit"], model=model)
+    async with Greenroom(in_memory=True, workspace=work) as house:
         await house.run(agent, "Say goodbye.")
     assert (work / "hello.py").read_text() == "print('goodbye')\n"
     assert "print('hello')" in told(model.asked[1])[0]
@@ -55,14 +65,14 @@ async def test_reading_and_editing_in_the_workspace_needs_nobody(work: Path) -> 
 
 
 async def test_a_command_is_asked_about_with_why_and_with_what_always_would_mean(work: Path) -> None:
-    heard: list[Asked] = []
+    heard: list[ApprovalRequest] = []
 
-    async def approve(asked: Asked) -> bool:
+    async def approve(asked: ApprovalRequest) -> bool:
         heard.append(asked)
         return True
 
-    async with Greenroom(memory=True, workspace=work) as house:
-        await house.run(Agent("coder", groups=["command"], model=touching("a")), "Go.", approve=approve)
+    async with Greenroom(in_memory=True, workspace=work) as house:
+        await house.run(Agent("coder", toolsets=["command"], model=touching("a")), "Go.", approve=approve)
     (asked,) = heard
     assert (asked.tool, asked.arguments, asked.grant) == (
         "execute_script",
@@ -75,33 +85,43 @@ async def test_a_command_is_asked_about_with_why_and_with_what_always_would_mean
 
 
 @pytest.mark.parametrize(
-    ("answer", "asked"), [(True, 2), (Answer.once, 2), (Answer.run, 1), (Answer.always, 1), (Answer.no, 2), (False, 2)]
+    ("answer", "asked"),
+    [
+        (True, 2),
+        (ApprovalDecision.once, 2),
+        (ApprovalDecision.run, 1),
+        (ApprovalDecision.always, 1),
+        (ApprovalDecision.no, 2),
+        (False, 2),
+    ],
 )
-async def test_an_answer_holds_for_once_or_for_the_run(work: Path, answer: bool | Answer, asked: int) -> None:
-    heard: list[Asked] = []
+async def test_an_answer_holds_for_once_or_for_the_run(work: Path, answer: bool | ApprovalDecision, asked: int) -> None:
+    heard: list[ApprovalRequest] = []
 
-    def approve(one: Asked) -> bool | Answer:
+    def approve(one: ApprovalRequest) -> bool | ApprovalDecision:
         heard.append(one)
         return answer
 
     model = reporting(*(calls("execute_script", name, script="touch a.txt") for name in ("c1", "c2")))
-    async with Greenroom(memory=True, workspace=work) as house:
-        await house.run(Agent("coder", groups=["command"], model=model), "Go.", approve=approve)
+    async with Greenroom(in_memory=True, workspace=work) as house:
+        await house.run(Agent("coder", toolsets=["command"], model=model), "Go.", approve=approve)
     assert len(heard) == asked
-    assert (work / "a.txt").exists() == (answer not in (False, Answer.no))
+    assert (work / "a.txt").exists() == (answer not in (False, ApprovalDecision.no))
 
 
-@pytest.mark.parametrize(("answer", "later"), [(Answer.run, 2), (Answer.always, 1)])
-async def test_always_holds_for_later_runs_in_this_workspace_too(work: Path, answer: Answer, later: int) -> None:
-    heard: list[Asked] = []
+@pytest.mark.parametrize(("answer", "later"), [(ApprovalDecision.run, 2), (ApprovalDecision.always, 1)])
+async def test_always_holds_for_later_runs_in_this_workspace_too(
+    work: Path, answer: ApprovalDecision, later: int
+) -> None:
+    heard: list[ApprovalRequest] = []
 
-    def approve(one: Asked) -> Answer:
+    def approve(one: ApprovalRequest) -> ApprovalDecision:
         heard.append(one)
         return answer
 
     for _ in range(2):
-        async with Greenroom(memory=True, workspace=work) as house:
-            await house.run(Agent("coder", groups=["command"], model=touching("a")), "Go.", approve=approve)
+        async with Greenroom(in_memory=True, workspace=work) as house:
+            await house.run(Agent("coder", toolsets=["command"], model=touching("a")), "Go.", approve=approve)
     assert len(heard) == later
 
 
@@ -112,20 +132,20 @@ async def test_what_has_no_rule_to_agree_to_is_agreed_to_once(work: Path) -> Non
         return "paid"
 
     agent = Agent("clerk", tools=[pay], model=reporting(calls("pay")))
-    async with Greenroom(memory=True, workspace=work) as house:
-        assert (await house.run(agent, "Pay.", approve=lambda _: Answer.always)).output == "paid"
+    async with Greenroom(in_memory=True, workspace=work) as house:
+        assert (await house.run(agent, "Pay.", approve=lambda _: ApprovalDecision.always)).output == "paid"
 
 
 async def test_without_anybody_who_decides_the_run_waits_and_goes_on_later(work: Path, tmp_path: Path) -> None:
-    agent = Agent("coder", groups=["command"], model=touching("a"))
+    agent = Agent("coder", toolsets=["command"], model=touching("a"))
     async with Greenroom(tmp_path / "home", workspace=work) as house:
-        with pytest.raises(Refused, match="A person is asked: coder wants to run a command") as fault:
+        with pytest.raises(RefusedError, match="Approval is needed: coder wants to run a command") as fault:
             await house.run(agent, "Go.")
     assert not (work / "a.txt").exists()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     async with Greenroom(tmp_path / "home", workspace=elsewhere) as house:
-        with pytest.raises(WorldFault, match=r"works in .*work\. Go on with it there: `Greenroom\(workspace="):
+        with pytest.raises(WorldFault, match=r"works in .*work\. Continue it there: `Greenroom\(workspace="):
             await house.resume(agent, fault.value.run, approve=lambda _: True)
     async with Greenroom(tmp_path / "home", workspace=work) as house:
         await house.resume(agent, "last", approve=lambda _: True)
@@ -142,8 +162,8 @@ async def test_without_anybody_who_decides_the_run_waits_and_goes_on_later(work:
 )
 async def test_a_program_states_rules_of_its_own(work: Path, rules: list[str], script: str, output: str) -> None:
     model = reporting(calls("execute_script", script=script), calls("list_files", "c2"))
-    agent = Agent("coder", groups=["command", "read"], model=model)
-    async with Greenroom(memory=True, workspace=work, rules=rules) as house:
+    agent = Agent("coder", toolsets=["command", "read"], model=model)
+    async with Greenroom(in_memory=True, workspace=work, rules=rules) as house:
         result = await house.run(agent, "Go.")
     assert output in "\n".join((result.output, *told(model.asked[-1])))
 
@@ -154,14 +174,14 @@ async def test_a_rule_counts_for_functions_of_the_program_too() -> None:
         """Pay."""
         return "paid"
 
-    heard: list[Asked] = []
+    heard: list[ApprovalRequest] = []
 
-    def approve(asked: Asked) -> bool:
+    def approve(asked: ApprovalRequest) -> bool:
         heard.append(asked)
         return True
 
     for rules in ([], ["ask tool pay"], ["deny tool pay"]):
-        async with Greenroom(memory=True, rules=rules) as house:
+        async with Greenroom(in_memory=True, rules=rules) as house:
             result = await house.run(Agent("clerk", tools=[pay], model=reporting(calls("pay"))), "Go.", approve=approve)
         assert ("paid" in result.output) == ("deny tool pay" not in rules)
     assert [(one.tool, one.grant) for one in heard] == [("pay", "allow tool pay")]
@@ -170,11 +190,11 @@ async def test_a_rule_counts_for_functions_of_the_program_too() -> None:
 @pytest.mark.parametrize(
     ("open_it", "said"),
     [
-        (lambda work: Greenroom(workspace=work, rules=["permit ls"]), "begins with 'permit', which is no level"),
-        (lambda work: Greenroom(workspace=work, rules="allow command ls"), "cannot be the rules of a house"),
-        (lambda work: Greenroom(workspace=work / "nowhere"), "cannot be a workspace: it is no folder"),
-        (lambda _: Agent("a", groups=["reed"]), r"no group of tools 'reed'. Did you mean `read`\?"),
-        (lambda _: Agent("a", groups="read"), r"cannot be the groups of an agent. Give a list"),
+        (lambda work: Greenroom(workspace=work, rules=["permit ls"]), "begins with 'permit', which is not a level"),
+        (lambda work: Greenroom(workspace=work, rules="allow command ls"), "cannot be the rules of a Greenroom"),
+        (lambda work: Greenroom(workspace=work / "nowhere"), "cannot be a workspace: it is not a folder"),
+        (lambda _: Agent("a", toolsets=["reed"]), r"no toolset 'reed'. Did you mean `read`\?"),
+        (lambda _: Agent("a", toolsets="read"), r"cannot be the toolsets of an agent. Pass a list"),
     ],
 )
 def test_what_cannot_be_meant_is_said_at_once(work: Path, open_it: Callable[[Path], object], said: str) -> None:
@@ -189,17 +209,17 @@ async def test_tools_that_are_not_there_are_said_before_anything_is_begun(work: 
         return ""
 
     model = Played(lambda _: says("Hm."))
-    async with Greenroom(memory=True, workspace=work) as house:
-        with pytest.raises(WorldFault, match=r"no tool 'raed_code'. Did you mean `read_code`\?"):
+    async with Greenroom(in_memory=True, workspace=work) as house:
+        with pytest.raises(WorldFault, match=r"the tool 'raed_code'. Did you mean `read_code`\?"):
             await house.run(Agent("a", tools=["raed_code"], model=model), "Go.")
-        with pytest.raises(WorldFault, match=r"no tool 'patsch'"):
+        with pytest.raises(WorldFault, match=r"the tool 'patsch'"):
             await house.run(Agent("a", use_tools=["patsch"], model=model), "Go.")
-        with pytest.raises(WorldFault, match="The house has a tool 'patch' itself"):
+        with pytest.raises(WorldFault, match="There is a built-in tool 'patch'"):
             await house.run(Agent("a", tools=[mine], model=model), "Go.")
         assert await house.runs() == []
-    async with Greenroom(memory=True) as house:
-        with pytest.raises(WorldFault, match=r"'a' has tools of the house \(patch, read\), which has no workspace"):
-            await house.run(Agent("a", tools=["patch"], groups=["read"], model=model), "Go.")
+    async with Greenroom(in_memory=True) as house:
+        with pytest.raises(WorldFault, match=r"'a' uses built-in tools \(patch, read\), which need a workspace"):
+            await house.run(Agent("a", tools=["patch"], toolsets=["read"], model=model), "Go.")
         freed = await house.run(Agent("a", tools=[mine], model=model), "Go.")
         assert freed.output == "Hm.", "without a workspace the name is free"
 
@@ -220,8 +240,8 @@ async def test_a_command_in_the_background_ends_with_the_run(work: Path) -> None
         return "It runs."
 
     start = calls("execute_script", script="echo $$ > .pid && mv .pid pid && exec sleep 600", background=True)
-    agent = Agent("coder", groups=["command"], tools=[wait], model=reporting(start, calls("wait", "c2")))
-    async with Greenroom(memory=True, workspace=work) as house:
+    agent = Agent("coder", toolsets=["command"], tools=[wait], model=reporting(start, calls("wait", "c2")))
+    async with Greenroom(in_memory=True, workspace=work) as house:
         await house.run(agent, "Go.", approve=lambda _: True)
     pid = int((work / "pid").read_text())
     with pytest.raises(ProcessLookupError):
@@ -232,17 +252,17 @@ async def test_a_command_in_the_background_ends_with_the_run(work: Path) -> None
     ("said", "output"), [("SQLite", "SQLite"), (False, "Denied by the person. There is no answer.")]
 )
 async def test_a_question_in_words_is_answered_in_words(work: Path, said: str | bool, output: str) -> None:
-    heard: list[Asked] = []
+    heard: list[ApprovalRequest] = []
 
-    def approve(asked: Asked) -> bool | str:
+    def approve(asked: ApprovalRequest) -> bool | str:
         heard.append(asked)
         return said
 
-    agent = Agent("coder", groups=["human"], model=reporting(calls("ask_user", question="Which database?")))
-    async with Greenroom(memory=True, workspace=work) as house:
+    agent = Agent("coder", toolsets=["human"], model=reporting(calls("ask_user", question="Which database?")))
+    async with Greenroom(in_memory=True, workspace=work) as house:
         result = await house.run(agent, "Go.", approve=approve)
     assert result.output == output
-    assert [(one.question, one.words) for one in heard] == [("Which database?", True)]
+    assert [(one.question, one.wants_text) for one in heard] == [("Which database?", True)]
 
 
 async def test_the_answer_of_a_function_that_ends_the_work_is_whole() -> None:
@@ -253,7 +273,7 @@ async def test_the_answer_of_a_function_that_ends_the_work_is_whole() -> None:
         """Count."""
         return Done(text)
 
-    async with Greenroom(memory=True) as house:
+    async with Greenroom(in_memory=True) as house:
         result = await house.run(Agent("ann", tools=[numbers], model=Played(lambda _: calls("numbers"))), "Count.")
     assert result.output == text
 
@@ -273,9 +293,9 @@ async def test_whom_an_agent_calls_decides_alone_about_its_own_tools(work: Path,
     reader = Agent("reader", tools=["read_code"], model=theirs)
     ask = calls("call_agent", agent_name="reader", instruction="Call mine, then read_code.")
     model = Played(in_order(ask, says("Read.")))
-    async with Greenroom(memory=True, workspace=work) as house:
+    async with Greenroom(in_memory=True, workspace=work) as house:
         result = await house.run(Agent("lead", tools=[mine], agents=[reader], model=model), "What does it say?")
-        done = (await house.executed(result.run)).counts
+        done = (await house.executed_tools(result.run)).counts
     assert {one.name for one in theirs.asked[0].tools}.isdisjoint({"mine", "call_agent"})
     assert "read_code" not in [one.name for one in model.asked[0].tools]
     assert ran == [], "nothing of the caller's is run for it"
@@ -287,8 +307,8 @@ async def test_what_a_project_forbids_is_forbidden_to_programs_too(work: Path) -
     (work / ".greenroom").mkdir()
     (work / ".greenroom" / "permissions").write_text("deny path hello.py write\nallow command touch\n")
     model = reporting(calls("rewrite", file="hello.py", content=""), calls("execute_script", "c2", script="touch a"))
-    agent = Agent("coder", groups=["edit", "command"], model=model)
-    async with Greenroom(memory=True, workspace=work) as house:
+    agent = Agent("coder", toolsets=["edit", "command"], model=model)
+    async with Greenroom(in_memory=True, workspace=work) as house:
         await house.run(agent, "Go.", approve=lambda _: False)
     assert "the project's rule" in told(model.asked[1])[0]
     assert "Denied by the person." in told(model.asked[2])[1], "what it allows counts for nothing"
@@ -305,7 +325,7 @@ async def test_no_key_is_in_what_a_tool_says(work: Path, monkeypatch: pytest.Mon
         return f"the key is {key}"
 
     model = reporting(calls("leak"))
-    async with Greenroom(memory=True, workspace=work if workspace else None) as house:
+    async with Greenroom(in_memory=True, workspace=work if workspace else None) as house:
         result = await house.run(Agent("ann", tools=[leak], model=model), "Go.")
     assert result.output.startswith("the key is ")
     assert key not in str(model.asked)

@@ -7,14 +7,14 @@ import pytest
 
 from greenroom.abilities.skills.converse import Converse
 from greenroom.adapters.models.openai.model import Endpoint, OpenAICompatible
-from greenroom.adapters.models.pricing import FREE
-from greenroom.adapters.models.retry import Gate, Patience, Retrying
+from greenroom.adapters.models.pricing import FREE_PRICE
+from greenroom.adapters.models.retry import RateLimiter, RetryingModel, RetryPolicy
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.kit import Kit
+from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
-from greenroom.core.ports.executor import Abilities
-from greenroom.core.ports.model import VERDICTS, Model
+from greenroom.core.ports.executor import Capabilities
+from greenroom.core.ports.model import FAULT_ACTIONS, Model
 from greenroom.core.rules.intents import AddTask, QueueSteps, ResumeTask
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, StepInterrupted, StepQueued, Work
@@ -34,7 +34,7 @@ class One:
     def __init__(self, model: Model) -> None:
         self._model = model
 
-    def named(self, _: str) -> Model:
+    def get_model(self, _: str) -> Model:
         """That one."""
         return self._model
 
@@ -59,14 +59,16 @@ async def asked(script: list[Fault | Answer], *, streaming: bool, retries: int =
     time = Time()
     async with FakeOpenAI(script) as server:
         endpoint = Endpoint("fake", server.base_url, idle=idle)
-        plain = OpenAICompatible(endpoint, "m", price=FREE.most, cost=FREE.of, longest=longest)
-        gate = Gate(clock=time, sleep=time.sleep)
-        model = Retrying(plain, gate, Patience(retries=retries), clock=time, sleep=time.sleep)
-        kit = Kit(abilities=Abilities([Converse(One(model), solo=True)]))
-        runtime = Runtime(MemoryLog(), kits={"ask": lambda _: kit})
+        plain = OpenAICompatible(
+            endpoint, "m", price=FREE_PRICE.compute_max_cost, cost=FREE_PRICE.compute_cost, max_seconds=longest
+        )
+        gate = RateLimiter(clock=time, sleep=time.sleep)
+        model = RetryingModel(plain, gate, RetryPolicy(retries=retries), clock=time, sleep=time.sleep)
+        kit = TeamCapabilities(executors=Capabilities([Converse(One(model), solo=True)]))
+        runtime = Runtime(MemoryLog(), capability_factories={"ask": lambda _: kit})
         spec = AgentSpec(name="Ann", llm_config={"streaming": streaming})
         try:
-            team = await runtime.create("ask", [(ANN, spec)], kit="ask")
+            team = await runtime.create("ask", [(ANN, spec)], capabilities_name="ask")
             await runtime.start(team)
             work = Work(type="skill", executor="converse", text_content="Is all well?")
             task = AddTask(name="ask", intention="Is all well?", manager=ANN, group=(ANN,), driver="manager")
@@ -79,18 +81,18 @@ async def asked(script: list[Fault | Answer], *, streaming: bool, retries: int =
 
 async def finished(here: Asked) -> Task:
     """The task, which must have ended well."""
-    assert (await here.runtime.wait(here.team, T1)).word == "finished"
+    assert (await here.runtime.wait(here.team, T1)).state == "finished"
     (task,) = await here.runtime.ended_tasks(here.team)
     return task
 
 
 @pytest.mark.parametrize(("fault", "streaming"), CASES)
 async def test_a_fault_costs_no_step_and_doubles_none(fault: Fault, streaming: bool) -> None:
-    verdict = {str(kind): str(word) for kind, word in VERDICTS.items()}.get(KINDS.get(fault.name, ""), "answer")
+    verdict = {str(kind): str(word) for kind, word in FAULT_ACTIONS.items()}.get(KINDS.get(fault.name, ""), "answer")
     async with asked([fault, GOOD], streaming=streaming) as here:
         standing = await here.runtime.wait(here.team, T1)
         if verdict == "ask":
-            assert standing.word == "provider"
+            assert standing.state == "provider"
             assert "fake:m" in standing.why
             assert "\n" not in standing.why
             assert await here.steps() == [], "the question still stands"
@@ -115,9 +117,9 @@ async def test_a_fault_costs_no_step_and_doubles_none(fault: Fault, streaming: b
 async def test_a_provider_that_never_recovers_pauses_the_task_and_says_why() -> None:
     script: list[Fault | Answer] = [FAULTS["overloaded"]] * 4 + [FAULTS["reset_in_text"]] * 4 + [GOOD]
     async with asked(script, streaming=True) as here:
-        for words in ("is overloaded (HTTP 529): Overloaded.", "was lost"):
+        for words in ("is overloaded (HTTP 529): Overloaded.", "The connection to "):
             standing = await here.runtime.wait(here.team, T1)
-            assert standing.word == "provider"
+            assert standing.state == "provider"
             assert words in standing.why
             await here.runtime.ask(here.team, ResumeTask(task_id=T1))
         assert (await finished(here)).summary == "All is well."

@@ -1,4 +1,4 @@
-"""An organisation in memory whose agents have no model: what people and the house do is all that happens."""
+"""An organisation in memory whose agents have no model: only people and the runtime act."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.kit import Kit
-from greenroom.app.organisation.founders import Founders, found
+from greenroom.app.capabilities import TeamCapabilities
+from greenroom.app.organisation.creation import OrganisationSpec, create_organisation
 from greenroom.app.organisation.people import HumanAgent
-from greenroom.app.organisation.words import BASE, KIT
+from greenroom.app.organisation.phrases import BASE_TASK, ORGANISATION_KIT
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, StageId, SubtaskId, TaskId, TeamId
-from greenroom.core.ports.executor import Abilities, Bench, Executor, Outcome
+from greenroom.core.ports.executor import Capabilities, Executor, Outcome, StepContext
 from greenroom.core.rules.intents import (
     AddAgent,
     AddTask,
@@ -26,17 +26,17 @@ from greenroom.core.rules.intents import (
     SubtaskPlan,
 )
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Step, StepType, Terms
-from greenroom.core.state.world import World
+from greenroom.core.state.step import Step, StepTerms, StepType
+from greenroom.core.state.team_state import TeamState
 
 MANAGER, WU, ANN, BEN = AgentId("manager"), AgentId("wu"), AgentId("ann"), AgentId("ben")
 T2, S1 = TaskId("t2"), StageId("t2.s1")
 
 
-def founders(language: str = "en", people: tuple[str, ...] = ("ann", "ben")) -> Founders:
-    """A manager and these people."""
+def founders(language: str = "en", people: tuple[str, ...] = ("ann", "ben")) -> OrganisationSpec:
+    """Return a manager and these people."""
     boss = AgentSpec(name="manager", role="a manager", style="plan", manager=True, language=language)
-    return Founders(
+    return OrganisationSpec(
         name="tea",
         managers=(boss,),
         people=tuple(
@@ -58,19 +58,19 @@ class Office:
     ann: HumanAgent
     ben: HumanAgent
 
-    async def world(self) -> World:
-        """What is true."""
+    async def world(self) -> TeamState:
+        """Return the team state."""
         return await self.runtime.world(self.team)
 
     async def steps(self, agent: AgentId) -> list[Step]:
-        """What somebody has done."""
+        """Return the ended steps of an agent."""
         found = [one async for one in self.runtime.archive(self.team, "step")]
         return [one for one in found if isinstance(one, Step) and one.agent_id == agent]
 
     async def writes(self, receiver: AgentId, text: str, *, need_reply: bool = False, waiting: bool = False) -> None:
-        """The manager writes to somebody."""
+        """Send a message from the manager."""
         sent = SendMessage(
-            task_id=BASE,
+            task_id=BASE_TASK,
             receiver=(receiver,),
             message=text,
             need_reply=need_reply or waiting,
@@ -80,7 +80,7 @@ class Office:
         await self.runtime.ask(self.team, sent)
 
     async def allot(self, *agents: AgentId) -> None:
-        """A task t2 with a stage t2.s1 in which all of these have something to do, and which has begun."""
+        """Start a task t2 with a stage t2.s1 in which all of these have something to do."""
         plan = StagePlan(
             intention="Taste it",
             subtasks=tuple(SubtaskPlan(name=one, duty=f"{one} tastes", agent=one) for one in agents),
@@ -95,7 +95,7 @@ class Office:
 
 
 class Asking:
-    """A tool that nobody may use unasked."""
+    """A tool that always needs an approval."""
 
     type: StepType = "tool"
     name: str = "asking"
@@ -104,12 +104,12 @@ class Asking:
     def __init__(self) -> None:
         self.ran = 0
 
-    def terms(self, _: World, step: Step) -> Terms:
-        """A person has to agree."""
+    def terms(self, _: TeamState, step: Step) -> StepTerms:
+        """Require an approval."""
         verdict: Literal["allow", "ask"] = "allow" if step.approval is not None else "ask"
-        return Terms(effect="pure", verdict=verdict, question="May it?", digest="d")
+        return StepTerms(effect="pure", verdict=verdict, question="May it?", digest="d")
 
-    async def run(self, _: Bench) -> Outcome:
+    async def run(self, _: StepContext) -> Outcome:
         """Count."""
         self.ran += 1
         return Outcome(result={"output": "done"})
@@ -117,10 +117,13 @@ class Asking:
 
 @asynccontextmanager
 async def office(language: str = "en", executors: Sequence[Executor] = ()) -> AsyncIterator[Office]:
-    """It is founded, with another agent called wu, and nobody runs it."""
-    runtime = Runtime(MemoryLog(), kits={KIT: lambda _: Kit(abilities=Abilities(executors))})
+    """Found an organisation with another agent wu, without running it."""
+    runtime = Runtime(
+        MemoryLog(),
+        capability_factories={ORGANISATION_KIT: lambda _: TeamCapabilities(executors=Capabilities(executors))},
+    )
     try:
-        team = await found(runtime, founders(language))
+        team = await create_organisation(runtime, founders(language))
         await runtime.ask(team, AddAgent(agent_id=WU, spec=AgentSpec(name="wu", role="a writer", style="plan")))
         yield Office(runtime, team, HumanAgent(runtime, team, ANN), HumanAgent(runtime, team, BEN))
     finally:

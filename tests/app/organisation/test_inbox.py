@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from greenroom.app.messages import MESSAGES, Catalogue
-from greenroom.app.organisation.words import BASE, commands, nobody, refused
+from greenroom.app.messages import MESSAGES, MessageCatalogue
+from greenroom.app.organisation.phrases import BASE_TASK, build_refusal, command_phrases, make_unknown_agent_error
 from greenroom.cli.render import words as phrases
 from greenroom.core.base.ids import GroupId
 from greenroom.core.rules.intents import AddParticipants, FinishStage, FinishTask
@@ -18,7 +18,7 @@ from tests.app.organisation.office import ANN, BEN, MANAGER, S1, T2, office
 async def test_all_that_was_sent_and_received_is_in_the_private_talk_with_the_other() -> None:
     async with office() as house:
         await house.writes(ANN, "Good morning.")
-        await house.ann.say("Good morning.", MANAGER)
+        await house.ann.send("Good morning.", MANAGER)
         await house.writes(ANN, "Green or black?", waiting=True)
         (letter,) = await house.ann.inbox()
         await house.ann.answer(letter, "Green.")
@@ -55,8 +55,8 @@ async def test_a_message_that_needs_a_reply_is_announced_in_the_very_words_and_a
     async with office("en") as house:
         await house.writes(ANN, "Green?", waiting=True)
         assert (await house.ann.pool()).global_messages == (
-            "A message of Agent[<agent_id>manager</agent_id>] needs your reply.",
-            "Priority: Agent[<agent_id>manager</agent_id>] does nothing until you reply (waiting id manager>1:ann).",
+            "A message from Agent[<agent_id>manager</agent_id>] needs your reply.",
+            "Priority: Agent[<agent_id>manager</agent_id>] waits for your reply (waiting id manager>1:ann).",
         )
 
 
@@ -67,8 +67,8 @@ async def test_a_message_that_needs_a_reply_is_announced_in_the_very_words_and_a
         (
             "en",
             (
-                "has begun, and you have a part in it",
-                "You take part in task t2 now. Tasting: Know the tea",
+                "has started, and you have a duty in it",
+                "You are now part of task t2. Tasting: Know the tea",
                 "Stage t2.s1 is over: finished. Taste it: Mild.",
                 "t2 is over",
             ),
@@ -101,8 +101,8 @@ async def test_people_are_told_when_stages_and_tasks_begin_and_end(language: str
 async def test_what_was_said_in_a_group_stays_readable_when_its_task_is_over() -> None:
     async with office() as house:
         await house.allot(ANN, BEN)
-        await house.ann.form(GroupId("cups"), BEN, task=T2)
-        await house.ben.say_in(GroupId("cups"), "Mine is cold.")
+        await house.ann.form_group(GroupId("cups"), BEN, task=T2)
+        await house.ben.send_to_group(GroupId("cups"), "Mine is cold.")
         await house.runtime.ask(house.team, FinishTask(task_id=T2, summary="Enough."))
         assert GroupId("cups") not in (await house.world()).groups
         (group,) = (await house.ann.pool()).conversation_groups
@@ -113,20 +113,20 @@ async def test_what_others_say_to_each_other_is_in_nobody_elses_pool() -> None:
     async with office() as house:
         await house.writes(BEN, "For you only.")
         assert (await house.ann.pool()).conversation_privates == {}
-        assert BASE in (await house.world()).tasks
+        assert BASE_TASK in (await house.world()).tasks
 
 
 GAP = re.compile(r"\{(\w+)")
 TABLES = {
     MESSAGES: ("charter", "founding", "input", "commands", "refusals", "hints", "notices", "instructions"),
-    phrases.CATALOGUE: ("room", "team", "standing", "columns", "picture", "reasons"),
+    phrases.ORGANISATION_WORDS: ("room", "team", "standing", "columns", "picture", "reasons"),
 }
 OWN_WORDS = {"unreadable", "place", "must_be", "must_be_model", "no_key", "misnamed", "no_model", "no_tool", "meant"}
 """Phrases in which Chinese says itself what English takes from elsewhere."""
 
 
 @pytest.mark.parametrize("catalogue", TABLES)
-def test_every_phrase_is_there_in_both_languages_with_the_same_gaps(catalogue: Catalogue) -> None:
+def test_every_phrase_is_there_in_both_languages_with_the_same_gaps(catalogue: MessageCatalogue) -> None:
     for table in TABLES[catalogue]:
         english, chinese = catalogue.table(table, "en"), catalogue.table(table, "zh")
         assert english.keys() == chinese.keys()
@@ -136,22 +136,22 @@ def test_every_phrase_is_there_in_both_languages_with_the_same_gaps(catalogue: C
 
 
 def test_every_command_takes_the_same_in_both_languages() -> None:
-    assert {name for name, about in commands("en").items() if "  " in about} == {
-        name for name, about in commands("zh").items() if "  " in about
+    assert {name for name, about in command_phrases("en").items() if "  " in about} == {
+        name for name, about in command_phrases("zh").items() if "  " in about
     }
 
 
 def test_a_region_speaks_its_language_and_an_unknown_language_is_english() -> None:
-    assert commands("zh-CN") == commands("zh")
-    assert commands("fr") == commands("") == commands("en")
+    assert command_phrases("zh-CN") == command_phrases("zh")
+    assert command_phrases("fr") == command_phrases("") == command_phrases("en")
 
 
 def test_a_refusal_says_what_there_is_also_when_that_is_nothing() -> None:
-    assert refused("unknown_group", "there", "en", name="us", there="").rejected.hint == "There are: none."
-    assert "现有：无。" in str(refused("unknown_group", "there", "zh", name="us", there=""))
+    assert build_refusal("unknown_group", "there", "en", name="us", there="").rejection.hint == "There are: none."
+    assert "现有：无。" in str(build_refusal("unknown_group", "there", "zh", name="us", there=""))
 
 
 @pytest.mark.parametrize(("name", "near"), [("Ben", "ben"), ("ｃｏｐａ", "copa")])
 def test_an_agent_whose_name_looks_like_it_is_offered(name: str, near: str) -> None:
-    assert nobody(name, ("wu", "ben", "copa"), "en").rejected.hint == f"Did you mean {near!r}?"
-    assert nobody("eve", ("wu", "ben"), "en").rejected.hint == "There are: ben, wu."
+    assert make_unknown_agent_error(name, ("wu", "ben", "copa"), "en").rejection.hint == f"Did you mean {near!r}?"
+    assert make_unknown_agent_error("eve", ("wu", "ben"), "en").rejection.hint == "There are: ben, wu."

@@ -7,10 +7,10 @@ import pytest
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.organisation import people
 from greenroom.app.organisation.inbox import approval_of
-from greenroom.app.organisation.people import HumanAgent, meeting_place, person_of
-from greenroom.app.organisation.words import BASE
+from greenroom.app.organisation.people import HumanAgent, find_person, find_shared_task
+from greenroom.app.organisation.phrases import BASE_TASK
 from greenroom.app.runtime import Runtime
-from greenroom.core.base.errors import Refused
+from greenroom.core.base.errors import RefusedError
 from greenroom.core.base.ids import AgentId, ApprovalId, GroupId, StageId, StepId, SubtaskId, ThreadId
 from greenroom.core.base.records import Data
 from greenroom.core.rules.intents import (
@@ -30,7 +30,7 @@ from greenroom.core.rules.intents import (
 )
 from greenroom.core.state.message import Message, MessageSent
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Step, StepEnded, StepWord, Work
+from greenroom.core.state.step import Step, StepEnded, StepState, Work
 from tests.app.organisation.office import ANN, BEN, MANAGER, S1, T2, WU, Asking, Office, office
 
 
@@ -41,29 +41,29 @@ async def said(house: Office) -> list[Message]:
 async def test_whatever_a_person_does_lets_go_on_what_a_provider_held_up_and_nothing_else() -> None:
     async with office() as house:
         await house.runtime.ask(house.team, AddTask(name="Cake", intention="Cake.", manager=MANAGER, group=(WU,)))
-        await house.runtime.ask(house.team, PauseTask(task_id=BASE, why="provider: The key is wrong."))
+        await house.runtime.ask(house.team, PauseTask(task_id=BASE_TASK, why="provider: The key is wrong."))
         await house.runtime.ask(house.team, PauseTask(task_id=T2, why="limit: t2 money"))
-        await house.ann.say("Tea.", MANAGER)
+        await house.ann.send("Tea.", MANAGER)
         tasks = (await house.world()).tasks
-        assert (tasks[BASE].paused, tasks[T2].paused) == (None, "limit: t2 money")
+        assert (tasks[BASE_TASK].paused, tasks[T2].paused) == (None, "limit: t2 money")
 
 
 async def test_that_others_have_let_it_go_on_meanwhile_is_no_fault_of_whoever_said_something(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with office() as house:
-        monkeypatch.setattr(people, "tried_again", lambda _: (ResumeTask(task_id=BASE),))
-        await house.ann.say("Tea.", MANAGER)
+        monkeypatch.setattr(people, "resume_after_provider_fault", lambda _: (ResumeTask(task_id=BASE_TASK),))
+        await house.ann.send("Tea.", MANAGER)
         assert [one.message for one in await said(house)] == ["Tea."]
 
 
-def by_hand(work: Work, state: StepWord, result: Data | None, error: str = "") -> Step:
+def by_hand(work: Work, state: StepState, result: Data | None, error: str = "") -> Step:
     """A step of a person's own team, in which they have called a tool."""
     return Step(
         step_id=StepId("you#1"),
         agent_id=AgentId("you"),
         thread_id=ThreadId("you@t1"),
-        task_id=BASE,
+        task_id=BASE_TASK,
         stage_id=None,
         subtask_id=None,
         work=work,
@@ -101,9 +101,9 @@ async def test_a_request_is_sent_first_and_then_written_down() -> None:
 async def test_a_person_is_an_agent_like_any_other_and_has_a_task_group_and_steps() -> None:
     async with office() as house:
         await house.writes(ANN, "Good morning.")
-        await house.ann.say("Good morning.", MANAGER)
+        await house.ann.send("Good morning.", MANAGER)
         world = await house.world()
-        assert {ANN, BEN, MANAGER} <= set(world.tasks[BASE].group)
+        assert {ANN, BEN, MANAGER} <= set(world.tasks[BASE_TASK].group)
         assert world.agents[ANN].spec.kind == "human"
         assert not list(world.steps_of(ANN)), "nothing is queued for a person"
         sent = [one.message_id for one in await said(house)]
@@ -113,7 +113,7 @@ async def test_a_person_is_an_agent_like_any_other_and_has_a_task_group_and_step
 @pytest.mark.req("MAS-254")
 async def test_what_is_said_to_several_is_sent_one_by_one() -> None:
     async with office() as house:
-        await house.ann.say("Tea is ready.", MANAGER, BEN)
+        await house.ann.send("Tea is ready.", MANAGER, BEN)
         assert [one.receiver for one in await said(house)] == [(MANAGER,), (BEN,)]
         assert len(await house.steps(ANN)) == 2
 
@@ -139,10 +139,10 @@ async def test_numbers_of_letters_never_change_and_mean_the_same_to_everybody() 
     async with office() as house:
         await house.writes(ANN, "One?", waiting=True)
         await house.writes(BEN, "Two?", waiting=True)
-        await house.ann.answer(await house.ann.letter(1), "Yes.")
+        await house.ann.answer(await house.ann.find_message(1), "Yes.")
         assert [one.number for one in await house.ben.inbox()] == [2]
-        with pytest.raises(Refused, match="No letter 2 waits for ann"):
-            await house.ann.letter(2)
+        with pytest.raises(RefusedError, match="There is no message 2 for ann"):
+            await house.ann.find_message(2)
 
 
 async def test_an_inbox_is_what_is_open_and_nobody_reads_all_that_was_ever_said_for_it(
@@ -151,12 +151,12 @@ async def test_an_inbox_is_what_is_open_and_nobody_reads_all_that_was_ever_said_
     async with office() as house:
         for number in range(1, 30):
             await house.writes(ANN, f"{number}?", waiting=True)
-            await house.ann.answer(await house.ann.letter(number), "Yes.")
+            await house.ann.answer(await house.ann.find_message(number), "Yes.")
         await house.writes(ANN, "And now?", need_reply=True)
         monkeypatch.delattr(Runtime, "archive")
-        monkeypatch.delattr(MemoryLog, "archived")
+        monkeypatch.delattr(MemoryLog, "read_archive")
         assert [(one.number, one.message.message) for one in await house.ann.inbox()] == [(30, "And now?")]
-        assert (await house.ann.letter(30)).kind == "question"
+        assert (await house.ann.find_message(30)).kind == "question"
 
 
 @pytest.mark.req("MAS-248", "MAS-249")
@@ -183,11 +183,11 @@ async def test_each_letter_has_its_own_verb() -> None:
         await house.allot(ANN)
         await house.writes(ANN, "Green?", waiting=True)
         duty, question = await house.ann.inbox()
-        with pytest.raises(Refused, match=r"Letter 1 is no question. Do it, and report"):
+        with pytest.raises(RefusedError, match=r"Message 1 is not a question. Do it, and report"):
             await house.ann.answer(duty, "Yes.")
-        with pytest.raises(Refused, match=r"Letter 2 is no duty. Answer it in words"):
+        with pytest.raises(RefusedError, match=r"Message 2 is not a duty. Answer it with a text"):
             await house.ann.finish(question, "Done.")
-        with pytest.raises(Refused, match="wants no yes or no"):
+        with pytest.raises(RefusedError, match="needs no approval"):
             await house.ann.decide(question, AnswerApproval(approval_id=ApprovalId("x"), answer="approved"))
 
 
@@ -202,7 +202,7 @@ async def test_a_person_who_manages_is_asked_how_to_go_on_and_ends_the_stage() -
         await house.runtime.ask(house.team, ReportStage(stage_id=S1))
         (letter,) = await house.ann.inbox()
         assert (letter.kind, letter.stage) == ("stage", S1)
-        assert "you decide how to go on" in (await house.ann.pool()).global_messages[-1]
+        assert "decide how to continue" in (await house.ann.pool()).global_messages[-1]
         await house.ann.finish(letter, "Good.")
         assert S1 not in (await house.world()).stages
         assert [one.stage_id for one in await house.steps(ANN)] == [None], (
@@ -218,17 +218,17 @@ async def test_a_step_that_waits_is_decided_by_a_person_and_that_is_their_step()
         await house.runtime.ask(
             house.team,
             AddAgent(agent_id=AgentId("eva"), spec=spec),
-            AddParticipants(task_id=BASE, agents=(AgentId("eva"),)),
-            QueueSteps(agent_id=AgentId("eva"), works=(work,), task_id=BASE),
+            AddParticipants(task_id=BASE_TASK, agents=(AgentId("eva"),)),
+            QueueSteps(agent_id=AgentId("eva"), works=(work,), task_id=BASE_TASK),
         )
         await house.runtime.start(house.team)
-        await house.runtime.wait(house.team, BASE)
+        await house.runtime.wait(house.team, BASE_TASK)
         (letter,) = await house.ben.inbox()
         assert (letter.kind, letter.message.receiver) == ("approval", (ANN,)), "ann is asked, and ben may say so too"
-        assert "waits for a yes or a no" in (await house.ann.pool()).global_messages[-1]
+        assert "waits for your approval" in (await house.ann.pool()).global_messages[-1]
         answer = AnswerApproval(approval_id=approval_of(letter.message), answer="approved")
         await house.ben.decide(letter, answer)
-        await house.runtime.wait(house.team, BASE)
+        await house.runtime.wait(house.team, BASE_TASK)
         assert tool.ran == 1
         (step,) = await house.steps(BEN)
         assert (step.result or {})["approval"] == {"answer": "approved", "scope": "once", "reason": ""}
@@ -237,12 +237,12 @@ async def test_a_step_that_waits_is_decided_by_a_person_and_that_is_their_step()
 @pytest.mark.req("MAS-237", "MAS-238", "MAS-240", "MAS-243")
 async def test_a_group_is_of_people_and_a_model_hears_only_what_names_it() -> None:
     async with office() as house:
-        with pytest.raises(Refused, match="only people take part"):
-            await house.ann.form(GroupId("us"), MANAGER)
-        await house.ann.form(GroupId("us"), BEN)
-        await house.ann.say_in(GroupId("us"), "Between us.")
+        with pytest.raises(RefusedError, match="only people can join"):
+            await house.ann.form_group(GroupId("us"), MANAGER)
+        await house.ann.form_group(GroupId("us"), BEN)
+        await house.ann.send_to_group(GroupId("us"), "Between us.")
         assert not list((await house.world()).steps_of(MANAGER))
-        await house.ben.say_in(GroupId("us"), "And you, manager?", MANAGER)
+        await house.ben.send_to_group(GroupId("us"), "And you, manager?", MANAGER)
         assert [one.work.executor for one in (await house.world()).steps_of(MANAGER)] == ["process_message"]
         (group,) = (await house.ann.pool()).conversation_groups
         assert (group.group_id, group.participants) == ("us", (ANN, BEN))
@@ -251,19 +251,19 @@ async def test_a_group_is_of_people_and_a_model_hears_only_what_names_it() -> No
             (BEN, "And you, manager?"),
         ]
         assert (await house.ben.pool()).conversation_groups == (group,)
-        with pytest.raises(Refused, match=r"There is no group 'them'. There are: us"):
-            await house.ann.say_in(GroupId("them"), "Hello?")
+        with pytest.raises(RefusedError, match=r"There is no group 'them'. There are: us"):
+            await house.ann.send_to_group(GroupId("them"), "Hello?")
 
 
 async def test_a_group_is_formed_again_by_those_who_take_part_and_by_nobody_else() -> None:
     async with office() as house:
         joe = AgentId("joe")
         added = AddAgent(agent_id=joe, spec=AgentSpec(name="joe", kind="human"))
-        await house.runtime.ask(house.team, added, AddParticipants(task_id=BASE, agents=(joe,)))
-        await house.ann.form(GroupId("us"), BEN)
-        with pytest.raises(Refused, match=r"'us' is a group of others: ann, ben"):
-            await HumanAgent(house.runtime, house.team, joe).form(GroupId("us"), ANN)
-        await house.ben.form(GroupId("us"), joe)
+        await house.runtime.ask(house.team, added, AddParticipants(task_id=BASE_TASK, agents=(joe,)))
+        await house.ann.form_group(GroupId("us"), BEN)
+        with pytest.raises(RefusedError, match=r"'us' is a group of other people: ann, ben"):
+            await HumanAgent(house.runtime, house.team, joe).form_group(GroupId("us"), ANN)
+        await house.ben.form_group(GroupId("us"), joe)
         assert (await house.world()).groups[GroupId("us")].participants == (BEN, joe)
 
 
@@ -273,18 +273,18 @@ async def test_what_cannot_be_done_in_groups_is_said_in_the_persons_language(lan
         joe = AgentId("joe")
         spec = AgentSpec(name="joe", kind="human", language=language)
         await house.runtime.ask(house.team, AddAgent(agent_id=joe, spec=spec))
-        await house.ann.form(GroupId("us"), BEN)
+        await house.ann.form_group(GroupId("us"), BEN)
         us, others = GroupId("us"), HumanAgent(house.runtime, house.team, joe)
         tried = {
-            "only people|只能由人": house.ann.form(GroupId("them"), WU),
-            "two people|两个人": house.ann.form(GroupId("them"), ANN),
-            "cannot be a group|不能用作群组": house.ann.form(GroupId("a#b"), BEN),
-            "Did you mean 'ben'|您是指'ben'": house.ann.form(GroupId("them"), AgentId("Ben")),
-            "There are: ann|现有：ann": house.ann.say_in(us, "Hello?", AgentId("bob")),
-            "take no part|您不在群组": others.say_in(us, "Hello?"),
+            "only people|只能由人": house.ann.form_group(GroupId("them"), WU),
+            "two people|两个人": house.ann.form_group(GroupId("them"), ANN),
+            "cannot be a group|不能用作群组": house.ann.form_group(GroupId("a#b"), BEN),
+            "Did you mean 'ben'|您是指'ben'": house.ann.form_group(GroupId("them"), AgentId("Ben")),
+            "There are: ann|现有：ann": house.ann.send_to_group(us, "Hello?", AgentId("bob")),
+            "You are not in|您不在群组": others.send_to_group(us, "Hello?"),
         }
         for words, doing in tried.items():
-            with pytest.raises(Refused, match=words.split("|")[language == "zh"]):
+            with pytest.raises(RefusedError, match=words.split("|")[language == "zh"]):
                 await doing
 
 
@@ -292,10 +292,10 @@ async def test_what_cannot_be_done_in_groups_is_said_in_the_persons_language(lan
 async def test_a_tool_used_by_hand_is_a_step_bound_to_a_stage() -> None:
     async with office() as house:
         await house.allot(ANN)
-        await house.ann.permitted("read_code", S1)
+        await house.ann.check_permission("read_code", S1)
         work = Work(type="tool", executor="read_code", instruction_content={"file": "tea.md"})
         call = by_hand(work, "finished", {"output": "leaves", "whole": "leaves and more"})
-        await house.ann.used(call, stage=S1)
+        await house.ann.record_tool_call(call, stage=S1)
         (step,) = await house.steps(ANN)
         assert (step.work.type, step.work.executor, step.stage_id) == ("tool", "read_code", S1)
         assert (step.result, step.work.instruction_content) == ({"output": "leaves"}, {"file": "tea.md"})
@@ -303,26 +303,26 @@ async def test_a_tool_used_by_hand_is_a_step_bound_to_a_stage() -> None:
 
 async def test_what_a_person_may_not_use_is_refused_before_anything_is_done() -> None:
     async with office() as house:
-        with pytest.raises(Refused, match=r"ann may not use the tool 'rm'. You may use: read_code"):
-            await house.ann.permitted("rm")
-        with pytest.raises(Refused, match=r"There is no open stage 't9.s1'"):
-            await house.ann.permitted("read_code", StageId("t9.s1"))
+        with pytest.raises(RefusedError, match=r"ann may not use the tool 'rm'. You may use: read_code"):
+            await house.ann.check_permission("rm")
+        with pytest.raises(RefusedError, match=r"There is no open stage 't9.s1'"):
+            await house.ann.check_permission("read_code", StageId("t9.s1"))
 
 
 @pytest.mark.req("MAS-6")
 async def test_somebody_without_a_task_is_met_in_the_base_task_and_others_where_they_work() -> None:
     async with office() as house:
-        assert meeting_place(await house.world(), ANN, WU).task_id == BASE
-        await house.ann.say("Hello.", WU)
-        assert WU in (await house.world()).tasks[BASE].group
+        assert find_shared_task(await house.world(), ANN, WU).task_id == BASE_TASK
+        await house.ann.send("Hello.", WU)
+        assert WU in (await house.world()).tasks[BASE_TASK].group
         await house.allot(BEN)
-        assert {BASE, T2} == {one.task_id for one in (await house.world()).tasks.values() if BEN in one.group}
-        await house.ann.say("How is it?", BEN, stage=S1)
+        assert {BASE_TASK, T2} == {one.task_id for one in (await house.world()).tasks.values() if BEN in one.group}
+        await house.ann.send("How is it?", BEN, stage=S1)
         assert ANN in (await house.world()).tasks[T2].group, "who writes about a stage belongs to its task"
-        with pytest.raises(Refused, match="There is no agent 'nobody'"):
-            await house.ann.say("?", AgentId("nobody"))
-        with pytest.raises(Refused, match="has no open stage"):
-            await house.ann.say("?", WU, stage=S1)
+        with pytest.raises(RefusedError, match="There is no agent 'nobody'"):
+            await house.ann.send("?", AgentId("nobody"))
+        with pytest.raises(RefusedError, match="has no open stage"):
+            await house.ann.send("?", WU, stage=S1)
 
 
 @pytest.mark.req("MAS-250", "MAS-251")
@@ -333,20 +333,20 @@ async def test_what_was_done_in_a_task_that_is_over_is_written_down_in_the_base_
         assert any(duty.task_id == T2 for duty in (await house.world()).agents[ANN].duties)
         await house.runtime.ask(house.team, FinishTask(task_id=T2, summary="Enough."))
         assert not any(duty.task_id == T2 for duty in (await house.world()).agents[ANN].duties)
-        with pytest.raises(Refused):
+        with pytest.raises(RefusedError):
             await house.ann.finish(letter, "Late.")
         work = Work(type="tool", executor="read_code", instruction_content={})
         call = by_hand(work, "failed", None, "no such file")
-        await house.ann.used(call, stage=S1)
+        await house.ann.record_tool_call(call, stage=S1)
         (step,) = await house.steps(ANN)
-        assert (step.task_id, step.stage_id, step.state, step.error) == (BASE, None, "failed", "no such file")
+        assert (step.task_id, step.stage_id, step.state, step.error) == (BASE_TASK, None, "failed", "no such file")
 
 
 async def test_a_person_is_named_or_the_only_one() -> None:
     async with office() as house:
         world = await house.world()
-        assert person_of(world, "ben") == BEN
-        with pytest.raises(Refused, match=r"Nobody here is called 'eve'. There are: ann, ben"):
-            person_of(world, "eve")
-        with pytest.raises(Refused, match=r"2 people belong to it. Say who you are with --as"):
-            person_of(world, "")
+        assert find_person(world, "ben") == BEN
+        with pytest.raises(RefusedError, match=r"There is no person 'eve' here. There are: ann, ben"):
+            find_person(world, "eve")
+        with pytest.raises(RefusedError, match=r"The organisation has 2 people. Say who you are with --as"):
+            find_person(world, "")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.organisation.inbox import TYPES, serialised, states
-from greenroom.core.base.errors import Refused
+from greenroom.app.organisation.inbox import STATE_TYPES, read_states, serialise_states
+from greenroom.core.base.errors import RefusedError
 from greenroom.core.base.ids import AgentId
 from greenroom.core.state.agent import AgentAdded
 from greenroom.core.state.message import Message
@@ -14,7 +14,7 @@ from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import Stage, StageEnded, StageStarted
 from greenroom.core.state.step import Step, StepEnded, StepStarted
 from greenroom.core.state.task import TaskCreated
-from greenroom.core.sync.bus import Commit
+from greenroom.core.sync.bus import CommitNotice
 from tests.abilities.skills.planned.planners import DONE, NOTHING_MORE, Line, message, said, step
 from tests.app.organisation.company import Company, company
 
@@ -107,7 +107,7 @@ async def test_stages_run_one_after_the_other_and_an_agent_does_one_step_at_a_ti
     async with company(tmp_path, TWO_STAGES) as house:
         most: list[int] = []
 
-        def look(commit: Commit) -> None:
+        def look(commit: CommitNotice) -> None:
             active = [one for one in commit.world.stages.values() if one.state == "running"]
             most.append(max(len([one for one in active if one.task_id == task]) for task in commit.world.tasks))
 
@@ -135,7 +135,7 @@ async def test_the_board_has_notes_that_are_pushed_to_nobody_and_the_group_is_di
     async with company(tmp_path, TWO_STAGES) as house:
         await house.ann.ask("A tea guide, please.", MANAGER)
         await house.rested()
-        tasks = await states(house.runtime, house.team, "task")
+        tasks = await read_states(house.runtime, house.team, "task")
         pool = tasks["t2"]["shared_message_pool"]
         assert isinstance(pool, list)
         notes = [(one["agent_id"], one["stage_id"], one["content"]) for one in pool]
@@ -180,7 +180,7 @@ async def test_all_states_are_there_by_type_and_id_open_and_over(tmp_path: Path)
         await house.ann.ask("A tea guide, please.", MANAGER)
         await house.rested()
         await house.runtime.stop(house.team)
-        found = {kind: await states(house.runtime, house.team, kind) for kind in TYPES}
+        found = {kind: await read_states(house.runtime, house.team, kind) for kind in STATE_TYPES}
         assert list(found["task"]) == ["t1", "t2"]
         assert [found["task"][name]["execution_state"] for name in ("t1", "t2")] == ["running", "finished"]
         assert list(found["stage"]) == ["t2.s1", "t2.s2"]
@@ -193,8 +193,8 @@ async def test_all_states_are_there_by_type_and_id_open_and_over(tmp_path: Path)
         assert found["agent"]["wu"]["conversation_pool"] is None
         assert {one["stage_id"] for one in found["step"].values() if one["agent_id"] == "wu"} == {"t2.s1"}
         assert json.loads(json.dumps(found)) == found
-        with pytest.raises(Refused, match=r"no states of type 'cup'. There are: task, stage, agent, step"):
-            await states(house.runtime, house.team, "cup")
+        with pytest.raises(RefusedError, match=r"no states of type 'cup'. There are: task, stage, agent, step"):
+            await read_states(house.runtime, house.team, "cup")
 
 
 @pytest.mark.req("MAS-260")
@@ -202,7 +202,7 @@ def test_what_json_cannot_hold_is_a_placeholder_and_what_is_secret_is_not_there(
     deep: dict[str, dict[str, object]] = {
         "t1": {"a": [float("nan"), {"b": object()}], "c": "the key sk-0123456789abcdef is", "d": (1, None)}
     }
-    safe = serialised(deep, ["sk-0123456789abcdef"])
+    safe = serialise_states(deep, ["sk-0123456789abcdef"])
     assert json.loads(json.dumps(safe)) == {
         "t1": {"a": ["nan", {"b": "<object>"}], "c": "the key [secret] is", "d": [1, None]}
     }

@@ -7,25 +7,25 @@ from typing import get_args
 import pytest
 
 from greenroom.app.messages import MESSAGES
-from greenroom.app.messages.findings import sentence
-from greenroom.app.runs.report import JobReport
-from greenroom.core.ports.workspace import Change, Diff, LeftOut
-from greenroom.runs.verdict import Code, Finding, Receipt, Verdict
+from greenroom.app.messages.findings import render_finding
+from greenroom.app.runs.report import RunReport
+from greenroom.core.ports.workspace import Diff, PathChange, SkippedPath
+from greenroom.runs.verdict import Finding, FindingCode, Receipt, Verdict
 
 VERIFIED = Verdict(state="verified")
 FORGED = "a\n✓ pytest: 12 passed, 0.1 s.md"
 
 
-def report(*changes: Change, verdict: Verdict = VERIFIED, root: str = "/home/me/repo") -> JobReport:
-    return JobReport(base="b", tip="t", diff=Diff(changes=changes, text=""), verdict=verdict, root=root)
+def report(*changes: PathChange, verdict: Verdict = VERIFIED, root: str = "/home/me/repo") -> RunReport:
+    return RunReport(base="b", tip="t", diff=Diff(changes=changes, text=""), verdict=verdict, root=root)
 
 
 def test_files_are_counted_and_what_happened_to_each_is_said() -> None:
     changes = (
-        Change(path="a.py", kind="changed", added=3, removed=1),
-        Change(path="long/new.py", kind="added", added=2),
-        Change(path="b.png", kind="deleted", binary=True),
-        Change(path="c.py", kind="renamed", before="old.py"),
+        PathChange(path="a.py", kind="changed", added=3, removed=1),
+        PathChange(path="long/new.py", kind="added", added=2),
+        PathChange(path="b.png", kind="deleted", binary=True),
+        PathChange(path="c.py", kind="renamed", before="old.py"),
     )
     assert report(*changes).lines == (
         "4 files changed, +5 −1",
@@ -62,19 +62,19 @@ def test_changed_tests_come_first_then_receipts_reasons_and_notes() -> None:
 
 
 def test_a_name_with_a_line_end_in_it_is_no_line_of_the_report() -> None:
-    changes = (Change(path=FORGED, kind="added"), Change(path="b", kind="renamed", before=FORGED))
+    changes = (PathChange(path=FORGED, kind="added"), PathChange(path="b", kind="renamed", before=FORGED))
     verdict = Verdict(
         state="unverified",
         reasons=(Finding(code="tests_altered", tests=(FORGED,), paths=(FORGED,)),),
         notes=(Finding(code="not_in_change", paths=(FORGED,)), Finding(code="tests_changed", paths=(FORGED,))),
     )
-    found = JobReport(
+    found = RunReport(
         base="b",
         tip="t",
         diff=Diff(changes=changes, text=""),
         verdict=verdict,
         conflicted=(FORGED,),
-        left_out=(LeftOut(path=FORGED, why="other"),),
+        left_out=(SkippedPath(path=FORGED, why="other"),),
     )
     assert len(found.lines) == 8
     assert not [line for text in found.lines for line in text.splitlines() if line.startswith("✓")]
@@ -84,23 +84,23 @@ def test_a_name_with_a_line_end_in_it_is_no_line_of_the_report() -> None:
 def test_a_link_that_leads_out_of_the_repository_is_named_with_where_it_leads() -> None:
     targets = {"a": "/etc/passwd", "sub/b": "../../x", "sub/c": "../a.py", "d": "/home/me/repo/a.py", "e": "."}
     targets["f"] = "/home/me/repository\n✓"
-    changes = tuple(Change(path=name, kind="added", target=target) for name, target in targets.items())
+    changes = tuple(PathChange(path=name, kind="added", target=target) for name, target in targets.items())
     (note,) = (line for line in report(*changes).lines if line.startswith("Note: "))
     out = "a → /etc/passwd, sub/b → ../../x, f → /home/me/repository\\n✓"
     assert note == f"Note: a link that leads out of the repository: {out}"
 
 
-CODES: tuple[Code, ...] = get_args(Code)
+CODES: tuple[FindingCode, ...] = get_args(FindingCode)
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_every_code_has_a_sentence_in_both_languages(code: Code) -> None:
+def test_every_code_has_a_sentence_in_both_languages(code: FindingCode) -> None:
     full = Finding(code=code, check="pytest", tests=("t.py::a",), paths=("a.py",), why="It is so", count=1)
-    said = {language: sentence(full, language) for language in ("en", "zh")}
+    said = {language: render_finding(full, language) for language in ("en", "zh")}
     assert all(said.values())
     assert all("{" not in text for text in said.values())
     assert said["en"] != said["zh"] or code == "stored"
-    assert sentence(full, "fr") == said["en"]
+    assert render_finding(full, "fr") == said["en"]
 
 
 def test_no_sentence_is_left_over() -> None:

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.processes.plain import PlainCommands
-from greenroom.app.runs.workspaces import opened
+from greenroom.adapters.processes.plain_commands import PlainCommands
+from greenroom.app.runs.workspaces import open_run_workspace
 from greenroom.app.settings.schema import SandboxSettings
-from greenroom.app.toolset.sandbox import Walls
+from greenroom.app.toolset.sandbox import WorkspaceSandbox
 from greenroom.core.base.ids import TeamId
-from greenroom.core.ports.commands import Command, Ended, Printed
+from greenroom.core.ports.commands import Command, CommandEnded, CommandPrinted
 from greenroom.core.state.step import Step
 from greenroom.core.state.team import Team
-from greenroom.runs.workspace import Place
+from greenroom.runs.workspace import RunWorkspace
 from tests.adapters.git.person import Person
 from tests.tiers import has_bubblewrap
 
@@ -41,16 +41,16 @@ async def nothing(_: TeamId) -> Sequence[Step]:
     return ()
 
 
-async def ran(place: Place, line: str) -> tuple[str, int | None]:
+async def ran(place: RunWorkspace, line: str) -> tuple[str, int | None]:
     """What a command says there, behind walls."""
-    walls = Walls(place.folder, SandboxSettings(), at=place.at, lent=place.shown)
-    commands = PlainCommands(place.folder, wall=walls.opened)
+    walls = WorkspaceSandbox(place.folder, SandboxSettings(), at=place.mount_point, mounts=place.mounts)
+    commands = PlainCommands(place.folder, sandbox=walls.open_sandbox)
     said, code = "", None
     try:
         async for event in commands.run(Command(words=("sh", "-c", line))):
-            if isinstance(event, Printed):
+            if isinstance(event, CommandPrinted):
                 said += event.text
-            elif isinstance(event, Ended):
+            elif isinstance(event, CommandEnded):
                 code = event.code
     finally:
         commands.close()
@@ -59,7 +59,7 @@ async def ran(place: Place, line: str) -> tuple[str, int | None]:
 
 
 async def test_commands_in_a_part_of_a_repository_use_git_and_miss_nothing(person: Person) -> None:
-    place = await opened(Team(team_id=TeamId("r1"), workspace=str(person.root / "part/deep")), nothing)
+    place = await open_run_workspace(Team(team_id=TeamId("r1"), workspace=str(person.root / "part/deep")), nothing)
     look = "git status --short && git log --oneline && echo 'A = 2' > a.py && git diff && git status --short && ls"
     said, code = await ran(place, look)
     assert code == 0, said

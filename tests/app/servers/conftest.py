@@ -9,7 +9,7 @@ from tests.app.servers.places import Place
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    """A home, a workspace in it, and a folder whose name is in no other test."""
+    """Return a home, a workspace in it, and a folder whose name is unique to this test."""
     home = tmp_path / "home"
     root, folder = home / "workspace", tmp_path / f"probe-{tmp_path.parent.name}-{tmp_path.name}"
     for one in (root / ".git", folder):

@@ -9,28 +9,36 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from greenroom.adapters.mcp.client import Patience
-from greenroom.app.settings.layers import load
+from greenroom.adapters.mcp.client import McpTimeouts
+from greenroom.app.settings.layers import load_settings
 from greenroom.app.settings.schema import Settings
-from greenroom.app.toolset.mcp import Found, OwnFile, Seen, equipment_of, look, servers_in, surroundings
-from greenroom.app.toolset.toolbox import Equipment
-from greenroom.app.trust import Brought
+from greenroom.app.toolset.mcp import (
+    FoundServer,
+    ServerInspection,
+    UserSettingsFile,
+    build_server_environment,
+    inspect_server,
+    list_servers,
+    load_server_tools,
+)
+from greenroom.app.toolset.toolbox import ToolSource
+from greenroom.app.trust import TrustItem
 from tests.adapters.mcp.running import RAW, TOKEN
 
-QUICK = Patience(start=20.0, alive=0.5)
+QUICK = McpTimeouts(start=20.0, alive=0.5)
 
 
-def everybody(_: Brought) -> bool:
+def everybody(_: TrustItem) -> bool:
     return True
 
 
-def nobody(_: Brought) -> bool:
+def nobody(_: TrustItem) -> bool:
     return False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """`root` is the workspace, `folder` where the raw server keeps what it does."""
+    """`root` is the workspace, `folder` where the raw server records its actions."""
 
     home: Path
     root: Path
@@ -46,35 +54,35 @@ class Place:
 
     @property
     def settings(self) -> Settings:
-        return load({}, self.environ, self.root).settings
+        return load_settings({}, self.environ, self.root).settings
 
     def table(self, mode: str = "polite", **more: object) -> dict[str, object]:
-        """The raw server; its processes carry the folder's name."""
+        """Return the settings of the raw server. Its processes carry the folder's name."""
         args = [RAW, mode, str(self.folder)]
         return {"command": sys.executable, "args": args, "env": {TOKEN: self.folder.name}, **more}
 
-    def own(self, name: str = "raw", mode: str = "polite", **more: object) -> Found:
-        """Put a server into the person's settings."""
-        OwnFile(self.config / "config.toml").add(name, self.table(mode, **more))
+    def own(self, name: str = "raw", mode: str = "polite", **more: object) -> FoundServer:
+        """Add a server to the person's settings."""
+        UserSettingsFile(self.config / "config.toml").add(name, self.table(mode, **more))
         return self.named(name)
 
     def project(self, **tables: object) -> None:
-        """What the workspace brings."""
+        """Add servers to the workspace."""
         (self.root / ".mcp.json").write_text(json.dumps({"mcpServers": tables}))
 
-    def named(self, name: str = "raw") -> Found:
-        return servers_in(self.root, self.settings).named(name)
+    def named(self, name: str = "raw") -> FoundServer:
+        return list_servers(self.root, self.settings).get(name)
 
-    async def look(self, found: Found, **environ: str) -> Seen:
-        around = surroundings(found, self.root, {**self.environ, **environ}, self.settings)
-        return await look(found, around, patience=QUICK)
+    async def look(self, found: FoundServer, **environ: str) -> ServerInspection:
+        around = build_server_environment(found, self.root, {**self.environ, **environ}, self.settings)
+        return await inspect_server(found, around, patience=QUICK)
 
     def equipment(
         self,
-        trusted: Callable[[Brought], bool] = nobody,
+        trusted: Callable[[TrustItem], bool] = nobody,
         *,
         tell: Callable[[str], None] | None = None,
         environ: Mapping[str, str] | None = None,
-    ) -> Equipment:
+    ) -> ToolSource:
         around = {**self.environ, **(environ or {})}
-        return equipment_of(self.root, around, self.settings, trusted, tell=tell, patience=QUICK)
+        return load_server_tools(self.root, around, self.settings, trusted, tell=tell, patience=QUICK)

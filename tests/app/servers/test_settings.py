@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.toolset.mcp import OwnFile, Wanted, with_server, without_server
-from greenroom.core.base.errors import Refused, WorldFault
+from greenroom.app.toolset.mcp import NewServer, UserSettingsFile, with_server, without_server
+from greenroom.core.base.errors import RefusedError, WorldFault
 
 TABLE = {
     "command": "npx",
@@ -58,7 +58,7 @@ def test_comments_before_the_next_table_are_that_ones() -> None:
 
 
 def test_what_nothing_can_be_added_to_is_left_alone() -> None:
-    with pytest.raises(WorldFault, match=r"(?s)nothing can be added to by itself. Add this:.*\[mcp.x\]\ncommand"):
+    with pytest.raises(WorldFault, match=r"(?s)cannot be edited automatically. Add this:.*\[mcp.x\]\ncommand"):
         with_server("mcp = { db = { command = 'x' } }\n", "x", TABLE, "file")
 
 
@@ -77,7 +77,7 @@ def test_what_is_not_understood_is_left_alone(text: str) -> None:
 
 
 def test_a_new_file_is_complete_and_for_its_owner_only(tmp_path: Path) -> None:
-    file = OwnFile(tmp_path / "new" / "config.toml")
+    file = UserSettingsFile(tmp_path / "new" / "config.toml")
     file.check("x", TABLE)
     assert not file.path.parent.exists()
     file.add("x", TABLE)
@@ -91,12 +91,12 @@ def test_a_file_that_is_no_toml_is_not_touched(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text("= what?")
     with pytest.raises(WorldFault, match="is not TOML"):
-        OwnFile(path).add("x", TABLE)
+        UserSettingsFile(path).add("x", TABLE)
     assert path.read_text() == "= what?"
 
 
 def test_a_program_with_all_that_goes_with_it() -> None:
-    wanted = Wanted(
+    wanted = NewServer(
         name="gh",
         words=("npx", "-y", "server"),
         env=("TOKEN", "MODE=a=b", "EMPTY="),
@@ -114,44 +114,44 @@ def test_a_program_with_all_that_goes_with_it() -> None:
         "timeout": 5.0,
         "start_timeout": 9.0,
     }
-    server = wanted.found().server
-    assert (server.takes, server.seconds, server.starting) == (("TOKEN",), 5, 9)
+    server = wanted.build().server
+    assert (server.taken_variables, server.seconds, server.starting) == (("TOKEN",), 5, 9)
 
 
 def test_an_address_with_its_headers() -> None:
-    wanted = Wanted(name="far", words=("https://host/mcp",), headers=("X-A=1", "Authorization: Bearer ${T}"))
+    wanted = NewServer(name="far", words=("https://host/mcp",), headers=("X-A=1", "Authorization: Bearer ${T}"))
     assert wanted.table == {"url": "https://host/mcp", "headers": {"X-A": "1", "Authorization": "Bearer ${T}"}}
-    assert Wanted(name="far", words=("https://host/mcp",)).found().server.url == "https://host/mcp"
+    assert NewServer(name="far", words=("https://host/mcp",)).build().server.url == "https://host/mcp"
 
 
 @pytest.mark.parametrize(
     ("wanted", "why"),
     [
-        (Wanted(name="x"), "What is 'x'"),
-        (Wanted(name="x", words=(" ",)), "What is 'x'"),
-        (Wanted(name="x", words=("https://a", "npx")), "an address and a command"),
-        (Wanted(name="x", words=("https://a",), env=("A=b",)), "Give it a --header"),
-        (Wanted(name="x", words=("npx",), headers=("A=b",)), "Give it an --env"),
-        (Wanted(name="x", words=("npx",), env=("=b",)), "An --env is NAME=VALUE"),
-        (Wanted(name="x", words=("https://a",), headers=("Bearer",)), "A --header is NAME=VALUE"),
-        (Wanted(name="x", words=("npx", "\udcff")), "no text"),
+        (NewServer(name="x"), "'x' has neither a command nor an address"),
+        (NewServer(name="x", words=(" ",)), "'x' has neither a command nor an address"),
+        (NewServer(name="x", words=("https://a", "npx")), "an address and a command"),
+        (NewServer(name="x", words=("https://a",), env=("A=b",)), "Use --header instead"),
+        (NewServer(name="x", words=("npx",), headers=("A=b",)), "Use --env instead"),
+        (NewServer(name="x", words=("npx",), env=("=b",)), "An --env is NAME=VALUE"),
+        (NewServer(name="x", words=("https://a",), headers=("Bearer",)), "A --header is NAME=VALUE"),
+        (NewServer(name="x", words=("npx", "\udcff")), "not text"),
     ],
 )
-def test_what_does_not_fit_together_is_refused(wanted: Wanted, why: str) -> None:
-    with pytest.raises(Refused, match=why):
-        wanted.found()
+def test_what_does_not_fit_together_is_refused(wanted: NewServer, why: str) -> None:
+    with pytest.raises(RefusedError, match=why):
+        wanted.build()
 
 
 @pytest.mark.parametrize(
     ("wanted", "why"),
     [
-        (Wanted(name="x", words=("ftp://a",)), "`x.url`: it must be an address"),
-        (Wanted(name="x", words=("https://u:p@a",)), "without a password"),
-        (Wanted(name="x", words=("npx",), timeout=0.0), "`x.timeout`: expected `float` >= 1"),
-        (Wanted(name="x", words=("npx", "${HOME}")), "filled in only in `env`"),
-        (Wanted(name="a b", words=("npx",)), "is no name"),
+        (NewServer(name="x", words=("ftp://a",)), "`x.url`: it must be a URL"),
+        (NewServer(name="x", words=("https://u:p@a",)), "without a password"),
+        (NewServer(name="x", words=("npx",), timeout=0.0), "`x.timeout`: expected `float` >= 1"),
+        (NewServer(name="x", words=("npx", "${HOME}")), "works only in `env`"),
+        (NewServer(name="a b", words=("npx",)), "cannot name an MCP server"),
     ],
 )
-def test_what_settings_would_not_take_is_said(wanted: Wanted, why: str) -> None:
+def test_what_settings_would_not_take_is_said(wanted: NewServer, why: str) -> None:
     with pytest.raises(WorldFault, match=why):
-        wanted.found()
+        wanted.build()

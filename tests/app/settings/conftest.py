@@ -9,7 +9,7 @@ from tests.app.settings.places import Place
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    """A home, and a project in it that is under git."""
+    """Return a home with a git project in it."""
     home = tmp_path / "home"
     project = home / "project"
     (project / ".git").mkdir(parents=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from greenroom.app.settings.layers import Loaded, load
+from greenroom.app.settings.layers import LoadedSettings, load_settings
 
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where settings can stand; nothing is there yet."""
+    """Where settings can be. They are still empty."""
 
     home: Path
     project: Path
@@ -28,9 +28,9 @@ class Place:
     def local(self, text: str) -> Path:
         return written(self.project / ".greenroom" / "config.local.toml", text)
 
-    def load(self, cwd: Path | None = None, environ: dict[str, str] | None = None, **flags: object) -> Loaded:
+    def load(self, cwd: Path | None = None, environ: dict[str, str] | None = None, **flags: object) -> LoadedSettings:
         dotted = {name.replace("__", "."): value for name, value in flags.items()}
-        return load(dotted, {"HOME": str(self.home), **(environ or {})}, cwd or self.project)
+        return load_settings(dotted, {"HOME": str(self.home), **(environ or {})}, cwd or self.project)
 
 
 def written(path: Path, text: str) -> Path:

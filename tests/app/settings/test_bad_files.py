@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greenroom.app.settings.schema import checked, read_toml
+from greenroom.app.settings.schema import check_table, read_toml
 from greenroom.core.base.errors import WorldFault
 from tests.app.settings.places import Place
 
@@ -33,22 +33,22 @@ def fault(place: Place) -> str:
         ("[groups]\na = 1", "`groups.a` is a table."),
         (
             "[limits]\ncost = true",
-            '`limits.cost` must be a number of dollars from 0 on, or "none" for no cap, not True.',
+            '`limits.cost` must be a number of dollars, at least 0, or "none" for no limit, not True.',
         ),
         ("[limits]\ntime = 1979-05-27", "`limits.time` must be a time like"),
-        ("model = 3", "`model` must be a text of one line that is not empty, not 3."),
-        ("[retry]\nattempts = 0", "`retry.attempts` must be a whole number from 1 on, not 0."),
+        ("model = 3", "`model` must be a non-empty text of one line, not 3."),
+        ("[retry]\nattempts = 0", "`retry.attempts` must be a whole number, at least 1, not 0."),
         ('[prices."openai:gpt-4.1"]\ninput = -1', '`prices."openai:gpt-4.1".input` must be a number of dollars per'),
         ('[prices."openai:gpt-4.1"]\ninput = 1', 'The setting `prices."openai:gpt-4.1"` needs `output` too.'),
         ("[groups.a]\nmodels = []", "`groups.a.models` must be a list with at least one name"),
-        ("version = 2\nnew_thing = 1", "`version` must be 1, the only one that this Greenroom knows"),
+        ("version = 2\nnew_thing = 1", "`version` must be 1, the only version that this Greenroom supports"),
         (
             'model = "x"\nmodel = "y"',
-            "is not TOML: Cannot overwrite a value (at the end of its last line). Correct it there.",
+            "is not TOML: Cannot overwrite a value (at the end of its last line). Fix the file.",
         ),
-        ("model = \nfast = 3", "is not TOML: Invalid value (at line 1, column 9). Correct it there."),
+        ("model = \nfast = 3", "is not TOML: Invalid value (at line 1, column 9). Fix the file."),
         ("[limits]\ntokens = " + "9" * 5000, "is not TOML: Exceeds the limit"),
-        ("model = " + "[" * 5000, "is nested too deeply. Write it flatter."),
+        ("model = " + "[" * 5000, "is nested too deeply. Use fewer levels."),
         ('model = "' + "x" * 100 + '\\n"', "not '" + "x" * 58 + "…."),
     ],
 )
@@ -62,17 +62,17 @@ def test_a_mistake_in_a_file_is_told(place: Place, text: str, words: str) -> Non
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('model = "gpt-4o"', "`model`: 'gpt-4o' names no provider. Write `openai:gpt-4o`."),
-        ('model = "storng"', "`model` names 'storng', which is no group. Did you mean `strong`?"),
-        ('strong = "fast"', "`strong`: 'fast' names no provider."),
+        ('model = "gpt-4o"', "`model`: 'gpt-4o' has no provider. Write `openai:gpt-4o`."),
+        ('model = "storng"', "`model` names 'storng', which is not a group. Did you mean `strong`?"),
+        ('strong = "fast"', "`strong`: 'fast' has no provider."),
         ('fast = "opnai:x"', "`fast`: There is no provider 'opnai'. Did you mean `openai`?"),
-        ('[groups.a]\nmodels = ["a"]', "`groups.a.models`: 'a' names no provider."),
+        ('[groups.a]\nmodels = ["a"]', "`groups.a.models`: 'a' has no provider."),
         ('[groups.strong]\nmodels = ["openai:x"]', "a group cannot be called 'strong'."),
         ('[groups."a:b"]\nmodels = ["openai:x"]', "a group cannot be called 'a:b'."),
-        ('[prices."gpt-4o"]\ninput = 1\noutput = 1', "'gpt-4o' names no provider."),
+        ('[prices."gpt-4o"]\ninput = 1\noutput = 1', "'gpt-4o' has no provider."),
         (
             "[providers.opnai]\ntimeout = 3",
-            "There is no provider 'opnai'. Did you mean `openai`? One of your own needs",
+            "There is no provider 'opnai'. Did you mean `openai`? Your own provider needs",
         ),
     ],
 )
@@ -103,13 +103,13 @@ def test_a_file_that_is_not_utf8_is_told(place: Place) -> None:
 
 def test_a_folder_in_the_place_of_a_file_is_told(place: Place) -> None:
     place.user_file.mkdir(parents=True)
-    assert f"{place.user_file} is no plain file. Move it away." in fault(place)
+    assert f"{place.user_file} is not a plain file. Move it away." in fault(place)
 
 
 def test_what_is_no_plain_file_is_not_opened(place: Place) -> None:
     place.user_file.parent.mkdir(parents=True)
     os.mkfifo(place.user_file)
-    assert "is no plain file" in fault(place)
+    assert "is not a plain file" in fault(place)
 
 
 def test_a_file_that_cannot_be_read_is_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +128,7 @@ def test_any_bytes_are_settings_or_a_fault(tmp_path_factory: pytest.TempPathFact
     path = tmp_path_factory.getbasetemp() / "any.toml"
     path.write_bytes(data)
     with suppress(WorldFault):
-        assert checked(read_toml(path) or {}, str(path)) is not None
+        assert check_table(read_toml(path) or {}, str(path)) is not None
 
 
 def test_a_mistyped_key_of_a_server_is_told_with_the_nearest_one(place: Place) -> None:

@@ -52,28 +52,28 @@ def test_the_environment_comes_before_settings_and_settings_before_the_file(tmp_
 def test_a_file_that_others_can_read_is_refused_with_what_to_type(tmp_path: Path, mode: int) -> None:
     path = save_key("openai", KEY, tmp_path)
     path.chmod(mode)
-    with pytest.raises(WorldFault, match=f"others can read it. Type: chmod 600 {path}$"):
+    with pytest.raises(WorldFault, match=f"other users can read it. Run: chmod 600 {path}$"):
         key_for("openai", {}, None, tmp_path)
 
 
 def test_a_damaged_file_is_told_without_its_keys(tmp_path: Path) -> None:
     path = save_key("openai", KEY, tmp_path)
     path.write_text("openai = 12345678\n")
-    with pytest.raises(WorldFault, match=r"keys.toml: the key of 'openai' is no text") as fault:
+    with pytest.raises(WorldFault, match=r"keys.toml: the key of 'openai' is not a text") as fault:
         saved_keys(tmp_path)
     assert "12345678" not in str(fault.value)
 
 
 @pytest.mark.parametrize("value", ["", "  ", "two words", "line\nbreak", "schlüssel", "tab\tbed", "\x7f"])
 def test_what_is_no_key_is_not_saved(tmp_path: Path, value: str) -> None:
-    with pytest.raises(WorldFault, match=r"is no key: a key is one word. Copy it again"):
+    with pytest.raises(WorldFault, match=r"is not valid: a key is one word. Copy it again"):
         save_key("openai", value, tmp_path)
     assert not keys_file(tmp_path).exists()
 
 
 @pytest.mark.parametrize("name", ["", " ", "a\nb"])
 def test_a_key_of_nobody_is_not_saved(tmp_path: Path, name: str) -> None:
-    with pytest.raises(WorldFault, match="is no provider's name"):
+    with pytest.raises(WorldFault, match="is not a provider"):
         save_key(name, KEY, tmp_path)
 
 
@@ -83,7 +83,7 @@ def test_a_key_that_cannot_be_written_leaves_the_old_ones(tmp_path: Path, monkey
     def full(_: Path, __: str) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(home, "replace", full)
+    monkeypatch.setattr(home, "replace_file", full)
     with pytest.raises(WorldFault, match=r"cannot be written: No space left on device"):
         save_key("openai", "new", tmp_path)
     assert saved_keys(tmp_path) == {"openai": "old"}
@@ -100,7 +100,7 @@ def test_a_secret_is_never_shown(value: str) -> None:
 
 
 def test_a_secret_cannot_be_written_by_accident() -> None:
-    with pytest.raises(TypeError, match="not written down"):
+    with pytest.raises(TypeError, match="cannot be serialised"):
         pickle.dumps(Secret("openai", KEY))
     with pytest.raises(TypeError):
         encode(ProviderSettings(key=Secret("openai", KEY)))
@@ -122,7 +122,7 @@ def test_what_is_given_wins_over_the_variable(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_folder_that_nobody_can_find_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(WorldFault, match="names a person whose folder is not known here"):
+    with pytest.raises(WorldFault, match="names an unknown user's home folder"):
         home_folder(Path("~nobody-of-this-name/x"))
     gone = tmp_path / "gone"
     gone.mkdir()

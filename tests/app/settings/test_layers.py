@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.app.settings.layers import Origin, Part, Row, merged, project_folder, rows
-from greenroom.app.settings.schema import Caps, Settings, WebSettings
+from greenroom.app.settings.layers import (
+    SettingOrigin,
+    SettingRow,
+    SettingsPart,
+    list_settings,
+    merge_parts,
+    project_folder,
+)
+from greenroom.app.settings.schema import LimitSettings, Settings, WebSettings
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
 from tests.app.settings.places import Place, written
@@ -48,9 +55,9 @@ def test_flags_win_over_environment_over_local_over_project_over_user(place: Pla
     user = place.user("[limits]\ncost = 9\n")
     assert place.load().settings.limits.cost == 9
     shared = place.shared("[limits]\ncost = 2\n")
-    assert place.load().origin("limits.cost") == Origin(layer="project", source=str(shared))
+    assert place.load().origin("limits.cost") == SettingOrigin(layer="project", source=str(shared))
     local = place.local("[limits]\ncost = 3\ntokens = 7\n")
-    assert place.load().origin("limits.cost") == Origin(layer="local", source=str(local))
+    assert place.load().origin("limits.cost") == SettingOrigin(layer="local", source=str(local))
     environ = {"GREENROOM_MAX_COST": "4"}
     loaded = place.load(environ=environ)
     assert (loaded.settings.limits.cost, str(loaded.origin("limits.cost"))) == (4, "environment: $GREENROOM_MAX_COST")
@@ -77,7 +84,7 @@ def test_every_variable_sets_its_value(place: Place) -> None:
         model="strong",
         strong="openai:gpt-5.5",
         fast="ollama:qwen3:8b",
-        limits=Caps(cost=None, tokens=2_000_000, time=90.0),
+        limits=LimitSettings(cost=None, tokens=2_000_000, time=90.0),
         language="zh",
         execute_tool_confirm=True,
         non_interactive=True,
@@ -108,13 +115,13 @@ COSTS = st.one_of(st.none(), st.integers(min_value=0, max_value=99))
 def test_of_many_layers_the_last_that_says_something_holds(said: list[tuple[int | None, int | None]]) -> None:
     names = ("cost", "tokens")
     parts = [
-        Part(
-            origin=Origin(layer="flag", source=str(index)),
+        SettingsPart(
+            origin=SettingOrigin(layer="flag", source=str(index)),
             raw={"limits": {name: one for name, one in zip(names, values, strict=True) if one is not None}},
         )
         for index, values in enumerate(said)
     ]
-    raw, origins = merged(parts)
+    raw, origins = merge_parts(parts)
     for place, name in enumerate(names):
         last = [(index, values[place]) for index, values in enumerate(said) if values[place] is not None][-1:]
         held = raw.get("limits", {})
@@ -145,14 +152,14 @@ def test_folders_that_cannot_be_seen_are_passed_over(place: Place, monkeypatch: 
     ("environ", "words"),
     [
         ({"GREENROOM_CONFIG": ""}, r"\$GREENROOM_CONFIG is set but empty"),
-        ({"GREENROOM_CONFIG": "/no/such.toml"}, r"names '/no/such.toml', which is not there"),
+        ({"GREENROOM_CONFIG": "/no/such.toml"}, r"names '/no/such.toml', which does not exist"),
         ({"GREENROOM_MODEL": " "}, r"\$GREENROOM_MODEL is set but empty. Give it a value, or unset it"),
         (
             {"GREENROOM_MAX_COST": "much"},
-            r"\$GREENROOM_MAX_COST: `limits.cost` must be a number of dollars .* not 'much'",
+            r"\$GREENROOM_MAX_COST: `limits.cost` must be a number of dollars, .* not 'much'",
         ),
         ({"GREENROOM_LANGUAGE": "de"}, r"\$GREENROOM_LANGUAGE: `language` must be one of 'en', 'zh', not 'de'"),
-        ({"GREENROOM_MODEL": "gpt-4o"}, r"environment: \$GREENROOM_MODEL: `model`: 'gpt-4o' names no provider"),
+        ({"GREENROOM_MODEL": "gpt-4o"}, r"environment: \$GREENROOM_MODEL: `model`: 'gpt-4o' has no provider"),
     ],
 )
 def test_a_variable_that_cannot_be_used_is_named(place: Place, environ: dict[str, str], words: str) -> None:
@@ -186,7 +193,7 @@ def test_a_folder_of_callbacks_that_is_seen_from_somewhere_is_refused(place: Pla
 
 
 def test_every_setting_has_a_row_with_its_origin(place: Place) -> None:
-    table = {row.key: row for row in rows(place.load(environ={"GREENROOM_MAX_COST": "2.5"}))}
+    table = {row.key: row for row in list_settings(place.load(environ={"GREENROOM_MAX_COST": "2.5"}))}
     assert list(table) == [
         "version",
         "model",
@@ -229,7 +236,7 @@ def test_secrets_are_masked(place: Place) -> None:
         '[providers.openai]\nkey = "sk-proj-1234567890abcd"\nheaders = { Authorization = "Bearer 1234567890" }\n'
         '[groups.main]\nmodels = ["openai:a", "openai:b"]\n[prices."openai:gpt-4.1"]\ninput = 2\noutput = 8\n'
     )
-    told: tuple[Row, ...] = tuple(rows(place.load()))
+    told: tuple[SettingRow, ...] = tuple(list_settings(place.load()))
     table = {row.key: row.value for row in told}
     assert table["providers.openai.key"] == "openai:****abcd"
     assert table["providers.openai.headers"] == "Authorization: ****"
@@ -252,7 +259,7 @@ def test_a_person_says_who_is_asked_and_what_is_reached(place: Place) -> None:
     assert loaded.settings.web == WebSettings(
         search="searxng", searxng_url="http://localhost:8888", local=("localhost:8000",), ports=(8443,)
     )
-    shown = {row.key: row.value for row in rows(loaded)}
+    shown = {row.key: row.value for row in list_settings(loaded)}
     assert (shown["web.search"], shown["web.local"], shown["web.ports"]) == ("searxng", "localhost:8000", "8443")
 
 
@@ -276,7 +283,7 @@ def test_servers_are_read_and_shown_without_their_secrets(place: Place) -> None:
     github = loaded.settings.mcp["github"]
     assert (github.command, github.read_only, github.env["GITHUB_TOKEN"].reveal()) == ("npx", ("search",), "ghp-secret")
     assert loaded.settings.mcp["far"].seconds == 5
-    told = {row.key: row for row in rows(loaded)}
+    told = {row.key: row for row in list_settings(loaded)}
     assert told["mcp.github"].value == "npx -y server-github --api-key **** TOKEN=**** (env GITHUB_TOKEN)"
     assert told["mcp.far"].value == "https://host.example/mcp?key=**** (headers Authorization)"
     assert told["mcp.far"].origin.source == str(path)
@@ -289,7 +296,7 @@ def test_servers_are_read_and_shown_without_their_secrets(place: Place) -> None:
         ("mcp = 3", "`mcp` is a table. Write [mcp.NAME] and its keys below."),
         ("[mcp.x]\nargs = []", "[mcp]: `x.command`: it is missing"),
         ("[mcp.x]\ncomand = 'x'", "there is no setting `mcp.x.comand`. Did you mean `command`?"),
-        ("[mcp.x]\ncommand = 'x'\nurl = 'https://a'", "stands beside `url`"),
+        ("[mcp.x]\ncommand = 'x'\nurl = 'https://a'", "is set together with `url`"),
         ("[mcp]\nx = 'npx'", "[mcp]: `x`: expected `object`, got `str`"),
     ],
 )
@@ -307,6 +314,6 @@ def test_a_project_may_not_start_programs(place: Place, layer: str) -> None:
     with pytest.raises(WorldFault) as fault:
         place.load()
     assert str(fault.value) == (
-        f"{path}: a project may not set `mcp`, because it decides which programs are started. "
-        "Put it into .mcp.json, which `greenroom trust` shows to whoever uses the project."
+        f"{path}: a project may not set `mcp`, because it decides which programs start. "
+        "Put it into .mcp.json, which `greenroom trust` shows to every user of the project."
     )

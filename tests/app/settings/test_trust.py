@@ -14,7 +14,7 @@ from tests.app.settings.places import Place
     [
         ('[providers.openai]\nkey = "sk-1234"', "key", "it is a secret"),
         ('[providers.mine]\nkey = "sk-1234"', "key", "it is a secret"),
-        ('[providers.openai]\nbase_url = "https://evil.example/v1"', "base_url", "would send your key and your words"),
+        ('[providers.openai]\nbase_url = "https://evil.example/v1"', "base_url", "would send your key and your data"),
         ('[providers.openai]\nbase_url = "http://127.0.0.1:9/v1"', "base_url", "would send your key"),
         ('[providers.openai]\nkey_env = "AWS_SECRET_ACCESS_KEY"', "key_env", "decides what is sent"),
         ('[providers.new]\nbase_url = "http://localhost:9"\nkey_env = "OPENAI_API_KEY"', "key_env", "decides"),
@@ -33,7 +33,7 @@ def test_a_project_may_not_say_where_a_key_goes(place: Place, layer: str, text: 
     assert said.startswith(f"{path}: a project may not set `providers.")
     assert f".{key}`, because" in said
     assert why in said
-    assert said.endswith(f"put it into the user's file {place.user_file}.")
+    assert said.endswith(f"put it in your own file {place.user_file}.")
     assert "sk-1234" not in said
 
 
@@ -56,11 +56,11 @@ def test_a_project_may_say_what_harms_nobody(place: Place, text: str) -> None:
     [
         ("execute_tool_confirm = false", "`execute_tool_confirm`, because it decides what you are asked"),
         ("non_interactive = false", "`non_interactive`, because it decides whether you are asked at all"),
-        ('[sandbox]\nwalls = "off"', "`sandbox`, because it decides which walls are around commands"),
-        ('[sandbox]\nhosts = ["example.org"]', "`sandbox`, because it decides .* what those reach"),
+        ('[sandbox]\nwalls = "off"', "`sandbox`, because it decides how commands are confined"),
+        ('[sandbox]\nhosts = ["example.org"]', "`sandbox`, because it decides .* what they reach"),
         ('[browser]\nprogram = "./chromium"', "`browser`, because it decides which program"),
-        ('[web]\nlocal = ["169.254.169.254:80"]', "`web`, because it decides who reads"),
-        ('after_tool_call = ["/tmp/theirs"]', "`after_tool_call`, because it names code that would be run"),
+        ('[web]\nlocal = ["169.254.169.254:80"]', "`web`, because it decides who sees"),
+        ('after_tool_call = ["/tmp/theirs"]', "`after_tool_call`, because it names code that would run"),
     ],
 )
 @pytest.mark.parametrize("layer", ["shared", "local"])
@@ -87,7 +87,7 @@ def test_the_users_own_file_may(place: Place) -> None:
 def test_a_users_file_with_a_key_that_others_can_read_is_refused(place: Place) -> None:
     path = place.user('[providers.openai]\nkey = "sk-1234567890abcd"\n')
     path.chmod(0o644)
-    with pytest.raises(WorldFault, match=r"holds keys, and others can read it. Type: chmod 600 /"):
+    with pytest.raises(WorldFault, match=r"holds keys, and other users can read it. Run: chmod 600 /"):
         place.load()
     place.user("[providers.openai]\ntimeout = 3\n").chmod(0o644)
     assert place.load().settings.providers["openai"].timeout == 3

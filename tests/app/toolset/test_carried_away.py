@@ -9,16 +9,16 @@ import pytest
 from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.core.base.records import Data
 from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.tool import BUILT_IN, Ruling, Target, ToolCard
+from greenroom.core.ports.tool import BUILT_IN, PolicyDecision, Target, ToolCard
 from greenroom.core.rules.intents import AnswerApproval, StartStep
-from greenroom.core.state.step import Step, Terms
-from greenroom.core.state.world import World
+from greenroom.core.state.step import Step, StepTerms
+from greenroom.core.state.team_state import TeamState
 from tests.app.toolset.test_pipeline import Say, Says
 from tests.core.house import ANN, HUE, House, tool
 from tests.core.rules.test_origins import reading
 
 PAGE = "web:evil.example"
-ALLOW = Ruling(verdict="allow", rule="allow command curl")
+ALLOW = PolicyDecision(verdict="allow", rule="allow command curl")
 
 
 class Runs(Say):
@@ -35,12 +35,12 @@ class Runs(Say):
             return (Target(kind="command", value=str(arguments["text"])),)
         return super().targets(arguments)
 
-    def terms(self, world: World, step: Step) -> Terms:
+    def terms(self, world: TeamState, step: Step) -> StepTerms:
         """As a command."""
-        return Terms(effect="effectful")
+        return StepTerms(effect="effectful")
 
 
-def asking(house: House, line: str) -> tuple[World, Step]:
+def asking(house: House, line: str) -> tuple[TeamState, Step]:
     house.queue(ANN, tool("say", {"text": line}))
     return house.world, list(house.world.steps_of(ANN))[-1]
 

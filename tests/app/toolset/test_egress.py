@@ -13,24 +13,30 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.abilities.tools.commands import command_tools
-from greenroom.adapters.web.guard import Guard
-from greenroom.adapters.web.making import gate, pages
-from greenroom.adapters.web.proxy import Visit
+from greenroom.abilities.tools.commands import build_command_tools
+from greenroom.adapters.web.address_filter import AddressFilter
+from greenroom.adapters.web.proxy import ProxyVisit
+from greenroom.adapters.web.search import make_pages, serve_egress
 from greenroom.app.settings.schema import SandboxSettings, WebSettings
-from greenroom.app.toolset.pipeline import ToolPipeline, unattended
-from greenroom.app.toolset.policy import Confirming, policy_for
-from greenroom.app.toolset.sandbox import EgressProxy, Refusals, Walls, closed, closed_for
-from greenroom.app.toolset.toolset import Hands
+from greenroom.app.toolset.pipeline import ToolPipeline, decide_unattended
+from greenroom.app.toolset.policy import ConfirmingPolicy, build_policy
+from greenroom.app.toolset.sandbox import (
+    EgressProxy,
+    HostRefusals,
+    WorkspaceSandbox,
+    make_host_blocker,
+    make_step_host_blocker,
+)
+from greenroom.app.toolset.toolset import Toolset
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.base.hosts import Closed, host
+from greenroom.core.base.hosts import HostBlocker, parse_host
 from greenroom.core.base.records import Data, evolve
-from greenroom.core.ports.browser import Gate
-from greenroom.core.ports.commands import Ended
-from greenroom.core.ports.web import WebFault, address
+from greenroom.core.ports.browser import EgressEndpoint
+from greenroom.core.ports.commands import CommandEnded
+from greenroom.core.ports.web import WebFault, parse_address
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Step, Terms
-from greenroom.core.state.world import World
+from greenroom.core.state.step import Step, StepTerms
+from greenroom.core.state.team_state import TeamState
 from tests.abilities.tools.test_commands import Said
 from tests.adapters.web.house import HERE, Site, Watched, moved, said, site
 from tests.core.house import ANN, House, tool
@@ -39,8 +45,8 @@ from tests.core.rules.test_origins import reading
 CORP = ("allow host corp.example", "deny host payroll.corp.example", "ask host hr.corp.example")
 
 
-def closed_by(root: Path, *rules: str, named: tuple[str, ...] | None = None) -> Closed:
-    return closed(policy_for(root, rules), named)
+def closed_by(root: Path, *rules: str, named: tuple[str, ...] | None = None) -> HostBlocker:
+    return make_host_blocker(build_policy(root, rules), named)
 
 
 @pytest.mark.parametrize(
@@ -55,15 +61,15 @@ def closed_by(root: Path, *rules: str, named: tuple[str, ...] | None = None) -> 
     ],
 )
 def test_what_is_denied_stays_so_where_something_wider_is_open(tmp_path: Path, place: str, shut: bool) -> None:
-    why = closed_by(tmp_path, *CORP)(host(place))
+    why = closed_by(tmp_path, *CORP)(parse_host(place))
     assert bool(why) is shut
     assert not why or "`deny host payroll.corp.example`" in why
 
 
 def test_what_is_to_be_asked_about_is_closed_to_who_has_not_named_it(tmp_path: Path) -> None:
-    asked = host("hr.corp.example:443")
+    asked = parse_host("hr.corp.example:443")
     wide = closed_by(tmp_path, *CORP, named=("corp.example", "*.corp.example"))(asked)
-    assert wide.endswith("Nobody can be asked now: name the host 'hr.corp.example' beforehand.")
+    assert wide.endswith("A running command cannot ask: name the host 'hr.corp.example' beforehand.")
     assert closed_by(tmp_path, *CORP, named=("HR.corp.example",))(asked) == ""
     assert closed_by(tmp_path, *CORP)(asked) == "", "a page is asked about by itself"
     assert closed_by(tmp_path, "allow tool browser_use", named=("*",))(asked) == "", "nobody has said anything of it"
@@ -74,12 +80,12 @@ def test_what_binds_an_agent_closes_too(tmp_path: Path) -> None:
     spec = AgentSpec(name="ann", rules=("deny host payroll.corp.example",))
     bound = evolve(house.world, agents=house.world.agents.set(ANN, evolve(house.world.agents[ANN], spec=spec)))
     step = next(bound.steps_of(ANN))
-    shut = closed_for(policy_for(tmp_path, ("allow tool browser_use",)), bound, step, ("*",))
-    assert shut(host("payroll.corp.example:443"))
-    assert shut(host("corp.example:443")) == ""
+    shut = make_step_host_blocker(build_policy(tmp_path, ("allow tool browser_use",)), bound, step, ("*",))
+    assert shut(parse_host("payroll.corp.example:443"))
+    assert shut(parse_host("corp.example:443")) == ""
 
 
-async def spoken(way: Gate, name: str, port: int) -> str:
+async def spoken(way: EgressEndpoint, name: str, port: int) -> str:
     reader, writer = await asyncio.open_connection(HERE, way.port)
     mine = base64.b64encode(f"{way.user}:{way.token}".encode()).decode()
     writer.write(f"GET http://{name}:{port}/ HTTP/1.1\r\nProxy-Authorization: Basic {mine}\r\n\r\n".encode())
@@ -93,8 +99,8 @@ async def test_a_browser_does_not_get_through_to_what_is_denied(tmp_path: Path) 
     async with site({"/": said(b"here")}) as shop:
         hosts = [f"{name}:{shop.port}" for name in (*names, "*.corp.example")]
         network = Watched({name: [[HERE]] for name in names})
-        guard = Guard(hosts[:2], network=network, closed=closed_by(tmp_path, *CORP))
-        async with gate(guard, (*hosts, "*", f"*:{shop.port}")) as way:
+        guard = AddressFilter(hosts[:2], network=network, closed=closed_by(tmp_path, *CORP))
+        async with serve_egress(guard, (*hosts, "*", f"*:{shop.port}")) as way:
             assert (await spoken(way, names[0], shop.port)).endswith("here")
             assert (await spoken(way, names[1], shop.port)).startswith("HTTP/1.1 403")
             assert "`deny host payroll.corp.example`" in way.refused[hosts[1]]
@@ -105,9 +111,9 @@ async def test_a_page_that_leads_on_to_what_is_denied_is_not_followed(tmp_path: 
     async with site({}) as shop:
         shop.pages["/"] = moved(f"http://www.localhost:{shop.port}/")
         local = [f"localhost:{shop.port}", f"www.localhost:{shop.port}"]
-        fetching = pages(local, (), closed_by(tmp_path, "allow host localhost", "deny host www.localhost"))
+        fetching = make_pages(local, (), closed_by(tmp_path, "allow host localhost", "deny host www.localhost"))
         with pytest.raises(WebFault, match=r"deny host www\.localhost"):
-            await fetching.fetch(address(f"http://localhost:{shop.port}/"))
+            await fetching.fetch(parse_address(f"http://localhost:{shop.port}/"))
         assert len(shop.seen) == 1
 
 
@@ -115,11 +121,11 @@ WEB = WebSettings()
 
 
 async def test_a_command_does_not_get_through_to_what_is_denied(tmp_path: Path) -> None:
-    walls = Walls(tmp_path, SandboxSettings(walls="off"))
-    out = walls.outlet = EgressProxy(("*.corp.example", "hr.corp.example"), WEB, lambda: "bubblewrap")
-    hands, told = Hands(tmp_path, policy_for(tmp_path, CORP), walls=walls), list[str]()
+    walls = WorkspaceSandbox(tmp_path, SandboxSettings(walls="off"))
+    out = walls.egress_proxy = EgressProxy(("*.corp.example", "hr.corp.example"), WEB, lambda: "bubblewrap")
+    hands, told = Toolset(tmp_path, build_policy(tmp_path, CORP), sandbox=walls), list[str]()
     try:
-        door = await out.door()
+        door = await out.get_socket()
         for name in ("payroll.corp.example", "hr.corp.example"):
             reader, writer = await asyncio.open_unix_connection(door)
             writer.write(f"CONNECT {name}:443 HTTP/1.1\r\n\r\n".encode())
@@ -156,7 +162,7 @@ async def opened(*hosts: str, web: WebSettings = WEB) -> AsyncIterator[EgressPro
 
 async def asks(out: EgressProxy, place: str) -> str:
     """What this process hears that wants a tunnel."""
-    reader, writer = await asyncio.open_unix_connection(await out.door(("some.example",)))
+    reader, writer = await asyncio.open_unix_connection(await out.get_socket(("some.example",)))
     writer.write(f"CONNECT {place} HTTP/1.1\r\n\r\n".encode())
     answer = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 15)).decode()
     writer.close()
@@ -165,7 +171,7 @@ async def asks(out: EgressProxy, place: str) -> str:
 
 async def beside(out: EgressProxy, place: str) -> str:
     """What another process hears: its parent is this one."""
-    door = await out.door(("some.example",))
+    door = await out.get_socket(("some.example",))
     made = await asyncio.create_subprocess_exec(
         sys.executable, "-c", BESIDE, door, place, stdout=asyncio.subprocess.PIPE
     )
@@ -181,20 +187,20 @@ async def shop() -> AsyncIterator[tuple[Site, WebSettings]]:
 
 async def test_who_may_reach_nobody_has_none() -> None:
     async with opened() as out:
-        assert await out.door() == ""
-        assert await out.door(("pypi.org",))
+        assert await out.get_socket() == ""
+        assert await out.get_socket(("pypi.org",))
 
 
 async def test_it_is_opened_once_and_nothing_is_left_of_it() -> None:
     out = EgressProxy(("pypi.org",), WEB, lambda: "bubblewrap")
-    door, again = await asyncio.gather(out.door(), out.door())
+    door, again = await asyncio.gather(out.get_socket(), out.get_socket())
     assert door == again
-    out.let(ME, ())
+    out.allow_hosts(ME, ())
     assert await asks(out, "other.example:443") == "403"
-    told = out.remarks(ME, "")
+    told = out.describe_refusals(ME, "")
     assert told.startswith("greenroom: the host 'other.example' is not open, only pypi.org. Run it again with hosts=[")
-    out.end(ME)
-    assert out.remarks(ME, "") == ""
+    out.revoke_hosts(ME)
+    assert out.describe_refusals(ME, "") == ""
     await out.close()
     await out.close()
     assert not Path(door).parent.exists()
@@ -202,78 +208,78 @@ async def test_it_is_opened_once_and_nothing_is_left_of_it() -> None:
 
 async def test_one_command_is_let_to_a_host_the_one_beside_it_is_not_and_after_its_end_nobody_is() -> None:
     async with shop() as (there, web), opened(web=web) as out:
-        out.let(ME, (there.place,))
-        out.let(os.getpid(), ())
+        out.allow_hosts(ME, (there.place,))
+        out.allow_hosts(os.getpid(), ())
         assert (await asks(out, there.place), await beside(out, there.place)) == ("200", "403")
         assert (await asks(out, "other.example:443"), await beside(out, "other.example:443")) == ("403", "403")
-        out.end(ME)
+        out.revoke_hosts(ME)
         assert await asks(out, there.place) == "403"
 
 
 async def test_a_stranger_who_finds_the_door_reaches_nobody() -> None:
     async with shop() as (there, web), opened(web=web) as out:
-        out.let(12345678, (there.place,))
+        out.allow_hosts(12345678, (there.place,))
         assert await asks(out, there.place) == "403"
 
 
 async def test_a_number_that_was_another_commands_brings_nothing_of_it() -> None:
     async with shop() as (there, web), opened(web=web) as out:
-        out.let(ME, (there.place,))
-        out.let(ME, ())
+        out.allow_hosts(ME, (there.place,))
+        out.allow_hosts(ME, ())
         assert await asks(out, there.place) == "403"
 
 
 async def test_what_still_goes_on_for_a_command_is_cut_with_its_end() -> None:
     async with shop() as (there, web), opened(web=web) as out:
-        out.let(ME, (there.place,))
-        reader, writer = await asyncio.open_unix_connection(await out.door((there.place,)))
+        out.allow_hosts(ME, (there.place,))
+        reader, writer = await asyncio.open_unix_connection(await out.get_socket((there.place,)))
         writer.write(f"CONNECT {there.place} HTTP/1.1\r\n\r\n".encode())
         assert (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 15))[9:12] == b"200"
-        out.end(ME)
+        out.revoke_hosts(ME)
         assert await asyncio.wait_for(reader.read(), 5) == b"", "it does not wait until nobody has spoken for a minute"
         writer.close()
 
 
 async def test_a_host_that_is_let_and_lies_on_this_machine_is_still_refused() -> None:
     async with site({"/": said(b"here")}) as there, opened(web=WebSettings(ports=(there.port,))) as out:
-        out.let(ME, (there.place, f"localhost:{there.port}"))
+        out.allow_hosts(ME, (there.place, f"localhost:{there.port}"))
         assert [await asks(out, f"{name}:{there.port}") for name in ("127.0.0.1", "localhost")] == ["403", "403"]
-        assert f'`local = ["localhost:{there.port}"]` below [web]' in out.remarks(ME, "")
+        assert f'`local = ["localhost:{there.port}"]` below [web]' in out.describe_refusals(ME, "")
         assert there.seen == []
 
 
 async def test_a_port_that_is_none_of_the_webs_stays_closed_although_it_was_named() -> None:
     async with opened() as out:
-        out.let(ME, ("pypi.test:22",))
+        out.allow_hosts(ME, ("pypi.test:22",))
         assert await asks(out, "pypi.test:22") == "403"
-        assert "The port 22 of 'pypi.test' is none of the web's." in out.remarks(ME, "")
+        assert "The port 22 of 'pypi.test' is not allowed." in out.describe_refusals(ME, "")
 
 
 async def test_a_rule_that_closes_a_host_holds_and_one_that_asks_was_answered_for_who_named_it(tmp_path: Path) -> None:
-    rules = policy_for(tmp_path, ("deny host payroll.corp.test", "ask host hr.corp.test"))
+    rules = build_policy(tmp_path, ("deny host payroll.corp.test", "ask host hr.corp.test"))
     async with opened("*.corp.test") as out:
-        out.closed = lambda named: closed(rules, named)
-        out.let(ME, ("payroll.corp.test", "hr.corp.test"))
+        out.make_blocker = lambda named: make_host_blocker(rules, named)
+        out.allow_hosts(ME, ("payroll.corp.test", "hr.corp.test"))
         assert await asks(out, "payroll.corp.test:443") == "403"
-        assert "`deny host payroll.corp.test`" in out.remarks(ME, "")
+        assert "`deny host payroll.corp.test`" in out.describe_refusals(ME, "")
         assert await asks(out, "hr.corp.test:443") == "502", "it may, and there is none"
-        out.let(ME, ())
+        out.allow_hosts(ME, ())
         assert await asks(out, "hr.corp.test:443") == "403", "nobody has named it"
 
 
 @pytest.mark.parametrize("name", ["*.example.org", "*", "https://pypi.org", "a b", "pypi.org:0", "pypi.org\n"])
 async def test_what_is_not_one_host_to_the_letter_is_let_to_nobody(name: str) -> None:
     async with opened() as out:
-        with pytest.raises(WorldFault, match="is no host"):
-            await out.door((name,))
-        with pytest.raises(WorldFault, match="is no host"):
-            out.let(ME, (name,))
+        with pytest.raises(WorldFault, match="is not a host"):
+            await out.get_socket((name,))
+        with pytest.raises(WorldFault, match="is not a host"):
+            out.allow_hosts(ME, (name,))
 
 
 def test_all_hosts_that_a_command_was_kept_from_are_in_one_line_that_can_be_copied() -> None:
-    kept = Refusals(everyone=(), own=("pypi.org",))
+    kept = HostRefusals(shared_hosts=(), own_hosts=("pypi.org",))
     for name in ("a.example:443", "b.example:80", "a.example:443", "c.example:8443"):
-        kept.add(Visit(host=name, verdict="refused", why=f"{name!r} is none of the hosts that may be reached."))
+        kept.add(ProxyVisit(host=name, verdict="refused", why=f"{name!r} is none of the hosts that are allowed."))
     assert kept.describe() == (
         "greenroom: the hosts 'a.example', 'b.example', 'c.example:8443' are not open, only pypi.org. Run it again "
         'with hosts=["pypi.org", "a.example", "b.example", "c.example:8443"] and why: that asks a person. (They can '
@@ -294,18 +300,18 @@ def test_all_hosts_that_a_command_was_kept_from_are_in_one_line_that_can_be_copi
 def test_who_has_no_network_is_told_how_to_get_to_a_host(told: str) -> None:
     nobody, somebody = EgressProxy((), WEB, lambda: "bubblewrap"), EgressProxy(("pypi.org",), WEB, lambda: "bubblewrap")
     for out in (nobody, somebody):
-        out.let(7, ())
-    assert 'Run it again with hosts=["HOST"] and why' in nobody.remarks(7, told)
-    assert nobody.remarks(7, "1 passed") == ""
-    assert somebody.remarks(7, told) == "", "the proxy knows better"
+        out.allow_hosts(7, ())
+    assert 'Run it again with hosts=["HOST"] and why' in nobody.describe_refusals(7, told)
+    assert nobody.describe_refusals(7, "1 passed") == ""
+    assert somebody.describe_refusals(7, told) == "", "the proxy knows better"
 
 
 async def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / f"greenroom-doors-{os.geteuid()}").symlink_to("elsewhere")
-    with pytest.raises(WorldFault, match="is not ours"):
-        await EgressProxy(("pypi.org",), WEB, lambda: "bubblewrap").door()
+    with pytest.raises(WorldFault, match="belongs to another user"):
+        await EgressProxy(("pypi.org",), WEB, lambda: "bubblewrap").get_socket()
 
 
 PIP: Data = {
@@ -315,7 +321,7 @@ PIP: Data = {
 }
 
 
-def asking(given: Data, house: House | None = None) -> tuple[World, Step]:
+def asking(given: Data, house: House | None = None) -> tuple[TeamState, Step]:
     made = house or House.furnished()
     made.queue(ANN, tool("execute_script", given))
     return made.world, list(made.world.steps_of(ANN))[-1]
@@ -323,11 +329,11 @@ def asking(given: Data, house: House | None = None) -> tuple[World, Step]:
 
 def guarded(*rules: str, reach: Sequence[str] | None = (), own: Sequence[str] = ()) -> ToolPipeline:
     """Behind walls, unless nothing is around it."""
-    policy = policy_for(Path("/work"), rules, own=own, walled=lambda: reach is not None)
-    return ToolPipeline(command_tools(Said(Ended(how="exited", code=0)))[0], policy, reach=lambda: reach)
+    policy = build_policy(Path("/work"), rules, stated_rules=own, is_sandboxed=lambda: reach is not None)
+    return ToolPipeline(build_command_tools(Said(CommandEnded(how="exited", code=0)))[0], policy, reach=lambda: reach)
 
 
-def decided(given: Data, *rules: str, own: Sequence[str] = ()) -> Terms:
+def decided(given: Data, *rules: str, own: Sequence[str] = ()) -> StepTerms:
     return guarded(*rules, own=own).terms(*asking(given))
 
 
@@ -360,9 +366,9 @@ def test_no_agent_can_make_its_reason_look_like_words_of_the_house() -> None:
 
 
 def test_whoever_confirms_every_call_sees_the_hosts_as_well() -> None:
-    execute = command_tools(Said(Ended(how="exited", code=0)))[0]
+    execute = build_command_tools(Said(CommandEnded(how="exited", code=0)))[0]
     allowed = ("allow host a.example", "allow host b.example", "allow line " + "make " * 40)
-    policy = Confirming(policy_for(Path("/work"), allowed, walled=lambda: True))
+    policy = ConfirmingPolicy(build_policy(Path("/work"), allowed, is_sandboxed=lambda: True))
     given = {"script": "make " * 40, "hosts": ["a.example", "b.example"]}
     question = ToolPipeline(execute, policy, reach=lambda: ()).terms(*asking(given)).question
     assert f"\n  | {'make ' * 40}" in question
@@ -426,9 +432,9 @@ def test_another_host_or_command_is_another_call() -> None:
 
 def test_unattended_it_is_not_done_and_the_agent_reads_why() -> None:
     world, step = asking(PIP)
-    terms = unattended(world, step, guarded().terms(world, step))
+    terms = decide_unattended(world, step, guarded().terms(world, step))
     assert terms.verdict == "deny"
-    assert "reach `pypi.org` and `files.pythonhosted.org`, which no rule allows, and nobody is there" in terms.rule
+    assert "reach `pypi.org` and `files.pythonhosted.org`, which no rule allows, and no person can" in terms.rule
 
 
 @pytest.mark.parametrize(

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import pytest
 
-from greenroom.app.toolset.exposure import LONGEST, Exposed, exposed, origins_of, outward, release, tightened
+from greenroom.app.toolset.exposure import (
+    MAX_DESTINATION_CHARS,
+    Exposure,
+    describe_release,
+    find_destinations,
+    find_exposure,
+    origins_of,
+    tighten_ruling,
+)
 from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.tool import BUILT_IN, Ruling, Target, ToolCard
+from greenroom.core.ports.tool import BUILT_IN, PolicyDecision, Target, ToolCard
 from greenroom.core.rules.intents import AnswerApproval
-from greenroom.core.state.approval import Scope
+from greenroom.core.state.approval import ApprovalScope
 from greenroom.core.state.origin import Labels
-from greenroom.core.state.spec import Group
+from greenroom.core.state.spec import ToolGroup
 from greenroom.core.state.step import Effect, Step
-from greenroom.core.state.world import World
+from greenroom.core.state.team_state import TeamState
 from tests.app.toolset.test_pipeline import Say, Says
 from tests.core.house import ANN, HUE, T1, House, thread, tool
 from tests.core.rules.test_origins import reading
 
 PAGE, FILE = "web:evil.example", "file:README.md"
-ALLOW = Ruling(verdict="allow", rule="allow host a.example")
+ALLOW = PolicyDecision(verdict="allow", rule="allow host a.example")
 
 
 class Sends(Say):
@@ -31,7 +39,7 @@ class Sends(Say):
         return (Target(kind="host", value="a.example:443"),)
 
 
-def asking(house: House, text: str = "x") -> tuple[World, Step]:
+def asking(house: House, text: str = "x") -> tuple[TeamState, Step]:
     house.queue(ANN, tool("say", {"text": text}))
     return house.world, list(house.world.steps_of(ANN))[-1]
 
@@ -71,19 +79,19 @@ def test_what_stays_here_needs_nobody_whatever_was_read() -> None:
 
 def test_notify_is_asked_and_deny_stays_deny() -> None:
     world, step = asking(house_that_has_read(FILE))
-    told = ToolPipeline(Sends(), Says(Ruling(verdict="notify"))).terms(world, step)
-    denied = ToolPipeline(Sends(), Says(Ruling(verdict="deny", why="No."))).terms(world, step)
+    told = ToolPipeline(Sends(), Says(PolicyDecision(verdict="notify"))).terms(world, step)
+    denied = ToolPipeline(Sends(), Says(PolicyDecision(verdict="deny", why="No."))).terms(world, step)
     assert (told.verdict, denied.verdict) == ("ask", "deny")
     assert "which is private too" in told.question
 
 
 def test_who_is_asked_anyway_is_told_too_and_agrees_to_both_at_once() -> None:
     world, step = asking(house_that_has_read(FILE))
-    ruling = Ruling(verdict="ask", why="No rule allows it.", grant="allow host a.example")
+    ruling = PolicyDecision(verdict="ask", why="No rule allows it.", grant="allow host a.example")
     terms = ToolPipeline(Sends(), Says(ruling)).terms(world, step)
     assert terms.question.startswith("ann wants to use say. No rule allows it.\nThis conversation has read")
     assert (terms.grant, terms.release) == ("allow host a.example", "host a.example")
-    each = ToolPipeline(Sends(), Says(Ruling(verdict="ask", why="Each is confirmed."))).terms(world, step)
+    each = ToolPipeline(Sends(), Says(PolicyDecision(verdict="ask", why="Each is confirmed."))).terms(world, step)
     assert each.release == "", "a yes for the run would change nothing"
 
 
@@ -93,7 +101,7 @@ def test_a_tool_that_asks_itself_says_it_too() -> None:
     assert "This conversation has read" in own.question
 
 
-def answered(house: House, sends: ToolPipeline, scope: Scope) -> None:
+def answered(house: House, sends: ToolPipeline, scope: ApprovalScope) -> None:
     house.start(ANN, terms=sends.terms(*asking(house)))
     (name,) = house.world.approvals
     house.do(AnswerApproval(approval_id=name, answer="approved", scope=scope), by=HUE)
@@ -124,22 +132,22 @@ def test_a_yes_from_before_the_conversation_had_both_does_not_count(sends: ToolP
 def test_where_nobody_is_there_it_is_not_done() -> None:
     terms = ToolPipeline(Sends(), Says(ALLOW), unattended=True).terms(*asking(house_that_has_read(FILE)))
     assert terms.verdict == "deny"
-    assert "this would go to `a.example`, and nobody is there to agree to it" in terms.rule
+    assert "this would go to `a.example`, and no person can approve it" in terms.rule
 
 
 def test_of_many_labels_a_person_reads_the_first() -> None:
     house = house_that_has_read(*(f"web:{number}.example" for number in range(7)), FILE)
-    found = exposed(*asking(house), ("host a.example",))
+    found = find_exposure(*asking(house), ("host a.example",))
     assert found is not None
     assert "the web at 3.example and 4 more" in found.why
 
 
 def test_a_conversation_that_is_over_has_nothing_to_lose() -> None:
     world, step = asking(House.furnished())
-    gone = World(team=world.team)
-    assert exposed(gone, step, ("host a.example",)) is None
-    assert tightened(ALLOW, None) is ALLOW
-    assert release(ALLOW, Exposed(why="", places=("a", "b"))) == "a\nb"
+    gone = TeamState(team=world.team)
+    assert find_exposure(gone, step, ("host a.example",)) is None
+    assert tighten_ruling(ALLOW, None) is ALLOW
+    assert describe_release(ALLOW, Exposure(why="", places=("a", "b"))) == "a\nb"
 
 
 @pytest.mark.parametrize(
@@ -159,7 +167,7 @@ def test_a_conversation_that_is_over_has_nothing_to_lose() -> None:
     ],
 )
 def test_what_a_call_reads_follows_from_what_is_known_of_it(
-    group: Group, source: str, targets: list[Target], labels: Labels
+    group: ToolGroup, source: str, targets: list[Target], labels: Labels
 ) -> None:
     card = ToolCard(spec=ToolSpec(name="it", description="It."), group=group, source=source)
     assert origins_of(card, targets) == labels
@@ -174,12 +182,12 @@ def test_the_terms_of_a_call_name_what_it_will_have_read() -> None:
     assert house.world.threads[thread(ANN, T1)].origins == ("web:a.example",)
 
 
-def card(group: Group = "command", source: str = BUILT_IN, effect: Effect = "effectful") -> ToolCard:
+def card(group: ToolGroup = "command", source: str = BUILT_IN, effect: Effect = "effectful") -> ToolCard:
     return ToolCard(spec=ToolSpec(name="it", description="It."), group=group, source=source, effect=effect)
 
 
 def of_line(line: str, reach: tuple[str, ...] | None = None) -> tuple[str, ...]:
-    return outward(card(), (Target(kind="command", value=line),), lambda: reach)
+    return find_destinations(card(), (Target(kind="command", value=line),), lambda: reach)
 
 
 @pytest.mark.parametrize("line", ["git push origin", "ls -l; x", "for x in a; do y; done"])
@@ -196,13 +204,13 @@ def test_a_plain_command_that_reaches_no_host_stays_with_a_sandbox_and_without(l
 
 def test_a_command_that_names_hosts_goes_there() -> None:
     named = (Target(kind="command", value="pip install x"), Target(kind="host", value="pypi.org"))
-    assert outward(card(), named, lambda: ()) == ("host pypi.org",)
+    assert find_destinations(card(), named, lambda: ()) == ("host pypi.org",)
 
 
 def test_two_long_lines_that_begin_alike_are_two_places() -> None:
     first, second = of_line(f"ssh a {'x' * 200}1"), of_line(f"ssh a {'x' * 200}2")
     assert first != second
-    assert len(first[0]) < LONGEST + 20
+    assert len(first[0]) < MAX_DESTINATION_CHARS + 20
 
 
 @pytest.mark.parametrize(
@@ -223,4 +231,4 @@ def test_two_long_lines_that_begin_alike_are_two_places() -> None:
 def test_a_tool_goes_out_by_what_it_touches_by_its_group_and_by_who_made_it(
     made: ToolCard, targets: tuple[Target, ...], places: tuple[str, ...]
 ) -> None:
-    assert outward(made, targets) == places
+    assert find_destinations(made, targets) == places

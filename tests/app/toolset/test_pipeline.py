@@ -17,22 +17,22 @@ from typing import Any, Literal, cast
 import pytest
 
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.kit import Kit
+from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.app.toolset.custom import Callbacks, find_callbacks
-from greenroom.app.toolset.pipeline import NOBODY, ToolPipeline, bound_agents, digest_of, unattended
+from greenroom.app.toolset.pipeline import NOBODY_TO_APPROVE, ToolPipeline, bound_agents, call_digest, decide_unattended
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.ids import AgentId, StepId, TaskId, TeamId, ThreadId
 from greenroom.core.base.records import Data, evolve
-from greenroom.core.ports.executor import Abilities, Bench, Outcome
+from greenroom.core.ports.executor import Capabilities, Outcome, StepContext
 from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.tool import WHOLE, Ruling, Target, ToolCard
+from greenroom.core.ports.tool import WHOLE_KEY, PolicyDecision, Target, ToolCard
 from greenroom.core.rules.intents import AddTask, AnswerApproval, QueueSteps
-from greenroom.core.state.approval import Scope
+from greenroom.core.state.approval import ApprovalScope
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Effect, Step, StepType, Terms, Work
-from greenroom.core.state.world import World
-from greenroom.policy import rules_policy
+from greenroom.core.state.step import Effect, Step, StepTerms, StepType, Work
+from greenroom.core.state.team_state import TeamState
+from greenroom.policy import build_rules_policy
 from tests.core.house import CY, House, question, skill
 from tests.core.rules.test_calls import ask
 
@@ -57,7 +57,7 @@ class Say:
 
     def __init__(
         self,
-        does: Callable[[Bench], object] | None = None,
+        does: Callable[[StepContext], object] | None = None,
         *,
         effect: Effect = "pure",
         seconds: int = 0,
@@ -74,23 +74,23 @@ class Say:
         """Its name."""
         return (Target(kind="tool", value=self.name),)
 
-    def terms(self, _: World, __: Step) -> Terms:
+    def terms(self, _: TeamState, __: Step) -> StepTerms:
         """Its effect."""
-        return Terms(effect=self.card.effect, verdict=self._verdict)
+        return StepTerms(effect=self.card.effect, verdict=self._verdict)
 
-    async def run(self, bench: Bench) -> Outcome:
+    async def run(self, context: StepContext) -> Outcome:
         """Say it."""
         self.calls += 1
-        found = self._does(bench) if self._does is not None else None
+        found = self._does(context) if self._does is not None else None
         if isinstance(found, asyncio.Event):
             await found.wait()
-        return Outcome(result={"output": str((bench.step.work.instruction_content or {}).get("text"))})
+        return Outcome(result={"output": str((context.step.work.instruction_content or {}).get("text"))})
 
 
 class Says:
     """A policy that a test decides. It knows whom it was asked about."""
 
-    def __init__(self, ruling: Ruling | Callable[[AgentId], Ruling]) -> None:
+    def __init__(self, ruling: PolicyDecision | Callable[[AgentId], PolicyDecision]) -> None:
         self._ruling = ruling
         self.asked: list[AgentId] = []
 
@@ -101,15 +101,15 @@ class Says:
         targets: tuple[Target, ...],
         grants: Collection[str] = (),
         limits: Collection[str] = (),
-    ) -> Ruling:
+    ) -> PolicyDecision:
         """As the test wants, and allowed by what was granted."""
         self.asked.append(agent)
-        found = self._ruling if isinstance(self._ruling, Ruling) else self._ruling(agent)
-        return Ruling(verdict="allow", rule=found.grant) if found.grant and found.grant in grants else found
+        found = self._ruling if isinstance(self._ruling, PolicyDecision) else self._ruling(agent)
+        return PolicyDecision(verdict="allow", rule=found.grant) if found.grant and found.grant in grants else found
 
 
-ALLOW, ASK = Ruling(verdict="allow"), Ruling(verdict="ask", why="It speaks.", grant=RULE)
-DENY = Ruling(verdict="deny", rule="deny tool say", why="`deny tool say` forbids it.")
+ALLOW, ASK = PolicyDecision(verdict="allow"), PolicyDecision(verdict="ask", why="It speaks.", grant=RULE)
+DENY = PolicyDecision(verdict="deny", rule="deny tool say", why="`deny tool say` forbids it.")
 
 
 class Here:
@@ -129,11 +129,11 @@ class Here:
         """All calls that ended."""
         return [one async for one in self.runtime.archive(self.team, "step") if isinstance(one, Step)]
 
-    async def world(self) -> World:
+    async def world(self) -> TeamState:
         """What is true."""
         return await self.runtime.world(self.team)
 
-    async def answer(self, scope: Scope = "once", *, yes: bool = True) -> None:
+    async def answer(self, scope: ApprovalScope = "once", *, yes: bool = True) -> None:
         """Answer the first question, and wait again."""
         name = next(one.approval_id for one in (await self.world()).approvals.values() if one.state == "pending")
         answer = AnswerApproval(approval_id=name, answer="approved" if yes else "denied", scope=scope)
@@ -150,11 +150,11 @@ async def here(tool: Say, policy: Says, heard: list[Outcome] | None = None) -> A
         if heard is not None:
             heard.append(outcome)
 
-    kit = Kit(abilities=Abilities([ToolPipeline(tool, policy, [after])]))
-    runtime = Runtime(MemoryLog(), kits={"test": lambda _: kit})
+    kit = TeamCapabilities(executors=Capabilities([ToolPipeline(tool, policy, [after])]))
+    runtime = Runtime(MemoryLog(), capability_factories={"test": lambda _: kit})
     try:
         agents = [(name, AgentSpec(name=name, tools=("say",))) for name in (ANN, BOB)]
-        team = await runtime.create("test", agents, kit="test")
+        team = await runtime.create("test", agents, capabilities_name="test")
         await runtime.start(team)
         await runtime.ask(team, AddTask(name="t", intention="t", manager=ANN, group=(ANN, BOB), driver="manager"))
         yield Here(runtime, team)
@@ -204,7 +204,7 @@ async def test_a_person_is_asked_about_exactly_this_call() -> None:
         (asked,) = (await team.world()).approvals.values()
         assert asked.question == "ann wants to use say. It speaks.\n  | text: hello"
         assert (asked.grant, tool.calls) == (RULE, 0)
-        assert asked.digest == digest_of("say", {"text": "hello"}) != digest_of("say", {"text": "Hello"})
+        assert asked.digest == call_digest("say", {"text": "hello"}) != call_digest("say", {"text": "Hello"})
         await team.answer()
         await team.call(text="hello")
         assert len((await team.world()).approvals) == 1, "once is once"
@@ -218,9 +218,9 @@ class Runs(Say):
         """A command line."""
         return (Target(kind="command", value="make"),)
 
-    def terms(self, _: World, __: Step) -> Terms:
+    def terms(self, _: TeamState, __: Step) -> StepTerms:
         """A question of its own."""
-        return Terms(effect="keyed", verdict="ask", question="Does it count?")
+        return StepTerms(effect="keyed", verdict="ask", question="Does it count?")
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ class Runs(Say):
     [(ASK, "\nA yes also lets it run on this machine: It speaks."), (ALLOW, "")],
     ids=["it would be asked about anyway", "walls are around it"],
 )
-async def test_a_tool_that_asks_by_itself_says_what_a_yes_lets_it_run(ruling: Ruling, more: str) -> None:
+async def test_a_tool_that_asks_by_itself_says_what_a_yes_lets_it_run(ruling: PolicyDecision, more: str) -> None:
     async with here(Runs(), Says(ruling)) as team:
         await team.call(text="hello")
         (asked,) = (await team.world()).approvals.values()
@@ -248,13 +248,15 @@ async def test_a_person_sees_what_they_say_yes_to_and_nothing_of_it_is_obeyed() 
 
 @pytest.mark.parametrize("own", ["allow", "notify", "ask", "deny"])
 @pytest.mark.parametrize("ruling", [ALLOW, ASK, DENY])
-def test_a_tool_s_own_word_can_only_tighten_and_a_yes_is_for_exactly_this_call(own: Verdict, ruling: Ruling) -> None:
+def test_a_tool_s_own_word_can_only_tighten_and_a_yes_is_for_exactly_this_call(
+    own: Verdict, ruling: PolicyDecision
+) -> None:
     house = House.furnished().queue(ANN)
     step = evolve(next(iter(house.world.steps_of(ANN))), work=CALL)
     terms = ToolPipeline(Say(verdict=own), Says(ruling)).terms(house.world, step)
     order = ("allow", "notify", "ask", "deny")
     assert terms.verdict == max(own, ruling.verdict, key=order.index)
-    assert terms.digest == digest_of("say", {"text": "x"})
+    assert terms.digest == call_digest("say", {"text": "x"})
 
 
 async def test_a_yes_for_the_run_is_one_for_all_its_agents() -> None:
@@ -297,7 +299,7 @@ async def test_of_a_long_result_the_ends_are_read_and_all_of_it_is_kept(lines: i
         result = step.result or {}
         assert bool(step.blobs) is beside
         kept = json.loads(await team.runtime.log.get_blob(step.blobs[0])) if beside else result
-    assert kept[WHOLE] == text
+    assert kept[WHOLE_KEY] == text
     shown = str(result["output"])
     assert shown.startswith("line 0\nline 1\n")
     assert shown.endswith(f"line {lines - 1}")
@@ -306,7 +308,7 @@ async def test_of_a_long_result_the_ends_are_read_and_all_of_it_is_kept(lines: i
 
 
 async def test_a_long_error_is_cut() -> None:
-    def fails(_: Bench) -> None:
+    def fails(_: StepContext) -> None:
         raise ModelFault("x" * 100_000)
 
     async with here(Say(fails), Says(ALLOW)) as team:
@@ -349,7 +351,7 @@ async def test_who_is_bound_by_rules_binds_those_who_work_for_it() -> None:
     (step,) = house.world.steps_of(BOB)
     bound = evolve(house.world.agents[ANN], spec=evolve(house.world.agents[ANN].spec, rules=("deny tool say",)))
     world = evolve(house.world, agents=house.world.agents.set(ANN, bound))
-    guarded = ToolPipeline(Say(), rules_policy({"user": ["allow tool say"]}, "/w"))
+    guarded = ToolPipeline(Say(), build_rules_policy({"user": ["allow tool say"]}, "/w"))
     assert guarded.terms(house.world, evolve(step, work=CALL)).verdict == "allow"
     assert guarded.terms(world, evolve(step, work=CALL)).verdict == "deny"
 
@@ -364,7 +366,7 @@ STEP = Step(
     work=Work(type="tool", executor="echo", instruction_content={"text": "x"}),
     queued_at=0,
 )
-BENCH = cast("Bench", SimpleNamespace(step=STEP))
+BENCH = cast("StepContext", SimpleNamespace(step=STEP))
 
 
 @pytest.mark.parametrize("hangs", [False, True])
@@ -522,9 +524,9 @@ async def test_a_callback_that_does_not_end_is_left_and_hears_of_nothing_more_un
 
     callbacks = Callbacks([blocks, heard.append], seconds=0.2)
     await callbacks(STEP, Outcome())
-    assert "has not ended 0.2 seconds after echo: nobody waits for it any more" in caplog.text
+    assert "has not ended 0.2 seconds after echo: it is abandoned" in caplog.text
     await callbacks(STEP, Outcome())
-    assert "is not told of echo: it has not ended yet" in caplog.text
+    assert "is not called after echo: it has not ended yet" in caplog.text
     assert len(heard) == 2
     release.set()
     assert begun.acquire(blocking=False)
@@ -536,14 +538,17 @@ async def test_a_callback_that_does_not_end_is_left_and_hears_of_nothing_more_un
 @pytest.mark.parametrize(
     ("question", "rule"),
     [
-        ("ann wants to use it. It may hold secrets.\n  | cat .env\n  | rm x", f"It may hold secrets, and {NOBODY}"),
-        ("It speaks.", f"It speaks, and {NOBODY}"),
-        ("", NOBODY),
+        (
+            "ann wants to use it. It may hold secrets.\n  | cat .env\n  | rm x",
+            f"It may hold secrets, and {NOBODY_TO_APPROVE}",
+        ),
+        ("It speaks.", f"It speaks, and {NOBODY_TO_APPROVE}"),
+        ("", NOBODY_TO_APPROVE),
     ],
 )
 def test_where_nobody_is_there_why_it_is_not_done_is_said_apart_from_the_call(question: str, rule: str) -> None:
     house = House.furnished().queue(ANN)
-    asked = Terms(effect="effectful", verdict="ask", question=question, digest="x")
-    terms = unattended(house.world, next(iter(house.world.steps_of(ANN))), asked)
+    asked = StepTerms(effect="effectful", verdict="ask", question=question, digest="x")
+    terms = decide_unattended(house.world, next(iter(house.world.steps_of(ANN))), asked)
     assert (terms.verdict, "\n" in terms.rule) == ("deny", False)
     assert terms.rule.endswith(rule)

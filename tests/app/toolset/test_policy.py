@@ -10,12 +10,19 @@ from typing import Literal
 
 import pytest
 
-from greenroom.app.toolset.policy import HEAD, Confirming, RulesFile, persons_rules, policy_for, project_rules
+from greenroom.app.toolset.policy import (
+    FILE_HEADER,
+    ConfirmingPolicy,
+    RulesFile,
+    build_policy,
+    open_user_rules,
+    project_rules,
+)
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import record
 from greenroom.core.ports.model import ToolSpec
-from greenroom.core.ports.tool import Ruling, Target, ToolCard
+from greenroom.core.ports.tool import PolicyDecision, Target, ToolCard
 
 WRITTEN = """# Mine.
 allow   command ls   # no, this is part of it
@@ -67,7 +74,7 @@ def test_a_first_rule_for_everywhere_stands_before_the_workspaces(tmp_path: Path
     file = RulesFile(tmp_path / "permissions")
     assert file.add("allow command ls", Path("/work"))
     assert file.add("allow command cat", None)
-    assert file.path.read_text() == f"{HEAD}\nallow command cat\n\n[/work]\nallow command ls\n"
+    assert file.path.read_text() == f"{FILE_HEADER}\nallow command cat\n\n[/work]\nallow command ls\n"
     file.path.write_text("[/work]\nallow command ls\n")
     assert file.add("allow command cat", None)
     assert file.path.read_text() == "allow command cat\n\n[/work]\nallow command ls\n"
@@ -80,17 +87,17 @@ def test_several_processes_that_add_at_once_lose_nothing(tmp_path: Path) -> None
         subprocess.Popen([sys.executable, "-c", ADDING, str(path), name], stderr=subprocess.PIPE) for name in names
     ]
     assert [(one.communicate(timeout=60)[1], one.returncode) for one in adding] == [(b"", 0)] * len(names)
-    assert len(RulesFile(path).of(Path("/work"))) == 10 * len(names)
+    assert len(RulesFile(path).rules_for(Path("/work"))) == 10 * len(names)
 
 
 def test_a_file_that_others_may_write_is_not_believed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    file = persons_rules()
+    file = open_user_rules()
     file.add("allow command ls", None)
     file.path.chmod(0o664)
-    with pytest.raises(WorldFault, match=r"says what agents may do, and others can write it.*chmod 600"):
-        file.of(tmp_path)
-    with pytest.raises(WorldFault, match="others can write it"):
+    with pytest.raises(WorldFault, match=r"says what agents may do, and other users can write it.*chmod 600"):
+        file.rules_for(tmp_path)
+    with pytest.raises(WorldFault, match="other users can write it"):
         file.add("allow command cat", None)
     assert "cat" not in file.path.read_text()
 
@@ -124,7 +131,7 @@ def put(root: Path, text: str) -> Path:
 
 def verdict(root: Path, line: str, *agreed: str) -> str:
     """What the policy says about a command."""
-    policy = policy_for(root, agreed, project_rules(root))
+    policy = build_policy(root, agreed, project_rules(root))
     return policy.decide(AgentId("a"), CARD, (Target(kind="command", value=line),)).verdict
 
 
@@ -155,18 +162,18 @@ def test_a_file_that_cannot_be_read_lets_nobody_work(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("root", [Path.home(), Path("/")])
 def test_where_everything_of_a_person_lies_every_change_is_asked_about(root: Path) -> None:
-    policy = policy_for(root, ())
+    policy = build_policy(root, ())
     edit = ToolCard(spec=ToolSpec(name="patch", description="", parameters={}), group="edit")
     path = Target(kind="path", value="notes.txt", writes=True)
     assert policy.decide(AgentId("a"), edit, (path,)).verdict == "ask"
-    assert policy_for(root / "work", ()).decide(AgentId("a"), edit, (path,)).verdict == "allow"
+    assert build_policy(root / "work", ()).decide(AgentId("a"), edit, (path,)).verdict == "allow"
 
 
 PATCH = ToolCard(spec=ToolSpec(name="patch", description=""), group="edit", effect="keyed")
 
 
 def own_verdict(root: Path, path: str, *, writes: bool = True, agreed: tuple[str, ...] = ()) -> str:
-    policy = policy_for(root, agreed)
+    policy = build_policy(root, agreed)
     return policy.decide(AgentId("ann"), PATCH, (Target(kind="path", value=path, writes=writes),)).verdict
 
 
@@ -216,7 +223,7 @@ ANN, BOB = AgentId("ann"), AgentId("bob")
 class Says:
     """Decides always the same."""
 
-    ruling: Ruling
+    ruling: PolicyDecision
 
     def decide(
         self,
@@ -225,7 +232,7 @@ class Says:
         targets: tuple[Target, ...],
         grants: Collection[str] = (),
         limits: Collection[str] = (),
-    ) -> Ruling:
+    ) -> PolicyDecision:
         """That."""
         return self.ruling
 
@@ -237,14 +244,14 @@ class Says:
 def test_what_is_not_forbidden_is_asked_and_cannot_be_agreed_to_for_good(
     verdict: Literal["allow", "notify", "ask", "deny"], becomes: str
 ) -> None:
-    own = Ruling(verdict=verdict, why="So.", grant="allow tool read_code")
-    ruling = Confirming(Says(ruling=own)).decide(ANN, READING, (), ())
+    own = PolicyDecision(verdict=verdict, why="So.", grant="allow tool read_code")
+    ruling = ConfirmingPolicy(Says(ruling=own)).decide(ANN, READING, (), ())
     assert (ruling.verdict, ruling.grant) == (becomes, own.grant if verdict == "deny" else "")
     assert ruling.why == ("So." if verdict in ("ask", "deny") else "Every call is confirmed.")
 
 
 def test_a_question_names_what_is_touched_and_only_some_are_asked_about() -> None:
-    policy = Confirming(Says(ruling=Ruling(verdict="allow")), lambda agent: agent == ANN)
+    policy = ConfirmingPolicy(Says(ruling=PolicyDecision(verdict="allow")), lambda agent: agent == ANN)
     touched = (Target(kind="path", value="a\x1b[2J.py"), Target(kind="tool", value="read_code"))
     assert policy.decide(ANN, READING, touched).why == r"It is about `a\x1b[2J.py`. Every call is confirmed."
     assert policy.decide(BOB, READING, touched).verdict == "allow"

@@ -10,23 +10,23 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.kit import Kit
+from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.schema import ProviderSettings
 from greenroom.app.settings.values import Secret
-from greenroom.app.toolset.redaction import MASK, Redaction, known_secrets, stands_in, without_secrets
-from greenroom.app.toolset.toolbox import Equipment
-from greenroom.app.toolset.toolset import Hands
+from greenroom.app.toolset.redaction import MASK, SecretRedactor, contains_mask, find_known_secrets, remove_secrets
+from greenroom.app.toolset.toolbox import ToolSource
+from greenroom.app.toolset.toolset import Toolset
 from greenroom.core.base.ids import AgentId, TaskId
 from greenroom.core.base.records import Data
-from greenroom.core.ports.executor import Abilities, Bench, Live, Outcome, ToolPrinted
+from greenroom.core.ports.executor import Capabilities, LiveEvent, Outcome, StepContext, ToolPrinted
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
 from greenroom.core.rules.intents import AddTask, CancelTask, QueueSteps
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Step, StepType, Terms, Work
-from greenroom.core.state.world import World
-from greenroom.policy import rules_policy
+from greenroom.core.state.step import Step, StepTerms, StepType, Work
+from greenroom.core.state.team_state import TeamState
+from greenroom.policy import build_rules_policy
 
 KEY = "sk-planted-0123456789abcdef"
 ANN, T1 = AgentId("ann"), TaskId("t1")
@@ -48,22 +48,22 @@ class Tells:
         """Nothing."""
         return ()
 
-    def terms(self, _: World, __: Step) -> Terms:
+    def terms(self, _: TeamState, __: Step) -> StepTerms:
         """At most once."""
-        return Terms(effect="effectful")
+        return StepTerms(effect="effectful")
 
-    async def run(self, bench: Bench) -> Outcome:
+    async def run(self, context: StepContext) -> Outcome:
         """Say it."""
-        bench.show(ToolPrinted(text=f"live {KEY}\n"))
-        match (bench.step.work.instruction_content or {}).get("how"):
+        context.show(ToolPrinted(text=f"live {KEY}\n"))
+        match (context.step.work.instruction_content or {}).get("how"):
             case "raise":
                 raise RuntimeError(f"no luck with {KEY}")
             case "fail":
                 return Outcome(state="failed", error=f"refused: {KEY}")
             case "keep":
-                return Outcome(result={"output": "kept"}, blobs=(await bench.keep(f"x{KEY}x".encode()),))
+                return Outcome(result={"output": "kept"}, blobs=(await context.keep(f"x{KEY}x".encode()),))
             case "hang":
-                bench.leave(lambda: Outcome(result={"output": f"left {KEY}"}))
+                context.set_partial_outcome(lambda: Outcome(result={"output": f"left {KEY}"}))
                 await asyncio.sleep(600)
             case _:
                 pass
@@ -78,7 +78,7 @@ class Seen:
         self.live: list[str] = []
         self.something = asyncio.Event()
 
-    def watch(self, _: Step, event: Live) -> None:
+    def watch(self, _: Step, event: LiveEvent) -> None:
         """What those see who watch."""
         assert isinstance(event, ToolPrinted)
         self.live.append(event.text)
@@ -94,11 +94,13 @@ async def called(tmp_path: Path, *calls: tuple[str, Data], cancel: bool = False)
     """Make these calls in a team on a real log."""
     root = tmp_path / "work"
     allow = ("allow tool tells", "allow command printf", "allow command cat", "allow command echo")
-    policy = rules_policy({"granted": allow}, str(root))
-    hands = Hands(root, policy, equipment=Equipment(tools=(Tells(),)), secrets=[KEY])
+    policy = build_rules_policy({"granted": allow}, str(root))
+    hands = Toolset(root, policy, tool_source=ToolSource(tools=(Tells(),)), secrets=[KEY])
     runtime = Runtime(
         await SqliteLog.open(tmp_path / "home"),
-        kits={"": lambda _: Kit(abilities=Abilities(hands.executors), closing=hands.close)},
+        capability_factories={
+            "": lambda _: TeamCapabilities(executors=Capabilities(hands.executors), on_close=hands.close)
+        },
     )
     seen = Seen()
     try:
@@ -167,7 +169,7 @@ async def test_what_stands_for_a_key_is_never_written_into_its_place(tmp_path: P
         ("read_code", {"file": "notes.txt"}),
         ("rewrite", {"file": "notes.txt", "content": f"token = {MASK}\nmore\n"}),
     )
-    assert "stands for a key that nobody is shown" in seen.steps[-1].error
+    assert "stands for a hidden key" in seen.steps[-1].error
     assert (tmp_path / "work" / "notes.txt").read_text() == f"token = {KEY}\n"
 
 
@@ -178,23 +180,23 @@ def test_the_keys_that_are_known_are_those_of_models() -> None:
         key=Secret("x", "typed-12345678"),
         headers={"Authorization": "Bearer header-12345678", "Accept": "application/json"},
     )
-    known = known_secrets(environ, [settings], ["saved-12345678"])
+    known = find_known_secrets(environ, [settings], ["saved-12345678"])
     assert set(known) == {KEY, "mine-12345678", "typed-12345678", "header-12345678", "saved-12345678"}
 
 
 @pytest.mark.parametrize("word", ["", "ollama", "not-needed", "abc123", "        "])
 def test_a_word_is_no_secret(word: str) -> None:
-    assert not Redaction([word])
+    assert not SecretRedactor([word])
 
 
 def test_a_key_that_begins_like_another_is_found_whole() -> None:
-    redaction = Redaction(["sk-12345678", "sk-12345678-longer"])
+    redaction = SecretRedactor(["sk-12345678", "sk-12345678-longer"])
     assert redaction.text("a sk-12345678-longer b sk-12345678 c") == f"a {MASK} b {MASK} c"
 
 
 def test_what_stands_for_a_key_is_found_in_any_shape() -> None:
-    assert stands_in({"files": [{"content": f"x{MASK}"}]})
-    assert not stands_in({"files": [{"content": "secret", "n": 5}]})
+    assert contains_mask({"files": [{"content": f"x{MASK}"}]})
+    assert not contains_mask({"files": [{"content": "secret", "n": 5}]})
 
 
 def nasty(size: int) -> Iterable[str]:
@@ -205,7 +207,7 @@ def nasty(size: int) -> Iterable[str]:
 
 
 def test_fifty_megabytes_are_searched_in_a_moment() -> None:
-    redaction = Redaction([KEY, *(f"sk-other-{number}-0123456789" for number in range(10))])
+    redaction = SecretRedactor([KEY, *(f"sk-other-{number}-0123456789" for number in range(10))])
     for text in nasty(50 * MIB):
         began = time.process_time()
         assert redaction.text(text) == text
@@ -221,4 +223,4 @@ def test_a_program_that_has_no_use_for_our_keys_gets_none_of_them() -> None:
         "OTHER": "sk-in-settings-01",
         "WORD": "short",
     }
-    assert without_secrets({**around, "PATH": "/bin"}, told) == {"WORD": "short", "PATH": "/bin"}
+    assert remove_secrets({**around, "PATH": "/bin"}, told) == {"WORD": "short", "PATH": "/bin"}

@@ -7,17 +7,17 @@ from typing import get_args
 
 import pytest
 
-from greenroom.abilities.tools.commands import command_tools
-from greenroom.adapters.processes.plain import PlainCommands
-from greenroom.adapters.sandbox.choice import Chosen
+from greenroom.abilities.tools.commands import build_command_tools
+from greenroom.adapters.processes.plain_commands import PlainCommands
+from greenroom.adapters.sandbox.choice import SandboxChoice
 from greenroom.app.settings.schema import SandboxSettings
 from greenroom.app.toolset import sandbox as found
-from greenroom.app.toolset.policy import policy_for
-from greenroom.app.toolset.sandbox import Walls, strongest
-from greenroom.app.toolset.toolset import Hands
+from greenroom.app.toolset.policy import build_policy
+from greenroom.app.toolset.sandbox import WorkspaceSandbox, find_strongest_sandbox
+from greenroom.app.toolset.toolset import Toolset
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.sandbox import Tier
-from greenroom.core.ports.tool import Ruling, Target
+from greenroom.core.ports.tool import PolicyDecision, Target
 from tests.conformance.running import ran, shell
 
 
@@ -44,9 +44,9 @@ def ruled(
     walled: bool = True,
     project: tuple[str, ...] = (),
     hosts: tuple[str, ...] = (),
-) -> Ruling:
-    policy = policy_for(root, (), project, own=rules, walled=lambda: walled)
-    card = next(tool for tool in command_tools(PlainCommands(root)) if tool.card.group == "command").card
+) -> PolicyDecision:
+    policy = build_policy(root, (), project, stated_rules=rules, is_sandboxed=lambda: walled)
+    card = next(tool for tool in build_command_tools(PlainCommands(root)) if tool.card.group == "command").card
     reached = (Target(kind="host", value=host) for host in hosts)
     return policy.decide(AgentId("a"), card, (Target(kind="command", value=line), *reached))
 
@@ -115,41 +115,41 @@ def test_rules_stay_rules_behind_walls(root: Path) -> None:
 
 
 async def test_commands_of_a_team_run_behind_the_walls_that_hold_here(root: Path) -> None:
-    walls = Walls(root)
-    commands = PlainCommands(root, wall=walls.opened)
+    walls = WorkspaceSandbox(root)
+    commands = PlainCommands(root, sandbox=walls.open_sandbox)
     try:
         made = await ran(commands, shell("id -u; grep Seccomp: /proc/self/status | cut -f2; touch mine"))
     finally:
         commands.close()
-    assert walls.hold()
+    assert walls.is_holding()
     uid, seccomp = made.text.split()
     assert (int(uid) != 0, seccomp) == (True, "2")
     assert owner(root / "mine") == owner(root)
 
 
 async def test_walls_behind_which_nothing_ran_are_taken_down_with_the_hands(root: Path) -> None:
-    walls = Walls(root)
-    hands = Hands(root, policy_for(root, (), walled=walls.hold), walls=walls)
-    assert walls.chosen.tier == "bubblewrap"
-    wall = walls.wall()
+    walls = WorkspaceSandbox(root)
+    hands = Toolset(root, build_policy(root, (), is_sandboxed=walls.is_holding), sandbox=walls)
+    assert walls.choice.tier == "bubblewrap"
+    wall = walls.get_sandbox()
     assert wall is not None
     await hands.close()
     await hands.close()
 
 
 async def test_who_turns_them_off_has_none(root: Path) -> None:
-    walls = Walls(root, SandboxSettings(walls="off"))
-    assert (walls.hold(), walls.wall()) == (False, None)
-    assert strongest("off").why == ('walls = "off" below [sandbox] in your settings',)
+    walls = WorkspaceSandbox(root, SandboxSettings(walls="off"))
+    assert (walls.is_holding(), walls.get_sandbox()) == (False, None)
+    assert find_strongest_sandbox("off").why == ('walls = "off" below [sandbox] in your settings',)
     assert walls.reach() is None
     await walls.close()
 
 
 def test_a_place_that_is_too_wide_has_none_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(found, "strongest", lambda _: Chosen(tier="bubblewrap"))
-    walls = Walls(Path("/"))
-    assert (walls.hold(), walls.wall()) == (False, None)
-    assert "too much of the machine" in walls.chosen.why[0]
+    monkeypatch.setattr(found, "find_strongest_sandbox", lambda _: SandboxChoice(tier="bubblewrap"))
+    walls = WorkspaceSandbox(Path("/"))
+    assert (walls.is_holding(), walls.get_sandbox()) == (False, None)
+    assert "too much of this machine" in walls.choice.why[0]
 
 
 HOLDS = {"bubblewrap": True, "landlock": True, "seatbelt": False, "none": False}
@@ -161,7 +161,7 @@ def test_only_walls_that_were_tried_hold_and_only_one_kind_has_a_way_out(
     root: Path, tier: Tier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What macOS has is unverified: whoever runs a command there is asked, as without walls."""
-    monkeypatch.setattr(found, "strongest", lambda _: Chosen(tier=tier, why=()))
-    monkeypatch.setattr(found, "wall_of", lambda *_: None)
-    walls = Walls(root, SandboxSettings(hosts=("pypi.org",)))
-    assert (walls.hold(), walls.reach()) == (HOLDS[tier], REACHES[tier])
+    monkeypatch.setattr(found, "find_strongest_sandbox", lambda _: SandboxChoice(tier=tier, why=()))
+    monkeypatch.setattr(found, "make_sandbox", lambda *_: None)
+    walls = WorkspaceSandbox(root, SandboxSettings(hosts=("pypi.org",)))
+    assert (walls.is_holding(), walls.reach()) == (HOLDS[tier], REACHES[tier])

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.abilities.tools.human import AskUser
-from greenroom.abilities.tools.read_output import presented
+from greenroom.abilities.tools.human import AskUserTool
+from greenroom.abilities.tools.read_output import present_text
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.toolset.by_hand import ended_step
+from greenroom.app.toolset.manual_call import find_ended_step
 from greenroom.app.toolset.policy import RulesFile
-from greenroom.app.toolset.toolset import toolbox_of
+from greenroom.app.toolset.toolset import build_toolbox
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import StepId
-from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.log import Store, StoredEvent
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Step, StepType, Terms
-from greenroom.core.state.world import World
+from greenroom.core.state.step import Step, StepTerms, StepType
+from greenroom.core.state.team_state import TeamState
 from greenroom.core.sync import replay
 from tests.abilities.tools.calling import caller
 
@@ -43,7 +43,7 @@ READS = ("read_code", "list_files", "search_files", "command_output", "read_outp
 def test_an_agent_has_what_it_names_and_what_is_in_its_groups(
     tmp_path: Path, spec: AgentSpec, tools: tuple[str, ...]
 ) -> None:
-    assert toolbox_of(tmp_path).equipped(spec).tools == tools
+    assert build_toolbox(tmp_path).equip(spec).tools == tools
 
 
 def test_rules_are_kept_by_workspace_and_what_cannot_be_read_is_said_with_its_line(tmp_path: Path) -> None:
@@ -52,19 +52,19 @@ def test_rules_are_kept_by_workspace_and_what_cannot_be_read_is_said_with_its_li
     assert file.add("allow  command npm   test", here)
     assert not file.add("allow command npm test", here)
     assert file.add("deny path secret/**", None)
-    assert file.of(here) == ("deny path secret/**", "allow command npm test")
-    assert file.of(there) == ("deny path secret/**",)
+    assert file.rules_for(here) == ("deny path secret/**", "allow command npm test")
+    assert file.rules_for(there) == ("deny path secret/**",)
     assert file.remove("deny path secret/**", None)
     assert not file.remove("deny path secret/**", None)
     assert file.path.stat().st_mode & 0o077 == 0
     file.path.write_text("# mine\n\nallow command ls\nallow nothing\n", encoding="utf-8")
     with pytest.raises(WorldFault, match="permissions, line 4: "):
-        file.of(here)
+        file.rules_for(here)
 
 
 @pytest.mark.req("MA-57")
 def test_agents_are_told_to_ask_a_person_as_little_as_they_can() -> None:
-    told = AskUser().card.spec.description
+    told = AskUserTool().card.spec.description
     for said in ("what only they can know or decide", "as few questions as possible", "all at once"):
         assert said in told
     assert "not for what you can find out yourself" in told
@@ -80,13 +80,13 @@ class Says:
     name: str = "says"
     description: str = "Say."
 
-    def terms(self, _: World, __: Step) -> Terms:
+    def terms(self, _: TeamState, __: Step) -> StepTerms:
         """Nothing is changed."""
-        return Terms(effect="pure")
+        return StepTerms(effect="pure")
 
-    async def run(self, bench: Bench) -> Outcome:
+    async def run(self, context: StepContext) -> Outcome:
         """Say it."""
-        return Outcome(result=presented("x\n" * 20_000, bench.step.step_id))
+        return Outcome(result=present_text("x\n" * 20_000, context.step.step_id))
 
 
 class Looked:
@@ -117,11 +117,11 @@ async def test_an_ended_step_is_found_as_it_was(kind: str, tmp_path: Path, monke
         every = await team.steps()
         looked = Looked(log, monkeypatch)
         for one in every:
-            found = await ended_step(team.runtime, team.team, one.step_id)
+            found = await find_ended_step(team.runtime, team.team, one.step_id)
             assert found is not None
             assert [getattr(found, name) for name in KEPT] == [getattr(one, name) for name in KEPT]
         assert (looked.searched, looked.read) == (3, 0)
         for odd in ("ann#4", "ann#0", "ann#", "bob#1", "", "x", "ann#1x", "ann#" + "9" * 5_000, "ann#\u0661", "ann#01"):
-            assert await ended_step(team.runtime, team.team, StepId(odd)) is None, odd
+            assert await find_ended_step(team.runtime, team.team, StepId(odd)) is None, odd
         assert (looked.searched, looked.read) == (3, 0), "for a name that somebody made up nothing is looked at"
-        assert await replay.ended_step(log, team.team, StepId("ann#4")) is None
+        assert await replay.read_ended_step(log, team.team, StepId("ann#4")) is None

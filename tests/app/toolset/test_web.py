@@ -12,13 +12,21 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.abilities.tools.browser_use import ACTIONS, Bounds, BrowserUse
+from greenroom.abilities.tools.browser_use import ACTIONS, BrowserLimits, BrowserUseTool
 from greenroom.app.settings.keys import save_key
 from greenroom.app.settings.schema import BrowserSettings, WebSettings
-from greenroom.app.toolset.policy import policy_for
-from greenroom.app.toolset.redaction import known_secrets
-from greenroom.app.toolset.toolset import Hands, toolbox_of
-from greenroom.app.toolset.web import ANSWER, ENOUGH, LEAST, MISSING, LateBrowser, LateSearch, ModelMind
+from greenroom.app.toolset.policy import build_policy
+from greenroom.app.toolset.redaction import find_known_secrets
+from greenroom.app.toolset.toolset import Toolset, build_toolbox
+from greenroom.app.toolset.web import (
+    BROWSER_MISSING,
+    MAX_ANSWER_TOKENS,
+    MIN_ERRAND_TOKENS,
+    RESERVE_USED_UP,
+    BrowserModel,
+    LazyBrowser,
+    LazySearch,
+)
 from greenroom.core.base.amounts import Amounts, Limits
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId
 from greenroom.core.base.records import Data
@@ -30,17 +38,17 @@ from greenroom.core.ports.model import (
     ModelEvent,
     ModelRequest,
     Models,
-    TextDelta,
+    ModelTextDelta,
     ToolCall,
     Usage,
 )
-from greenroom.core.ports.tool import Ruling
+from greenroom.core.ports.tool import PolicyDecision
 from greenroom.core.ports.web import WebFault
 from greenroom.core.rules.intents import SetLimits
 from greenroom.core.state.knowledge import Note
-from greenroom.core.state.step import Step, Terms
-from greenroom.core.state.world import World
-from greenroom.testing.scripted import Call, Cue, Reply, ScriptedModel
+from greenroom.core.state.step import Step, StepTerms
+from greenroom.core.state.team_state import TeamState
+from greenroom.testing.scripted import Cue, ScriptedCall, ScriptedModel, ScriptedReply
 from tests.abilities.tools.calling import T1, Caller, caller
 from tests.abilities.tools.test_browser_use import StagedAlbum, StagedBrowser
 from tests.adapters.browser.chromiums import needs_chromium
@@ -49,9 +57,9 @@ from tests.adapters.web.house import said, site
 ANN = AgentId("ann")
 
 
-def ruling(root: Path, tool: str, arguments: Data, *rules: str) -> Ruling:
-    found = toolbox_of(root).named(tool)
-    return policy_for(root, rules).decide(ANN, found.card, found.targets(arguments))
+def ruling(root: Path, tool: str, arguments: Data, *rules: str) -> PolicyDecision:
+    found = build_toolbox(root).get(tool)
+    return build_policy(root, rules).decide(ANN, found.card, found.targets(arguments))
 
 
 def test_a_host_is_asked_about_and_always_means_that_host(tmp_path: Path) -> None:
@@ -66,17 +74,17 @@ def test_a_host_is_asked_about_and_always_means_that_host(tmp_path: Path) -> Non
 
 async def test_what_is_not_set_up_is_said_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(WebFault, match=r"needs its address: `searxng_url ="):
-        await LateSearch(WebSettings(search="searxng"), {}).find("x", 1)
+        await LazySearch(WebSettings(search="searxng"), {}).find("x", 1)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     with pytest.raises(WebFault, match="set TAVILY_API_KEY"):
-        await LateSearch(WebSettings(search="tavily"), {}).find("x", 1)
+        await LazySearch(WebSettings(search="tavily"), {}).find("x", 1)
     save_key("tavily", "tvly-0123456789").chmod(0o644)
     with pytest.raises(WebFault, match="chmod 600"):
-        await LateSearch(WebSettings(search="tavily"), {}).find("x", 1)
+        await LazySearch(WebSettings(search="tavily"), {}).find("x", 1)
 
 
 def test_the_key_of_a_search_is_a_secret() -> None:
-    assert known_secrets({"TAVILY_API_KEY": "tvly-0123456789"}, ()) == ("tvly-0123456789",)
+    assert find_known_secrets({"TAVILY_API_KEY": "tvly-0123456789"}, ()) == ("tvly-0123456789",)
 
 
 def test_tools_are_known_without_loading_what_reaches_out() -> None:
@@ -95,14 +103,14 @@ SHOP = said(
 FOUND = said(b"<title>Found</title><p>Lamp: 7 euros</p>", "text/html")
 
 
-def script(*calls: Call) -> ScriptedModel:
+def script(*calls: ScriptedCall) -> ScriptedModel:
     """One move after the other. The mark of the field is read from the page."""
 
-    def reply(one: Call) -> Callable[[ModelRequest], Reply]:
-        def made(request: ModelRequest) -> Reply:
+    def reply(one: ScriptedCall) -> Callable[[ModelRequest], ScriptedReply]:
+        def made(request: ModelRequest) -> ScriptedReply:
             field = re.search(r'textbox "Search".*?\[ref=(\w+)\]', request.messages[-1].content)
             ref = {"ref": field[1]} if field and one.name == "type" else {}
-            return Reply(calls=(Call(name=one.name, arguments={**one.arguments, **ref}),))
+            return ScriptedReply(calls=(ScriptedCall(name=one.name, arguments={**one.arguments, **ref}),))
 
         return made
 
@@ -115,7 +123,7 @@ def script(*calls: Call) -> ScriptedModel:
 async def hands(root: Path, models: Models | None, web: WebSettings, *rules: str) -> AsyncIterator[Caller]:
     """A team whose person has agreed to these rules."""
     settings = BrowserSettings(headless=True)
-    made = Hands(root, policy_for(root, rules), web=web, browser=settings, models=models)
+    made = Toolset(root, build_policy(root, rules), web=web, browser=settings, models=models)
     try:
         async with caller(made.executors) as team:
             yield team
@@ -132,10 +140,10 @@ async def test_an_agent_s_model_leads_a_real_browser(tmp_path: Path, monkeypatch
         async with site({"/": page, "/found": FOUND}) as shop:
             web = WebSettings(local=(shop.place, other.place))
             model = script(
-                Call(name="open", arguments={"url": shop.url("/")}),
-                Call(name="type", arguments={"ref": "", "text": "lamp", "submit": True}),
-                Call(name="extract", arguments={"content": "Lamp: 7 euros"}),
-                Call(name="done", arguments={"result": "A lamp costs 7 euros."}),
+                ScriptedCall(name="open", arguments={"url": shop.url("/")}),
+                ScriptedCall(name="type", arguments={"ref": "", "text": "lamp", "submit": True}),
+                ScriptedCall(name="extract", arguments={"content": "Lamp: 7 euros"}),
+                ScriptedCall(name="done", arguments={"result": "A lamp costs 7 euros."}),
             )
             asked: list[str] = []
             told = Seen(model, asked)
@@ -153,7 +161,7 @@ async def test_an_agent_s_model_leads_a_real_browser(tmp_path: Path, monkeypatch
         "extracted_content": ["Lamp: 7 euros"],
     }
     assert "made by a script" in asked[1]
-    assert f"'{other.place}' is none of the hosts that may be reached from here" in asked[1]
+    assert f"'{other.place}' is none of the hosts that are allowed" in asked[1]
     assert "Lamp: 7 euros" in asked[2]
     assert notes == [f"browser_use: visited {shop.place}; items extracted: 1."]
     assert step.spent.tokens == 4 * 50
@@ -183,7 +191,7 @@ class Seen(ScriptedModel):
         async for event in self._script.stream(request):
             yield event
 
-    def named(self, _: str) -> ScriptedModel:
+    def get_model(self, _: str) -> ScriptedModel:
         return self
 
 
@@ -194,8 +202,8 @@ async def test_a_host_that_is_denied_is_not_reached_although_the_whole_web_is_op
     monkeypatch.setenv("GREENROOM_HOME", str(tmp_path / "home"))
     async with site({"/": FOUND}) as shop:
         model = script(
-            Call(name="open", arguments={"url": shop.url("/")}),
-            Call(name="done", arguments={"result": "It cannot be reached."}),
+            ScriptedCall(name="open", arguments={"url": shop.url("/")}),
+            ScriptedCall(name="done", arguments={"result": "It cannot be reached."}),
         )
         asked: list[str] = []
         rules = ("allow tool browser_use", f"deny host {shop.place}")
@@ -215,10 +223,10 @@ async def test_without_a_model_no_browser_is_opened(tmp_path: Path) -> None:
 
 
 def test_hosts_are_asked_about_and_without_one_the_whole_web(tmp_path: Path) -> None:
-    tool = toolbox_of(tmp_path).named("browser_use")
+    tool = build_toolbox(tmp_path).get("browser_use")
 
     def grant(*rules: str, **given: object) -> tuple[str, str]:
-        ruling = policy_for(tmp_path, rules).decide(ANN, tool.card, tool.targets(given))
+        ruling = build_policy(tmp_path, rules).decide(ANN, tool.card, tool.targets(given))
         return ruling.verdict, ruling.grant
 
     assert grant(task="On https://a.example/x find it") == ("ask", "allow host a.example")
@@ -231,16 +239,16 @@ def test_hosts_are_asked_about_and_without_one_the_whole_web(tmp_path: Path) -> 
 
 
 async def test_what_is_missing_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(BrowserFault, match=r"'/no/chromium' below \[browser\] in your settings is no program"):
-        async with LateBrowser(BrowserSettings(program="/no/chromium"), WebSettings()).opened(["*"]):
+    with pytest.raises(BrowserFault, match=r"'/no/chromium' below \[browser\] in your settings is not a program"):
+        async with LazyBrowser(BrowserSettings(program="/no/chromium"), WebSettings()).open_tab(["*"]):
             raise AssertionError
     monkeypatch.setitem(sys.modules, "playwright.async_api", None)
     for name in ("making", "chromium", "tab"):
         monkeypatch.delitem(sys.modules, f"greenroom.adapters.browser.{name}", raising=False)
     with pytest.raises(BrowserFault) as raised:
-        async with LateBrowser(BrowserSettings(), WebSettings()).opened(["*"]):
+        async with LazyBrowser(BrowserSettings(), WebSettings()).open_tab(["*"]):
             raise AssertionError
-    assert str(raised.value) == MISSING
+    assert str(raised.value) == BROWSER_MISSING
 
 
 def test_the_tool_is_known_without_loading_a_browser() -> None:
@@ -265,7 +273,7 @@ class Priced:
         self.card = ModelCard(tools=calls, output=1_000)
         self.asked: list[ModelRequest] = []
 
-    def named(self, _: str) -> Priced:
+    def get_model(self, _: str) -> Priced:
         return self
 
     def price(self, read: int, written: int) -> int | None:
@@ -277,12 +285,12 @@ class Priced:
             yield event
 
 
-class Watched(ModelMind):
+class Watched(BrowserModel):
     """Remembers under which terms it was to think."""
 
-    found: Terms | None = None
+    found: StepTerms | None = None
 
-    def terms(self, world: World, step: Step) -> Terms:
+    def terms(self, world: TeamState, step: Step) -> StepTerms:
         self.found = super().terms(world, step)
         return self.found
 
@@ -291,10 +299,10 @@ def answered(call: ToolCall, usage: Usage | None = None) -> tuple[ModelEvent, ..
     return (call, *(() if usage is None else (usage,)), Finished(reason="calls"))
 
 
-async def led(model: Priced, tokens: int = 40_000) -> tuple[Step, Terms]:
+async def led(model: Priced, tokens: int = 40_000) -> tuple[Step, StepTerms]:
     """An errand that this model leads."""
     mind = Watched(model, tokens)
-    async with caller([BrowserUse(lambda _: StagedBrowser(), mind, StagedAlbum(), Bounds())]) as hands:
+    async with caller([BrowserUseTool(lambda _: StagedBrowser(), mind, StagedAlbum(), BrowserLimits())]) as hands:
         step = await hands.call("browser_use", task="look around")
     assert mind.found is not None
     return step, mind.found
@@ -308,7 +316,7 @@ async def test_all_that_it_may_use_is_reserved_and_what_it_used_is_paid() -> Non
     assert (step.spent.tokens, step.spent.money) == (730, 5)
     first, second = model.asked
     assert first.tools == ACTIONS
-    assert (first.tool_choice, first.max_output) == ("required", min(ANSWER, 1_000))
+    assert (first.tool_choice, first.max_output) == ("required", min(MAX_ANSWER_TOKENS, 1_000))
     assert [one.purpose.turn for one in (first, second)] == [1, 2]
     assert (first.purpose.skill, first.purpose.agent) == ("browser_use", "ann")
     assert first.messages[0] == second.messages[0]
@@ -320,19 +328,19 @@ async def test_all_that_it_may_use_is_reserved_and_what_it_used_is_paid() -> Non
 )
 async def test_under_a_limit_as_much_is_reserved_as_fits(limits: Limits, tokens: int | None) -> None:
     mind = Watched(Priced(answered(DONE, Usage())), 160_000)
-    async with caller([BrowserUse(lambda _: StagedBrowser(), mind, StagedAlbum(), Bounds())]) as hands:
+    async with caller([BrowserUseTool(lambda _: StagedBrowser(), mind, StagedAlbum(), BrowserLimits())]) as hands:
         await hands.runtime.ask(hands.team, SetLimits(budget_id=TEAM_BUDGET, limits=limits))
         await hands.begin("browser_use", task="look around")
         await asyncio.wait_for(hands.runtime.wait(hands.team, T1), 20)
         ended = [one.state for one in await hands.steps()]
     assert mind.found is not None
-    assert (mind.found.needs.tokens, ended) == ((tokens, ["finished"]) if tokens else (LEAST, []))
+    assert (mind.found.needs.tokens, ended) == ((tokens, ["finished"]) if tokens else (MIN_ERRAND_TOKENS, []))
 
 
 async def test_it_ends_when_what_is_reserved_is_used_up() -> None:
     model = Priced(answered(BACK, Usage(input=9_000, output=1_000)))
     step, terms = await led(model)
-    assert (step.state, step.error) == ("failed", ENOUGH)
+    assert (step.state, step.error) == ("failed", RESERVE_USED_UP)
     assert 2 <= len(model.asked) <= 4
     assert step.spent.tokens == 10_000 * len(model.asked) <= terms.needs.tokens
 
@@ -340,7 +348,7 @@ async def test_it_ends_when_what_is_reserved_is_used_up() -> None:
 async def test_an_answer_of_which_nobody_says_what_it_cost_costs_what_it_may() -> None:
     model = Priced(answered(BACK))
     step, terms = await led(model)
-    assert step.error == ENOUGH
+    assert step.error == RESERVE_USED_UP
     assert 0 < step.spent.tokens <= terms.needs.tokens
     assert 0 < step.spent.money <= terms.needs.money
 
@@ -356,7 +364,7 @@ async def test_a_provider_that_does_not_answer_fails_the_step(failed: Failed, fr
 
 
 async def test_a_model_without_calls_is_told_to_answer_in_text() -> None:
-    model = Priced((TextDelta(text='{"action": "done", "result": "x"}'), Finished()), calls=False)
+    model = Priced((ModelTextDelta(text='{"action": "done", "result": "x"}'), Finished()), calls=False)
     step, _ = await led(model)
     assert step.state == "finished"
     assert (model.asked[0].tools, model.asked[0].tool_choice) == ((), "auto")

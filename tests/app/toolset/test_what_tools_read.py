@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from greenroom.abilities.tools.memory import origins as of_memories
+from greenroom.abilities.tools.memory import collect_origins as of_memories
 from greenroom.core.base.ids import MemoryId
 from greenroom.core.state.knowledge import Memory
 from greenroom.core.state.origin import Labels

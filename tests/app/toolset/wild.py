@@ -1,5 +1,6 @@
-"""A wild team: its agents call tools with what nobody sane would write, have others call them, and a person answers as
-they please. None of the tools does anything but note that it was run; the log is the witness.
+"""A random team: its agents call tools with absurd arguments and let others call them, and a person answers at random.
+
+The tools only record that they ran. The log is checked against these records.
 """
 
 from __future__ import annotations
@@ -16,24 +17,24 @@ from random import Random
 from typing import Any, TypeVar, cast
 
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.host import Host
-from greenroom.app.kit import Kit
+from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
+from greenroom.app.team_host import TeamHost
 from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.app.toolset.toolbox import Toolbox
-from greenroom.app.toolset.toolset import toolbox_of
+from greenroom.app.toolset.toolset import build_toolbox
 from greenroom.core.base.ids import AgentId, TaskId
 from greenroom.core.base.records import Data
-from greenroom.core.ports.executor import Abilities, Bench, Outcome
+from greenroom.core.ports.executor import Capabilities, Outcome, StepContext
 from greenroom.core.ports.log import StoredEvent
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard, ToolExecutor
 from greenroom.core.rules.intents import AddTask, AnswerApproval, Intent, ModifyStep, QueueSteps, SendMessage
-from greenroom.core.state.approval import Approval, Scope
-from greenroom.core.state.spec import AgentSpec, Group
-from greenroom.core.state.step import Effect, Step, StepType, Terms, Work
-from greenroom.core.state.world import World
-from greenroom.policy import rules_policy
+from greenroom.core.state.approval import Approval, ApprovalScope
+from greenroom.core.state.spec import AgentSpec, ToolGroup
+from greenroom.core.state.step import Effect, Step, StepTerms, StepType, Work
+from greenroom.core.state.team_state import TeamState
+from greenroom.policy import build_rules_policy
 from greenroom.policy.rulebook import LAYERS, Layer
 from greenroom.policy.rules import BadRule, parse
 
@@ -41,25 +42,25 @@ T = TypeVar("T")
 _FILE = json.loads(Path(__file__).with_name("wild.json").read_text(encoding="utf-8"))
 RULES: Mapping[str, Sequence[str]] = _FILE.pop("rules")
 SAID: Mapping[str, Sequence[str]] = _FILE
-"""Paths, command lines, hosts, words and rules that tools and policies are given."""
+"""Paths, command lines, hosts, words and rules for tools and policies."""
 
 
 class Wild:
-    """All of it, the same again from the same seed."""
+    """A generator of all of these, deterministic for a seed."""
 
     def __init__(self, seed: str) -> None:
         self.random = Random(seed)
 
     def one_of(self, some: Sequence[T]) -> T:
-        """Any of them."""
+        """Choose any of them."""
         return self.random.choice(some)
 
     def chance(self, of: float) -> bool:
-        """So often."""
+        """Return True with this probability."""
         return self.random.random() < of
 
     def path(self) -> str:
-        """A path, sometimes made of two, sometimes in another case."""
+        """Return a path, sometimes joined from two, sometimes in another case."""
         made = self.one_of(SAID["paths"])
         if self.chance(0.2):
             made = self.one_of(("{0}/{1}", "{0}/../{1}", "./{0}", "{0}/", "{0}//{1}")).format(
@@ -68,17 +69,17 @@ class Wild:
         return made.swapcase() if self.chance(0.1) else made
 
     def command(self, depth: int = 0) -> str:
-        """A command line, wrapped into others."""
+        """Return a command line, wrapped into others."""
         if depth > 3 or self.chance(0.4):
             return self.one_of(SAID["programs"])
         return self.one_of(SAID["around"]).format(self.command(depth + 1), self.command(depth + 1))
 
     def host(self) -> str:
-        """Something like a host."""
+        """Return something similar to a host."""
         return self.one_of(SAID["hosts"])
 
     def rule(self) -> str:
-        """A rule that can be read."""
+        """Return a valid rule."""
         while True:
             kind = self.one_of(tuple(RULES))
             said = f"{self.one_of(SAID['levels'])} {kind} {self.one_of(RULES[kind])}"
@@ -88,11 +89,11 @@ class Wild:
                 continue
 
     def rules(self) -> dict[Layer, list[str]]:
-        """Rules of all layers."""
+        """Return rules of all layers."""
         return {layer: [self.rule() for _ in range(self.random.randrange(8))] for layer in LAYERS}
 
     def arguments(self, schema: Data) -> dict[str, object]:
-        """Arguments for a tool: mostly of the right shape, never of the right mind."""
+        """Return arguments for a tool: mostly valid, never sensible."""
         made = self._object(schema)
         if self.chance(0.02):
             made[self.one_of(("extra", "file", "script", "../x"))] = self.one_of((1, None, "x", [], {}))
@@ -134,7 +135,7 @@ Touches = Callable[[Data], tuple[Target, ...]]
 
 @dataclass(frozen=True)
 class Entered:
-    """A tool was run: the only thing that counts, whatever anybody says about it."""
+    """A tool that really ran, regardless of the log."""
 
     step: str
     attempt: int
@@ -145,7 +146,7 @@ class Entered:
 
 
 class Probe:
-    """A tool, up to the moment in which it would do something."""
+    """A tool up to the moment before its effect."""
 
     type: StepType = "tool"
 
@@ -155,16 +156,16 @@ class Probe:
         self.name, self.description, self.card = tool.name, tool.description, tool.card
 
     def targets(self, arguments: Data) -> tuple[Target, ...]:
-        """The tool's own."""
+        """Return the tool's targets."""
         return self._tool.targets(arguments)
 
-    def terms(self, world: World, step: Step) -> Terms:
-        """The tool's own."""
+    def terms(self, world: TeamState, step: Step) -> StepTerms:
+        """Return the tool's terms."""
         return self._tool.terms(world, step)
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Note it."""
-        step = bench.step
+    async def run(self, context: StepContext) -> Outcome:
+        """Record the call."""
+        step = context.step
         given = step.work.instruction_content or {}
         told = Entered(
             step=step.step_id,
@@ -182,7 +183,7 @@ STRING: Data = {"type": "string"}
 
 
 class Stranger:
-    """A tool of somebody else, who says of it what they like."""
+    """A third-party tool with arbitrary claims about itself."""
 
     type: StepType = "tool"
     description: str = "Somebody's."
@@ -190,12 +191,12 @@ class Stranger:
     def __init__(
         self,
         name: str,
-        group: Group,
+        group: ToolGroup,
         source: str,
         touches: Touches,
         *,
         effect: Effect = "effectful",
-        own: Terms | None = None,
+        own: StepTerms | None = None,
     ) -> None:
         self.name = name
         names = ("path", "host", "command", "text")
@@ -203,18 +204,18 @@ class Stranger:
         spec = ToolSpec(name=name, description=self.description, parameters=schema)
         self.card = ToolCard(spec=spec, group=group, effect=effect, source=source)
         self._touches = touches
-        self._own = own or Terms(effect=effect)
+        self._own = own or StepTerms(effect=effect)
 
     def targets(self, arguments: Data) -> tuple[Target, ...]:
-        """What its author says."""
+        """Return the targets that its author claims."""
         return self._touches(arguments)
 
-    def terms(self, _: World, __: Step) -> Terms:
-        """What its author says."""
+    def terms(self, _: TeamState, __: Step) -> StepTerms:
+        """Return the terms that its author claims."""
         return self._own
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Nobody comes here."""
+    async def run(self, context: StepContext) -> Outcome:
+        """Fail: this is never reached."""
         raise NotImplementedError
 
 
@@ -239,7 +240,7 @@ def _breaks(_: Data) -> tuple[Target, ...]:
 
 
 def strangers() -> list[Stranger]:
-    """One of each manner."""
+    """Return one tool of each kind."""
     return [
         Stranger("fetch", "web", "built-in", _host),
         Stranger("custom", "read", "file: custom.py", _nothing, effect="pure"),
@@ -248,19 +249,21 @@ def strangers() -> list[Stranger]:
         Stranger("mcp__notes__write", "mcp", "mcp:notes", _nothing),
         Stranger("mcp__web__get", "mcp", "mcp:web", _host),
         Stranger("breaks", "edit", "file: breaks.py", _breaks),
-        Stranger("asks", "edit", "file: own.py", _all, own=Terms(effect="effectful", verdict="ask", question="May I?")),
-        Stranger("notifies", "edit", "file: own.py", _all, own=Terms(effect="effectful", verdict="notify")),
-        Stranger("denies", "edit", "file: own.py", _all, own=Terms(effect="effectful", verdict="deny")),
+        Stranger(
+            "asks", "edit", "file: own.py", _all, own=StepTerms(effect="effectful", verdict="ask", question="May I?")
+        ),
+        Stranger("notifies", "edit", "file: own.py", _all, own=StepTerms(effect="effectful", verdict="notify")),
+        Stranger("denies", "edit", "file: own.py", _all, own=StepTerms(effect="effectful", verdict="deny")),
     ]
 
 
 def probes(root: Path, entered: list[Entered]) -> Toolbox:
-    """The registry, as a team has it."""
-    return Toolbox(Probe(tool, entered) for tool in (*toolbox_of(root), *strangers()))
+    """Return the toolset of a team."""
+    return Toolbox(Probe(tool, entered) for tool in (*build_toolbox(root), *strangers()))
 
 
 def workspace(root: Path) -> None:
-    """With links that lead in, out, nowhere and round."""
+    """Make a workspace with links that lead in, out, nowhere and in a cycle."""
     for name in ("src/deep/y.py", "src/x.py", "a.txt", ".env", ".git/config", "keys/id_rsa"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("x\n", encoding="utf-8")
@@ -271,28 +274,28 @@ def workspace(root: Path) -> None:
 
 
 GOVERNS = {".git", ".greenroom"}
-"""Folders that no tool ever writes in."""
+"""Folders that no tool ever writes to."""
 
 
 @dataclass
 class Trail:
-    """What the log says, by step."""
+    """The content of the log, by step."""
 
     work: dict[str, dict[str, Any]] = field(default_factory=dict)
     starts: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
     approvals: dict[str, dict[str, Any]] = field(default_factory=dict)
     agreed: dict[str, str] = field(default_factory=dict)
-    """By approval: `approved` or `denied`; nothing for those that were voided."""
+    """Decisions by approval: `approved` or `denied`. Voided approvals are left out."""
 
     asked: dict[str, str] = field(default_factory=dict)
-    """By step: its newest question."""
+    """The newest question by step."""
 
     ended: dict[str, dict[str, Any]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
 
 
 def read(events: Iterable[StoredEvent]) -> Trail:
-    """Go through a log once."""
+    """Read a log once."""
     trail = Trail()
     for stored in events:
         event = json.loads(stored.data)
@@ -319,7 +322,7 @@ def read(events: Iterable[StoredEvent]) -> Trail:
 
 
 def _started(trail: Trail, event: dict[str, Any]) -> None:
-    """What was decided by then. Later answers are answers to nobody."""
+    """Record the decision at the start of a step. Later answers do not count."""
     approval = trail.asked.get(event["step_id"], "")
     event["answer"] = trail.agreed.get(approval)
     event["question"] = trail.approvals.get(approval)
@@ -327,13 +330,13 @@ def _started(trail: Trail, event: dict[str, Any]) -> None:
 
 
 def digest(tool: str, arguments: Mapping[str, Any]) -> str:
-    """The name of a call, as the design says it: the hash of exactly these arguments."""
+    """Return the name of a call as the design defines it: the hash of exactly these arguments."""
     written = json.dumps([tool, arguments], ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(written.encode()).hexdigest()
 
 
 def violations(trail: Trail, entered: Iterable[Entered], rights: Mapping[AgentId, frozenset[str] | None]) -> list[str]:
-    """What was run although nobody had decided that it may be."""
+    """Return what ran without a decision that allows it."""
     return [
         f"{one.step} ({one.tool} {one.arguments:.200}) {why}"
         for one in entered
@@ -371,7 +374,7 @@ def _asked(start: dict[str, Any], exactly: str) -> Iterable[str]:
 
 
 def _forbidden(one: Entered, rights: frozenset[str] | None) -> Iterable[str]:
-    """What no rule of anybody allows."""
+    """Yield what no rule can allow."""
     if rights is not None and one.tool not in rights:
         yield "was run by somebody who has no such tool"
     for target in one.targets:
@@ -382,7 +385,7 @@ def _forbidden(one: Entered, rights: frozenset[str] | None) -> Iterable[str]:
 
 
 def counted(trail: Trail) -> Counter[str]:
-    """How the calls ended that the log knows."""
+    """Count how the calls in the log ended."""
     found = trail.counts
     for step, work in trail.work.items():
         if work["type"] == "tool":
@@ -407,14 +410,14 @@ T1 = TaskId("t1")
 DOOR = "door"
 PATIENCE = 120.0
 CALLED = 6
-"""Calls that an agent makes when another one has called it."""
+"""Calls that an agent makes when another agent has called it."""
 
-SCOPES: tuple[Scope, ...] = ("once", "once", "run", "always")
+SCOPES: tuple[ApprovalScope, ...] = ("once", "once", "run", "always")
 MakeWorks = Callable[[int], tuple[Work, ...]]
 
 
 class Converse:
-    """What an agent does when it is called by another: tools again, on the other's behalf."""
+    """The behaviour of a called agent: it calls tools on behalf of the caller."""
 
     type: StepType = "skill"
     name: str = "converse"
@@ -423,15 +426,15 @@ class Converse:
     def __init__(self, works: MakeWorks) -> None:
         self._works = works
 
-    def terms(self, _: World, __: Step) -> Terms:
-        """Free."""
-        return Terms(effect="pure")
+    def terms(self, _: TeamState, __: Step) -> StepTerms:
+        """Return free terms."""
+        return StepTerms(effect="pure")
 
-    async def run(self, bench: Bench) -> Outcome:
-        """Call some tools; when it was told to, let somebody else do so."""
-        me = bench.step.agent_id
+    async def run(self, context: StepContext) -> Outcome:
+        """Call some tools. If asked to, let another agent do so."""
+        me = context.step.agent_id
         queue = QueueSteps(agent_id=me, works=self._works(CALLED), place="next")
-        other = bench.step.work.intention
+        other = context.step.work.intention
         if other not in AGENTS:
             return Outcome(intents=(queue,))
         asked = SendMessage(
@@ -450,18 +453,18 @@ class WildTeam:
         workspace(root)
         self._toolbox: Toolbox = probes(root, self.entered)
         self.rights = {name: self._some_tools() for name in AGENTS}
-        policy = rules_policy(self.wild.rules(), str(root))
+        policy = build_rules_policy(self.wild.rules(), str(root))
         guarded = [ToolPipeline(tool, policy) for tool in self._toolbox]
-        self._kit = Kit(abilities=Abilities([*guarded, Converse(self._works)]))
+        self._kit = TeamCapabilities(executors=Capabilities([*guarded, Converse(self._works)]))
         self._log = MemoryLog()
 
     async def run(self, calls: int) -> tuple[list[str], Counter[str]]:
-        """Let them make so many calls; what the checker says."""
-        runtime = Runtime(self._log, kits={"wild": lambda _: self._kit})
+        """Let the agents make `calls` calls and return the checker's findings."""
+        runtime = Runtime(self._log, capability_factories={"wild": lambda _: self._kit})
         try:
             tools = tuple(tool.name for tool in self._toolbox)
             specs = [(name, AgentSpec(name=name, tools=tools, rules=self._limits_of(name))) for name in AGENTS]
-            team = await runtime.create("wild", specs, kit="wild")
+            team = await runtime.create("wild", specs, capabilities_name="wild")
             host = await runtime.start(team)
             await runtime.ask(team, AddTask(name="t", intention="t", manager=AGENTS[0], group=AGENTS, driver="manager"))
             await runtime.ask(team, *(self._queue(name, calls // len(AGENTS)) for name in AGENTS))
@@ -476,7 +479,7 @@ class WildTeam:
         return read([event async for page in self._log.read(team) for event in page])
 
     def _queue(self, agent: AgentId, calls: int) -> QueueSteps:
-        """Its calls, and now and then one of somebody behind it, so that nobody waits for whom they keep waiting."""
+        """Queue calls, some of them by a later agent, so that agents never wait for each other in a cycle."""
         behind = AGENTS[AGENTS.index(agent) + 1 :]
         works = list(self._works(calls))
         for place in range(0, calls if behind else 0, 20):
@@ -497,30 +500,30 @@ class WildTeam:
         return frozenset(tool.name for tool in self._toolbox if self.wild.chance(0.7))
 
     def _limits_of(self, agent: AgentId) -> tuple[str, ...]:
-        """The rules that leave it these tools."""
+        """Return the rules that leave it these tools."""
         left = self.rights[agent]
         return tuple(f"deny tool {tool.name}" for tool in self._toolbox if left is not None and tool.name not in left)
 
-    async def _attend(self, host: Host) -> None:
-        """Answer what is asked until nobody has anything left to do."""
+    async def _attend(self, host: TeamHost) -> None:
+        """Answer questions until all agents are idle."""
         while host.world.steps:
             waiting = [one for one in host.world.approvals.values() if one.state == "pending"]
             if waiting:
                 await host.submit(*(intent for one in waiting for intent in self._said(host.world, one)), by=DOOR)
             await asyncio.sleep(0)
 
-    def _said(self, world: World, approval: Approval) -> Iterator[Intent]:
-        """An answer; sometimes somebody puts something else into the place of what was answered."""
+    def _said(self, world: TeamState, approval: Approval) -> Iterator[Intent]:
+        """Answer. Sometimes the question is replaced after the answer."""
         yield self._answer(approval)
         if self.wild.chance(0.1):
-            tool = self._toolbox.named(world.steps[approval.step_id].work.executor)
+            tool = self._toolbox.get(world.steps[approval.step_id].work.executor)
             given = self.wild.arguments(tool.card.spec.parameters)
             work = Work(type="tool", executor=tool.name, instruction_content=given)
             yield ModifyStep(step_id=approval.step_id, work=work)
 
     def _answer(self, approval: Approval) -> AnswerApproval:
         yes = self.wild.chance(0.6)
-        scope: Scope = self.wild.one_of(SCOPES) if yes and approval.grant else "once"
+        scope: ApprovalScope = self.wild.one_of(SCOPES) if yes and approval.grant else "once"
         return AnswerApproval(
             approval_id=approval.approval_id, answer="approved" if yes else "denied", scope=scope, reason="so"
         )

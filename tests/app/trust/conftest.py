@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a person without any agents of their own."""
+    """Return the config folder of a person without agents."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
@@ -16,6 +16,6 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def project(tmp_path: Path, config: Path) -> Path:
-    """A repository without anything in it."""
+    """Return an empty repository."""
     (tmp_path / "project" / ".git").mkdir(parents=True)
     return tmp_path / "project"

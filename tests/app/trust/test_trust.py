@@ -10,27 +10,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greenroom.app.agents.finding import find_agents
+from greenroom.app.agents.discovery import find_agents
 from greenroom.app.trust import (
-    KEPT,
-    LONGEST,
-    MOST,
-    NAME,
-    Brought,
-    Ledger,
-    agreed,
-    brought_by,
-    own_ledger,
-    project_scripts,
-    troubles_in,
+    MAX_FORMS_KEPT,
+    MAX_SCRIPT_BYTES,
+    MAX_SCRIPTS,
+    TRUST_FILE_NAME,
+    TrustItem,
+    TrustStore,
+    find_troubles,
+    find_trust_items,
+    keep_trusted_agents,
+    open_trust_store,
+    read_project_scripts,
 )
-from greenroom.core.base.errors import Refused, WorldFault
+from greenroom.core.base.errors import RefusedError, WorldFault
 from greenroom.core.base.records import evolve
 
-TOOL = Brought(kind="tool", name="weather.py", shown="…", digest="1")
-AGENT = Brought(kind="agent", name="bob", shown="…", digest="1")
+TOOL = TrustItem(kind="tool", name="weather.py", shown="…", digest="1")
+AGENT = TrustItem(kind="agent", name="bob", shown="…", digest="1")
 THINGS = st.builds(
-    Brought,
+    TrustItem,
     kind=st.sampled_from(["agent", "tool", "server", "callback"]),
     name=st.sampled_from(["a", "b", "\x1b[2J", "ü"]),
     shown=st.just(""),
@@ -39,124 +39,128 @@ THINGS = st.builds(
 
 
 @pytest.fixture(name="ledger")
-def a_ledger(tmp_path: Path) -> Ledger:
+def a_ledger(tmp_path: Path) -> TrustStore:
     """Nobody has agreed to anything."""
-    return Ledger(tmp_path / "config" / NAME)
+    return TrustStore(tmp_path / "config" / TRUST_FILE_NAME)
 
 
-def test_nothing_is_trusted_before_somebody_agrees_and_then_only_that(ledger: Ledger, tmp_path: Path) -> None:
-    assert not ledger.trusted(tmp_path)(TOOL)
-    ledger.agree(tmp_path, [TOOL])
-    trusted = ledger.trusted(tmp_path)
+def test_nothing_is_trusted_before_somebody_agrees_and_then_only_that(ledger: TrustStore, tmp_path: Path) -> None:
+    assert not ledger.make_trust_check(tmp_path)(TOOL)
+    ledger.trust_items(tmp_path, [TOOL])
+    trusted = ledger.make_trust_check(tmp_path)
     assert trusted(TOOL)
     assert trusted(evolve(TOOL, shown="other words for the same bytes"))
     assert not trusted(AGENT)
     assert not trusted(evolve(TOOL, kind="callback"))
     assert not trusted(evolve(TOOL, name="other.py"))
-    assert not ledger.trusted(tmp_path / "elsewhere")(TOOL)
+    assert not ledger.make_trust_check(tmp_path / "elsewhere")(TOOL)
 
 
-def test_what_has_changed_needs_a_new_yes_and_the_others_keep_theirs(ledger: Ledger, tmp_path: Path) -> None:
-    ledger.agree(tmp_path, [TOOL, AGENT])
+def test_what_has_changed_needs_a_new_yes_and_the_others_keep_theirs(ledger: TrustStore, tmp_path: Path) -> None:
+    ledger.trust_items(tmp_path, [TOOL, AGENT])
     changed = evolve(TOOL, digest="2")
-    standing = ledger.standing(tmp_path)
+    standing = ledger.make_classifier(tmp_path)
     assert [standing(one) for one in (TOOL, AGENT, changed, evolve(AGENT, name="eve"))] == [
         "agreed",
         "agreed",
         "changed",
         "new",
     ]
-    ledger.agree(tmp_path, [changed])
-    assert all(map(ledger.trusted(tmp_path), (TOOL, AGENT, changed))), "who goes back to a branch is not asked again"
+    ledger.trust_items(tmp_path, [changed])
+    assert all(map(ledger.make_trust_check(tmp_path), (TOOL, AGENT, changed))), (
+        "who goes back to a branch is not asked again"
+    )
 
 
-def test_a_workspace_is_its_real_folder(ledger: Ledger, tmp_path: Path) -> None:
+def test_a_workspace_is_its_real_folder(ledger: TrustStore, tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    ledger.agree(tmp_path / "link", [TOOL])
-    assert ledger.trusted(tmp_path / "real")(TOOL)
+    ledger.trust_items(tmp_path / "link", [TOOL])
+    assert ledger.make_trust_check(tmp_path / "real")(TOOL)
 
 
-def test_all_of_one_workspace_is_taken_back(ledger: Ledger, tmp_path: Path) -> None:
-    ledger.agree(tmp_path / "a", [TOOL, AGENT, evolve(TOOL, digest="2")])
-    ledger.agree(tmp_path / "b", [TOOL])
+def test_all_of_one_workspace_is_taken_back(ledger: TrustStore, tmp_path: Path) -> None:
+    ledger.trust_items(tmp_path / "a", [TOOL, AGENT, evolve(TOOL, digest="2")])
+    ledger.trust_items(tmp_path / "b", [TOOL])
     assert ledger.revoke(tmp_path / "a") == 2
     assert ledger.revoke(tmp_path / "a") == 0
-    assert not ledger.trusted(tmp_path / "a")(TOOL)
-    assert ledger.trusted(tmp_path / "b")(TOOL)
+    assert not ledger.make_trust_check(tmp_path / "a")(TOOL)
+    assert ledger.make_trust_check(tmp_path / "b")(TOOL)
 
 
-def test_only_its_owner_can_read_or_write_it(ledger: Ledger, tmp_path: Path) -> None:
-    ledger.agree(tmp_path, [TOOL])
+def test_only_its_owner_can_read_or_write_it(ledger: TrustStore, tmp_path: Path) -> None:
+    ledger.trust_items(tmp_path, [TOOL])
     assert ledger.path.stat().st_mode & 0o777 == 0o600
     ledger.path.chmod(0o602)
-    with pytest.raises(WorldFault, match="others can write it"):
-        ledger.trusted(tmp_path)(TOOL)
+    with pytest.raises(WorldFault, match="other users can write it"):
+        ledger.make_trust_check(tmp_path)(TOOL)
 
 
 @pytest.mark.parametrize(
     "text",
     ["", "{", "[]", '{"agreed": 5}', '{"version": 2}', '{"agreed": {"/x": [{"kind": "tool"}]}}', "\xff", "[" * 5000],
 )
-def test_a_ledger_that_cannot_be_read_trusts_nothing_and_says_so(ledger: Ledger, tmp_path: Path, text: str) -> None:
+def test_a_ledger_that_cannot_be_read_trusts_nothing_and_says_so(ledger: TrustStore, tmp_path: Path, text: str) -> None:
     ledger.path.parent.mkdir()
     ledger.path.write_bytes(text.encode("latin-1"))
     ledger.path.chmod(0o600)
-    with pytest.raises(WorldFault, match=r"cannot be read: .* Nobody knows what you have agreed to"):
-        ledger.trusted(tmp_path)(TOOL)
+    with pytest.raises(WorldFault, match=r"cannot be read: .* Your trust decisions are unknown"):
+        ledger.make_trust_check(tmp_path)(TOOL)
     with pytest.raises(WorldFault, match="cannot be read"):
-        ledger.agree(tmp_path, [TOOL])
+        ledger.trust_items(tmp_path, [TOOL])
     assert ledger.path.read_bytes() == text.encode("latin-1"), "it is left for whoever mends it"
 
 
-def test_a_folder_in_its_place_and_a_file_in_the_place_of_its_folder_are_said(ledger: Ledger, tmp_path: Path) -> None:
+def test_a_folder_in_its_place_and_a_file_in_the_place_of_its_folder_are_said(
+    ledger: TrustStore, tmp_path: Path
+) -> None:
     ledger.path.mkdir(parents=True)
     with pytest.raises(WorldFault, match="cannot be read"):
-        ledger.trusted(tmp_path)(TOOL)
+        ledger.make_trust_check(tmp_path)(TOOL)
     (tmp_path / "file").write_text("")
     with pytest.raises(WorldFault, match=r"cannot be written: File exists. Nothing was changed"):
-        Ledger(tmp_path / "file" / NAME).agree(tmp_path, [TOOL])
+        TrustStore(tmp_path / "file" / TRUST_FILE_NAME).trust_items(tmp_path, [TOOL])
 
 
-def test_who_asks_nothing_does_not_need_the_file(ledger: Ledger, tmp_path: Path) -> None:
+def test_who_asks_nothing_does_not_need_the_file(ledger: TrustStore, tmp_path: Path) -> None:
     ledger.path.parent.mkdir()
     ledger.path.write_text("{")
-    ledger.trusted(tmp_path)
+    ledger.make_trust_check(tmp_path)
 
 
-def test_two_who_agree_at_once_lose_nothing(ledger: Ledger, tmp_path: Path) -> None:
+def test_two_who_agree_at_once_lose_nothing(ledger: TrustStore, tmp_path: Path) -> None:
     some = [evolve(TOOL, name=f"{number}.py") for number in range(24)]
-    threads = [threading.Thread(target=ledger.agree, args=(tmp_path, [one])) for one in some]
+    threads = [threading.Thread(target=ledger.trust_items, args=(tmp_path, [one])) for one in some]
     for one in threads:
         one.start()
     for one in threads:
         one.join(30)
-    assert all(map(ledger.trusted(tmp_path), some))
+    assert all(map(ledger.make_trust_check(tmp_path), some))
 
 
-def test_old_forms_of_a_thing_are_forgotten_in_the_end(ledger: Ledger, tmp_path: Path) -> None:
-    forms = [evolve(TOOL, digest=str(number)) for number in range(KEPT + 1)]
+def test_old_forms_of_a_thing_are_forgotten_in_the_end(ledger: TrustStore, tmp_path: Path) -> None:
+    forms = [evolve(TOOL, digest=str(number)) for number in range(MAX_FORMS_KEPT + 1)]
     for one in forms:
-        ledger.agree(tmp_path, [one])
-    trusted = ledger.trusted(tmp_path)
-    assert [trusted(one) for one in forms] == [False, *itertools.repeat(True, KEPT)]
+        ledger.trust_items(tmp_path, [one])
+    trusted = ledger.make_trust_check(tmp_path)
+    assert [trusted(one) for one in forms] == [False, *itertools.repeat(True, MAX_FORMS_KEPT)]
 
 
 @settings(max_examples=40, deadline=None)
 @given(steps=st.lists(st.one_of(st.lists(THINGS, max_size=3), st.none()), max_size=8), asked=THINGS)
 def test_exactly_what_was_agreed_to_since_the_last_revocation_is_trusted(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[list[Brought] | None], asked: Brought
+    tmp_path_factory: pytest.TempPathFactory, steps: list[list[TrustItem] | None], asked: TrustItem
 ) -> None:
     folder = tmp_path_factory.mktemp("ledger")
-    ledger, agreed = Ledger(folder / NAME), set[Brought]()
+    ledger, agreed = TrustStore(folder / TRUST_FILE_NAME), set[TrustItem]()
     for some in steps:
         if some is None:
             ledger.revoke(folder)
             agreed.clear()
         else:
-            ledger.agree(folder, some)
+            ledger.trust_items(folder, some)
             agreed.update(some)
-    assert ledger.trusted(folder)(asked) == (asked in agreed)
+    assert ledger.make_trust_check(folder)(asked) == (asked in agreed)
 
 
 def test_it_lies_beside_the_persons_settings_whatever_file_is_named_for_them(
@@ -164,7 +168,7 @@ def test_it_lies_beside_the_persons_settings_whatever_file_is_named_for_them(
 ) -> None:
     (tmp_path / "other.toml").write_text("")
     monkeypatch.setenv("GREENROOM_CONFIG", str(tmp_path / "other.toml"))
-    assert own_ledger().path == config / NAME
+    assert open_trust_store().path == config / TRUST_FILE_NAME
 
 
 BOB = "---\ndescription: Knows\n  weather.\ntools: [forecast]\ngroups: [read]\ncalls: [ann]\nmodel: fast\n---\nDo it.\n"
@@ -190,12 +194,12 @@ def a_clone(project: Path) -> Path:
 
 
 def digests(root: Path) -> dict[str, str]:
-    return {one.name: one.digest for one in brought_by(root)}
+    return {one.name: one.digest for one in find_trust_items(root)}
 
 
 def test_everything_that_could_act_is_listed_with_what_it_wants(brings: Path) -> None:
-    server = Brought(kind="server", name="files", shown="npx files", digest="1")
-    assert [(one.kind, one.name, one.shown) for one in brought_by(brings, [server])] == [
+    server = TrustItem(kind="server", name="files", shown="npx files", digest="1")
+    assert [(one.kind, one.name, one.shown) for one in find_trust_items(brings, [server])] == [
         ("agent", "ann", ".claude/agents/ann.md · Reviews. · groups: read, edit, command, web"),
         (
             "agent",
@@ -260,13 +264,13 @@ def test_names_and_bytes_cannot_change_places(project: Path) -> None:
 )
 def test_a_file_is_listed_with_what_it_defines_whatever_stands_in_it(project: Path, text: str, told: str) -> None:
     written(project / ".greenroom" / "tools" / "x.py", text)
-    (one,) = brought_by(project)
+    (one,) = find_trust_items(project)
     assert one.shown == f".greenroom/tools/x.py · {told}"
 
 
 def test_of_many_names_some_are_told(project: Path) -> None:
     written(project / ".greenroom" / "tools" / "x.py", "\n".join(f"a{number} = 1" for number in range(40)))
-    (one,) = brought_by(project)
+    (one,) = find_trust_items(project)
     assert one.shown.endswith("a11 and 28 more")
 
 
@@ -278,7 +282,7 @@ def test_no_link_leads_out(project: Path, tmp_path: Path) -> None:
     assert set(digests(project)) == {"x.py", "deploy.py"}, "a link inside of the workspace is a file like others"
     outside = written(tmp_path / "outside" / "evil.py", "")
     (tools / "evil.py").symlink_to(outside)
-    assert "evil.py: is a link that leads outside" in troubles_in(project)[0]
+    assert "evil.py: is a link that leads outside" in find_troubles(project)[0]
     (tools / "odd.py").mkdir()
     assert set(digests(project)) == {"x.py", "deploy.py"}
 
@@ -287,43 +291,43 @@ def test_a_folder_that_is_a_link_out_of_the_workspace_is_not_read(project: Path,
     written(tmp_path / "outside" / "evil.py", "")
     (project / ".greenroom").mkdir()
     (project / ".greenroom" / "tools").symlink_to(tmp_path / "outside")
-    assert project_scripts(project, "tool").found == ()
-    assert "leads out of the workspace" in troubles_in(project)[0]
+    assert read_project_scripts(project, "tool").scripts == ()
+    assert "leads out of the workspace" in find_troubles(project)[0]
 
 
 def test_a_folder_with_too_many_files_or_too_long_a_file_is_not_used(project: Path) -> None:
     tools = project / ".greenroom" / "tools"
-    written(tools / "long.py", "#" * (LONGEST + 1))
-    assert "is longer than 1000 KB" in troubles_in(project)[0]
-    for number in range(MOST):
+    written(tools / "long.py", "#" * (MAX_SCRIPT_BYTES + 1))
+    assert "is longer than 1000 KB" in find_troubles(project)[0]
+    for number in range(MAX_SCRIPTS):
         written(tools / f"_{number}.py", "")
-    assert f"holds more than {MOST} files" in troubles_in(project)[0]
+    assert f"holds more than {MAX_SCRIPTS} files" in find_troubles(project)[0]
 
 
 def test_a_place_for_everybody_brings_nothing(brings: Path) -> None:
     brings.chmod(0o1777)
-    assert brought_by(brings) == ()
+    assert find_trust_items(brings) == ()
 
 
 def test_an_agent_that_nobody_agreed_to_is_not_there_and_says_why(brings: Path, tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "trust.json")
+    ledger = TrustStore(tmp_path / "trust.json")
     found = find_agents(brings)
-    none = agreed(found, brings, ledger.trusted(brings))
+    none = keep_trusted_agents(found, brings, ledger.make_trust_check(brings))
     assert none.specs == {}
-    with pytest.raises(
-        WorldFault, match=r"'bob' is from .*bob\.md, and nobody has agreed to it yet: `greenroom trust`"
-    ):
+    with pytest.raises(WorldFault, match=r"'bob' is from .*bob\.md, and it is not trusted yet: run `greenroom trust`"):
         none.get("bob")
-    with pytest.raises(Refused, match="There is no agent 'eve'"):
+    with pytest.raises(RefusedError, match="There is no agent 'eve'"):
         none.get("eve")
-    ledger.agree(brings, brought_by(brings))
-    assert agreed(found, brings, ledger.trusted(brings)) is found
+    ledger.trust_items(brings, find_trust_items(brings))
+    assert keep_trusted_agents(found, brings, ledger.make_trust_check(brings)) is found
 
 
 def test_a_persons_own_agent_needs_no_yes_and_takes_nobodys_place(brings: Path, config: Path, tmp_path: Path) -> None:
     written(config / "agents" / "mine.md", "---\ndescription: Mine.\n---\nx")
     written(config / "agents" / "bob.md", "---\ndescription: My own bob.\n---\nx")
-    usable = agreed(find_agents(brings), brings, Ledger(tmp_path / "trust.json").trusted(brings))
+    usable = keep_trusted_agents(
+        find_agents(brings), brings, TrustStore(tmp_path / "trust.json").make_trust_check(brings)
+    )
     assert usable.names == ("mine",), "a project's bob stands before mine, so mine does not answer in its place"
 
 
@@ -331,7 +335,7 @@ def test_an_agents_file_that_cannot_be_read_is_named_if_it_is_the_projects(bring
     written(brings / ".greenroom" / "agents" / "bad.md", "---\ntools: {\n---\n")
     written(brings / ".claude" / "agents" / "bob.md", CLAUDES)
     written(config / "agents" / "worse.md", "---\ntools: {\n---\n")
-    told = " ".join(troubles_in(brings))
+    told = " ".join(find_troubles(brings))
     assert "bad.md" in told
     assert "'ann', and so does" in told, "two that are one agent are none"
     assert "worse.md" not in told

@@ -1,10 +1,10 @@
-"""Somebody who agrees to all that a workspace brings."""
+"""Approve everything that a workspace brings."""
 
 from pathlib import Path
 
-from greenroom.app.trust import NAME, Ledger, brought_by
+from greenroom.app.trust import TRUST_FILE_NAME, TrustStore, find_trust_items
 
 
 def agree(config: Path, root: Path) -> None:
-    """As `greenroom trust --yes` does it, for the person whose settings are in this folder."""
-    Ledger(config / "greenroom" / NAME).agree(root, brought_by(root))
+    """Approve like `greenroom trust --yes`, for the person whose settings are in this folder."""
+    TrustStore(config / "greenroom" / TRUST_FILE_NAME).trust_items(root, find_trust_items(root))

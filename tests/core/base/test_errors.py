@@ -1,16 +1,16 @@
 """Refusals and errors say what, which and what to do."""
 
-from greenroom.core.base.errors import GreenroomError, Refused, Rejected, StoreFault, WorldFault
+from greenroom.core.base.errors import GreenroomError, RefusedError, Rejection, StoreFault, WorldFault
 
 
 def test_a_refusal_reads_as_a_sentence() -> None:
-    assert str(Rejected(code="no", why="There is no cup.", hint="Take a glass.")) == "There is no cup. Take a glass."
-    assert str(Rejected(code="no", why="There is no cup.")) == "There is no cup."
+    assert str(Rejection(code="no", why="There is no cup.", hint="Take a glass.")) == "There is no cup. Take a glass."
+    assert str(Rejection(code="no", why="There is no cup.")) == "There is no cup."
 
 
 def test_a_refusal_at_a_door_keeps_its_code() -> None:
-    error = Refused(Rejected(code="no_cup", why="There is no cup."))
-    assert error.rejected.code == "no_cup"
+    error = RefusedError(Rejection(code="no_cup", why="There is no cup."))
+    assert error.rejection.code == "no_cup"
     assert str(error) == "There is no cup."
     assert isinstance(error, GreenroomError)
 

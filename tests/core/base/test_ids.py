@@ -3,7 +3,7 @@
 import pytest
 
 from greenroom.core.base import ids
-from greenroom.core.base.ids import AgentId, looks_like, mixed
+from greenroom.core.base.ids import AgentId, has_mixed_scripts, is_lookalike
 
 ANN, BOB = AgentId("ann"), AgentId("bob")
 
@@ -47,7 +47,7 @@ def test_an_owner_is_read_back_from_an_id() -> None:
 def test_names_can_be_taken_for_each_other_whatever_their_letters_case_and_form(
     one: str, other: str, alike: bool
 ) -> None:
-    assert looks_like(one, other) is looks_like(other, one) is alike
+    assert is_lookalike(one, other) is is_lookalike(other, one) is alike
 
 
 @pytest.mark.parametrize(
@@ -64,4 +64,4 @@ def test_names_can_be_taken_for_each_other_whatever_their_letters_case_and_form(
     ],
 )
 def test_a_name_is_mixed_that_has_letters_of_scripts_that_look_alike(name: str, is_mixed: bool) -> None:
-    assert mixed(name) is is_mixed
+    assert has_mixed_scripts(name) is is_mixed

@@ -7,7 +7,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from greenroom.core.base.text import UNSEEN, Labelled, Seen, has_high, is_heading, lowered, origins_of, seen
+from greenroom.core.base.text import (
+    CONTROL_CHARACTERS,
+    ControlCharacterFilter,
+    LabelledText,
+    has_high_heading,
+    is_heading,
+    lower_headings,
+    origins_of,
+    remove_control_characters,
+)
 
 BREAKS = ("\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x85", "\u2028", "\u2029")
 
@@ -32,17 +41,17 @@ BREAKS = ("\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x85", "\u2028", "\u2029")
 def test_a_heading_that_is_too_high_is_seen_and_lowered_whatever_ends_its_line(
     text: str, wanted: str, end: str
 ) -> None:
-    assert has_high(text.format(end))
-    assert lowered(text.format(end)) == wanted
-    assert not has_high(wanted)
+    assert has_high_heading(text.format(end))
+    assert lower_headings(text.format(end)) == wanted
+    assert not has_high_heading(wanted)
 
 
 @pytest.mark.parametrize(
     "text", ["#hashtag", "### Low", "a\n\n---\n\nb", "- a\n- b", "| a |\n|---|", "a = b", "a # b", ""]
 )
 def test_what_is_no_high_heading_stays_as_it_is(text: str) -> None:
-    assert not has_high(text)
-    assert lowered(text) == text
+    assert not has_high_heading(text)
+    assert lower_headings(text) == text
 
 
 def test_a_heading_of_any_level_is_one() -> None:
@@ -63,16 +72,16 @@ _TEXTS = st.text(
 
 @given(_TEXTS)
 def test_no_text_keeps_a_high_heading_and_lowering_again_changes_nothing(text: str) -> None:
-    low = lowered(text)
-    assert not has_high(low)
-    assert lowered(low) == low
+    low = lower_headings(text)
+    assert not has_high_heading(low)
+    assert lower_headings(low) == low
     assert not set(low) & {"\r", "\v", "\f", "\x1c", "\x85", "\u2028", "\u2029"}
 
 
 @given(_TEXTS)
 @example("1\n\u3000\n=")
 def test_a_reader_of_markdown_finds_none_either(text: str) -> None:
-    found = [one.tag for one in MarkdownIt().parse(lowered(text)) if one.type == "heading_open"]
+    found = [one.tag for one in MarkdownIt().parse(lower_headings(text)) if one.type == "heading_open"]
     assert not {"h1", "h2"} & set(found)
 
 
@@ -105,17 +114,17 @@ PARTS = st.sampled_from(
     ],
 )
 def test_what_a_terminal_obeys_is_taken_out(printed: str, shown: str) -> None:
-    assert seen(printed) == shown
+    assert remove_control_characters(printed) == shown
 
 
 def test_a_string_that_hides_much_text_is_shown() -> None:
     hidden = "x" * 2000
-    assert hidden in seen(f"\x1b]0;{hidden}\x07")
+    assert hidden in remove_control_characters(f"\x1b]0;{hidden}\x07")
 
 
 @given(st.text())
 def test_nothing_that_is_obeyed_is_left(text: str) -> None:
-    assert not UNSEEN.search(seen(text))
+    assert not CONTROL_CHARACTERS.search(remove_control_characters(text))
 
 
 @given(st.lists(PARTS).map("".join), st.lists(st.integers(0, 30)))
@@ -124,16 +133,16 @@ def test_pieces_make_the_same_text_as_the_whole(text: str, cuts: list[int]) -> N
     for cut in cuts:
         pieces.append(rest[:cut])
         rest = rest[cut:]
-    stream = Seen()
-    assert "".join(stream.piece(one) for one in (*pieces, rest)) + stream.end() == seen(text)
+    stream = ControlCharacterFilter()
+    assert "".join(stream.feed(one) for one in (*pieces, rest)) + stream.end() == remove_control_characters(text)
 
 
 def test_a_sequence_may_come_letter_by_letter() -> None:
-    stream = Seen()
-    assert "".join(stream.piece(one) for one in HOSTILE) + stream.end() == seen(HOSTILE)
+    stream = ControlCharacterFilter()
+    assert "".join(stream.feed(one) for one in HOSTILE) + stream.end() == remove_control_characters(HOSTILE)
 
 
 def test_a_text_keeps_its_labels_and_is_equal_to_its_words() -> None:
-    told = Labelled("Use tabs.", ("file:AGENTS.md",))
+    told = LabelledText("Use tabs.", ("file:AGENTS.md",))
     assert (told, origins_of(told), f"{told}") == ("Use tabs.", ("file:AGENTS.md",), "Use tabs.")
-    assert origins_of("Use tabs.") == origins_of(Labelled("x")) == ()
+    assert origins_of("Use tabs.") == origins_of(LabelledText("x")) == ()

@@ -1,6 +1,6 @@
 """The story behind the golden log: a small team at work, in which every kind of event happens at least once.
 
-A golden log is never edited and never made anew: it is what an old Greenroom left on somebody's disk. For a new schema
+A golden log is never edited and never made again: it is what an old Greenroom left on a user's disk. For a new schema
 version, `python -m tests.core.golden.scenario` writes the files of that version beside the old ones.
 """
 
@@ -25,27 +25,27 @@ from greenroom.core.base.ids import (
     task_budget,
 )
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.codec import SCHEMA, encode_event
+from greenroom.core.ports.codec import SCHEMA_VERSION, encode_event
 from greenroom.core.rules import intents as i
-from greenroom.core.state.agent import Ability
-from greenroom.core.state.archive import archived
+from greenroom.core.state.agent import Capability
+from greenroom.core.state.archive import build_archive_row
 from greenroom.core.state.events import Event
-from greenroom.core.state.fold import fold
-from greenroom.core.state.portrait import agent_state, portray_stage, portray_task
+from greenroom.core.state.mas_format import format_agent, format_stage, format_task
+from greenroom.core.state.reducer import reduce
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Prepared, Terms
-from greenroom.core.state.team import Origin
-from greenroom.core.state.world import NOWHERE, ordered
+from greenroom.core.state.step import PreparedEffect, StepTerms
+from greenroom.core.state.team import ForkOrigin
+from greenroom.core.state.team_state import EMPTY_STATE, sort_rows
 from tests.core.house import ANN, BOB, BOSS, CY, HUE, PIA, S1, SYSTEM, T1, T2, House, plan, question, reply, skill, tool
 
 HERE = Path(__file__).parent
 IVY = AgentId("ivy")
 ONE = SubtaskId("t1.s1.1")
-ASK = Terms(effect="effectful", verdict="ask", question="delete it?", digest="rm x", rule="ask first")
+ASK = StepTerms(effect="effectful", verdict="ask", question="delete it?", digest="rm x", rule="ask first")
 
 
 def story() -> House:
-    """Everything that can happen, once."""
+    """Play everything that can happen, once."""
     house = House.furnished(
         stages=(plan(("draft", ANN), ("check", BOB, ("draft",)), goal="write"), plan(("sign", HUE), goal="publish"))
     )
@@ -63,7 +63,7 @@ def story() -> House:
 
 def begin(house: House) -> None:
     guest = AgentSpec(name="Guest", role="helper", llm_config={"model": "x:y", "temperature": 0.5})
-    house.do(i.Declare(blueprints=(guest,), abilities=(Ability(name="shell", type="tool", description="runs"),)))
+    house.do(i.Declare(blueprints=(guest,), abilities=(Capability(name="shell", type="tool", description="runs"),)))
     house.do(i.AddAgent(agent_id=AgentId("guest"), blueprint="Guest"), i.AddParticipants(task_id=T1, agents=(CY,)))
     house.do(i.AddParticipants(task_id=T1, agents=(AgentId("guest"),)), by=BOSS)
     house.do(i.UpdateWorkingMemory(agent_id=CY, task_id=T1, stage_id=S1), by=CY).assign()
@@ -86,9 +86,9 @@ def talk(house: House) -> None:
 
 def permits(house: House) -> None:
     step = house.start(ANN, terms=ASK)
-    house.answer(ANN).start(ANN, terms=Terms(effect="keyed", verdict="ask", digest="rm y", question="and this?"))
-    house.answer(ANN).start(ANN, terms=Terms(effect="keyed", verdict="ask", digest="rm y"))
-    file = Prepared(kind="file", key="a.txt", before="00", after="ff")
+    house.answer(ANN).start(ANN, terms=StepTerms(effect="keyed", verdict="ask", digest="rm y", question="and this?"))
+    house.answer(ANN).start(ANN, terms=StepTerms(effect="keyed", verdict="ask", digest="rm y"))
+    file = PreparedEffect(kind="file", key="a.txt", before="00", after="ff")
     house.do(i.PrepareEffect(step_id=step.step_id, attempt=1, prepared=(file,)), by=ANN)
     house.do(i.Recover(epoch=3, owner="laptop:1"), by=SYSTEM)
     house.start(ANN, "keyed")
@@ -98,10 +98,10 @@ def permits(house: House) -> None:
 def limits(house: House) -> None:
     house.do(i.SetLimits(budget_id=task_budget(T1), limits=Limits(tokens=100, money=50)))
     house.queue(BOB, skill("merge")).queue(PIA)
-    house.start(BOB, terms=Terms(effect="model", needs=Amounts(tokens=60, money=5), model="x:y", prompt="p1"))
-    house.start(PIA, terms=Terms(effect="model", needs=Amounts(tokens=60)))
+    house.start(BOB, terms=StepTerms(effect="model", needs=Amounts(tokens=60, money=5), model="x:y", prompt="p1"))
+    house.start(PIA, terms=StepTerms(effect="model", needs=Amounts(tokens=60)))
     house.finish(BOB, spent=Amounts(tokens=50, money=4))
-    house.start(PIA, terms=Terms(effect="model", needs=Amounts(tokens=60)))
+    house.start(PIA, terms=StepTerms(effect="model", needs=Amounts(tokens=60)))
     house.do(i.SetLimits(budget_id=task_budget(T1), limits=Limits(tokens=900)), i.ResumeTask(task_id=T1))
 
 
@@ -129,7 +129,7 @@ def ends(house: House) -> None:
     house.do(i.RemoveAgent(agent_id=AgentId("guest")))
     house.queue(BOB, skill("merge"), place="next")
     house.start(BOB, terms=ASK)
-    house.do(i.ForkTeam(team_id=TeamId("fork"), origin=Origin(team_id=TeamId("team"), version=len(house.log))))
+    house.do(i.ForkTeam(team_id=TeamId("fork"), origin=ForkOrigin(team_id=TeamId("team"), version=len(house.log))))
     house.do(i.ChangeAgent(agent_id=ANN, spec=AgentSpec(name="Ann", role="writer", llm_config={"model": "x:z"})))
 
 
@@ -151,9 +151,9 @@ def knows(house: House) -> None:
 
 
 def reads(house: House) -> None:
-    """Somebody reads a page and a file, writes about it to all, and wants to send something away."""
+    """Let an agent read a page and a file, write about them to all, and try to send something out."""
     house.queue(CY)
-    house.start(CY, terms=Terms(effect="pure", origins=("web:example.org",), outward=("host example.org",)))
+    house.start(CY, terms=StepTerms(effect="pure", origins=("web:example.org",), outward=("host example.org",)))
     note = i.PostNote(task_id=T1, content="it says so")
     house.finish(CY, note, i.SaveMemory(content="it says so"), origins=("file:README.md",))
     house.queue(CY)
@@ -165,7 +165,7 @@ def reads(house: House) -> None:
 
 
 def keeps(house: House) -> None:
-    """Somebody keeps something for good, two people talk, and what one of them did is written down."""
+    """Let an agent save a memory, two people exchange messages, and record a person's action."""
     house.do(i.Remember(content="### Ports\nThe port is 80."), by=CY)
     house.do(i.AddAgent(agent_id=IVY, spec=AgentSpec(name="Ivy", role="person", kind="human")))
     house.do(i.AddParticipants(task_id=T1, agents=(IVY,)))
@@ -175,18 +175,18 @@ def keeps(house: House) -> None:
 
 
 def projection(events: Iterator[Event]) -> dict[str, object]:
-    """What a log says, in words that stay when records get new fields."""
-    world, over = NOWHERE, []
+    """Return the content of a log in a form that stays the same when records get new fields."""
+    world, over = EMPTY_STATE, []
     for event in events:
-        row = archived(world, event)
+        row = build_archive_row(world, event)
         if row is not None:
             over.append(f"{row.kind} {row.key} {getattr(row.record, 'state', '')}".strip())
-        world = fold(world, event)
+        world = reduce(world, event)
     return {
         "team": [world.team.team_id, world.team.name, world.team.epoch, world.team.paused],
-        "tasks": [portray_task(task, (), ()) for task in ordered(world.tasks)],
-        "stages": [portray_stage(stage) for stage in ordered(world.stages)],
-        "agents": [agent_state(world, agent.agent_id) for agent in ordered(world.agents)],
+        "tasks": [format_task(task, (), ()) for task in sort_rows(world.tasks)],
+        "stages": [format_stage(stage) for stage in sort_rows(world.stages)],
+        "agents": [format_agent(world, agent.agent_id) for agent in sort_rows(world.agents)],
         "values": {key: value.content for key, value in sorted(world.values.items())},
         "waits": sorted(world.waits),
         "mail": sorted(world.mail),
@@ -200,22 +200,22 @@ def projection(events: Iterator[Event]) -> dict[str, object]:
         "read": {name: list(one.origins) for name, one in sorted(world.threads.items()) if one.origins},
         "shared": {name: list(one.origins) for name, one in sorted(world.tasks.items()) if one.origins},
         "releases": sorted(world.releases),
-        "remembered": {one.agent_id: one.memory for one in ordered(world.agents) if one.memory},
+        "remembered": {one.agent_id: one.memory for one in sort_rows(world.agents) if one.memory},
         "groups": {name: list(one.participants) for name, one in sorted(world.groups.items())},
         "over": over,
     }
 
 
 def write() -> None:
-    """Put the story of this schema version on disk."""
+    """Write the story of this schema version to disk."""
     house = story()
-    lines = [json.dumps({"greenroom": "log", "schema": SCHEMA})]
+    lines = [json.dumps({"greenroom": "log", "schema": SCHEMA_VERSION})]
     for version, event in enumerate(house.log, start=1):
         new = encode_event(event)
         lines.append(json.dumps({"version": version, "at": new.at, "type": new.type, "data": json.loads(new.data)}))
-    (HERE / f"log-v{SCHEMA}.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+    (HERE / f"log-v{SCHEMA_VERSION}.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
     text = json.dumps(projection(iter(house.log)), indent=1, ensure_ascii=False)
-    (HERE / f"projection-v{SCHEMA}.json").write_text(text + "\n", "utf-8")
+    (HERE / f"projection-v{SCHEMA_VERSION}.json").write_text(text + "\n", "utf-8")
 
 
 if __name__ == "__main__":

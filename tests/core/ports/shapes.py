@@ -1,4 +1,4 @@
-"""Random records of any class, made from its annotations: every field gets something its type allows."""
+"""Random records of any class, made from its annotations: every field gets a valid value."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PLAIN: dict[object, st.SearchStrategy[Any]] = {
 
 
 def made(kind: type[Any]) -> st.SearchStrategy[Any]:
-    """Records of this class."""
+    """Return records of this class."""
     return _of(cast("Hashable", kind))
 
 

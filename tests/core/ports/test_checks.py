@@ -5,10 +5,18 @@ from __future__ import annotations
 import pytest
 
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.checks import Check, Checked, Compared, Ran, Report, as_data, from_data
+from greenroom.core.ports.checks import (
+    Check,
+    CheckComparison,
+    CheckReport,
+    CheckResult,
+    CheckRun,
+    report_from_data,
+    report_to_data,
+)
 
 CHECK = Check(name="npm test", line="npm test", kind="test", why="package.json says so.", means="test: jest")
-DONE = Checked(check="c", kind="test", digest="d", outcome="passed", tests="b1", output="b2")
+DONE = CheckResult(check="c", kind="test", digest="d", outcome="passed", tests="b1", output="b2")
 
 
 def test_the_digest_is_of_what_would_be_run() -> None:
@@ -19,7 +27,7 @@ def test_the_digest_is_of_what_would_be_run() -> None:
 
 
 def test_what_failed_is_known_by_id() -> None:
-    ran = Ran(check="c", digest="d", outcome="failed", tests={"a": "failed", "b": "passed", "c": "skipped"})
+    ran = CheckRun(check="c", digest="d", outcome="failed", tests={"a": "failed", "b": "passed", "c": "skipped"})
     assert ran.failing == {"a"}
 
 
@@ -30,20 +38,22 @@ def test_what_failed_is_known_by_id() -> None:
         ({"outcome": "failed"}, False),
         ({"outcome": "could_not_run"}, False),
         ({"steady": False}, False),
-        ({"outcome": "failed", "compared": Compared(old=("a",))}, True),
-        ({"outcome": "failed", "compared": Compared(new=("a",))}, False),
+        ({"outcome": "failed", "compared": CheckComparison(old=("a",))}, True),
+        ({"outcome": "failed", "compared": CheckComparison(new=("a",))}, False),
     ],
 )
 def test_clean_is_what_has_nothing_new(changes: dict[str, object], clean: bool) -> None:
-    assert evolve(DONE, **changes).clean is clean
+    assert evolve(DONE, **changes).is_clean is clean
 
 
 def test_a_report_is_the_same_when_it_is_read_again() -> None:
-    report = Report(tree="t", checks=(evolve(DONE, compared=Compared(new=("a",))), DONE), left=("x",), base=True)
-    assert from_data(as_data(report)) == report
+    report = CheckReport(
+        tree="t", checks=(evolve(DONE, compared=CheckComparison(new=("a",))), DONE), left=("x",), base=True
+    )
+    assert report_from_data(report_to_data(report)) == report
     assert report.blobs == ("b1", "b2")
 
 
 @pytest.mark.parametrize("held", [None, "clean", {"tree": 3}, {"checks": []}])
 def test_what_is_no_report_is_none(held: object) -> None:
-    assert from_data(held) is None
+    assert report_from_data(held) is None

@@ -11,23 +11,23 @@ from hypothesis import strategies as st
 from msgspec import ValidationError
 
 from greenroom.core.base.amounts import UNLIMITED, Amounts, Limits
-from greenroom.core.base.errors import Rejected, StoreFault
+from greenroom.core.base.errors import Rejection, StoreFault
 from greenroom.core.base.ids import TEAM_BUDGET, ThreadId, step_id, task_budget
 from greenroom.core.ports.codec import (
     ARCHIVE_TYPES,
-    checked_intent,
+    compute_fingerprint,
     decode_archived,
     decode_event,
     decode_intent,
     decode_outcome,
-    decode_world,
+    decode_state,
     encode_archived,
     encode_event,
     encode_intent,
     encode_outcome,
-    encode_world,
-    fingerprint,
-    odd,
+    encode_state,
+    find_type_error,
+    validate_intent,
 )
 from greenroom.core.ports.log import ArchiveRow, StoredEvent
 from greenroom.core.rules.intents import (
@@ -40,7 +40,7 @@ from greenroom.core.rules.intents import (
     SetLimits,
     SetValue,
 )
-from greenroom.core.state.archive import Archived, ArchivedRecord, ArchiveKind
+from greenroom.core.state.archive import ArchivedRecord, ArchiveEntry, ArchiveKind
 from greenroom.core.state.events import EVENT_TYPES, Event
 from greenroom.core.state.team import TeamPaused
 from greenroom.core.state.thread import WorkspaceSet
@@ -84,7 +84,7 @@ def test_every_intent_of_a_door_comes_back_from_the_inbox_as_it_was(name: str, d
 @FEW
 def test_every_row_comes_back_from_the_archive_as_it_was(kind: ArchiveKind, data: st.DataObject) -> None:
     record: ArchivedRecord = data.draw(made(ARCHIVE_TYPES[kind]))
-    row = Archived(kind, "k", "o", lambda one: one, (record,))
+    row = ArchiveEntry(kind, "k", "o", lambda one: one, (record,))
     encoded = encode_archived(row, 7)
     assert (encoded.kind, encoded.key, encoded.owner, encoded.version) == (kind, "k", "o", 7)
     assert decode_archived(encoded) == record
@@ -110,7 +110,7 @@ def test_a_damaged_event_is_refused_with_its_number(data: bytes) -> None:
 def test_a_world_comes_back_from_its_snapshot_with_all_its_tables() -> None:
     house = House.furnished(limits=Limits(money=5)).queue(ANN).run(ANN, question(BOB))
     house.do(SetValue(task_id=T1, key="a/b", content="x\ny"), PostNote(task_id=T1, content="n"))
-    world = decode_world(encode_world(house.world))
+    world = decode_state(encode_state(house.world))
     assert world == house.world
     assert list(world.values) == ["t1/a/b"]
     assert world.budgets[TEAM_BUDGET].limits is UNLIMITED
@@ -118,13 +118,13 @@ def test_a_world_comes_back_from_its_snapshot_with_all_its_tables() -> None:
 
 def test_a_budget_whose_limits_were_lifted_is_unlimited_after_a_restart_too() -> None:
     house = House.furnished(limits=Limits(money=5)).do(SetLimits(budget_id=task_budget(T1), limits=Limits()))
-    world = decode_world(encode_world(house.world))
+    world = decode_state(encode_state(house.world))
     assert world.budgets[task_budget(T1)].limits is UNLIMITED
 
 
 def test_the_fingerprint_names_the_reducers() -> None:
-    assert len(fingerprint()) == 16
-    assert int(fingerprint(), 16) >= 0
+    assert len(compute_fingerprint()) == 16
+    assert int(compute_fingerprint(), 16) >= 0
 
 
 # ---------------------------------------------------------------------------------------------- the inbox
@@ -133,7 +133,7 @@ def test_the_fingerprint_names_the_reducers() -> None:
 @pytest.mark.parametrize("name", sorted(OWNERS))
 def test_what_only_the_owner_asks_for_is_not_taken_from_the_inbox(name: str) -> None:
     found = decode_intent(json.dumps({"intent": name, "data": {}}).encode())
-    assert isinstance(found, Rejected)
+    assert isinstance(found, Rejection)
     assert found.code == "unknown_intent"
 
 
@@ -151,7 +151,7 @@ def test_what_only_the_owner_asks_for_is_not_taken_from_the_inbox(name: str) -> 
 )
 def test_what_cannot_be_read_is_refused_and_says_where(data: bytes, code: str, why: str) -> None:
     found = decode_intent(data)
-    assert isinstance(found, Rejected)
+    assert isinstance(found, Rejection)
     assert found.code == code
     assert why in found.why
 
@@ -162,8 +162,8 @@ def test_a_list_from_json_becomes_what_the_rules_expect() -> None:
     assert decode_intent(encode_intent(CancelTask(task_id=T1))) == CancelTask(task_id=T1)
 
 
-@pytest.mark.parametrize("outcome", [None, Rejected(code="no", why="No.", hint="Yes.")])
-def test_the_owners_answer_comes_back_as_it_was(outcome: Rejected | None) -> None:
+@pytest.mark.parametrize("outcome", [None, Rejection(code="no", why="No.", hint="Yes.")])
+def test_the_owners_answer_comes_back_as_it_was(outcome: Rejection | None) -> None:
     assert decode_outcome(encode_outcome(outcome)) == outcome
 
 
@@ -173,15 +173,15 @@ def test_the_owners_answer_comes_back_as_it_was(outcome: Rejected | None) -> Non
 @pytest.mark.parametrize("content", ["a\ud800b", 7, None], ids=["half a character", "a number", "nothing"])
 def test_an_intent_that_could_not_be_read_back_is_refused(content: object) -> None:
     make: Callable[..., PostNote] = PostNote
-    found = checked_intent(make(task_id=T1, content=content))
-    assert isinstance(found, Rejected)
+    found = validate_intent(make(task_id=T1, content=content))
+    assert isinstance(found, Rejection)
     assert found.code == "bad_intent"
     assert found.why.startswith("PostNote")
 
 
 def test_what_actors_ask_for_is_for_actors_only() -> None:
-    found = checked_intent(ReleaseStep(step_id=step_id(ANN, 1), attempt=1, why="I say so"))
-    assert isinstance(found, Rejected)
+    found = validate_intent(ReleaseStep(step_id=step_id(ANN, 1), attempt=1, why="I say so"))
+    assert isinstance(found, Rejection)
     assert found.code == "owners_only"
 
 
@@ -189,7 +189,7 @@ def test_data_of_a_stranger_is_written_as_json_has_it_or_not_at_all() -> None:
     where = ThreadId("ann@t1")
     odd = WorkspaceSet(at=1, thread_id=where, workspace=MappingProxyType({"a": (1, 2)}))
     assert json.loads(encode_event(odd).data)["workspace"] == {"a": [1, 2]}
-    with pytest.raises(TypeError, match="object is nothing that can be written down"):
+    with pytest.raises(TypeError, match="object cannot be encoded as JSON"):
         encode_event(WorkspaceSet(at=1, thread_id=where, workspace={"a": object()}))
 
 
@@ -201,10 +201,10 @@ def test_an_event_that_could_not_be_read_back_is_not_written() -> None:
 
 def test_an_intent_is_what_the_log_would_have() -> None:
     message = SendMessage(task_id=T1, receiver=(ANN,), message="x", data={"a": (1, 2)})
-    found = checked_intent(message)
+    found = validate_intent(message)
     assert isinstance(found, SendMessage)
     assert found.data == {"a": [1, 2]}
-    assert checked_intent(CancelTask(task_id=T1)) == CancelTask(task_id=T1)
+    assert validate_intent(CancelTask(task_id=T1)) == CancelTask(task_id=T1)
 
 
 @pytest.mark.parametrize("data", [b"", b"not json", b'{"name": 5}'])
@@ -216,17 +216,17 @@ def test_a_damaged_row_of_the_archive_is_refused_with_its_key(data: bytes) -> No
 @pytest.mark.parametrize("cut", [0, 1, 30, -5])
 def test_a_damaged_snapshot_is_refused(cut: int) -> None:
     with pytest.raises(StoreFault, match="snapshot cannot be read"):
-        decode_world(encode_world(House.furnished().world)[:cut])
+        decode_state(encode_state(House.furnished().world)[:cut])
 
 
 def test_what_is_odd_about_a_record_is_said_with_its_place() -> None:
     make: Callable[..., Amounts] = Amounts
-    assert odd(Amounts(tokens=1)) is None
-    assert odd(make(tokens=1.5)) == "Amounts.tokens: Expected `int`, got `float`"
-    assert odd(make(tokens=object())) == "object is nothing that can be written down"
+    assert find_type_error(Amounts(tokens=1)) is None
+    assert find_type_error(make(tokens=1.5)) == "Amounts.tokens: Expected `int`, got `float`"
+    assert find_type_error(make(tokens=object())) == "object cannot be encoded as JSON"
 
 
 def test_what_is_no_intent_is_refused() -> None:
-    found = checked_intent(cast("Intent", "junk"))
-    assert isinstance(found, Rejected)
+    found = validate_intent(cast("Intent", "junk"))
+    assert isinstance(found, Rejection)
     assert found.code == "unknown_intent"

@@ -9,9 +9,9 @@ import pytest
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.executor import Abilities, Bench, Executor, Outcome, fair, sound
-from greenroom.core.state.step import Step, StepType, Terms
-from greenroom.core.state.world import World
+from greenroom.core.ports.executor import Capabilities, Executor, Outcome, StepContext, check_outcome, check_terms
+from greenroom.core.state.step import Step, StepTerms, StepType
+from greenroom.core.state.team_state import TeamState
 
 
 class Named:
@@ -22,11 +22,11 @@ class Named:
         self.name = name
         self.description = f"a {type_} called {name}"
 
-    def terms(self, _: World, __: Step) -> Terms:
+    def terms(self, _: TeamState, __: Step) -> StepTerms:
         """Free."""
-        return Terms(effect="pure")
+        return StepTerms(effect="pure")
 
-    async def run(self, _: Bench) -> Outcome:
+    async def run(self, _: StepContext) -> Outcome:
         """Nothing."""
         return Outcome()
 
@@ -35,11 +35,11 @@ class Named:
 def test_an_executor_is_found_by_its_type_and_its_name() -> None:
     skill: Executor = Named("skill", "look")
     tool: Executor = Named("tool", "look")
-    abilities = Abilities((skill, tool))
+    abilities = Capabilities((skill, tool))
     assert abilities.get("skill", "look") is skill
     assert abilities.get("tool", "look") is tool
     assert abilities.get("tool", "think") is None
-    assert [(one.type, one.name, one.description) for one in abilities.described()] == [
+    assert [(one.type, one.name, one.description) for one in abilities.describe()] == [
         ("skill", "look", "a skill called look"),
         ("tool", "look", "a tool called look"),
     ]
@@ -50,32 +50,32 @@ def test_an_executor_is_found_by_its_type_and_its_name() -> None:
     [
         ("done", "It returned str, not an Outcome."),
         (Outcome(state="cancelled"), "the state 'cancelled'; finished, failed and uncertain are known"),
-        (evolve(Outcome(), intents=[]), "intents that are no tuple"),
-        (evolve(Outcome(), spent=3), "a cost that is none"),
-        (evolve(Outcome(), error=None), "an error that is no text"),
-        (evolve(Outcome(), origins=["web"]), "origins that are no tuple of labels"),
-        (evolve(Outcome(), origins=(1,)), "origins that are no tuple of labels"),
-        (Outcome(spent=evolve(Amounts(), money="3")), "It returned a cost that is none. "),
+        (evolve(Outcome(), intents=[]), "intents that are not a tuple"),
+        (evolve(Outcome(), spent=3), "an invalid cost"),
+        (evolve(Outcome(), error=None), "an error that is not text"),
+        (evolve(Outcome(), origins=["web"]), "origins that are not a tuple of labels"),
+        (evolve(Outcome(), origins=(1,)), "origins that are not a tuple of labels"),
+        (Outcome(spent=evolve(Amounts(), money="3")), "It returned an invalid cost. "),
     ],
 )
 def test_an_outcome_that_is_none_is_refused(outcome: object, why: str) -> None:
     with pytest.raises(WorldFault, match=re.escape(why)):
-        sound(outcome)
+        check_outcome(outcome)
 
 
 @pytest.mark.parametrize(
     ("terms", "why"),
     [
-        ("pure", "It wants to run under 'pure', which are no terms."),
-        (evolve(Terms(effect="pure"), priced="yes"), "terms that are none. "),
-        (Terms(effect="pure", needs=Amounts(tokens=-1)), "at a cost below nothing"),
+        ("pure", "It wants to run under 'pure', which are not terms."),
+        (evolve(StepTerms(effect="pure"), priced="yes"), "under invalid terms. "),
+        (StepTerms(effect="pure", needs=Amounts(tokens=-1)), "at a negative cost"),
     ],
 )
 def test_terms_that_are_none_are_refused(terms: object, why: str) -> None:
     with pytest.raises(WorldFault, match=re.escape(why)):
-        fair(terms)
+        check_terms(terms)
 
 
 def test_what_is_sound_comes_back_as_it_is() -> None:
-    outcome, terms = Outcome(spent=Amounts(tokens=3), origins=("web",)), Terms(effect="pure")
-    assert (sound(outcome), fair(terms)) == (outcome, terms)
+    outcome, terms = Outcome(spent=Amounts(tokens=3), origins=("web",)), StepTerms(effect="pure")
+    assert (check_outcome(outcome), check_terms(terms)) == (outcome, terms)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.ports.files import FileFault, digest_of, is_protected, within
+from greenroom.core.ports.files import FileFault, compute_digest, is_protected, make_relative
 
 ROOTS = ("/private/work", "/work")
 
@@ -30,7 +30,7 @@ ROOTS = ("/private/work", "/work")
     ],
 )
 def test_a_path_is_seen_from_the_root(path: str, found: str) -> None:
-    assert within(path, ROOTS) == found
+    assert make_relative(path, ROOTS) == found
 
 
 @pytest.mark.parametrize(
@@ -53,27 +53,27 @@ def test_a_path_is_seen_from_the_root(path: str, found: str) -> None:
 )
 def test_anything_else_is_refused_with_a_sentence(path: str) -> None:
     with pytest.raises(FileFault) as caught:
-        within(path, ROOTS)
+        make_relative(path, ROOTS)
     assert caught.value.reason == "path"
     assert str(caught.value).endswith((".", ".py."))
     assert isinstance(caught.value, WorldFault)
 
 
 def test_a_path_has_an_end() -> None:
-    assert within("a" * 4096, ROOTS)
+    assert make_relative("a" * 4096, ROOTS)
     with pytest.raises(FileFault, match="longer than 4096 bytes"):
-        within("ä" * 2049, ROOTS)
+        make_relative("ä" * 2049, ROOTS)
 
 
 @given(some.text(max_size=60))
 def test_whatever_is_taken_stays_below_the_root_and_means_itself(path: str) -> None:
     try:
-        found = within(path, ROOTS)
+        found = make_relative(path, ROOTS)
     except FileFault:
         return
     assert not found.startswith("/")
     assert ".." not in found.split("/")
-    assert within(found, ROOTS) == found
+    assert make_relative(found, ROOTS) == found
 
 
 @pytest.mark.parametrize(
@@ -105,4 +105,4 @@ def test_other_names_are_not(name: str) -> None:
 
 
 def test_a_content_has_one_name() -> None:
-    assert digest_of(b"") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    assert compute_digest(b"") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

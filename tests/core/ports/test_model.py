@@ -5,13 +5,13 @@ from typing import get_args
 
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.ports.model import (
-    FREE,
-    VERDICTS,
+    FAULT_ACTIONS,
+    FREE_FAULT_KINDS,
     ChatMessage,
+    ClosingStream,
     Failed,
     FaultKind,
     Finished,
-    Listening,
     ModelEvent,
     ToolSpec,
     Usage,
@@ -27,9 +27,9 @@ def test_a_message_and_a_tool_are_encoded_once_for_each_wire() -> None:
 
     message, tool = ChatMessage(role="user", content="Hi"), ToolSpec(name="add", description="Adds.")
     for _ in range(3):
-        assert message.encoded("one", encode) is message.encoded("one", encode)
-        assert tool.encoded("one", encode) == b"bytes"
-    message.encoded("other", encode)
+        assert message.encode_for("one", encode) is message.encode_for("one", encode)
+        assert tool.encode_for("one", encode) == b"bytes"
+    message.encode_for("other", encode)
     assert made == ["ChatMessage", "ToolSpec", "ChatMessage"]
     assert message == ChatMessage(role="user", content="Hi"), "what is kept is no part of what it is"
 
@@ -39,15 +39,15 @@ def test_a_tool_says_how_much_of_a_request_it_takes() -> None:
 
 
 def test_every_fault_has_a_verdict_and_none_that_costs_is_free() -> None:
-    assert set(get_args(FaultKind)) == set(VERDICTS)
-    assert set(VERDICTS) >= FREE
-    assert not {"network", "timeout", "cut_off", "malformed", "too_large", "truncated", "filter"} & FREE
-    assert (Failed(kind="auth", why="").verdict, Failed(kind="auth", why="").free) == ("ask", True)
+    assert set(get_args(FaultKind)) == set(FAULT_ACTIONS)
+    assert set(FAULT_ACTIONS) >= FREE_FAULT_KINDS
+    assert not {"network", "timeout", "cut_off", "malformed", "too_large", "truncated", "filter"} & FREE_FAULT_KINDS
+    assert (Failed(kind="auth", why="").action, Failed(kind="auth", why="").is_free) == ("ask", True)
 
 
 def test_usage_takes_tokens_and_money_from_a_budget() -> None:
-    assert Usage(input=3, output=4, cached=2, money=9).spent == Amounts(tokens=7, money=9)
-    assert Usage(input=3).spent == Amounts(tokens=3)
+    assert Usage(input=3, output=4, cached=2, money=9).amounts == Amounts(tokens=7, money=9)
+    assert Usage(input=3).amounts == Amounts(tokens=3)
 
 
 class Endless:
@@ -70,8 +70,8 @@ async def test_a_stream_ends_when_nobody_listens() -> None:
         finally:
             ended.append(True)
 
-    async with Listening(stream()) as events:
+    async with ClosingStream(stream()) as events:
         await anext(events)
     assert ended
-    async with Listening(Endless()) as events:
+    async with ClosingStream(Endless()) as events:
         assert await anext(events) == Finished()

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core.base.hosts import host
-from greenroom.core.ports.web import BadAddress, WebFault, address, led_to
+from greenroom.core.base.hosts import parse_host
+from greenroom.core.ports.web import BadAddress, WebFault, parse_address, resolve_redirect
 
 
 @pytest.mark.parametrize(
@@ -25,9 +25,9 @@ from greenroom.core.ports.web import BadAddress, WebFault, address, led_to
     ],
 )
 def test_an_address_is_read(told: str, url: str, place: str) -> None:
-    read = address(told)
+    read = parse_address(told)
     assert (read.url, str(read.host)) == (url, place)
-    assert address(read.url) == read
+    assert parse_address(read.url) == read
 
 
 @pytest.mark.parametrize(
@@ -45,18 +45,18 @@ def test_an_address_is_read(told: str, url: str, place: str) -> None:
 )
 def test_what_is_no_address_is_said_to_be_none(told: str) -> None:
     with pytest.raises(BadAddress):
-        address(told)
+        parse_address(told)
 
 
 @given(st.text(max_size=60))
 def test_whatever_stands_for_a_host_the_policy_reads_the_same_host(text: str) -> None:
     try:
-        read = address(f"https://{text}/")
+        read = parse_address(f"https://{text}/")
     except BadAddress:
         return
-    assert host(str(read.host)) == read.host
+    assert parse_host(str(read.host)) == read.host
     assert read.url.isascii()
-    assert address(read.url) == read
+    assert parse_address(read.url) == read
 
 
 @pytest.mark.parametrize(
@@ -71,13 +71,13 @@ def test_whatever_stands_for_a_host_the_policy_reads_the_same_host(text: str) ->
     ],
 )
 def test_a_redirect_is_seen_from_where_it_stands(location: str, url: str) -> None:
-    assert led_to(address("https://example.org:8443/dir/page?a=/x/y"), location).url == url
+    assert resolve_redirect(parse_address("https://example.org:8443/dir/page?a=/x/y"), location).url == url
 
 
 @pytest.mark.parametrize("location", ["file:///etc/passwd", "//user@evil.org/", "http://127.1/", "/a\nb"])
 def test_a_redirect_is_checked_like_every_address(location: str) -> None:
     with pytest.raises(BadAddress):
-        led_to(address("https://example.org/"), location)
+        resolve_redirect(parse_address("https://example.org/"), location)
 
 
 def test_a_fault_says_its_reason() -> None:

@@ -5,7 +5,7 @@ import pytest
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, BudgetId, StageId, SubtaskId, TaskId
 from greenroom.core.base.records import evolve
-from greenroom.core.rules.agents import MEMORY
+from greenroom.core.rules.agents import MAX_MEMORY_CHARS
 from greenroom.core.rules.intents import (
     AddAgent,
     AddParticipants,
@@ -24,10 +24,10 @@ from greenroom.core.rules.intents import (
     StartStage,
     UpdateWorkingMemory,
 )
+from greenroom.core.state.mas_format import collect_working_memory
 from greenroom.core.state.message import MessageSent
-from greenroom.core.state.portrait import working_memory
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import StepQueued, Terms
+from greenroom.core.state.step import StepQueued, StepTerms
 from greenroom.core.state.thread import Noticed
 from tests.core.house import (
     ANN,
@@ -149,7 +149,7 @@ def test_letters_from_and_to_a_removed_agent_are_settled() -> None:
 
 def test_a_step_that_waits_for_a_yes_is_asked_of_somebody_else_when_who_was_asked_leaves() -> None:
     house = House.furnished().do(AddAgent(agent_id=ZED, spec=PERSON)).queue(ANN)
-    house.start(ANN, terms=Terms(effect="effectful", verdict="ask", question="may I?", digest="d"))
+    house.start(ANN, terms=StepTerms(effect="effectful", verdict="ask", question="may I?", digest="d"))
     house.do(RemoveAgent(agent_id=HUE))
     (letter,) = house.world.mail.values()
     assert (letter.receiver, letter.message, letter.data) == ((ZED,), "may I?", {"approval_id": "ann#1?1"})
@@ -232,7 +232,7 @@ def test_the_manager_adds_agents_to_the_group_once() -> None:
     house = House.furnished().do(AddTask(name="more", intention="more", manager=BOSS))
     house.do(AddParticipants(task_id=T2, agents=(ANN, ANN, BOSS)), by=BOSS)
     assert house.task(T2).group == (BOSS, ANN)
-    assert T2 in working_memory(house.world, ANN)
+    assert T2 in collect_working_memory(house.world, ANN)
 
 
 def test_nobody_else_adds_agents_to_a_group() -> None:
@@ -254,7 +254,7 @@ def test_working_memory_gains_a_task_or_stage_and_loses_nothing() -> None:
     house = House.furnished(stages=(plan(("one", ANN)),)).queue(BOB)
     house.do(UpdateWorkingMemory(agent_id=BOB, task_id=T1, stage_id=S1), by=BOB)
     house.do(UpdateWorkingMemory(agent_id=BOB, task_id=T1), by=BOSS)
-    assert working_memory(house.world, BOB) == {T1: {S1: [], "no_relative": ["bob#1"]}}
+    assert collect_working_memory(house.world, BOB) == {T1: {S1: [], "no_relative": ["bob#1"]}}
 
 
 def test_working_memory_is_changed_by_oneself_or_a_manager_and_for_open_work_only() -> None:
@@ -270,26 +270,26 @@ def test_working_memory_is_changed_by_oneself_or_a_manager_and_for_open_work_onl
 def test_a_finished_stage_is_forgotten_by_everybody_with_its_steps() -> None:
     house = House.furnished(stages=(plan(("one", ANN)), plan(("two", ANN)))).assign()
     house.do(UpdateWorkingMemory(agent_id=BOB, task_id=T1, stage_id=S1), by=BOB).queue(ANN)
-    assert working_memory(house.world, ANN) == {T1: {S1: ["ann#1"], "no_relative": ["ann#2"]}}
+    assert collect_working_memory(house.world, ANN) == {T1: {S1: ["ann#1"], "no_relative": ["ann#2"]}}
     house.do(FinishStage(stage_id=S1), by=BOSS)
-    assert working_memory(house.world, ANN) == {T1: {"no_relative": ["ann#2"]}}
-    assert working_memory(house.world, BOB) == {T1: {}}
+    assert collect_working_memory(house.world, ANN) == {T1: {"no_relative": ["ann#2"]}}
+    assert collect_working_memory(house.world, BOB) == {T1: {}}
 
 
 @pytest.mark.req("MAS-77", "MAS-230")
 def test_a_finished_task_is_forgotten_by_everybody_with_its_steps() -> None:
     house = House.furnished(stages=(plan(("one", ANN)),)).assign().queue(ANN)
     house.do(FinishTask(task_id=T1), by=BOSS)
-    assert all(working_memory(house.world, name) == {} for name in house.world.agents)
+    assert all(collect_working_memory(house.world, name) == {} for name in house.world.agents)
     assert not house.world.steps
 
 
 def test_a_stage_enters_the_memory_of_its_members_when_it_starts() -> None:
     house = House.furnished(stages=(plan(("one", ANN)),))
-    assert working_memory(house.world, ANN) == {T1: {}}
+    assert collect_working_memory(house.world, ANN) == {T1: {}}
     house.do(StartStage(stage_id=S1), by=BOSS)
-    assert working_memory(house.world, ANN) == {T1: {S1: []}}
-    assert working_memory(house.world, BOB) == {T1: {}}
+    assert collect_working_memory(house.world, ANN) == {T1: {S1: []}}
+    assert collect_working_memory(house.world, BOB) == {T1: {}}
 
 
 def test_a_removed_agent_takes_nothing_with_it_that_belongs_to_others() -> None:
@@ -334,13 +334,13 @@ def test_it_is_an_agents_own_and_neither_empty_nor_endless() -> None:
     house = House.furnished()
     house.refused("not_an_agent", Remember(content="x"))
     house.refused("empty_memory", Remember(content=" \n"), by=CY)
-    house.do(Remember(content="x" * (MEMORY - 1)), by=CY)
+    house.do(Remember(content="x" * (MAX_MEMORY_CHARS - 1)), by=CY)
     house.refused("memory_full", Remember(content="xx"), by=CY)
 
 
 def test_what_was_read_when_something_was_kept_goes_with_the_agent_everywhere() -> None:
     house = House.furnished().queue(CY)
-    house.start(CY, terms=Terms(effect="pure", origins=("web:example.org",)))
+    house.start(CY, terms=StepTerms(effect="pure", origins=("web:example.org",)))
     house.finish(CY, Remember(content="It says so."))
     assert house.agent(CY).origins == ("web:example.org",)
     house.do(AddTask(name="other", intention="x", manager=BOSS, group=(CY,))).queue(CY, task=T2)

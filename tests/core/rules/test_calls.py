@@ -18,10 +18,10 @@ from greenroom.core.rules.intents import (
     SendMessage,
     StartStep,
 )
-from greenroom.core.state.step import Step, Terms, Work
+from greenroom.core.state.step import Step, StepTerms, Work
 from tests.core.house import ANN, BOB, BOSS, CY, HUE, PIA, S1, T1, T2, House, plan, question, reply, skill, thread, tool
 
-ASKS = Terms(effect="effectful", verdict="ask", digest="d")
+ASKS = StepTerms(effect="effectful", verdict="ask", digest="d")
 HERE = thread(ANN, T1)
 
 
@@ -202,7 +202,7 @@ def test_after_a_call_with_side_effects_that_did_not_work_the_others_of_the_repl
             house.finish(ANN, outcome="failed")
         case "denied":
             house.ask(
-                StartStep(step_id=StepId("ann#2"), terms=Terms(effect="keyed", verdict="deny"), work=works[0]), ANN
+                StartStep(step_id=StepId("ann#2"), terms=StepTerms(effect="keyed", verdict="deny"), work=works[0]), ANN
             )
         case "refused by a person":
             house.ask(StartStep(step_id=StepId("ann#2"), terms=ASKS, work=works[0]), ANN)
@@ -210,7 +210,7 @@ def test_after_a_call_with_side_effects_that_did_not_work_the_others_of_the_repl
         case _:
             house.start(ANN, "effectful")
             house.release(ANN)
-    house.ask(StartStep(step_id=StepId("ann#3"), terms=Terms(effect="effectful"), work=works[1]), ANN)
+    house.ask(StartStep(step_id=StepId("ann#3"), terms=StepTerms(effect="effectful"), work=works[1]), ANN)
     assert house.ended("ann#3").state == "skipped"
     assert "earlier call of the same reply" in house.ended("ann#3").error
     assert house.start(ANN).work.call_id == "call-3", "what changes nothing is run"

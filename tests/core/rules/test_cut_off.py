@@ -20,7 +20,7 @@ from greenroom.core.rules.intents import (
     SetTimer,
 )
 from greenroom.core.state.knowledge import Note
-from greenroom.core.state.step import Effect, Prepared, Step, StepCancelling, StepInterrupted, Terms
+from greenroom.core.state.step import Effect, PreparedEffect, Step, StepCancelling, StepInterrupted, StepTerms
 from greenroom.core.state.team import OwnerChanged
 from tests.core.house import (
     ANN,
@@ -56,7 +56,7 @@ def test_what_may_run_again_is_the_next_step_again(effect: Effect) -> None:
 def test_what_was_prepared_stays_known_to_the_next_attempt() -> None:
     house = House.furnished().queue(ANN)
     house.start(ANN, "keyed")
-    file = Prepared(kind="file", key="a", before="0", after="1")
+    file = PreparedEffect(kind="file", key="a", before="0", after="1")
     house.do(PrepareEffect(step_id=StepId("ann#1"), attempt=1, prepared=(file,)), by=ANN).release(ANN)
     assert house.start(ANN, "keyed").prepared == (file,)
 
@@ -104,7 +104,7 @@ def test_a_doubtful_answer_lets_its_waiter_go() -> None:
 )
 def test_a_new_owner_settles_what_ran_by_its_effect_class(effect: Effect, state: Literal["init", "uncertain"]) -> None:
     house = House.furnished(limits=Limits(tokens=100)).queue(ANN, tool("shell", {}))
-    house.start(ANN, terms=Terms(effect=effect, needs=Amounts(tokens=40)))
+    house.start(ANN, terms=StepTerms(effect=effect, needs=Amounts(tokens=40)))
     house.later(MINUTE).do(Recover(epoch=1, owner="me"), by=SYSTEM)
     assert house.agent(ANN).running is None
     if state == "init":

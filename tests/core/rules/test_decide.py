@@ -6,7 +6,7 @@ import pytest
 
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.rules.decide import RULES
-from greenroom.core.rules.draft import is_manager, is_trusted, unknown
+from greenroom.core.rules.draft import is_manager, is_trusted, reject_unknown
 from greenroom.core.rules.intents import (
     INTENT_TYPES,
     AddAgent,
@@ -66,5 +66,5 @@ def test_a_manager_manages_without_being_trusted() -> None:
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
-    assert "Known: a, b." in str(unknown("agent", "c", (AgentId("b"), AgentId("a"))))
-    assert "never existed" in str(unknown("step", "c"))
+    assert "Known: a, b." in str(reject_unknown("agent", "c", (AgentId("b"), AgentId("a"))))
+    assert "never existed" in str(reject_unknown("step", "c"))

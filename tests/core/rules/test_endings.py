@@ -6,7 +6,7 @@ import pytest
 
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, StepId, SubtaskId
-from greenroom.core.rules.endings import RETRIES
+from greenroom.core.rules.endings import MAX_RETRIES
 from greenroom.core.rules.intents import (
     AddAgent,
     AddParticipants,
@@ -28,10 +28,10 @@ from greenroom.core.rules.intents import (
     SendMessage,
     UpdateStageAgentState,
 )
-from greenroom.core.state.approval import Answer, ApprovalAnswered
+from greenroom.core.state.approval import ApprovalAnswer, ApprovalAnswered
 from greenroom.core.state.knowledge import Note
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Step, StepCancelling, Terms, Work
+from greenroom.core.state.step import Step, StepCancelling, StepTerms, Work
 from tests.core.house import (
     ANN,
     BOB,
@@ -143,7 +143,7 @@ def test_an_agent_that_was_refused_reads_why_and_gets_another_go() -> None:
 
 def test_after_some_goes_it_is_over() -> None:
     house = House.furnished().queue(ANN)
-    for _ in range(1 + RETRIES):
+    for _ in range(1 + MAX_RETRIES):
         house.run(ANN, NOBODY)
     assert house.todo(ANN) == []
 
@@ -281,7 +281,7 @@ def test_a_step_that_nobody_answers_goes_back_and_its_task_pauses_until_somebody
 def test_a_step_that_is_begun_anew_pauses_nothing_and_costs_what_was_reserved_unless_told() -> None:
     house = House.furnished().queue(ANN)
     for told in (None, Amounts(tokens=-5)):
-        house.start(ANN, terms=Terms(effect="model", needs=Amounts(tokens=40)))
+        house.start(ANN, terms=StepTerms(effect="model", needs=Amounts(tokens=40)))
         attempt = house.world.steps[StepId("ann#1")].attempt
         house.do(ReleaseStep(step_id=StepId("ann#1"), attempt=attempt, spent=told), by=ANN)
     assert house.world.tasks[T1].paused is None
@@ -346,8 +346,8 @@ def test_what_is_left_of_an_attempt_is_kept_only_if_somebody_cancelled_it() -> N
     assert (ended.state, ended.result) == ("cancelled", {"text": "Half"})
 
 
-ASK = Terms(effect="effectful", verdict="ask", question="delete it?", digest="rm -r x")
-DENY = Terms(effect="effectful", verdict="deny", rule="no crawling")
+ASK = StepTerms(effect="effectful", verdict="ask", question="delete it?", digest="rm -r x")
+DENY = StepTerms(effect="effectful", verdict="deny", rule="no crawling")
 
 
 def asking() -> House:
@@ -404,7 +404,7 @@ def test_what_a_person_removes_is_no_denial() -> None:
 
 
 @pytest.mark.parametrize("answer", ["approved", "denied"])
-def test_the_reason_a_person_gives_is_kept_with_the_answer(answer: Answer) -> None:
+def test_the_reason_a_person_gives_is_kept_with_the_answer(answer: ApprovalAnswer) -> None:
     house = asking()
     approval = house.question(ANN).approval_id
     house.do(AnswerApproval(approval_id=approval, answer=answer, reason="only once"), by=HUE)

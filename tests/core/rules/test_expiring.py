@@ -5,14 +5,14 @@ import pytest
 from greenroom.core.base.ids import TeamId, timer_id
 from greenroom.core.rules.intents import AnswerApproval, Declare, FireTimer, ForkTeam
 from greenroom.core.state.approval import ApprovalAnswered
-from greenroom.core.state.step import Terms
-from greenroom.core.state.team import Origin
+from greenroom.core.state.step import StepTerms
+from greenroom.core.state.team import ForkOrigin
 from greenroom.core.state.timer import TimerCancelled
 from tests.core.house import ANN, BOB, HUE, MINUTE, SYSTEM, House
 from tests.core.rules.test_endings import ASK
 
 HOUR, DAY = 60 * MINUTE, 24 * 60 * MINUTE
-GRANTED = Terms(effect="effectful", verdict="ask", question="run it?", digest="x", grant="command make")
+GRANTED = StepTerms(effect="effectful", verdict="ask", question="run it?", digest="x", grant="command make")
 
 
 def asking(patience: int | None) -> House:
@@ -53,7 +53,7 @@ def test_what_nobody_answers_in_time_is_denied_and_the_agent_reads_why(patience:
     assert (answered.answer, answered.by) == ("denied", "system")
     ended = house.ended(asked.step_id)
     assert ended.state == "failed"
-    assert ended.error == f"Denied: nobody answered within {words}. Do without it, or say what is missing."
+    assert ended.error == f"Denied: no one answered within {words}. Do without it, or say what is missing."
     assert not house.world.approvals
     assert not house.world.timers
 
@@ -66,7 +66,7 @@ def test_nothing_expires_before_its_time() -> None:
 def test_an_answer_that_comes_too_late_counts_for_nothing() -> None:
     house = asking(DAY).later(DAY)
     answer = AnswerApproval(approval_id=house.question(ANN).approval_id, answer="approved")
-    assert "nobody answered within 1 day" in house.refused("expired", answer, by=HUE).why
+    assert "no one answered within 1 day" in house.refused("expired", answer, by=HUE).why
 
 
 def test_an_answer_in_time_ends_the_clock() -> None:
@@ -89,7 +89,7 @@ def test_a_yes_for_the_run_does_not_answer_what_has_expired() -> None:
 
 def test_a_fork_asks_again_and_has_no_clock_of_the_past() -> None:
     house = asking(DAY)
-    house.do(ForkTeam(team_id=TeamId("other"), origin=Origin(team_id=house.world.team.team_id, version=1)))
+    house.do(ForkTeam(team_id=TeamId("other"), origin=ForkOrigin(team_id=house.world.team.team_id, version=1)))
     assert not house.world.timers
 
 

@@ -16,13 +16,13 @@ from greenroom.core.rules.intents import (
     RemoveStep,
     SendMessage,
 )
-from greenroom.core.state.step import Terms, Work
+from greenroom.core.state.step import StepTerms, Work
 from tests.core.house import ANN, BOB, HUE, PIA, S1, SYSTEM, T1, House, plan, skill, thread, tool
 
 FILL = skill("instruction_generation")
 GO = {"url": "x"}
-ASKS = Terms(effect="model", verdict="ask", digest="d")
-DENIED = Terms(effect="model", verdict="deny", rule="no")
+ASKS = StepTerms(effect="model", verdict="ask", digest="d")
+DENIED = StepTerms(effect="model", verdict="deny", rule="no")
 TOOL = StepId("pia#2")
 
 

@@ -25,9 +25,9 @@ from greenroom.core.rules.intents import (
     SetWorkspace,
     WriteArtifact,
 )
-from greenroom.core.state.knowledge import Artifact, ArtifactWritten, Memory, MemorySaved, Note, told
+from greenroom.core.state.knowledge import Artifact, ArtifactWritten, Memory, MemorySaved, Note, describe_artifact
 from greenroom.core.state.step import Step, StepEnded
-from greenroom.core.state.team import Origin
+from greenroom.core.state.team import ForkOrigin
 from greenroom.core.state.thread import Noticed
 from tests.core.house import ANN, BOB, BOSS, DOOR, S1, T1, T2, House, skill, thread
 from tests.core.test_properties import SAMPLE, SEEDS, busy_house
@@ -144,7 +144,7 @@ def written(*blobs: str) -> House:
 
 @pytest.mark.req("AF-66")
 def test_an_artifact_keeps_its_newest_version_and_knows_all_before_it() -> None:
-    (plan,) = written("a1", "b2", "c3").world.inventory(T1)
+    (plan,) = written("a1", "b2", "c3").world.list_artifacts(T1)
     assert (plan.version, plan.blob, plan.earlier, plan.by) == (3, "c3", ("a1", "b2"), ANN)
     assert [plan.blob_of(version) for version in (0, 1, 2, 3, 4)] == [None, "a1", "b2", "c3", None]
 
@@ -154,9 +154,9 @@ def test_the_inventory_lists_the_artifacts_of_one_task_by_id() -> None:
     house = written("a1").do(AddTask(name="more", intention="more", manager=BOSS, group=(ANN,)))
     house.queue(ANN).write(ANN, evolve(PLAN, artifact_id=ArtifactId("main.py"), title="Code", lines=1))
     house.queue(ANN, task=T2).write(ANN, evolve(PLAN, task_id=T2))
-    assert [one.artifact_id for one in house.world.inventory(T1)] == ["main.py", "task_plan"]
-    assert house.world.inventory(TaskId("t9")) == ()
-    assert [told(one) for one in house.world.inventory(T1)] == [
+    assert [one.artifact_id for one in house.world.list_artifacts(T1)] == ["main.py", "task_plan"]
+    assert house.world.list_artifacts(TaskId("t9")) == ()
+    assert [describe_artifact(one) for one in house.world.list_artifacts(T1)] == [
         "main.py · Code · text/markdown · version 1 by ann · 1 line, 12 bytes",
         "task_plan · Plan · text/markdown · version 1 by ann · 2 lines, 12 bytes",
     ]
@@ -226,15 +226,15 @@ def test_what_has_no_proper_name_is_refused(odd: dict[str, str]) -> None:
 
 
 def test_what_is_too_large_is_refused_with_both_numbers() -> None:
-    large = evolve(PLAN, size=knowledge.LARGEST + 1)
+    large = evolve(PLAN, size=knowledge.MAX_ARTIFACT_BYTES + 1)
     assert "1,048,577 bytes; 1,048,576 are allowed" in str(
         House.furnished().refused("artifact_too_large", large, by=ANN)
     )
 
 
 def test_there_is_an_end_to_artifacts_and_to_versions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(knowledge, "MOST_ARTIFACTS", 1)
-    monkeypatch.setattr(knowledge, "VERSIONS", 2)
+    monkeypatch.setattr(knowledge, "MAX_ARTIFACTS_PER_TASK", 1)
+    monkeypatch.setattr(knowledge, "MAX_ARTIFACT_VERSIONS", 2)
     house = written("a1", "b2")
     house.refused("too_many_artifacts", evolve(PLAN, artifact_id=ArtifactId("more")), by=ANN)
     house.refused("too_many_versions", evolve(PLAN, based_on=2), by=ANN)
@@ -261,7 +261,7 @@ def test_memories_outlive_their_task_and_a_fork_has_its_own() -> None:
     house = House.furnished().do(SaveMemory(content="kept"), by=ANN).do(FinishTask(task_id=T1))
     assert [one.content for one in saved(house)] == ["kept"]
     before = house.world
-    house.do(ForkTeam(team_id=TeamId("fork"), origin=Origin(team_id=TeamId("team"), version=house.world.version)))
+    house.do(ForkTeam(team_id=TeamId("fork"), origin=ForkOrigin(team_id=TeamId("team"), version=house.world.version)))
     house.do(SaveMemory(content="only here"), by=ANN)
     assert [one.content for one in saved(house)] == ["kept", "only here"]
     assert len(before.memories) == 1
@@ -316,10 +316,10 @@ def test_merged_memories_make_place_for_the_one_that_names_them() -> None:
     ("code", "intent"),
     [
         ("empty_memory", SaveMemory(content=" \n")),
-        ("memory_too_long", SaveMemory(content="x" * (knowledge.LONGEST_MEMORY + 1))),
+        ("memory_too_long", SaveMemory(content="x" * (knowledge.MAX_MEMORY_CHARS + 1))),
         ("bad_tags", SaveMemory(content="x", tags=(" ",))),
-        ("bad_tags", SaveMemory(content="x", tags=("x" * (knowledge.TAG + 1),))),
-        ("bad_tags", SaveMemory(content="x", tags=tuple(f"t{number}" for number in range(knowledge.TAGS + 1)))),
+        ("bad_tags", SaveMemory(content="x", tags=("x" * (knowledge.MAX_TAG_CHARS + 1),))),
+        ("bad_tags", SaveMemory(content="x", tags=tuple(f"t{number}" for number in range(knowledge.MAX_TAGS + 1)))),
         ("unknown_memory", SaveMemory(content="x", memory_id=NOWHERE)),
         ("unknown_memory", SaveMemory(content="x", merged_from=(NOWHERE,))),
         ("unknown_memory", ClearMemory(memory_ids=(NOWHERE,))),
@@ -338,7 +338,7 @@ def test_nobody_from_outside_writes_in_it_but_a_person_does() -> None:
 
 
 def test_a_full_memory_says_what_to_do_and_can_still_be_tidied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(knowledge, "MOST_MEMORIES", 2)
+    monkeypatch.setattr(knowledge, "MAX_MEMORIES", 2)
     house = House.furnished().do(SaveMemory(content="one"), SaveMemory(content="two"), by=ANN)
     assert "Clear or merge some first" in str(house.refused("memory_full", SaveMemory(content="three"), by=ANN))
     first, second = sorted(house.world.memories)

@@ -20,7 +20,7 @@ from greenroom.core.rules.intents import (
 from greenroom.core.state.message import MessageSettled
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import StageReported
-from greenroom.core.state.step import Terms
+from greenroom.core.state.step import StepTerms
 from tests.core.house import ANN, BOB, BOSS, CY, DOOR, HUE, S1, SYSTEM, T1, T2, House, plan, question, thread
 
 HER = AgentId("her")
@@ -128,7 +128,7 @@ def test_an_answer_that_cannot_be_sent_settles_nothing() -> None:
 
 def test_a_question_about_a_step_is_not_answered_by_a_plain_message() -> None:
     house = asked().queue(BOB)
-    house.start(BOB, terms=Terms(effect="effectful", verdict="ask", question="delete it?", digest="d"))
+    house.start(BOB, terms=StepTerms(effect="effectful", verdict="ask", question="delete it?", digest="d"))
     house.do(evolve(PLAIN, receiver=(BOB,)), by=HUE)
     assert len(house.world.approvals) == 1
     assert "bob>1" in house.world.mail

@@ -16,14 +16,14 @@ from greenroom.core.rules.intents import (
     StartStep,
 )
 from greenroom.core.state.budget import Budget, LimitReached
-from greenroom.core.state.step import Terms
+from greenroom.core.state.step import StepTerms
 from tests.core.house import ANN, BOB, BOSS, CY, HUE, T1, T2, House, reply, skill, thread
 
 TASK = task_budget(T1)
 
 
-def costs(tokens: int, *, money: int = 0, priced: bool = True) -> Terms:
-    return Terms(effect="model", needs=Amounts(tokens=tokens, money=money), priced=priced, model="x:y")
+def costs(tokens: int, *, money: int = 0, priced: bool = True) -> StepTerms:
+    return StepTerms(effect="model", needs=Amounts(tokens=tokens, money=money), priced=priced, model="x:y")
 
 
 def budget(house: House, name: BudgetId = TASK) -> Budget:

@@ -18,8 +18,8 @@ from greenroom.core.rules.intents import (
     SendMessage,
     StartStage,
 )
+from greenroom.core.state.mas_format import format_task
 from greenroom.core.state.message import Message, MessageSent
-from greenroom.core.state.portrait import portray_task
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import SubtaskHandedOver
 from tests.core.house import (
@@ -69,7 +69,7 @@ def test_messages_of_every_task_are_delivered_and_no_queue_keeps_one() -> None:
         house.do(AddTask(name=name, intention="x", manager=BOSS, group=(ANN, BOB, CY)))
     for task in (T1, T2, TaskId("t3")):
         house.do(SendMessage(task_id=task, receiver=(BOB, CY), message=f"about {task}"), by=ANN)
-        assert portray_task(house.task(task), (), ())["communication_queue"] == []
+        assert format_task(house.task(task), (), ())["communication_queue"] == []
     for agent in (BOB, CY):
         delivered = [house.world.steps[name] for name in house.agent(agent).todo]
         assert [(step.task_id, step.work.text_content.splitlines()[1]) for step in delivered] == [

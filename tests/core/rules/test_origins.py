@@ -8,12 +8,12 @@ import pytest
 
 from greenroom.core.base.ids import AgentId, ApprovalId, ArtifactId, MemoryId, Principals, TeamId, ThreadId
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.codec import decode_world, encode_world
+from greenroom.core.ports.codec import decode_state, encode_state
 from greenroom.core.rules import intents as i
 from greenroom.core.state.origin import Labels
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import StepEnded, Terms
-from greenroom.core.state.team import Origin
+from greenroom.core.state.step import StepEnded, StepTerms
+from greenroom.core.state.team import ForkOrigin
 from greenroom.core.state.thread import WindowMoved
 from tests.core.house import ANN, BOB, BOSS, CY, HUE, PIA, S1, T1, T2, House, plan, question, reply, skill, thread, tool
 
@@ -65,20 +65,20 @@ def test_what_a_step_has_read_its_conversation_has_read() -> None:
 @pytest.mark.parametrize("outcome", ["failed", "uncertain"])
 def test_what_a_call_was_about_to_read_counts_whatever_came_of_it(outcome: Literal["failed", "uncertain"]) -> None:
     house = House.furnished().queue(ANN, tool("shell", {"x": 1}))
-    house.start(ANN, terms=Terms(effect="effectful", origins=(PAGE,)))
+    house.start(ANN, terms=StepTerms(effect="effectful", origins=(PAGE,)))
     house.finish(ANN, outcome=outcome)
     assert read_by(house, ANN) == (PAGE,)
 
 
 def test_a_call_that_never_began_has_read_nothing() -> None:
     house = House.furnished().queue(ANN, tool("shell", {"x": 1}))
-    house.start(ANN, terms=Terms(effect="effectful", origins=(PAGE,), verdict="deny"))
+    house.start(ANN, terms=StepTerms(effect="effectful", origins=(PAGE,), verdict="deny"))
     assert read_by(house, ANN) == ()
 
 
 def test_a_cut_off_call_has_read_what_it_was_about_to() -> None:
     house = House.furnished().queue(ANN, tool("shell", {"x": 1}))
-    house.start(ANN, terms=Terms(effect="effectful", origins=(PAGE,)))
+    house.start(ANN, terms=StepTerms(effect="effectful", origins=(PAGE,)))
     house.do(i.Recover(epoch=5, owner="next"), by="system")
     assert read_by(house, ANN) == (PAGE,)
 
@@ -86,8 +86,8 @@ def test_a_cut_off_call_has_read_what_it_was_about_to() -> None:
 def test_it_survives_a_shorter_window_a_snapshot_and_a_fork() -> None:
     house = reading(House.furnished(), ANN, i.MoveWindow(thread_id=thread(ANN, T1)))
     assert any(isinstance(one, WindowMoved) for one in house.fresh)
-    assert decode_world(encode_world(house.world)) == house.world
-    house.do(i.ForkTeam(team_id=TeamId("fork"), origin=Origin(team_id=TeamId("team"), version=house.world.version)))
+    assert decode_state(encode_state(house.world)) == house.world
+    house.do(i.ForkTeam(team_id=TeamId("fork"), origin=ForkOrigin(team_id=TeamId("team"), version=house.world.version)))
     assert read_by(house, ANN) == READ
 
 
@@ -241,7 +241,7 @@ def test_an_artifact_keeps_what_the_writers_of_all_its_versions_have_read() -> N
         task_id=T1, artifact_id=ArtifactId("plan"), title="P", media_type="text/plain", blob="a", size=1, lines=1
     )
     house.write(ANN, first).write(BOB, evolve(first, blob="b", based_on=1))
-    (artifact,) = house.world.inventory(T1)
+    (artifact,) = house.world.list_artifacts(T1)
     assert (artifact.version, artifact.origins) == (2, (PAGE,))
 
 
@@ -262,8 +262,8 @@ def test_a_timer_and_an_agent_remember_who_made_them() -> None:
 # ------------------------------------------------------------------------------------------------ going outside
 
 
-def exposed(**more: object) -> Terms:
-    terms = Terms(effect="effectful", verdict="ask", question="?", digest="d", outward=("host a.example",))
+def exposed(**more: object) -> StepTerms:
+    terms = StepTerms(effect="effectful", verdict="ask", question="?", digest="d", outward=("host a.example",))
     return evolve(terms, **{"release": "host a.example", **more})
 
 
@@ -292,7 +292,7 @@ def test_a_yes_for_the_run_lets_things_go_there_and_a_yes_to_one_call_does_not()
     house.do(i.AnswerApproval(approval_id=first, answer="approved", scope="run"))
     assert house.world.releases["host a.example"].at == house.now
     assert {one.state for one in house.world.approvals.values()} == {"approved"}, (second, third)
-    assert decode_world(encode_world(house.world)) == house.world
+    assert decode_state(encode_state(house.world)) == house.world
 
 
 def test_nobody_agrees_for_good_nor_to_a_place_they_were_not_told_of() -> None:
@@ -303,7 +303,7 @@ def test_nobody_agrees_for_good_nor_to_a_place_they_were_not_told_of() -> None:
     assert house.world.approvals[second[1]].state == "pending"
     (name,) = asked(house, CY)[2:]
     refused = house.refused("no_rule", i.AnswerApproval(approval_id=name, answer="approved", scope="always"))
-    assert "for a run at most" in refused.why
+    assert "for one run at most" in refused.why
     house.do(i.AnswerApproval(approval_id=second[1], answer="approved", scope="always"))
     assert set(house.world.releases) == {"host a.example"}
 
@@ -325,7 +325,7 @@ def test_another_team_has_let_nothing_go() -> None:
     house = House.furnished()
     (name,) = asked(house, ANN)
     house.do(i.AnswerApproval(approval_id=name, answer="approved", scope="run"))
-    house.do(i.ForkTeam(team_id=TeamId("fork"), origin=Origin(team_id=TeamId("team"), version=house.world.version)))
+    house.do(i.ForkTeam(team_id=TeamId("fork"), origin=ForkOrigin(team_id=TeamId("team"), version=house.world.version)))
     assert not house.world.releases
 
 
@@ -374,7 +374,7 @@ def test_what_a_person_asks_for_is_done_on_nobody_s_behalf() -> None:
 def test_a_first_message_binds_and_so_do_those_who_bind_its_sender() -> None:
     house = House.furnished().queue(ANN).run(ANN, posted(BOB)).run(BOB, posted(CY))
     assert (bound_by(house, BOB), bound_by(house, CY)) == ((ANN,), (BOB, ANN))
-    assert decode_world(encode_world(house.world)) == house.world
+    assert decode_state(encode_state(house.world)) == house.world
 
 
 def test_a_word_in_a_conversation_that_goes_on_binds_nobody() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from greenroom.core.base.errors import Rejected
+from greenroom.core.base.errors import Rejection
 from greenroom.core.base.ids import AgentId, GroupId, StageId, TaskId
 from greenroom.core.base.records import evolve
 from greenroom.core.rules.intents import (
@@ -246,7 +246,7 @@ def test_what_a_person_says_is_sent_and_written_down_at_once_or_not_at_all() -> 
     house = two_people()
     hello = SendMessage(task_id=T1, receiver=(ANN,), message="Hello, Ann.", sender=HUE)
     decided = house.ask(evolve(SENT, says=hello))
-    assert not isinstance(decided, Rejected)
+    assert not isinstance(decided, Rejection)
     kinds = [type(one).__name__ for one in decided.events]
     assert kinds.index("MessageSent") < kinds.index("StepEnded"), "first it is done, then it is written down"
     assert house.said().message == "Hello, Ann."

@@ -25,9 +25,9 @@ from greenroom.core.rules.intents import (
     StartStep,
 )
 from greenroom.core.state.approval import ApprovalRequested, ApprovalVoided
-from greenroom.core.state.fold import fold
-from greenroom.core.state.step import StepBlocked, Terms
-from greenroom.core.state.team import Origin
+from greenroom.core.state.reducer import reduce
+from greenroom.core.state.step import StepBlocked, StepTerms
+from greenroom.core.state.team import ForkOrigin
 from tests.core.house import (
     ANN,
     BOB,
@@ -47,8 +47,8 @@ from tests.core.house import (
     tool,
 )
 
-ASK = Terms(effect="effectful", verdict="ask", question="delete it?", digest="rm -r x")
-KEYED = Terms(effect="keyed", verdict="ask", question="delete it?", digest="rm -r x")
+ASK = StepTerms(effect="effectful", verdict="ask", question="delete it?", digest="rm -r x")
+KEYED = StepTerms(effect="keyed", verdict="ask", question="delete it?", digest="rm -r x")
 TEA = TimerId("ann!tea")
 
 
@@ -60,7 +60,7 @@ def asking() -> House:
 
 def test_what_the_policy_denies_fails_before_it_starts() -> None:
     house = House.furnished().queue(ANN)
-    house.start(ANN, terms=Terms(effect="effectful", verdict="deny", rule="no deleting"))
+    house.start(ANN, terms=StepTerms(effect="effectful", verdict="deny", rule="no deleting"))
     ended = house.ended("ann#1")
     assert (ended.state, ended.error, ended.spent) == ("failed", "Not permitted: no deleting.", NOTHING)
 
@@ -112,7 +112,7 @@ def test_a_no_fails_the_step_and_lets_its_waiter_go() -> None:
 
 def test_another_call_than_the_one_that_was_shown_is_asked_about_again() -> None:
     house = asking().answer(ANN)
-    step = house.start(ANN, terms=Terms(effect="effectful", verdict="ask", question="and this?", digest="rm -r /"))
+    step = house.start(ANN, terms=StepTerms(effect="effectful", verdict="ask", question="and this?", digest="rm -r /"))
     assert (step.state, step.approval) == ("awaiting_approval", "ann#1?2")
     assert len(house.happened(ApprovalVoided)) == 1
     assert [one.approval_id for one in house.world.approvals.values()] == ["ann#1?2"]
@@ -120,21 +120,21 @@ def test_another_call_than_the_one_that_was_shown_is_asked_about_again() -> None
 
 def test_the_policy_is_asked_again_after_the_yes() -> None:
     house = asking().answer(ANN)
-    house.start(ANN, terms=Terms(effect="effectful", verdict="deny", digest=ASK.digest))
+    house.start(ANN, terms=StepTerms(effect="effectful", verdict="deny", digest=ASK.digest))
     assert house.ended("ann#1").state == "failed"
     assert not house.world.approvals
 
 
 def test_a_policy_that_has_become_lenient_does_not_ask() -> None:
     house = asking().answer(ANN)
-    assert house.start(ANN, terms=Terms(effect="pure")).state == "running"
+    assert house.start(ANN, terms=StepTerms(effect="pure")).state == "running"
     assert not house.happened(ApprovalVoided)
 
 
 def test_a_yes_survives_waiting_for_room_in_the_budget() -> None:
-    costly = Terms(effect="effectful", verdict="ask", digest="d", needs=Amounts(tokens=60))
+    costly = StepTerms(effect="effectful", verdict="ask", digest="d", needs=Amounts(tokens=60))
     house = House.furnished(limits=Limits(tokens=100)).queue(BOB).queue(ANN)
-    house.start(BOB, terms=Terms(effect="model", needs=Amounts(tokens=60)))
+    house.start(BOB, terms=StepTerms(effect="model", needs=Amounts(tokens=60)))
     house.start(ANN, terms=costly)
     house.answer(ANN)
     assert house.start(ANN, terms=costly).state == "awaiting_budget"
@@ -144,8 +144,8 @@ def test_a_yes_survives_waiting_for_room_in_the_budget() -> None:
 
 def test_a_hungry_step_may_have_to_be_asked_about_when_room_comes() -> None:
     house = House.furnished(limits=Limits(tokens=100)).queue(BOB).queue(ANN)
-    house.start(BOB, terms=Terms(effect="model", needs=Amounts(tokens=60)))
-    house.start(ANN, terms=Terms(effect="model", needs=Amounts(tokens=60)))
+    house.start(BOB, terms=StepTerms(effect="model", needs=Amounts(tokens=60)))
+    house.start(ANN, terms=StepTerms(effect="model", needs=Amounts(tokens=60)))
     house.finish(BOB)
     assert house.start(ANN, terms=ASK).state == "awaiting_approval"
     assert not house.world.hungry
@@ -186,7 +186,7 @@ def test_a_yes_does_not_hold_for_an_interrupted_step_that_was_changed() -> None:
 def test_a_fork_asks_again_about_what_ran_with_a_yes() -> None:
     house = asking().answer(ANN)
     house.start(ANN, terms=KEYED)
-    house.do(ForkTeam(team_id=TeamId("fork"), origin=Origin(team_id=TeamId("team"), version=9)))
+    house.do(ForkTeam(team_id=TeamId("fork"), origin=ForkOrigin(team_id=TeamId("team"), version=9)))
     assert not house.world.approvals
     assert house.start(ANN, terms=KEYED).state == "awaiting_approval"
 
@@ -203,7 +203,7 @@ def test_a_question_that_an_old_log_asked_again_leaves_no_yes_behind() -> None:
         terms=KEYED,
         approval=ApprovalId("ann#1?2"),
     )
-    assert not fold(house.world, again).approvals
+    assert not reduce(house.world, again).approvals
 
 
 def test_only_a_person_answers() -> None:
@@ -349,7 +349,7 @@ def test_an_answer_does_not_hold_for_a_step_that_was_changed_since() -> None:
 
 
 RULE = "allow command git push"
-GRANTS = Terms(effect="effectful", verdict="ask", question="push?", digest="git push", grant=RULE)
+GRANTS = StepTerms(effect="effectful", verdict="ask", question="push?", digest="git push", grant=RULE)
 
 
 def asked(house: House, *agents: AgentId) -> list[ApprovalId]:
@@ -395,13 +395,13 @@ def test_another_team_has_agreed_to_nothing() -> None:
     house = House.furnished()
     (name,) = asked(house, ANN)
     house.do(AnswerApproval(approval_id=name, answer="approved", scope="run"))
-    house.do(ForkTeam(team_id=TeamId("fork"), origin=Origin(team_id=TeamId("team"), version=len(house.log))))
+    house.do(ForkTeam(team_id=TeamId("fork"), origin=ForkOrigin(team_id=TeamId("team"), version=len(house.log))))
     assert not house.world.grants
 
 
 def test_a_question_that_wants_words_is_answered_with_some() -> None:
     house = House.furnished().queue(ANN)
-    house.start(ANN, terms=Terms(effect="pure", verdict="ask", question="Which?", digest="q", words=True))
+    house.start(ANN, terms=StepTerms(effect="pure", verdict="ask", question="Which?", digest="q", words=True))
     (name,) = house.world.approvals
     house.refused("no_words", AnswerApproval(approval_id=name, answer="approved", reason=" "))
     house.do(AnswerApproval(approval_id=name, answer="approved", reason="blue"))

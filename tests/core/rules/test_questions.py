@@ -26,9 +26,9 @@ from greenroom.core.rules.intents import (
     SendMessage,
     UpdateStageAgentCompletion,
 )
-from greenroom.core.rules.questions import LONGEST
-from greenroom.core.state.agent import Ability
-from greenroom.core.state.knowledge import POOL, SHOWN
+from greenroom.core.rules.questions import MAX_ANSWER_CHARS
+from greenroom.core.state.agent import Capability
+from greenroom.core.state.knowledge import MAX_NOTE_CHARS, MAX_NOTES_SHOWN
 from greenroom.core.state.message import WaitReleased
 from greenroom.core.state.spec import AgentSpec
 from tests.core.house import (
@@ -59,7 +59,7 @@ def house_with_work() -> House:
     house.do(AddTask(name="side", intention="on the side", manager=PIA, group=(BOB,)))
     spec = AgentSpec(name="Guest", role="helper", profile="helps")
     return house.do(
-        Declare(blueprints=(spec,), abilities=(Ability(name="shell", type="tool", description="runs commands"),))
+        Declare(blueprints=(spec,), abilities=(Capability(name="shell", type="tool", description="runs commands"),))
     )
 
 
@@ -168,8 +168,8 @@ def test_who_takes_part_reads_the_newest_of_the_pool_when_it_asks_and_in_a_fence
     assert pool[1] == pool[-1] == "````"
     rows = [json.loads(one) for one in pool[2:-1]]
     assert rows[0] == {"agent_id": "ann", "role": "writer", "stage_id": None, "content": "note 6"}
-    assert (rows[-1]["agent_id"], rows[-1]["stage_id"], len(rows[-1]["content"])) == ("bob", S1, SHOWN + 1)
-    assert len(house.world.notes) == POOL
+    assert (rows[-1]["agent_id"], rows[-1]["stage_id"], len(rows[-1]["content"])) == ("bob", S1, MAX_NOTE_CHARS + 1)
+    assert len(house.world.notes) == MAX_NOTES_SHOWN
     assert not [one for one in pool if one.startswith("# ")]
 
 
@@ -264,14 +264,16 @@ def test_an_answer_that_would_be_too_long_says_how_much_it_leaves_out(language: 
     house.do(*(AddAgent(agent_id=AgentId(f"w{n}"), spec=AgentSpec(name="W", profile="x" * 1000)) for n in range(many)))
     house.do(AskInfo(query="all_agents", task_id=T1), by=PIA)
     *shown, last = house.said().message.splitlines()
-    assert len(house.said().message) < LONGEST + 200
+    assert len(house.said().message) < MAX_ANSWER_CHARS + 200
     assert last.startswith(f"- {wanted.format(len(house.world.agents) - len(shown))}")
     assert 20 < len(shown) < many
 
 
 def test_the_first_thing_is_told_however_long_it_is() -> None:
     house = House.furnished()
-    house.do(Declare(blueprints=tuple(AgentSpec(name=name, profile="x" * (LONGEST + 1)) for name in ("a", "b"))))
+    house.do(
+        Declare(blueprints=tuple(AgentSpec(name=name, profile="x" * (MAX_ANSWER_CHARS + 1)) for name in ("a", "b")))
+    )
     house.do(AskInfo(query="blueprints", task_id=T1), by=PIA)
     first, last = house.said().message.splitlines()
     assert (first.startswith("- **a**"), last.startswith("- and 1 more.")) == (True, True)

@@ -6,12 +6,12 @@ import pytest
 
 from greenroom.core.base.ids import AgentId
 from greenroom.core.rules.intents import AddTask, FinishStage, PauseTask, QueueSteps, ResumeTask, SendMessage
-from greenroom.core.rules.queue import is_open, next_step
-from greenroom.core.state.portrait import working_memory
-from greenroom.core.state.step import StepQueued, Terms
+from greenroom.core.rules.queue import is_thread_open, next_step
+from greenroom.core.state.mas_format import collect_working_memory
+from greenroom.core.state.step import StepQueued, StepTerms
 from tests.core.house import ANN, BOB, BOSS, CY, S1, T1, T2, House, plan, question, reply, skill, thread, tool
 
-ASKS = Terms(effect="pure", verdict="ask", digest="d")
+ASKS = StepTerms(effect="pure", verdict="ask", digest="d")
 
 
 def test_steps_run_in_the_order_of_the_queue_whatever_stage_they_belong_to() -> None:
@@ -29,7 +29,7 @@ def test_add_step_appends_and_add_next_step_goes_before_the_next_one_in_the_orde
     house = House.furnished().queue(ANN, skill("planning"), skill("reflection"))
     house.queue(ANN, skill("merge"), tool("shell", {}), place="next")
     assert house.todo(ANN) == ["merge", "shell", "planning", "reflection"]
-    assert working_memory(house.world, ANN) == {T1: {"no_relative": ["ann#3", "ann#4", "ann#1", "ann#2"]}}
+    assert collect_working_memory(house.world, ANN) == {T1: {"no_relative": ["ann#3", "ann#4", "ann#1", "ann#2"]}}
 
 
 @pytest.mark.req("MAS-75")
@@ -38,7 +38,7 @@ def test_whoever_queues_steps_is_told_their_ids_and_the_agent_remembers_them(pla
     house = House.furnished().queue(ANN).queue(ANN, skill("merge"), skill("reflection"), place=place)
     told = [event.step_id for event in house.happened(StepQueued)]
     assert told == ["ann#2", "ann#3"]
-    remembered = working_memory(house.world, ANN)[T1]["no_relative"]
+    remembered = collect_working_memory(house.world, ANN)[T1]["no_relative"]
     assert remembered == (["ann#1", *told] if place == "last" else [*told, "ann#1"])
 
 
@@ -134,12 +134,12 @@ def test_a_thread_is_open_until_its_stage_or_task_is_over() -> None:
     house = House.furnished(stages=(plan(("one", ANN)),)).assign()
     name = thread(ANN, "t1.s1.1")
     house.start(ANN)
-    assert is_open(house.world, name)
+    assert is_thread_open(house.world, name)
     house.do(FinishStage(stage_id=S1))
     assert name in house.world.threads
-    assert not is_open(house.world, name)
-    assert not is_open(house.world, thread(ANN, "nowhere"))
-    assert not is_open(house.world, None)
+    assert not is_thread_open(house.world, name)
+    assert not is_thread_open(house.world, thread(ANN, "nowhere"))
+    assert not is_thread_open(house.world, None)
 
 
 def test_no_steps_go_into_a_conversation_that_is_over() -> None:

@@ -20,7 +20,7 @@ from greenroom.core.rules.intents import (
     UpdateStageAgentCompletion,
     UpdateStageAgentState,
 )
-from greenroom.core.state.stage import MemberWord, Stage, SubtaskEnd
+from greenroom.core.state.stage import MemberState, Stage, SubtaskEnd
 from tests.core.house import (
     ANN,
     BOB,
@@ -54,12 +54,12 @@ def finished(name: SubtaskId, state: SubtaskEnd = "finished", summary: str = "")
     return FinishSubtask(subtask_id=name, stage_id=S1, state=state, summary=summary)
 
 
-def says(agent: AgentId, state: MemberWord) -> UpdateStageAgentState:
+def says(agent: AgentId, state: MemberState) -> UpdateStageAgentState:
     return UpdateStageAgentState(stage_id=S1, agent_id=agent, state=state)
 
 
 def word(house: House, agent: AgentId) -> str:
-    member = house.world.stages[S1].member(agent)
+    member = house.world.stages[S1].find_member(agent)
     assert member is not None
     return member.state
 
@@ -172,7 +172,7 @@ def test_a_person_gets_a_subtask_as_a_letter_and_ending_it_is_the_answer() -> No
 def test_ending_a_subtask_tells_how_its_agent_stands_and_what_it_says() -> None:
     house = staged().assign().run(ANN, finished(ONE, summary="done"))
     assert word(house, ANN) == "finished"
-    member = house.world.stages[S1].member(ANN)
+    member = house.world.stages[S1].find_member(ANN)
     assert member is not None
     assert member.completion == "done"
 
@@ -257,7 +257,7 @@ def test_a_final_word_of_the_manager_is_about_all_that_the_agent_works_on() -> N
     ids=["had one", "works on another", "has another before it"],
 )
 def test_who_hands_a_subtask_over_does_not_work_on_it_any_more(
-    duties: tuple[tuple[str, AgentId] | tuple[str, AgentId, tuple[str, ...]], ...], then: MemberWord
+    duties: tuple[tuple[str, AgentId] | tuple[str, AgentId, tuple[str, ...]], ...], then: MemberState
 ) -> None:
     house = House.furnished(stages=(plan(*duties),)).assign()
     house.run(ANN, SendMessage(task_id=T1, receiver=(BOB,), message="take it", delivery="handoff"))
@@ -284,7 +284,7 @@ def test_an_agents_completion_is_kept_until_it_says_something_else() -> None:
     house = staged().assign()
     for text in ("half", "all"):
         house.do(UpdateStageAgentCompletion(stage_id=S1, agent_id=ANN, completion_summary=text), by=ANN)
-    member = house.world.stages[S1].member(ANN)
+    member = house.world.stages[S1].find_member(ANN)
     assert member is not None
     assert member.completion == "all"
 

@@ -18,10 +18,10 @@ from greenroom.core.rules.intents import (
 )
 from greenroom.core.state.message import MessageSent
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Prepared, Terms, Work
+from greenroom.core.state.step import PreparedEffect, StepTerms, Work
 from tests.core.house import ANN, BOB, BOSS, CY, HUE, PIA, S1, T1, T2, House, plan, reply, skill, thread, tool
 
-PURE = Terms(effect="pure")
+PURE = StepTerms(effect="pure")
 
 
 def steps(*works: Work, agent: AgentId = ANN, task: TaskId | None = T1) -> QueueSteps:
@@ -196,7 +196,7 @@ def test_only_the_next_step_starts_and_only_by_its_agent() -> None:
 def test_an_effect_is_prepared_by_the_attempt_that_runs() -> None:
     house = House.furnished().queue(ANN)
     house.start(ANN, "keyed")
-    first, second = Prepared(kind="file", key="a", before="0", after="1"), Prepared(kind="file", key="b")
+    first, second = PreparedEffect(kind="file", key="a", before="0", after="1"), PreparedEffect(kind="file", key="b")
     house.do(PrepareEffect(step_id=StepId("ann#1"), attempt=1, prepared=(first,)), by=ANN)
     house.do(PrepareEffect(step_id=StepId("ann#1"), attempt=1, prepared=(second,)), by=ANN)
     assert house.running(ANN).prepared == (first, second)

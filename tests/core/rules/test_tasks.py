@@ -26,7 +26,7 @@ from greenroom.core.rules.intents import (
     UpdateStageAgentState,
     UpdateWorkingMemory,
 )
-from greenroom.core.state.portrait import working_memory
+from greenroom.core.state.mas_format import collect_working_memory
 from greenroom.core.state.stage import Stage, SubtaskEnd
 from greenroom.core.state.task import Task, TaskEnded, TaskPaused
 from greenroom.core.state.thread import Noticed
@@ -55,7 +55,7 @@ def test_agents_and_people_make_and_change_what_a_task_is(by: str) -> None:
     house.do(AddStages(task_id=T2, stages=(plan(("one", ANN)),)), StartTask(task_id=T2), by=by)
     house.do(StartStage(stage_id=stage), by=by)
     house.do(UpdateStageAgentState(stage_id=stage, agent_id=ANN, state="working"), by=by)
-    member = house.world.stages[stage].member(ANN)
+    member = house.world.stages[stage].find_member(ANN)
     assert member is not None
     assert (house.task(T2).state, member.state) == ("running", "working")
     house.do(FinishStage(stage_id=stage), FinishTask(task_id=T2), by=by)
@@ -68,7 +68,7 @@ def test_an_agents_state_is_changed_by_itself_by_others_and_by_people(by: str) -
     house = House.furnished(stages=(plan(("one", BOB)),)).do(
         UpdateWorkingMemory(agent_id=ANN, task_id=T1, stage_id=S1), by=by
     )
-    assert S1 in working_memory(house.world, ANN)[T1]
+    assert S1 in collect_working_memory(house.world, ANN)[T1]
     wish = SendMessage(task_id=T1, receiver=(ANN,), message="do this too") if by == BOSS else more_steps(ANN)
     house.do(wish, by=by)
     assert house.agent(ANN).working_state == "working"

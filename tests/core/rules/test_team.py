@@ -17,15 +17,15 @@ from greenroom.core.rules.intents import (
     SetTimer,
     StartStep,
 )
-from greenroom.core.state.agent import Ability, Declared
+from greenroom.core.state.agent import Capability, Declared
 from greenroom.core.state.approval import ApprovalVoided
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import PROCESS, Prepared, StepInterrupted, Terms
-from greenroom.core.state.team import Origin, TeamPaused
+from greenroom.core.state.step import PROCESS_KIND, PreparedEffect, StepInterrupted, StepTerms
+from greenroom.core.state.team import ForkOrigin, TeamPaused
 from greenroom.core.state.timer import TimerSet
 from tests.core.house import ANN, BOB, HUE, MINUTE, T1, House, question, reply, skill
 
-FORK = ForkTeam(team_id=TeamId("fork"), origin=Origin(team_id=TeamId("team"), version=9))
+FORK = ForkTeam(team_id=TeamId("fork"), origin=ForkOrigin(team_id=TeamId("team"), version=9))
 
 
 def test_a_team_begins_with_its_limits() -> None:
@@ -40,7 +40,7 @@ def test_only_a_person_or_the_house_begins_a_team() -> None:
 
 def test_what_the_house_has_is_declared_once_until_it_changes() -> None:
     house = House.furnished()
-    ability = Ability(name="shell", type="tool", description="runs a command")
+    ability = Capability(name="shell", type="tool", description="runs a command")
     spec = AgentSpec(name="Guest", llm_config={"model": "m"})
     house.do(Declare(blueprints=(spec,), abilities=(ability,)))
     assert house.happened(Declared)
@@ -55,7 +55,7 @@ def test_a_paused_team_starts_nothing_and_goes_on_when_told() -> None:
     house = House.furnished().queue(ANN).do(PauseTeam())
     assert house.next(ANN) is None
     house.refused(
-        "not_next", StartStep(step_id=house.agent(ANN).todo[0], terms=Terms(effect="pure"), work=skill()), by=ANN
+        "not_next", StartStep(step_id=house.agent(ANN).todo[0], terms=StepTerms(effect="pure"), work=skill()), by=ANN
     )
     house.do(ResumeTeam())
     assert house.next(ANN) == "ann#1"
@@ -96,7 +96,7 @@ def test_a_fork_is_another_team_with_the_same_work() -> None:
 
 def test_a_fork_interrupts_what_ran_and_pays_nothing_for_it() -> None:
     house = House.furnished(team_limits=Limits(tokens=100)).queue(ANN)
-    house.start(ANN, terms=Terms(effect="model", needs=Amounts(tokens=40)))
+    house.start(ANN, terms=StepTerms(effect="model", needs=Amounts(tokens=40)))
     house.later(10 * MINUTE).do(FORK)
     (event,) = house.happened(StepInterrupted)
     assert event.spent == NOTHING
@@ -113,7 +113,7 @@ def test_a_fork_doubts_an_effect_that_was_under_way() -> None:
 
 def test_a_fork_voids_questions_to_people_and_asks_them_again_itself() -> None:
     house = House.furnished().queue(ANN).queue(BOB)
-    asks = Terms(effect="effectful", verdict="ask", question="may I?", digest="d")
+    asks = StepTerms(effect="effectful", verdict="ask", question="may I?", digest="d")
     house.start(ANN, terms=asks)
     house.start(BOB, terms=asks)
     house.answer(BOB).do(FORK)
@@ -161,7 +161,7 @@ def test_a_wait_without_a_bound_stays_without_one(receiver: AgentId) -> None:
 def test_a_fork_knows_the_files_that_were_prepared_and_has_no_hand_in_the_processes() -> None:
     house = House.furnished().queue(ANN)
     step = house.start(ANN, "keyed")
-    file = Prepared(kind="file", key="a.txt", before="1", after="2")
-    process = Prepared(kind=PROCESS, key="77", before="boot:1")
+    file = PreparedEffect(kind="file", key="a.txt", before="1", after="2")
+    process = PreparedEffect(kind=PROCESS_KIND, key="77", before="boot:1")
     house.do(PrepareEffect(step_id=step.step_id, attempt=1, prepared=(process, file)), by=ANN).do(FORK)
     assert house.world.steps[step.step_id].prepared == (file,)

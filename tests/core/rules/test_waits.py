@@ -14,9 +14,9 @@ from greenroom.core.rules.intents import (
     SendMessage,
     StartStep,
 )
-from greenroom.core.rules.queue import waits_for
+from greenroom.core.rules.queue import is_waiting_for
 from greenroom.core.state.message import WaitReleased
-from greenroom.core.state.step import Terms
+from greenroom.core.state.step import StepTerms
 from tests.core.house import ANN, BOB, BOSS, CY, HUE, MINUTE, PIA, SYSTEM, T1, T2, House, question, reply, skill
 
 
@@ -33,7 +33,7 @@ def test_who_waits_runs_nothing_and_is_called_waiting() -> None:
     assert house.agent(ANN).working_state == "waiting"
     assert house.next(ANN) is None
     house.refused(
-        "not_next", StartStep(step_id=house.agent(ANN).todo[0], terms=Terms(effect="pure"), work=skill()), by=ANN
+        "not_next", StartStep(step_id=house.agent(ANN).todo[0], terms=StepTerms(effect="pure"), work=skill()), by=ANN
     )
 
 
@@ -122,8 +122,8 @@ def test_a_clarifying_question_back_is_allowed_and_both_go_on() -> None:
     first = house.ask_agent(ANN, BOB)[0]
     house.run(BOB, question(ANN))
     second = house.agent(BOB).step_lock[0]
-    assert waits_for(house.world, ANN, BOB)
-    assert waits_for(house.world, BOB, ANN)
+    assert is_waiting_for(house.world, ANN, BOB)
+    assert is_waiting_for(house.world, BOB, ANN)
     house.run(ANN, reply(second, BOB))
     house.run(BOB).run(BOB, reply(first, ANN))
     assert not house.world.waits
@@ -156,8 +156,8 @@ def test_a_locked_agent_may_write_without_waiting_to_whom_it_likes() -> None:
 def test_who_waits_for_nobody_waits_for_nobody() -> None:
     house = House.furnished()
     house.ask_agent(ANN, BOB, CY)
-    assert not waits_for(house.world, BOB, ANN)
-    assert not waits_for(house.world, ANN, PIA)
+    assert not is_waiting_for(house.world, BOB, ANN)
+    assert not is_waiting_for(house.world, ANN, PIA)
 
 
 def test_an_answer_that_was_put_off_is_given_after_the_word_it_waited_for() -> None:
@@ -300,8 +300,8 @@ def test_a_circle_is_found_once_where_many_ways_lead_to_it() -> None:
     house = House.furnished()
     house.ask_agent(ANN, BOB, CY)
     house.run(BOB, question(PIA)).run(CY, question(PIA))
-    assert not waits_for(house.world, ANN, BOSS)
-    assert waits_for(house.world, ANN, PIA)
+    assert not is_waiting_for(house.world, ANN, BOSS)
+    assert is_waiting_for(house.world, ANN, PIA)
 
 
 def test_word_that_no_answer_comes_is_read_next() -> None:

@@ -15,15 +15,15 @@ from greenroom.core.rules.intents import (
     SetLimits,
     StartTask,
 )
-from greenroom.core.rules.queue import touched
-from greenroom.core.state.step import Terms
+from greenroom.core.rules.queue import find_touched_agents
+from greenroom.core.state.step import StepTerms
 from tests.core.house import ANN, BOB, BOSS, CY, SPECS, SYSTEM, T1, T2, House, question, reply, tool
 
-COSTLY = Terms(effect="model", needs=Amounts(tokens=60))
+COSTLY = StepTerms(effect="model", needs=Amounts(tokens=60))
 
 
 def woken(house: House) -> set[str]:
-    return {str(name) for name in touched(house.world, house.fresh)}
+    return {str(name) for name in find_touched_agents(house.world, house.fresh)}
 
 
 def test_a_note_on_the_board_wakes_nobody() -> None:
@@ -72,7 +72,7 @@ def test_a_task_that_began_and_ended_in_one_commit_wakes_nobody() -> None:
     house = House.furnished().do(AddTask(name="side", intention="x", manager=BOSS, group=(CY,)))
     events = list(house.fresh)
     house.do(CancelTask(task_id=T2))
-    assert touched(house.world, [*events, *house.fresh]) == set()
+    assert find_touched_agents(house.world, [*events, *house.fresh]) == set()
 
 
 def test_a_resumed_team_and_a_new_owner_wake_everybody() -> None:

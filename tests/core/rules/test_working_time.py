@@ -17,11 +17,11 @@ from greenroom.core.rules.intents import (
     SendMessage,
     SetLimits,
 )
-from greenroom.core.rules.limits import LEAST_TIME, WORKING_TIME
+from greenroom.core.rules.limits import DEFAULT_WORKING_TIME_MS, MIN_WORKING_TIME_MS
 from greenroom.core.state.budget import Budget, LimitReached
 from greenroom.core.state.knowledge import Note
-from greenroom.core.state.step import Step, StepCancelling, Terms
-from greenroom.core.state.team import Origin
+from greenroom.core.state.step import Step, StepCancelling, StepTerms
+from greenroom.core.state.team import ForkOrigin
 from greenroom.core.state.timer import TimerCancelled, TimerSet
 from tests.core.house import ANN, BOB, BOSS, CY, DOOR, MINUTE, PIA, SYSTEM, T1, T2, House, skill, thread, tool
 
@@ -37,8 +37,8 @@ def limited(minutes: int, *agents: AgentId) -> House:
     return house
 
 
-def takes(minutes: int) -> Terms:
-    return Terms(effect="model", needs=Amounts(millis=minutes * MINUTE))
+def takes(minutes: int) -> StepTerms:
+    return StepTerms(effect="model", needs=Amounts(millis=minutes * MINUTE))
 
 
 def budget(house: House, name: BudgetId = TASK) -> Budget:
@@ -67,12 +67,12 @@ def test_without_a_limit_of_working_time_there_is_no_clock_and_no_event_more() -
 def test_where_any_of_its_budgets_limits_it_a_step_reserves_ten_minutes(name: BudgetId) -> None:
     house = House.furnished().do(SetLimits(budget_id=name, limits=Limits(millis=60 * MINUTE))).queue(ANN)
     step = house.start(ANN)
-    assert WORKING_TIME == 10 * MINUTE
-    assert step.reserved == Amounts(steps=1, millis=WORKING_TIME)
-    assert step.until == house.now + WORKING_TIME
+    assert DEFAULT_WORKING_TIME_MS == 10 * MINUTE
+    assert step.reserved == Amounts(steps=1, millis=DEFAULT_WORKING_TIME_MS)
+    assert step.until == house.now + DEFAULT_WORKING_TIME_MS
     (timer,) = house.world.timers.values()
     assert (timer.timer_id, timer.purpose, timer.subject, timer.due) == (CLOCK, "work", "ann#1", step.until)
-    assert budget(house, name).reserved.millis == WORKING_TIME
+    assert budget(house, name).reserved.millis == DEFAULT_WORKING_TIME_MS
 
 
 def test_a_step_reserves_what_its_terms_say() -> None:
@@ -80,8 +80,8 @@ def test_a_step_reserves_what_its_terms_say() -> None:
     assert limited(60).start(ANN, terms=takes(2)).reserved.millis == 2 * MINUTE
 
 
-@pytest.mark.parametrize("terms", [Terms(effect="pure"), takes(9)])
-def test_nobody_reserves_more_than_is_left(terms: Terms) -> None:
+@pytest.mark.parametrize("terms", [StepTerms(effect="pure"), takes(9)])
+def test_nobody_reserves_more_than_is_left(terms: StepTerms) -> None:
     house = limited(7)
     assert house.start(ANN, terms=terms).reserved.millis == 7 * MINUTE
 
@@ -128,17 +128,17 @@ def test_in_parallel_each_has_what_the_others_leave() -> None:
 
 
 def test_nobody_begins_with_the_crumbs_that_others_leave_for_now() -> None:
-    house = House.furnished(limits=Limits(millis=10 * MINUTE + LEAST_TIME - 1)).queue(ANN).queue(BOB)
+    house = House.furnished(limits=Limits(millis=10 * MINUTE + MIN_WORKING_TIME_MS - 1)).queue(ANN).queue(BOB)
     house.start(ANN)
     assert house.start(BOB).state == "awaiting_budget"
     house.later(MINUTE).finish(ANN)
-    assert house.start(BOB).reserved.millis == 9 * MINUTE + LEAST_TIME - 1
+    assert house.start(BOB).reserved.millis == 9 * MINUTE + MIN_WORKING_TIME_MS - 1
 
 
 def test_a_crumb_is_enough_for_who_asks_for_no_more_or_when_no_more_will_come() -> None:
     house = limited(10, ANN, BOB)
-    house.start(ANN, terms=Terms(effect="pure", needs=Amounts(millis=10 * MINUTE - 500)))
-    assert house.start(BOB, terms=Terms(effect="pure", needs=Amounts(millis=400))).reserved.millis == 400
+    house.start(ANN, terms=StepTerms(effect="pure", needs=Amounts(millis=10 * MINUTE - 500)))
+    assert house.start(BOB, terms=StepTerms(effect="pure", needs=Amounts(millis=400))).reserved.millis == 400
     house = House.furnished(limits=Limits(millis=700)).queue(ANN)
     assert house.start(ANN).reserved.millis == 700
 
@@ -287,7 +287,7 @@ def test_the_clock_goes_with_the_attempt(way: str) -> None:
         case "crash":
             house.do(Recover(epoch=1, owner="next"), by=SYSTEM)
         case _:
-            house.do(ForkTeam(team_id=TeamId("fork"), origin=Origin(team_id=TeamId("team"), version=9)))
+            house.do(ForkTeam(team_id=TeamId("fork"), origin=ForkOrigin(team_id=TeamId("team"), version=9)))
     assert not house.world.timers
     assert len([event for event in house.log if isinstance(event, TimerCancelled)]) == 1
 
@@ -309,7 +309,7 @@ def test_only_what_was_worked_counts_and_the_next_attempt_reserves_anew(crash: b
 
 def test_waiting_for_a_person_or_an_answer_is_no_working_time() -> None:
     house = limited(5, ANN, BOB)
-    ask = Terms(effect="model", verdict="ask", digest="d")
+    ask = StepTerms(effect="model", verdict="ask", digest="d")
     house.start(ANN, terms=ask)
     assert not house.world.timers
     house.later(90 * MINUTE).answer(ANN).start(ANN, terms=ask)

@@ -2,12 +2,12 @@
 
 import pytest
 
-from greenroom.core.rules.decide import Decided, decide
+from greenroom.core.rules.decide import Transition, decide
 from greenroom.core.rules.intents import PauseTask, PauseTeam
-from greenroom.core.state.archive import archived
+from greenroom.core.state.archive import build_archive_row
 from greenroom.core.state.events import EVENT_TYPES
-from greenroom.core.state.fold import REDUCERS, fold
-from greenroom.core.state.world import NOWHERE, ordered
+from greenroom.core.state.reducer import REDUCERS, reduce
+from greenroom.core.state.team_state import EMPTY_STATE, sort_rows
 from tests.core.house import ANN, DOOR, T1, House
 from tests.core.invariants import fold_all
 
@@ -18,7 +18,7 @@ def test_every_event_has_a_reducer() -> None:
 
 def test_the_past_does_not_change() -> None:
     house = House.furnished()
-    before, copy = house.world, fold_all(NOWHERE, house.log)
+    before, copy = house.world, fold_all(EMPTY_STATE, house.log)
     house.do(PauseTeam(), PauseTask(task_id=T1)).queue(ANN)
     assert before == copy
     assert before.team.paused is None
@@ -26,16 +26,16 @@ def test_the_past_does_not_change() -> None:
 
 def test_the_archive_is_made_from_the_log_alone() -> None:
     house = House.furnished().queue(ANN).run(ANN).do(PauseTask(task_id=T1))
-    rows, world = [], NOWHERE
+    rows, world = [], EMPTY_STATE
     for event in house.log:
-        if (row := archived(world, event)) is not None:
+        if (row := build_archive_row(world, event)) is not None:
             rows.append(row.record)
-        world = fold(world, event)
+        world = reduce(world, event)
     assert rows == house.archive
 
 
 def test_rows_come_by_their_key_whatever_the_hash_of_the_day() -> None:
-    names = [agent.agent_id for agent in ordered(House.furnished().world.agents)]
+    names = [agent.agent_id for agent in sort_rows(House.furnished().world.agents)]
     assert names == sorted(names)
 
 
@@ -44,5 +44,5 @@ def test_a_decision_does_not_touch_the_world_it_was_made_on(times: int) -> None:
     house = House.furnished()
     before = house.world
     for _ in range(times):
-        assert isinstance(decide(before, PauseTeam(), by=DOOR, now=1), Decided)
+        assert isinstance(decide(before, PauseTeam(), by=DOOR, now=1), Transition)
     assert before.team.paused is None

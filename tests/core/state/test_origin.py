@@ -5,47 +5,59 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core.base.ids import AgentId, TaskId, ThreadId
-from greenroom.core.state.origin import LONGEST, MOST, PRIVATE, UNTRUSTED, WAYS, label, merged, private, untrusted
-from greenroom.core.state.thread import Thread, absorbed
+from greenroom.core.state.origin import (
+    CHANNEL_KINDS,
+    MAX_NAME_CHARS,
+    MAX_NAMES_PER_KIND,
+    PRIVATE_KINDS,
+    UNTRUSTED_KINDS,
+    filter_private,
+    filter_untrusted,
+    make_label,
+    merge_labels,
+)
+from greenroom.core.state.thread import Thread, add_origins
 
 THREAD = Thread(thread_id=ThreadId("ann@t1"), agent_id=AgentId("ann"), task_id=TaskId("t1"))
-LABELS = st.lists(st.builds("{}:{}".format, st.sampled_from(sorted(UNTRUSTED | WAYS)), st.sampled_from("abcdefghijk*")))
+LABELS = st.lists(
+    st.builds("{}:{}".format, st.sampled_from(sorted(UNTRUSTED_KINDS | CHANNEL_KINDS)), st.sampled_from("abcdefghijk*"))
+)
 
 
 def test_a_label_is_one_short_line_of_a_known_kind() -> None:
-    assert label("web", "docs.python.org") == "web:docs.python.org"
-    assert label("nonsense", "x") == "tool:x", "of what nobody knows the worst is thought"
-    assert label("file", "a\nb\x1b[0m") == "file:a?b?[0m"
-    assert label("file", "") == "file:?"
-    assert len(label("file", "x" * 500)) == len("file:") + LONGEST
-    assert label("file", "x" * LONGEST) == f"file:{'x' * LONGEST}"
+    assert make_label("web", "docs.python.org") == "web:docs.python.org"
+    assert make_label("nonsense", "x") == "tool:x", "of what nobody knows the worst is thought"
+    assert make_label("file", "a\nb\x1b[0m") == "file:a?b?[0m"
+    assert make_label("file", "") == "file:?"
+    assert len(make_label("file", "x" * 500)) == len("file:") + MAX_NAME_CHARS
+    assert make_label("file", "x" * MAX_NAME_CHARS) == f"file:{'x' * MAX_NAME_CHARS}"
 
 
 def test_many_of_a_kind_become_one_that_stands_for_all() -> None:
-    few = merged((), (f"file:{number}" for number in range(MOST)))
-    assert len(few) == MOST
-    many = merged(few, ("web:a", "file:one more"))
+    few = merge_labels((), (f"file:{number}" for number in range(MAX_NAMES_PER_KIND)))
+    assert len(few) == MAX_NAMES_PER_KIND
+    many = merge_labels(few, ("web:a", "file:one more"))
     assert many == ("web:a", "file:*")
-    assert merged(many, ("file:again", "web:a")) is many
-    assert merged(("file:a", "web:a"), ("file:*",)) == ("web:a", "file:*")
+    assert merge_labels(many, ("file:again", "web:a")) is many
+    assert merge_labels(("file:a", "web:a"), ("file:*",)) == ("web:a", "file:*")
 
 
 @given(LABELS, LABELS)
 def test_what_was_read_stays_read_and_never_takes_much_room(old: list[str], new: list[str]) -> None:
-    before = merged((), old)
-    after = merged(before, new)
+    before = merge_labels((), old)
+    after = merge_labels(before, new)
     kinds = {one.partition(":")[0] for one in (*before, *after)}
-    assert len(after) <= MOST * len(kinds)
+    assert len(after) <= MAX_NAMES_PER_KIND * len(kinds)
     assert all(one in after or f"{one.partition(':')[0]}:*" in after for one in (*before, *map(str, new)))
     assert {one.partition(":")[0] for one in before} <= {one.partition(":")[0] for one in after}
-    assert merged(after, (*old, *new)) is after
+    assert merge_labels(after, (*old, *new)) is after
 
 
 def test_a_page_is_strange_a_file_is_both_and_a_way_is_neither() -> None:
     read = ("web:a", "file:b", "agent:ann", "description:git", "artifact:plan")
-    assert untrusted(read) == ("web:a", "file:b", "description:git")
-    assert private(read) == ("file:b",)
-    assert PRIVATE <= UNTRUSTED
+    assert filter_untrusted(read) == ("web:a", "file:b", "description:git")
+    assert filter_private(read) == ("file:b",)
+    assert PRIVATE_KINDS <= UNTRUSTED_KINDS
 
 
 @pytest.mark.parametrize(
@@ -60,7 +72,7 @@ def test_a_page_is_strange_a_file_is_both_and_a_way_is_neither() -> None:
 def test_a_conversation_is_exposed_from_when_it_has_both(steps: list[tuple[str, int]], exposed: int | None) -> None:
     thread = THREAD
     for one, at in steps:
-        thread = absorbed(thread, (one,), at)
+        thread = add_origins(thread, (one,), at)
     assert thread.exposed_at == exposed
 
 
@@ -71,12 +83,12 @@ def test_a_conversation_is_exposed_from_when_it_has_both(steps: list[tuple[str, 
 def test_a_call_that_holds_something_itself_is_exposed_from_when_somebody_may_have_told_it_to(
     reads: tuple[str, ...], since: int
 ) -> None:
-    thread = absorbed(absorbed(THREAD, ("web:a",), 5), ("file:b",), 7)
+    thread = add_origins(add_origins(THREAD, ("web:a",), 5), ("file:b",), 7)
     assert thread.exposed_by(reads) == since
     assert THREAD.exposed_by(reads) is None
 
 
 def test_nothing_new_changes_nothing() -> None:
-    thread = absorbed(THREAD, ("file:b",), 3)
-    assert absorbed(thread, ("file:b",), 9) is thread
-    assert absorbed(thread, (), 9) is thread
+    thread = add_origins(THREAD, ("file:b",), 3)
+    assert add_origins(thread, ("file:b",), 9) is thread
+    assert add_origins(thread, (), 9) is thread

@@ -19,20 +19,20 @@ from greenroom.core.rules.intents import (
     UpdateStageAgentCompletion,
 )
 from greenroom.core.state.knowledge import Note
-from greenroom.core.state.portrait import (
-    Portrait,
-    agent_state,
-    plain,
-    portray_stage,
-    portray_step,
-    portray_task,
-    working_memory,
+from greenroom.core.state.mas_format import (
+    MasData,
+    collect_working_memory,
+    format_agent,
+    format_stage,
+    format_step,
+    format_task,
+    to_json_value,
 )
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task
-from greenroom.core.state.world import World
+from greenroom.core.state.team_state import TeamState
 from tests.core.house import ANN, BOB, BOSS, CY, HUE, PIA, S1, T1, T2, House, plan, question, skill, tool
 
 
@@ -42,10 +42,10 @@ def house_at_work() -> House:
     return house.do(PostNote(task_id=T1, content="note well", stage_id=S1), by=ANN)
 
 
-def task_state(world: World, name: TaskId, notes: Sequence[Note] = (), ended: Sequence[Stage] = ()) -> Portrait:
+def task_state(world: TeamState, name: TaskId, notes: Sequence[Note] = (), ended: Sequence[Stage] = ()) -> MasData:
     """An open task, with its stages."""
     task = world.tasks[name]
-    return portray_task(task, (*ended, *(world.stages[stage] for stage in task.stages)), notes)
+    return format_task(task, (*ended, *(world.stages[stage] for stage in task.stages)), notes)
 
 
 @pytest.mark.req("MAS-43", "MAS-44", "MAS-45", "MAS-46", "MAS-47", "MAS-48", "MAS-50", "MAS-51", "MAS-52")
@@ -70,7 +70,7 @@ def test_a_task_in_mas_words() -> None:
 
 @pytest.mark.req("MAS-42", "MAS-53", "MAS-54", "MAS-55", "MAS-56", "MAS-57", "MAS-58")
 def test_a_stage_in_mas_words() -> None:
-    assert portray_stage(house_at_work().world.stages[S1]) == {
+    assert format_stage(house_at_work().world.stages[S1]) == {
         "task_id": "t1",
         "stage_id": "t1.s1",
         "stage_intention": "a goal",
@@ -84,7 +84,7 @@ def test_a_stage_in_mas_words() -> None:
 @pytest.mark.req("MAS-60", "MAS-61", "MAS-62", "MAS-63", "MAS-64", "MAS-67", "MAS-69", "MAS-70", "MAS-71", "MAS-89")
 def test_an_agent_in_mas_words() -> None:
     house = house_at_work()
-    portrait = agent_state(house.world, ANN)
+    portrait = format_agent(house.world, ANN)
     steps = portrait.pop("agent_step")
     assert isinstance(steps, dict)
     assert (steps["agent_id"], steps["todo_list"]) == ("ann", ["ann#1", "ann#2"])
@@ -109,13 +109,13 @@ def test_an_agent_in_mas_words() -> None:
 @pytest.mark.req("MAS-68")
 def test_an_agent_is_shown_with_what_it_keeps_for_good() -> None:
     house = house_at_work().do(Remember(content="### Prices\nin euros"), by=ANN)
-    assert agent_state(house.world, ANN)["persistent_memory"] == "### Prices\nin euros"
+    assert format_agent(house.world, ANN)["persistent_memory"] == "### Prices\nin euros"
 
 
 @pytest.mark.req("MAS-72")
 def test_a_person_is_shown_with_what_was_said_to_them() -> None:
     pool: dict[str, object] = {"conversation_groups": (), "conversation_privates": {}, "global_messages": ("hello",)}
-    found = agent_state(house_at_work().world, HUE, pool=pool)["conversation_pool"]
+    found = format_agent(house_at_work().world, HUE, pool=pool)["conversation_pool"]
     assert found == {"conversation_groups": [], "conversation_privates": {}, "global_messages": ["hello"]}
 
 
@@ -125,7 +125,7 @@ def test_a_step_in_mas_words() -> None:
         ANN, tool("shell", {"command": ["ls"]}, "look around", "see what is there"), stage=S1
     )
     house.queue(ANN, skill("merge", "put it together"))
-    assert portray_step(house.world.steps[house.agent(ANN).todo[0]]) == {
+    assert format_step(house.world.steps[house.agent(ANN).todo[0]]) == {
         "task_id": "t1",
         "stage_id": "t1.s1",
         "agent_id": "ann",
@@ -138,7 +138,7 @@ def test_a_step_in_mas_words() -> None:
         "instruction_content": {"command": ["ls"]},
         "execute_result": None,
     }
-    other = portray_step(house.world.steps[house.agent(ANN).todo[1]])
+    other = format_step(house.world.steps[house.agent(ANN).todo[1]])
     assert (other["stage_id"], other["text_content"], other["instruction_content"]) == (
         "no_relative",
         "put it together",
@@ -154,8 +154,8 @@ def test_what_is_over_is_portrayed_from_the_archive() -> None:
         ANN, FinishSubtask(subtask_id=house.world.stages[S1].subtasks[0].subtask_id, stage_id=S1), result={"a": 1}
     )
     ended = house.archived(Step)
-    assert portray_step(ended[0])["execute_result"] == {"a": 1}
-    steps = agent_state(house.world, ANN, ended=ended)["agent_step"]
+    assert format_step(ended[0])["execute_result"] == {"a": 1}
+    steps = format_agent(house.world, ANN, ended=ended)["agent_step"]
     assert isinstance(steps, dict)
     assert [(step["step_id"], step["execution_state"]) for step in steps["step_list"]] == [
         ("ann#1", "finished"),
@@ -170,14 +170,14 @@ def test_what_is_over_is_portrayed_from_the_archive() -> None:
     ]
     house.do(CancelTask(task_id=T1, why="enough"))
     (task,) = house.archived(Task)
-    portrait = portray_task(task, house.archived(Stage), ())
+    portrait = format_task(task, house.archived(Stage), ())
     assert (portrait["execution_state"], portrait["task_summary"]) == ("cancelled", "enough")
 
 
 @pytest.mark.req("MAS-40")
 def test_a_stage_points_to_agents_and_never_to_steps() -> None:
     house = house_at_work()
-    assert "#" not in json.dumps(portray_stage(house.world.stages[S1]))
+    assert "#" not in json.dumps(format_stage(house.world.stages[S1]))
     assert "#" not in json.dumps(task_state(house.world, T1))
 
 
@@ -190,11 +190,11 @@ def test_the_same_work_is_seen_from_the_task_and_from_the_agents() -> None:
     assert isinstance(stages, list)
     allotted = {agent: stage["stage_id"] for stage in reversed(stages) for agent in stage["agent_allocation"]}
     assert allotted == {ANN: S1, BOB: S1, CY: "t1.s2"}
-    steps = [portray_step(world.steps[name]) for name in sorted(world.steps)]
+    steps = [format_step(world.steps[name]) for name in sorted(world.steps)]
     seen = {(step["task_id"], step["stage_id"], step["agent_id"]) for step in steps}
     assert seen == {(T1, S1, ANN), (T1, S1, BOB)}, "a stage names agents, a step names its agent and its stage"
     for _, stage, agent in seen:
-        assert stage in working_memory(world, AgentId(str(agent)))[T1]
+        assert stage in collect_working_memory(world, AgentId(str(agent)))[T1]
 
 
 @pytest.mark.req("MAS-94")
@@ -227,13 +227,13 @@ def test_configurations_are_shown_without_their_secrets() -> None:
             spec=AgentSpec(name="Her", kind="human", human_config={"account": "her", "password": "1234", "pin": None}),
         )
     )
-    assert agent_state(house.world, AgentId("new"))["llm_config"] == {
+    assert format_agent(house.world, AgentId("new"))["llm_config"] == {
         "model": "x:y",
         "api_key": "***",
         "max_tokens": 9,
         "nested": {"Secret": "***", "list": [{"token": "***"}, "ok"]},
     }
-    assert agent_state(house.world, AgentId("her"))["human_config"] == {
+    assert format_agent(house.world, AgentId("her"))["human_config"] == {
         "account": "her",
         "password": "***",
         "pin": None,
@@ -243,17 +243,17 @@ def test_configurations_are_shown_without_their_secrets() -> None:
 @pytest.mark.req("MAS-67", "MAS-74")
 def test_working_memory_holds_unfinished_work_by_task_and_stage() -> None:
     house = house_at_work().queue(ANN, skill("merge"))
-    assert working_memory(house.world, ANN) == {T1: {S1: ["ann#1", "ann#2"], "no_relative": ["ann#3"]}}
+    assert collect_working_memory(house.world, ANN) == {T1: {S1: ["ann#1", "ann#2"], "no_relative": ["ann#3"]}}
     house.run(ANN)
-    assert working_memory(house.world, ANN) == {T1: {S1: ["ann#2"], "no_relative": ["ann#3"]}}
-    assert working_memory(house.world, PIA) == {T1: {}}
+    assert collect_working_memory(house.world, ANN) == {T1: {S1: ["ann#2"], "no_relative": ["ann#3"]}}
+    assert collect_working_memory(house.world, PIA) == {T1: {}}
 
 
 def test_a_stage_that_is_over_is_forgotten_although_a_step_of_it_is_still_dying() -> None:
     house = house_at_work()
     house.start(ANN)
     house.do(FinishStage(stage_id=S1))
-    assert working_memory(house.world, ANN) == {T1: {}}
+    assert collect_working_memory(house.world, ANN) == {T1: {}}
 
 
 def test_every_portrait_is_json() -> None:
@@ -264,15 +264,15 @@ def test_every_portrait_is_json() -> None:
     world = house.world
     for portrait in (
         task_state(world, T1, notes=house.archived(Note)),
-        *(agent_state(world, name, ended=house.archived(Step)) for name in world.agents),
-        *(portray_step(world.steps[name]) for name in world.steps),
+        *(format_agent(world, name, ended=house.archived(Step)) for name in world.agents),
+        *(format_step(world.steps[name]) for name in world.steps),
     ):
         assert json.loads(json.dumps(portrait)) == portrait
 
 
 def test_what_json_cannot_hold_becomes_a_placeholder() -> None:
     odd = {1: (1.5, float("inf"), float("nan")), "bytes": b"x", "set": {1}, "deep": [{"more": object()}], "yes": True}
-    assert plain(odd) == {
+    assert to_json_value(odd) == {
         "1": [1.5, "inf", "nan"],
         "bytes": "<bytes>",
         "set": "<set>",

@@ -4,7 +4,7 @@ from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.ids import StepId
 from greenroom.core.base.records import evolve
 from greenroom.core.rules.intents import ModifyStep
-from greenroom.core.state.step import Step, StepEnded, StepQueued, remembered
+from greenroom.core.state.step import Step, StepEnded, StepQueued, rebuild_step
 from tests.core.house import ANN, House, skill, tool
 
 
@@ -20,7 +20,7 @@ def test_an_ended_step_is_remembered_from_two_events_of_the_log() -> None:
     house.release(ANN).start(ANN)
     house.later(5).finish(ANN, result={"text": "so"}, spent=Amounts(tokens=3))
     (archived,) = house.archived(Step)
-    found = remembered(*ends_of(house, "ann#1"))
+    found = rebuild_step(*ends_of(house, "ann#1"))
     assert (found.attempt, found.state, found.result, found.spent.tokens) == (2, "finished", {"text": "so"}, 3)
     assert found == evolve(archived, terms=None, started_at=None)
 
@@ -28,7 +28,7 @@ def test_an_ended_step_is_remembered_from_two_events_of_the_log() -> None:
 def test_a_changed_step_is_remembered_as_what_it_became() -> None:
     house = House.furnished().queue(ANN, tool("shell"))
     house.do(ModifyStep(step_id=StepId("ann#1"), work=tool("shell", {"command": "ls"})), by=ANN).run(ANN)
-    assert remembered(*ends_of(house, "ann#1")).work.instruction_content == {"command": "ls"}
+    assert rebuild_step(*ends_of(house, "ann#1")).work.instruction_content == {"command": "ls"}
 
 
 def test_a_step_has_its_number_among_its_agents_steps() -> None:

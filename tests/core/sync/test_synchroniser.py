@@ -10,17 +10,17 @@ import pytest
 
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.core.base.clock import Millis
-from greenroom.core.base.errors import Bug, CommitUnknown, Rejected, StaleOwner, StoreFault, StoreFull, WorldFault
+from greenroom.core.base.errors import Bug, CommitUnknown, Rejection, StaleOwner, StoreFault, StoreFull, WorldFault
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.ports.codec import decode_outcome, encode_intent
-from greenroom.core.ports.log import Append, Head, InboxRow, Lease
+from greenroom.core.ports.log import EventBatch, InboxRow, Lease, StreamHead
 from greenroom.core.rules.decide import RULES
 from greenroom.core.rules.intents import AddAgent, CreateTeam, PauseTeam, ResumeTeam
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.team import TeamPaused, TeamResumed
-from greenroom.core.state.world import NOWHERE
+from greenroom.core.state.team_state import EMPTY_STATE
 from greenroom.core.sync import synchroniser
-from greenroom.core.sync.bus import Commit
+from greenroom.core.sync.bus import CommitNotice
 from greenroom.core.sync.synchroniser import Synchroniser
 
 TEAM = "team"
@@ -45,14 +45,14 @@ class TroubledLog(MemoryLog):
     appends = 0
     headless = 0
 
-    async def head(self, stream: str) -> Head:
+    async def head(self, stream: str) -> StreamHead:
         """Where the stream stands, unless the test says that it cannot be read."""
         if self.headless:
             self.headless -= 1
             raise StoreFault("The connection is still cut.")
         return await super().head(stream)
 
-    async def append(self, batch: Append) -> int:
+    async def append(self, batch: EventBatch) -> int:
         """Append, with what the test wants before and after it."""
         self.appends += 1
         await self._happen(self.before)
@@ -84,7 +84,7 @@ async def writing(log: TroubledLog, clock: Clock | None = None) -> AsyncIterator
     await log.create(TEAM, 0)
     lease = await log.acquire(TEAM, "me")
     assert isinstance(lease, Lease)
-    sync = Synchroniser(log, lease, NOWHERE, 0, clock=clock or Clock(), sleep=no_nap)
+    sync = Synchroniser(log, lease, EMPTY_STATE, 0, clock=clock or Clock(), sleep=no_nap)
     sync.start()
     await sync.submit(CreateTeam(team_id=TeamId(TEAM), name="x"), by=BY)
     yield sync
@@ -114,13 +114,13 @@ async def test_each_intent_is_decided_on_the_fold_of_the_ones_before_it() -> Non
 async def test_of_what_is_asked_for_as_a_whole_all_happens_or_nothing() -> None:
     log = TroubledLog()
     async with writing(log) as sync:
-        whole = sync.submit_whole(agent("ann"), agent("ann"), agent("bob"), by=BY)
+        whole = sync.submit_atomic(agent("ann"), agent("ann"), agent("bob"), by=BY)
         other = sync.submit(agent("cy"), by=BY)
         verdicts = await whole
         assert [verdict.code if verdict else None for verdict in verdicts] == [None, "agent_exists"]
         assert (await other, list(sync.world.agents)) == ([None], ["cy"]), "others in the same commit are not hurt"
-        assert await sync.submit_whole(agent("ann"), agent("bob"), by=BY) == [None, None]
-        assert sync.version == len(log._stream(TEAM).events)
+        assert await sync.submit_atomic(agent("ann"), agent("bob"), by=BY) == [None, None]
+        assert sync.version == len(log._find_stream(TEAM).events)
 
 
 async def test_nobody_sees_what_is_not_committed() -> None:
@@ -287,9 +287,9 @@ async def test_time_never_runs_backwards_in_the_log() -> None:
 
 
 async def test_a_listener_that_breaks_does_not_keep_the_others_from_hearing() -> None:
-    heard: list[Commit] = []
+    heard: list[CommitNotice] = []
 
-    def broken(_: Commit) -> None:
+    def broken(_: CommitNotice) -> None:
         raise ZeroDivisionError
 
     async with writing(TroubledLog()) as sync:
@@ -307,9 +307,9 @@ async def test_taking_an_inbox_intent_and_its_events_are_one_transaction() -> No
     async with writing(log) as sync:
         for name, intent in (("good", agent("ann")), ("bad", ResumeTeam())):
             await log.put(TEAM, InboxRow(intent_id=name, by="cli", data=encode_intent(intent), put_at=0))
-            await sync.take(name, intent, by=BY)
+            await sync.take_from_inbox(name, intent, by=BY)
         await log.put(TEAM, InboxRow(intent_id="garbage", by="cli", data=b"{", put_at=0))
-        await sync.take("garbage", Rejected(code="bad_intent", why="Not an intent."), by=BY)
+        await sync.take_from_inbox("garbage", Rejection(code="bad_intent", why="Not an intent."), by=BY)
         assert await log.waiting(TEAM) == []
         answers = [decode_outcome(await log.outcome(TEAM, name) or b"") for name in ("good", "bad", "garbage")]
         assert [answer.code if answer else None for answer in answers] == [None, "not_paused", "bad_intent"]
@@ -364,7 +364,7 @@ async def test_closing_does_not_wait_for_a_disk_that_becomes_full_meanwhile(monk
         await gate.wait()
         full()
 
-    monkeypatch.setattr(synchroniser, "LAST_TRIES", 0.01)
+    monkeypatch.setattr(synchroniser, "CLOSING_TIMEOUT_S", 0.01)
     log, gate = TroubledLog(), asyncio.Event()
     async with writing(log) as sync:
         log.before = then_full

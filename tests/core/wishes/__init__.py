@@ -1,4 +1,4 @@
-"""Wishes: random intents over a small house, legal-ish and nonsense, each with somebody who asks."""
+"""Random intents on a small team, nearly legal or nonsense, each with a sender."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from greenroom.core.rules.intents import (
     WriteArtifact,
 )
 from greenroom.core.state.step import Step
-from greenroom.core.state.world import World
+from greenroom.core.state.team_state import TeamState
 from tests.core.wishes import knowledge, plan, talk, words, work
 
-Wish = Callable[[Random, World], Intent]
+Wish = Callable[[Random, TeamState], Intent]
 
-CONSEQUENCES: tuple[Callable[[Random, World], Consequence], ...] = (
+CONSEQUENCES: tuple[Callable[[Random, TeamState], Consequence], ...] = (
     talk.send_message,
     talk.send_message,
     talk.send_message,
@@ -61,9 +61,9 @@ CONSEQUENCES: tuple[Callable[[Random, World], Consequence], ...] = (
     knowledge.write_artifact,
     knowledge.write_artifact,
 )
-"""What a step may ask for, as often as it stands here."""
+"""Consequences that a step may ask for, repeated by their weight."""
 
-SELDOM: tuple[Callable[[Random, World], Consequence], ...] = (
+SELDOM: tuple[Callable[[Random, TeamState], Consequence], ...] = (
     plan.add_agent,
     plan.remove_agent,
     plan.start_task,
@@ -73,7 +73,7 @@ SELDOM: tuple[Callable[[Random, World], Consequence], ...] = (
     plan.cancel_task,
     work.set_limits,
 )
-"""What a step may ask for too; a house that hears it often has nothing left to do."""
+"""Rare consequences. Used often, they would leave the team without work."""
 
 HOUSE: tuple[Wish, ...] = (
     plan.create_team,
@@ -87,7 +87,7 @@ HOUSE: tuple[Wish, ...] = (
     work.record_step,
     talk.form_group,
 )
-"""What only doors and the house ask for."""
+"""Intents that only people and the runtime send."""
 
 LIVELY: tuple[Wish, ...] = (
     plan.resume_team,
@@ -107,11 +107,11 @@ LIVELY: tuple[Wish, ...] = (
     work.queue_steps,
     talk.send_message,
 )
-"""What brings a quiet house to life."""
+"""Intents that start work in an idle team."""
 
 
-def wish(rng: Random, world: World, now: int) -> tuple[Intent, str]:
-    """Something that somebody asks for: mostly what moves the house on, sometimes anything at all."""
+def wish(rng: Random, world: TeamState, now: int) -> tuple[Intent, str]:
+    """Return an intent and its sender: mostly one that advances the team, sometimes any."""
     busy, ready = words.busy(world), words.startable(world)
     kind = rng.randrange(16)
     if kind < 6 and busy:
@@ -127,8 +127,8 @@ def wish(rng: Random, world: World, now: int) -> tuple[Intent, str]:
     return rng.choice(LIVELY)(rng, world), rng.choice(("door", "system", words.asker(rng, world)))
 
 
-def anything(rng: Random, world: World, now: int) -> Intent:
-    """Any intent there is."""
+def anything(rng: Random, world: TeamState, now: int) -> Intent:
+    """Return any intent."""
     if rng.randrange(6) == 0:
         return talk.set_timer(rng, world, now)
     kinds = (*CONSEQUENCES, *SELDOM, *HOUSE, *LIVELY, work.start_step, work.prepare_effect, work.release_step, finish)
@@ -136,22 +136,22 @@ def anything(rng: Random, world: World, now: int) -> Intent:
 
 
 def owned(
-    rng: Random, world: World, intent: StartStep | FinishStep | ReleaseStep | PrepareEffect
+    rng: Random, world: TeamState, intent: StartStep | FinishStep | ReleaseStep | PrepareEffect
 ) -> tuple[Intent, str]:
-    """Asked for by the step's agent, mostly."""
+    """Return the intent with its step's agent as sender, mostly."""
     step = world.steps.get(intent.step_id)
     if step is not None and rng.randrange(12):
         return intent, step.agent_id
     return intent, words.asker(rng, world)
 
 
-def one_of(rng: Random) -> Callable[[Random, World], Consequence]:
-    """A consequence, seldom one of the seldom ones."""
+def one_of(rng: Random) -> Callable[[Random, TeamState], Consequence]:
+    """Choose a consequence, rarely a rare one."""
     return rng.choice(SELDOM if rng.randrange(10) == 0 else CONSEQUENCES)
 
 
 def mine(rng: Random, step: Step, intent: Consequence) -> Consequence:
-    """Mostly an agent speaks of itself and its own work."""
+    """Make the consequence refer to the agent's own work, mostly."""
     if rng.randrange(4) == 0:
         return intent
     match intent:
@@ -169,8 +169,8 @@ def mine(rng: Random, step: Step, intent: Consequence) -> Consequence:
             return intent
 
 
-def finish(rng: Random, world: World) -> FinishStep:
-    """A result with up to three consequences; a step that owes an answer mostly gives it."""
+def finish(rng: Random, world: TeamState) -> FinishStep:
+    """Return a result with up to three consequences. A step that owes an answer mostly gives it."""
 
     def consequences(step: Step) -> tuple[Consequence, ...]:
         found = [mine(rng, step, one_of(rng)(rng, world)) for _ in range(rng.randrange(4))]

@@ -1,4 +1,4 @@
-"""Wishes about memories and artifacts."""
+"""Random intents about memories and artifacts."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from random import Random
 
 from greenroom.core.base.ids import ArtifactId, MemoryId
 from greenroom.core.rules.intents import ClearMemory, Remember, SaveMemory, WriteArtifact
-from greenroom.core.state.world import World, artifact_key
+from greenroom.core.state.team_state import TeamState, artifact_key
 from tests.core.wishes import words
 
 
-def memory(rng: Random, world: World) -> MemoryId:
-    """A memory."""
+def memory(rng: Random, world: TeamState) -> MemoryId:
+    """Return a memory id."""
     return words.one(rng, world.memories, MemoryId("20251101_072947_388226"))
 
 
-def save_memory(rng: Random, world: World) -> SaveMemory:
+def save_memory(rng: Random, world: TeamState) -> SaveMemory:
     return SaveMemory(
         content=" " if rng.randrange(20) == 0 else "it is so",
         tags=rng.choice(((), ("api",), ("api", "search"), ("",))),
@@ -24,16 +24,16 @@ def save_memory(rng: Random, world: World) -> SaveMemory:
     )
 
 
-def remember(rng: Random, _: World) -> Remember:
+def remember(rng: Random, _: TeamState) -> Remember:
     return Remember(content=rng.choice(("### Ports\nIt is 80.", "it is so", "# Too high", "  ", "x" * 9_000)))
 
 
-def clear_memory(rng: Random, world: World) -> ClearMemory:
+def clear_memory(rng: Random, world: TeamState) -> ClearMemory:
     return ClearMemory(memory_ids=tuple(memory(rng, world) for _ in range(rng.randrange(4))))
 
 
-def write_artifact(rng: Random, world: World) -> WriteArtifact:
-    """Mostly what could be written; sometimes from a version that is not the newest, or without its content."""
+def write_artifact(rng: Random, world: TeamState) -> WriteArtifact:
+    """Return a mostly valid write. Sometimes its base is not the newest version, or its content is missing."""
     task, name = words.task(rng, world), ArtifactId(rng.choice(("task_plan", "main.py")))
     old = world.artifacts.get(artifact_key(task, name))
     newest = old.version if old is not None else 0

@@ -1,4 +1,4 @@
-"""Wishes about the team, its agents, tasks, stages and subtasks."""
+"""Random intents about the team, its agents, tasks, stages and subtasks."""
 
 from __future__ import annotations
 
@@ -35,45 +35,45 @@ from greenroom.core.rules.intents import (
     UpdateStageAgentState,
     UpdateWorkingMemory,
 )
-from greenroom.core.state.agent import Ability
-from greenroom.core.state.spec import AgentSpec, Kind, Style
-from greenroom.core.state.stage import MemberWord, SubtaskEnd
-from greenroom.core.state.team import Origin
-from greenroom.core.state.world import World
+from greenroom.core.state.agent import Capability
+from greenroom.core.state.spec import AgentKind, AgentSpec, AgentStyle
+from greenroom.core.state.stage import MemberState, SubtaskEnd
+from greenroom.core.state.team import ForkOrigin
+from greenroom.core.state.team_state import TeamState
 from tests.core.wishes import words
 
 SPEC = AgentSpec(name="guest", role="helper", tools=("shell",))
 
 
-def create_team(rng: Random, _: World) -> CreateTeam:
+def create_team(rng: Random, _: TeamState) -> CreateTeam:
     return CreateTeam(team_id=TeamId("again"), name="again")
 
 
-def fork_team(rng: Random, world: World) -> ForkTeam:
-    return ForkTeam(team_id=TeamId(f"fork{rng.randrange(3)}"), origin=Origin(team_id=world.team.team_id, version=1))
+def fork_team(rng: Random, world: TeamState) -> ForkTeam:
+    return ForkTeam(team_id=TeamId(f"fork{rng.randrange(3)}"), origin=ForkOrigin(team_id=world.team.team_id, version=1))
 
 
-def recover(rng: Random, world: World) -> Recover:
+def recover(rng: Random, world: TeamState) -> Recover:
     return Recover(epoch=world.team.epoch + rng.randint(0, 2), owner="somebody")
 
 
-def declare(rng: Random, _: World) -> Declare:
-    ability = Ability(name="shell", type="tool", description=rng.choice(("a shell", "a better shell")))
+def declare(rng: Random, _: TeamState) -> Declare:
+    ability = Capability(name="shell", type="tool", description=rng.choice(("a shell", "a better shell")))
     patience = rng.choice((None, 0, 1000))
     return Declare(blueprints=(SPEC,) if rng.randrange(2) else (), abilities=(ability,), approvals_expire=patience)
 
 
-def pause_team(rng: Random, _: World) -> PauseTeam:
+def pause_team(rng: Random, _: TeamState) -> PauseTeam:
     return PauseTeam(now=rng.random() < 0.5)
 
 
-def resume_team(_: Random, __: World) -> ResumeTeam:
+def resume_team(_: Random, __: TeamState) -> ResumeTeam:
     return ResumeTeam()
 
 
-def add_agent(rng: Random, _: World) -> AddAgent:
+def add_agent(rng: Random, _: TeamState) -> AddAgent:
     name = rng.choice(words.NAMES)
-    kind: Kind = rng.choice(("llm", "llm", "human", "system"))
+    kind: AgentKind = rng.choice(("llm", "llm", "human", "system"))
     spec = AgentSpec(
         name=str(name),
         kind=kind,
@@ -84,27 +84,27 @@ def add_agent(rng: Random, _: World) -> AddAgent:
     return rng.choice((AddAgent(agent_id=name, spec=spec), AddAgent(agent_id=name, blueprint="guest")))
 
 
-def change_agent(rng: Random, world: World) -> ChangeAgent:
+def change_agent(rng: Random, world: TeamState) -> ChangeAgent:
     name = words.agent(rng, world)
-    style: Style = rng.choice(("plan", "converse"))
+    style: AgentStyle = rng.choice(("plan", "converse"))
     spec = AgentSpec(name=str(name), style=style, tools=rng.choice((("shell",), ())), role="another")
     return ChangeAgent(agent_id=name, spec=spec)
 
 
-def remove_agent(rng: Random, world: World) -> RemoveAgent:
+def remove_agent(rng: Random, world: TeamState) -> RemoveAgent:
     return RemoveAgent(agent_id=words.agent(rng, world))
 
 
-def add_participants(rng: Random, world: World) -> AddParticipants:
+def add_participants(rng: Random, world: TeamState) -> AddParticipants:
     return AddParticipants(task_id=words.task(rng, world), agents=(words.agent(rng, world), words.agent(rng, world)))
 
 
-def update_working_memory(rng: Random, world: World) -> UpdateWorkingMemory:
+def update_working_memory(rng: Random, world: TeamState) -> UpdateWorkingMemory:
     stage = rng.choice((None, words.stage(rng, world)))
     return UpdateWorkingMemory(agent_id=words.agent(rng, world), task_id=words.task(rng, world), stage_id=stage)
 
 
-def stage_plan(rng: Random, world: World) -> StagePlan:
+def stage_plan(rng: Random, world: TeamState) -> StagePlan:
     names = ("one", "two", "three")[: rng.randint(0 if rng.randrange(8) == 0 else 1, 3)]
     subtasks = tuple(
         SubtaskPlan(
@@ -118,7 +118,7 @@ def stage_plan(rng: Random, world: World) -> StagePlan:
     return StagePlan(intention="get on", subtasks=subtasks, on_failure=rng.choice(("stop", "continue", "escalate")))
 
 
-def add_task(rng: Random, world: World) -> AddTask:
+def add_task(rng: Random, world: TeamState) -> AddTask:
     limits = Limits(money=20, tokens=40, hops=rng.randint(0, 6)) if rng.randrange(3) == 0 else UNLIMITED
     return AddTask(
         name="more",
@@ -132,66 +132,66 @@ def add_task(rng: Random, world: World) -> AddTask:
     )
 
 
-def start_task(rng: Random, world: World) -> StartTask:
+def start_task(rng: Random, world: TeamState) -> StartTask:
     return StartTask(task_id=words.task(rng, world))
 
 
-def finish_task(rng: Random, world: World) -> FinishTask:
+def finish_task(rng: Random, world: TeamState) -> FinishTask:
     return FinishTask(task_id=words.task(rng, world), state=rng.choice(("finished", "failed")))
 
 
-def pause_task(rng: Random, world: World) -> PauseTask:
+def pause_task(rng: Random, world: TeamState) -> PauseTask:
     return PauseTask(task_id=words.task(rng, world), now=rng.random() < 0.5)
 
 
-def resume_task(rng: Random, world: World) -> ResumeTask:
+def resume_task(rng: Random, world: TeamState) -> ResumeTask:
     return ResumeTask(task_id=words.task(rng, world))
 
 
-def cancel_task(rng: Random, world: World) -> CancelTask:
+def cancel_task(rng: Random, world: TeamState) -> CancelTask:
     return CancelTask(task_id=words.task(rng, world))
 
 
-def add_stages(rng: Random, world: World) -> AddStages:
+def add_stages(rng: Random, world: TeamState) -> AddStages:
     plans = tuple(stage_plan(rng, world) for _ in range(rng.randint(1, 2)))
     return AddStages(task_id=words.task(rng, world), stages=plans)
 
 
-def start_stage(rng: Random, world: World) -> StartStage:
+def start_stage(rng: Random, world: TeamState) -> StartStage:
     first = [task.stages[0] for _, task in sorted(world.tasks.items()) if task.stages]
     return StartStage(stage_id=rng.choice(first) if first and rng.randrange(4) else words.stage(rng, world))
 
 
-def finish_stage(rng: Random, world: World) -> FinishStage:
+def finish_stage(rng: Random, world: TeamState) -> FinishStage:
     return FinishStage(stage_id=words.stage(rng, world), state=rng.choice(("finished", "failed")))
 
 
-def report_stage(rng: Random, world: World) -> ReportStage:
+def report_stage(rng: Random, world: TeamState) -> ReportStage:
     return ReportStage(stage_id=words.stage(rng, world))
 
 
-def subtask(rng: Random, world: World) -> tuple[StageId, SubtaskId]:
+def subtask(rng: Random, world: TeamState) -> tuple[StageId, SubtaskId]:
     known = [(name, one.subtask_id) for name, stage in sorted(world.stages.items()) for one in stage.subtasks]
     return rng.choice(known) if known and rng.randrange(10) else (words.stage(rng, world), SubtaskId(words.GHOST))
 
 
-def assign_subtask(rng: Random, world: World) -> AssignSubtask:
+def assign_subtask(rng: Random, world: TeamState) -> AssignSubtask:
     stage, name = subtask(rng, world)
     return AssignSubtask(stage_id=stage, subtask_id=name)
 
 
-def finish_subtask(rng: Random, world: World) -> FinishSubtask:
+def finish_subtask(rng: Random, world: TeamState) -> FinishSubtask:
     stage, name = subtask(rng, world)
     state: SubtaskEnd = rng.choice(("finished", "failed", "skipped", "cancelled"))
     return FinishSubtask(stage_id=stage, subtask_id=name, state=state, summary=rng.choice(("", "done")))
 
 
-def update_stage_agent_state(rng: Random, world: World) -> UpdateStageAgentState:
-    state: MemberWord = rng.choice(("idle", "working", "finished", "failed"))
+def update_stage_agent_state(rng: Random, world: TeamState) -> UpdateStageAgentState:
+    state: MemberState = rng.choice(("idle", "working", "finished", "failed"))
     return UpdateStageAgentState(stage_id=words.stage(rng, world), agent_id=words.agent(rng, world), state=state)
 
 
-def update_stage_agent_completion(rng: Random, world: World) -> UpdateStageAgentCompletion:
+def update_stage_agent_completion(rng: Random, world: TeamState) -> UpdateStageAgentCompletion:
     return UpdateStageAgentCompletion(
         stage_id=words.stage(rng, world), agent_id=words.agent(rng, world), completion_summary="my part"
     )

@@ -1,4 +1,4 @@
-"""Wishes about messages, the board, questions, approvals and timers."""
+"""Random intents about messages, the task board, questions, approvals and timers."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from greenroom.core.rules.intents import (
     SetTimer,
     SetValue,
 )
-from greenroom.core.state.approval import Answer, Scope
+from greenroom.core.state.approval import ApprovalAnswer, ApprovalScope
 from greenroom.core.state.message import Delivery
 from greenroom.core.state.step import Step
-from greenroom.core.state.world import World
+from greenroom.core.state.team_state import TeamState
 from tests.core.wishes import words
 
 
-def send_message(rng: Random, world: World) -> SendMessage:
-    """Anything: mostly a message that could be sent."""
+def send_message(rng: Random, world: TeamState) -> SendMessage:
+    """Return any message, mostly a valid one."""
     task = words.task(rng, world)
     group = world.tasks[task].group if task in world.tasks else ()
     delivery: Delivery = rng.choice(("post", "post", "post", "call", "handoff"))
@@ -52,8 +52,8 @@ def send_message(rng: Random, world: World) -> SendMessage:
     )
 
 
-def form_group(rng: Random, world: World) -> FormGroup:
-    """Mostly of people: the house has one or two."""
+def form_group(rng: Random, world: TeamState) -> FormGroup:
+    """Form a group, mostly of people: the team has one or two."""
     people = [one.agent_id for one in world.agents.values() if one.spec.kind == "human"]
     return FormGroup(
         group_id=GroupId(rng.choice(("people", "others", "a b"))),
@@ -62,8 +62,8 @@ def form_group(rng: Random, world: World) -> FormGroup:
     )
 
 
-def answer(rng: Random, world: World, step: Step) -> SendMessage:
-    """The reply that a step owes."""
+def answer(rng: Random, world: TeamState, step: Step) -> SendMessage:
+    """Return the reply that a step owes."""
     wait = world.waits.get(step.answers) if step.answers else None
     return SendMessage(
         task_id=wait.task_id if wait else step.task_id,
@@ -74,8 +74,8 @@ def answer(rng: Random, world: World, step: Step) -> SendMessage:
     )
 
 
-def persons_answer(rng: Random, world: World) -> SendMessage:
-    """What a person replies to a message that waits for them."""
+def persons_answer(rng: Random, world: TeamState) -> SendMessage:
+    """Return a person's reply to a waiting message."""
     mine = [one for _, one in sorted(world.waits.items()) if world.agents[one.on].spec.kind == "human"]
     if not mine:
         return send_message(rng, world)
@@ -89,12 +89,12 @@ def persons_answer(rng: Random, world: World) -> SendMessage:
     )
 
 
-def ask_info(rng: Random, world: World) -> AskInfo:
+def ask_info(rng: Random, world: TeamState) -> AskInfo:
     about = rng.choice(((), (words.task(rng, world),), (words.stage(rng, world),), (words.agent(rng, world),)))
     return AskInfo(query=rng.choice(get_args(Query)), task_id=words.task(rng, world), about=about)
 
 
-def need_tool_decision(rng: Random, world: World) -> NeedToolDecision:
+def need_tool_decision(rng: Random, world: TeamState) -> NeedToolDecision:
     return NeedToolDecision(
         agent_id=words.agent(rng, world),
         task_id=words.task(rng, world),
@@ -103,22 +103,22 @@ def need_tool_decision(rng: Random, world: World) -> NeedToolDecision:
     )
 
 
-def post_note(rng: Random, world: World) -> PostNote:
+def post_note(rng: Random, world: TeamState) -> PostNote:
     return PostNote(task_id=words.task(rng, world), content="note well")
 
 
-def set_value(rng: Random, world: World) -> SetValue:
+def set_value(rng: Random, world: TeamState) -> SetValue:
     return SetValue(task_id=words.task(rng, world), key=rng.choice("ab"), content="so")
 
 
-def answer_approval(rng: Random, world: World) -> AnswerApproval:
+def answer_approval(rng: Random, world: TeamState) -> AnswerApproval:
     name = words.one(rng, world.approvals, ApprovalId("ghost#1?1"))
-    scope: Scope = rng.choice(("once", "once", "run", "always"))
-    answer: Answer = rng.choice(("approved", "approved", "denied"))
+    scope: ApprovalScope = rng.choice(("once", "once", "run", "always"))
+    answer: ApprovalAnswer = rng.choice(("approved", "approved", "denied"))
     return AnswerApproval(approval_id=name, answer=answer, scope=scope, grant=rng.choice(("", "allow tool x")))
 
 
-def set_timer(rng: Random, world: World, now: int) -> SetTimer:
+def set_timer(rng: Random, world: TeamState, now: int) -> SetTimer:
     return SetTimer(
         agent_id=words.agent(rng, world),
         task_id=words.task(rng, world),
@@ -128,9 +128,9 @@ def set_timer(rng: Random, world: World, now: int) -> SetTimer:
     )
 
 
-def cancel_timer(rng: Random, world: World) -> CancelTimer:
+def cancel_timer(rng: Random, world: TeamState) -> CancelTimer:
     return CancelTimer(timer_id=words.one(rng, world.timers, TimerId("ghost!tea")))
 
 
-def fire_timer(rng: Random, world: World) -> FireTimer:
+def fire_timer(rng: Random, world: TeamState) -> FireTimer:
     return FireTimer(timer_id=words.one(rng, world.timers, TimerId("ghost!tea")))

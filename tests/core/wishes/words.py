@@ -1,4 +1,4 @@
-"""What a wish can name: mostly things that are there, sometimes things that are not."""
+"""Random names for intents: mostly existing things, sometimes missing ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeVar
 from greenroom.core.base.ids import AgentId, StageId, StepId, TaskId, ThreadId, WaitingId
 from greenroom.core.rules.queue import next_step
 from greenroom.core.state.step import Step
-from greenroom.core.state.world import World
+from greenroom.core.state.team_state import TeamState
 
 N = TypeVar("N", bound=str)
 
@@ -18,58 +18,58 @@ GHOST = "ghost"
 
 
 def one(rng: Random, known: Iterable[N], ghost: N) -> N:
-    """One that is there; now and then one that is not."""
+    """Return an existing name, sometimes the ghost."""
     names = sorted(known)
     return rng.choice(names) if names and rng.randrange(12) else ghost
 
 
-def agent(rng: Random, world: World) -> AgentId:
-    """An agent."""
+def agent(rng: Random, world: TeamState) -> AgentId:
+    """Return an agent."""
     return one(rng, world.agents, AgentId(GHOST))
 
 
-def task(rng: Random, world: World) -> TaskId:
-    """A task."""
+def task(rng: Random, world: TeamState) -> TaskId:
+    """Return a task."""
     return one(rng, world.tasks, TaskId(GHOST))
 
 
-def stage(rng: Random, world: World) -> StageId:
-    """A stage."""
+def stage(rng: Random, world: TeamState) -> StageId:
+    """Return a stage."""
     return one(rng, world.stages, StageId(GHOST))
 
 
-def thread(rng: Random, world: World) -> ThreadId:
-    """A thread."""
+def thread(rng: Random, world: TeamState) -> ThreadId:
+    """Return a thread."""
     return one(rng, world.threads, ThreadId(GHOST))
 
 
-def step(rng: Random, world: World) -> StepId:
-    """An open step."""
+def step(rng: Random, world: TeamState) -> StepId:
+    """Return an open step."""
     return one(rng, world.steps, StepId("ghost#1"))
 
 
-def waiting(rng: Random, world: World) -> WaitingId:
-    """A waiting id."""
+def waiting(rng: Random, world: TeamState) -> WaitingId:
+    """Return a waiting id."""
     return one(rng, world.waits, WaitingId("ghost>1:ghost"))
 
 
-def asker(rng: Random, world: World) -> str:
-    """Who asks: a person at a door, the house, an agent, or somebody who is nobody."""
+def asker(rng: Random, world: TeamState) -> str:
+    """Return a sender: a person, the runtime, an agent, or an unknown name."""
     return rng.choice(("door", "door:page", "system", "boss", agent(rng, world)))
 
 
-def startable(world: World) -> list[Step]:
-    """The steps that may start now."""
+def startable(world: TeamState) -> list[Step]:
+    """Return the steps that may start now."""
     found = (next_step(world, name) for name in sorted(world.agents))
     return [step for step in found if step is not None]
 
 
-def busy(world: World) -> list[Step]:
-    """The steps that run or are being ended."""
+def busy(world: TeamState) -> list[Step]:
+    """Return the steps that run or are being ended."""
     return [world.steps[one.running] for _, one in sorted(world.agents.items()) if one.running is not None]
 
 
 def some(rng: Random, known: Iterable[N], most: int) -> tuple[N, ...]:
-    """A few of them, none twice."""
+    """Return a few of them, without duplicates."""
     names = sorted(known)
     return tuple(rng.sample(names, k=min(len(names), rng.randint(1, most)))) if names else ()

@@ -1,4 +1,4 @@
-"""Wishes about steps, their threads and their budgets."""
+"""Random intents about steps, their threads and their budgets."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from greenroom.core.rules.intents import (
     StartStep,
     WriteArtifact,
 )
-from greenroom.core.state.step import Prepared, Step, Terms, Work
-from greenroom.core.state.world import World
+from greenroom.core.state.step import PreparedEffect, Step, StepTerms, Work
+from greenroom.core.state.team_state import TeamState
 from tests.core.wishes import words
 
 SKILLS = (
@@ -49,7 +49,7 @@ def work(rng: Random) -> Work:
     return Work(type="skill", executor=rng.choice(SKILLS), text_content="go on")
 
 
-def queue_steps(rng: Random, world: World) -> QueueSteps:
+def queue_steps(rng: Random, world: TeamState) -> QueueSteps:
     return QueueSteps(
         agent_id=words.agent(rng, world),
         works=tuple(work(rng) for _ in range(rng.randrange(4))),
@@ -60,7 +60,7 @@ def queue_steps(rng: Random, world: World) -> QueueSteps:
     )
 
 
-def record_step(rng: Random, world: World) -> RecordStep:
+def record_step(rng: Random, world: TeamState) -> RecordStep:
     return RecordStep(
         agent_id=words.agent(rng, world),
         work=work(rng),
@@ -72,7 +72,7 @@ def record_step(rng: Random, world: World) -> RecordStep:
     )
 
 
-def _says(rng: Random, world: World) -> SendMessage:
+def _says(rng: Random, world: TeamState) -> SendMessage:
     return SendMessage(
         task_id=words.task(rng, world),
         receiver=(words.agent(rng, world),),
@@ -81,20 +81,20 @@ def _says(rng: Random, world: World) -> SendMessage:
     )
 
 
-def modify_step(rng: Random, world: World) -> ModifyStep:
+def modify_step(rng: Random, world: TeamState) -> ModifyStep:
     return ModifyStep(step_id=words.step(rng, world), work=work(rng))
 
 
-def remove_step(rng: Random, world: World) -> RemoveStep:
+def remove_step(rng: Random, world: TeamState) -> RemoveStep:
     return RemoveStep(step_id=words.step(rng, world))
 
 
-def interrupt(rng: Random, world: World) -> Interrupt:
+def interrupt(rng: Random, world: TeamState) -> Interrupt:
     return Interrupt(thread_id=words.thread(rng, world))
 
 
-def terms(rng: Random) -> Terms:
-    return Terms(
+def terms(rng: Random) -> StepTerms:
+    return StepTerms(
         effect=rng.choice(("pure", "model", "keyed", "effectful")),
         needs=rng.choice((NOTHING, Amounts(money=rng.randint(0, 5), tokens=rng.randint(0, 10)), Amounts(millis=5_000))),
         priced=rng.randrange(8) > 0,
@@ -105,7 +105,7 @@ def terms(rng: Random) -> Terms:
     )
 
 
-def start_step(rng: Random, world: World) -> StartStep:
+def start_step(rng: Random, world: TeamState) -> StartStep:
     ready = words.startable(world)
     name = rng.choice(ready).step_id if ready and rng.randrange(10) else words.step(rng, world)
     known = world.steps.get(name)
@@ -113,8 +113,8 @@ def start_step(rng: Random, world: World) -> StartStep:
     return StartStep(step_id=name, terms=terms(rng), work=judged)
 
 
-def attempt(rng: Random, world: World) -> tuple[StepId, int, Step | None]:
-    """A running attempt; now and then one that does not run."""
+def attempt(rng: Random, world: TeamState) -> tuple[StepId, int, Step | None]:
+    """Return a running attempt, sometimes one that does not run."""
     busy = words.busy(world)
     if busy and rng.randrange(10):
         step = rng.choice(busy)
@@ -122,21 +122,21 @@ def attempt(rng: Random, world: World) -> tuple[StepId, int, Step | None]:
     return words.step(rng, world), rng.randrange(3), None
 
 
-def prepare_effect(rng: Random, world: World) -> PrepareEffect:
+def prepare_effect(rng: Random, world: TeamState) -> PrepareEffect:
     name, number, _ = attempt(rng, world)
-    return PrepareEffect(step_id=name, attempt=number, prepared=(Prepared(kind="file", key="a.py", after="1f"),))
+    return PrepareEffect(step_id=name, attempt=number, prepared=(PreparedEffect(kind="file", key="a.py", after="1f"),))
 
 
-def release_step(rng: Random, world: World) -> ReleaseStep:
+def release_step(rng: Random, world: TeamState) -> ReleaseStep:
     name, number, _ = attempt(rng, world)
     return ReleaseStep(step_id=name, attempt=number)
 
 
 ORIGINS = ((), ("web:a",), (), ("file:b", "web:c"), (), (), ("mcp:d",))
-"""What a step has read, by its number."""
+"""Origins that a step has read, by its number."""
 
 
-def finish_step(rng: Random, world: World, consequences: Callable[[Step], tuple[Consequence, ...]]) -> FinishStep:
+def finish_step(rng: Random, world: TeamState, consequences: Callable[[Step], tuple[Consequence, ...]]) -> FinishStep:
     name, number, step = attempt(rng, world)
     reserved = step.reserved if step else NOTHING
     spent = Amounts(money=rng.randint(0, reserved.money), tokens=rng.randint(0, reserved.tokens))
@@ -154,7 +154,7 @@ def finish_step(rng: Random, world: World, consequences: Callable[[Step], tuple[
     )
 
 
-def set_limits(rng: Random, world: World) -> SetLimits:
+def set_limits(rng: Random, world: TeamState) -> SetLimits:
     known = (
         TEAM_BUDGET,
         task_budget(words.task(rng, world)),
@@ -172,11 +172,11 @@ def set_limits(rng: Random, world: World) -> SetLimits:
     return SetLimits(budget_id=rng.choice(known), limits=limits)
 
 
-def move_window(rng: Random, world: World) -> MoveWindow:
+def move_window(rng: Random, world: TeamState) -> MoveWindow:
     return MoveWindow(
         thread_id=words.thread(rng, world), window_from=rng.randrange(world.version + 1), size=rng.choice((0, 0, 5))
     )
 
 
-def set_workspace(rng: Random, world: World) -> SetWorkspace:
+def set_workspace(rng: Random, world: TeamState) -> SetWorkspace:
     return SetWorkspace(thread_id=words.thread(rng, world), workspace={"path": "/tmp/x"})

@@ -1,4 +1,4 @@
-"""Everything that a fake server can do wrong, by name."""
+"""All faults of a fake server, by name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FAULTS: Final[Mapping[str, Fault]] = MappingProxyType(
 
 
 def fault(name: str, *, wait: float | None = None, answer: Answer | None = None) -> Fault:
-    """The fault of this name, with other seconds or done to another answer."""
+    """Return the fault of this name, optionally with another delay or answer."""
     found = FAULTS.get(name)
     if found is None:
         near = difflib.get_close_matches(name, FAULTS, n=3)

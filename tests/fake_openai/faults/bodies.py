@@ -1,4 +1,4 @@
-"""Bodies that are not what was asked for: no JSON, no events, no end, or far too much."""
+"""Invalid bodies: no JSON, no events, no end, or far too much."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ LOGIN: Final = b"<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body
 
 
 def body(asked: Asked, said: bytes) -> Wire:
-    """The same bytes as an event of a stream, or as the whole body."""
+    """Return the same bytes as an event of a stream, or as the whole body."""
     return streamed((b"data: %b\n\n" % said, DONE)) if asked.streaming else whole(said)
 
 
 def invalid_utf8(asked: Asked, fault: Fault) -> Wire:
-    """Bytes inside the text that are no UTF-8."""
+    """Bytes inside the text that are not UTF-8."""
     marked = evolve(fault.answer, text=fault.answer.text + "@@")
     if not asked.streaming:
         return whole(encode(completion(marked, asked)).replace(b"@@", b"\xff\xfe\xc3("))
@@ -29,7 +29,7 @@ def invalid_utf8(asked: Asked, fault: Fault) -> Wire:
 
 
 def half_json(asked: Asked, fault: Fault) -> Wire:
-    """JSON that stops in the middle, although HTTP is content."""
+    """JSON that stops in the middle of a valid HTTP response."""
     if asked.streaming:
         *said, last = map(event, chunks(fault.answer, asked))
         return streamed((*said, last[: len(last) // 2] + b"\n\n", DONE))
@@ -44,36 +44,36 @@ def huge_text(asked: Asked, fault: Fault) -> Wire:
 
 
 def no_choices(asked: Asked, _: Fault) -> Wire:
-    """Objects as they should be, but with no choice in them."""
+    """Valid objects without choices."""
     said = envelope("chat.completion.chunk" if asked.streaming else "chat.completion", asked.model) | {"choices": []}
     return streamed(events([said])) if asked.streaming else told(said)
 
 
 def empty_body(asked: Asked, _: Fault) -> Wire:
-    """A 200 without a byte in it."""
+    """A 200 with an empty body."""
     return streamed(()) if asked.streaming else whole(b"")
 
 
 def gzip_garbage(asked: Asked, _: Fault) -> Wire:
-    """Says that it is packed, and is not."""
+    """A body that claims to be gzip, but is not."""
     kind = SSE if asked.streaming else JSON
     return whole(b"this is no gzip at all", kind=kind, headers=(("Content-Encoding", "gzip"),))
 
 
 def login_redirect(_: Asked, __: Fault) -> Wire:
-    """A proxy that wants a person to log in first."""
+    """A proxy that requires a login."""
     return Wire(head=head(302, HTML, (("Location", LOGIN_PATH), ("Content-Length", "0"))))
 
 
 def wrong_content_type(asked: Asked, fault: Fault) -> Wire:
-    """Good words under a wrong name."""
+    """A good answer with a wrong content type."""
     if asked.streaming:
         return streamed(ended(chunks(fault.answer, asked), fault.answer, asked), kind="application/octet-stream")
     return whole(encode(completion(fault.answer, asked)), kind="text/plain")
 
 
 def sse_for_plain(asked: Asked, fault: Fault) -> Wire:
-    """Events, although one object was asked for."""
+    """Events although a plain object was requested."""
     return streamed(events(chunks(fault.answer, asked)))
 
 

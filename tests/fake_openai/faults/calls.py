@@ -1,4 +1,4 @@
-"""Tool calls as servers really send them: without ids, without an index, with arguments that are none."""
+"""Tool calls as servers really send them: without ids, without an index, with invalid arguments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TWO: Final = Answer(calls=(Call(name="add", arguments={"a": 1, "b": 2}), Call(na
 
 
 def in_one(asked: Asked, fault: Fault, calls: list[Chunk]) -> Wire:
-    """These calls, each whole: in one chunk of a stream, or in the message."""
+    """Return complete calls: in one chunk of a stream, or in the message."""
     if asked.streaming:
         return in_parts(asked, fault, [{"role": "assistant", "content": None, "tool_calls": calls}])
     message = {"role": "assistant", "content": None, "tool_calls": calls}
@@ -25,13 +25,13 @@ def in_one(asked: Asked, fault: Fault, calls: list[Chunk]) -> Wire:
 
 
 def in_parts(asked: Asked, fault: Fault, deltas: list[Data]) -> Wire:
-    """A stream of these deltas, which ends as calls do."""
+    """Return a stream of these deltas with the finish_reason of calls."""
     said = [chunk(asked.model, delta) for delta in deltas]
     return streamed(ended([*said, chunk(asked.model, {}, "tool_calls")], fault.answer, asked))
 
 
 def calls_of(fault: Fault) -> list[Chunk]:
-    """The fault's calls, whole, with their index."""
+    """Return the fault's calls, complete, with their index."""
     return [{"index": n, **whole_call(call, n + 1)} for n, call in enumerate(fault.answer.calls)]
 
 
@@ -52,14 +52,14 @@ def with_function(fields: Data) -> Callable[[Asked, Fault], Wire]:
 
 
 def no_index(asked: Asked, fault: Fault) -> Wire:
-    """Whole calls in chunks of their own that do not say which call they are."""
+    """Complete calls in separate chunks without an index."""
     return in_parts(
         asked, fault, [{"tool_calls": [whole_call(call, n)]} for n, call in enumerate(fault.answer.calls, 1)]
     )
 
 
 def same_index(asked: Asked, fault: Fault) -> Wire:
-    """Whole calls in chunks of their own that all say index 0; only the id tells them apart."""
+    """Complete calls in separate chunks that all have index 0; only the id differs."""
     return in_parts(asked, fault, [{"tool_calls": [call | {"index": 0}]} for call in calls_of(fault)])
 
 
@@ -76,7 +76,7 @@ def name_late(asked: Asked, fault: Fault) -> Wire:
 
 
 def as_it_is(asked: Asked, fault: Fault) -> Wire:
-    """Nothing wrong but the answer itself."""
+    """Return the answer unchanged."""
     if asked.streaming:
         return streamed(ended(chunks(fault.answer, asked), fault.answer, asked))
     return told(completion(fault.answer, asked))

@@ -1,4 +1,4 @@
-"""What goes wrong with the connection: it hangs, drips, breaks, or ends in the middle."""
+"""Connection faults: it hangs, drips, breaks, or ends in the middle."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COMMENT: Final = b": keep-alive\n\n"
 
 
 def half(asked: Asked, fault: Fault) -> list[bytes]:
-    """The first half of the answer: some events, or the beginning of a JSON object."""
+    """Return the first half of the answer: some events, or the beginning of a JSON object."""
     if asked.streaming:
         said = chunks(fault.answer, asked)
         return [event(one) for one in said[: len(said) // 2 + 1]]
@@ -23,7 +23,7 @@ def half(asked: Asked, fault: Fault) -> list[bytes]:
 
 
 def cut_off(asked: Asked, fault: Fault, ending: Ending) -> Wire:
-    """Half an answer, and then this."""
+    """Return half an answer with this ending."""
     if asked.streaming:
         return streamed(half(asked, fault), ending=ending)
     length = len(encode(completion(fault.answer, asked)))
@@ -32,35 +32,35 @@ def cut_off(asked: Asked, fault: Fault, ending: Ending) -> Wire:
 
 
 def hang_after_headers(asked: Asked, _: Fault) -> Wire:
-    """Headers, and then nothing for ever."""
+    """Headers, and then nothing forever."""
     return streamed((), kind=SSE if asked.streaming else JSON, ending="hang")
 
 
 def slow_drip(asked: Asked, fault: Fault) -> Wire:
-    """One byte after the other for ever: words without an end in a stream, blanks before a JSON object."""
+    """Single bytes forever: endless words in a stream, blanks before a JSON object."""
     word = event(chunk(asked.model, {"content": "drip "})) if asked.streaming else b" "
     drops = tuple(bytes((one,)) for one in word)
     return evolve(streamed((), pace=fault.wait, kind=SSE if asked.streaming else JSON), endless=drops)
 
 
 def comments_for_ever(asked: Asked, fault: Fault) -> Wire:
-    """Signs of life for ever, but no answer: comments in a stream, blank lines before a JSON object."""
+    """Keep-alives forever without an answer: comments in a stream, blank lines before a JSON object."""
     sign = COMMENT if asked.streaming else b"\n"
     return evolve(streamed((), pace=fault.wait, kind=SSE if asked.streaming else JSON), endless=(sign,))
 
 
 def closed_in_text(asked: Asked, fault: Fault) -> Wire:
-    """Closed cleanly in the middle: no finish, no [DONE], and nothing in HTTP that says that it is not whole."""
+    """Closed cleanly in the middle: no finish, no [DONE], and no sign in HTTP that it is incomplete."""
     return until_closed(half(asked, fault), kind=SSE if asked.streaming else JSON)
 
 
 def ended_in_text(asked: Asked, fault: Fault) -> Wire:
-    """The last HTTP chunk comes as it should, but the answer has no end."""
+    """A correct last HTTP chunk, but an incomplete answer."""
     return streamed(half(asked, fault), kind=SSE if asked.streaming else JSON)
 
 
 def chunk_cut(asked: Asked, fault: Fault) -> Wire:
-    """An HTTP chunk that is shorter than it says, and then the last one: the framing itself is broken."""
+    """An HTTP chunk that is shorter than announced, then the last one: broken framing."""
     body = b"".join(half(asked, fault))
     begin = head(200, SSE if asked.streaming else JSON, (("Transfer-Encoding", "chunked"),))
     return Wire(head=begin, pieces=(b"%x\r\n%b\r\n" % (len(body) + 100, body), LAST_CHUNK), ending="close")

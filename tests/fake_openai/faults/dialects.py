@@ -1,4 +1,4 @@
-"""How vendors differ: where the finish and the usage stand, and how an error looks inside a 200."""
+"""Vendor differences: where finish and usage are, and how an error looks inside a 200."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ PROVIDER_ERROR: Final = {"code": 502, "message": "Provider returned error", "met
 
 
 def without_usage(asked: Asked, fault: Fault) -> Chunk:
-    """The whole answer as one object that tells no usage."""
+    """Return the whole answer as one object without usage."""
     said = completion(fault.answer, asked)
     del said["usage"]
     return said
 
 
 def first_choice(said: Chunk) -> Chunk:
-    """The only choice of an object or a chunk."""
+    """Return the only choice of an object or a chunk."""
     match said["choices"]:
         case [dict() as choice]:
             return choice
@@ -51,7 +51,7 @@ def finish_twice(asked: Asked, fault: Fault) -> Wire:
 
 
 def usage_in_choices(asked: Asked, fault: Fault) -> Wire:
-    """The usage stands in the choice, as Moonshot has it."""
+    """The usage is in the choice, as with Moonshot."""
     spent = usage(fault.answer, asked)
     if not asked.streaming:
         said = without_usage(asked, fault)
@@ -63,7 +63,7 @@ def usage_in_choices(asked: Asked, fault: Fault) -> Wire:
 
 
 def usage_in_x_groq(asked: Asked, fault: Fault) -> Wire:
-    """The usage stands in `x_groq`."""
+    """The usage is in `x_groq`."""
     theirs = {"x_groq": {"id": "req_fake", "usage": usage(fault.answer, asked)}}
     if not asked.streaming:
         return told(without_usage(asked, fault) | theirs)
@@ -72,7 +72,7 @@ def usage_in_x_groq(asked: Asked, fault: Fault) -> Wire:
 
 
 def usage_in_every_chunk(asked: Asked, fault: Fault) -> Wire:
-    """Every chunk tells the usage so far; only the last one is right."""
+    """Every chunk has the usage so far; only the last is right."""
     said = chunks(fault.answer, asked)
     spent = usage(fault.answer, asked)
     counted: list[Data] = [one | {"usage": {**spent, "completion_tokens": n}} for n, one in enumerate(said)]
@@ -80,7 +80,7 @@ def usage_in_every_chunk(asked: Asked, fault: Fault) -> Wire:
 
 
 def no_usage(asked: Asked, fault: Fault) -> Wire:
-    """No usage anywhere, although it was asked for."""
+    """No usage, although it was requested."""
     return streamed(events(chunks(fault.answer, asked))) if asked.streaming else told(without_usage(asked, fault))
 
 
@@ -98,13 +98,13 @@ def error_event(asked: Asked, fault: Fault) -> Wire:
 
 
 def minimax_error(asked: Asked, _: Fault) -> Wire:
-    """A 200 that says in `base_resp` that it is none."""
+    """A 200 with an error in `base_resp`."""
     said = envelope("", "") | NO_LOGIN
     return streamed([event(said)]) if asked.streaming else told(said)
 
 
 def openrouter_error(asked: Asked, fault: Fault) -> Wire:
-    """A choice that holds an error."""
+    """A choice that contains an error."""
     if not asked.streaming:
         said = completion(fault.answer, asked)
         first_choice(said).update(error=PROVIDER_ERROR, finish_reason="error")

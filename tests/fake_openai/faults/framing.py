@@ -1,4 +1,4 @@
-"""Server-sent events as the standard allows them, but as few write them. A good answer is in each."""
+"""Unusual server-sent events that the standard allows. Each contains a good answer."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ BOM: Final = b"\xef\xbb\xbf"
 
 
 def said(asked: Asked, fault: Fault) -> list[bytes]:
-    """The answer as events, as they should be."""
+    """Return the answer as regular events."""
     return ended(chunks(fault.answer, asked), fault.answer, asked)
 
 
 def changed(asked: Asked, fault: Fault, old: bytes, new: bytes) -> Wire:
-    """The same events with something written otherwise. JSON holds no line ends."""
+    """Return the same events with a replacement. JSON contains no line endings."""
     return streamed(one.replace(old, new) for one in said(asked, fault))
 
 
 def bom(asked: Asked, fault: Fault) -> Wire:
-    """A byte order mark before all else."""
+    """A byte order mark at the start."""
     if not asked.streaming:
         return whole(BOM + encode(completion(fault.answer, asked)))
     return streamed((BOM, *said(asked, fault)))
@@ -42,7 +42,7 @@ def other_fields(asked: Asked, fault: Fault) -> Wire:
 
 
 def torn_bytes(asked: Asked, fault: Fault) -> Wire:
-    """One byte at a time: every event, every line end and every character is torn."""
+    """One byte at a time: every event, line ending and character is split."""
     pieces = said(asked, fault) if asked.streaming else [encode(completion(fault.answer, asked))]
     return evolve(streamed(pieces, kind=SSE if asked.streaming else JSON), tear=1)
 

@@ -1,4 +1,4 @@
-"""What a fault is."""
+"""The class of faults."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ ADD: Final = Answer(calls=(Call(name="add", arguments={"a": 1, "b": 2}),))
 
 @record
 class Fault:
-    """Something else than a plain good answer; `make` says what goes over the wire.
+    """A fault. `make` returns what goes over the wire.
 
-    `answer` is what the fault is done to. `wait` are its seconds: what Retry-After says, or how slow it drips.
-    `usable`: the whole answer is there for a client that is not too strict. `streaming` and `plain` say where it
-    makes sense.
+    `answer` is the answer that it changes. `wait` is a number of seconds: the Retry-After value, or the drip interval.
+    `usable`: a lenient client gets the whole answer. `streaming` and `plain` say where the fault applies.
     """
 
     name: str
@@ -32,7 +31,7 @@ class Fault:
     plain: bool = True
 
     def wire(self, asked: Asked) -> Wire:
-        """What goes over the wire; a 500 that says so where the fault makes no sense."""
+        """Return what goes over the wire; a 500 with an explanation where the fault does not apply."""
         if self.streaming if asked.streaming else self.plain:
             return self.make(asked, self)
         how = "when it is not streamed" if asked.streaming else "in a stream"
@@ -40,5 +39,5 @@ class Fault:
 
 
 def error(message: str, kind: str = "server_error", code: object = None, param: str | None = None) -> dict[str, object]:
-    """An error in OpenAI's shape."""
+    """Build an error in OpenAI's format."""
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}

@@ -1,4 +1,4 @@
-"""Refusals and errors by HTTP status, in the words of those who say them."""
+"""Refusals and errors by HTTP status, in the wording of vendors."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ BUSY: Final = error("Rate limit reached for requests", "requests", "rate_limit_e
 
 
 def refusal(name: str, status: int, body: object, about: str, headers: Headers = ()) -> Fault:
-    """An error with a JSON body that is always the same."""
+    """Build an error with a constant JSON body."""
     return Fault(name=name, about=about, make=lambda _, __: told(body, status=status, headers=headers))
 
 
 def page(name: str, status: int, title: str, server: str, about: str) -> Fault:
-    """An error page of somebody in between, who speaks HTML."""
+    """Build an HTML error page of a proxy."""
     body = (
         f"<html>\r\n<head><title>{title}</title></head>\r\n<body>\r\n<center><h1>{title}</h1></center>\r\n"
         f"<hr><center>{server}</center>\r\n</body>\r\n</html>\r\n"
@@ -47,7 +47,7 @@ def rate_ms(_: Asked, fault: Fault) -> Wire:
 
 
 def rate_words(_: Asked, fault: Fault) -> Wire:
-    """429 that says how long to wait in its message only."""
+    """429 with the waiting time only in its message."""
     words = (
         "Rate limit reached for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Used 29000, "
         f"Requested 2000. Please try again in {fault.wait:g}s. Visit https://platform.openai.com/account/rate-limits."

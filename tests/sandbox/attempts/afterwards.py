@@ -1,6 +1,6 @@
-"""Attempts through what the house does afterwards with the files of a workspace.
+"""Attempts through what Greenroom does later with the files of a workspace.
 
-A house without care opens whatever lies there; with care it uses its own files (`LocalFiles`), as all its tools do.
+A careless program opens any path there. Greenroom opens files with `LocalFiles`, as all its tools do.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.files.local import LocalFiles
-from greenroom.core.base.text import UNSEEN
-from greenroom.core.ports.files import FileFault, digest_of
+from greenroom.adapters.files.local_files import LocalFiles
+from greenroom.core.base.text import CONTROL_CHARACTERS
+from greenroom.core.ports.files import FileFault, compute_digest
 from tests.sandbox.attempt import Attempt, Seen, Tried
 from tests.sandbox.limits import MIB
 from tests.sandbox.seeing import changed
@@ -29,7 +29,7 @@ later = partial(Attempt, kind="afterwards")
 
 
 def _content(root: Path, name: str, *, careful: bool) -> bytes:
-    """What a house reads. One without care follows the name, and only then opens it."""
+    """Return what Greenroom reads. A careless read follows the name and only then opens it."""
     if careful:
         try:
             return asyncio.run(LocalFiles(root).read(name, LIMIT))
@@ -44,7 +44,7 @@ def _written(root: Path, name: str, *, careful: bool) -> None:
         (root / name).write_text("by the house", encoding="ascii")
         return
     files = LocalFiles(root)
-    for expected in (None, digest_of(BEFORE.encode())):
+    for expected in (None, compute_digest(BEFORE.encode())):
         try:
             asyncio.run(files.write(name, b"by the house", expected=expected))
         except FileFault:
@@ -52,7 +52,7 @@ def _written(root: Path, name: str, *, careful: bool) -> None:
 
 
 def _read(name: str) -> Seen:
-    """The house reads this, and the secret comes."""
+    """Greenroom reads this and gets the secret."""
 
     def seen(stage: Stage, _tried: Tried) -> str:
         there = (stage.work / name).exists()
@@ -63,7 +63,7 @@ def _read(name: str) -> Seen:
 
 
 def _wrote(name: str) -> Seen:
-    """The house writes this, and something outside changes."""
+    """Greenroom writes this and changes something outside."""
 
     def seen(stage: Stage, tried: Tried) -> str:
         _written(stage.work, name, careful=stage.careful)
@@ -73,7 +73,7 @@ def _wrote(name: str) -> Seen:
 
 
 def _hung(stage: Stage, _tried: Tried) -> str:
-    """The house reads this, and never comes back."""
+    """Greenroom reads this and never returns."""
     reader = threading.Thread(target=_content, args=(stage.work, "note.txt"), kwargs={"careful": stage.careful})
     reader.start()
     reader.join(1.0)
@@ -99,15 +99,15 @@ def _listed(stage: Stage, _tried: Tried) -> str:
 
 
 def _shown(stage: Stage, _tried: Tried) -> str:
-    """A name that a terminal would obey can be used as one."""
+    """A name with terminal control sequences is accepted as a file name."""
     for path in stage.work.iterdir():
-        if UNSEEN.search(path.name) and _content(stage.work, path.name, careful=stage.careful):
+        if CONTROL_CHARACTERS.search(path.name) and _content(stage.work, path.name, careful=stage.careful):
             return "a name with an escape sequence in it was taken for a name"
     return ""
 
 
 def _raced(stage: Stage, _pids: tuple[int, ...]) -> str:
-    """Read a file again and again while somebody swaps it for a link; each time it is looked at first."""
+    """Read a file repeatedly, with a check before each read, while it is swapped for a link."""
     files, deadline = LocalFiles(stage.work), time.monotonic() + RACING
     while time.monotonic() < deadline:
         found = b""

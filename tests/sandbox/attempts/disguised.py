@@ -1,4 +1,4 @@
-"""Attempts to plant what git runs where settings lead, and to read what is disguised as a repository or a tool."""
+"""Attempts to plant what git runs through settings, and to read what is disguised as a repository or a tool."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ hold()
 
 
 def _deep_hooks(stage: Stage) -> None:
-    """The repository's hooks are in a folder of a folder."""
+    """Put the repository's hooks into a nested folder."""
     repository(stage)
     stage.put(stage.work / "tools" / "hooks" / "pre-push", "#!/bin/sh\n").chmod(0o755)
     by_person(stage, stage.work, "git", "config", "core.hooksPath", "tools/hooks  # as always")
@@ -32,7 +32,7 @@ def _deep_hooks(stage: Stage) -> None:
 
 
 def _hooks_everywhere(stage: Stage) -> None:
-    """A person has the same folder of hooks in all repositories."""
+    """Use the same hooks folder for all repositories of the person."""
     repository(stage)
     with (stage.home / ".gitconfig").open("a", encoding="utf-8") as file:
         file.write("[core]\n\thooksPath = .githooks\n")
@@ -44,7 +44,7 @@ def _while_it_runs(stage: Stage, _pids: tuple[int, ...]) -> str:
 
 
 def _of_other(stage: Stage) -> None:
-    """A repository with the secret in it, and a workspace that says it belongs to it."""
+    """Make a repository with the secret, and a workspace that claims to belong to it."""
     for words in (("git", "init", "-q"), ("git", "add", "notes.md"), ("git", "commit", "-qm", "first")):
         by_person(stage, stage.other, *words)
     (stage.other / "notes.md").unlink()
@@ -60,13 +60,13 @@ def _venv(name: str) -> partial[Attempt]:
 
 
 def _passwords(stage: Stage) -> None:
-    """uv keeps passwords among its tools, in a folder."""
+    """Store passwords in a folder among uv's tools."""
     stage.put(stage.home / ".local/share/uv/credentials/credentials.toml", f"{stage.secret}\n")
     stage.put(stage.home / ".local/share/uv/tools/tool", "a tool")
 
 
 def _listens(stage: Stage) -> None:
-    """Somebody of the machine listens in the workspace."""
+    """Listen on a socket in the workspace from another process of the machine."""
     stage.value("inner_socket")
 
 
@@ -76,7 +76,7 @@ def _heard(stage: Stage, _tried: Tried) -> str:
     with suppress(BlockingIOError):
         while not heard:
             with canary.accept()[0] as caller:
-                heard = caller.recv(1)  # whoever puts up walls may knock, and says nothing
+                heard = caller.recv(1)  # the sandbox may connect once, and sends nothing
     return "the canary was reached" if heard else ""
 
 

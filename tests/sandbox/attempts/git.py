@@ -27,7 +27,7 @@ def add(path, text):
         file.write(text)
 
 """
-"""A program that makes a file outside, and ways to have git run it; the script does not run it itself."""
+"""A program that makes a file outside, and ways to make git run it. The script does not run it itself."""
 
 STATUS: Final = ran("git", "status")
 COMMIT: Final = ran("git", "commit", "-qm", "x", "--allow-empty")
@@ -35,7 +35,7 @@ DIFF: Final = ran("git", "diff")
 
 
 def repository(stage: Stage) -> None:
-    """The workspace is a repository with one commit, and a change since."""
+    """Make the workspace a repository with one commit, and a change since."""
     (stage.work / "a.txt").write_text("one\n", encoding="ascii")
     by_person(stage, stage.work, "git", "init", "-q", "-b", "main")
     by_person(stage, stage.work, "git", "add", ".")
@@ -44,7 +44,7 @@ def repository(stage: Stage) -> None:
 
 
 def _worktree(stage: Stage) -> None:
-    """The workspace is a worktree of a repository that lies outside."""
+    """Make the workspace a worktree of a repository outside."""
     main = stage.outside / "main"
     main.mkdir()
     by_person(stage, main, "git", "init", "-q", "-b", "main")
@@ -54,26 +54,26 @@ def _worktree(stage: Stage) -> None:
 
 
 def _included(stage: Stage) -> None:
-    """The repository's settings include a file of the workspace."""
+    """Include a file of the workspace in the repository's settings."""
     repository(stage)
     stage.put(stage.work / "team.gitconfig", "[core]\n\tabbrev = 8\n")
     by_person(stage, stage.work, "git", "config", "include.path", "../team.gitconfig")
 
 
 def _hooks_here(stage: Stage) -> None:
-    """The repository's hooks are files of the workspace, as many projects have it."""
+    """Use files of the workspace as the repository's hooks, as many projects do."""
     repository(stage)
     stage.put(stage.work / ".githooks" / "pre-push", "#!/bin/sh\n").chmod(0o755)
     by_person(stage, stage.work, "git", "config", "core.hooksPath", ".githooks")
 
 
 def plant(name: str, script: str, *, ready: Ready = repository, seen: Seen = STATUS) -> Attempt:
-    """Something is planted with this script, and then a person asks for the status, or does something else."""
+    """Plant something with this script; then a person runs `git status` or another command."""
     return Attempt(kind="git", name=name, script=EVIL + script, ready=ready, seen=seen)
 
 
 into_none = partial(plant, ready=nothing)
-"""The workspace is no repository yet."""
+"""The workspace is not a repository yet."""
 
 into_worktree = partial(plant, ready=_worktree)
 

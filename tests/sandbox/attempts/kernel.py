@@ -1,4 +1,4 @@
-"""Attempts on the kernel: calls that few programs need and many holes were in, and settings of the whole machine."""
+"""Attempts on the kernel: rarely needed system calls with a history of bugs, and machine-wide settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _opens(name: str, script: str, what: str, *, root: bool = False) -> Attempt:
 
 
 def _apart(name: str, flag: int, *, root: bool = False) -> Attempt:
-    """A child goes into a namespace of its own; its parent stays, so that both can be compared."""
+    """Move a child into its own namespace. Its parent stays, so that both can be compared."""
     script = f"""
 told, tell = os.pipe()
 if os.fork() == 0:
@@ -39,7 +39,7 @@ hold()
 
 
 def alone(stage: Stage) -> None:
-    """What belongs to the whole machine is tried by one at a time."""
+    """Lock machine-wide state, so that one attempt at a time uses it."""
     lock = os.open(__file__, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)
     stage.afterwards(lambda: os.close(lock))
@@ -50,7 +50,7 @@ def _kept(path: str) -> partial[None]:
 
 
 def _keep(path: str, stage: Stage) -> None:
-    """A setting of the machine is afterwards what it was."""
+    """Restore a machine setting afterwards."""
     alone(stage)
     before = Path(path).read_bytes()
     stage.afterwards(lambda: _put_back(Path(path), before))
@@ -100,7 +100,7 @@ def _kernel_heard(stage: Stage, _tried: Tried) -> str:
 
 
 def _at_terminal(stage: Stage, _tried: Tried) -> str:
-    """What a person would see: what was typed is echoed, what was written is there."""
+    """Return what a person would see on the terminal: echoed input and written output."""
     number, heard, deadline = int((stage.base / "terminal").read_text("ascii")), b"", time.monotonic() + 0.2
     while time.monotonic() < deadline:
         with suppress(BlockingIOError):
@@ -116,7 +116,7 @@ def _real_time(_stage: Stage, pids: tuple[int, ...]) -> str:
 
 
 def _powers(_stage: Stage, pids: tuple[int, ...]) -> str:
-    """It has the powers of the machine's administrator, or may still get them from a program."""
+    """The process has administrator capabilities, or can still get them from a program."""
     for pid in pythons(pids):
         status = Path(f"/proc/{pid}/status").read_text("ascii")
         fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)

@@ -1,4 +1,4 @@
-"""Attempts to reach somebody: by every kind of socket that a machine has."""
+"""Attempts to reach another host or process, through every kind of socket."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ s.sendto(b'\x12\x34\1\0\0\1\0\0\0\0\0\0' + name + b'\0\1\0\1', ('@resolver@', 53
 
 
 def _talk(stage: Stage, _pids: tuple[int, ...]) -> str:
-    """Somebody else on this machine talks over loopback."""
+    """Exchange data over loopback between other processes of this machine."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as talker:
         for _ in range(20):
             talker.sendto(stage.secret.encode(), ("127.0.0.1", int(stage.value("udp"))))

@@ -1,4 +1,4 @@
-"""Attempts to live on: after the end, after one's time, after the house itself."""
+"""Attempts to live on: after the end, after the timeout, after Greenroom itself."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if os.fork() == 0:
     os._exit(0)
 os.wait()
 """
-"""A daemon: it has left its parent, its session, its group and its output behind."""
+"""A daemon: it has left its parent, session, group and output."""
 
 SESSION: Final = f"""
 if os.fork() == 0:
@@ -54,7 +54,7 @@ if os.fork() == 0:
             os._exit(0)
     {SLEEP}
 """
-"""A process that takes the place of whoever wants to be the parent of its orphans."""
+"""A process that replaces the subreaper of its orphans."""
 
 STOPPED: Final = """
 if os.fork() == 0:
@@ -96,11 +96,11 @@ if os.fork() == 0:
     {SLEEP}
 time.sleep(5)
 """
-"""Whoever looks after it is killed first."""
+"""The supervisor is killed first."""
 
 
 def _beats(stage: Stage, _tried: Tried) -> str:
-    """One that is another each time somebody looks is seen by what it writes."""
+    """A process with a new pid at each look is recognised by what it writes."""
     beat = stage.work / "beat"
     before = beat.stat().st_mtime_ns if beat.exists() else 0
     time.sleep(0.2)

@@ -12,7 +12,7 @@ from tests.sandbox.stage import BEFORE, Stage
 
 
 def _ours(stage: Stage) -> None:
-    """The workspace has agents, tools, rules and servers of its own."""
+    """Put agents, tools, rules and servers into the workspace."""
     for name in ("agents/dev.md", "tools/count.py", "permissions", "config.toml", "callbacks.py"):
         stage.put(stage.work / ".greenroom" / name, BEFORE)
     stage.put(stage.work / ".mcp.json", BEFORE)
@@ -117,13 +117,13 @@ def _new_at_home(name: str, path: str) -> Attempt:
 
 
 def _installed(stage: Stage) -> None:
-    """A venv of the person, on their PATH, outside the workspace."""
+    """Make a venv of the person, on their PATH, outside the workspace."""
     stage.put(stage.home / "venv" / "bin" / "tool", BEFORE).chmod(0o777)
     stage.put(stage.home / "venv" / "lib" / "site-packages" / "app.pth", BEFORE)
 
 
 def _no_table(stage: Stage) -> None:
-    """The folder of tables is there only where cron is, and is as it was afterwards."""
+    """Remove the table, and cron's folders if they did not exist before, afterwards."""
     path = Path(f"/var/spool/cron/crontabs/escape-{stage.token}")
     made = [one for one in (path.parent, path.parent.parent) if not one.exists()]
     stage.afterwards(lambda: _take_away([path, *made]))

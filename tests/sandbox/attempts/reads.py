@@ -1,4 +1,4 @@
-"""Attempts to read what lies outside the workspace, and environment and keys of the house."""
+"""Attempts to read files outside the workspace, and Greenroom's environment and keys."""
 
 from __future__ import annotations
 
@@ -94,11 +94,11 @@ READS: Final = (
 
 
 INHERITED = 777
-"""A number that nobody else has, however long the tests run."""
+"""A descriptor number that stays unused during the tests."""
 
 
 def _inherited(stage: Stage) -> None:
-    """A file of ours that a child would get: it is always the same number."""
+    """Open an inheritable file, always with the same number."""
     file = os.open(stage.outside / "secret.txt", os.O_RDONLY)
     os.dup2(file, INHERITED, inheritable=True)
     os.close(file)
@@ -120,7 +120,7 @@ def _evil(stage: Stage) -> None:
 
 
 def _something_else_ran(stage: Stage, _tried: Tried) -> str:
-    """What was put into the workspace has run, though the command says nothing of it."""
+    """A planted program has run, although the command does not mention it."""
     return "something else has run" if (stage.work / "evil").exists() else ""
 
 

@@ -17,11 +17,11 @@ from tests.sandbox.stage import Stage
 
 take = partial(Attempt, kind="resources", seconds=40.0)
 LATE: Final = 1.5
-"""Seconds after which what is over a limit has been ended, also where somebody only looks now and then."""
+"""Seconds after which a violator must be dead, even if limits are only polled."""
 
 
 def lasting(midway: Midway) -> Midway:
-    """It has too much, and still has a while later."""
+    """Observe that the excess is still there a while later."""
 
     def seen(stage: Stage, pids: tuple[int, ...]) -> str:
         if not midway(stage, pids):
@@ -44,7 +44,7 @@ def _count(path: str) -> int:
 
 
 def _memory(_stage: Stage, pids: tuple[int, ...]) -> str:
-    """Its own pages and those that it shares with nobody else, of all its processes."""
+    """Sum the private and unshared pages of all its processes."""
     pages = 0
     for pid in pythons(pids):
         with suppress(OSError):
@@ -55,7 +55,7 @@ def _memory(_stage: Stage, pids: tuple[int, ...]) -> str:
 
 
 def _in_memory(name: str) -> Midway:
-    """A file that lies in memory, as its processes see it."""
+    """Observe a file in memory, as its processes see it."""
 
     def seen(stage: Stage, pids: tuple[int, ...]) -> str:
         found = (_blocks(one) for pid in pythons(pids) for one in Path(f"/proc/{pid}").glob(stage.fill(name)))
@@ -66,7 +66,7 @@ def _in_memory(name: str) -> Midway:
 
 
 def _in_files(stage: Stage, pids: tuple[int, ...]) -> str:
-    """Several such files together."""
+    """Observe several such files together."""
     folders = [Path(f"/proc/{pid}/root/dev/shm/big-{stage.token}") for pid in pythons(pids)]
     taken = max((sum(map(_blocks, one.iterdir())) for one in folders if one.is_dir()), default=0) * 512
     return f"files have {taken // MIB} MiB of memory" if taken > LIMITS.memory * 1.1 else ""
@@ -99,7 +99,7 @@ def _large(stage: Stage, _tried: Tried) -> str:
 
 
 def _much(stage: Stage, _tried: Tried) -> str:
-    """Who looks now and then sees it late: what a quick disk takes in half a second may be on top."""
+    """Allow for polling: a fast disk may exceed the limit by what it writes in half a second."""
     taken = sum(one.stat().st_blocks * 512 for one in stage.work.rglob("*") if one.is_file())
     return f"the workspace has {taken // MIB} MiB" if taken > LIMITS.quota + 512 * MIB else ""
 

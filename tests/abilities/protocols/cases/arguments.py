@@ -1,4 +1,4 @@
-"""Bodies with mistakes: what was meant is run or offered only where it can mean one thing, and nothing gets lost."""
+"""Bodies with mistakes. The intended call runs or is offered only if it is unambiguous and nothing gets lost."""
 
 from typing import Final
 
@@ -149,7 +149,7 @@ CUT: Final[dict[str, tuple[str, Refuses]]] = {
 
 
 def offered(name: str) -> frozenset[str]:
-    """What may be offered: nothing that was cut off."""
+    """Return what may be offered: nothing that was cut off."""
     return frozenset() if "cut off" in name else frozenset({"look", "loose"})
 
 

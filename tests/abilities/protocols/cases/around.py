@@ -1,4 +1,4 @@
-"""A good block of each protocol, and what may stand around it: most of it shows the block, some leaves it as it is."""
+"""A good block of each protocol, and texts around it: most of them only show the block, some leave it valid."""
 
 from textwrap import indent
 from typing import Final
@@ -22,7 +22,7 @@ BLOCKS: Final[dict[ProtocolName, tuple[str, Runs]]] = {
 
 
 def elements(*names: str) -> dict[str, str]:
-    """The block in such an element, which may have attributes."""
+    """Return the block in elements with and without attributes."""
     return {f"<{name}>": f"<{name}>\n@\n</{name.split()[0]}>" for name in names}
 
 
@@ -201,14 +201,14 @@ INDENTED: Final = {
     "a list item": "1. Look at it\n   @",
     "a list item with a blank line": "- Look at it\n\n  @",
 }
-"""Where a block is run whose text does not depend on the indentation of its lines."""
+"""Places where a block runs if its text does not depend on the indentation of its lines."""
 
 EXACT: Final[tuple[ProtocolName, ...]] = ("patch", "rewrite")
 SHOWING: Final = {"fence": FENCES, "element": ELEMENTS, "thought": THOUGHTS, "place": PLACES}
 
 
 def put(around: str, block: str) -> str:
-    """The block in this place: `@`; its lines are indented like the first one. `¤` is its end tag, `¶` its name."""
+    """Put the block at `@`, with its lines indented like the first. `¤` is its end tag, `¶` its name."""
     end = block.rpartition("\n")[2]
     around = around.replace("¤", end).replace("¶", end.strip("</>"))
     line = around.partition("@")[0].rpartition("\n")[2]
@@ -217,7 +217,7 @@ def put(around: str, block: str) -> str:
 
 
 def shown_rows() -> list[Row]:
-    """No block in any of these places is run, whatever is known of the end."""
+    """Return rows in which no block runs, regardless of how the reply ended."""
     return [
         Row(name=f"{protocol} shown by {kind}: {name}", text=put(around, block), wants=Withheld(), ended=True)
         for protocol, (block, _) in BLOCKS.items()
@@ -227,7 +227,7 @@ def shown_rows() -> list[Row]:
 
 
 def good_rows() -> list[Row]:
-    """Every block in any of these places is run, and nothing else."""
+    """Return rows in which exactly the block runs."""
     return [
         Row(name=f"{protocol} meant: {name}", text=put(around, block), wants=runs, ended=True)
         for protocol, (block, runs) in BLOCKS.items()
@@ -236,7 +236,7 @@ def good_rows() -> list[Row]:
 
 
 def indented_rows() -> list[Row]:
-    """Of a file that is indented nobody can tell what is in it."""
+    """Return rows with an indented file, whose content is ambiguous."""
     return [
         Row(
             name=f"{name} indented: {where}",

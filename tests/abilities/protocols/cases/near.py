@@ -1,21 +1,21 @@
-"""What is nearly a block: it is not run, and the model is told how it is written."""
+"""Near misses of a block: they do not run, and the model is told the correct form."""
 
 from typing import Final
 
 from tests.abilities.protocols.house import NOTHING, Refuses, Row, Says, refuses
 
 JSON: Final = '{"name": "look", "arguments": {"path": "a.py"}}'
-NO_TAG: Final = Says(hint="is no tag here")
+NO_TAG: Final = Says(hint="is not a tag here")
 
 NEAR: Final[dict[str, tuple[str, Refuses | Says]]] = {
-    "no underscore": (f"<TOOLCALL>\n{JSON}\n</TOOLCALL>", Says(hint="<TOOLCALL> is no tag here")),
+    "no underscore": (f"<TOOLCALL>\n{JSON}\n</TOOLCALL>", Says(hint="<TOOLCALL> is not a tag here")),
     "no underscore in small letters": (f"<toolcall>\n{JSON}\n</toolcall>", NO_TAG),
     "a hyphen": (f"<TOOL-CALL>\n{JSON}\n</TOOL-CALL>", NO_TAG),
     "a plural": (f"<TOOL_CALLS>\n{JSON}\n</TOOL_CALLS>", NO_TAG),
     "square brackets": (f"[TOOL_CALL]\n{JSON}\n[/TOOL_CALL]", Says(hint="Write it exactly so: <TOOL_CALL>")),
     "braces": (f"{{TOOL_CALL}}\n{JSON}\n{{/TOOL_CALL}}", NO_TAG),
     "blanks in the tag": (f"< TOOL_CALL >\n{JSON}\n</ TOOL_CALL >", NO_TAG),
-    "closed at once": ("<TOOL_CALL/>", Says(hint="<TOOL_CALL/> is no tag here")),
+    "closed at once": ("<TOOL_CALL/>", Says(hint="<TOOL_CALL/> is not a tag here")),
     "closed at once with a blank": ("<TOOL_CALL />", refuses("without '/'")),
     "a function": ("<function=look>\n<parameter=path>\na.py\n</parameter>\n</function>", NO_TAG),
     "an invocation": ('<invoke name="look">\n<path>a.py</path>\n</invoke>', NO_TAG),
@@ -32,7 +32,7 @@ NEAR: Final[dict[str, tuple[str, Refuses | Says]]] = {
     "a misspelt message": ("<SENDMESSAGE>\nto: bob\ncontent: a\n</SENDMESSAGE>", Says(hint="<SEND_MESSAGE>")),
     "a message in small letters": ("<send_message>\nto: bob\ncontent: a\n</send_message>", Says(hint="<SEND_MESSAGE>")),
     "a patch in small letters": ('<patch file="a">\n<SEARCH>a</SEARCH>\n</patch>', Says(hint="<PATCH>")),
-    "a fence named after the tag": (f"```tool_call\n{JSON}\n```", Says(hint="```tool_call is no tag here")),
+    "a fence named after the tag": (f"```tool_call\n{JSON}\n```", Says(hint="```tool_call is not a tag here")),
     "a fence named TOOL_CALL": (f"```TOOL_CALL\n{JSON}\n```", NO_TAG),
     "a fence of tildes named after the tag": (f"~~~tool_call\n{JSON}\n~~~", NO_TAG),
     "a fence of JSON": (f"```json\n{JSON}\n```", NOTHING),

@@ -1,4 +1,4 @@
-"""Where a block counts: not in code, not in thoughts, not in the middle of a sentence."""
+"""Where a block counts: not in code, not in reasoning, not in the middle of a sentence."""
 
 from typing import Final
 
@@ -82,7 +82,7 @@ PLACES: Final[dict[str, tuple[str, Runs | Refuses | Says]]] = {
     "before its name in a sentence": (f"{CALL}\nThat was a <TOOL_CALL>.", looks()),
     "before its end in a sentence": (f"{CALL}\nThat ended with </TOOL_CALL>.", AGAIN),
     "before its end in backticks": (f"{CALL}\nThat ended with `</TOOL_CALL>`.", AGAIN),
-    "a tag of nobody": ("<TOOL_CALLS>\n{}\n</TOOL_CALLS>", Says(hint="<TOOL_CALLS> is no tag here")),
+    "a tag of nobody": ("<TOOL_CALLS>\n{}\n</TOOL_CALLS>", Says(hint="<TOOL_CALLS> is not a tag here")),
     "an end tag alone": ("</TOOL_CALL>", NOTHING),
     "a tag with a line break": ("<TOOL_CALL\n>\n{}\n</TOOL_CALL>", MIDDLE),
     "a byte order mark before it": ("\ufeff" + CALL, MIDDLE),

@@ -120,7 +120,7 @@ BADLY: Final[dict[str, tuple[str, Refuses | Says]]] = {
     "no name": (block('{"arguments": {}}'), refuses("'name' is missing")),
     "a blank name": (block('{"name": " ", "arguments": {}}'), refuses("'name' is missing")),
     "a name that is none": (block('{"name": 7, "arguments": {}}'), refuses("'name' is missing")),
-    "a list for arguments": (block('{"name": "look", "arguments": ["a.py"]}'), refuses("'arguments' is no object")),
+    "a list for arguments": (block('{"name": "look", "arguments": ["a.py"]}'), refuses("'arguments' is not an object")),
     "broken text for arguments": (block('{"name": "look", "arguments": "{oops"}'), refuses("is a text and no JSON")),
     "a field too many": (block('{"name": "ping", "path": "a.py"}'), refuses("'path' cannot stand beside")),
     "an unknown tool": (
@@ -206,7 +206,7 @@ BADLY: Final[dict[str, tuple[str, Refuses | Says]]] = {
     "YAML with two documents": (block("name: ping\n---\nname: ping"), refuses("more than one document")),
     "YAML with a list as key": (block("? [a]\n: b"), refuses("a key must be a word")),
     "an attribute": (f'<TOOL_CALL name="look">\n{LOOK}\n</TOOL_CALL>', refuses("just <TOOL_CALL>")),
-    "another case": ("<Tool_Call>\n{}\n</Tool_Call>", Says(hint="<Tool_Call> is no tag here")),
+    "another case": ("<Tool_Call>\n{}\n</Tool_Call>", Says(hint="<Tool_Call> is not a tag here")),
     "closed by the other case": (f"<TOOL_CALL>\n{LOOK}\n</Tool_call>\n<TOOL_CALL>", refuses("only one operation")),
 }
 

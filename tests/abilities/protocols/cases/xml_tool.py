@@ -173,7 +173,7 @@ BADLY: Final[dict[str, tuple[str, Refuses | Says]]] = {
     "JSON inside, cut off": ('<tool_call>\n{"name": "look"\n</tool_call>', refuses("cut off")),
     "an end tag too many": (block(PATH) + "\n</tool_call>", refuses("more often than")),
     "the other case": (block(PATH).replace("tool_call", "TOOL_CALL"), Says(hint="Write it exactly so: <tool_call>")),
-    "closed at once": ("<tool_call/>", Says(hint="<tool_call/> is no tag here")),
+    "closed at once": ("<tool_call/>", Says(hint="<tool_call/> is not a tag here")),
 }
 
 ROWS: Final = tuple(

@@ -1,13 +1,13 @@
-"""A long-tail tool to play with: it digs deeper with every call."""
+"""A long-tail tool for tests: it digs deeper with every call."""
 
 from __future__ import annotations
 
 from greenroom.core.base.records import Data
-from greenroom.core.ports.executor import Bench, Outcome
+from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
-from greenroom.core.state.step import Step, StepType, Terms
-from greenroom.core.state.world import World
+from greenroom.core.state.step import Step, StepTerms, StepType
+from greenroom.core.state.team_state import TeamState
 
 SPEC = ToolSpec(
     name="dig",
@@ -17,7 +17,7 @@ SPEC = ToolSpec(
 
 
 class Dig:
-    """Digs deeper with every call; what it hits is raised."""
+    """Digs deeper with every call, and raises what it hits."""
 
     type: StepType = "tool"
     name: str = "dig"
@@ -29,19 +29,19 @@ class Dig:
         self.depth = 0
 
     def targets(self, _: Data) -> tuple[Target, ...]:
-        """Nothing outside."""
+        """Return no targets."""
         return (Target(kind="tool", value=self.name),)
 
-    def terms(self, _: World, __: Step) -> Terms:
-        """Free."""
-        return Terms(effect="pure")
+    def terms(self, _: TeamState, __: Step) -> StepTerms:
+        """Return free terms."""
+        return StepTerms(effect="pure")
 
-    async def run(self, bench: Bench) -> Outcome:
+    async def run(self, context: StepContext) -> Outcome:
         """Dig."""
         self.depth += 1
         hit = self._hits.pop(0) if self._hits else None
         if hit is not None:
             raise hit
         return Outcome(
-            result={"output": f"depth {self.depth}", "where": dict(bench.step.work.instruction_content or {})}
+            result={"output": f"depth {self.depth}", "where": dict(context.step.work.instruction_content or {})}
         )

@@ -1,4 +1,4 @@
-"""A house of agents that plan, in memory, whose model says what a test wants; and what it was asked with."""
+"""A team of planning agents in memory with a scripted model, and the requests that it got."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from greenroom.abilities.skills.planned.skill import Skill
-from greenroom.abilities.skills.planned.skills import TWELVE, planned
+from greenroom.abilities.skills.planned.skills import PLANNED_SKILLS, build_planned_skills
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.kit import Kit
-from greenroom.app.reading import TextReader
+from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
+from greenroom.app.text_reader import TextReader
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.executor import Abilities, Executor
+from greenroom.core.ports.executor import Capabilities, Executor
 from greenroom.core.ports.model import (
     Failed,
     Finished,
@@ -23,7 +23,7 @@ from greenroom.core.ports.model import (
     ModelCard,
     ModelEvent,
     ModelRequest,
-    TextDelta,
+    ModelTextDelta,
     ToolSpec,
     Usage,
 )
@@ -33,11 +33,11 @@ from greenroom.core.state.message import Message
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step, Work
-from greenroom.core.state.world import World
+from greenroom.core.state.team_state import TeamState
 from tests.abilities.skills import talks
 
 ANN, BOB, BOSS, KIM, T1 = talks.ANN, talks.BOB, AgentId("boss"), AgentId("kim"), talks.T1
-TAGS = {one.name: one.tag for one in TWELVE}
+TAGS = {one.name: one.tag for one in PLANNED_SKILLS}
 THINKS = ("think", "quick_think", "ask_info")
 
 ECHO = ToolSpec(
@@ -50,24 +50,24 @@ Line = str | Callable[[ModelRequest], str] | ModelEvent
 
 
 def said(skill: str, value: object, memory: str = "") -> str:
-    """A reply between the tags of a skill."""
+    """Write a reply between the tags of a skill."""
     body = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     kept = f"\n<persistent_memory>\n{memory}\n</persistent_memory>" if memory else ""
     return f"<{TAGS[skill]}>\n{body}\n</{TAGS[skill]}>{kept}"
 
 
 def step(executor: str, text: str = "Do it.", type_: str = "skill", **more: object) -> dict[str, object]:
-    """A step of a plan."""
+    """Build a step of a plan."""
     return {"step_intention": f"to {executor}", "type": type_, "executor": executor, "text_content": text, **more}
 
 
 def tool(name: str = "echo", text: str = "Say hello.", **more: object) -> dict[str, object]:
-    """A tool step of a plan."""
+    """Build a tool step of a plan."""
     return step(name, text, "tool", **more)
 
 
 def message(*receiver: str, text: str = "Hello.", **more: object) -> dict[str, object]:
-    """What send_message is to send."""
+    """Build the answer of send_message."""
     usual = {"stage_relative": "no_relative", "need_reply": False, "waiting": False}
     return {"receiver": list(receiver), "message": text, **usual, **more}
 
@@ -77,7 +77,7 @@ NOTHING_MORE = said("reflection", [])
 
 
 class Script:
-    """Says for each agent and skill one line after the other, the last one again and again."""
+    """Plays the lines of each agent and skill in order. The last line repeats."""
 
     name = "fake:script"
 
@@ -86,21 +86,21 @@ class Script:
         self.asked: list[ModelRequest] = []
         self._lines = {key: list(told) for key, told in lines.items()}
 
-    def named(self, _: str) -> Model:
-        """Itself, whoever asks."""
+    def get_model(self, _: str) -> Model:
+        """Return this model for every name."""
         return self
 
     def price(self, read: int, written: int) -> int | None:
-        """A little."""
+        """Return a small price."""
         return read + written
 
     def told(self, skill: str, number: int = 0) -> str:
-        """All that a step of this skill was told, in one piece."""
+        """Return the whole prompt of a step of this skill."""
         found = [one for one in self.asked if one.purpose.skill == skill]
         return "\n\n".join(one.content for one in found[number].messages)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """The next line."""
+        """Stream the next line."""
         self.asked.append(request)
         lines = self._lines.get((request.purpose.agent, request.purpose.skill), [])
         if not lines:
@@ -111,17 +111,17 @@ class Script:
             yield line
             return
         if isinstance(line, Finished):
-            yield TextDelta(text="half a")
+            yield ModelTextDelta(text="half a")
             yield line
             return
         text = line if isinstance(line, str) else line(request) if callable(line) else ""
-        yield TextDelta(text=text)
+        yield ModelTextDelta(text=text)
         yield Usage(input=sum(len(one.content) for one in request.messages) // 4, output=len(text) // 4, money=1)
         yield Finished()
 
 
 def planner(name: str, *, manager: bool = False, language: str = "", **more: object) -> AgentSpec:
-    """An agent that plans."""
+    """Build the spec of a planning agent."""
     usual = AgentSpec(name=name.title(), role="a worker", style="plan", manager=manager, language=language)
     return evolve(evolve(usual, skills=THINKS, tools=("echo",)), **more)
 
@@ -133,7 +133,7 @@ class House:
         self.runtime, self.team, self.model = runtime, team, model
 
     async def stage(self, *duties: str, agents: Sequence[AgentId] = (ANN, BOB), in_turn: bool = False) -> str:
-        """Let agents work on these duties in one stage; how the task stands when nothing more happens."""
+        """Run these duties in one stage until the team is idle, and return the task status."""
         parts = tuple(
             SubtaskPlan(name=one, duty=duty, agent=one, needs=tuple(agents[:place]) if in_turn else ())
             for place, (one, duty) in enumerate(zip(agents, duties, strict=False))
@@ -142,43 +142,43 @@ class House:
         group = (ANN, BOB, KIM)
         task = AddTask(name="Work", intention="Good work.", manager=BOSS, group=group, stages=(plan,), driver="auto")
         await self.runtime.ask(self.team, task)
-        return (await self.runtime.wait(self.team, T1)).word
+        return (await self.runtime.wait(self.team, T1)).state
 
     async def outside(self, *works: Work, agent: AgentId = ANN) -> None:
-        """Let an agent do these steps in a task without stages."""
+        """Run these steps of an agent in a task without stages."""
         task = AddTask(name="Talk", intention="Talk.", manager=BOSS, group=(ANN, BOB, KIM), driver="manager")
         if not (await self.world()).tasks:
             await self.runtime.ask(self.team, task)
         await self.runtime.ask(self.team, QueueSteps(agent_id=agent, works=works, task_id=T1))
         await self.runtime.wait(self.team, T1)
 
-    async def world(self) -> World:
-        """What is true."""
+    async def world(self) -> TeamState:
+        """Return the team state."""
         return await self.runtime.world(self.team)
 
     async def steps(self, agent: AgentId | None = None) -> list[Step]:
-        """The steps that ended."""
+        """Return the ended steps."""
         found = [one async for one in self.runtime.archive(self.team, "step") if isinstance(one, Step)]
         return [one for one in found if agent in (None, one.agent_id)]
 
     async def did(self, agent: AgentId | None = None) -> list[str]:
-        """What was done in order, failures marked."""
+        """Return the executors in order, with failures marked."""
         return [f"{'!' if one.state == 'failed' else ''}{one.work.executor}" for one in await self.steps(agent)]
 
     async def notes(self) -> list[str]:
-        """The board."""
+        """Return the notes on the task board."""
         return [one.content async for one in self.runtime.archive(self.team, "note") if isinstance(one, Note)]
 
     async def messages(self) -> list[Message]:
-        """All messages."""
+        """Return all messages."""
         return [one async for one in self.runtime.archive(self.team, "message") if isinstance(one, Message)]
 
     async def ended_stage(self) -> Stage:
-        """The stage that is over."""
+        """Return the ended stage."""
         return next(iter([one async for one in self.runtime.archive(self.team, "stage") if isinstance(one, Stage)]))
 
     async def result(self, skill: str) -> Mapping[str, object]:
-        """What the newest step of a skill came to."""
+        """Return the result of the newest step of a skill."""
         return next(one.result or {} for one in reversed(await self.steps()) if one.work.executor == skill)
 
 
@@ -193,11 +193,11 @@ async def house(
     more: Sequence[Skill] = (),
     blueprints: Sequence[AgentSpec] = (),
 ) -> AsyncIterator[House]:
-    """The house, playing these lines."""
+    """Start a team that plays these lines."""
     model = Script(lines, strict=strict)
-    skills = planned(model, (ECHO, *tools), reader=TextReader(), more=more)
-    kit = Kit(abilities=Abilities([*skills, talks.Echo(), *executors]), blueprints=tuple(blueprints))
-    runtime = Runtime(MemoryLog(), kits={"plan": lambda _: kit})
+    skills = build_planned_skills(model, (ECHO, *tools), reader=TextReader(), extra=more)
+    kit = TeamCapabilities(executors=Capabilities([*skills, talks.Echo(), *executors]), agent_specs=tuple(blueprints))
+    runtime = Runtime(MemoryLog(), capability_factories={"plan": lambda _: kit})
     members: dict[AgentId, AgentSpec] = {
         BOSS: planner("boss", manager=True),
         ANN: planner("ann"),
@@ -206,7 +206,7 @@ async def house(
         **(specs or {}),
     }
     try:
-        team = await runtime.create("plan", list(members.items()), kit="plan")
+        team = await runtime.create("plan", list(members.items()), capabilities_name="plan")
         await runtime.start(team)
         yield House(runtime, team, model)
     finally:
@@ -214,7 +214,7 @@ async def house(
 
 
 def lines(**told: Sequence[Line]) -> dict[tuple[str, str], Sequence[Line]]:
-    """The lines of Ann, by skill; `bob_think` is Bob's, `boss_think` the manager's."""
+    """Return Ann's lines by skill. `bob_think` is Bob's, `boss_think` the manager's."""
     found: dict[tuple[str, str], Sequence[Line]] = defaultdict(list)
     for name, one in told.items():
         who, _, skill = name.partition("_")

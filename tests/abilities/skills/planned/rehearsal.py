@@ -1,13 +1,13 @@
-"""One rehearsal in which every skill of the house is asked once or more: what each of them is told."""
+"""A run that uses every skill at least once, to compare the prompts."""
 
 from __future__ import annotations
 
 import json
 
-from greenroom.abilities.tools.tool import long_tail
-from greenroom.app.reading import TextReader
+from greenroom.abilities.tools.tool import wrap_long_tail
+from greenroom.app.text_reader import TextReader
 from greenroom.core.ports.model import ModelRequest
-from greenroom.core.ports.reading import Misread
+from greenroom.core.ports.reply_reader import ReplyProblem
 from greenroom.core.state.step import Work
 from tests.abilities.skills.planned.digging import SPEC, Dig
 from tests.abilities.skills.planned.planners import (
@@ -52,7 +52,7 @@ _PLAYED: dict[tuple[str, bool], Script] = {}
 
 
 async def rehearsed(language: str, *, strict: bool = False) -> Script:
-    """The script after it was played, with all that was asked. With `strict` its model answers in JSON."""
+    """Play the run and return the script with all requests. With `strict` the model answers in JSON."""
     if (language, strict) not in _PLAYED:
         _PLAYED[language, strict] = await _played(language, strict=strict)
     return _PLAYED[language, strict]
@@ -70,26 +70,26 @@ async def _played(language: str, *, strict: bool) -> Script:
         told[key] = [said(name, one, memory="Kim likes gold." if name == "planning" else "") for one in values]
     if strict:
         told = {key: [structured(key[1], str(one)) for one in some] for key, some in told.items()}
-    async with house(told, specs=specs, strict=strict, executors=[long_tail(Dig())], tools=[SPEC]) as here:
+    async with house(told, specs=specs, strict=strict, executors=[wrap_long_tail(Dig())], tools=[SPEC]) as here:
         await here.outside(Work(type="skill", executor="task_manager", intention="Begin."), agent=BOSS)
         await here.outside(Work(type="skill", executor="agent_manager", intention="Make a poet."), agent=BOSS)
         managed = [one for one in here.model.asked if one.purpose.agent == BOSS]
-    async with house(told, specs=specs, strict=strict, executors=[long_tail(Dig())], tools=[SPEC]) as there:
+    async with house(told, specs=specs, strict=strict, executors=[wrap_long_tail(Dig())], tools=[SPEC]) as there:
         assert await there.stage("Find gold.") == "finished"
         there.model.asked += managed
         return there.model
 
 
 def structured(skill: str, text: str) -> str:
-    """The same answer as JSON by itself."""
-    blocks = TextReader().tagged(text, {TAGS[skill]: "text", "persistent_memory": "text"})
-    assert not isinstance(blocks, Misread)
+    """Return the same answer as plain JSON."""
+    blocks = TextReader().read_blocks(text, {TAGS[skill]: "text", "persistent_memory": "text"})
+    assert not isinstance(blocks, ReplyProblem)
     (body,) = blocks[TAGS[skill]]
     value = body if skill in TEXTS else json.loads(body)
     return json.dumps({"answer": value, "persistent_memory": "".join(blocks["persistent_memory"])})
 
 
 def last(model: Script, skill: str) -> ModelRequest:
-    """What this skill was asked with the last time: then it has a history. Bob is not asked here."""
+    """Return the last request of this skill, which has a history. Bob's requests do not count."""
     found = [one for one in model.asked if one.purpose.skill == skill and one.purpose.agent != BOB]
     return found[-1]

@@ -1,18 +1,18 @@
-"""How a skill is asked: what it reserves, what it reads by the way, and how a house adds one of its own."""
+"""How a skill calls the model: its reservation, its origins, and how to add a custom skill."""
 
 import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
-from greenroom.abilities.skills.planned.answer import strict, without_nulls
-from greenroom.abilities.skills.planned.skill import TEXT, Meant, Skill
-from greenroom.abilities.skills.planned.skills import TWELVE, planned
-from greenroom.app.reading import TextReader
+from greenroom.abilities.skills.planned.answer import drop_nulls, make_strict
+from greenroom.abilities.skills.planned.skill import TEXT_SCHEMA, Skill, SkillResult
+from greenroom.abilities.skills.planned.skills import PLANNED_SKILLS, build_planned_skills
+from greenroom.app.text_reader import TextReader
 from greenroom.core.base.records import Data
-from greenroom.core.base.text import Labelled
-from greenroom.core.ports.model import ModelCard, ModelEvent, ModelRequest, TextDelta, ToolSpec
-from greenroom.core.ports.packs import Pack
+from greenroom.core.base.text import LabelledText
+from greenroom.core.ports.model import ModelCard, ModelEvent, ModelRequest, ModelTextDelta, ToolSpec
+from greenroom.core.ports.prompt_pack import PromptPack
 from greenroom.core.rules.intents import CancelTask
 from greenroom.core.state.step import StepStarted, Work
 from tests.abilities.skills.planned.planners import (
@@ -75,15 +75,15 @@ async def test_the_cost_of_every_reply_is_counted_also_of_one_that_cannot_be_use
 
 @pytest.mark.req("MAS-186", "MAS-198")
 async def test_a_thirteenth_skill_is_a_record_and_its_prompt() -> None:
-    pack = Pack("tests.abilities.skills.planned.thirteenth")
+    pack = PromptPack("tests.abilities.skills.planned.thirteenth")
     sing = Skill(
         name="sing",
         tag="song",
         key="song",
         said="Sing",
         order="plain",
-        shape=lambda _: TEXT,
-        meaning=lambda _, answer: Meant(value=answer.value),
+        build_schema=lambda _: TEXT_SCHEMA,
+        interpret=lambda _, answer: SkillResult(value=answer.value),
         pack=pack,
     )
     told = lines(planning=[said("planning", [step("sing")])], sing=["<song>\nla la\n</song>"]) | REST
@@ -96,8 +96,8 @@ async def test_a_thirteenth_skill_is_a_record_and_its_prompt() -> None:
 
 @pytest.mark.req("MAS-27", "MAS-198")
 def test_the_twelve_are_executors_by_name_that_describe_themselves() -> None:
-    found = planned(Script({}), reader=TextReader())
-    assert [one.name for one in found] == [*(one.name for one in TWELVE), "compact"]
+    found = build_planned_skills(Script({}), reader=TextReader())
+    assert [one.name for one in found] == [*(one.name for one in PLANNED_SKILLS), "compact"]
     assert {one.type for one in found} == {"skill"}
     assert all(one.description.endswith(".") for one in found)
 
@@ -176,8 +176,8 @@ async def test_an_answer_to_somebody_else_leaves_the_one_who_waits_waiting() -> 
 async def test_what_the_project_and_a_server_say_is_labelled_once() -> None:
     server = ToolSpec(name="mcp__files__read", description="Reads.")
     model = Script(lines(quick_think=[said("quick_think", "x")]))
-    project = Labelled("Use tabs.", ("file:AGENTS.md",))
-    skills = planned(model, (server,), reader=TextReader(), project=project)
+    project = LabelledText("Use tabs.", ("file:AGENTS.md",))
+    skills = build_planned_skills(model, (server,), reader=TextReader(), project=project)
     ann = planner("ann", tools=("mcp__files__read",))
     async with house({}, specs={ANN: ann}, executors=skills) as here:
         await here.outside(QUICK, QUICK)
@@ -196,14 +196,14 @@ class Slow(Script):
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Half an answer."""
-        yield TextDelta(text="half")
+        yield ModelTextDelta(text="half")
         self.begun.set()
         await asyncio.Event().wait()
 
 
 async def test_a_step_that_somebody_cancels_costs_what_it_read_and_leaves_nothing() -> None:
     model = Slow()
-    async with house({}, executors=planned(model, reader=TextReader())) as here:
+    async with house({}, executors=build_planned_skills(model, reader=TextReader())) as here:
         going = asyncio.create_task(here.outside(QUICK))
         await asyncio.wait_for(model.begun.wait(), 10)
         await here.runtime.ask(here.team, CancelTask(task_id=T1))
@@ -226,24 +226,24 @@ OPEN: list[tuple[Data, bool]] = [
 
 @pytest.mark.parametrize(("schema", "can"), OPEN, ids=[str(number) for number in range(len(OPEN))])
 def test_what_cannot_be_said_strictly_is_asked_for_with_tags(schema: Data, can: bool) -> None:
-    assert (strict(schema) is not None) is can
+    assert (make_strict(schema) is not None) is can
 
 
 def test_a_strict_schema_wants_every_field_and_null_stands_for_none() -> None:
     text: Data = {"type": "string"}
     schema: Data = {"type": "object", "properties": {"a": text, "b": text}, "required": ["a"]}
-    assert strict(schema) == {
+    assert make_strict(schema) == {
         "type": "object",
         "properties": {"a": text, "b": {"anyOf": [text, {"type": "null"}]}},
         "required": ["a", "b"],
         "additionalProperties": False,
     }
-    assert without_nulls({"a": [{"b": None, "c": 1}], "d": None}) == {"a": [{"c": 1}]}
+    assert drop_nulls({"a": [{"b": None, "c": 1}], "d": None}) == {"a": [{"c": 1}]}
 
 
 @pytest.mark.parametrize(
     ("reply", "why"),
-    [("[]", "no JSON object with the field `answer`"), ("{", "Your reply cannot be used."), ('{"answer": 3}', "fit")],
+    [("[]", "a JSON object with the field `answer`"), ("{", "Your reply cannot be used."), ('{"answer": 3}', "fit")],
 )
 async def test_a_structured_reply_that_cannot_be_used_is_asked_for_again(reply: str, why: str) -> None:
     good = '{"answer": "x", "persistent_memory": ""}'

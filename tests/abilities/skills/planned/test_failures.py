@@ -1,4 +1,4 @@
-"""Replies that cannot be used: asked for again with what is wrong, and at last a failure that everybody hears of."""
+"""Unusable replies: the model is asked again with the reason, and at last the failure is reported to all."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.model import Failed, Finished
 from greenroom.core.rules.intents import AddTask, QueueSteps, SendMessage
 from greenroom.core.state.message import Message
-from greenroom.core.state.spec import AgentSpec, Turn
+from greenroom.core.state.spec import AgentSpec, TurnPolicy
 from greenroom.core.state.step import Work
 from tests.abilities.skills.planned.planners import (
     ANN,
@@ -83,7 +83,7 @@ async def test_a_plan_of_as_many_steps_as_may_be_is_done() -> None:
 @pytest.mark.parametrize("repairs", [0, 1, 2])
 async def test_after_so_many_repairs_the_agent_has_failed_in_its_stage(repairs: int) -> None:
     told = lines(planning=["No."]) | REST
-    async with house(told, specs={ANN: planner("ann", turn=Turn(repairs=repairs))}) as here:
+    async with house(told, specs={ANN: planner("ann", turn=TurnPolicy(repairs=repairs))}) as here:
         assert await here.stage("Plan.") == "failed"
         assert [one for one in await here.did(ANN) if one != "reflection"] == ["!planning"] * (repairs + 1)
         assert await here.notes() == ["Planning step: failed."]
@@ -219,11 +219,11 @@ FAILS = lines(
     boss_reflection=[NOTHING_MORE],
     boss_process_message=["?"],
 )
-"""Boss makes a plan of whatever is wanted, and cannot do it."""
+"""Boss plans every request, and cannot do it."""
 
 
 async def told_of_failure(wish: SendMessage) -> list[Message]:
-    """What comes of a wish in a task of Kim, who is named first, and Lee."""
+    """Return the messages after a request in a task of Kim, who is named first, and Lee."""
     async with house(FAILS, specs={LEE: AgentSpec(name="Lee", kind="human")}) as here:
         talk = AddTask(name="Talk", intention="Talk.", manager=BOSS, group=(BOSS, KIM, LEE), driver="manager")
         await here.runtime.ask(here.team, talk)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from greenroom.abilities.tools.tool import LongTail, long_tail
+from greenroom.abilities.tools.tool import LongTailTool, wrap_long_tail
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import ModelFault, ProviderFault, WorldFault
 from greenroom.core.base.records import Data
@@ -52,7 +52,7 @@ async def test_a_tool_is_used_again_until_the_agent_ends_it() -> None:
     told = TOLD | lines(
         tool_decision=[decided("continue", "Left of it."), decided("continue"), decided("end", "Gold.")]
     )
-    async with house(told, specs=SPECS, executors=[long_tail(Dig())], tools=[SPEC]) as here:
+    async with house(told, specs=SPECS, executors=[wrap_long_tail(Dig())], tools=[SPEC]) as here:
         use = ["instruction_generation", "dig", "tool_decision"]
         assert await dug(here) == [*use * 3, "quick_think"]
         directions = [one.work.text_content for one in await here.steps(ANN) if one.work.executor == "dig"]
@@ -68,7 +68,7 @@ async def test_a_tool_is_used_again_until_the_agent_ends_it() -> None:
 @pytest.mark.req("MAS-184", "MAS-209", "MAS-213", "MAS-217", "MAS-218")
 async def test_a_decision_reads_why_the_tool_was_begun_all_results_and_all_decisions() -> None:
     told = TOLD | lines(tool_decision=[decided("continue", "Left of it."), decided("end")])
-    async with house(told, specs=SPECS, executors=[long_tail(Dig())], tools=[SPEC]) as here:
+    async with house(told, specs=SPECS, executors=[wrap_long_tail(Dig())], tools=[SPEC]) as here:
         await dug(here)
         shown = here.model.told("tool_decision", 1)
         begin = shown.index("# tool_history")
@@ -83,7 +83,7 @@ async def test_a_decision_reads_why_the_tool_was_begun_all_results_and_all_decis
 @pytest.mark.parametrize("hit", [ModelFault("rock"), WorldFault("rock"), OSError("rock")])
 async def test_a_call_that_fails_is_decided_about_too(hit: Exception) -> None:
     told = TOLD | lines(tool_decision=[decided("continue", "Around it."), decided("end")])
-    async with house(told, specs=SPECS, executors=[long_tail(Dig(hit))], tools=[SPEC]) as here:
+    async with house(told, specs=SPECS, executors=[wrap_long_tail(Dig(hit))], tools=[SPEC]) as here:
         assert (await dug(here))[:4] == ["instruction_generation", "!dig", "tool_decision", "instruction_generation"]
         assert "rock" in here.model.told("tool_decision")
 
@@ -94,7 +94,7 @@ async def test_a_call_that_fails_is_decided_about_too(hit: Exception) -> None:
 )
 async def test_a_decision_that_says_nothing_is_made_again(bad: Data, why: str) -> None:
     told = TOLD | lines(tool_decision=[said("tool_decision", bad), decided("continue"), decided("end")])
-    async with house(told, specs=SPECS, executors=[long_tail(Dig())], tools=[SPEC]) as here:
+    async with house(told, specs=SPECS, executors=[wrap_long_tail(Dig())], tools=[SPEC]) as here:
         done = await dug(here)
         assert done.count("dig") == 2
         assert done[2:4] == ["!tool_decision", "tool_decision"]
@@ -114,7 +114,7 @@ async def test_a_message_that_is_answered_in_between_does_not_break_the_chain() 
         bob_reflection=[NOTHING_MORE],
         bob_summary=[DONE],
     )
-    async with house(told, specs=SPECS, executors=[long_tail(Dig())], tools=[SPEC]) as here:
+    async with house(told, specs=SPECS, executors=[wrap_long_tail(Dig())], tools=[SPEC]) as here:
         assert await here.stage("Dig.", "Ask.") == "finished"
         done = await here.did(ANN)
         last = max(place for place, name in enumerate(done) if name == "tool_decision")
@@ -125,14 +125,14 @@ async def test_a_message_that_is_answered_in_between_does_not_break_the_chain() 
 
 async def test_who_talks_decides_by_itself() -> None:
     talker = planner("ann", style="converse", tools=("dig",))
-    async with house({}, specs={ANN: talker}, executors=[long_tail(Dig())], tools=[SPEC]) as here:
+    async with house({}, specs={ANN: talker}, executors=[wrap_long_tail(Dig())], tools=[SPEC]) as here:
         await here.outside(Work(type="tool", executor="dig", instruction_content={"where": "x"}))
         assert await here.did(ANN) == ["dig"]
 
 
 async def test_what_never_happened_is_nothing_to_decide_about() -> None:
     nobody = Dig(ProviderFault("nobody answers", spent=Amounts()))
-    async with house(TOLD, specs=SPECS, executors=[long_tail(nobody)], tools=[SPEC]) as here:
+    async with house(TOLD, specs=SPECS, executors=[wrap_long_tail(nobody)], tools=[SPEC]) as here:
         assert await here.stage("Dig.") == "provider"
         assert await here.did(ANN) == ["planning", "instruction_generation"]
 
@@ -144,6 +144,6 @@ def test_the_browser_has_a_long_tail() -> None:
 
 def test_only_what_its_card_calls_so_has_a_long_tail() -> None:
     short = Dig(card=ToolCard(spec=SPEC, group="read"))
-    assert long_tail(short) is short
-    assert isinstance(long_tail(Dig()), LongTail)
-    assert long_tail(Dig()).targets({}) == (Target(kind="tool", value="dig"),)
+    assert wrap_long_tail(short) is short
+    assert isinstance(wrap_long_tail(Dig()), LongTailTool)
+    assert wrap_long_tail(Dig()).targets({}) == (Target(kind="tool", value="dig"),)

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.abilities.skills.planned.executor import kept
+from greenroom.abilities.skills.planned.executor import extract_new_memory
 from greenroom.core.base.ids import AgentId, TaskId
 from greenroom.core.base.records import Data
-from greenroom.core.base.text import has_high
-from greenroom.core.state.spec import AgentSpec, Turn
+from greenroom.core.base.text import has_high_heading
+from greenroom.core.state.spec import AgentSpec, TurnPolicy
 from greenroom.core.state.stage import MemberChanged
 from greenroom.core.state.step import Work
 from tests.abilities.skills.planned.planners import (
@@ -120,7 +120,7 @@ async def test_a_reflection_that_never_ends_is_ended_by_the_house() -> None:
         quick_think=[said("quick_think", "Again.")],
         reflection=[said("reflection", [step("quick_think")])],
     )
-    async with house(told, specs={ANN: planner("ann", turn=Turn(rounds=3))}) as here:
+    async with house(told, specs={ANN: planner("ann", turn=TurnPolicy(rounds=3))}) as here:
         assert await here.stage("Count.") == "finished"
         assert (await here.did(ANN)).count("reflection") == 4
         assert "as often as it may be" in here.model.told("summary")
@@ -304,7 +304,7 @@ BAD = [
     ({"action": "add_stage", "task_id": "t1", "stages": []}, "There is no stage in `stages`."),
     (
         {"action": "add_stage", "task_id": "t1", "stages": [{"stage_intention": "x", "agent_allocation": []}]},
-        "The stage 'x' is allotted to nobody.",
+        "The stage 'x' has no agents.",
     ),
     ({"action": "finish_stage", "stage_id": "t1.s9"}, "There is no open stage 't1.s9'. Open stages: none."),
     ({"action": "finish_task", "task_id": "t9"}, "There is no open task 't9'."),
@@ -466,19 +466,19 @@ SAID = st.text(alphabet="#ab =->\n\t\r\v\f\x85\u2028\u2029", max_size=60)
     ],
 )
 def test_only_what_is_new_is_kept_and_headings_are_of_the_third_level(said: str, known: str, wanted: str) -> None:
-    assert kept(said, known) == wanted
+    assert extract_new_memory(said, known) == wanted
 
 
 @pytest.mark.req("MAS-68")
 @given(SAID)
 def test_no_heading_is_ever_too_high_for_the_house(said: str) -> None:
-    again = kept(said, "")
-    assert not has_high(again)
-    assert kept(again, again) == ""
+    again = extract_new_memory(said, "")
+    assert not has_high_heading(again)
+    assert extract_new_memory(again, again) == ""
 
 
 @pytest.mark.req("MAS-68")
 @given(SAID, SAID)
 def test_nor_is_one_made_where_two_things_meet(first: str, second: str) -> None:
-    known = kept(first, "")
-    assert not has_high(f"{known}\n{kept(second, known)}")
+    known = extract_new_memory(first, "")
+    assert not has_high_heading(f"{known}\n{extract_new_memory(second, known)}")

@@ -7,18 +7,25 @@ from itertools import pairwise
 
 import pytest
 
-from greenroom.abilities.skills.planned.prompt import told
-from greenroom.abilities.skills.planned.skill import Moment
-from greenroom.abilities.skills.planned.skills import LONGEST
-from greenroom.abilities.skills.planned.windows import LONG, PLANS, begun, exchanges, longest, summing_up
-from greenroom.abilities.tools.tool import long_tail
-from greenroom.app.reading import TextReader
+from greenroom.abilities.skills.planned.compaction import (
+    MAX_CONVERSATION_BYTES,
+    PLAN_COMPACTION,
+    compute_max_bytes,
+    count_exchanges,
+    find_work_start,
+    plan_compaction,
+)
+from greenroom.abilities.skills.planned.prompt import render_history
+from greenroom.abilities.skills.planned.skill import SkillContext
+from greenroom.abilities.skills.planned.skills import MAX_EXCHANGES
+from greenroom.abilities.tools.tool import wrap_long_tail
+from greenroom.app.text_reader import TextReader
 from greenroom.core.base.ids import MessageId, StageId, StepId, ThreadId
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.model import ModelRequest
 from greenroom.core.rules.intents import SendMessage
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Step, StepWord, Work
+from greenroom.core.state.step import Step, StepState, Work
 from tests.abilities.skills.planned.digging import SPEC, Dig
 from tests.abilities.skills.planned.planners import (
     ANN,
@@ -42,7 +49,7 @@ SUM: Sequence[Line] = ["They talked about tea."]
 
 
 def one(
-    number: int, executor: str, *, letter: bool = False, state: StepWord = "finished", result: Data | None = None
+    number: int, executor: str, *, letter: bool = False, state: StepState = "finished", result: Data | None = None
 ) -> Step:
     work = Work(type="skill", executor=executor, text_content=f"text {number}")
     sender = MessageId(f"bob>{number}") if letter else None
@@ -50,33 +57,35 @@ def one(
 
 
 def test_a_conversation_is_as_long_as_a_share_of_the_window_and_never_longer_than_is_worth_it() -> None:
-    assert longest(1000) == 1200
-    assert longest(1_000_000) == LONG
+    assert compute_max_bytes(1000) == 1200
+    assert compute_max_bytes(1_000_000) == MAX_CONVERSATION_BYTES
 
 
 def test_what_goes_on_begins_where_somebody_last_wanted_something() -> None:
     steps = [one(1, "planning", letter=True), one(2, "think"), one(3, "planning", letter=True), one(4, "think")]
-    assert begun(steps) == 2
-    assert begun(steps[1:2]) == 0
-    assert begun([]) == 0
-    assert [PLANS.cut(steps, best) for best in (1, 2, 4)] == [1, 2, 2], "and there is never cut behind that"
+    assert find_work_start(steps) == 2
+    assert find_work_start(steps[1:2]) == 0
+    assert find_work_start([]) == 0
+    assert [PLAN_COMPACTION.limit_cut(steps, best) for best in (1, 2, 4)] == [1, 2, 2], (
+        "and there is never cut behind that"
+    )
 
 
 def test_word_of_what_the_agent_has_asked_for_begins_nothing_unless_there_is_nothing_but_letters() -> None:
     heard = evolve(one(3, "process_message", letter=True), goes_on=True)
-    assert begun([one(1, "planning", letter=True), one(2, "send_message"), heard, one(4, "think")]) == 0
-    assert begun([one(1, "send_message", letter=True), one(2, "compact"), heard]) == 2
-    assert begun([one(1, "send_message"), one(2, "send_message")]) == 0
+    assert find_work_start([one(1, "planning", letter=True), one(2, "send_message"), heard, one(4, "think")]) == 0
+    assert find_work_start([one(1, "send_message", letter=True), one(2, "compact"), heard]) == 2
+    assert find_work_start([one(1, "send_message"), one(2, "send_message")]) == 0
 
 
 def test_answers_in_a_row_are_counted_across_what_was_summed_up() -> None:
     row = [one(number, "send_message") for number in range(1, 4)]
-    assert exchanges(row) == 3
-    assert exchanges([one(0, "think"), *row]) == 3
-    assert exchanges([*row, one(9, "compact", result={"exchanges": 40})]) == 43
-    assert exchanges([*row, one(9, "compact", result={"exchanges": 40}, state="failed")]) == 3
-    assert exchanges([one(0, "think"), *row, one(9, "compact", result={"exchanges": 40})]) == 3
-    assert exchanges([*row, one(9, "compact", result={"exchanges": 40})], 1) == 41
+    assert count_exchanges(row) == 3
+    assert count_exchanges([one(0, "think"), *row]) == 3
+    assert count_exchanges([*row, one(9, "compact", result={"exchanges": 40})]) == 43
+    assert count_exchanges([*row, one(9, "compact", result={"exchanges": 40}, state="failed")]) == 3
+    assert count_exchanges([one(0, "think"), *row, one(9, "compact", result={"exchanges": 40})]) == 3
+    assert count_exchanges([*row, one(9, "compact", result={"exchanges": 40})], 1) == 41
 
 
 def test_what_sums_up_stands_first_and_is_never_left_out() -> None:
@@ -84,12 +93,12 @@ def test_what_sums_up_stands_first_and_is_never_left_out() -> None:
     broken = one(2, "compact", state="failed")
     steps = [one(3, "think"), old, broken, *(one(number, "think", result={"x": "y" * 500}) for number in range(4, 90))]
     for room in (1_000_000, 6000):
-        shown = told(steps, room)
+        shown = render_history(steps, room)
         rows = [json.loads(line) for line in shown.splitlines() if line.startswith("{")]
         assert rows[0]["execute_result"] == {"summary": "tea", "kept": ["from: kim\nSencha!"]}
         assert [row["executor"] for row in rows].count("compact") == 1
         assert rows[-1]["step_id"] == "ann#89"
-    assert len(told(steps, 6000).encode()) <= 6200
+    assert len(render_history(steps, 6000).encode()) <= 6200
 
 
 def small(here: House, window: int = 6000) -> None:
@@ -122,7 +131,7 @@ async def test_a_talk_that_has_become_too_long_is_summed_up_and_the_next_step_re
         prompt = here.model.told("reflection", -1)
         assert "They talked about tea." in prompt
         assert "from: kim\\n0: Tell me" in prompt, "what people said stays as they said it"
-        assert (await here.world()).threads[ThreadId("ann@t1")].size < 1.5 * longest(6000)
+        assert (await here.world()).threads[ThreadId("ann@t1")].size < 1.5 * compute_max_bytes(6000)
         assert all(
             one.purpose.skill != "compact" or "Tea is good." in one.messages[0].content for one in here.model.asked
         )
@@ -142,7 +151,7 @@ async def test_what_goes_on_is_not_summed_up_however_long_it_is() -> None:
     async with house(lines(**{**WORDS, "planning": plans}, compact=SUM)) as here:
         small(here)
         await talk(here, 2)
-        assert (await here.world()).threads[ThreadId("ann@t1")].size > longest(6000)
+        assert (await here.world()).threads[ThreadId("ann@t1")].size > compute_max_bytes(6000)
         assert "compact" not in " ".join(await here.did(ANN))
 
 
@@ -167,7 +176,7 @@ async def test_only_what_stands_outside_of_stages_is_summed_up() -> None:
         await talk(here, 6)
         world, done = await here.world(), await here.steps(ANN)
         home = world.threads[ThreadId("ann@t1")]
-        moment = Moment(
+        moment = SkillContext(
             world=world,
             step=next(found for found in reversed(done) if found.work.executor == "planning"),
             agent=world.agents[ANN],
@@ -176,16 +185,18 @@ async def test_only_what_stands_outside_of_stages_is_summed_up() -> None:
             skills={},
             reader=TextReader(),
         )
-        (queued,) = summing_up(moment, 3000)
+        (queued,) = plan_compaction(moment, 3000)
         assert [one.executor for one in queued.works] == ["compact"]
         staged = world.threads.set(home.thread_id, evolve(home, stage_id=StageId("t1.s1")))
-        assert summing_up(replace(moment, world=evolve(world, threads=staged)), 3000) == ()
-        assert summing_up(moment, 200_000) == ()
+        assert plan_compaction(replace(moment, world=evolve(world, threads=staged)), 3000) == ()
+        assert plan_compaction(moment, 200_000) == ()
         for place, waits in ((home.thread_id, True), (ThreadId("ann@t2"), False)):
             used = evolve(one(99, "dig"), thread_id=place, work=Work(type="tool", executor="dig"), state="init")
             agents = world.agents.set(ANN, evolve(world.agents[ANN], todo=(used.step_id,)))
             using = evolve(world, agents=agents, steps=world.steps.set(used.step_id, used))
-            assert (summing_up(replace(moment, world=using), 3000) == ()) is waits, "a tool in use here, or elsewhere"
+            assert (plan_compaction(replace(moment, world=using), 3000) == ()) is waits, (
+                "a tool in use here, or elsewhere"
+            )
 
 
 async def test_nothing_is_summed_up_in_a_stage_nor_where_it_is_short() -> None:
@@ -217,7 +228,7 @@ async def test_calls_of_a_tool_that_is_in_use_are_never_torn_apart() -> None:
         compact=SUM,
     )
     spec: AgentSpec = planner("ann", tools=("dig",))
-    async with house(told_, specs={ANN: spec}, executors=[long_tail(Dig())], tools=[SPEC]) as here:
+    async with house(told_, specs={ANN: spec}, executors=[wrap_long_tail(Dig())], tools=[SPEC]) as here:
         small(here, 3000)
         await talk(here, 12)
         done = await here.did(ANN)
@@ -257,10 +268,10 @@ async def test_two_who_always_ask_back_are_brought_to_an_end_however_often_it_is
         small(here, window)
         await here.outside(Work(type="skill", executor="send_message", text_content="Ask Bob."))
         sent = await here.messages()
-        assert LONGEST < len(sent) < 3 * LONGEST
+        assert MAX_EXCHANGES < len(sent) < 3 * MAX_EXCHANGES
         assert not sent[-1].need_reply
         counts = [(await here.did(one)).count("send_message") for one in (ANN, BOB)]
-        assert max(counts) == LONGEST + 1
+        assert max(counts) == MAX_EXCHANGES + 1
         assert ("compact" in await here.did()) == (window == 3000)
 
 
@@ -271,6 +282,8 @@ async def test_a_sum_that_is_too_long_itself_is_cut_so_that_it_does_not_fill_the
         await talk(here, 20)
         made = [one for one in await here.steps(ANN) if one.work.executor == "compact"]
         assert len(made) >= 2
-        assert all(len(str((one.result or {})["summary"]).encode()) <= longest(6000) // 4 + 100 for one in made)
-        assert (await here.world()).threads[ThreadId("ann@t1")].size < 1.5 * longest(6000)
+        assert all(
+            len(str((one.result or {})["summary"]).encode()) <= compute_max_bytes(6000) // 4 + 100 for one in made
+        )
+        assert (await here.world()).threads[ThreadId("ann@t1")].size < 1.5 * compute_max_bytes(6000)
         assert not (await here.world()).threads[ThreadId("ann@t1")].notices, "nothing was refused"

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from greenroom.abilities.tools.files import search, tools
-from greenroom.abilities.tools.files.tools import file_tools
-from greenroom.adapters.files import local
+from greenroom.abilities.tools.files.tools import build_file_tools
+from greenroom.adapters.files import local_files
 from tests.abilities.tools.files.desk import Desk
 
 
@@ -74,8 +74,8 @@ async def test_a_list_is_bounded_and_says_so(desk: Desk) -> None:
         ("list_files", {"glob": "*a*b*c*d"}, "too many stars"),
         ("list_files", {"glob": "{a,b}" * 8}, "stands for more than 64"),
         ("list_files", {"glob": "\\"}, "cannot be used as file patterns"),
-        ("search_files", {"pattern": "("}, "is no regular expression"),
-        ("search_files", {"pattern": "(" * 900}, "is no regular expression"),
+        ("search_files", {"pattern": "("}, "is not a regular expression"),
+        ("search_files", {"pattern": "(" * 900}, "is not a regular expression"),
         ("search_files", {"pattern": "a" * 2000}, "1000 are allowed"),
         ("search_files", {"pattern": "a", "context": -1}, "`int` >= 0 - at `$.context`"),
         ("search_files", {"pattern": "a", "literal": "maybe"}, "Expected `bool`, got `str` - at `$.literal`"),
@@ -134,7 +134,7 @@ async def test_of_very_long_lines_the_beginning_is_searched(desk: Desk) -> None:
 async def test_a_catastrophic_pattern_ends_in_time_and_holds_up_nobody(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tools, "SECONDS", 0.5)
+    monkeypatch.setattr(tools, "SEARCH_TIMEOUT_S", 0.5)
     desk.put("a.txt", "a" * 5000 + "\n")
     ticks = 0
 
@@ -154,7 +154,7 @@ async def test_a_catastrophic_pattern_ends_in_time_and_holds_up_nobody(
 
 
 async def test_what_was_found_before_the_time_was_over_is_told(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tools, "SECONDS", 0.5)
+    monkeypatch.setattr(tools, "SEARCH_TIMEOUT_S", 0.5)
     desk.put("a.txt", "b\n")
     desk.put("z.txt", "a" * 5000 + "\n")
     said = await desk.works("search_files", pattern="^b|(a|aa)+c")
@@ -162,14 +162,14 @@ async def test_what_was_found_before_the_time_was_over_is_told(desk: Desk, monke
 
 
 def test_a_hunt_knows_when_its_time_is_over() -> None:
-    hunt = search.Hunt("a", literal=False, ignore_case=False, seconds=-1)
-    assert hunt.over
+    hunt = search.PatternSearch("a", literal=False, ignore_case=False, seconds=-1)
+    assert hunt.is_out_of_time
     with pytest.raises(search.TooSlow):
-        hunt.matches("a", 0, 1)
+        hunt.find_matches("a", 0, 1)
 
 
 async def test_hidden_files_are_neither_listed_nor_searched(project: Desk) -> None:
-    tools = file_tools(project.files, hides=lambda path: path.startswith("src/"))
+    tools = build_file_tools(project.files, hides=lambda path: path.startswith("src/"))
     project.tools = {tool.name: tool for tool in tools}
     assert "src/app.py" not in await project.works("list_files")
     assert "src/app.py" not in await project.works("search_files", pattern="load")
@@ -179,7 +179,7 @@ async def test_hidden_files_are_neither_listed_nor_searched(project: Desk) -> No
 async def test_a_tree_that_is_too_large_is_looked_at_in_part_and_that_is_said(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "ENTRIES", 20)
+    monkeypatch.setattr(local_files, "MAX_ENTRIES", 20)
     for number in range(40):
         desk.put(f"folder{number:02}/wanted.txt", "wanted\n")
     listed = await desk.works("list_files", glob="nothing*")

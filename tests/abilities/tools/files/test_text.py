@@ -1,4 +1,4 @@
-"""Encodings, line ends and final newlines are kept; what is no text is refused."""
+"""Encodings, line ends and final newlines are kept; binary files are refused."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from greenroom.abilities.tools.files.edits import Edit, Misfit, done, fitted
-from greenroom.abilities.tools.files.text import Flat, Unreadable, decoded
+from greenroom.abilities.tools.files.edits import Edit, EditMismatch, apply_spans, locate_edits
+from greenroom.abilities.tools.files.text import NormalizedText, NotTextError, decode_text
 from greenroom.core.ports.executor import Outcome
 from tests.abilities.tools.files.desk import Desk
 
@@ -117,8 +117,8 @@ async def test_what_is_no_text_is_refused_and_not_touched(desk: Desk, tool: str,
 
 
 def test_a_text_that_its_encoding_cannot_hold_is_refused() -> None:
-    with pytest.raises(Unreadable, match="cannot be written as utf-16-le"):
-        decoded(le("a"), "a.txt").encoded("\ud800", "a.txt")
+    with pytest.raises(NotTextError, match="cannot be written as utf-16-le"):
+        decode_text(le("a"), "a.txt").encode("\ud800", "a.txt")
 
 
 TEXTS = some.text(some.sampled_from("ab\n\r\x0c\u2028 "), max_size=40)
@@ -128,16 +128,16 @@ TEXTS = some.text(some.sampled_from("ab\n\r\x0c\u2028 "), max_size=40)
     TEXTS, some.text(some.sampled_from("ab\n"), min_size=1, max_size=4).filter(str.strip), some.text("xy\n", max_size=4)
 )
 def test_everything_around_a_change_stays_byte_for_byte(content: str, search: str, replace: str) -> None:
-    flat = Flat(content)
+    flat = NormalizedText(content)
     try:
-        spans = fitted(flat, [Edit(search=search, replace=replace)])
-    except Misfit:
+        spans = locate_edits(flat, [Edit(search=search, replace=replace)])
+    except EditMismatch:
         places = [at for at in range(len(flat.text)) if flat.text.startswith(search, at)]
         assert len(places) != 1 or search == replace
         return
     (span,) = spans
-    head, tail = content[: flat.original_at(span.start)], content[flat.original_at(span.end) :]
-    made = done(flat, spans)
+    head, tail = content[: flat.to_original(span.start)], content[flat.to_original(span.end) :]
+    made = apply_spans(flat, spans)
     assert made.startswith(head)
     assert made.endswith(tail)
     middle = made[len(head) : len(made) - len(tail)]
@@ -147,14 +147,14 @@ def test_everything_around_a_change_stays_byte_for_byte(content: str, search: st
 
 @given(TEXTS)
 def test_a_flat_text_leads_back_to_the_original(content: str) -> None:
-    flat = Flat(content)
+    flat = NormalizedText(content)
     assert flat.text == content.replace("\r\n", "\n")
     for place in range(len(flat.text)):
-        at = flat.original_at(place)
+        at = flat.to_original(place)
         assert content[at] == flat.text[place] or content[at : at + 2] == "\r\n"
-    assert flat.original_at(len(flat.text)) == len(content)
-    starts = [flat.line_start(number) for number in range(1, flat.lines + 1)]
-    assert [flat.line_of(start) for start in starts] == list(range(1, flat.lines + 1))
+    assert flat.to_original(len(flat.text)) == len(content)
+    starts = [flat.find_line_start(number) for number in range(1, flat.lines + 1)]
+    assert [flat.find_line(start) for start in starts] == list(range(1, flat.lines + 1))
 
 
 EDITS = [{"search": "old", "replace": "new"}]

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.abilities.tools.files.tools import file_tools
-from greenroom.adapters.files.local import LocalFiles
+from greenroom.abilities.tools.files.tools import build_file_tools
+from greenroom.adapters.files.local_files import LocalFiles
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.kit import Kit
-from greenroom.app.reading import TextReader
+from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
+from greenroom.app.text_reader import TextReader
 from greenroom.core.base.ids import TeamId
-from greenroom.core.ports.executor import Abilities
+from greenroom.core.ports.executor import Capabilities
 from greenroom.core.rules.intents import AddTask, QueueSteps
-from greenroom.core.state.spec import AgentSpec, Turn
+from greenroom.core.state.spec import AgentSpec, TurnPolicy
 from greenroom.core.state.step import Step, Work
 from tests.abilities.skills.talks import ANN, T1, Played, Team, calls, in_order, says, team
 from tests.abilities.tools.files.desk import Desk
@@ -134,7 +134,9 @@ async def test_every_card_says_when_when_not_and_gives_an_example(desk: Desk) ->
 
 
 NAMES = ("read_code", "list_files", "search_files", "patch", "rewrite")
-TEXT = AgentSpec(name="Ann", tools=NAMES, turn=Turn(protocols=("tool_call", "patch", "rewrite"), auto_complete=True))
+TEXT = AgentSpec(
+    name="Ann", tools=NAMES, turn=TurnPolicy(protocols=("tool_call", "patch", "rewrite"), auto_complete=True)
+)
 NATIVE = AgentSpec(name="Ann", tools=NAMES)
 DONE = says("Done.\n!!!COMPLETE!!!")
 WRITTEN = "def f(a, b):\n    return a<b && a\n"
@@ -166,7 +168,7 @@ async def test_patches_in_text_are_made_and_answered_with_a_diff(tmp_path: Path)
         "<SEARCH_END>a <= b</SEARCH_END>\n<REPLACE>f = le</REPLACE>\n</DIFF>\n</PATCH>"
     )
     model = Played(in_order(says(single), says(region), DONE))
-    async with team(model, TEXT, reader=TextReader(), tools=file_tools(LocalFiles(tmp_path))) as here:
+    async with team(model, TEXT, reader=TextReader(), tools=build_file_tools(LocalFiles(tmp_path))) as here:
         await here.ask()
         assert [step.state for step in await edits(here)] == ["finished", "finished"]
     assert path.read_text() == "f = le\n"
@@ -177,7 +179,7 @@ async def test_patches_in_text_are_made_and_answered_with_a_diff(tmp_path: Path)
 @pytest.mark.req("AG-68", "MA-53")
 async def test_a_rewrite_in_text_makes_a_file(tmp_path: Path) -> None:
     model = Played(in_order(says('<REWRITE file="new/a.py">\nprint(1)\n</REWRITE>'), DONE))
-    async with team(model, TEXT, reader=TextReader(), tools=file_tools(LocalFiles(tmp_path))) as here:
+    async with team(model, TEXT, reader=TextReader(), tools=build_file_tools(LocalFiles(tmp_path))) as here:
         await here.ask()
     assert (tmp_path / "new/a.py").read_text() == "print(1)\n"
     assert "new/a.py: new, 1 line, 9 bytes written." in heard(model, 1)
@@ -187,7 +189,7 @@ async def test_a_rewrite_in_text_makes_a_file(tmp_path: Path) -> None:
 async def test_a_reply_with_neither_block_writes_nothing(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(WRITTEN)
     model = Played(in_order(says("I would patch a.py: SEARCH return, REPLACE yield."), DONE))
-    async with team(model, TEXT, reader=TextReader(), tools=file_tools(LocalFiles(tmp_path))) as here:
+    async with team(model, TEXT, reader=TextReader(), tools=build_file_tools(LocalFiles(tmp_path))) as here:
         await here.ask()
         assert await edits(here) == []
     assert contents(tmp_path) == {"a.py": WRITTEN}
@@ -197,7 +199,7 @@ async def test_a_failed_call_tells_the_model_why(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(WRITTEN)
     wrong = [{"search": "    return a<b && b", "replace": "x"}]
     model = Played(in_order(calls("patch", file="a.py", edits=wrong), says("I see.")))
-    async with team(model, NATIVE, tools=file_tools(LocalFiles(tmp_path))) as here:
+    async with team(model, NATIVE, tools=build_file_tools(LocalFiles(tmp_path))) as here:
         await here.ask()
     told = model.asked[1].messages[-1].content
     assert "not found: SEARCH does not occur" in told
@@ -207,7 +209,12 @@ async def test_a_failed_call_tells_the_model_why(tmp_path: Path) -> None:
 async def one_step(home: Path, root: Path, work: Work) -> Step:
     """A process that does one step of the same thread and ends."""
     log = await SqliteLog.open(home)
-    runtime = Runtime(log, kits={"": lambda _: Kit(abilities=Abilities(file_tools(LocalFiles(root))))})
+    runtime = Runtime(
+        log,
+        capability_factories={
+            "": lambda _: TeamCapabilities(executors=Capabilities(build_file_tools(LocalFiles(root))))
+        },
+    )
     teams = await log.streams()
     if teams:
         name = TeamId(teams[0].stream)

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from greenroom.abilities.tools.files import write
-from greenroom.adapters.files.local import LocalFiles
+from greenroom.adapters.files.local_files import LocalFiles
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.files import FileFault, digest_of
-from greenroom.core.state.step import Prepared
+from greenroom.core.ports.files import FileFault, compute_digest
+from greenroom.core.state.step import PreparedEffect
 from tests.abilities.tools.files.desk import Desk
 
 EDIT = [{"search": "two", "replace": "2"}]
@@ -99,7 +99,7 @@ async def test_a_file_that_somebody_changed_since_it_was_read_is_not_touched(
     path.write_text("one\ntwo\nthree\n")
     reason, why = await desk.fails(call[0], file="a.txt", **call[1])
     assert reason == "changed"
-    assert "has changed since you read it: somebody else has edited it. Read it again first." in why
+    assert "has changed since you read it: it was edited elsewhere. Read it again first." in why
     assert path.read_text() == "one\ntwo\nthree\n"
     await desk.works("read_code", file="a.txt")
     await desk.works(call[0], file="a.txt", **call[1])
@@ -199,16 +199,16 @@ async def test_a_file_of_50_megabytes_is_edited_right(desk: Desk) -> None:
 async def test_a_file_that_is_too_large_is_refused(desk: Desk) -> None:
     path = desk.root / "huge.txt"
     with path.open("wb") as file:
-        file.truncate(write.LIMIT + 1)
+        file.truncate(write.MAX_FILE_BYTES + 1)
     for tool, more in CALLS.items():
         reason, why = await desk.fails(tool, file="huge.txt", **more)
         assert reason == "too_large"
         assert "67,108,865 bytes; at most 67,108,864 are read" in why
-    assert path.stat().st_size == write.LIMIT + 1
+    assert path.stat().st_size == write.MAX_FILE_BYTES + 1
 
 
 async def test_a_content_that_is_too_large_is_refused(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write, "LIMIT", 10)
+    monkeypatch.setattr(write, "MAX_FILE_BYTES", 10)
     assert (await desk.fails("rewrite", file="a.txt", content="x" * 11))[0] == "too_large"
 
 
@@ -258,7 +258,7 @@ async def test_of_agents_that_edit_one_file_at_once_none_loses_the_other_s_work(
     async def edit(number: int) -> bool:
         edits = [{"search": f"<{number}>", "replace": f"[{number}]"}]
         outcome = await desks[number].call("patch", file="a.txt", edits=edits)
-        assert outcome.state == "finished" or "somebody has changed it meanwhile" in outcome.error
+        assert outcome.state == "finished" or "it was changed meanwhile" in outcome.error
         return outcome.state == "finished"
 
     left = set(range(20))
@@ -275,8 +275,10 @@ NAMES = ("a.txt", "b.txt", "c.txt")
 FILES = [{"file": name, "edits": EDITS} for name in NAMES]
 
 
-def said(name: str, before: bytes | None = OLD, after: bytes = NEW) -> Prepared:
-    return Prepared(kind="file", key=name, before="" if before is None else digest_of(before), after=digest_of(after))
+def said(name: str, before: bytes | None = OLD, after: bytes = NEW) -> PreparedEffect:
+    return PreparedEffect(
+        kind="file", key=name, before="" if before is None else compute_digest(before), after=compute_digest(after)
+    )
 
 
 async def test_what_will_be_written_is_said_before(desk: Desk) -> None:
@@ -392,7 +394,7 @@ async def test_a_file_that_somebody_edits_at_that_moment_is_theirs(desk: Desk) -
     faulty = faulty_desk(desk, "c.txt", edited)
     outcome = await faulty.call("patch", files=FILES)
     assert outcome.state == "failed"
-    assert "somebody has changed it meanwhile" in outcome.error
+    assert "it was changed meanwhile" in outcome.error
     assert [(desk.root / name).read_bytes() for name in NAMES] == [OLD, OLD, OTHER]
 
 

@@ -1,6 +1,6 @@
-"""A server without the SDK, for what no server of the SDK would do: `python raw.py MODE [FOLDER]`. Handshake of 2025.
+"""A server without the SDK, for misbehaviour that the SDK prevents: `python raw.py MODE [FOLDER]`.
 
-It imports next to nothing, so a test that starts it costs some milliseconds.
+It speaks the handshake of 2025 and imports almost nothing, so that it starts in milliseconds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NAMES = ("echo", "count", "die", "hang", "nap", "babble", "shout", "flood", "fam
 
 
 def listed() -> list[object]:
-    """All tools; what a test wrote into the folder comes on top."""
+    """Return all tools, including those that a test wrote into the folder."""
     words = "Now it does something else." if (FOLDER / "swapped").exists() else "Says what it is told."
     tools: list[object] = [{"name": name, "description": f"{name}.", "inputSchema": OBJECT} for name in NAMES]
     tools[0] = {"name": "echo", "description": words, "inputSchema": OBJECT, "annotations": {"readOnlyHint": True}}
@@ -39,7 +39,7 @@ def text(said: str) -> dict[str, Any]:
 
 
 def family() -> None:
-    """A grandchild that has left everything behind and does not end when it is told to."""
+    """Start a detached grandchild that ignores SIGTERM."""
     if os.fork():
         return
     os.setsid()
@@ -73,7 +73,7 @@ def hang() -> None:
 
 
 def flood() -> None:
-    """Notices without end, as fast as somebody reads them."""
+    """Send notifications forever, as fast as they are read."""
     line = json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}) + "\n"
     while not (FOLDER / "enough").exists():
         sys.stdout.write(line * 100)
@@ -107,7 +107,7 @@ def called(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def listless() -> dict[str, Any] | None:
-    """What comes instead of a list of tools."""
+    """Return an invalid response instead of a list of tools."""
     match MODE:
         case "leaves":
             os._exit(4)

@@ -1,4 +1,4 @@
-"""Servers over HTTP on the loopback interface, in a test's own loop: the SDK's, and one that answers as it likes."""
+"""HTTP servers on the loopback interface, in the test's own loop: the SDK's, and a misbehaving server."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OBJECT: dict[str, Any] = {"type": "object", "properties": {"x": {"type": "string
 
 
 def many(number: int) -> Server[Any]:
-    """A server with so many tools, in pages; with none at all the pages are empty and never end."""
+    """Return a server with `number` tools in pages. With 0 the pages are empty and never end."""
 
     async def listed(_: object, params: PaginatedRequestParams | None) -> ListToolsResult:
         begin = int(params.cursor) if params is not None and params.cursor else 0
@@ -50,7 +50,7 @@ def many(number: int) -> Server[Any]:
 
 
 class Odd:
-    """A server of the handshake of 2025 that answers calls as no server should. `seen` are the headers it got."""
+    """A server with the handshake of 2025 and invalid answers. `seen` are the headers that it got."""
 
     def __init__(self, elsewhere: str = "") -> None:
         self.elsewhere = elsewhere
@@ -96,7 +96,7 @@ class Odd:
 
 
 def spoken(method: str) -> dict[str, Any]:
-    """What a server says of itself."""
+    """Return a server's description of itself."""
     names = ("leads_away", "breaks_off", "is_packed", "never_ends", "hangs", "works")
     match method:
         case "initialize":
@@ -113,7 +113,7 @@ def spoken(method: str) -> dict[str, Any]:
 async def answered(
     send: Send, body: bytes, *, status: int = 200, length: int = 0, location: str = "", packed: str = ""
 ) -> None:
-    """An answer of these bytes, which may promise more of them than there are."""
+    """Send these bytes, possibly with a larger promised length."""
     headers = [(b"content-type", b"application/json"), (b"content-length", str(length or len(body)).encode())]
     headers += [(b"location", location.encode())] if location else []
     headers += [(b"content-encoding", packed.encode())] if packed else []
@@ -122,7 +122,7 @@ async def answered(
 
 
 async def endless(send: Send) -> None:
-    """An answer that is longer than anybody listens."""
+    """Send an endless answer."""
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
     for _ in range(30):
         await send({"type": "http.response.body", "body": b" " * 1_000_000, "more_body": True})
@@ -131,7 +131,7 @@ async def endless(send: Send) -> None:
 
 @asynccontextmanager
 async def served(app: ASGIApp) -> AsyncIterator[str]:
-    """The address of an application while it runs."""
+    """Serve an application and yield its address."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1, ws="none")

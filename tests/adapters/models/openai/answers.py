@@ -1,21 +1,21 @@
-"""Reading answers as bytes: what the adapter makes of them, in a form that is easy to compare."""
+"""Parse answers from bytes with the adapter, into a form that is easy to compare."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from msgspec.json import encode
 
-from greenroom.adapters.models.openai.faults import Faults
-from greenroom.adapters.models.openai.model import Body
-from greenroom.adapters.models.openai.response import Complaint, Reading, TooMuch
+from greenroom.adapters.models.openai.faults import FaultMaker
+from greenroom.adapters.models.openai.model import ResponseBodyReader
+from greenroom.adapters.models.openai.response import ErrorInResponse, ResponseReader, ResponseTooLarge
 from greenroom.core.ports.model import (
     Failed,
     Finished,
     ModelEvent,
+    ModelReasoningDelta,
+    ModelTextDelta,
     Opaque,
-    ReasoningDelta,
     Retried,
-    TextDelta,
     ToolCall,
     Usage,
 )
@@ -26,7 +26,7 @@ JSON = {"Content-Type": "application/json"}
 
 @dataclass
 class Heard:
-    """What came of an answer."""
+    """The parsed answer."""
 
     text: str = ""
     reasoning: str = ""
@@ -40,9 +40,9 @@ class Heard:
     def take(self, event: ModelEvent) -> None:
         """Add an event."""
         match event:
-            case TextDelta():
+            case ModelTextDelta():
                 self.text += event.text
-            case ReasoningDelta():
+            case ModelReasoningDelta():
                 self.reasoning += event.text
             case ToolCall():
                 self.calls.append(event)
@@ -62,28 +62,28 @@ class Heard:
 
 
 def heard(pieces: Iterable[bytes], headers: dict[str, str] = SSE, most: int = 100_000) -> Heard:
-    """What is read from these bytes."""
-    reading, faults, found = Reading("fake", most), Faults("fake:m", "http://fake/v1"), Heard()
-    body = Body(reading, faults, 200, headers)
+    """Parse these bytes."""
+    reading, faults, found = ResponseReader("fake", most), FaultMaker("fake:m", "http://fake/v1"), Heard()
+    body = ResponseBodyReader(reading, faults, 200, headers)
     try:
         for piece in pieces:
             for event in body.feed(piece):
                 found.take(event)
         for event in body.end():
             found.take(event)
-    except Complaint as error:
-        found.end = faults.complained(error.said)
-    except TooMuch as error:
-        found.end = faults.fault("too_large", str(error))
+    except ErrorInResponse as error:
+        found.end = faults.from_error_body(error.body)
+    except ResponseTooLarge as error:
+        found.end = faults.make_fault("too_large", str(error))
     found.usage = reading.usage
-    found.counted = reading.counted
-    if body.failed:
+    found.counted = reading.counted_usage
+    if body.has_failed:
         return found
-    found.complete = reading.complete
+    found.complete = reading.is_complete
     if found.end is None:
-        for event in reading.rest():
+        for event in reading.emit_rest():
             found.take(event)
-        found.end = reading.finished("fake:m") if reading.complete else None
+        found.end = reading.make_finished("fake:m") if reading.is_complete else None
     return found
 
 
@@ -114,7 +114,7 @@ def calls(*deltas: dict[str, object]) -> dict[str, object]:
 def part(
     index: int | None = 0, call_id: object = None, name: object = None, arguments: object = None
 ) -> dict[str, object]:
-    """A part of a call; what is None is left out."""
+    """Build a part of a call. None is left out."""
     found: dict[str, object] = {"function": {}}
     given = {"name": name, "arguments": arguments}
     found["function"] = {key: value for key, value in given.items() if value is not None}

@@ -2,15 +2,15 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from greenroom.adapters.models.openai.model import Endpoint, OpenAICompatible
-from greenroom.adapters.models.retry import Gate, Group, Patience, Retrying
+from greenroom.adapters.models.retry import ModelGroup, RateLimiter, RetryingModel, RetryPolicy
 from greenroom.core.ports.model import Model
-from greenroom.testing.conformance.models import ModelContract, Plan
+from greenroom.testing.conformance.models import AnswerPlan, ModelContract
 from tests.fake_openai import Answer, Call, FakeOpenAI, Fault, fault
 
 WORDS = {"length": "length", "filter": "content_filter"}
 
 
-def answer(plan: Plan) -> Answer | Fault:
+def answer(plan: AnswerPlan) -> Answer | Fault:
     """The plan, as the fake server plays it."""
     if plan.fault:
         return fault("wrong_key")
@@ -28,7 +28,7 @@ class TestTheWire(ModelContract):
     """Over real HTTP, to a server that plays the plans."""
 
     @asynccontextmanager
-    async def playing(self, plans: Mapping[str, Plan]) -> AsyncIterator[Model]:
+    async def playing(self, plans: Mapping[str, AnswerPlan]) -> AsyncIterator[Model]:
         async with FakeOpenAI(lambda asked, _: answer(plans[last(asked)])) as self.server:
             endpoint = Endpoint("fake", self.server.base_url)
             try:
@@ -48,8 +48,8 @@ class TestTheWholeStack(TestTheWire):
     """The same behind everything that stands before it in a run."""
 
     def made(self, model: Model) -> Model:
-        retrying = Retrying(model, Gate(parallel=8), Patience(retries=0))
-        return Group("fake:both", [retrying, Retrying(model, Gate(), Patience(retries=0))])
+        retrying = RetryingModel(model, RateLimiter(parallel=8), RetryPolicy(retries=0))
+        return ModelGroup("fake:both", [retrying, RetryingModel(model, RateLimiter(), RetryPolicy(retries=0))])
 
 
 def last(asked: Mapping[str, object]) -> str:

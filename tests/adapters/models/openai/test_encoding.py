@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.adapters.models.openai.request import Encoding, words_of
+from greenroom.adapters.models.openai.request import RequestEncoder, count_words
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import ChatMessage, Media, ModelCard, ModelRequest, Opaque, ToolCall, ToolSpec
-from greenroom.testing.conformance.models import asking
+from greenroom.testing.conformance.models import make_request
 
-PURPOSE = asking().purpose
+PURPOSE = make_request().purpose
 ADD = ToolSpec(name="add", description="Adds.", parameters={"type": "object", "properties": {"a": {"type": "integer"}}})
 TEXTS = st.text(max_size=40)
 
 
 def wire(request: ModelRequest, card: ModelCard | None = None, provider: str = "fake") -> dict[str, Any]:
     """The request as a server reads it."""
-    found = json.loads(Encoding(provider, "m", card or ModelCard()).body(request))
+    found = json.loads(RequestEncoder(provider, "m", card or ModelCard()).encode_request(request))
     assert isinstance(found, dict)
     return found
 
@@ -132,10 +132,10 @@ def test_images_and_files_are_parts_where_the_endpoint_takes_them() -> None:
 @given(st.lists(TEXTS, min_size=1, max_size=8), TEXTS)
 def test_a_longer_talk_begins_with_the_very_bytes_of_the_shorter_one(texts: list[str], more: str) -> None:
     messages = tuple(ChatMessage(role="user", content=text) for text in texts)
-    encoding = Encoding("fake", "m", ModelCard())
-    short = encoding.body(ModelRequest(purpose=PURPOSE, messages=messages, tools=(ADD,)))
+    encoding = RequestEncoder("fake", "m", ModelCard())
+    short = encoding.encode_request(ModelRequest(purpose=PURPOSE, messages=messages, tools=(ADD,)))
     longer = (*messages, ChatMessage(role="user", content=more))
-    long = encoding.body(ModelRequest(purpose=PURPOSE, messages=longer, tools=(ADD,)))
+    long = encoding.encode_request(ModelRequest(purpose=PURPOSE, messages=longer, tools=(ADD,)))
     shared = short.rpartition(b"]")[0]
     assert long.startswith(shared)
 
@@ -147,14 +147,14 @@ def test_a_message_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
         made.append(one.content)
         return one.content
 
-    monkeypatch.setattr("greenroom.adapters.models.openai.request._content", content)
+    monkeypatch.setattr("greenroom.adapters.models.openai.request._build_content", content)
     messages = tuple(ChatMessage(role="user", content=str(number)) for number in range(5))
-    encoding = Encoding("fake", "m", ModelCard())
+    encoding = RequestEncoder("fake", "m", ModelCard())
     for length in range(1, 6):
-        encoding.body(ModelRequest(purpose=PURPOSE, messages=messages[:length]))
+        encoding.encode_request(ModelRequest(purpose=PURPOSE, messages=messages[:length]))
     assert made == ["0", "1", "2", "3", "4"]
 
 
 def test_words_are_a_lower_bound_of_tokens() -> None:
-    request = asking("one two, three-four\nfünf")
-    assert words_of(evolve(request, messages=request.messages[1:])) == 5
+    request = make_request("one two, three-four\nfünf")
+    assert count_words(evolve(request, messages=request.messages[1:])) == 5

@@ -8,7 +8,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from greenroom.adapters.models.catalog.catalog import is_local
-from greenroom.adapters.models.openai.faults import Faults, waiting
+from greenroom.adapters.models.openai.faults import FaultMaker, find_wait
 from greenroom.adapters.models.openai.model import Endpoint, OpenAICompatible
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.model import (
@@ -18,11 +18,11 @@ from greenroom.core.ports.model import (
     ModelCard,
     ModelEvent,
     ModelRequest,
-    TextDelta,
+    ModelTextDelta,
     ToolCall,
     Usage,
 )
-from greenroom.testing.conformance.models import asking
+from greenroom.testing.conformance.models import make_request
 from tests.fake_openai import FAULTS, Answer, FakeOpenAI, Fault
 
 ENDLESS = ("hang_before_headers", "hang_after_headers", "hang_in_text", "slow_drip", "comments_for_ever")
@@ -74,7 +74,7 @@ async def asked(script: Fault | Answer, *, card: ModelCard | None = None) -> Asy
     async with FakeOpenAI(script) as server:
         endpoint = Endpoint("fake", server.base_url, key=lambda: "sk-very-secret", idle=idle)
         try:
-            yield OpenAICompatible(endpoint, "m", card=card, longest=longest)
+            yield OpenAICompatible(endpoint, "m", card=card, max_seconds=longest)
         finally:
             await endpoint.close()
 
@@ -86,7 +86,7 @@ async def events(model: OpenAICompatible, request: ModelRequest) -> list[ModelEv
 
 @pytest.mark.parametrize(("fault", "streaming"), CASES)
 async def test_each_fault_is_one_sentence_of_the_right_kind(fault: Fault, streaming: bool) -> None:
-    base = asking()
+    base = make_request()
     request = ModelRequest(purpose=base.purpose, messages=base.messages, streaming=streaming)
     async with asked(fault) as model:
         found = await events(model, request)
@@ -96,7 +96,7 @@ async def test_each_fault_is_one_sentence_of_the_right_kind(fault: Fault, stream
     expected = KINDS.get(fault.name)
     if expected is None:
         assert isinstance(end, Finished), end
-        assert any(isinstance(event, TextDelta | ToolCall) for event in found)
+        assert any(isinstance(event, ModelTextDelta | ToolCall) for event in found)
         return
     assert isinstance(end, Failed)
     assert end.kind == (ONLY_WHOLE.get(fault.name, expected) if not streaming else expected)
@@ -126,14 +126,14 @@ def test_every_expected_fault_is_played() -> None:
 )
 async def test_the_provider_is_heard_in_its_own_words(name: str, words: str) -> None:
     async with asked(FAULTS[name]) as model:
-        end = (await events(model, asking()))[-1]
+        end = (await events(model, make_request()))[-1]
     assert isinstance(end, Failed)
     assert words in end.why
     assert words in end.said
 
 
 async def test_a_key_that_a_provider_repeats_is_not_shown() -> None:
-    failed = Faults("fake:m", "http://x", lambda: ["sk-very-secret"]).complained(
+    failed = FaultMaker("fake:m", "http://x", lambda: ["sk-very-secret"]).from_error_body(
         {"error": {"message": "bad: sk-very-secret"}}
     )
     assert "sk-very-secret" not in failed.why + failed.said
@@ -145,7 +145,7 @@ async def test_a_key_that_a_provider_repeats_is_not_shown() -> None:
 )
 async def test_how_long_to_wait_is_told_in_many_ways(name: str, least: float, most: float) -> None:
     async with asked(FAULTS[name]) as model:
-        end = (await events(model, asking()))[-1]
+        end = (await events(model, make_request()))[-1]
     assert isinstance(end, Failed)
     assert end.retry_after is not None
     assert least <= end.retry_after <= most
@@ -174,13 +174,13 @@ async def test_how_long_to_wait_is_told_in_many_ways(name: str, least: float, mo
     ],
 )
 def test_waiting_is_read_from_headers_and_words(headers: dict[str, str], words: str, seconds: float | None) -> None:
-    assert waiting(headers, words) == seconds
+    assert find_wait(headers, words) == seconds
 
 
 def test_google_says_in_details_how_long_to_wait() -> None:
     details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "13s"}]
     body = [{"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "Quota.", "details": details}}]
-    failed = Faults("g:m", "http://x").complained(body, status=429)
+    failed = FaultMaker("g:m", "http://x").from_error_body(body, status=429)
     assert (failed.kind, failed.retry_after, failed.said) == ("rate", 13.0, "Quota.")
 
 
@@ -207,7 +207,7 @@ IN_CHOICE = {"finish_reason": "error", "error": {"code": 429, "message": "slow d
     ],
 )
 def test_errors_come_in_many_wrappings(body: object, kind: str, said: str) -> None:
-    failed = Faults("fake:m", "http://x").complained(body)
+    failed = FaultMaker("fake:m", "http://x").from_error_body(body)
     assert (failed.kind, failed.said) == (kind, said)
 
 
@@ -228,14 +228,19 @@ GEMINI = {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "You exceeded 
     ],
 )
 def test_waiting_is_told_apart_from_paying(status: int, error: dict[str, object], kind: str) -> None:
-    assert Faults("fake:m", "http://x").complained({"error": error}, status=status).kind == kind
+    assert FaultMaker("fake:m", "http://x").from_error_body({"error": error}, status=status).kind == kind
 
 
 def test_a_secret_is_taken_out_before_the_words_are_cut() -> None:
     secret = "sk-very-secret"
-    failed = Faults("fake:m", "http://x", lambda: [secret]).complained({"error": {"message": "x" * 390 + " " + secret}})
+    failed = FaultMaker("fake:m", "http://x", lambda: [secret]).from_error_body(
+        {"error": {"message": "x" * 390 + " " + secret}}
+    )
     assert "sk-very" not in failed.why
-    assert "sk-very" not in Faults("f", "http://x", lambda: [secret]).answered(500, {}, f"no {secret}".encode()).why
+    assert (
+        "sk-very"
+        not in FaultMaker("f", "http://x", lambda: [secret]).from_response(500, {}, f"no {secret}".encode()).why
+    )
 
 
 DEEP = b"[" * 30_000
@@ -262,7 +267,7 @@ async def test_nothing_that_a_provider_sends_makes_the_stream_raise(status: int,
     app.router.add_post("/v1/chat/completions", answer)
     async with TestServer(app) as server:
         model = OpenAICompatible(Endpoint("fake", str(server.make_url("/v1"))), "m")
-        found = await events(model, asking())
+        found = await events(model, make_request())
         await model.close()
     assert isinstance(found[-1], Failed)
 
@@ -275,14 +280,14 @@ def test_an_address_keeps_its_query_at_the_end() -> None:
 async def test_a_key_that_cannot_be_sent_is_a_matter_of_the_key() -> None:
     async with FakeOpenAI(Answer(text="Hi.")) as server:
         model = OpenAICompatible(Endpoint("fake", server.base_url, key=lambda: "sk-two\nlines"), "m")
-        end = (await events(model, asking()))[-1]
+        end = (await events(model, make_request()))[-1]
         await model.close()
     assert isinstance(end, Failed)
     assert (end.kind, "sk-two" in end.why) == ("auth", False)
 
 
 def test_words_that_would_harm_a_terminal_or_never_end_are_cut() -> None:
-    failed = Faults("fake:m", "http://x").answered(500, {}, b"\x1b[31m" + b"no " * 9000)
+    failed = FaultMaker("fake:m", "http://x").from_response(500, {}, b"\x1b[31m" + b"no " * 9000)
     assert "\x1b" not in failed.why
     assert len(failed.why) < 600
 
@@ -294,19 +299,19 @@ async def test_a_prompt_that_was_not_read_whole_is_noticed() -> None:
     words = " ".join(f"word{number}" for number in range(3000))
     short = Answer(text="Hm.", usage={"prompt_tokens": 2048, "completion_tokens": 1})
     async with asked(short) as model:
-        end = (await events(model, asking(words)))[-1]
+        end = (await events(model, make_request(words)))[-1]
         assert isinstance(end, Failed)
-        assert (end.kind, end.verdict) == ("truncated", "ask")
+        assert (end.kind, end.action) == ("truncated", "ask")
         assert "2048" in end.why
     async with asked(Answer(text="Hm.")) as model:
-        assert isinstance((await events(model, asking(words)))[-1], Finished)
+        assert isinstance((await events(model, make_request(words)))[-1], Finished)
 
 
 async def test_nobody_at_home_is_said_with_what_to_do() -> None:
     local = OpenAICompatible(Endpoint("ollama", "http://127.0.0.1:9/v1"), "m")
     remote = OpenAICompatible(Endpoint("far", "http://no-such-host.invalid/v1"), "m")
-    for model, kind, words in ((local, "address", "start the server"), (remote, "network", "cannot be reached")):
-        end = (await events(model, asking()))[-1]
+    for model, kind, words in ((local, "address", "Start the server"), (remote, "network", "cannot be reached")):
+        end = (await events(model, make_request()))[-1]
         assert isinstance(end, Failed)
         assert end.kind == kind
         assert words in end.why
@@ -328,7 +333,7 @@ def test_an_address_is_here_or_elsewhere(url: str, local: bool) -> None:
 
 @pytest.mark.parametrize("url", ["", "api.x.com/v1", "ftp://x/v1", "http://"])
 def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(WorldFault, match="no address of a provider"):
+    with pytest.raises(WorldFault, match="not a valid base_url"):
         Endpoint("fake", url)
 
 
@@ -336,7 +341,7 @@ async def test_usage_is_priced_and_comes_before_the_end() -> None:
     async with FakeOpenAI(Answer(text="Hi.", usage={"prompt_tokens": 10, "completion_tokens": 2})) as server:
         endpoint = Endpoint("fake", server.base_url)
         model = OpenAICompatible(endpoint, "m", price=lambda read, written: read, cost=lambda usage: usage.input * 3)
-        found = await events(model, asking())
+        found = await events(model, make_request())
         await model.close()
     assert found[-2] == Usage(input=10, output=2, money=30)
 
@@ -344,5 +349,5 @@ async def test_usage_is_priced_and_comes_before_the_end() -> None:
 async def test_a_large_request_is_sent_without_complaint() -> None:
     big = ChatMessage(role="user", content="word " * 300_000)
     async with asked(Answer(text="Hm.")) as model:
-        found = await events(model, ModelRequest(purpose=asking().purpose, messages=(big,)))
+        found = await events(model, ModelRequest(purpose=make_request().purpose, messages=(big,)))
     assert isinstance(found[-1], Finished)

@@ -335,7 +335,7 @@ def test_what_is_said_again_at_the_end_is_said_once() -> None:
 def test_an_answer_that_was_given_up_is_none(said: str, kind: str) -> None:
     end = heard([sse(delta(content="Ha"), delta(said))]).end
     assert isinstance(end, Failed)
-    assert (end.kind, end.verdict) == (kind, "retry")
+    assert (end.kind, end.action) == (kind, "retry")
 
 
 def test_other_choices_and_odd_chunks_are_no_part_of_the_answer() -> None:

@@ -7,19 +7,19 @@ from greenroom.core.ports.model import (
     Finished,
     ModelCard,
     ModelEvent,
+    ModelReasoningDelta,
     ModelRequest,
-    ReasoningDelta,
-    TextDelta,
+    ModelTextDelta,
 )
-from greenroom.testing.conformance.models import Plan
+from greenroom.testing.conformance.models import AnswerPlan
 
 
-def events(plan: Plan) -> list[ModelEvent]:
-    """What a model says that follows the plan."""
+def events(plan: AnswerPlan) -> list[ModelEvent]:
+    """Return the events of a model that follows the plan."""
     if plan.fault:
         return [Failed(kind="auth", why="The key is wrong.", said="no", status=401)]
-    said: list[ModelEvent] = [ReasoningDelta(text=word) for word in words(plan.reasoning)]
-    said += [TextDelta(text=word) for word in words(plan.text)]
+    said: list[ModelEvent] = [ModelReasoningDelta(text=word) for word in words(plan.reasoning)]
+    said += [ModelTextDelta(text=word) for word in words(plan.text)]
     said += [
         call if n == 0 else type(call)(call_id=f"x{n}", name=call.name, arguments=call.arguments)
         for n, call in enumerate(plan.calls)
@@ -33,7 +33,7 @@ def words(text: str) -> list[str]:
 
 
 class Player:
-    """Says these events, by what the user says last; `closed` counts the streams that ended, in whatever way."""
+    """Plays these events by the last user message. `closed` counts the ended streams."""
 
     name = "test:player"
     card = ModelCard(family="test", window=1000, output=100)

@@ -7,24 +7,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.json import decode
 
-from greenroom.adapters.models.replay import secrets_in
-from greenroom.adapters.models.replay.cassette import MASK, Redaction, canonical, key
+from greenroom.adapters.models.replay import find_secrets
+from greenroom.adapters.models.replay.recording import MASK, RecordingRedaction, encode_canonical, hash_request
 from greenroom.core.base.ids import AgentId, StepId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import ChatMessage, Media, ModelRequest, Opaque, ToolCall, ToolSpec
-from greenroom.testing.conformance.models import asking
+from greenroom.testing.conformance.models import make_request
 
 
 def form(request: ModelRequest, model: str = "p:m") -> dict[str, object]:
-    return decode(canonical(request, model), type=dict[str, object])
+    return decode(encode_canonical(request, model), type=dict[str, object])
 
 
 def saying(*messages: ChatMessage) -> ModelRequest:
-    return evolve(asking(), messages=messages)
+    return evolve(make_request(), messages=messages)
 
 
 def same(one: ModelRequest, other: ModelRequest) -> bool:
-    return key(canonical(one, "p:m")) == key(canonical(other, "p:m"))
+    return hash_request(encode_canonical(one, "p:m")) == hash_request(encode_canonical(other, "p:m"))
 
 
 def calls(first: str, second: str) -> ModelRequest:
@@ -37,13 +37,13 @@ def calls(first: str, second: str) -> ModelRequest:
 
 
 def test_who_asks_and_how_it_comes_do_not_count() -> None:
-    other = evolve(asking().purpose, agent=AgentId("b"), step=StepId("b#7"), turn=9, attempt=3)
-    assert same(asking(), evolve(asking(), purpose=other))
-    assert same(asking(), evolve(asking(), streaming=False))
+    other = evolve(make_request().purpose, agent=AgentId("b"), step=StepId("b#7"), turn=9, attempt=3)
+    assert same(make_request(), evolve(make_request(), purpose=other))
+    assert same(make_request(), evolve(make_request(), streaming=False))
 
 
 def test_everything_else_counts() -> None:
-    asked = asking()
+    asked = make_request()
     different = [
         evolve(asked, messages=asked.messages[1:]),
         evolve(asked, tools=()),
@@ -54,10 +54,10 @@ def test_everything_else_counts() -> None:
         evolve(asked, temperature=0.0),
         evolve(asked, stop=("x",)),
         evolve(asked, effort="low"),
-        asking("other"),
+        make_request("other"),
     ]
     assert not any(same(asked, one) for one in different)
-    assert key(canonical(asked, "p:m")) != key(canonical(asked, "p:n"))
+    assert hash_request(encode_canonical(asked, "p:m")) != hash_request(encode_canonical(asked, "p:n"))
 
 
 def test_ids_of_calls_are_renamed_by_first_appearance() -> None:
@@ -78,8 +78,8 @@ def list_of(value: object) -> list[dict[str, object]]:
 
 
 def test_line_ends_are_one_kind() -> None:
-    assert same(asking("a\r\nb"), asking("a\nb"))
-    assert not same(asking("a\\r\nb"), asking("a\\nb"))
+    assert same(make_request("a\r\nb"), make_request("a\nb"))
+    assert not same(make_request("a\\r\nb"), make_request("a\\nb"))
     arguments = ToolCall(call_id="x", name="add", arguments={"a": ["1\r\n"]})
     other = ToolCall(call_id="x", name="add", arguments={"a": ["1\n"]})
     assert same(
@@ -89,8 +89,8 @@ def test_line_ends_are_one_kind() -> None:
 
 
 def test_the_order_of_names_does_not_count() -> None:
-    one = evolve(asking(), schema={"a": {"x": 1, "y": 2}, "b": 2})
-    other = evolve(asking(), schema={"b": 2, "a": {"y": 2, "x": 1}})
+    one = evolve(make_request(), schema={"a": {"x": 1, "y": 2}, "b": 2})
+    other = evolve(make_request(), schema={"b": 2, "a": {"y": 2, "x": 1}})
     assert same(one, other)
 
 
@@ -100,14 +100,14 @@ def test_media_count_by_their_digest() -> None:
 
     assert same(seen(b"1"), seen(b"1"))
     assert not same(seen(b"1"), seen(b"2"))
-    assert b"sha256" in canonical(seen(b"1"), "p:m")
+    assert b"sha256" in encode_canonical(seen(b"1"), "p:m")
 
 
 def test_thoughts_and_what_only_the_provider_understands_count() -> None:
     plain = ChatMessage(role="assistant", content="a")
     thought = ChatMessage(role="assistant", content="a", reasoning="hm")
     signed = ChatMessage(role="assistant", content="a", opaque=(Opaque(provider="p", data={"s": "1"}),))
-    assert len({key(canonical(saying(one), "p:m")) for one in (plain, thought, signed)}) == 3
+    assert len({hash_request(encode_canonical(saying(one), "p:m")) for one in (plain, thought, signed)}) == 3
 
 
 def test_what_is_empty_is_left_out() -> None:
@@ -115,7 +115,7 @@ def test_what_is_empty_is_left_out() -> None:
         "model": "p:m",
         "messages": [{"role": "user", "content": "hi"}],
         "settings": {"max_output": 4096, "tool_choice": "auto"},
-        "tools": form(asking())["tools"],
+        "tools": form(make_request())["tools"],
     }
 
 
@@ -136,30 +136,30 @@ KEY = "sk-abcdefghijklmnopqrstuvwxyz"
     ],
 )
 def test_what_looks_like_a_key_is_taken_out(secret: str) -> None:
-    assert Redaction().text(f"use {secret}, please") == f"use {MASK}, please"
+    assert RecordingRedaction().redact(f"use {secret}, please") == f"use {MASK}, please"
 
 
 def test_a_bearer_keeps_its_name() -> None:
-    assert Redaction().text("Authorization: Bearer abc.def-ghi_123") == f"Authorization: Bearer {MASK}"
+    assert RecordingRedaction().redact("Authorization: Bearer abc.def-ghi_123") == f"Authorization: Bearer {MASK}"
 
 
 @pytest.mark.parametrize("text", ["sk-learn", "Bearer of bad news", "AKIA", "a sk- b", ""])
 def test_ordinary_words_stay(text: str) -> None:
-    assert Redaction().text(text) == text
+    assert RecordingRedaction().redact(text) == text
 
 
 def test_known_secrets_are_taken_out_the_longest_first() -> None:
-    redaction = Redaction(["hunter22", "hunter22-long", "short"])
-    assert redaction.text("hunter22-long hunter22 short") == f"{MASK} {MASK} short"
+    redaction = RecordingRedaction(["hunter22", "hunter22-long", "short"])
+    assert redaction.redact("hunter22-long hunter22 short") == f"{MASK} {MASK} short"
 
 
 def test_a_secret_that_is_a_word_of_the_format_is_none() -> None:
-    assert Redaction(["messages", "filter"]).text("messages filter") == "messages filter"
+    assert RecordingRedaction(["messages", "filter"]).redact("messages filter") == "messages filter"
 
 
 def test_secrets_are_found_by_the_names_of_variables() -> None:
     environment = {"OPENAI_API_KEY": "a", "GH_TOKEN": "b", "My_Secret": "c", "KEYBOARD": "d", "HOME": "e"}
-    assert secrets_in(environment) == ("a", "b", "c")
+    assert find_secrets(environment) == ("a", "b", "c")
 
 
 @given(st.lists(st.integers(0, 80), min_size=3, max_size=3))
@@ -167,11 +167,11 @@ def test_a_key_in_pieces_is_taken_out_and_the_cuts_stay(cuts: list[int]) -> None
     text = f"first {KEY} then {KEY}."
     low, middle, high = sorted(cuts)
     pieces = [text[:low], text[low:middle], text[middle:high], text[high:]]
-    clean = Redaction().pieces(pieces)
+    clean = RecordingRedaction().redact_pieces(pieces)
     assert len(clean) == len(pieces)
     assert "".join(clean) == f"first {MASK} then {MASK}."
 
 
 def test_pieces_without_a_key_stay_as_they_are() -> None:
-    assert Redaction().pieces(["a", "", "b"]) == ["a", "", "b"]
-    assert Redaction().pieces([]) == []
+    assert RecordingRedaction().redact_pieces(["a", "", "b"]) == ["a", "", "b"]
+    assert RecordingRedaction().redact_pieces([]) == []

@@ -10,8 +10,8 @@ import pytest
 from greenroom.adapters.models.replay import Recorder, ReplayModel
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import ChatMessage, Model, ModelRequest
-from greenroom.testing.conformance.models import ADD, Feature, ModelContract, Plan, answered, asking
-from greenroom.testing.scripted import Call, Cue, Reply, ScriptedModel
+from greenroom.testing.conformance.models import ADD, AnswerPlan, Feature, ModelContract, collect_events, make_request
+from greenroom.testing.scripted import Cue, ScriptedCall, ScriptedModel, ScriptedReply
 from tests.adapters.models.replay.players import Player, events
 
 
@@ -19,11 +19,11 @@ class TestScriptedModel(ModelContract):
     lacks: ClassVar[frozenset[Feature]] = frozenset({"reasoning", "usage", "finish", "fault"})
 
     @asynccontextmanager
-    async def playing(self, plans: Mapping[str, Plan]) -> AsyncIterator[Model]:
-        def reply(request: ModelRequest) -> Reply:
+    async def playing(self, plans: Mapping[str, AnswerPlan]) -> AsyncIterator[Model]:
+        def reply(request: ModelRequest) -> ScriptedReply:
             plan = plans[request.messages[-1].content]
-            calls = tuple(Call(name=call.name, arguments=call.arguments) for call in plan.calls)
-            return Reply(text=plan.text, calls=calls)
+            calls = tuple(ScriptedCall(name=call.name, arguments=call.arguments) for call in plan.calls)
+            return ScriptedReply(text=plan.text, calls=calls)
 
         yield ScriptedModel([Cue(reply=reply)])
 
@@ -34,7 +34,7 @@ class TestRecordingModel(ModelContract):
         self.folder = tmp_path
 
     @asynccontextmanager
-    async def playing(self, plans: Mapping[str, Plan]) -> AsyncIterator[Model]:
+    async def playing(self, plans: Mapping[str, AnswerPlan]) -> AsyncIterator[Model]:
         player = Player({words: events(plan) for words, plan in plans.items()})
         with Recorder(self.folder / "tape.jsonl") as recorder:
             yield recorder.wrap(player)
@@ -46,24 +46,24 @@ class TestReplayModel(ModelContract):
         self.folder = tmp_path
 
     @asynccontextmanager
-    async def playing(self, plans: Mapping[str, Plan]) -> AsyncIterator[Model]:
+    async def playing(self, plans: Mapping[str, AnswerPlan]) -> AsyncIterator[Model]:
         player = Player({words: events(plan) for words, plan in plans.items()})
         with Recorder(self.folder / "tape.jsonl") as recorder:
             model = recorder.wrap(player)
-            for request in (asking(words) for words in plans for _ in range(2)):
-                await answered(model, request)
+            for request in (make_request(words) for words in plans for _ in range(2)):
+                await collect_events(model, request)
             if "more" in plans or "go on" in plans:
-                await answered(model, later(plans))
+                await collect_events(model, later(plans))
         yield ReplayModel(self.folder / "tape.jsonl", name=player.name)
 
 
-def later(plans: Mapping[str, Plan]) -> ModelRequest:
+def later(plans: Mapping[str, AnswerPlan]) -> ModelRequest:
     """The second request of the suite's two conversations."""
-    first = asking()
+    first = make_request()
     if "more" in plans:
-        said = (ChatMessage(role="assistant", content="Hello."), *asking("more").messages[1:])
+        said = (ChatMessage(role="assistant", content="Hello."), *make_request("more").messages[1:])
     else:
         called = ChatMessage(role="assistant", content="", calls=(ADD,))
         result = ChatMessage(role="tool", content="3", call_id=ADD.call_id)
-        said = (called, result, *asking("go on").messages[1:])
+        said = (called, result, *make_request("go on").messages[1:])
     return evolve(first, messages=(*first.messages, *said))

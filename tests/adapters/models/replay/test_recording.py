@@ -11,30 +11,30 @@ import pytest
 from msgspec.json import decode
 
 from greenroom.adapters.models.replay import Recorder, ReplayModel
-from greenroom.adapters.models.replay.cassette import MASK, canonical, key
+from greenroom.adapters.models.replay.recording import MASK, encode_canonical, hash_request
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.model import (
     Failed,
     Finished,
     ModelEvent,
+    ModelReasoningDelta,
     ModelRequest,
+    ModelTextDelta,
     Opaque,
-    ReasoningDelta,
     Retried,
-    TextDelta,
     ToolCall,
     Usage,
 )
-from greenroom.testing.conformance.models import asking, generator
+from greenroom.testing.conformance.models import as_generator, make_request
 from tests.adapters.models.replay.players import Player
 
 KEY = "sk-abcdefghijklmnopqrstuvwxyz"
 BUSY = Failed(kind="rate", why="Too many.", retry_after=1.0)
 SAID: list[ModelEvent] = [
     Retried(attempt=1, wait=0.5, failed=BUSY),
-    ReasoningDelta(text="Hm"),
-    TextDelta(text="He"),
-    TextDelta(text="llo\r\n"),
+    ModelReasoningDelta(text="Hm"),
+    ModelTextDelta(text="He"),
+    ModelTextDelta(text="llo\r\n"),
     Opaque(provider="p", data={"signature": "x"}),
     ToolCall(call_id="c9", name="add", arguments={"a": {"b": 1}}, extra=Opaque(provider="p", data={"e": True})),
     ToolCall(call_id="c8", name="add", arguments={}, unread="{"),
@@ -50,7 +50,7 @@ def path(tmp_path: Path) -> Path:
 
 async def heard(model: object, words: str = "hi") -> list[ModelEvent]:
     assert hasattr(model, "stream")
-    return [event async for event in model.stream(asking(words))]
+    return [event async for event in model.stream(make_request(words))]
 
 
 def written(path: Path) -> bytes:
@@ -69,8 +69,8 @@ async def test_events_pass_through_unchanged_and_are_written(path: Path) -> None
         assert (model.name, model.card, model.price(1, 1)) == (player.name, player.card, player.price(1, 1))
     first, line = lines(path)
     assert first == {"cassette": 1}
-    form = canonical(asking(), player.name)
-    assert (line["key"], line["request"]) == (key(form), decode(form))
+    form = encode_canonical(make_request(), player.name)
+    assert (line["key"], line["request"]) == (hash_request(form), decode(form))
     assert line["usage"] == {"input": 10, "output": 5, "money": 7}
     assert line["finish"] == {"reason": "calls", "said": "tool_calls", "model": "m-1", "response_id": "r"}
     assert "error" not in line
@@ -86,9 +86,9 @@ async def test_what_is_replayed_is_what_was_said(path: Path) -> None:
 async def test_a_fault_is_written_too(path: Path) -> None:
     failed = Failed(kind="auth", why="No.", said=f"key {KEY}", status=401)
     with Recorder(path) as recorder:
-        await heard(recorder.wrap(Player({"hi": [TextDelta(text="He"), failed]})))
+        await heard(recorder.wrap(Player({"hi": [ModelTextDelta(text="He"), failed]})))
     assert await heard(ReplayModel(path)) == [
-        TextDelta(text="He"),
+        ModelTextDelta(text="He"),
         Failed(kind="auth", why="No.", said=f"key {MASK}", status=401),
     ]
     assert "finish" not in lines(path)[1]
@@ -96,7 +96,7 @@ async def test_a_fault_is_written_too(path: Path) -> None:
 
 async def test_who_stops_reading_at_the_end_has_a_recording(path: Path) -> None:
     with Recorder(path) as recorder:
-        async with aclosing(generator(recorder.wrap(Player({"hi": SAID})).stream(asking()))) as events:
+        async with aclosing(as_generator(recorder.wrap(Player({"hi": SAID})).stream(make_request()))) as events:
             last = [await anext(events) for _ in SAID][-1]
     assert isinstance(last, Finished)
     assert len(lines(path)) == 2
@@ -106,7 +106,7 @@ async def test_a_stream_that_is_closed_or_cancelled_is_not_written(path: Path) -
     player = Player({"hi": SAID})
     with Recorder(path) as recorder:
         model = recorder.wrap(player)
-        async with aclosing(generator(model.stream(asking()))) as events:
+        async with aclosing(as_generator(model.stream(make_request()))) as events:
             await anext(events)
         assert player.closed == 1
         reader = asyncio.create_task(wait_in_the_middle(model))
@@ -120,28 +120,28 @@ async def test_a_stream_that_is_closed_or_cancelled_is_not_written(path: Path) -
 
 async def wait_in_the_middle(model: object) -> None:
     assert hasattr(model, "stream")
-    async with aclosing(generator(model.stream(asking()))) as events:
+    async with aclosing(as_generator(model.stream(make_request()))) as events:
         async for _ in events:
             await asyncio.Event().wait()
 
 
 async def test_several_models_share_a_recording(path: Path) -> None:
-    one, other = Player({"hi": SAID}), Player({"hi": [TextDelta(text="Other."), Finished()]})
+    one, other = Player({"hi": SAID}), Player({"hi": [ModelTextDelta(text="Other."), Finished()]})
     other.name = "test:other"
     with Recorder(path) as recorder:
         await asyncio.gather(*(heard(recorder.wrap(model)) for model in (one, other)))
     assert len(lines(path)) == 3
-    with pytest.raises(WorldFault, match="several models; say which one to play: test:player, test:other"):
+    with pytest.raises(WorldFault, match="Name the one to replay: test:player, test:other"):
         ReplayModel(path)
-    assert await heard(ReplayModel(path, name="test:other")) == [TextDelta(text="Other."), Finished()]
+    assert await heard(ReplayModel(path, name="test:other")) == [ModelTextDelta(text="Other."), Finished()]
 
 
 async def test_secrets_are_not_written_wherever_they_are(path: Path) -> None:
     said: list[ModelEvent] = [
-        ReasoningDelta(text="sk-abcdefghijkl"),
-        TextDelta(text="The key is sk-abc"),
-        ReasoningDelta(text="mnopqrstuvwxyz"),
-        TextDelta(text="defghijklmnopqrstuvwxyz."),
+        ModelReasoningDelta(text="sk-abcdefghijkl"),
+        ModelTextDelta(text="The key is sk-abc"),
+        ModelReasoningDelta(text="mnopqrstuvwxyz"),
+        ModelTextDelta(text="defghijklmnopqrstuvwxyz."),
         ToolCall(call_id="c", name="put", arguments={"key": KEY, KEY: ["hunter22", 1]}),
         Finished(),
     ]
@@ -153,7 +153,7 @@ async def test_secrets_are_not_written_wherever_they_are(path: Path) -> None:
     assert "abcdef" not in text
     assert "wxyz" not in text
     events = await heard(ReplayModel(path, secrets=["hunter22"]), question)
-    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == f"The key is {MASK}."
+    assert "".join(event.text for event in events if isinstance(event, ModelTextDelta)) == f"The key is {MASK}."
 
 
 async def test_another_key_in_the_same_place_asks_the_same(path: Path) -> None:
@@ -170,7 +170,7 @@ def test_only_the_owner_can_read_it(path: Path) -> None:
 def test_a_file_that_is_no_recording_is_left_as_it_is(path: Path) -> None:
     path.write_text("my thesis\n")
     for overwrite in (False, True):
-        with pytest.raises(WorldFault, match="is there and is no recording; it is left as it is"):
+        with pytest.raises(WorldFault, match="exists and is not a recording, so it is kept"):
             Recorder(path, overwrite=overwrite)
     assert path.read_text() == "my thesis\n"
 
@@ -178,7 +178,7 @@ def test_a_file_that_is_no_recording_is_left_as_it_is(path: Path) -> None:
 def test_a_recording_is_overwritten_only_if_told_so(path: Path) -> None:
     path.write_text('{"cassette":1}\n{}\n')
     path.chmod(0o644)
-    with pytest.raises(WorldFault, match="is there already"):
+    with pytest.raises(WorldFault, match="already exists"):
         Recorder(path)
     Recorder(path, overwrite=True).close()
     assert path.read_text() == '{"cassette":1}\n'
@@ -209,9 +209,9 @@ async def test_a_full_disk_ends_the_recording_and_not_the_run(
         monkeypatch.setattr(os, "write", full)
         model = recorder.wrap(Player({"hi": SAID}))
         assert await heard(model) == SAID
-        assert "cannot be written any more: No space left on device." in recorder.trouble
+        assert "can no longer be written: No space left on device." in recorder.problem
         assert await heard(model) == SAID
-    assert caplog.text.count("The run goes on without it.") == 1
+    assert caplog.text.count("The run continues without it.") == 1
 
 
 async def test_half_a_line_ends_the_recording(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,9 +222,9 @@ async def test_half_a_line_ends_the_recording(path: Path, monkeypatch: pytest.Mo
         await heard(model)
         monkeypatch.undo()
         await heard(model)
-        assert "the disk is full" in recorder.trouble
+        assert "the disk is full" in recorder.problem
     assert len(written(path).split(b"\n")) == 2
-    assert ReplayModel(path).unused() == ()
+    assert ReplayModel(path).list_unused() == ()
 
 
 async def test_what_ends_after_the_recording_is_not_written(path: Path) -> None:
@@ -233,7 +233,7 @@ async def test_what_ends_after_the_recording_is_not_written(path: Path) -> None:
     recorder.close()
     recorder.close()
     assert await heard(model) == SAID
-    assert "is closed" in recorder.trouble
+    assert "is closed" in recorder.problem
     assert len(lines(path)) == 1
 
 

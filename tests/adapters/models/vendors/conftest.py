@@ -1,4 +1,4 @@
-"""Nobody is asked over TLS here: every SDK would read whom one could trust, for every client anew."""
+"""Disable TLS trust stores: otherwise every SDK would load them again for every client."""
 
 import ssl
 

@@ -1,4 +1,4 @@
-"""Talking with a vendor's model over a wire: what is asked, and what came of it."""
+"""Use a vendor's model over a fake wire: the requests and the answers."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -12,15 +12,15 @@ from greenroom.core.ports.model import (
     Failed,
     ModelCard,
     ModelEvent,
+    ModelReasoningDelta,
     ModelRequest,
+    ModelTextDelta,
     Opaque,
     Purpose,
-    ReasoningDelta,
-    TextDelta,
     ToolCall,
     ToolSpec,
 )
-from greenroom.testing.conformance.models import answered, calls_of, text_of
+from greenroom.testing.conformance.models import calls_of, collect_events, text_of
 from tests.adapters.models.vendors.wire import Answer, Asked, Wire, in_turn
 
 KEY = "sk-ant-very-secret"
@@ -46,18 +46,20 @@ async def talking(
     idle: float = 20.0,
     longest: float = 20.0,
 ) -> AsyncIterator[tuple[VendorModel, Wire]]:
-    """A model over a wire that gives these answers in turn."""
+    """Open a model over a wire that gives these answers in turn."""
     async with Wire(reply or in_turn(*answers)) as wire:
         vendor = Vendor(provider, key=lambda: KEY, base_url=wire.base_url, idle=idle)
-        model = VendorModel(vendor, name, card=card, cost=lambda usage: usage.input + 2 * usage.output, longest=longest)
+        model = VendorModel(
+            vendor, name, card=card, cost=lambda usage: usage.input + 2 * usage.output, max_seconds=longest
+        )
         yield model, wire
         await model.close()
 
 
 async def failure(provider: str, name: str, answer: Answer, *, idle: float = 20.0, longest: float = 20.0) -> Failed:
-    """How a request ends that cannot be answered; it is made once."""
+    """Return how an unanswerable request fails. The request is made once."""
     async with talking(provider, name, reply=lambda _: answer, idle=idle, longest=longest) as (model, wire):
-        end = (await answered(model, ASKING))[-1]
+        end = (await collect_events(model, ASKING))[-1]
     assert len(wire.asked) == 1
     assert isinstance(end, Failed)
     assert KEY not in end.why
@@ -65,7 +67,7 @@ async def failure(provider: str, name: str, answer: Answer, *, idle: float = 20.
 
 
 def message(events: list[ModelEvent]) -> ChatMessage:
-    """What a model said, as it is kept."""
+    """Return the model's message as it is stored."""
     return ChatMessage(
         role="assistant",
         content=text_of(events),
@@ -76,20 +78,20 @@ def message(events: list[ModelEvent]) -> ChatMessage:
 
 
 def reasoning_of(events: list[ModelEvent]) -> str:
-    """What it thought."""
-    return "".join(event.text for event in events if isinstance(event, ReasoningDelta))
+    """Return the reasoning."""
+    return "".join(event.text for event in events if isinstance(event, ModelReasoningDelta))
 
 
 def others(events: list[ModelEvent]) -> list[ModelEvent]:
-    """What is neither text nor thought nor opaque."""
-    return [event for event in events if not isinstance(event, TextDelta | ReasoningDelta | Opaque)]
+    """Return the events that are neither text nor reasoning nor opaque."""
+    return [event for event in events if not isinstance(event, ModelTextDelta | ModelReasoningDelta | Opaque)]
 
 
 def result(call: ToolCall, content: str) -> ChatMessage:
-    """A call's result."""
+    """Build the result of a call."""
     return ChatMessage(role="tool", content=content, call_id=call.call_id)
 
 
 def further(request: ModelRequest, *messages: ChatMessage) -> ModelRequest:
-    """The same talk, some messages later."""
+    """Return the same conversation, some messages later."""
     return evolve(request, messages=(*request.messages, *messages))

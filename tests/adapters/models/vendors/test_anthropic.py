@@ -17,13 +17,13 @@ from greenroom.core.ports.model import (
     FaultKind,
     Finished,
     Media,
+    ModelReasoningDelta,
+    ModelTextDelta,
     Opaque,
-    ReasoningDelta,
-    TextDelta,
     ToolCall,
     Usage,
 )
-from greenroom.testing.conformance.models import Plan, answered, generator, text_of
+from greenroom.testing.conformance.models import AnswerPlan, as_generator, collect_events, text_of
 from tests.adapters.models.vendors.talk import (
     ASKING,
     CARD,
@@ -110,12 +110,12 @@ def error(kind: str, words: str, status: int = 400, **headers: str) -> Answer:
     return told({"type": "error", "error": {"type": kind, "message": words}}, status, **headers)
 
 
-def planned(plan: Plan) -> Answer:
+def planned(plan: AnswerPlan) -> Answer:
     """The answer that the conformance suite wants."""
     return error("invalid_request_error", "max_tokens: too small") if plan.fault else Answer(list(spoken(plan)))
 
 
-def spoken(plan: Plan) -> Iterator[bytes]:
+def spoken(plan: AnswerPlan) -> Iterator[bytes]:
     """A plan as events."""
     usage = plan.usage or Usage(input=20, output=7)
     yield start(
@@ -163,14 +163,14 @@ def thoughtful() -> Answer:
 
 async def test_an_answer_is_told_field_by_field() -> None:
     async with talking("anthropic", MODEL, thoughtful()) as (model, wire):
-        events = await answered(model, ASKING)
-    assert [event for event in events if isinstance(event, TextDelta)] == [
-        TextDelta(text="Let me "),
-        TextDelta(text="look."),
+        events = await collect_events(model, ASKING)
+    assert [event for event in events if isinstance(event, ModelTextDelta)] == [
+        ModelTextDelta(text="Let me "),
+        ModelTextDelta(text="look."),
     ]
-    assert [event for event in events if isinstance(event, ReasoningDelta)] == [
-        ReasoningDelta(text="I should "),
-        ReasoningDelta(text="look."),
+    assert [event for event in events if isinstance(event, ModelReasoningDelta)] == [
+        ModelReasoningDelta(text="I should "),
+        ModelReasoningDelta(text="look."),
     ]
     assert others(events) == [
         ToolCall(call_id="toolu_1", name="look", arguments={"at": "the sky"}),
@@ -187,8 +187,8 @@ async def test_an_answer_is_told_field_by_field() -> None:
 
 async def test_thoughts_go_back_with_their_signatures_unchanged_and_in_their_places() -> None:
     async with talking("anthropic", MODEL, thoughtful(), plain()) as (model, wire):
-        said = message(await answered(model, ASKING))
-        await answered(model, further(ASKING, said, result(said.calls[0], "It is blue.")))
+        said = message(await collect_events(model, ASKING))
+        await collect_events(model, further(ASKING, said, result(said.calls[0], "It is blue.")))
     first, second = (asked.body for asked in wire.asked)
     assert second["messages"][1] == {
         "role": "assistant",
@@ -208,7 +208,7 @@ async def test_thoughts_go_back_with_their_signatures_unchanged_and_in_their_pla
 
 async def test_what_a_model_said_is_in_the_keepsake_only_once() -> None:
     async with talking("anthropic", MODEL, thoughtful()) as (model, _):
-        (kept,) = message(await answered(model, ASKING)).opaque
+        (kept,) = message(await collect_events(model, ASKING)).opaque
     assert kept.provider == "anthropic"
     assert kept.data["provider_name"] == "anthropic"
     parts = kept.data["parts"]
@@ -222,7 +222,7 @@ async def test_opaque_parts_of_others_are_dropped() -> None:
     foreign = Opaque(provider="google", data={"parts": [{"part_kind": "thinking", "content": "x", "signature": "s"}]})
     said = ChatMessage(role="assistant", content="Hello.", reasoning="Hm.", opaque=(foreign,))
     async with talking("anthropic", MODEL, plain()) as (model, wire):
-        await answered(model, further(ASKING, said, HI))
+        await collect_events(model, further(ASKING, said, HI))
     assert wire.asked[0].body["messages"][1] == {
         "role": "assistant",
         "content": [{"type": "text", "text": "Hello."}],
@@ -231,8 +231,8 @@ async def test_opaque_parts_of_others_are_dropped() -> None:
 
 async def test_the_cache_has_breakpoints_after_tools_system_and_the_newest_message() -> None:
     async with talking("anthropic", MODEL, plain(), plain()) as (model, wire):
-        said = message(await answered(model, ASKING))
-        await answered(model, further(ASKING, said, HI))
+        said = message(await collect_events(model, ASKING))
+        await collect_events(model, further(ASKING, said, HI))
     for asked in wire.asked:
         body = asked.body
         assert body["tools"][-1]["cache_control"] == CACHED
@@ -244,13 +244,13 @@ async def test_the_cache_has_breakpoints_after_tools_system_and_the_newest_messa
 
 async def test_without_breakpoints_on_the_card_nothing_is_marked() -> None:
     async with talking("anthropic", MODEL, plain(), card=evolve(CARD, cache="none")) as (model, wire):
-        await answered(model, ASKING)
+        await collect_events(model, ASKING)
     assert "cache_control" not in repr(wire.asked[0].body)
 
 
 async def test_thinking_has_a_budget_within_the_answer_and_no_temperature() -> None:
     async with talking("anthropic", MODEL, plain()) as (model, wire):
-        await answered(model, evolve(ASKING, effort="high", temperature=0.5, max_output=8000))
+        await collect_events(model, evolve(ASKING, effort="high", temperature=0.5, max_output=8000))
     body = wire.asked[0].body
     assert body["thinking"] == {"type": "enabled", "budget_tokens": 4000}
     assert body["max_tokens"] == 8000
@@ -259,7 +259,7 @@ async def test_thinking_has_a_budget_within_the_answer_and_no_temperature() -> N
 
 async def test_a_model_that_decides_for_itself_is_told_an_effort() -> None:
     async with talking("anthropic", ADAPTIVE, plain()) as (model, wire):
-        await answered(model, evolve(ASKING, effort="low", temperature=0.5))
+        await collect_events(model, evolve(ASKING, effort="low", temperature=0.5))
     body = wire.asked[0].body
     assert body["thinking"]["type"] == "adaptive"
     assert body["output_config"]["effort"] == "low"
@@ -283,9 +283,9 @@ async def test_an_answer_without_streaming_is_told_the_same() -> None:
         "usage": {"input_tokens": 5, "output_tokens": 6},
     }
     async with talking("anthropic", MODEL, told(body), plain()) as (model, wire):
-        events = await answered(model, evolve(ASKING, streaming=False))
+        events = await collect_events(model, evolve(ASKING, streaming=False))
         said = message(events)
-        await answered(model, further(ASKING, said, result(said.calls[0], "Blue.")))
+        await collect_events(model, further(ASKING, said, result(said.calls[0], "Blue.")))
     assert wire.asked[0].body.get("stream", False) is False
     assert (text_of(events), reasoning_of(events)) == ("Blue.", "Hm.")
     assert others(events) == [
@@ -306,7 +306,7 @@ async def test_images_and_files_are_sent_as_bytes_and_what_cannot_be_shown_is_na
     )
     shown = ChatMessage(role="user", content="See.", media=media)
     async with talking("anthropic", MODEL, plain()) as (model, wire):
-        await answered(model, evolve(ASKING, messages=(shown,)))
+        await collect_events(model, evolve(ASKING, messages=(shown,)))
     content = wire.asked[0].body["messages"][0]["content"]
     assert [part["type"] for part in content] == ["text", "image", "document", "document", "text", "text"]
     assert content[1]["source"]["data"] == base64.b64encode(b"png").decode()
@@ -318,9 +318,9 @@ async def test_images_and_files_are_sent_as_bytes_and_what_cannot_be_shown_is_na
 async def test_arguments_that_are_no_object_are_kept_unread_and_not_given_back() -> None:
     broken = Answer([start(), use(0, "toolu_1", "look", '{"at": '), end("max_tokens")])
     async with talking("anthropic", MODEL, broken, plain()) as (model, wire):
-        events = await answered(model, ASKING)
+        events = await collect_events(model, ASKING)
         said = message(events)
-        await answered(model, further(ASKING, said, result(said.calls[0], "Again.")))
+        await collect_events(model, further(ASKING, said, result(said.calls[0], "Again.")))
     assert said.calls == (ToolCall(call_id="toolu_1", name="look", arguments={}, unread='{"at": '),)
     finished = events[-1]
     assert isinstance(finished, Finished)
@@ -334,7 +334,7 @@ async def test_results_come_before_words_and_later_instructions_stay_where_they_
     now = ChatMessage(role="system", content="Hurry.")
     talk = further(ASKING, said, result(calls[0], "A."), HI, now, result(calls[1], "B."))
     async with talking("anthropic", MODEL, plain()) as (model, wire):
-        await answered(model, talk)
+        await collect_events(model, talk)
     body = wire.asked[0].body
     assert [part.get("tool_use_id") or part.get("text") for part in body["messages"][2]["content"]] == [
         "toolu_a",
@@ -347,8 +347,8 @@ async def test_results_come_before_words_and_later_instructions_stay_where_they_
 
 async def test_stop_words_and_a_choice_are_passed_on() -> None:
     async with talking("anthropic", MODEL, plain(), plain(), card=evolve(CARD, parallel_calls=False)) as (model, wire):
-        await answered(model, evolve(ASKING, stop=("END",), tool_choice="required", temperature=0.5))
-        await answered(model, evolve(ASKING, tool_choice="none"))
+        await collect_events(model, evolve(ASKING, stop=("END",), tool_choice="required", temperature=0.5))
+        await collect_events(model, evolve(ASKING, tool_choice="none"))
     first, second = (asked.body for asked in wire.asked)
     assert first["stop_sequences"] == ["END"]
     assert first["tool_choice"] == {"type": "any", "disable_parallel_tool_use": True}
@@ -359,13 +359,13 @@ async def test_stop_words_and_a_choice_are_passed_on() -> None:
 async def test_a_schema_holds_the_answer_to_its_shape() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
     async with talking("anthropic", MODEL, plain('{"a": 1}')) as (model, wire):
-        await answered(model, evolve(ASKING, tools=(), schema=schema))
+        await collect_events(model, evolve(ASKING, tools=(), schema=schema))
     assert wire.asked[0].body["output_config"]["format"]["schema"]["required"] == ["a"]
 
 
 async def test_a_schema_with_open_objects_is_only_told() -> None:
     async with talking("anthropic", MODEL, plain("{}")) as (model, wire):
-        await answered(model, evolve(ASKING, schema={"type": "object", "additionalProperties": True}))
+        await collect_events(model, evolve(ASKING, schema={"type": "object", "additionalProperties": True}))
     body = wire.asked[0].body
     assert "format" not in body.get("output_config", {})
     assert "additionalProperties" in body["system"][-1]["text"]
@@ -380,8 +380,8 @@ async def test_left_out_thoughts_are_remembered() -> None:
         model,
         wire,
     ):
-        said = message(await answered(model, ASKING))
-        await answered(model, further(ASKING, said, HI))
+        said = message(await collect_events(model, ASKING))
+        await collect_events(model, further(ASKING, said, HI))
     (kept,) = said.opaque
     assert "thinking_dropped" in repr(kept.data["provider_details"])
     assert wire.asked[1].body["thinking"]["block_binding"] == {"prefix_mismatch_behavior": "drop_block"}
@@ -415,13 +415,13 @@ async def test_an_error_has_its_kind_and_the_words_of_anthropic(
 
 async def test_too_many_requests_say_how_long_to_wait() -> None:
     failed = await failure("anthropic", MODEL, error("rate_limit_error", "Slow down", 429, retry_after="7.5"))
-    assert (failed.kind, failed.retry_after, failed.verdict) == ("rate", 7.5, "retry")
+    assert (failed.kind, failed.retry_after, failed.action) == ("rate", 7.5, "retry")
 
 
 async def test_an_error_in_the_middle_of_an_answer_ends_it() -> None:
     complaint = event("error", error={"type": "overloaded_error", "message": "Overloaded"})
     async with talking("anthropic", MODEL, Answer([start(), text(0, "Bl"), complaint])) as (model, _):
-        events = await answered(model, ASKING)
+        events = await collect_events(model, ASKING)
     assert text_of(events) == "Bl"
     failed = events[-1]
     assert isinstance(failed, Failed)
@@ -430,7 +430,7 @@ async def test_an_error_in_the_middle_of_an_answer_ends_it() -> None:
 
 async def test_an_answer_without_its_end_is_cut_off_but_its_cost_is_known() -> None:
     async with talking("anthropic", MODEL, Answer([start(), text(0, "Bl")])) as (model, _):
-        events = await answered(model, ASKING)
+        events = await collect_events(model, ASKING)
     assert others(events)[0] == Usage(input=20, output=1, money=22)
     failed = events[-1]
     assert isinstance(failed, Failed)
@@ -446,8 +446,8 @@ PAGE = Answer([b"<html><title>Bad gateway</title></html>"], 502, {"Content-Type"
     [
         (Answer([start(), STRANGE]), {}, "server", "Who knows"),
         (Answer([start(), text(0, "Bl")], breaks=True), {}, "network", ""),
-        (Answer([start()], holds=True), {"idle": 0.2}, "timeout", "nothing came for 0.2 s"),
-        (Answer([start()], holds=True), {"longest": 0.3}, "timeout", "not whole after 0.3 s"),
+        (Answer([start()], holds=True), {"idle": 0.2}, "timeout", "no data for 0.2 s"),
+        (Answer([start()], holds=True), {"longest": 0.3}, "timeout", "incomplete after 0.3 s"),
         (PAGE, {}, "server", "Bad gateway"),
         (Answer([], 307, {"Location": "http://127.0.0.1:9/v1/messages"}), {}, "address", ""),
         (Answer([b"data: nonsense\n\n"]), {}, "malformed", ""),
@@ -466,7 +466,7 @@ async def test_an_answer_that_fails_has_its_kind(
 
 async def test_more_text_than_was_asked_for_is_not_listened_to() -> None:
     async with talking("anthropic", MODEL, plain("x" * 5000)) as (model, _):
-        failed = (await answered(model, evolve(ASKING, max_output=1)))[-1]
+        failed = (await collect_events(model, evolve(ASKING, max_output=1)))[-1]
     assert isinstance(failed, Failed)
     assert failed.kind == "too_large"
 
@@ -480,15 +480,15 @@ async def test_more_calls_than_anybody_means_are_not_listened_to() -> None:
 async def test_a_stream_that_is_left_closes_its_connection() -> None:
     held = Answer([start(), block(0, {"type": "text", "text": "Blue"})], holds=True)
     async with talking("anthropic", MODEL, held) as (model, wire):
-        async with aclosing(generator(model.stream(ASKING))) as events:
-            assert await anext(events) == TextDelta(text="Blue")
+        async with aclosing(as_generator(model.stream(ASKING))) as events:
+            assert await anext(events) == ModelTextDelta(text="Blue")
         async with asyncio.timeout(10):
             await wire.left.wait()
 
 
 async def test_a_reader_that_is_cancelled_closes_its_connection() -> None:
     async with talking("anthropic", MODEL, Answer([start()], holds=True)) as (model, wire):
-        reader = asyncio.create_task(answered(model, ASKING))
+        reader = asyncio.create_task(collect_events(model, ASKING))
         async with asyncio.timeout(10):
             await wire.reached.wait()
             reader.cancel()

@@ -16,8 +16,8 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.profiles import ModelProfile
 
-from greenroom.adapters.models.vendors.model import Manner, is_open
-from greenroom.adapters.models.vendors.request import Asking, keepsake, recalled
+from greenroom.adapters.models.vendors.model import VendorSettings, is_open_schema
+from greenroom.adapters.models.vendors.request import VendorRequestBuilder, make_opaque, restore_response
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import ChatMessage, Media, ModelCard, Opaque, ToolCall
 from tests.adapters.models.vendors.talk import ASKING, CARD, HI, LOOK
@@ -43,14 +43,14 @@ OF_TOMORROW = Opaque(
 
 def kept(**changes: object) -> ChatMessage:
     """The message of a signed answer."""
-    opaque = keepsake("anthropic", SIGNED)
+    opaque = make_opaque("anthropic", SIGNED)
     assert opaque is not None
     told: dict[str, Any] = {"content": "One. Two.", "calls": (CALL,), "opaque": (opaque,), **changes}
     return ChatMessage(role="assistant", **told)
 
 
 def test_a_signed_answer_comes_back_as_the_very_same_parts() -> None:
-    again = recalled(kept(), "anthropic")
+    again = restore_response(kept(), "anthropic")
     assert list(again.parts) == [part for part in SIGNED.parts if part != ThinkingPart(content="unsigned")]
     assert (again.provider_name, again.provider_url, again.model_name) == (
         "anthropic",
@@ -75,7 +75,7 @@ def test_a_signed_answer_comes_back_as_the_very_same_parts() -> None:
 )
 def test_a_keepsake_that_does_not_fit_is_left_out(message: ChatMessage) -> None:
     calls = [(call.name, dict(call.arguments), call.call_id) for call in message.calls]
-    first, *rest = recalled(message, "anthropic").parts
+    first, *rest = restore_response(message, "anthropic").parts
     assert first == TextPart(content=message.content)
     assert [(one.tool_name, one.args, one.tool_call_id) for one in rest if isinstance(one, ToolCallPart)] == calls
     assert len(rest) == len(calls)
@@ -83,12 +83,12 @@ def test_a_keepsake_that_does_not_fit_is_left_out(message: ChatMessage) -> None:
 
 def test_an_answer_of_text_and_calls_needs_no_keepsake() -> None:
     response = ModelResponse(parts=[ThinkingPart(content="Hm."), TextPart(content="Hi."), ToolCallPart("look", {})])
-    assert keepsake("anthropic", response) is None
+    assert make_opaque("anthropic", response) is None
 
 
 def test_a_result_knows_the_name_of_its_call_and_may_be_an_image() -> None:
     shot = ChatMessage(role="tool", content="", call_id="c1", media=(Media(media_type="image/png", data=b"png"),))
-    asked = Asking("anthropic", CARD).messages((HI, kept(), shot))[-1]
+    asked = VendorRequestBuilder("anthropic", CARD).build_messages((HI, kept(), shot))[-1]
     assert isinstance(asked, ModelRequest)
     (part,) = asked.parts
     assert isinstance(part, ToolReturnPart)
@@ -102,7 +102,9 @@ def test_what_a_model_cannot_be_shown_is_named() -> None:
         Media(media_type="application/pdf", data=b"pdf"),
         Media(media_type="application/json", data=b"{}"),
     )
-    asked = Asking("x", ModelCard()).messages((ChatMessage(role="user", content="", media=media),))[0]
+    asked = VendorRequestBuilder("x", ModelCard()).build_messages((ChatMessage(role="user", content="", media=media),))[
+        0
+    ]
     assert isinstance(asked, ModelRequest)
     (part,) = asked.parts
     assert isinstance(part, UserPromptPart)
@@ -114,7 +116,7 @@ def test_what_a_model_cannot_be_shown_is_named() -> None:
 
 
 def test_a_model_without_tools_is_told_of_none() -> None:
-    assert Asking("x", ModelCard(tools=False)).tools((LOOK,)) == []
+    assert VendorRequestBuilder("x", ModelCard(tools=False)).build_tools((LOOK,)) == []
 
 
 def told(
@@ -123,7 +125,7 @@ def told(
     """The settings of a request to a model of this profile."""
     model = TestModel(profile=cast("ModelProfile", profile))
     request = evolve(ASKING, **changes)
-    return cast("Mapping[str, object]", Manner(provider, card, model).settings(request, idle=5.0))
+    return cast("Mapping[str, object]", VendorSettings(provider, card, model).build_settings(request, idle=5.0))
 
 
 def test_asking_again_is_left_to_whoever_asks() -> None:
@@ -182,4 +184,4 @@ def test_a_temperature_is_left_out_where_it_is_refused() -> None:
     ],
 )
 def test_open_objects_are_found(schema: Mapping[str, object], expected: bool) -> None:
-    assert is_open(schema) is expected
+    assert is_open_schema(schema) is expected

@@ -23,7 +23,7 @@ from pydantic_ai.tools import RunContext
 from greenroom.adapters.models.vendors.model import VendorModel
 from greenroom.adapters.models.vendors.vendor import Vendor
 from greenroom.core.ports.model import Model
-from greenroom.testing.conformance.models import Feature, ModelContract, Plan
+from greenroom.testing.conformance.models import AnswerPlan, Feature, ModelContract
 from tests.adapters.models.vendors import test_anthropic as claude
 from tests.adapters.models.vendors import test_gemini as gemini
 from tests.adapters.models.vendors.test_anthropic import halves
@@ -50,7 +50,7 @@ def last_words(messages: list[ModelMessage]) -> str:
 class Playing(FunctionModel):
     """A model of pydantic-ai that plays plans, and says why it ended."""
 
-    def __init__(self, plans: Mapping[str, Plan]) -> None:
+    def __init__(self, plans: Mapping[str, AnswerPlan]) -> None:
         super().__init__(stream_function=self.play, model_name="played")
         self.plans = plans
 
@@ -85,13 +85,17 @@ class TestVendorModelOverAFunction(ModelContract):
     lacks: ClassVar[frozenset[Feature]] = frozenset({"usage"})
 
     @asynccontextmanager
-    async def playing(self, plans: Mapping[str, Plan]) -> AsyncIterator[Model]:
+    async def playing(self, plans: Mapping[str, AnswerPlan]) -> AsyncIterator[Model]:
         yield VendorModel(Vendor("function", make=lambda _: Playing(plans)), "played")
 
 
 @asynccontextmanager
 async def spoken(
-    provider: str, name: str, plans: Mapping[str, Plan], planned: Callable[[Plan], Answer], said: Callable[[Any], str]
+    provider: str,
+    name: str,
+    plans: Mapping[str, AnswerPlan],
+    planned: Callable[[AnswerPlan], Answer],
+    said: Callable[[Any], str],
 ) -> AsyncIterator[Model]:
     """A model over the wire of its vendor."""
     async with Wire(lambda asked: planned(plans[said(asked.body)])) as wire:
@@ -102,7 +106,7 @@ async def spoken(
 
 class TestVendorModelOverAnthropic(ModelContract):
     @asynccontextmanager
-    async def playing(self, plans: Mapping[str, Plan]) -> AsyncIterator[Model]:
+    async def playing(self, plans: Mapping[str, AnswerPlan]) -> AsyncIterator[Model]:
         def said(body: Any) -> str:
             return str(body["messages"][-1]["content"][-1]["text"])
 
@@ -112,7 +116,7 @@ class TestVendorModelOverAnthropic(ModelContract):
 
 class TestVendorModelOverGemini(ModelContract):
     @asynccontextmanager
-    async def playing(self, plans: Mapping[str, Plan]) -> AsyncIterator[Model]:
+    async def playing(self, plans: Mapping[str, AnswerPlan]) -> AsyncIterator[Model]:
         def said(body: Any) -> str:
             return str(body["contents"][-1]["parts"][-1]["text"])
 

@@ -15,13 +15,13 @@ from greenroom.core.ports.model import (
     FaultKind,
     Finished,
     ModelEvent,
+    ModelReasoningDelta,
+    ModelTextDelta,
     Opaque,
-    ReasoningDelta,
-    TextDelta,
     ToolCall,
     Usage,
 )
-from greenroom.testing.conformance.models import Plan, answered, text_of
+from greenroom.testing.conformance.models import AnswerPlan, collect_events, text_of
 from tests.adapters.models.vendors.talk import (
     ASKING,
     CARD,
@@ -79,12 +79,12 @@ def error(status: int, code: str, words: str, **more: object) -> Answer:
     return told({"error": {"code": status, "message": words, "status": code, **more}}, status)
 
 
-def planned(plan: Plan) -> Answer:
+def planned(plan: AnswerPlan) -> Answer:
     """The answer that the conformance suite wants."""
     return error(400, "INVALID_ARGUMENT", "Bad schema.") if plan.fault else Answer(list(spoken(plan)))
 
 
-def spoken(plan: Plan) -> Iterator[bytes]:
+def spoken(plan: AnswerPlan) -> Iterator[bytes]:
     """A plan as events."""
     if plan.reasoning:
         yield from (chunk(thought(half)) for half in halves(plan.reasoning))
@@ -121,11 +121,11 @@ def plain(words: str = "Blue.") -> Answer:
 
 async def test_an_answer_is_told_field_by_field() -> None:
     async with talking("google", MODEL, thoughtful()) as (model, wire):
-        events = await answered(model, ASKING)
-    assert [event for event in events if isinstance(event, TextDelta | ReasoningDelta)] == [
-        ReasoningDelta(text="I should look."),
-        TextDelta(text="Let me "),
-        TextDelta(text="look."),
+        events = await collect_events(model, ASKING)
+    assert [event for event in events if isinstance(event, ModelTextDelta | ModelReasoningDelta)] == [
+        ModelReasoningDelta(text="I should look."),
+        ModelTextDelta(text="Let me "),
+        ModelTextDelta(text="look."),
     ]
     made, usage, finished = others(events)
     assert isinstance(made, ToolCall)
@@ -141,8 +141,8 @@ async def test_an_answer_is_told_field_by_field() -> None:
 
 async def test_the_signature_goes_back_with_the_call_that_it_signs() -> None:
     async with talking("google", MODEL, thoughtful(), plain()) as (model, wire):
-        said = message(await answered(model, ASKING))
-        await answered(model, further(ASKING, said, result(said.calls[0], "It is blue.")))
+        said = message(await collect_events(model, ASKING))
+        await collect_events(model, further(ASKING, said, result(said.calls[0], "It is blue.")))
     _, answer, back = wire.asked[1].body["contents"]
     assert answer["role"] == "model"
     assert answer["parts"][0] == {"text": "Let me look."}
@@ -155,8 +155,8 @@ async def test_the_signature_goes_back_with_the_call_that_it_signs() -> None:
 async def test_a_signature_on_text_goes_back_with_it() -> None:
     signed = Answer([chunk({"text": "Blue."}), chunk({"text": "", "thoughtSignature": SIGNATURE}, finish="STOP")])
     async with talking("google", LEVELS, signed, plain()) as (model, wire):
-        said = message(await answered(model, ASKING))
-        await answered(model, further(ASKING, said, HI))
+        said = message(await collect_events(model, ASKING))
+        await collect_events(model, further(ASKING, said, HI))
     parts = wire.asked[1].body["contents"][1]["parts"]
     assert "".join(part["text"] for part in parts) == "Blue."
     assert base64.urlsafe_b64decode(parts[-1]["thoughtSignature"]) == b"signed by Google"
@@ -166,7 +166,7 @@ async def test_opaque_parts_of_others_are_dropped() -> None:
     foreign = Opaque(provider="anthropic", data={"parts": [{"part_kind": "thinking", "content": "secret thought"}]})
     said = ChatMessage(role="assistant", content="Hello.", opaque=(foreign,))
     async with talking("google", MODEL, plain()) as (model, wire):
-        await answered(model, further(ASKING, said, HI))
+        await collect_events(model, further(ASKING, said, HI))
     assert wire.asked[0].body["contents"][1] == {"role": "model", "parts": [{"text": "Hello."}]}
 
 
@@ -179,7 +179,7 @@ async def test_opaque_parts_of_others_are_dropped() -> None:
 )
 async def test_thinking_is_asked_for_in_the_model_s_own_way(name: str, config: dict[str, object]) -> None:
     async with talking("google", name, plain()) as (model, wire):
-        await answered(model, evolve(ASKING, effort="high", temperature=0.5, max_output=4096))
+        await collect_events(model, evolve(ASKING, effort="high", temperature=0.5, max_output=4096))
     told = wire.asked[0].body["generationConfig"]
     assert told["thinkingConfig"] == config
     assert told["temperature"] == 0.5
@@ -188,7 +188,7 @@ async def test_thinking_is_asked_for_in_the_model_s_own_way(name: str, config: d
 
 async def test_a_model_that_cannot_be_told_one_call_at_a_time_is_not_told() -> None:
     async with talking("google", MODEL, plain(), card=evolve(CARD, parallel_calls=False)) as (model, wire):
-        await answered(model, evolve(ASKING, tool_choice="required"))
+        await collect_events(model, evolve(ASKING, tool_choice="required"))
     assert wire.asked[0].body["toolConfig"]["functionCallingConfig"]["mode"] == "ANY"
 
 
@@ -196,7 +196,7 @@ async def test_a_model_that_cannot_be_told_one_call_at_a_time_is_not_told() -> N
 async def test_a_schema_beside_tools_is_only_told(tools: tuple[()], held: bool) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
     async with talking("google", MODEL, plain('{"a": 1}')) as (model, wire):
-        await answered(model, evolve(ASKING, tools=tools, schema=schema))
+        await collect_events(model, evolve(ASKING, tools=tools, schema=schema))
     assert ("responseJsonSchema" in wire.asked[0].body["generationConfig"]) is held
 
 
@@ -213,7 +213,7 @@ async def test_an_answer_without_streaming_is_told_the_same() -> None:
         "usageMetadata": counted(Usage(input=5, output=6, thought=4)),
     }
     async with talking("google", MODEL, told(body)) as (model, wire):
-        events = await answered(model, evolve(ASKING, streaming=False))
+        events = await collect_events(model, evolve(ASKING, streaming=False))
     assert wire.asked[0].path.endswith(":generateContent")
     assert (text_of(events), reasoning_of(events)) == ("Blue.", "Hm.")
     assert others(events) == [
@@ -267,7 +267,7 @@ async def test_too_many_requests_say_how_long_to_wait() -> None:
 async def ended(answer: Answer) -> ModelEvent:
     """How an answer ends."""
     async with talking("google", MODEL, answer) as (model, _):
-        return (await answered(model, ASKING))[-1]
+        return (await collect_events(model, ASKING))[-1]
 
 
 async def test_a_blocked_prompt_is_filtered() -> None:

@@ -25,13 +25,13 @@ from pydantic_ai.models import Model
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.providers import Provider
 
-from greenroom.adapters.models.vendors import missing
+from greenroom.adapters.models.vendors import make_missing_fault
 from greenroom.adapters.models.vendors import vendor as room
-from greenroom.adapters.models.vendors.model import RAISED, VendorFaults, VendorModel
+from greenroom.adapters.models.vendors.model import VENDOR_ERRORS, VendorFaultMaker, VendorModel
 from greenroom.adapters.models.vendors.vendor import Vendor
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.model import Failed, FaultKind
-from greenroom.testing.conformance.models import answered
+from greenroom.testing.conformance.models import collect_events
 from tests.adapters.models.vendors import test_anthropic as claude
 from tests.adapters.models.vendors.talk import ASKING
 from tests.adapters.models.vendors.test_anthropic import plain
@@ -55,14 +55,14 @@ def test_an_sdk_that_is_not_installed_is_named_with_what_brings_it(monkeypatch: 
     with pytest.raises(WorldFault) as caught:
         Vendor("anthropic")
     assert str(caught.value) == (
-        "anthropic needs the extra that brings it: "
+        "anthropic needs an extra package. Install it: "
         "`./go uv tool install '.[vendors]'` in a clone of Greenroom, or `pip install '.[vendors]'`."
     )
 
 
 def test_an_sdk_that_the_extra_does_not_bring_is_named_too() -> None:
-    assert str(missing("bedrock:claude")) == (
-        "bedrock:claude needs the extra that brings it: "
+    assert str(make_missing_fault("bedrock:claude")) == (
+        "bedrock:claude needs an extra package. Install it: "
         "`./go uv tool install '.[vendors]' --with 'pydantic-ai-slim[bedrock]'` in a clone of Greenroom, or "
         "`pip install '.[vendors]' 'pydantic-ai-slim[bedrock]'`."
     )
@@ -74,7 +74,7 @@ def test_a_provider_that_nobody_knows_is_refused() -> None:
 
 
 def test_an_address_that_is_none_is_refused() -> None:
-    with pytest.raises(WorldFault, match="is no address"):
+    with pytest.raises(WorldFault, match="is not a valid base_url"):
         Vendor("anthropic", base_url="localhost")
 
 
@@ -82,10 +82,10 @@ def test_an_address_that_is_none_is_refused() -> None:
 async def test_without_a_key_nothing_is_sent(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    failed = (await answered(VendorModel(Vendor(provider), "some-model"), ASKING))[-1]
+    failed = (await collect_events(VendorModel(Vendor(provider), "some-model"), ASKING))[-1]
     assert isinstance(failed, Failed)
     assert failed.kind == "auth"
-    assert "there is no key" in failed.why
+    assert "no key is set" in failed.why
 
 
 async def test_a_new_key_is_used_from_the_next_request_on() -> None:
@@ -94,10 +94,10 @@ async def test_a_new_key_is_used_from_the_next_request_on() -> None:
     async with Wire(lambda _: plain()) as wire:
         vendor = Vendor("anthropic", key=lambda: key, base_url=wire.base_url)
         model = VendorModel(vendor, claude.MODEL)
-        await answered(model, ASKING)
-        await answered(model, ASKING)
+        await collect_events(model, ASKING)
+        await collect_events(model, ASKING)
         key = next(keys)
-        await answered(model, ASKING)
+        await collect_events(model, ASKING)
         await model.close()
     assert [asked.headers["Authorization"] for asked in wire.asked] == [
         "Bearer first-key",
@@ -110,15 +110,15 @@ async def test_models_of_a_vendor_share_its_connections_and_a_closed_one_opens_t
     async with Wire(lambda _: plain()) as wire:
         vendor = Vendor("anthropic", key=lambda: "some-key", base_url=wire.base_url)
         strong, fast = VendorModel(vendor, "claude-sonnet-5"), VendorModel(vendor, claude.MODEL)
-        await answered(strong, ASKING)
+        await collect_events(strong, ASKING)
         client = vendor._client
-        await answered(fast, ASKING)
+        await collect_events(fast, ASKING)
         assert vendor._client is client
         await strong.close()
         await fast.close()
         assert client is not None
         assert client.is_closed
-        await answered(fast, ASKING)
+        await collect_events(fast, ASKING)
         await fast.close()
     assert [asked.body["model"] for asked in wire.asked] == ["claude-sonnet-5", claude.MODEL, claude.MODEL]
 
@@ -127,7 +127,7 @@ def test_another_event_loop_gets_connections_of_its_own() -> None:
     vendor = Vendor("anthropic", key=lambda: "some-key")
 
     async def made() -> tuple[Model, httpx2.AsyncClient | None]:
-        return vendor.model(claude.MODEL), vendor._client
+        return vendor.get_model(claude.MODEL), vendor._client
 
     first, its = asyncio.run(made())
     second, others = asyncio.run(made())
@@ -142,12 +142,12 @@ async def test_whoever_listens_nowhere_is_an_address_to_check() -> None:
     async with Wire(lambda _: plain()) as wire:
         gone = wire.base_url
     model = VendorModel(Vendor("anthropic", key=lambda: "some-key", base_url=gone), claude.MODEL)
-    failed = (await answered(model, ASKING))[-1]
+    failed = (await collect_events(model, ASKING))[-1]
     await model.close()
     assert isinstance(failed, Failed)
     assert failed.kind == "address"
-    assert failed.why.startswith(f"anthropic:{claude.MODEL} does not answer at {gone}: nothing listens there")
-    assert failed.why.endswith("Check base_url in the settings (`greenroom config show`).")
+    assert failed.why.startswith(f"anthropic:{claude.MODEL} does not answer at {gone}: no server is listening there")
+    assert failed.why.endswith("Check base_url with `greenroom config show`.")
 
 
 async def test_bedrock_is_told_how_long_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,21 +161,21 @@ async def test_bedrock_is_told_how_long_to_wait(monkeypatch: pytest.MonkeyPatch)
         provider_factory(name)
         return made
 
-    monkeypatch.setattr(room, "sdk_of", lambda _: connect)
+    monkeypatch.setattr(room, "find_sdk", lambda _: connect)
     monkeypatch.setattr(room, "infer_model", infer)
-    assert Vendor("bedrock", idle=60.0).model("anthropic.claude") is made
+    assert Vendor("bedrock", idle=60.0).get_model("anthropic.claude") is made
     assert told == {"api_key": None, "aws_read_timeout": 60.0, "aws_connect_timeout": 15.0}
 
 
 async def test_other_vendors_get_their_key(monkeypatch: pytest.MonkeyPatch) -> None:
     told: dict[str, object] = {}
-    monkeypatch.setattr(room, "sdk_of", lambda _: told.update)
+    monkeypatch.setattr(room, "find_sdk", lambda _: told.update)
     monkeypatch.setattr(room, "infer_model", lambda *_, **__: None)
-    Vendor("cohere", key=lambda: "some-key").model("command")
+    Vendor("cohere", key=lambda: "some-key").get_model("command")
     assert told == {"api_key": "some-key"}
 
 
-FAULTS = VendorFaults("google:gemini", Vendor("google", idle=5.0), "a-long-secret", longest=9.0)
+FAULTS = VendorFaultMaker("google:gemini", Vendor("google", idle=5.0), "a-long-secret", max_seconds=9.0)
 
 
 def caused(error: Exception, *causes: Exception) -> Exception:
@@ -196,24 +196,24 @@ def caused(error: Exception, *causes: Exception) -> Exception:
         (ModelOverloadedError("m", "?", body={"message": "not now"}, in_stream=True), "overloaded", "not now"),
         (ModelHTTPError(418, "m", "I am a teapot"), "request", "I am a teapot"),
         (ModelHTTPError(400, "m", None), "request", ""),
-        (ModelTimeoutError("m", "timed out", phase="read"), "timeout", "nothing came for 5 s"),
-        (ModelRequestTimeout("m", 3.0), "timeout", "nothing came for 5 s"),
-        (httpx2.ReadTimeout("slow"), "timeout", "nothing came for 5 s"),
-        (TimeoutError(), "timeout", "its answer was not whole after 9 s"),
+        (ModelTimeoutError("m", "timed out", phase="read"), "timeout", "no data for 5 s. Try again or change --model"),
+        (ModelRequestTimeout("m", 3.0), "timeout", "no data for 5 s. Try again or change --model"),
+        (httpx2.ReadTimeout("slow"), "timeout", "no data for 5 s. Try again or change --model"),
+        (TimeoutError(), "timeout", "incomplete after 9 s. Try again or change --model"),
         (
             ModelTimeoutError("m", "timed out", phase="connect"),
             "network",
-            "the usual address of google cannot be reached (no connection was made within 15 s)",
+            "the default address of google cannot be reached (no connection within 15 s). Check your network",
         ),
         (
             caused(ModelConnectionError("m", "Connection error.", phase="connect"), OSError("no route to host")),
             "network",
-            "the usual address of google cannot be reached (no route to host)",
+            "the default address of google cannot be reached (no route to host). Check your network",
         ),
         (
             caused(httpx2.ConnectError("all attempts failed"), OSError("")),
             "network",
-            "the usual address of google cannot be reached (all attempts failed)",
+            "the default address of google cannot be reached (all attempts failed). Check your network",
         ),
         (caused(ModelConnectionError("m", "Connection error."), ssl.SSLError("bad hand")), "tls", "('bad hand',)"),
         (httpx2.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED]"), "tls", "[SSL: CERTIFICATE_VERIFY_FAILED]"),
@@ -222,23 +222,23 @@ def caused(error: Exception, *causes: Exception) -> Exception:
     ],
 )
 def test_every_error_has_its_kind_and_its_words(error: Exception, kind: FaultKind, said: str) -> None:
-    assert isinstance(error, RAISED)
-    failed = FAULTS.raised(error)
+    assert isinstance(error, VENDOR_ERRORS)
+    failed = FAULTS.from_exception(error)
     assert (failed.kind, failed.said) == (kind, said)
     assert failed.why.endswith(".")
 
 
 def test_what_an_sdk_lacks_is_told_in_its_words() -> None:
-    failed = FAULTS.unmade(UserError("You must provide a `region_name`."))
+    failed = FAULTS.from_missing_setup(UserError("You must provide a `region_name`."))
     assert failed.kind == "auth"
     assert "You must provide a `region_name`." in failed.why
 
 
 def test_a_page_that_is_not_there_is_no_model_that_is_not_there() -> None:
     error = ModelHTTPError(404, "m", "<html><h1>Not here</h1></html>")
-    failed = FAULTS.raised(error)
+    failed = FAULTS.from_exception(error)
     assert (failed.kind, failed.said) == ("address", "Not here")
     assert failed.why == (
-        "google:gemini does not answer at the usual address of google (HTTP 404): Not here. "
-        "Check base_url in the settings (`greenroom config show`)."
+        "google:gemini does not answer at the default address of google (HTTP 404): Not here. "
+        "Check base_url with `greenroom config show`."
     )

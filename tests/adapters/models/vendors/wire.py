@@ -1,4 +1,4 @@
-"""A vendor's server on this machine: it answers what a test says, and remembers what it was asked."""
+"""A vendor's server on this machine: it gives scripted answers and records the requests."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 @dataclass
 class Asked:
-    """A request as it came."""
+    """A request as received."""
 
     path: str
     query: Mapping[str, str]
@@ -24,7 +24,7 @@ class Asked:
 
 @dataclass
 class Answer:
-    """What is sent back. With `holds` nothing more comes after it, and no end either; `breaks` hangs up."""
+    """A response. With `holds` it never ends; with `breaks` the connection is dropped."""
 
     chunks: Iterable[bytes] = ()
     status: int = 200
@@ -40,7 +40,7 @@ def told(body: object, status: int = 200, **headers: str) -> Answer:
 
 
 class Wire:
-    """Answers by what `reply` makes of a request."""
+    """Answers with the result of `reply`."""
 
     def __init__(self, reply: Callable[[Asked], Answer]) -> None:
         self._reply = reply
@@ -85,6 +85,6 @@ class Wire:
 
 
 def in_turn(*answers: Answer) -> Callable[[Asked], Answer]:
-    """One answer after the other."""
+    """Return the answers one after the other."""
     waiting = iter(answers)
     return lambda _: next(waiting)

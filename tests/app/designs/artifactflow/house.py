@@ -1,4 +1,4 @@
-"""ArtifactFlow's agents for tests: a clock that stands still, and the sections of a prompt."""
+"""ArtifactFlow's agents for tests: a fixed clock, and the sections of a prompt."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from greenroom.core.ports.model import ToolSpec
 from tests.abilities.skills.talks import Played, says
 
 NOON: Final = Millis(1_780_315_259_000)
-"""2026-06-01 12:00:59, which a prompt calls 12:00."""
+"""2026-06-01 12:00:59. A prompt shows 12:00."""
 
 SECTION: Final = re.compile(r"^<(\w+)>\n(.*?)\n^</\1>$", re.MULTILINE | re.DOTALL)
-"""A tag that begins a line, up to where it ends: what stands inside is no section of its own."""
+"""A tag at the start of a line, up to its end tag. Nested tags are not sections."""
 
 ORDER: Final = [
     "system_time",
@@ -43,28 +43,28 @@ EVERYTHING: Final = tuple(
 
 
 class Still:
-    """A clock that stands."""
+    """A fixed clock."""
 
     def __init__(self, now: int = NOON) -> None:
         self._now = now
 
     def now(self) -> Millis:
-        """Always the same."""
+        """Return the fixed time."""
         return Millis(self._now)
 
 
 def sections(prompt: str) -> dict[str, str]:
-    """The sections by tag, in their order."""
+    """Return the sections by tag, in order."""
     return {found[1]: found[2] for found in SECTION.finditer(prompt)}
 
 
 def nobody() -> Played:
-    """Models that are never asked."""
+    """Return models that must not be called."""
     return Played(lambda _: says("?"))
 
 
 def lead(language: str = "", *, alone: bool = False) -> LeadAgent:
-    """A lead, with both others unless it is alone."""
+    """Return a lead, with both other agents unless it is alone."""
     agent = LeadAgent(models=nobody(), language=language, clock=Still())
     for other in () if alone else (SearchAgent(models=nobody()), CrawlAgent(models=nobody())):
         agent.register_subagent(other.config)

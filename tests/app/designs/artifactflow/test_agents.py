@@ -19,7 +19,7 @@ from greenroom.app.designs.artifactflow import (
     SearchAgent,
     StreamEvent,
 )
-from greenroom.app.designs.artifactflow.base import PACK, listed
+from greenroom.app.designs.artifactflow.base import PACK, render_list
 from tests.app.designs.artifactflow.house import EVERYTHING, ORDER, Still, lead, nobody, sections
 
 AGENTS: Final[dict[str, type[LeadAgent | SearchAgent | CrawlAgent]]] = {
@@ -41,7 +41,7 @@ def told(name: str, language: str) -> str:
 
 
 def variables(language: str, name: str) -> set[str]:
-    return meta.find_undeclared_variables(jinja2.Environment(autoescape=False).parse(PACK.source(language, name)))
+    return meta.find_undeclared_variables(jinja2.Environment(autoescape=False).parse(PACK.read_source(language, name)))
 
 
 @pytest.mark.req("AF-60", "AF-61", "AF-62", "AF-63", "AF-71")
@@ -51,8 +51,8 @@ def test_every_prompt_is_what_it_was(name: str, language: str) -> None:
 
 
 def test_every_prompt_is_there_in_both_languages_with_the_same_variables_and_tags() -> None:
-    assert PACK.languages() == ("en", "zh")
-    assert PACK.names("en") == PACK.names("zh") == tuple(sorted(AGENTS))
+    assert PACK.list_languages() == ("en", "zh")
+    assert PACK.list_names("en") == PACK.list_names("zh") == tuple(sorted(AGENTS))
     for name in AGENTS:
         assert variables("en", name) == variables("zh", name), name
         assert list(sections(told(name, "en"))) == list(sections(told(name, "zh"))), name
@@ -251,4 +251,4 @@ def test_an_answer_always_stands_in_its_tag() -> None:
     ],
 )
 def test_a_context_is_shown_whatever_its_form(value: object, shown: str) -> None:
-    assert listed(value) == shown
+    assert render_list(value) == shown

@@ -13,9 +13,9 @@ from greenroom.app.designs.artifactflow import (
     StreamEvent,
     merge_agent_response_to_state,
 )
-from greenroom.app.reading import TextReader
+from greenroom.app.text_reader import TextReader
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.ports.model import Failed, Finished, ReasoningDelta, TextDelta, ToolSpec, Usage
+from greenroom.core.ports.model import Failed, Finished, ModelReasoningDelta, ModelTextDelta, ToolSpec, Usage
 from tests.abilities.skills.talks import ANN, Answer, Played, in_order, says, team
 
 SEARCH = ToolSpec(
@@ -86,7 +86,13 @@ def test_a_response_has_its_defaults() -> None:
 
 @pytest.mark.req("AF-27", "AF-34", "AF-37", "AF-38", "AF-39", "AF-40", "AF-41", "AF-42", "AF-43", "AF-44")
 async def test_the_events_of_a_turn_come_in_their_order() -> None:
-    answer = (ReasoningDelta(text="Hm."), TextDelta(text="Green "), TextDelta(text="tea."), Usage(output=3), Finished())
+    answer = (
+        ModelReasoningDelta(text="Hm."),
+        ModelTextDelta(text="Green "),
+        ModelTextDelta(text="tea."),
+        Usage(output=3),
+        Finished(),
+    )
     agent, _ = searcher(answer)
     kinds, chunks, contents = [], [], []
     async for event in agent.stream([{"role": "user", "content": "Tea?"}]):
@@ -164,7 +170,7 @@ def test_an_agent_that_lacks_either_method_cannot_be_made(missing: str) -> None:
 
 def test_a_kind_of_agent_without_a_configuration_of_its_own_needs_one() -> None:
     agent, model = searcher(says(""))
-    with pytest.raises(WorldFault, match="give it an AgentConfig"):
+    with pytest.raises(WorldFault, match="pass an AgentConfig"):
         type(agent)(models=model)
 
 

@@ -10,7 +10,7 @@ from urllib.parse import unquote_plus
 
 import pytest
 
-from greenroom import Agent, Called, Greenroom, Result, tool
+from greenroom import Agent, Greenroom, RunResult, ToolCallStarted, tool
 from greenroom.abilities.protocols import write
 from greenroom.app.designs.artifactflow import (
     BaseAgent,
@@ -76,7 +76,7 @@ async def perform(model: Played, world: World) -> None:
     lead.register_subagent(crawl.config)
     others = [member(search, tool(effect="pure")(world.web_search)), member(crawl, tool(world.web_fetch))]
     boss = member(lead, tool(world.create_artifact), agents=others)
-    async with Greenroom(memory=True, models=model) as house:
+    async with Greenroom(in_memory=True, models=model) as house:
         await house.run(boss, "What is oolong?")
 
 
@@ -129,11 +129,11 @@ async def test_a_typical_run_searches_reads_and_reports(tmp_path: Path, monkeypa
         lead.register_subagent(crawl.config)
         boss = web_member(lead, web_member(search), web_member(crawl))
         rules = [f"allow host {web.place}"]
-        async with Greenroom(memory=True, models=model, workspace=tmp_path, rules=rules) as house:
+        async with Greenroom(in_memory=True, models=model, workspace=tmp_path, rules=rules) as house:
             heard = [one async for one in house.stream(boss, "What is oolong?", approve=lambda _: True)]
-    assert isinstance(heard[-1], Result)
+    assert isinstance(heard[-1], RunResult)
     assert heard[-1].output == "Half fermented; see research_report."
-    assert [one.tool for one in heard if isinstance(one, Called) and one.tool != "call_agent"] == [
+    assert [one.tool for one in heard if isinstance(one, ToolCallStarted) and one.tool != "call_agent"] == [
         *("create_artifact", "create_artifact", "web_search", "web_search"),
         *("web_fetch", "web_fetch", "rewrite_artifact"),
     ]

@@ -7,7 +7,7 @@ import pytest
 
 from greenroom import Agent, Done, Greenroom, WorldFault, tool
 from greenroom.adapters.models.platforms import BasePlatform
-from greenroom.app.designs.jarvis import execute_tool_call, handlers_of
+from greenroom.app.designs.jarvis import build_handlers, execute_tool_call
 from greenroom.core.ports.model import ModelCard
 from tests.adapters.models.test_platforms import Talker, said, talking_to
 
@@ -66,7 +66,7 @@ async def test_with_confirmation_a_no_is_an_empty_result(waits: bool) -> None:
         done = await execute_tool_call("tea", [handler], execute_tool_confirm=True, confirm_callback=confirm)
         assert done == expected
     assert (len(handler.handled), heard[0]) == (1, ("Run tea handler?", False))
-    with pytest.raises(WorldFault, match="Give `confirm_callback`"):
+    with pytest.raises(WorldFault, match="Pass `confirm_callback`"):
         await execute_tool_call("tea", [handler], execute_tool_confirm=True)
 
 
@@ -104,14 +104,14 @@ PATCH = '<PATCH file="a.txt">\n<SEARCH>first</SEARCH>\n<REPLACE>second</REPLACE>
 
 @pytest.mark.req("AG-53", "AG-60", "AG-137")
 async def test_the_handlers_of_the_house_run_its_tools_and_the_log_knows(work: Path) -> None:
-    agent = Agent("ann", groups=["read", "edit"])
-    async with Greenroom(memory=True, workspace=work) as house:
-        handlers = handlers_of(house, agent)
+    agent = Agent("ann", toolsets=["read", "edit"])
+    async with Greenroom(in_memory=True, workspace=work) as house:
+        handlers = build_handlers(house, agent)
         assert [one.name() for one in handlers] == ["ToolRegistry", "EditFileHandler", "RewriteFileHandler"]
         need_return, prompt = await execute_tool_call(block("read_code", '{"file": "a.txt"}'), handlers)
         assert (need_return, "first" in prompt, "One action per reply" in prompt) == (False, True, False)
         (run,) = await house.runs()
-        assert (await house.executed(run.run)).last == "read_code"
+        assert (await house.executed_tools(run.run)).last == "read_code"
         assert await execute_tool_call("Only words.", handlers) == (False, "")
         assert await execute_tool_call(f"```\n{PATCH}\n```", handlers) == (False, ""), "it is only shown"
 
@@ -122,28 +122,29 @@ async def test_a_tool_that_ends_the_work_says_so(work: Path) -> None:
         """Solve it."""
         return Done("It is 42.")
 
-    async with Greenroom(memory=True) as house:
-        handlers = handlers_of(house, Agent("ann", tools=[solve]))
+    async with Greenroom(in_memory=True) as house:
+        handlers = build_handlers(house, Agent("ann", tools=[solve]))
         assert await execute_tool_call(block("solve"), handlers) == (True, "It is 42.")
 
 
 async def test_what_is_wrong_with_a_block_is_what_the_agent_reads_next(work: Path) -> None:
-    async with Greenroom(memory=True, workspace=work) as house:
-        handlers = handlers_of(house, Agent("ann", groups=["read"]))
+    async with Greenroom(in_memory=True, workspace=work) as house:
+        handlers = build_handlers(house, Agent("ann", toolsets=["read"]))
         _, unknown = await execute_tool_call(block("raed_code"), handlers)
         assert "there is no tool 'raed_code'" in unknown
         two = f"{block('list_files')}\n{block('list_files')}"
         _, several = await execute_tool_call(two, handlers)
         assert several.startswith("Nothing was run: only one operation at a time.")
         assert len(await house.runs()) == 2
-        assert [(await house.executed(one.run)).tools for one in await house.runs()] == [(), ()]
+        assert [(await house.executed_tools(one.run)).tools for one in await house.runs()] == [(), ()]
 
 
 @pytest.mark.req("AG-70")
 async def test_without_file_edits_neither_handler_is_there(work: Path) -> None:
-    async with Greenroom(memory=True, workspace=work) as house:
+    async with Greenroom(in_memory=True, workspace=work) as house:
         editing, reading = (
-            handlers_of(house, Agent("ann", groups=["read", "edit"], disable_file_edit=bare)) for bare in (False, True)
+            build_handlers(house, Agent("ann", toolsets=["read", "edit"], disable_file_edit=bare))
+            for bare in (False, True)
         )
         assert await execute_tool_call(PATCH, reading) == (False, "")
         assert (work / "a.txt").read_text() == "first\n"
@@ -153,8 +154,8 @@ async def test_without_file_edits_neither_handler_is_there(work: Path) -> None:
 
 @pytest.mark.parametrize("yes", [True, False])
 async def test_permission_is_asked_for_as_in_a_run(work: Path, yes: bool) -> None:
-    async with Greenroom(memory=True, workspace=work) as house:
-        handlers = handlers_of(house, Agent("ann", groups=["command"]), approve=lambda _: yes)
+    async with Greenroom(in_memory=True, workspace=work) as house:
+        handlers = build_handlers(house, Agent("ann", toolsets=["command"]), approve=lambda _: yes)
         _, prompt = await execute_tool_call(block("execute_script", '{"script": "touch b"}'), handlers)
     assert ((work / "b").exists(), "Denied by the person." in prompt) == (yes, not yes)
 
@@ -170,8 +171,8 @@ async def test_a_long_output_is_shown_as_a_file_where_the_platform_takes_files(l
     model = Talker("openai:x", *(said(one) for one in ("Hello.", "We count.", "Counted.")), card=ModelCard(files=True))
     platform = talking_to(model)
     await platform.chat_until_success("Count.")
-    async with Greenroom(memory=True) as house:
-        handlers = handlers_of(house, Agent("ann", tools=[count]), platform=platform)
+    async with Greenroom(in_memory=True) as house:
+        handlers = build_handlers(house, Agent("ann", tools=[count]), platform=platform)
         _, prompt = await execute_tool_call(block("count", f'{{"to": {lines}}}'), handlers)
     assert prompt.startswith("What was said before, in short:\nWe count.\n\nThe whole output of count with ")
     assert (f'{{"to":{lines}}}' in prompt, "output.txt" in prompt) == (True, True)
@@ -199,8 +200,8 @@ async def test_an_output_that_cannot_be_shown_as_a_file_is_shortened_and_nothing
     monkeypatch.setattr(BasePlatform, "upload_files", refuses)
     platform = talking_to(Talker("openai:x", said("Hello."), said("We count."), card=ModelCard(files=files)))
     await platform.chat_until_success("Count.")
-    async with Greenroom(memory=True) as house:
-        handlers = handlers_of(house, Agent("ann", tools=[count]), platform=platform)
+    async with Greenroom(in_memory=True) as house:
+        handlers = build_handlers(house, Agent("ann", tools=[count]), platform=platform)
         _, prompt = await execute_tool_call(block("count"), handlers)
     assert ("line 29\n" in prompt, "line 250" in prompt, "440 of 500 lines" in prompt) == (True, False, True)
     assert len(platform.context.get_history()) == 2

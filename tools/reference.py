@@ -1,0 +1,458 @@
+"""Writes docs/reference/: commands, settings, library and events, from the code. A test compares.
+
+`python tools/reference.py` writes all four pages.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import EnumType
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Final, Union, cast, get_args, get_origin, get_type_hints
+
+import msgspec
+from typer._click import Context
+from typer.core import TyperArgument, TyperGroup
+
+import greenroom
+from greenroom.adapters.models.catalog.catalog import load_providers
+from greenroom.app.settings.layers import VARIABLES
+from greenroom.app.settings.schema import SERVER_KEYS, Settings
+from greenroom.cli.app import COMMANDS, SECTIONS, LazyCommand, build_command
+from greenroom.cli.exit_codes import Exit
+from greenroom.core.state.events import EVENT_TYPES
+
+FOLDER: Final = Path(__file__).resolve().parents[1] / "docs" / "reference"
+MADE_BY: Final = "Made from the code by `python tools/reference.py`; a test compares."
+Row = tuple[str, ...]
+
+
+def write_table(head: Row, rows: Iterable[Row]) -> str:
+    """A Markdown table."""
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+
+# ------------------------------------------------------------------------------------------------------------ commands
+
+COMMANDS_HEAD: Final = f"""# Commands
+
+{MADE_BY} `greenroom COMMAND --help` prints the same.
+
+An ID is the beginning of a run's id, `last` for the newest run, or RUN/TASK.
+"""
+EXIT_CODES: Final[Mapping[Exit, str]] = {
+    Exit.DONE: "done; a change is verified, or a question answered",
+    Exit.FAILED: "a check newly fails, or the command failed",
+    Exit.USAGE: "wrong usage",
+    Exit.CONFIG: "settings, store or machine",
+    Exit.PROVIDER: "the model's provider",
+    Exit.LIMIT: "a limit was reached",
+    Exit.WAITING: "waits for a person, or is paused",
+    Exit.UNVERIFIED: "finished, but not verified",
+    Exit.HUNG_UP: "the terminal was closed",
+    Exit.INTERRUPTED: "interrupted by Ctrl-C",
+    Exit.BROKEN_PIPE: "the reader of a pipe is gone",
+    Exit.TERMINATED: "ended by a signal",
+}
+
+
+def make_commands_page() -> str:
+    """Every command by section, with usage, help, arguments and options."""
+    root = build_command()
+    context = Context(root, info_name="greenroom")
+    shared = {param.name for param in root.params}
+    parts = [
+        COMMANDS_HEAD,
+        "## Options of every command\n",
+        write_table(("option", "meaning"), _options(root, context)),
+    ]
+    parts += ["## Exit codes\n", write_table(("code", "meaning"), ((str(int(c)), t) for c, t in EXIT_CODES.items()))]
+    for section in SECTIONS:
+        parts.append(f"## {section[:1].upper()}{section[1:]}\n")
+        names = [entry.name for entry in COMMANDS if entry.section == section]
+        parts += [_describe_command(root, context, name, shared) for name in names]
+    return "\n".join(parts)
+
+
+def _describe_command(root: TyperGroup, context: Context, name: str, shared: set[str]) -> str:
+    command, inner = cast("object", root), context
+    for word in name.split():
+        command = cast("TyperGroup", command).commands[word]
+        inner = Context(cast("TyperGroup", command), info_name=word, parent=inner)
+    assert isinstance(command, LazyCommand)
+    real = command.load()
+    inner = Context(real, info_name=inner.info_name, parent=inner.parent)
+    usage = " ".join(real.get_usage(inner).removeprefix("Usage: ").split())
+    parts = [f"### {name}\n", f"```text\n{usage}\n```\n", _format_help(real.help or "")]
+    own = [param for param in real.params if param.name not in shared]
+    arguments = [param for param in own if isinstance(param, TyperArgument)]
+    options = [param for param in own if not isinstance(param, TyperArgument)]
+    for title, params in (("argument", arguments), ("option", options)):
+        records = [record for param in params if (record := param.get_help_record(inner)) is not None]
+        if records:
+            parts.append(write_table((title, "meaning"), (_format_option(*record) for record in records)))
+    return "\n".join(parts)
+
+
+def _options(root: TyperGroup, context: Context) -> Iterator[Row]:
+    for param in root.get_params(context):
+        record = param.get_help_record(context)
+        if record is not None:
+            yield _format_option(*record)
+
+
+def _format_option(names: str, meaning: str) -> Row:
+    return f"`{re.sub(r' <(?:str|list.str.)>$', '', names)}`", " ".join(meaning.split())
+
+
+def _format_help(text: str) -> str:
+    """Paragraphs; examples as a block of commands; exit codes as a list."""
+    told, head, codes = inspect.cleandoc(text).partition("Exit codes: ")
+    told, _, examples = told.partition("Examples:")
+    parts = [paragraph.replace("\n", " ").strip() for paragraph in told.split("\n\n")]
+    commands = [line.strip() for line in examples.replace("\b", "").splitlines() if line.strip()]
+    if commands:
+        parts.append("```text\n" + "\n".join(commands) + "\n```")
+    if head:
+        each = (code.partition(" ") for code in " ".join(codes.rstrip(". \n").split()).split("; "))
+        parts.append("Exit codes:\n\n" + "\n".join(f"- `{code}` {meaning}" for code, _, meaning in each))
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+# ------------------------------------------------------------------------------------------------------------ settings
+
+SETTINGS_HEAD: Final = f"""# Settings
+
+{MADE_BY} `greenroom config show` prints the values that hold here, and where each comes from.
+
+Settings come from these places; a later one wins:
+
+1. your file: `~/.config/greenroom/config.toml`, or the file that `$GREENROOM_CONFIG` names
+2. the project: `.greenroom/config.toml`
+3. the project, only for you: `.greenroom/config.local.toml`
+4. environment variables
+5. options of the command
+
+Tables are merged key by key. An unknown key is an error that names the nearest known one. A project cannot set a key, a
+price, a header, `web`, `browser`, `sandbox`, `mcp`, or a limit above yours.
+
+```toml
+model = "openai:gpt-5.5"
+
+[providers.openai]
+base_url = "https://llm.example.org/v1"
+
+[limits]
+cost = 2.0
+time = "30m"
+```
+
+Durations are seconds, or text such as `90s`, `15m`, `2h`. Token counts are numbers, or text such as `200k`.
+A limit can be `"none"`.
+"""
+DESCRIPTIONS: Final[Mapping[str, str]] = {
+    "version": "version of the file's format",
+    "model": "the normal model: `provider:model`, a role or a group; empty: the first that is found",
+    "strong": "the model for hard work",
+    "fast": "the model for small work",
+    "groups.NAME.models": "models that stand in for each other; the first one is asked first",
+    "providers.NAME.base_url": "address of the API; empty: the provider's own",
+    "providers.NAME.key_env": "the variable that holds the key; empty: the usual one",
+    "providers.NAME.key": "the key itself; `greenroom init` stores it in a file of its own instead",
+    "providers.NAME.wire": "the client: `openai` (built in) or `pydantic_ai` (the extra `vendors`)",
+    "providers.NAME.max_parallel": "calls at the same time",
+    "providers.NAME.requests_per_minute": "calls in one minute; empty: no limit",
+    "providers.NAME.headers": "extra HTTP headers",
+    "providers.NAME.timeout": "how long one call may take",
+    'prices."PROVIDER:MODEL".input': "dollars per million tokens that the model reads",
+    'prices."PROVIDER:MODEL".output': "dollars per million tokens that it writes",
+    'prices."PROVIDER:MODEL".cached': "dollars per million tokens read from a cache; empty: as `input`",
+    'prices."PROVIDER:MODEL".written': "dollars per million tokens written to a cache; empty: as `input`",
+    "mcp.NAME": f"an MCP server; keys: {', '.join(f'`{key}`' for key in SERVER_KEYS)}",
+    "retry.attempts": "how often a model is asked again",
+    "retry.delay": "the first wait; later ones are longer",
+    "retry.total": "the longest time for all attempts",
+    "limits.cost": "dollars that a run may cost",
+    "limits.tokens": "tokens that a run may use",
+    "limits.time": "how long a run may work; waiting for you does not count",
+    "web.search": "the service that agents search with",
+    "web.searxng_url": "address of your SearXNG",
+    "web.local": "hosts with ports on this machine or network that agents may fetch",
+    "web.ports": "ports beside 80 and 443",
+    "browser.program": "the Chromium to start; empty: the one that is found",
+    "browser.headless": "whether the window is hidden; empty: shown where there is a screen",
+    "browser.steps": "moves of one task",
+    "browser.seconds": "time of one task",
+    "browser.tokens": "tokens of one task",
+    "browser.hosts": "hosts that are open beside those that a task names: a name, or `*.domain`",
+    "language": "language of prompts and messages",
+    "after_tool_call": "folders with callbacks",
+    "execute_tool_confirm": "ask about every tool call",
+    "non_interactive": "never ask; what needs approval is not done",
+    "approvals_expire": "a question without an answer is denied after this time; empty: it waits",
+    "sandbox.walls": "`auto`: the strongest sandbox that works here; `off`: none, every command asks",
+    "sandbox.hosts": "hosts that are open to all commands: a name, or `*.domain`",
+    "checks.NAME.run": "the command line of a check",
+    "checks.NAME.kind": "what it checks; a change needs a test to be verified",
+    "checks.NAME.folder": "where it runs",
+    "checks.NAME.seconds": "how long it may take",
+    "workspace.setup": "a command line that prepares each new worktree",
+    "workspace.seconds": "how long that may take",
+    "workspace.lend": "read and ignored; what git ignores is shown to checks by itself",
+}
+NAMES: Final = {"prices": '"PROVIDER:MODEL"'}
+"""How the name of an entry is written in a table of entries."""
+
+OTHER_VARIABLES: Final[Mapping[str, str]] = {
+    "GREENROOM_HOME": "the folder of the log, the same as `--home`",
+    "GREENROOM_CONFIG": "your settings file",
+    "GREENROOM_DEMO_PACE": "seconds that a scripted reply of `greenroom demo` takes; 0: no wait",
+    "GREENROOM_CALLED_AS": "how messages name the command; `./go` sets it",
+    "GREENROOM_COMMAND": "set in the environment of an agent's command: the id of this command",
+}
+"""Variables that are not settings."""
+
+
+def list_settings() -> Iterator[tuple[str, str, str]]:
+    """Key, type and default of every setting."""
+    yield from _list_fields(cast("type[msgspec.Struct]", Settings), "")
+
+
+def _list_fields(kind: type[msgspec.Struct], above: str) -> Iterator[tuple[str, str, str]]:
+    hints = get_type_hints(kind, include_extras=True)
+    for field in msgspec.structs.fields(kind):
+        key, hint = f"{above}{field.name}", hints[field.name]
+        plain = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+        entry = get_args(plain)[1] if get_origin(plain) is Mapping and field.name != "headers" else None
+        if isinstance(plain, type) and issubclass(plain, msgspec.Struct):
+            yield from _list_fields(plain, f"{key}.")
+        elif entry is not None and field.name == "mcp":
+            yield f"{key}.NAME", "table", ""
+        elif entry is not None:
+            yield from _list_fields(entry, f"{key}.{NAMES.get(field.name, 'NAME')}.")
+        else:
+            yield key, _name_type(plain), _show_default(field)
+
+
+def _name_type(hint: object) -> str:
+    parts = [
+        part for part in (get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)) if part is not NoneType
+    ]
+    names = {"str": "text", "int": "integer", "float": "number", "bool": "true or false", "Secret": "text"}
+    found = []
+    for part in parts:
+        if get_origin(part) is tuple:
+            found.append(f"list of {'integers' if get_args(part)[0] is int else 'texts'}")
+        elif get_origin(part) is Mapping:
+            found.append("table of texts")
+        elif get_args(part):
+            found.append(", ".join(f"`{each}`" for each in get_args(part)))
+        else:
+            found.append(names[cast("type", part).__name__])
+    return " or ".join(found)
+
+
+def _show_default(field: msgspec.structs.FieldInfo) -> str:
+    if field.required:
+        return "required"
+    value = None if field.default is msgspec.NODEFAULT else field.default
+    match value:
+        case None | "" | ():
+            return ""
+        case bool():
+            return f"`{str(value).lower()}`"
+        case float():
+            return f"`{value:g}`"
+        case _:
+            return f"`{value}`"
+
+
+def make_settings_page() -> str:
+    """Every setting with type, default, variable and meaning; every variable; every provider."""
+    by_key = {key: variable for variable, key in VARIABLES.items()}
+    rows = [(f"`{key}`", kind, default, DESCRIPTIONS[key]) for key, kind, default in list_settings()]
+    variables = [(f"`{name}`", f"sets `{key}`") for name, key in VARIABLES.items()]
+    variables += [(f"`{name}`", meaning) for name, meaning in OTHER_VARIABLES.items()]
+    providers = [
+        (
+            f"`{name}`",
+            ", ".join(f"`{key}`" for key in provider.keys) or "none",
+            f"`{provider.base_url}`" if provider.base_url else "required",
+            f"`{provider.base_url_env}`" if provider.base_url_env else "",
+        )
+        for name, provider in load_providers().items()
+    ]
+    assert set(by_key) <= {key for key, _, _ in list_settings()}
+    return "\n".join(
+        [
+            SETTINGS_HEAD,
+            "## All settings\n",
+            write_table(("setting", "type", "default", "meaning"), rows),
+            "## Environment variables\n",
+            write_table(("variable", "meaning"), sorted(variables)),
+            "## Providers\n",
+            "The first provider with a key is used. `base_url` in your settings wins over the variable.\n",
+            write_table(("provider", "variables of the key", "`base_url`", "variable of `base_url`"), providers),
+        ]
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- library
+
+LIBRARY_HEAD: Final = f"""# Library
+
+`from greenroom import …`. {MADE_BY} Start with [Build agents in Python](../howto/library.md).
+"""
+WIDTH: Final = 100
+LONGEST_DEFAULT: Final = 40
+ROOMS: Final = {
+    "app.library": "Agents, tools, runs",
+    "app": "Teams and models",
+    "abilities": "Skills",
+    "core.rules": "Intents",
+    "core.state": "State",
+    "core.ports": "Ports",
+    "core.base": "Amounts and errors",
+}
+"""Sections by package, the first that fits."""
+
+
+def make_library_page() -> str:
+    """Every public name with its signature, its docstring and its methods."""
+    parts = [LIBRARY_HEAD]
+    left: dict[str, str] = dict(vars(greenroom)["_HOME"])
+    for room, title in ROOMS.items():
+        names = sorted(name for name, place in left.items() if place.startswith(room))
+        parts += [f"\n## {title}\n", *(_describe_name(name) for name in names)]
+        left = {name: place for name, place in left.items() if name not in names}
+    if left:
+        raise SystemExit(f"These have no section: {', '.join(left)}")
+    return "\n".join(parts)
+
+
+def _describe_name(name: str) -> str:
+    value = getattr(greenroom, name)
+    if not (inspect.isclass(value) or inspect.isfunction(value)):
+        return f"### {name}\n\n`{_shorten_names(str(value))}`\n"
+    methods = [_describe_method(*method) for method in _find_methods(value)] if inspect.isclass(value) else []
+    members = [f"{name}.{each}" for each in value.__members__] if isinstance(value, EnumType) else []
+    call = ", ".join(members) or name + _write_signature(value, WIDTH - len(name))
+    signature = f"```text\n{call}\n```\n"
+    return "\n".join(
+        [f"### {name}\n", signature, inspect.getdoc(value) or "", "", *methods, *([""] if methods else [])]
+    )
+
+
+def _find_methods(kind: type) -> list[tuple[str, object]]:
+    """The public methods that are defined in Greenroom."""
+    found: dict[str, object] = {}
+    for base in reversed(kind.__mro__):
+        if base.__module__.startswith("greenroom"):
+            found |= {name: value for name, value in vars(base).items() if not name.startswith("_")}
+    return [
+        (name, value) for name, value in found.items() if inspect.isfunction(value) or isinstance(value, classmethod)
+    ]
+
+
+def _describe_method(name: str, value: object) -> str:
+    function = value.__func__ if isinstance(value, classmethod) else value
+    text = (inspect.getdoc(function) or "").partition("\n")[0]
+    return f"- `{name}{_write_signature(function)}` {text}"
+
+
+def _write_signature(value: object, width: int = 10_000) -> str:
+    """The signature of a function or a class; one parameter per line where it is wider than `width`."""
+    try:
+        signature = inspect.signature(cast("Callable[..., object]", value))
+    except (TypeError, ValueError):
+        return ""
+    parameters = [each for each in signature.parameters.values() if each.name not in ("self", "cls")]
+    words = [_write_parameter(each) for each in parameters]
+    kinds = [each.kind for each in parameters]
+    if inspect.Parameter.KEYWORD_ONLY in kinds and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        words.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
+    result = _write_annotation(signature.return_annotation)
+    end = "" if result in ("None", "_empty") or inspect.isclass(value) else f" -> {result}"
+    line = f"({', '.join(words)}){end}"
+    return line if len(line) <= width else "(\n" + "".join(f"    {word},\n" for word in words) + f"){end}"
+
+
+def _write_parameter(parameter: inspect.Parameter) -> str:
+    stars: dict[object, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    text = stars.get(parameter.kind, "") + parameter.name
+    if parameter.annotation is not inspect.Parameter.empty:
+        text += f": {_write_annotation(parameter.annotation)}"
+    if parameter.default is not inspect.Parameter.empty:
+        default = _shorten_names(repr(parameter.default))
+        text += f" = {default if len(default) <= LONGEST_DEFAULT and default[0] != '<' else '…'}"
+    return text
+
+
+def _write_annotation(annotation: object) -> str:
+    text = annotation if isinstance(annotation, str) else str(inspect.formatannotation(annotation))
+    return re.sub(r"Optional\[(\w+)\]", r"\1 | None", _shorten_names(text).replace("'", ""))
+
+
+def _shorten_names(text: str) -> str:
+    """The text without modules and addresses."""
+    return re.sub(r"0x[0-9a-f]+|greenroom\.[\w.]+\.|typing\.|collections\.abc\.|immutables\._map\.|~", "", text)
+
+
+# -------------------------------------------------------------------------------------------------------------- events
+
+EVENTS_HEAD: Final = f"""# Events
+
+{MADE_BY} `greenroom events last --output-format stream-json` prints them, one per line.
+
+Every change of a team is one of these events in its log. They are never renamed: old logs always load.
+"""
+
+
+def make_events_page() -> str:
+    """Every event by noun, with its docstring and its fields."""
+    parts, noun = [EVENTS_HEAD], ""
+    for name, kind in EVENT_TYPES.items():
+        module = kind.__module__.rsplit(".", 1)[-1]
+        if module != noun:
+            noun = module
+            parts.append(f"## {noun.capitalize()}\n")
+        text = _docstring(kind)
+        hints = get_type_hints(kind)
+        rows = [
+            (f"`{field.name}`", f"`{_name_field_type(hints[field.name])}`", _show_default(field))
+            for field in msgspec.structs.fields(cast("type[msgspec.Struct]", kind))
+        ]
+        parts += [f"### {name}\n", *([f"{text}\n"] if text else []), write_table(("field", "type", "default"), rows)]
+    return "\n".join(parts)
+
+
+def _docstring(kind: type) -> str:
+    own = vars(kind).get("__doc__")
+    return inspect.cleandoc(own) if isinstance(own, str) else ""
+
+
+def _name_field_type(hint: object) -> str:
+    text = hint.__name__ if isinstance(hint, type) and not get_args(hint) else str(hint)
+    text = re.sub(
+        r"typing\.|collections\.abc\.|immutables\._map\.|(?:greenroom\.)[\w.]*\.|<class '([\w.]+)'>", r"\1", text
+    )
+    return re.sub(r"Optional\[(\w+)\]", r"\1 | None", text)
+
+
+PAGES: Final[Mapping[str, Callable[[], str]]] = {
+    "cli.md": make_commands_page,
+    "settings.md": make_settings_page,
+    "library.md": make_library_page,
+    "events.md": make_events_page,
+}
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for page, make in PAGES.items():
+        (FOLDER / page).write_text(make(), encoding="utf-8")
+        sys.stdout.write(f"docs/reference/{page}\n")
