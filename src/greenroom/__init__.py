@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from greenroom.abilities.skills.converse import Converse as Converse
-    from greenroom.app.capabilities import TeamCapabilities as TeamCapabilities
     from greenroom.app.conversation.chat import Turn as Turn
     from greenroom.app.function_tool import Context as Context
     from greenroom.app.function_tool import Done as Done
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from greenroom.app.library.run_result import RunEvent as RunEvent
     from greenroom.app.library.run_result import RunInfo as RunInfo
     from greenroom.app.library.run_result import RunResult as RunResult
+    from greenroom.app.library.run_result import RunUsage as RunUsage
     from greenroom.app.library.run_result import TextDelta as TextDelta
     from greenroom.app.library.run_result import ToolCallFinished as ToolCallFinished
     from greenroom.app.library.run_result import ToolCallStarted as ToolCallStarted
@@ -88,7 +88,6 @@ if TYPE_CHECKING:
 
 _ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "abilities.skills.converse": ("Converse",),
-    "app.capabilities": ("TeamCapabilities",),
     "app.conversation.chat": ("Turn",),
     "app.function_tool": (
         "Context",
@@ -118,6 +117,7 @@ _ROOMS: Final[dict[str, tuple[str, ...]]] = {
         "RunEvent",
         "RunInfo",
         "RunResult",
+        "RunUsage",
         "TextDelta",
         "ToolCallFinished",
         "ToolCallStarted",

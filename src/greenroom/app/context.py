@@ -1,4 +1,4 @@
-"""The app context: settings, models, runtime and tools of one process, for the library, the CLI and the HTTP API."""
+"""The app context: settings, models, runtime and tools of one process, for the library and the command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 from greenroom.app.settings.home import worktrees_folder
 from greenroom.app.toolset.manual_call import find_ended_step
-from greenroom.app.trust import keep_trusted_agents, open_trust_store, render_trusted_notes
 from greenroom.app.workspace import current_folder, find_workspace_root
 from greenroom.core.base.errors import Bug
 from greenroom.core.base.ids import StepId, TeamId
@@ -145,11 +144,14 @@ class AppContext:
 
     def notes(self) -> str:
         """Return the text of AGENTS.md and CLAUDE.md, with untrusted notes labelled."""
+        from greenroom.app.trust import open_trust_store, render_trusted_notes
+
         return render_trusted_notes(self.folder, open_trust_store().make_trust_check(self.root))
 
     def agents(self) -> Agents:
         """Return the agents of the workspace, without untrusted project agents."""
         from greenroom.app.agents.discovery import find_agents
+        from greenroom.app.trust import keep_trusted_agents, open_trust_store
 
         return keep_trusted_agents(find_agents(self.folder), self.root, open_trust_store().make_trust_check(self.root))
 

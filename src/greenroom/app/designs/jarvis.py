@@ -1,5 +1,6 @@
-"""Jarvis' output handlers: the one handler that accepts a reply handles it.
+"""Jarvis' agents and output handlers, under Jarvis' names. The one handler that accepts a reply handles it.
 
+    agent = make_jarvis_agent("You help.", use_tools=["read_code"])
     async with Greenroom(workspace=".") as greenroom:
         handlers = build_handlers(greenroom, agent)     the agent's protocols: TOOL_CALL, PATCH, REWRITE
         need_return, tool_prompt = await execute_tool_call(response, [*handlers, MyHandler()])
@@ -13,29 +14,90 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from copy import copy
 from itertools import takewhile
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol, TypeAlias, cast
 
 from greenroom.abilities.protocols import NoBlock, ProtocolName, read
 from greenroom.abilities.tools.read_output import read_whole_text
 from greenroom.adapters.models.platforms import BasePlatform, show_output
-from greenroom.app.agents.specs import EDIT_TOOLS, JARVIS_DEFAULT_HANDLERS, JARVIS_HANDLERS
-from greenroom.app.function_tool import format_value
+from greenroom.app.agents.specs import JARVIS_DEFAULT_HANDLERS, JARVIS_HANDLERS, parse_spec
+from greenroom.app.function_tool import Tool, format_value
+from greenroom.app.library.agent import Agent
 from greenroom.app.library.agent_definition import AgentDefinition, name_own_model
-from greenroom.app.library.approval import ApprovalCallback, ConfirmCallback
+from greenroom.app.library.approval import ApprovalCallback, ApprovalReply, ApprovalRequest
 from greenroom.app.library.greenroom import Greenroom
 from greenroom.app.toolset.custom import Callback, Callbacks
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.model import Finished, ModelCard, ModelEvent, ModelRequest, ModelTextDelta
+from greenroom.core.ports.model import Finished, Model, ModelCard, ModelEvent, ModelRequest, ModelTextDelta
 from greenroom.core.ports.tool import WHOLE_KEY
 from greenroom.core.state.spec import TurnPolicy
 from greenroom.core.state.step import Step
 
 NOT_HANDLED: Final = (False, "")
+
+ConfirmCallback: TypeAlias = Callable[[str, bool], bool | Awaitable[bool]]
+"""A yes-or-no callback as in Jarvis: `(tip, default) -> bool`."""
+
+
+def make_jarvis_agent(
+    system_prompt: str,
+    *,
+    name: str = "Jarvis",
+    model: str | Model = "",
+    tools: Sequence[Tool[..., Any] | Callable[..., Any]] = (),
+    use_tools: Sequence[str] = (),
+    disable_file_edit: bool = False,
+    execute_tool_confirm: bool | None = None,
+) -> Agent[str]:
+    """Make an agent from the arguments of Jarvis' `Agent`. It acts in Jarvis' text protocols.
+
+    Args:
+
+    - `system_prompt`: The agent's instructions.
+    - `name`: The agent's name.
+    - `model`: The model, as in `Agent`.
+    - `tools`: Functions of the program that the agent can call.
+    - `use_tools`: The only tools that the agent has. An empty list selects the default tools and all functions.
+    - `disable_file_edit`: Remove the tools and protocols that edit files.
+    - `execute_tool_confirm`: Whether every tool call needs approval. Default: that of the `Greenroom`.
+    """
+    spec = parse_spec(
+        {
+            "design": "jarvis",
+            "name": name,
+            "system_prompt": system_prompt,
+            "use_tools": list(use_tools),
+            "disable_file_edit": disable_file_edit,
+        }
+    )
+    functions = [item if isinstance(item, Tool) else Tool(item) for item in tools]
+    function_names = {function.name for function in functions}
+    return Agent(
+        spec.name,
+        spec=spec,
+        model=model,
+        tools=[
+            *(tool_name for tool_name in spec.tools if tool_name not in function_names),
+            *(function for function in functions if not use_tools or function.name in use_tools),
+        ],
+        confirm_calls=execute_tool_confirm,
+    )
+
+
+YES_OR_NO_ONLY: Final = "Only yes or no can be asked here. Decide yourself, and say in your answer what you assumed."
+
+
+def approve_with_confirm(confirm: ConfirmCallback) -> ApprovalCallback:
+    """Make an `approve` function from a yes-or-no callback. A call without a yes does not run."""
+
+    def approve(request: ApprovalRequest) -> ApprovalReply | Awaitable[ApprovalReply]:
+        return YES_OR_NO_ONLY if request.wants_text else confirm(request.question, False)
+
+    return approve
 
 
 class OutputHandler(Protocol):
@@ -86,7 +148,7 @@ async def execute_tool_call(
 async def _is_confirmed(handler: OutputHandler, confirm: ConfirmCallback | None) -> bool:
     """Whether the call is confirmed. A plain function runs in a thread, because it may wait for a person."""
     if confirm is None:
-        raise WorldFault("Every call needs confirmation, but there is no callback. Pass `confirm_callback`.")
+        raise WorldFault("designs.no_confirm_callback")
     tip = f"Run {handler.name()}?"
     answer: object = (
         confirm(tip, False) if inspect.iscoroutinefunction(confirm) else await asyncio.to_thread(confirm, tip, False)
@@ -169,13 +231,15 @@ class FormHandler:
         result = await self._greenroom.run(self._make_reciting_agent(model), CONTINUE_PROMPT, approve=self._approve)
         if model.call_count == 1:
             return True, result.text
-        return False, await self._show_as_file(result.run) or model.result_text
+        return False, await self._show_as_file(result.run_id) or model.result_text
 
-    async def _show_as_file(self, run: TeamId) -> str:
+    async def _show_as_file(self, run_id: TeamId) -> str:
         """Return the text about an output that the platform received as a file, or an empty string."""
         runtime = self._greenroom.runtime
         steps = [
-            step async for step in runtime.archive(run, "step") if isinstance(step, Step) and step.work.type == "tool"
+            step
+            async for step in runtime.archive(run_id, "step")
+            if isinstance(step, Step) and step.work.type == "tool"
         ]
         long_steps = [step for step in steps if {WHOLE_KEY, "blob"}.intersection(step.result or {})]
         if self._platform is None or not long_steps:
@@ -210,8 +274,6 @@ def build_handlers(
 ) -> Sequence[FormHandler]:
     """Return the handlers of an agent's protocols, or Jarvis' default handlers."""
     forms = agent.spec.turn.protocols or tuple(JARVIS_HANDLERS[form] for form in JARVIS_DEFAULT_HANDLERS)
-    allowed_forms = [form for form in forms if agent.tool_selection.can_edit or form not in EDIT_TOOLS]
     return [
-        FormHandler(cast("ProtocolName", form), greenroom, agent, approve=approve, platform=platform)
-        for form in allowed_forms
+        FormHandler(cast("ProtocolName", form), greenroom, agent, approve=approve, platform=platform) for form in forms
     ]

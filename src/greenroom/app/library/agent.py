@@ -37,12 +37,18 @@ async def open_greenroom(greenroom: Greenroom | None, agent: AgentDefinition[Any
 
 def run_synchronously(work: Coroutine[Any, Any, S]) -> S:
     """Run a coroutine to its end. If an event loop is already running, as in a notebook, use a thread."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if not _is_loop_running():
         return asyncio.run(work)
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="greenroom-run") as pool:
         return pool.submit(asyncio.run, work).result()
+
+
+def _is_loop_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 class SyncConversation(Generic[T]):
@@ -122,12 +128,11 @@ class Agent(AgentDefinition[T]):
     - `tools`: Functions, and built-in tools by name. Built-in tools need a workspace.
     - `toolsets`: Groups of built-in tools, such as `read` or `web`. They need a workspace.
     - `agents`: Other agents that this agent can call.
-    - `execute_tool_confirm`: Whether every tool call needs approval. Overrides the setting of `Greenroom`.
+    - `confirm_calls`: Whether every tool call needs approval. Default: that of the `Greenroom`.
     - `max_turns`: How many turns the agent can take before it must answer.
     - `output_retries`: How often the model is asked again when its answer does not match `output_type`.
     - `temperature`: The sampling temperature, from 0 to 2.
-    - `use_tools`: For Jarvis agents: the only tools that the agent can have. An empty list selects the default tools.
-    - `disable_file_edit`: For Jarvis agents: remove all tools that edit files.
+    - `spec`: A spec to start from. The other arguments override its values.
 
     The methods accept a `greenroom` to run in. Without one they open a temporary `Greenroom`, stored in `.greenroom/`.
     See `Greenroom` for `resume`, `approve` and `context`.
@@ -193,7 +198,7 @@ class Agent(AgentDefinition[T]):
         approve: ApprovalCallback | None = None,
         context: object = None,
     ) -> AsyncIterator[RunEvent[T]]:
-        """Run the agent and yield events as they happen. The last event is the `RunResult`."""
+        """Run the agent and yield events as they happen. The last event is the `RunResult`. See `run`."""
         async with open_greenroom(greenroom, self) as opened:
             async for event in opened.stream(self, text, resume=resume, approve=approve, context=context):
                 yield event
@@ -218,7 +223,10 @@ class Agent(AgentDefinition[T]):
         approve: ApprovalCallback | None = None,
         context: object = None,
     ) -> AsyncIterator[Conversation[T]]:
-        """Open a conversation: `async with agent.chat() as conversation: await conversation.send("Hello")`."""
+        """Open a conversation: `async with agent.chat() as conversation: await conversation.send("Hello")`.
+
+        The arguments are those of `run`. `resume` is the id of an earlier conversation.
+        """
         async with (
             open_greenroom(greenroom, self) as opened,
             opened.chat(self, resume=resume, approve=approve, context=context) as conversation,

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeAlias, cast, get_args
 
-from greenroom.abilities.tools.tool import DEFAULT_TOOLS
 from greenroom.app.agents import specs as values
-from greenroom.app.agents.specs import EDIT_TOOLS, MAX_ROUNDS, add_version, remove_edits
+from greenroom.app.agents.specs import MAX_ROUNDS, add_version
 from greenroom.app.function_tool import Tool, TypeAdapter, adapt_type
 from greenroom.app.library.run_result import T
 from greenroom.app.settings.schema import suggest_name
@@ -24,16 +23,11 @@ ToolList: TypeAlias = Sequence[str | Tool[..., Any] | Callable[..., Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSelection:
-    """The tools that a program selects for an agent.
-
-    `builtin_names` are built-in tools. `allowed_names`, if not empty, are the only tools that the agent can have.
-    """
+    """The tools that a program selects for an agent: its functions, built-in tools by name, and groups of them."""
 
     functions: tuple[Tool[..., Any], ...] = ()
     builtin_names: tuple[str, ...] = ()
     toolsets: tuple[ToolGroup, ...] = ()
-    allowed_names: tuple[str, ...] = ()
-    can_edit: bool = True
 
     @property
     def needs_workspace(self) -> bool:
@@ -44,31 +38,16 @@ class ToolSelection:
         """Return the spec with these tools added."""
         tools = dict.fromkeys((*base.tools, *self.builtin_names, *(function.name for function in self.functions)))
         toolsets = tuple(dict.fromkeys((*base.groups, *self.toolsets)))
-        spec = evolve(base, tools=tuple(tools), groups=toolsets)
-        return spec if self.can_edit else remove_edits(spec)
+        return evolve(base, tools=tuple(tools), groups=toolsets)
 
 
-def select_tools(
-    tools: ToolList, toolsets: Sequence[str], use_tools: Sequence[str] | None, *, disable_file_edit: bool = False
-) -> ToolSelection:
-    """Build the selection. Raise `WorldFault` for invalid values.
-
-    `use_tools`, even if empty, adds the default tools when `tools` and `toolsets` are empty. If it lists names, only
-    those tools are allowed.
-    """
+def select_tools(tools: ToolList, toolsets: Sequence[str]) -> ToolSelection:
+    """Build the selection. Raise `WorldFault` for invalid values."""
     given = require_list(tools, "tools")
-    builtin_names = tuple(item for item in given if isinstance(item, str))
-    functions = tuple(item if isinstance(item, Tool) else Tool(item) for item in given if not isinstance(item, str))
-    checked_toolsets = _check_toolsets(require_list(toolsets, "toolsets"))
-    if use_tools is not None and not given and not checked_toolsets:
-        builtin_names = DEFAULT_TOOLS
-    allowed_names = tuple(require_list(use_tools if use_tools is not None else (), "use_tools"))
     return ToolSelection(
-        functions=functions,
-        builtin_names=tuple(item for item in builtin_names if not disable_file_edit or item not in EDIT_TOOLS),
-        toolsets=checked_toolsets,
-        allowed_names=allowed_names,
-        can_edit=not disable_file_edit,
+        functions=tuple(item if isinstance(item, Tool) else Tool(item) for item in given if not isinstance(item, str)),
+        builtin_names=tuple(item for item in given if isinstance(item, str)),
+        toolsets=_check_toolsets(require_list(toolsets, "toolsets")),
     )
 
 
@@ -101,9 +80,7 @@ class AgentDefinition(Generic[T]):
         tools: ToolList = (),
         toolsets: Sequence[str] = (),
         agents: Sequence[AgentDefinition[Any]] = (),
-        use_tools: Sequence[str] | None = None,
-        disable_file_edit: bool = False,
-        execute_tool_confirm: bool | None = None,
+        confirm_calls: bool | None = None,
         max_turns: int = 0,
         output_retries: int | None = None,
         temperature: float | None = None,
@@ -111,10 +88,10 @@ class AgentDefinition(Generic[T]):
     ) -> None:
         self.name = _check_name(name)
         self.model = model
-        self.tool_selection = select_tools(tools, toolsets, use_tools, disable_file_edit=disable_file_edit)
+        self.tool_selection = select_tools(tools, toolsets)
         self.tools = self.tool_selection.functions
         self.agents: tuple[AgentDefinition[Any], ...] = tuple(require_list(agents, "agents"))
-        self.confirms_calls = execute_tool_confirm
+        self.confirm_calls = confirm_calls
         _check_value(values.parse_temperature, 0.0 if temperature is None else temperature, "temperature")
         self.output_adapter: TypeAdapter | None = adapt_type(output_type) if output_type is not None else None
         self._base_spec = spec

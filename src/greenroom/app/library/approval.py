@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from greenroom.app.runtime import Runtime
 from greenroom.app.threads import start_in_thread
@@ -28,9 +28,9 @@ S = TypeVar("S")
 class ApprovalRequest:
     """A tool call that waits for approval.
 
-    - `agent`, `tool`, `arguments`, `run`: The call, and the id of its run.
+    - `agent`, `tool`, `arguments`, `run_id`: The call, and the id of its run.
     - `question`: The question as a sentence.
-    - `why`: Why the policy asks.
+    - `reason`: Why the policy asks.
     - `grant`: The permission rules that `ApprovalDecision.run` and `.always` would add, one per line. Can be empty.
     - `release`: Where data of this conversation would go, one destination per line. `ApprovalDecision.run` allows these
       destinations for the run.
@@ -41,8 +41,8 @@ class ApprovalRequest:
     tool: str
     arguments: dict[str, object]
     question: str
-    run: str
-    why: str = ""
+    run_id: str
+    reason: str = ""
     grant: str = ""
     wants_text: bool = False
     release: str = ""
@@ -52,13 +52,13 @@ class ApprovalDecision(Enum):
     """A decision with a scope, as an alternative to True and False.
 
     *once* approves this call. *run* adds the rules of `ApprovalRequest.grant` for all agents of the run. *always* adds
-    them for all runs in the workspace. Without a grant, both approve only this call. *no* denies the call.
+    them for all runs in the workspace. Without a grant, both approve only this call. *deny* denies the call.
     """
 
     once = "once"
     run = "run"
     always = "always"
-    no = "no"
+    deny = "deny"
 
 
 ApprovalReply: TypeAlias = bool | str | ApprovalDecision
@@ -69,22 +69,8 @@ An `ApprovalDecision` approves with a scope. If the request wants a text, return
 function can be a coroutine.
 """
 
-ConfirmCallback: TypeAlias = Callable[[str, bool], bool | Awaitable[bool]]
-"""A yes-or-no callback as in Jarvis: `(tip, default) -> bool`."""
-
 SaveGrant: TypeAlias = Callable[[str], None]
 """Saves permission rules that a person approves permanently."""
-
-YES_OR_NO_ONLY: Final = "Only yes or no can be asked here. Decide yourself, and say in your answer what you assumed."
-
-
-def approve_with_confirm(confirm: ConfirmCallback) -> ApprovalCallback:
-    """Make an `approve` function from a yes-or-no callback. A call without a yes does not run."""
-
-    def approve(request: ApprovalRequest) -> ApprovalReply | Awaitable[ApprovalReply]:
-        return YES_OR_NO_ONLY if request.wants_text else confirm(request.question, False)
-
-    return approve
 
 
 class ApprovalHandler:
@@ -197,7 +183,7 @@ def make_answer(approval: Approval, reply: ApprovalReply) -> AnswerApproval:
         return _make_text_answer(name, reply)
     if isinstance(reply, str):
         return AnswerApproval(approval_id=name, answer="denied", reason=reply)
-    if reply is False or reply is ApprovalDecision.no:
+    if reply is False or reply is ApprovalDecision.deny:
         return AnswerApproval(approval_id=name, answer="denied")
     scope: ApprovalScope = (
         reply.value if isinstance(reply, ApprovalDecision) and (approval.grant or approval.release) else "once"
@@ -210,7 +196,7 @@ def make_answer(approval: Approval, reply: ApprovalReply) -> AnswerApproval:
 def _make_text_answer(name: ApprovalId, reply: ApprovalReply) -> AnswerApproval:
     if isinstance(reply, str) and reply.strip():
         return AnswerApproval(approval_id=name, answer="approved", reason=reply)
-    if reply is False or reply is ApprovalDecision.no:
+    if reply is False or reply is ApprovalDecision.deny:
         return AnswerApproval(approval_id=name, answer="denied", reason="There is no answer.")
     raise TypeError(f"it returned {reply!r} to a question that wants a text; return a text, or False for no answer")
 
@@ -223,8 +209,8 @@ def _make_request(world: TeamState, approval: Approval) -> ApprovalRequest:
         tool=work.executor,
         arguments=dict(work.instruction_content or {}),
         question=approval.question,
-        run=world.team.team_id,
-        why=approval.question.removeprefix(prefix).strip() if approval.question.startswith(prefix) else "",
+        run_id=world.team.team_id,
+        reason=approval.question.removeprefix(prefix).strip() if approval.question.startswith(prefix) else "",
         grant=approval.grant,
         release=approval.release,
         wants_text=approval.words,

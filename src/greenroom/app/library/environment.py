@@ -13,15 +13,15 @@ from typing import Any, Final, TypeAlias
 
 from greenroom.abilities.skills.conversation.transcript import Transcripts
 from greenroom.abilities.skills.conversation_skills import build_conversation_skills
-from greenroom.abilities.tools.read_output import FindStep, ReadOutputTool
+from greenroom.abilities.tools.read_output import ReadOutputTool
 from greenroom.abilities.tools.tool import ALWAYS_OFFERED
-from greenroom.app.capabilities import TeamCapabilities
-from greenroom.app.conversation.capabilities import TeamTools as AnyHands
+from greenroom.app.context import AppContext
+from greenroom.app.conversation.capabilities import TeamTools
 from greenroom.app.conversation.start import Participants
 from greenroom.app.function_tool import OutputError, Tool
 from greenroom.app.library.agent_definition import AgentDefinition, name_own_model, require_list
 from greenroom.app.library.events import EventBus, ObservedExecutor, ObservedModel
-from greenroom.app.settings.schema import Settings, suggest_name
+from greenroom.app.settings.schema import suggest_name
 from greenroom.app.text_reader import TextReader
 from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.app.toolset.policy import ConfirmingPolicy, ConfirmsAgent, build_policy, open_user_rules
@@ -37,7 +37,7 @@ from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.team import Team
 from greenroom.policy.rules import parse_all
 
-RunToolsFactory: TypeAlias = Callable[[Sequence[Tool[..., Any]], Models], AnyHands]
+RunToolsFactory: TypeAlias = Callable[[Sequence[Tool[..., Any]], Models], TeamTools]
 """Makes the tools of a run from the program's functions and the models that tools use."""
 
 
@@ -75,7 +75,7 @@ class RunModels:
 class PreparedAgent:
     """An agent prepared for a run. `rules_state` is the version of the person's rules at that time."""
 
-    capabilities: TeamCapabilities
+    capabilities: Capabilities
     participants: Participants
     forget_team: Callable[[TeamId], None]
     rules_state: object = None
@@ -92,7 +92,7 @@ def make_library_capabilities(
     context: object = None,
     filter_above: int = 0,
     approvals_expire: int | None = None,
-) -> TeamCapabilities:
+) -> Capabilities:
     """Build the capabilities of a run (`solo`: the answer ends it) or a conversation. `context` goes to its tools."""
     tools: dict[str, Tool[..., Any]] = {}
     for item in agents.values():
@@ -110,8 +110,8 @@ def make_library_capabilities(
         transcripts=transcripts,
     )
     executors = (*skills, *run_tools.executors)
-    return TeamCapabilities(
-        executors=Capabilities(ObservedExecutor(item, events) for item in executors),
+    return Capabilities(
+        (ObservedExecutor(item, events) for item in executors),
         on_close=run_tools.close,
         approvals_expire=approvals_expire,
     )
@@ -148,7 +148,8 @@ class AgentEnvironment:
     root: Path | None = None
     builtin_tools: Sequence[ToolExecutor] = (ReadOutputTool(),)
 
-    def __init__(self, rules: Sequence[str] = ()) -> None:
+    def __init__(self, app: AppContext, rules: Sequence[str] = ()) -> None:
+        self._app = app
         self._rules = tuple(map(str, parse_all(require_list(rules, "rules", owner="a Greenroom"))))
         self._person_rules = open_user_rules()
 
@@ -198,11 +199,11 @@ class AgentEnvironment:
             raise WorldFault(f"There is a built-in tool {duplicate!r}. Give yours another name.")
         tools = self._list_tools(selection.functions)
         known_names = [tool.name for tool in tools]
-        for name in (*selection.builtin_names, *selection.allowed_names):
+        for name in selection.builtin_names:
             if name not in known_names:
                 why = " ".join(self.notes) or suggest_name(name, known_names)
                 raise WorldFault(f"{agent.name!r} cannot use the tool {name!r}. {why}")
-        return Toolbox(tools).equip(agent.spec, only=selection.allowed_names or None)
+        return Toolbox(tools).equip(agent.spec)
 
     def _list_tools(self, functions: Sequence[Tool[..., Any]]) -> list[ToolExecutor]:
         """Return all tools available to an agent with these functions. A function replaces a custom tool of the same
@@ -215,21 +216,24 @@ class AgentEnvironment:
         names = self.equip(agent).tools
         return [tool.card.spec for tool in self._list_tools(agent.tool_selection.functions) if tool.name in names]
 
-    def make_tools(self, functions: Sequence[Tool[..., Any]], models: Models, options: ToolOptions) -> AnyHands:
+    def make_tools(
+        self, functions: Sequence[Tool[..., Any]], models: Models, needs_confirmation: ConfirmsAgent | None
+    ) -> TeamTools:
         """Build the tools of a run under the policy and settings. One of the `models` controls the browser."""
-        policy = options.add_confirmation(self.make_policy(Path("/"), functions))
-        return _FunctionTools((*functions, ReadOutputTool(options.find_step)), policy, options)
+        policy = self.make_policy(Path("/"), functions, needs_confirmation)
+        return _FunctionTools((*functions, ReadOutputTool(self._app.ended_step)), policy, self._app)
 
     def make_policy(
         self,
         root: Path,
         functions: Sequence[Tool[..., Any]],
+        needs_confirmation: ConfirmsAgent | None,
         project_rules: Sequence[str] = (),
         is_sandboxed: Callable[[], bool] | None = None,
     ) -> Policy:
         """Build the policy for agents with these functions in a folder."""
         names = [function.name for function in functions]
-        return build_policy(
+        policy = build_policy(
             root,
             self._person_rules.rules_for(root),
             project_rules,
@@ -237,33 +241,17 @@ class AgentEnvironment:
             program_tools=names,
             is_sandboxed=is_sandboxed,
         )
+        return policy if needs_confirmation is None else ConfirmingPolicy(policy, needs_confirmation)
 
     def save_grant(self, grant: str) -> None:
         """Save a permanent grant. Without a workspace the grant applies to the run only."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolOptions:
-    """The options of tool calls: settings, which calls need confirmation, and `secrets` to redact.
-
-    `find_step` finds an ended step so that an agent can read its whole result.
-    """
-
-    find_step: FindStep
-    settings: Settings
-    needs_confirmation: ConfirmsAgent | None
-    secrets: Sequence[str]
-
-    def add_confirmation(self, policy: Policy) -> Policy:
-        """Return the policy with a question before each call that needs confirmation."""
-        return policy if self.needs_confirmation is None else ConfirmingPolicy(policy, self.needs_confirmation)
-
-
 class _FunctionTools:
     """The tools of a run without a workspace."""
 
-    def __init__(self, tools: Sequence[ToolExecutor], policy: Policy, options: ToolOptions) -> None:
-        redaction, is_unattended = SecretRedactor(options.secrets), options.settings.non_interactive
+    def __init__(self, tools: Sequence[ToolExecutor], policy: Policy, app: AppContext) -> None:
+        redaction, is_unattended = SecretRedactor(app.model_session.list_keys()), not app.is_attended
         self.specs: Sequence[ToolSpec] = [tool.card.spec for tool in tools]
         self.executors: Sequence[Executor] = [
             ToolPipeline(tool, policy, redaction=redaction, unattended=is_unattended) for tool in tools
@@ -275,7 +263,7 @@ class _FunctionTools:
 
 def make_confirmation_check(agents: Mapping[str, AgentDefinition[Any]], *, default: bool) -> ConfirmsAgent | None:
     """Return which agents need confirmation, or None if none does. An agent's own setting wins over the default."""
-    by_agent = {AgentId(name): definition.confirms_calls for name, definition in agents.items()}
+    by_agent = {AgentId(name): definition.confirm_calls for name, definition in agents.items()}
     if not default and not any(by_agent.values()):
         return None
 

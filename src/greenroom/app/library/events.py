@@ -52,7 +52,7 @@ INTERRUPT_TRIGGERED: Final = "interrupt_triggered"
 
 
 class EventBus:
-    """Callbacks by event name, called in the order of subscription. Every callback receives `run`, the run's id.
+    """Callbacks by event name, called in the order of subscription. Every callback receives `run_id`.
 
     Single events are `task_started`, `task_completed`, `interrupt_triggered` and `tool_filtered`. Paired events start
     with `before_` and `after_`: `model_call`, `tool_call`, `summary`, `history_clear`, and `addon_prompt` for agents
@@ -95,14 +95,14 @@ class EventBus:
         """Emit events for a commit: a task starts or ends, a conversation is cleared."""
         if self.is_silent:
             return
-        run = commit.world.team.team_id
+        run_id = commit.world.team.team_id
         for event in commit.events:
             if isinstance(event, TaskStarted):
-                self.emit(TASK_STARTED, run=run, task=event.task_id)
+                self.emit(TASK_STARTED, run_id=run_id, task=event.task_id)
             elif isinstance(event, TaskEnded):
-                self.emit(TASK_COMPLETED, run=run, task=event.task_id, state=event.state, summary=event.summary)
+                self.emit(TASK_COMPLETED, run_id=run_id, task=event.task_id, state=event.state, summary=event.summary)
             elif isinstance(event, WindowMoved):
-                self.emit(AFTER_HISTORY_CLEAR, run=run, thread=event.thread_id)
+                self.emit(AFTER_HISTORY_CLEAR, run_id=run_id, thread=event.thread_id)
 
 
 TOOL_CALL_EVENTS: Final = (BEFORE_TOOL_CALL, AFTER_TOOL_CALL)
@@ -129,7 +129,7 @@ class ObservedModel:
 
     async def _stream_with_events(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         purpose = request.purpose
-        labels = {"run": purpose.team, "agent": purpose.agent, "step": purpose.step, "skill": purpose.skill}
+        labels = {"run_id": purpose.team, "agent": purpose.agent, "step": purpose.step, "skill": purpose.skill}
         if purpose.skill == "converse" and self._has_addon(purpose.agent):
             self._bus.emit(BEFORE_ADDON_PROMPT, **labels)
             self._bus.emit(AFTER_ADDON_PROMPT, **labels)
@@ -188,11 +188,11 @@ class ObservedExecutor:
         outcome = await self._executor.run(context)
         for moved in (intent for intent in outcome.intents if isinstance(intent, MoveWindow)):
             # The history is cleared when this is committed; `follow` emits the event afterwards.
-            self._bus.emit(BEFORE_HISTORY_CLEAR, run=context.world.team.team_id, thread=moved.thread_id)
+            self._bus.emit(BEFORE_HISTORY_CLEAR, run_id=context.world.team.team_id, thread=moved.thread_id)
         return outcome
 
     async def _run_filter(self, context: StepContext, executor: FilterToolsSkill) -> Outcome:
-        labels = {"run": context.world.team.team_id, "agent": context.step.agent_id, "step": context.step.step_id}
+        labels = {"run_id": context.world.team.team_id, "agent": context.step.agent_id, "step": context.step.step_id}
         figures = {"total": len(executor.list_choices(context.world, context.step)), "threshold": executor.threshold}
         self._bus.emit(BEFORE_TOOL_FILTER, **labels, **figures)
         outcome = await executor.run(context)
@@ -201,7 +201,7 @@ class ObservedExecutor:
 
     async def _run_with_events(self, context: StepContext, pair: tuple[str, str], **details: object) -> Outcome:
         step, (before, after) = context.step, pair
-        labels = {"run": context.world.team.team_id, "agent": step.agent_id, "step": step.step_id, **details}
+        labels = {"run_id": context.world.team.team_id, "agent": step.agent_id, "step": step.step_id, **details}
         self._bus.emit(before, **labels)
         state, output = "failed", ""
         try:

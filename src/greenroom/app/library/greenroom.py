@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -13,16 +13,14 @@ from weakref import WeakKeyDictionary
 
 from greenroom.abilities.skills.conversation.transcript import Transcripts
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.capabilities import TeamCapabilities
+from greenroom.app.context import AppContext
 from greenroom.app.conversation.chat import Chat
 from greenroom.app.conversation.start import FIRST_TASK_ID, create_single_task_team
 from greenroom.app.library.agent_definition import AgentDefinition
-from greenroom.app.library.approval import ApprovalCallback, ApprovalHandler, ConfirmCallback, approve_with_confirm
+from greenroom.app.library.approval import ApprovalCallback, ApprovalHandler
 from greenroom.app.library.environment import (
     AgentEnvironment,
     PreparedAgent,
-    RunToolsFactory,
-    ToolOptions,
     collect_agents,
     make_confirmation_check,
     make_library_capabilities,
@@ -43,13 +41,12 @@ from greenroom.app.library.run_result import (
     refuse_program_team,
 )
 from greenroom.app.lookup import LAST
-from greenroom.app.model_registry import ModelSession
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.home import HOME_VARIABLE, home_folder, write_gitignore
-from greenroom.app.toolset.manual_call import find_ended_step
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId, TeamId
+from greenroom.core.ports.executor import Capabilities
 from greenroom.core.ports.model import Models, ToolSpec
 from greenroom.core.state.team import Team
 
@@ -72,9 +69,9 @@ class Greenroom:
     - `filter_tools_above`: An agent with more tools first selects those that it needs. Default: 30; 0 disables this.
     - `workspace`: The folder in which built-in tools work. Without it there are no built-in tools.
     - `rules`: Permission rules for the workspace, such as `allow command pytest`, added to those of the person.
-    - `execute_tool_confirm`: Whether every tool call needs approval. Default: the setting.
+    - `approve`: A function that decides about tool calls that need approval, in all runs without their own.
+    - `confirm_calls`: Whether every tool call needs approval. Default: the setting `execute_tool_confirm`.
     - `non_interactive`: Deny every call that would need approval. Default: the setting.
-    - `confirm_callback`: Decides when there is no `approve`: `(tip, default) -> bool`.
 
     All methods that run an agent accept these arguments:
 
@@ -98,9 +95,9 @@ class Greenroom:
         filter_tools_above: int = 30,
         workspace: str | Path | None = None,
         rules: Sequence[str] = (),
-        execute_tool_confirm: bool | None = None,
+        approve: ApprovalCallback | None = None,
+        confirm_calls: bool | None = None,
         non_interactive: bool | None = None,
-        confirm_callback: ConfirmCallback | None = None,
     ) -> None:
         if in_memory and home is not None:
             raise WorldFault("The log is either in memory or in a folder. Pass one of `in_memory` and `home`.")
@@ -108,21 +105,22 @@ class Greenroom:
         self.home = None if in_memory else home_folder(home_path or _default_home())
         self._given_models = models
         self._given_limits = limits
-        self._model_session = ModelSession()
-        flags = {
-            "limits.cost": max_cost,
-            "limits.tokens": max_tokens,
-            "limits.time": max_time,
-            "execute_tool_confirm": execute_tool_confirm,
-            "non_interactive": non_interactive,
-        }
-        self._model_session.set_flags({name: value for name, value in flags.items() if value is not None})
-        self._environment = _make_environment(workspace, rules)
-        self._confirm = confirm_callback
+        self._app = AppContext()
+        self._app.override(
+            {
+                "limits.cost": max_cost,
+                "limits.tokens": max_tokens,
+                "limits.time": max_time,
+                "execute_tool_confirm": confirm_calls,
+                "non_interactive": non_interactive,
+            }
+        )
+        self._environment = _make_environment(self._app, workspace, rules)
+        self._approve = approve
         self.events = EventBus()
         self._filter_above = filter_tools_above
         self._runtime: Runtime | None = None
-        self._capabilities: dict[TeamId, TeamCapabilities] = {}
+        self._capabilities: dict[TeamId, Capabilities] = {}
         self._clear_prepared()
 
     async def __aenter__(self) -> Self:
@@ -134,6 +132,7 @@ class Greenroom:
             self._runtime = await Runtime.open(self.home, capability_factories=factories)
             if self.home.name == FOLDER:
                 write_gitignore(self.home)
+        self._app.runtime = self._runtime
         return self
 
     def _clear_prepared(self) -> None:
@@ -149,7 +148,7 @@ class Greenroom:
             if runtime is not None:
                 await runtime.close()
         finally:
-            await self._model_session.close()
+            await self._app.close()
 
     @property
     def runtime(self) -> Runtime:
@@ -161,7 +160,7 @@ class Greenroom:
     @property
     def models(self) -> Models:
         """The models that agents use."""
-        return self._given_models or self._model_session
+        return self._given_models or self._app
 
     async def run(
         self,
@@ -172,7 +171,7 @@ class Greenroom:
         approve: ApprovalCallback | None = None,
         context: object = None,
     ) -> RunResult[T]:
-        """Run an agent on a prompt and wait for the result."""
+        """Run an agent on a prompt and wait for the result. Pass either `text` or `resume`."""
         async with self._open_run(agent, text, resume, approve, context, 0) as run:
             return await run.result()
 
@@ -241,10 +240,10 @@ class Greenroom:
                 prepared.forget_team(team)
 
     async def resume(
-        self, agent: AgentDefinition[T], run: str, *, approve: ApprovalCallback | None = None, context: object = None
+        self, agent: AgentDefinition[T], run_id: str, *, approve: ApprovalCallback | None = None, context: object = None
     ) -> RunResult[T]:
-        """Continue an interrupted run where it stopped. Pass the agent that the run started with."""
-        return await self.run(agent, resume=run, approve=approve, context=context)
+        """Continue the interrupted run `run_id` where it stopped. Pass the agent that the run started with."""
+        return await self.run(agent, resume=run_id, approve=approve, context=context)
 
     @asynccontextmanager
     async def chat(
@@ -255,7 +254,10 @@ class Greenroom:
         approve: ApprovalCallback | None = None,
         context: object = None,
     ) -> AsyncIterator[Conversation[T]]:
-        """Open a conversation: `async with greenroom.chat(agent) as conversation: await conversation.send("Hello")`."""
+        """Open a conversation: `async with greenroom.chat(agent) as conversation: await conversation.send("Hello")`.
+
+        `resume` is the id of an earlier conversation, or `"last"`.
+        """
         prepared = await self._prepare(agent, solo=False, context=context)
         chat = Chat(self.runtime, agent=AgentId(agent.name))
         if resume:
@@ -267,7 +269,7 @@ class Greenroom:
                 prepared.participants, text, limits=self._limits(), capabilities_name=LIBRARY_CHAT
             )
             self._capabilities[team] = prepared.capabilities
-            self.events.emit(TASK_STARTED, run=team, task=FIRST_TASK_ID)
+            self.events.emit(TASK_STARTED, run_id=team, task=FIRST_TASK_ID)
 
         conversation = Conversation(agent, chat, self._make_observer(approve), create)
         try:
@@ -279,12 +281,12 @@ class Greenroom:
                 prepared.forget_team(chat.team)
 
     async def runs(self, agent: AgentDefinition[T] | None = None, *, limit: int = MAX_RUNS_LISTED) -> list[RunInfo]:
-        """Return the stored runs and conversations of an agent, or of all agents, newest first."""
+        """Return up to `limit` stored runs and conversations of an agent, or of all agents, newest first."""
         return await list_runs(self.runtime, agent=agent.name if agent is not None else "", limit=limit)
 
-    async def executed_tools(self, run: str) -> ExecutedTools:
+    async def executed_tools(self, run_id: str) -> ExecutedTools:
         """Return the tools that a run or conversation has executed, with counts."""
-        return await find_executed_tools(self.runtime, TeamId(run))
+        return await find_executed_tools(self.runtime, TeamId(run_id))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -304,19 +306,20 @@ class Greenroom:
         if cached is not None and context is None and cached.rules_state == rules:
             return cached
         if self._given_models is None:
-            await self._model_session.find_local_servers()
+            await self._app.model_session.find_local_servers()
         agents, transcripts = collect_agents(agent), Transcripts()
         await self._environment.discover_servers(agents.values())
+        needs_confirmation = make_confirmation_check(agents, default=self._app.settings.execute_tool_confirm)
         capabilities = make_library_capabilities(
             agents,
             self.models,
             self.events,
-            self._make_tools_factory(agents),
+            partial(self._environment.make_tools, needs_confirmation=needs_confirmation),
             transcripts,
             solo=solo,
             context=context,
             filter_above=self._filter_above,
-            approvals_expire=self._model_session.loaded_settings.settings.approval_timeout_ms,
+            approvals_expire=self._app.get_approval_timeout(),
         )
         prepared = PreparedAgent(
             capabilities=capabilities,
@@ -328,22 +331,11 @@ class Greenroom:
             self._prepared[solo][agent] = prepared
         return prepared
 
-    def _make_tools_factory(self, agents: Mapping[str, AgentDefinition[Any]]) -> RunToolsFactory:
-        """Return a factory for the tools of a run, with the confirmation settings applied."""
-        settings = self._model_session.loaded_settings.settings
-        options = ToolOptions(
-            find_step=partial(find_ended_step, self.runtime),
-            settings=settings,
-            needs_confirmation=make_confirmation_check(agents, default=settings.execute_tool_confirm),
-            secrets=self._model_session.list_keys(),
-        )
-        return lambda functions, models: self._environment.make_tools(functions, models, options)
-
     def _make_observer(self, approve: ApprovalCallback | None, max_early: int | None = MAX_EARLY_EVENTS) -> RunObserver:
-        is_unattended = self._model_session.loaded_settings.settings.non_interactive
-        callback = approve or (approve_with_confirm(self._confirm) if self._confirm is not None else None)
-        approvals = ApprovalHandler(self.runtime, None if is_unattended else callback, self._environment.save_grant)
-        return RunObserver(self.runtime, self.events, approvals, unattended=is_unattended, max_early=max_early)
+        is_attended = self._app.is_attended
+        callback = (approve or self._approve) if is_attended else None
+        approvals = ApprovalHandler(self.runtime, callback, self._environment.save_grant)
+        return RunObserver(self.runtime, self.events, approvals, unattended=not is_attended, max_early=max_early)
 
     async def _find_resumable(self, agent: AgentDefinition[T], name: str, capabilities_name: str) -> TeamId:
         """Return the run or conversation to continue. Raise `WorldFault` if it cannot continue."""
@@ -351,7 +343,7 @@ class Greenroom:
         if name == LAST:
             runs = await list_runs(self.runtime, agent=agent.name, limit=MAX_RUNS_LISTED)
             resumable = [
-                run_info.run
+                run_info.run_id
                 for run_info in runs
                 if run_info.is_conversation == (capabilities_name == LIBRARY_CHAT) and not run_info.is_over
             ]
@@ -369,9 +361,9 @@ class Greenroom:
     def _limits(self) -> Limits:
         if self._given_limits is not None or self._given_models is not None:
             return self._given_limits or Limits()
-        return self._model_session.loaded_settings.settings.limits.limits
+        return self._app.settings.limits.limits
 
-    def _get_capabilities(self, team: Team) -> TeamCapabilities:
+    def _get_capabilities(self, team: Team) -> Capabilities:
         capabilities = self._capabilities.get(team.team_id)
         return refuse_program_team(team) if capabilities is None else capabilities
 
@@ -381,9 +373,9 @@ def _default_home() -> Path:
     return Path(os.environ.get(HOME_VARIABLE) or FOLDER)
 
 
-def _make_environment(workspace: str | Path | None, rules: Sequence[str]) -> AgentEnvironment:
+def _make_environment(app: AppContext, workspace: str | Path | None, rules: Sequence[str]) -> AgentEnvironment:
     if workspace is None:
-        return AgentEnvironment(rules)
+        return AgentEnvironment(app, rules)
     from greenroom.app.library.workspace_environment import WorkspaceEnvironment
 
-    return WorkspaceEnvironment(workspace, rules)
+    return WorkspaceEnvironment(app, workspace, rules)

@@ -21,6 +21,7 @@ from greenroom.app.library.run_result import (
     RetryScheduled,
     RunEvent,
     RunResult,
+    RunUsage,
     T,
     TextDelta,
     ToolCallFinished,
@@ -28,13 +29,14 @@ from greenroom.app.library.run_result import (
     attach_run_id,
     find_executed_tools,
     make_run_error,
+    make_usage,
 )
 from greenroom.app.lookup import TaskReference
 from greenroom.app.runtime import Runtime
 from greenroom.app.task_status import TaskStatus
 from greenroom.app.team_host import TeamHost, watch_steps
 from greenroom.app.toolset.pipeline import answer_pending
-from greenroom.core.base.amounts import NOTHING, Amounts
+from greenroom.core.base.amounts import NOTHING
 from greenroom.core.base.errors import GreenroomError, WorldFault
 from greenroom.core.base.ids import TEAM_BUDGET, TeamId
 from greenroom.core.ports.executor import LiveEvent
@@ -83,7 +85,7 @@ class EventBuffer:
             case ModelReasoningDelta():
                 self._publish(ReasoningDelta(agent=step.agent_id, text=event.text))
             case Retried():
-                self._publish(RetryScheduled(agent=step.agent_id, why=event.failed.why))
+                self._publish(RetryScheduled(agent=step.agent_id, reason=event.failed.why))
             case _:
                 pass
 
@@ -97,10 +99,10 @@ class EventBuffer:
     def on_step_ended(self, step: Step) -> None:
         """Publish the end of a tool call."""
         if step.work.type == "tool":
-            output, failed = str((step.result or {}).get("output", "")), step.state != "finished"
+            output, is_error = str((step.result or {}).get("output", "")), step.state != "finished"
             name, call = step.work.executor, step.work.call_id or ""
             finished = ToolCallFinished(
-                agent=step.agent_id, tool=name, output=step.error or output, failed=failed, call_id=call
+                agent=step.agent_id, tool=name, output=step.error or output, is_error=is_error, call_id=call
             )
             self._publish(finished)
 
@@ -165,10 +167,10 @@ class RunObserver:
                 stop()
 
 
-def make_result(agent: AgentDefinition[T], text: str, run: TeamId, spent: Amounts) -> RunResult[T]:
+def make_result(agent: AgentDefinition[T], text: str, run_id: TeamId, usage: RunUsage) -> RunResult[T]:
     """Make a result whose output has the agent's `output_type`."""
     output = text if agent.output_adapter is None else agent.output_adapter.validate(json.decode(text))
-    return RunResult(output=cast("T", output), text=text, run=run, spent=spent)
+    return RunResult(output=cast("T", output), text=text, run_id=run_id, usage=usage)
 
 
 class Run(Generic[T]):
@@ -195,9 +197,9 @@ class Run(Generic[T]):
         """Cancel the run permanently."""
         await self._runtime.ask(self.id, CancelTask(task_id=FIRST_TASK_ID))
 
-    async def usage(self) -> Amounts:
+    async def usage(self) -> RunUsage:
         """Return the usage so far."""
-        return (await self._runtime.world(self.id)).budgets[TEAM_BUDGET].spent
+        return make_usage((await self._runtime.world(self.id)).budgets[TEAM_BUDGET].spent)
 
     async def executed_tools(self) -> ExecutedTools:
         """Return the tools executed so far, with counts."""
@@ -209,13 +211,13 @@ class Run(Generic[T]):
             await send_to_manager(self._runtime, TaskReference(team=self.id, task=FIRST_TASK_ID), text)
 
     async def result(self) -> RunResult[T]:
-        """Wait for the result. Raise a `GreenroomError`, with the run's id in `run`, if there is none."""
+        """Wait for the result. Raise a `GreenroomError`, with the run's id in `run_id`, if there is none."""
         approvals = self._observer.approvals
         with attach_run_id(lambda: self.id):
             while True:
                 status = await approvals.wait_for(self._runtime.wait(self.id, FIRST_TASK_ID))
                 if status.state == "finished":
-                    return make_result(self._agent, status.why, self.id, await self.usage())
+                    return make_result(self._agent, status.reason, self.id, await self.usage())
                 if status.state != "waiting" or not await approvals.wait_for_decision():
                     raise await self._make_error(status)
 
@@ -225,10 +227,10 @@ class Run(Generic[T]):
             yield event
 
     async def _make_error(self, status: TaskStatus) -> GreenroomError:
-        why = status.why
+        reason = status.reason
         if status.state == "idle":
-            why = await find_last_error(self._runtime, self.id, FIRST_TASK_ID)
-        return make_run_error(status.state, why, resume_hint=f"`greenroom.resume(agent, {str(self.id)!r})`")
+            reason = await find_last_error(self._runtime, self.id, FIRST_TASK_ID)
+        return make_run_error(status.state, reason, resume_hint=f"`greenroom.resume(agent, {str(self.id)!r})`")
 
 
 CreateConversation = Callable[[str], Awaitable[None]]
@@ -291,7 +293,7 @@ class Conversation(Generic[T]):
     async def interrupt(self) -> None:
         """Interrupt the current answer. The pending call raises; the text so far stays in the conversation."""
         if self._is_open and await self._chat.is_working():
-            self._observer.events.emit(INTERRUPT_TRIGGERED, run=self.id, agent=self._agent.name)
+            self._observer.events.emit(INTERRUPT_TRIGGERED, run_id=self.id, agent=self._agent.name)
             await self._chat.interrupt()
 
     async def turns(self) -> list[Turn]:
@@ -308,7 +310,7 @@ class Conversation(Generic[T]):
         """Start over with an empty history. The log keeps the old turns."""
         self._check_started()
         await self._ensure_open()
-        self._observer.events.emit(BEFORE_HISTORY_CLEAR, run=self.id, thread=self._chat.thread)
+        self._observer.events.emit(BEFORE_HISTORY_CLEAR, run_id=self.id, thread=self._chat.thread)
         await self._chat.clear()
 
     async def close(self) -> None:
@@ -350,7 +352,7 @@ class Conversation(Generic[T]):
             if outcome.state != "waiting" or not await approvals.wait_for_decision():
                 break
         if outcome.state == "answered" or (outcome.state == "finished" and self._agent.output_adapter is None):
-            return make_result(self._agent, outcome.answer or outcome.why, self._chat.existing_team, spent)
+            return make_result(self._agent, outcome.answer or outcome.why, self._chat.existing_team, make_usage(spent))
         raise make_run_error(
             outcome.state,
             outcome.why,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Generic, NoReturn, TypeVar
 
 from greenroom.app.capabilities import CapabilitiesFactory
 from greenroom.app.conversation.start import FIRST_TASK_ID
+from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
 from greenroom.app.runtime import Runtime
 from greenroom.app.task_status import read_status
 from greenroom.core.base.amounts import Amounts
@@ -39,21 +40,42 @@ else:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunResult(Generic[T]):
-    """The result of a finished run.
+class RunUsage:
+    """What a run has used.
 
-    `output` is the answer in the agent's `output_type`, and `text` the same answer as text. `run` is the run's id.
-    `cost` is the cost in dollars.
+    - `cost`: The price of the model calls in dollars.
+    - `tokens`: The tokens of the model calls, input and output.
+    - `seconds`: The time of work, without waiting for a person.
+    - `steps`: The number of model and tool calls.
+    """
+
+    cost: float = 0.0
+    tokens: int = 0
+    seconds: float = 0.0
+    steps: int = 0
+
+
+def make_usage(spent: Amounts) -> RunUsage:
+    """Convert the amounts of a budget."""
+    return RunUsage(
+        cost=spent.money / MILLIONTHS_PER_DOLLAR, tokens=spent.tokens, seconds=spent.millis / 1000, steps=spent.steps
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult(Generic[T]):
+    """The result of a finished run, or of one turn of a conversation.
+
+    - `output`: The answer in the agent's `output_type`.
+    - `text`: The same answer as text.
+    - `run_id`: The id of the run or conversation.
+    - `usage`: What the run or the turn has used.
     """
 
     output: T
     text: str
-    run: TeamId
-    spent: Amounts
-
-    @property
-    def cost(self) -> float:
-        return self.spent.money / 1_000_000
+    run_id: TeamId
+    usage: RunUsage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +96,7 @@ class ReasoningDelta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallStarted:
-    """An agent calls a tool or another agent."""
+    """An agent calls a tool or another agent. `ToolCallFinished` has the same `call_id`."""
 
     agent: str
     tool: str
@@ -84,21 +106,21 @@ class ToolCallStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallFinished:
-    """A call has ended. `output` is the result, or the error if `failed`."""
+    """A call has ended. `output` is the result, or the error if `is_error`."""
 
     agent: str
     tool: str
     output: str
-    failed: bool
+    is_error: bool
     call_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryScheduled:
-    """The provider failed and the model is asked again. Discard the text of this turn so far."""
+    """The provider failed for this `reason`, and the model is asked again. Discard the text of this turn so far."""
 
     agent: str
-    why: str
+    reason: str
 
 
 RunEvent = TextDelta | ReasoningDelta | ToolCallStarted | ToolCallFinished | RetryScheduled | RunResult[T]
@@ -106,7 +128,7 @@ RunEvent = TextDelta | ReasoningDelta | ToolCallStarted | ToolCallFinished | Ret
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutedTools:
-    """The tools that ran, in order. Denied calls are not included."""
+    """The tools that ran: `tools` in order, and `counts` by name. Denied calls are not included."""
 
     tools: tuple[str, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -154,12 +176,12 @@ def make_run_error(state: str, why: str, *, resume_hint: str) -> GreenroomError:
 
 
 @contextmanager
-def attach_run_id(run: Callable[[], str]) -> Iterator[None]:
+def attach_run_id(get_run_id: Callable[[], str]) -> Iterator[None]:
     """Add the run's id to every `GreenroomError` raised inside."""
     try:
         yield
     except GreenroomError as error:
-        error.run = error.run or run()
+        error.run_id = error.run_id or get_run_id()
         raise
 
 
@@ -187,12 +209,17 @@ ENDED_STATES: Final = ("finished", "failed", "cancelled")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:
-    """A stored run or conversation: its id, agent, prompt, state and start.
+    """A stored run or conversation.
 
-    `state` is *stopped* if the run can continue but no process runs it. A conversation without open work is *idle*.
+    - `run_id`: The id that `resume` takes.
+    - `agent`: The name of the agent that got the prompt.
+    - `text`: The prompt, or the name of a conversation.
+    - `state`: *stopped* can continue, but no process runs it. A conversation without open work is *idle*.
+    - `started_at`: When it started, in UTC.
+    - `is_conversation`: Whether it is a conversation.
     """
 
-    run: TeamId
+    run_id: TeamId
     agent: str
     text: str
     state: str
@@ -238,7 +265,7 @@ async def _read_run_info(runtime: Runtime, info: StreamInfo) -> RunInfo | None:
 
 def _make_run_info(team: TeamId, task: Task, state: str, *, is_conversation: bool) -> RunInfo:
     return RunInfo(
-        run=team,
+        run_id=team,
         agent=task.manager,
         text=task.name if is_conversation else task.intention,
         state=state,

@@ -9,12 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from greenroom.app.conversation.capabilities import TeamTools as AnyHands
+from greenroom.app.context import AppContext
+from greenroom.app.conversation.capabilities import TeamTools
 from greenroom.app.function_tool import Tool
 from greenroom.app.library.agent_definition import AgentDefinition
-from greenroom.app.library.environment import AgentEnvironment, ToolOptions
+from greenroom.app.library.environment import AgentEnvironment
 from greenroom.app.toolset.custom import check_new_servers, find_file_tools, find_server_tools
-from greenroom.app.toolset.policy import project_rules
+from greenroom.app.toolset.policy import ConfirmsAgent, project_rules
 from greenroom.app.toolset.sandbox import WorkspaceSandbox
 from greenroom.app.toolset.toolbox import ToolSource, merge_tool_sources
 from greenroom.app.toolset.toolset import Toolset, build_toolbox
@@ -28,8 +29,8 @@ class WorkspaceEnvironment(AgentEnvironment):
 
     root: Path
 
-    def __init__(self, workspace: str | Path, rules: Sequence[str] = ()) -> None:
-        super().__init__(rules)
+    def __init__(self, app: AppContext, workspace: str | Path, rules: Sequence[str] = ()) -> None:
+        super().__init__(app, rules)
         self.root = _check_folder(workspace)
         self.builtin_tools = tuple(build_toolbox(self.root))
         self._unread_servers: tuple[str, ...] | None = None
@@ -58,21 +59,24 @@ class WorkspaceEnvironment(AgentEnvironment):
         """The tools of files and packages, and those of MCP servers. Server tools are created for each run."""
         return merge_tool_sources((self._file_equipment, find_server_tools(self.root)))
 
-    def make_tools(self, functions: Sequence[Tool[..., Any]], models: Models, options: ToolOptions) -> AnyHands:
+    def make_tools(
+        self, functions: Sequence[Tool[..., Any]], models: Models, needs_confirmation: ConfirmsAgent | None
+    ) -> TeamTools:
         """Build the tools of a run under the policy and settings of the workspace."""
-        settings, function_names, equipment = options.settings, {tool.name for tool in functions}, self.equipment
+        settings, function_names, equipment = self._app.settings, {tool.name for tool in functions}, self.equipment
         sandbox = WorkspaceSandbox(self.root, settings.sandbox, web=settings.web)
-        policy = self.make_policy(self.root, functions, project_rules(self.root), sandbox.is_holding)
+        rules = project_rules(self.root)
+        policy = self.make_policy(self.root, functions, needs_confirmation, rules, sandbox.is_holding)
         other_equipment = evolve(
             equipment, tools=tuple(tool for tool in equipment.tools if tool.name not in function_names)
         )
         return Toolset(
             self.root,
-            options.add_confirmation(policy),
-            find=options.find_step,
+            policy,
+            find=self._app.ended_step,
             tool_source=merge_tool_sources((ToolSource(tools=tuple(functions)), other_equipment)),
             unattended=settings.non_interactive,
-            secrets=options.secrets,
+            secrets=self._app.model_session.list_keys(),
             web=settings.web,
             browser=settings.browser,
             models=models,

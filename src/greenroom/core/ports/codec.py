@@ -110,17 +110,11 @@ def decode_event(stored: StoredEvent) -> Event:
     """Decode an event. Raise `StoreFault` if it is unknown or damaged."""
     cls = EVENT_TYPES.get(stored.type)
     if cls is None:
-        raise StoreFault(
-            f"Event {stored.version} is of the unknown type {stored.type!r}. "
-            "The log was written by a newer Greenroom: use that version to read it."
-        )
+        raise StoreFault("ports.unknown_event_type", version=stored.version, type=stored.type)
     try:
         return _decode(cls, stored.data)
     except (MsgspecError, UnicodeDecodeError) as error:
-        raise StoreFault(
-            f"Event {stored.version} ({stored.type}) cannot be read: {error}. "
-            "The log is damaged; `greenroom doctor` checks it."
-        ) from error
+        raise StoreFault("ports.event_not_readable", version=stored.version, type=stored.type, error=error) from error
 
 
 ARCHIVE_TYPES: Final[dict[str, type[ArchivedRecord]]] = {
@@ -142,10 +136,7 @@ def decode_archived(row: ArchiveRow) -> ArchivedRecord:
     try:
         return _decode(ARCHIVE_TYPES[row.kind], row.data)
     except (MsgspecError, UnicodeDecodeError) as error:
-        raise StoreFault(
-            f"The {row.kind} {row.key!r} in the archive cannot be read: {error}. "
-            "The store is damaged; `greenroom doctor` checks it."
-        ) from error
+        raise StoreFault("ports.archived_record_damaged", kind=row.kind, key=row.key, error=error) from error
 
 
 @cache
@@ -193,7 +184,7 @@ def decode_state(data: bytes) -> TeamState:
     try:
         return _decode_tables(data)
     except (MsgspecError, ValueError) as error:
-        raise StoreFault(f"The snapshot cannot be read: {error}.") from error
+        raise StoreFault("ports.snapshot_not_readable", error=error) from error
 
 
 def _decode_tables(data: bytes) -> TeamState:

@@ -1,7 +1,7 @@
 """Commands: one run is a stream of output and an end. No third-party type crosses this port.
 
-A plain implementation runs commands directly, a sandboxed one confines them; callers do not see the difference. A
-background command is the same stream, read by a task that does not wait for its end.
+Whether a command is confined depends on the sandbox of its workspace; callers do not see the difference. A background
+command is the same stream, read by a task that does not wait for its end.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 from greenroom.core.base.amounts import NOTHING, Amounts
@@ -12,6 +12,7 @@ from greenroom.core.ports.codec import find_type_error
 from greenroom.core.ports.model import ModelEvent
 from greenroom.core.rules.intents import Consequence
 from greenroom.core.state.agent import AgentState, Capability
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import PreparedEffect, Step, StepTerms, StepType
 from greenroom.core.state.team_state import TeamState
 
@@ -118,10 +119,31 @@ class Executor(Protocol):
         ...
 
 
-class Capabilities:
-    """All executors by type and name: MAS's router."""
+CloseCallback: TypeAlias = Callable[[], Awaitable[None]]
 
-    def __init__(self, executors: Iterable[Executor] = ()) -> None:
+
+class Capabilities:
+    """What a team runs with.
+
+    Args:
+
+    - `executors`: Its skills and tools.
+    - `agent_specs`: The specs from which it can create agents.
+    - `on_close`: A coroutine function that is called when the team closes.
+    - `approvals_expire`: How long an approval request stays open, in milliseconds. None means forever.
+    """
+
+    def __init__(
+        self,
+        executors: Iterable[Executor] = (),
+        *,
+        agent_specs: tuple[AgentSpec, ...] = (),
+        on_close: CloseCallback | None = None,
+        approvals_expire: int | None = None,
+    ) -> None:
+        self.agent_specs = agent_specs
+        self.on_close = on_close
+        self.approvals_expire = approvals_expire
         self._table: dict[tuple[StepType, str], Executor] = {
             (executor.type, executor.name): executor for executor in executors
         }
@@ -141,28 +163,28 @@ class Capabilities:
 def check_outcome(outcome: object) -> Outcome:
     """Return an executor's outcome if it is valid, else raise `WorldFault`. Executors are third-party code."""
     if not isinstance(outcome, Outcome):
-        raise WorldFault(f"It returned {type(outcome).__name__}, not an Outcome.")
+        raise WorldFault("ports.returned_no_outcome", name=type(outcome).__name__)
     if outcome.state not in ("finished", "failed", "uncertain"):
-        raise WorldFault(f"It returned the state {outcome.state!r}; finished, failed and uncertain are known.")
+        raise WorldFault("ports.returned_unknown_state", state=outcome.state)
     intents: object = outcome.intents
     spent: object = outcome.spent
     error: object = outcome.error
     if not isinstance(intents, tuple) or not isinstance(spent, Amounts) or not isinstance(error, str):
-        raise WorldFault("It returned intents that are not a tuple, an invalid cost, or an error that is not text.")
+        raise WorldFault("ports.outcome_types_wrong")
     origins: object = outcome.origins
     if not isinstance(origins, tuple) or not all(isinstance(label, str) for label in origins):
-        raise WorldFault("It returned origins that are not a tuple of labels.")
+        raise WorldFault("ports.returned_bad_origins")
     if spent is not NOTHING and (problem := find_type_error(spent)):
-        raise WorldFault(f"It returned an invalid cost. {problem}.")
+        raise WorldFault("ports.returned_invalid_cost", problem=problem)
     return outcome
 
 
 def check_terms(terms: object) -> StepTerms:
     """Return an executor's terms if they are valid, else raise `WorldFault`."""
     if not isinstance(terms, StepTerms):
-        raise WorldFault(f"It wants to run under {terms!r}, which are not terms.")
+        raise WorldFault("ports.terms_wrong_type", terms=terms)
     if problem := find_type_error(terms):
-        raise WorldFault(f"It wants to run under invalid terms. {problem}.")
+        raise WorldFault("ports.terms_invalid", problem=problem)
     if terms.needs.lowest < 0:
-        raise WorldFault(f"It wants to run at a negative cost: {terms.needs}.")
+        raise WorldFault("ports.terms_negative_cost", needs=terms.needs)
     return terms

@@ -100,8 +100,8 @@ class SandboxedCommand:
     `uid` and `gid` (root without capabilities), gets `landlock` and the filter `seccomp`, and executes `words`.
 
     `tasks` is how many processes may exist beyond those that run now. An outermost program that is not the command
-    itself (`outer`) does not get the signal to end. A write to its `verdict` descriptor means that a signal killed the
-    command: the program itself reports only an exit code above 128. `token` identifies the command.
+    itself (`outer`) does not get the signal to end. A write to its `signal_fd` means that a signal killed the command:
+    the program itself reports only an exit code above 128. `token` identifies the command.
     """
 
     words: tuple[str, ...]
@@ -118,7 +118,7 @@ class SandboxedCommand:
     landlock: LandlockRuleset | None = None
     seccomp: bytes = b""
     outer: bool = False
-    verdict: int | None = None
+    signal_fd: int | None = None
     bridge: EgressBridge | None = None
 
 

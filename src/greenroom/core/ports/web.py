@@ -68,14 +68,12 @@ def parse_address(url: str) -> WebAddress:
     """Parse an address once, so that the checked address is the dialled one. Raise `BadAddress` if it is invalid."""
     text = url.strip()
     if len(text) > MAX_URL_CHARS:
-        raise BadAddress(f"{text[:100]!r}… is not an address: it is longer than {MAX_URL_CHARS} characters.")
+        raise BadAddress("ports.address_too_long", text=text[:100], max_url_chars=MAX_URL_CHARS)
     if any(character < " " or character == "\x7f" for character in text):
-        raise BadAddress(f"{text[:200]!r} is not an address: it has control characters in it.")
+        raise BadAddress("ports.address_control_characters", text=text[:200])
     parts = _URL.fullmatch(text)
     if parts is None:
-        raise BadAddress(
-            f"{text[:200]!r} is not an address. Only http:// and https:// are fetched: https://example.org/page."
-        )
+        raise BadAddress("ports.address_not_http", text=text[:200])
     scheme: Scheme = "https" if parts["scheme"].lower() == "https" else "http"
     host = _parse_host(parts["place"])
     target = quote(parts["target"], safe=_SAFE_CHARACTERS)
@@ -103,7 +101,7 @@ def resolve_redirect(here: WebAddress, location: str) -> WebAddress:
 
 def _parse_host(text: str) -> Host:
     if "@" in text:
-        raise BadAddress("The address has a user's name or a password in it. Leave out what stands before the @.")
+        raise BadAddress("ports.address_with_login")
     try:
         return parse_host(text if text.isascii() else _encode_idna(text))
     except BadHost as why:

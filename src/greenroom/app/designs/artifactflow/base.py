@@ -129,7 +129,7 @@ class BaseAgent(ABC):
     @classmethod
     def default_config(cls) -> AgentConfig:
         """Return the default configuration. Raise `WorldFault` if this class has none."""
-        raise WorldFault(f"{cls.__name__} has no default configuration: pass an AgentConfig.")
+        raise WorldFault("designs.no_default_config", name=cls.__name__)
 
     def register_subagent(self, config: AgentConfig) -> None:
         """Add a sub-agent that this agent can call."""
