@@ -9,7 +9,6 @@ import gc
 import importlib
 import inspect
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
@@ -23,7 +22,8 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
 from greenroom.cli.errors import StdoutFault, error_fields, find_output_format, print_error, report_error, report_usage
-from greenroom.cli.exit_codes import Exit
+from greenroom.cli.exit_codes import EXIT_MEANINGS, Exit
+from greenroom.cli.help import PlainContext, bold, parse_help, write_body, write_examples, write_exit_codes, write_list
 from greenroom.cli.process import silence
 from greenroom.cli.setup import Access, CommandSetup, declare_options, read_setup
 from greenroom.core.base.errors import GreenroomError, WorldFault
@@ -32,13 +32,10 @@ if TYPE_CHECKING:
     from typer._click import Command, Parameter
     from typer._click.shell_completion import CompletionItem
 
-HELP: Final = """A team of AI agents that you can trust with real work.
-
-An ID is the start of a team's id, `last` for the newest team, or TEAM/TASK."""
-EPILOG: Final = (
-    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 settings or log, 4 provider, 5 limit, 6 waiting for a person, "
-    "7 finished but not verified."
-)
+TAGLINE: Final = "A team of AI agents that you can trust with real work."
+ID_HELP: Final = "An ID is the start of a run's id, `last` for the newest run, or RUN/TASK."
+DAILY_OPTIONS: Final = "--output-format FORMAT  --quiet  --verbose  --version  --help"
+DAILY_POINTER: Final = "greenroom help COMMAND; every command: greenroom help --all"
 WINDOWS_HINT: Final = (
     "Greenroom runs on Linux and macOS. On Windows use WSL2: run `wsl --install`, then install Greenroom inside it."
 )
@@ -47,7 +44,26 @@ PACKAGE: Final = "greenroom.cli"
 
 # ---------------------------------------------------------------------------------------------------------- the table
 
-SECTIONS: Final = ("start", "organise", "changes", "inspect", "control", "tools and trust", "set up", "storage")
+SECTIONS: Final = (
+    "Start",
+    "Changes",
+    "Watch and steer",
+    "Organisations",
+    "Agents and models",
+    "Tools and trust",
+    "Settings and storage",
+)
+DAILY: Final = {
+    "Start": ("run", "ask", "chat", "demo", "init", "doctor"),
+    "Changes": ("diff", "apply", "undo", "branch", "discard"),
+    "Watch and steer": ("runs", "show", "events", "answer", "send", "resume", "cancel"),
+    "Organisations": ("org", "inbox"),
+}
+"""The commands and groups that `greenroom --help` shows, by section."""
+
+RENAMED: Final = {"team": "org", "talk": "inbox", "tell": "send", "tasks": "runs"}
+"""Old names of commands."""
+
 GROUPS: Final = {
     "agents": "List, show and create agents.",
     "prompt": "Show what models are sent.",
@@ -59,16 +75,17 @@ GROUPS: Final = {
     "tools": "List, show and call tools.",
     "permissions": "List, add and remove permission rules.",
     "mcp": "List, add, check and remove MCP servers.",
-    "org": "Create and run organisations of people, managers and agents.",
+    "org": "Create, run and stop organisations of agents.",
 }
 """Help of command groups, by the first word of their commands."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandEntry:
-    """A command: the function of this name in `commands.MODULE`.
+    """A command: the function of this name in `commands.MODULE`, or `function` if that name is taken.
 
-    With `by_id` its first argument is an ID, which a shell completes without loading the command.
+    `help` is the first line of its docstring. With `by_id` its first argument is an ID, which a shell completes without
+    loading the command.
     """
 
     section: str
@@ -77,109 +94,100 @@ class CommandEntry:
     access: Access
     help: str
     by_id: bool = False
+    function: str = ""
 
 
 COMMANDS: Final = (
-    CommandEntry("start", "demo", "demo", "none", "Watch a run from the request to the undo; needs no key."),
-    CommandEntry("start", "ask", "run", "make", "Ask a model a question; print the answer on stdout."),
-    CommandEntry("start", "run", "run", "make", "Give an agent a task; print its answer on stdout."),
-    CommandEntry("start", "chat", "chat", "make", "Chat with an agent, or resume a chat."),
-    CommandEntry("start", "doctor", "home", "none", "Check this machine and the log for problems."),
-    CommandEntry("organise", "org new", "org", "look", "Create the file of a new organisation."),
-    CommandEntry("organise", "org start", "org", "make", "Run an organisation until Ctrl-C."),
-    CommandEntry("organise", "org status", "org", "look", "Show the status of an organisation."),
-    CommandEntry("organise", "org list", "org", "look", "List the organisations and what runs them."),
-    CommandEntry("organise", "org dismiss", "org", "change", "Remove an agent or a person for good."),
-    CommandEntry("organise", "org stop", "org", "change", "Stop an organisation, here or in another terminal."),
-    CommandEntry("organise", "inbox", "org", "make", "Open your inbox in an organisation."),
-    CommandEntry("changes", "diff", "change", "look", "Print the change of a run as a patch.", by_id=True),
-    CommandEntry("changes", "apply", "change", "look", "Apply the change of a run as one commit.", by_id=True),
-    CommandEntry("changes", "branch", "change", "look", "Put the change of a run on a new branch.", by_id=True),
-    CommandEntry("changes", "discard", "change", "look", "Delete the worktree of a run.", by_id=True),
-    CommandEntry("changes", "undo", "change", "look", "Undo an applied change, byte for byte.", by_id=True),
-    CommandEntry("changes", "rewind", "control", "change", "Continue from an earlier step as a new run.", by_id=True),
-    CommandEntry("changes", "blame", "change", "look", "Show which step wrote a line, and why."),
-    CommandEntry("changes", "workspaces list", "home", "none", "List the worktrees of runs."),
-    CommandEntry("changes", "workspaces clean", "home", "look", "Remove worktrees that hold no unapplied work."),
-    CommandEntry("inspect", "runs", "runs", "look", "List runs and their tasks, newest first."),
-    CommandEntry("inspect", "show", "runs", "look", "Show a team: tasks, agents, messages, costs.", by_id=True),
+    CommandEntry("Start", "run", "run", "make", "Give an agent a task; decide about its change."),
+    CommandEntry("Start", "ask", "run", "make", "Ask a model a question; print its answer."),
+    CommandEntry("Start", "chat", "chat", "make", "Chat with an agent, or resume a chat."),
+    CommandEntry("Start", "demo", "demo", "none", "Watch a run from request to undo; needs no key."),
+    CommandEntry("Start", "init", "init", "none", "Find or store a key, choose models, write settings."),
+    CommandEntry("Start", "doctor", "home", "none", "Check this machine and the log for problems."),
     CommandEntry(
-        "inspect", "events", "runs", "look", "Print the events of a team; --follow to keep watching.", by_id=True
+        "Start", "help", "help", "none", "Show the help of a command, or every command.", function="show_help"
     ),
-    CommandEntry("inspect", "replay", "runs", "look", "Replay a run, or show its state at a version.", by_id=True),
-    CommandEntry("inspect", "cost", "runs", "look", "Show the cost of runs, agents or models.", by_id=True),
-    CommandEntry("control", "pause", "control", "change", "Pause a team or a task.", by_id=True),
+    CommandEntry("Changes", "diff", "change", "look", "Print the change of a run as a patch.", by_id=True),
+    CommandEntry("Changes", "apply", "change", "look", "Apply the change of a run as one commit.", by_id=True),
+    CommandEntry("Changes", "undo", "change", "look", "Undo an applied change, byte for byte.", by_id=True),
+    CommandEntry("Changes", "branch", "change", "look", "Put the change of a run on a new branch.", by_id=True),
+    CommandEntry("Changes", "discard", "change", "look", "Delete the worktree of a run.", by_id=True),
+    CommandEntry("Changes", "rewind", "control", "change", "Continue from an earlier step as a new run.", by_id=True),
+    CommandEntry("Changes", "blame", "change", "look", "Show which step wrote a line, and why."),
+    CommandEntry("Changes", "workspaces list", "home", "none", "List the worktrees of runs."),
+    CommandEntry("Changes", "workspaces clean", "home", "look", "Remove worktrees that hold no unapplied work."),
+    CommandEntry("Watch and steer", "runs", "runs", "look", "List runs and their tasks, newest first."),
+    CommandEntry("Watch and steer", "show", "runs", "look", "Show a run: tasks, agents, messages, costs.", by_id=True),
     CommandEntry(
-        "control", "resume", "control", "change", "Resume a team; run it here if no process does.", by_id=True
+        "Watch and steer", "events", "runs", "look", "Print the events of a run; --follow keeps watching.", by_id=True
     ),
-    CommandEntry("control", "send", "control", "change", "Send a message to the agent that works on it.", by_id=True),
-    CommandEntry("control", "cancel", "control", "change", "Cancel a task and stop its running steps.", by_id=True),
-    CommandEntry("control", "answer", "control", "change", "Answer an approval request or a question.", by_id=True),
-    CommandEntry("control", "approvals list", "control", "look", "List the requests that wait for your answer."),
-    CommandEntry("control", "approvals answer", "control", "change", "Same as `answer`.", by_id=True),
-    CommandEntry("control", "fork", "control", "change", "Create a team from a version of another one.", by_id=True),
-    CommandEntry("tools and trust", "tools list", "tools", "none", "List the tools for agents in this folder."),
-    CommandEntry("tools and trust", "tools show", "tools", "none", "Show the description and parameters of a tool."),
-    CommandEntry("tools and trust", "tools run", "tools", "make", "Call a tool yourself."),
-    CommandEntry("tools and trust", "trust", "trust", "none", "Review and trust what this workspace contains."),
-    CommandEntry("tools and trust", "permissions list", "trust", "none", "List your permission rules."),
-    CommandEntry("tools and trust", "permissions add", "trust", "none", "Add a permission rule."),
-    CommandEntry("tools and trust", "permissions remove", "trust", "none", "Remove a permission rule."),
-    CommandEntry("tools and trust", "mcp add", "mcp", "none", "Check an MCP server and add it to your settings."),
-    CommandEntry("tools and trust", "mcp list", "mcp", "none", "List the MCP servers of this folder."),
-    CommandEntry("tools and trust", "mcp remove", "mcp", "none", "Remove one of your MCP servers."),
-    CommandEntry("tools and trust", "mcp check", "mcp", "none", "Start MCP servers and check their tools for changes."),
-    CommandEntry("set up", "init", "init", "none", "Find or store a key, choose models, write settings."),
-    CommandEntry("set up", "models list", "models", "none", "List the models you can use, with their prices."),
-    CommandEntry("set up", "models check", "models", "none", "Test a model with three small calls."),
-    CommandEntry("set up", "eval live", "models", "none", "Score a model on fifteen small tasks."),
-    CommandEntry("set up", "config show", "init", "none", "Show every setting and where it comes from."),
-    CommandEntry("set up", "config path", "init", "none", "Show the files that settings are read from."),
-    CommandEntry("set up", "agents list", "agents", "none", "List the agents you can use."),
-    CommandEntry("set up", "agents show", "agents", "none", "Show the settings of an agent."),
-    CommandEntry("set up", "agents new", "agents", "none", "Create the file of a new agent."),
-    CommandEntry("set up", "prompt show", "agents", "none", "Show the first request of an agent to its model."),
-    CommandEntry("storage", "du", "home", "look", "Show the disk space that teams take."),
-    CommandEntry("storage", "gc", "home", "change", "Free disk space that is no longer needed."),
-    CommandEntry("storage", "forget", "home", "change", "Delete a team and its log.", by_id=True),
+    CommandEntry(
+        "Watch and steer", "replay", "runs", "look", "Replay a run, or show its state at a version.", by_id=True
+    ),
+    CommandEntry("Watch and steer", "cost", "runs", "look", "Show the cost of runs, agents or models.", by_id=True),
+    CommandEntry(
+        "Watch and steer", "answer", "approvals", "change", "Answer an approval request or a question.", by_id=True
+    ),
+    CommandEntry(
+        "Watch and steer", "approvals list", "approvals", "look", "List the requests that wait for your answer."
+    ),
+    CommandEntry(
+        "Watch and steer",
+        "approvals answer",
+        "approvals",
+        "change",
+        "Answer an approval request or a question.",
+        by_id=True,
+    ),
+    CommandEntry(
+        "Watch and steer", "send", "control", "change", "Send a message to the agent that works on a run.", by_id=True
+    ),
+    CommandEntry("Watch and steer", "pause", "control", "change", "Pause a run or one of its tasks.", by_id=True),
+    CommandEntry(
+        "Watch and steer", "resume", "control", "change", "Resume a run; run it here if no process does.", by_id=True
+    ),
+    CommandEntry("Watch and steer", "cancel", "control", "change", "Cancel a run or one of its tasks.", by_id=True),
+    CommandEntry(
+        "Watch and steer", "fork", "control", "change", "Create a run from a version of another one.", by_id=True
+    ),
+    CommandEntry("Organisations", "org new", "org", "look", "Create the file of a new organisation."),
+    CommandEntry("Organisations", "org start", "org", "make", "Run an organisation until Ctrl-C."),
+    CommandEntry("Organisations", "org status", "org", "look", "Show the status of an organisation."),
+    CommandEntry("Organisations", "org list", "org", "look", "List the organisations and what runs them."),
+    CommandEntry("Organisations", "org dismiss", "org", "change", "Remove an agent or a person for good."),
+    CommandEntry("Organisations", "org stop", "org", "change", "Stop an organisation, here or in another terminal."),
+    CommandEntry("Organisations", "inbox", "org", "make", "Open your inbox in an organisation."),
+    CommandEntry("Agents and models", "agents list", "agents", "none", "List the agents you can use."),
+    CommandEntry("Agents and models", "agents show", "agents", "none", "Show the settings of an agent."),
+    CommandEntry("Agents and models", "agents new", "agents", "none", "Create the file of a new agent."),
+    CommandEntry(
+        "Agents and models", "prompt show", "agents", "none", "Show the first request of an agent to its model."
+    ),
+    CommandEntry(
+        "Agents and models", "models list", "models", "none", "List the models you can use, with their prices."
+    ),
+    CommandEntry("Agents and models", "models check", "models", "none", "Test a model with three small calls."),
+    CommandEntry("Agents and models", "eval live", "models", "none", "Score a model on fifteen small tasks."),
+    CommandEntry("Tools and trust", "tools list", "tools", "none", "List the tools for agents in this folder."),
+    CommandEntry("Tools and trust", "tools show", "tools", "none", "Show the description and parameters of a tool."),
+    CommandEntry("Tools and trust", "tools run", "tools", "make", "Call a tool yourself."),
+    CommandEntry("Tools and trust", "trust", "trust", "none", "Review and trust what this workspace contains."),
+    CommandEntry("Tools and trust", "permissions list", "trust", "none", "List your permission rules."),
+    CommandEntry("Tools and trust", "permissions add", "trust", "none", "Add a permission rule."),
+    CommandEntry("Tools and trust", "permissions remove", "trust", "none", "Remove a permission rule."),
+    CommandEntry("Tools and trust", "mcp add", "mcp", "none", "Check an MCP server and add it to your settings."),
+    CommandEntry("Tools and trust", "mcp list", "mcp", "none", "List the MCP servers of this folder."),
+    CommandEntry("Tools and trust", "mcp remove", "mcp", "none", "Remove one of your MCP servers."),
+    CommandEntry("Tools and trust", "mcp check", "mcp", "none", "Start MCP servers and check their tools for changes."),
+    CommandEntry("Settings and storage", "config show", "init", "none", "Show every setting and where it comes from."),
+    CommandEntry("Settings and storage", "config path", "init", "none", "Show the files that settings are read from."),
+    CommandEntry("Settings and storage", "du", "home", "look", "Show the disk space that runs take."),
+    CommandEntry("Settings and storage", "gc", "home", "change", "Free disk space that is no longer needed."),
+    CommandEntry("Settings and storage", "forget", "home", "change", "Delete a run and its log.", by_id=True),
 )
 
 
 # ------------------------------------------------------------------------------------------------ extensions of typer
-
-EXIT_CODES_HEAD: Final = "Exit codes:"
-"""Starts a help paragraph that lists exit codes, separated by semicolons."""
-
-TYPE_SUFFIX: Final = re.compile(r" <(?:str|list\[str\])>$")
-"""The Python type that typer appends to the name of a text parameter."""
-
-
-class FittingFormatter(HelpFormatter):
-    """Help without Python types, and with exit codes as a list."""
-
-    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
-        """Write names and their meanings in two columns. A name that is too long gets its own line."""
-        shown_rows = [
-            (TYPE_SUFFIX.sub(" TEXT" if name.startswith("-") else "", name), meaning) for name, meaning in rows
-        ]
-        super().write_dl(shown_rows, col_max, col_spacing)
-
-    def write_text(self, text: str) -> None:
-        """Write paragraphs, and exit codes as a list."""
-        body, has_codes, codes = text.partition(f"\n{EXIT_CODES_HEAD} ")
-        super().write_text(body)
-        if has_codes:
-            self.write_paragraph()
-            super().write_text(EXIT_CODES_HEAD)
-            with self.indentation():
-                entries = " ".join(codes.rstrip(".").split()).split("; ")
-                self.write_dl([(code, meaning) for code, _, meaning in (entry.partition(" ") for entry in entries)])
-
-
-class FittingContext(Context):
-    """The context of a command that uses `FittingFormatter`."""
-
-    formatter_class = FittingFormatter
 
 
 class LenientOption(TyperOption):
@@ -200,20 +208,29 @@ class LenientArgument(TyperArgument):
 
 def _is_valid(param: TyperOption | TyperArgument, value: object) -> bool:
     """Whether the value needs no conversion: text for a text parameter, or nothing for an optional one."""
-    if param.multiple or param.nargs != 1:
-        return False
     if value is None:
         return not param.required
+    if param.multiple or param.nargs != 1:
+        return False
     return param.type_descriptor.annotation is str and isinstance(value, str)
 
 
 class LenientCommand(TyperCommand):
     """A command whose parameters are all lenient."""
 
-    context_class = FittingContext
+    context_class = PlainContext
 
     def get_params(self, ctx: Context) -> list[Parameter]:
         return make_lenient(super().get_params(ctx))
+
+    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Write what the command does, examples, options and exit codes."""
+        text, examples, exit_codes = parse_help(self.help or "")
+        self.format_usage(ctx, formatter)
+        write_body(formatter, text)
+        write_examples(formatter, examples)
+        self.format_options(ctx, formatter)
+        write_exit_codes(formatter, exit_codes)
 
 
 def make_lenient(params: list[Parameter]) -> list[Parameter]:
@@ -262,7 +279,9 @@ def load_name(module: str, name: str) -> object:
 
 def load_command(entry: CommandEntry) -> Callable[..., int]:
     """Return the function that typer calls. An async command gets the opened invocation as its first argument."""
-    function = cast("Callable[..., int]", load_name(f"commands.{entry.module}", entry.name.replace(" ", "_")))
+    function = cast(
+        "Callable[..., int]", load_name(f"commands.{entry.module}", entry.function or entry.name.replace(" ", "_"))
+    )
     signature = inspect.signature(function, eval_str=True)
     first, *options = signature.parameters.values()
 
@@ -348,7 +367,7 @@ class LazyCommand(LenientCommand):
 class CommandGroup(TyperGroup):
     """Commands that share their first word."""
 
-    context_class = FittingContext
+    context_class = PlainContext
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -364,34 +383,53 @@ class CommandGroup(TyperGroup):
         self.params = self.params or _make_command(declare_options).params
         return make_lenient(super().get_params(ctx))
 
+    def format_options(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Write the commands, the options, and where to find examples."""
+        write_list(formatter, "Commands", ((str(name), str(command.help)) for name, command in self.commands.items()))
+        write_list(formatter, "Options", filter(None, (param.get_help_record(ctx) for param in self.get_params(ctx))))
+        write_body(formatter, f"Examples and exit codes: greenroom {self.name} COMMAND --help")
 
-class SectionedGroup(TyperGroup):
-    """The root group, whose help lists its commands by section."""
 
-    context_class = FittingContext
+class RootGroup(TyperGroup):
+    """The root group. Its help shows the daily commands; `format_all` shows every command."""
+
+    context_class = PlainContext
 
     def get_params(self, ctx: Context) -> list[Parameter]:
         return make_lenient(super().get_params(ctx))
 
-    def format_options(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """Write the commands before the options."""
-        self.format_commands(ctx, formatter)
-        records = (param.get_help_record(ctx) for param in self.get_params(ctx))
-        with formatter.section(_bold("Options")):
-            formatter.write_dl([record for record in records if record is not None])
+    def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
+        """Find the command that the arguments name; raise `TyperException` if there is none."""
+        new = RENAMED.get(args[0])
+        if new is not None and not ctx.resilient_parsing:
+            raise typer.TyperException(f"`greenroom {args[0]}` is now `greenroom {new}`.")
+        return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """Write one list per section, all with the same column width."""
+    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Write the daily commands: one screen."""
+        lines = {**{entry.name: entry.help for entry in COMMANDS}, **GROUPS}
+        width = max(map(len, DAILY)) + 2
+        self.format_usage(ctx, formatter)
+        formatter.write(f"\n{TAGLINE}\n")
+        for section, names in DAILY.items():
+            formatter.write("\n")
+            for index, name in enumerate(names):
+                title = bold(section) + " " * (width - len(section)) if index == 0 else " " * width
+                formatter.write(f"{title}{name:9}{lines[name]}\n")
+        formatter.write("\n")
+        for title, line in (("Options", DAILY_OPTIONS), ("More", DAILY_POINTER)):
+            formatter.write(f"{bold(title)}{' ' * (width - len(title))}{line}\n")
+
+    def format_all(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Write every command by section, the shared options, and the exit codes."""
+        self.format_usage(ctx, formatter)
+        write_body(formatter, f"{TAGLINE}\n\n{ID_HELP}")
         width = max(len(entry.name) for entry in COMMANDS)
         for section in SECTIONS:
-            rows = [(entry.name.ljust(width), entry.help) for entry in COMMANDS if entry.section == section]
-            with formatter.section(_bold(section.capitalize())):
-                formatter.write_dl(rows)
-
-
-def _bold(text: str) -> str:
-    has_colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return typer.style(text, bold=True) if has_colour else text
+            rows = ((entry.name.ljust(width), entry.help) for entry in COMMANDS if entry.section == section)
+            write_list(formatter, section, rows)
+        write_list(formatter, "Options", filter(None, (param.get_help_record(ctx) for param in self.get_params(ctx))))
+        write_exit_codes(formatter, EXIT_MEANINGS.items())
 
 
 # -------------------------------------------------------------------------------------------------------- the process
@@ -415,10 +453,8 @@ def _root(
 
 def build_command() -> TyperGroup:
     """Build the command line; of its commands only names and help are loaded."""
-    app = typer.Typer(
-        cls=SectionedGroup, rich_markup_mode=None, no_args_is_help=True, context_settings=CONTEXT_SETTINGS
-    )
-    app.callback(help=HELP, epilog=EPILOG)(_root)
+    app = typer.Typer(cls=RootGroup, rich_markup_mode=None, no_args_is_help=True, context_settings=CONTEXT_SETTINGS)
+    app.callback(help=TAGLINE)(_root)
     root = get_command(app)
     if not isinstance(root, TyperGroup):
         raise TypeError("typer did not make a group")

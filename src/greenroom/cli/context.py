@@ -17,6 +17,7 @@ import typer
 
 from greenroom.app.capabilities import CapabilitiesFactory
 from greenroom.app.context import AppContext, tune_process
+from greenroom.app.messages import LANGUAGES, set_language
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings import home_folder
 from greenroom.cli.errors import error_fields, report_error
@@ -25,7 +26,7 @@ from greenroom.cli.process import end_at_once, find_ending_signals, open_answer_
 from greenroom.cli.render.output import Output
 from greenroom.cli.render.progress import Progress, progress_for
 from greenroom.cli.setup import Access, CommandSetup, read_setup
-from greenroom.core.base.errors import Bug, GreenroomError, RefusedError, Rejection
+from greenroom.core.base.errors import Bug, GreenroomError, RefusedError, Rejection, WorldFault
 
 
 class SignalStop:
@@ -109,6 +110,7 @@ def run(setup: CommandSetup, access: Access, work: CommandBody) -> int:
         try:
             tune_process()
             app, home = AppContext(), home_folder(setup.home)
+            use_language_of(app)
             out.command_info = {"command": setup.command, "home": str(home)}
             cli = Invocation(setup=setup, home=home, out=out, progress=progress, app=app, stop=stop)
             return asyncio.run(_run_opened(cli, access, work))
@@ -121,6 +123,14 @@ def run(setup: CommandSetup, access: Access, work: CommandBody) -> int:
         except (GreenroomError, OSError) as error:
             progress.end()
             return out.result("error", report_error(error, verbose=setup.verbose), **error_fields(error))
+
+
+def use_language_of(app: AppContext) -> None:
+    """Use the language of the settings for messages. A command that needs broken settings reports them itself."""
+    try:
+        set_language(app.language)
+    except WorldFault:
+        set_language(LANGUAGES[0])
 
 
 async def _run_opened(cli: Invocation, access: Access, work: CommandBody) -> Exit:

@@ -10,6 +10,7 @@ from typing import Final, TextIO, cast, get_args
 
 import typer
 
+from greenroom.app.messages import translate
 from greenroom.cli.exit_codes import Exit, exit_for_error
 from greenroom.cli.setup import FORMAT_OPTION, Format
 from greenroom.core.base.errors import Bug, GreenroomError, RefusedError, WorldFault
@@ -58,16 +59,11 @@ def explain(error: BaseException) -> str:
     if isinstance(error, GreenroomError) and not isinstance(error, Bug):
         return str(error)
     if isinstance(error, TimeoutError):
-        return (
-            "The process that runs the team did not answer in time. It may be stopped or very busy. Your request "
-            "waits in the team's inbox and is carried out when the team runs again."
-        )
+        return translate("errors.team_process_timeout")
     if isinstance(error, OSError):
-        return f"The operating system refused: {error}."
+        return translate("errors.system_refused", error=error)
     what = str(error) or "no message"
-    return (
-        f"Internal error: {type(error).__name__}: {what}. This is a bug in Greenroom. Run with -v to see the traceback."
-    )
+    return translate("errors.internal_error", name=type(error).__name__, what=what)
 
 
 def error_fields(error: BaseException) -> Json:
@@ -75,7 +71,8 @@ def error_fields(error: BaseException) -> Json:
     if isinstance(error, RefusedError):
         rejected = error.rejection
         return {"error": rejected.why, **({"hint": rejected.hint} if rejected.hint else {}), "code": rejected.code}
-    return {"error": explain(error)}
+    code = error.code if isinstance(error, GreenroomError) else ""
+    return {"error": explain(error), **({"code": code} if code else {})}
 
 
 def report_error(error: BaseException, *, verbose: bool = False) -> Exit:
@@ -96,7 +93,7 @@ def report_usage(error: typer.TyperException) -> Json:
     else:
         typer.echo(f"Error: {error.format_message()}", err=True)
     context = getattr(error, "ctx", None)
-    hint = f"`{context.command_path if context else 'greenroom'} --help` lists the options."
+    hint = translate("errors.help_lists_options", command_path=context.command_path if context else "greenroom")
     return {"error": error.format_message(), "hint": hint, "code": "usage"}
 
 

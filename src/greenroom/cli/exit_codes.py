@@ -27,6 +27,20 @@ class Exit(IntEnum):
     TERMINATED = 143
 
 
+EXIT_MEANINGS: Final[Mapping[Exit, str]] = {
+    Exit.DONE: "done",
+    Exit.FAILED: "failed",
+    Exit.USAGE: "wrong usage, or an unknown name",
+    Exit.CONFIG: "a problem with the settings, the log or the machine",
+    Exit.PROVIDER: "the model or its provider failed",
+    Exit.LIMIT: "a limit was reached",
+    Exit.WAITING: "waiting for a person",
+    Exit.UNVERIFIED: "finished, but not verified",
+    Exit.INTERRUPTED: "stopped by Ctrl-C",
+}
+"""What a code means in help texts, unless a command says it more exactly."""
+
+
 _STATUS_CODES: Final[Mapping[str, Exit]] = {
     "finished": Exit.DONE,
     "failed": Exit.FAILED,

@@ -35,7 +35,9 @@ def complete_id(context: typer.Context, incomplete: str) -> Iterator[tuple[str, 
 
 Id: TypeAlias = Annotated[
     str,
-    typer.Argument(metavar="ID", help="The start of a team's id, `last`, or TEAM/TASK.", autocompletion=complete_id),
+    typer.Argument(
+        metavar="ID", help="Start of a run's id, `last` for the newest, or RUN/TASK.", autocompletion=complete_id
+    ),
 ]
 
 

@@ -55,7 +55,7 @@ def declare_options(
         typer.Option(
             "--home",
             metavar="PATH",
-            help="Log folder [default: $GREENROOM_HOME or data folder]",
+            help="Folder of the log; also $GREENROOM_HOME.",
             callback=_remember,
             expose_value=False,
             show_default=False,

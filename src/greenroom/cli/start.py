@@ -10,6 +10,7 @@ from rich.text import Text
 
 from greenroom.app.conversation.chat_input import Attachment, build_message
 from greenroom.app.conversation.start import ASSISTANT, Participants, select_participants
+from greenroom.app.messages import translate
 from greenroom.app.runs.capabilities import build_coder
 from greenroom.app.settings.schema import LimitSettings
 from greenroom.app.toolset.custom import check_new_servers as meet
@@ -121,7 +122,7 @@ async def plan_run(
 def _explain_missing_agent(name: str, agents: Agents | None) -> str:
     broken_files = agents.broken_files if agents is not None else ()
     why = next((broken_file.text for broken_file in broken_files if broken_file.name == name), "")
-    return f"Agent {name!r} cannot be called. {why}" if why else f"There is no agent {name!r} to call."
+    return translate("start.broken_agent", name=name, why=why) if why else translate("start.unknown_agent", name=name)
 
 
 async def check_servers(cli: Invocation, participants: Participants) -> None:
@@ -146,17 +147,13 @@ def _list_outside_tools(participants: Participants, tools: Toolbox) -> str:
     foreign = (tool for tool in tools if tool.card.source != BUILT_IN and tool.card.effect in SIDE_EFFECTS)
     names = [tool.name for tool in foreign if tool.name in wanted]
     more = f" and {len(names) - MAX_TOOLS_SHOWN} more" if len(names) > MAX_TOOLS_SHOWN else ""
-    return f"These tools act outside the worktree: {', '.join(names[:MAX_TOOLS_SHOWN])}{more}." if names else ""
+    return translate("start.outside_tools", names=", ".join(names[:MAX_TOOLS_SHOWN]), more=more) if names else ""
 
 
 def refuse_unpriced(model: Model, caps: LimitSettings) -> None:
     """Raise `WorldFault` if there is a cost limit and the price of the model is unknown."""
     if caps.cost is not None and model.price(1, 1) is None:
-        raise WorldFault(
-            f"The price of {model.name} is unknown, so the limit of ${caps.cost:g} cannot be kept. Nothing was sent. "
-            f"Pass `--max-cost none`, or add its price in dollars per million tokens to your config.toml:\n\n"
-            f'[prices."{model.name}"]\ninput = 1.0\noutput = 4.0\n'
-        )
+        raise WorldFault("start.price_unknown", name=model.name, cost=caps.cost)
 
 
 def describe_limits(caps: LimitSettings) -> str:

@@ -20,6 +20,7 @@ from greenroom.app.agents.discovery import (
     write_agent,
 )
 from greenroom.app.first_request import FirstRequest, RequestContext, build_first_request
+from greenroom.app.messages import translate
 from greenroom.app.text_reader import TextReader
 from greenroom.app.trust import describe_agent, explain_untrusted_agent, may_be_used, open_trust_store
 from greenroom.app.workspace import current_folder, find_workspace_root
@@ -45,7 +46,16 @@ SHOWN_APART: Final = ("name", "prompt", "version")
 
 
 async def agents_list(cli: Invocation) -> None:
-    """List the agents of this folder: the project's, your own, and Claude Code's."""
+    """List the agents you can use.
+
+    These are the agents of the project, your own, and those of Claude Code.
+
+    Examples:
+      greenroom agents list
+      greenroom agents list --output-format json
+
+    Exit codes: 0; 2; 3.
+    """
     agents, agreed = _find_agents_and_trust()
     cli.out.listing(
         "agent", ({**_summary(agent_file), "agreed": agreed(agent_file)} for agent_file in agents.by_name.values())
@@ -80,7 +90,9 @@ def _find_agents_and_trust() -> tuple[Agents, Callable[[AgentFile], bool]]:
 def _note_others(cli: Invocation, agents: Agents) -> None:
     for agent_file in agents.hidden:
         nearer = agents.by_name.get(agent_file.spec.name)
-        why = f"{nearer.path} has the same name and comes first" if nearer else "a nearer file of that name is broken"
+        why = (
+            translate("agents.same_name_first", path=nearer.path) if nearer else "a nearer file of that name is broken"
+        )
         cli.progress.note(strip_control_characters(f"! {agent_file.path} is ignored: {why}."), style="dim")
     for broken_file in agents.broken_files:
         cli.progress.note(f"! {broken_file.text}", style="yellow")
@@ -88,9 +100,7 @@ def _note_others(cli: Invocation, agents: Agents) -> None:
         first = next(iter(agents.by_name))
         cli.progress.note(f"\nShow one: {render_command(cli, 'agents', 'show', first)}")
     else:
-        message = (
-            "There are no agents that can be used here." if agents.broken_files else "There are no agents here yet."
-        )
+        message = translate("agents.none_usable_here") if agents.broken_files else translate("agents.none_here_yet")
         cli.progress.note(f"{message} Create one: {render_command(cli, 'agents', 'new', 'NAME')}")
 
 
@@ -107,7 +117,16 @@ def _summary(agent_file: AgentFile) -> dict[str, object]:
 
 
 async def agents_show(cli: Invocation, name: AgentName) -> Exit:
-    """Show the settings of an agent, its file, and the parts of the file that are ignored here."""
+    """Show the settings of an agent.
+
+    It also shows the agent's file, and the parts of the file that are ignored here.
+
+    Examples:
+      greenroom agents show code-reviewer
+      greenroom agents show code-reviewer --output-format json
+
+    Exit codes: 0; 2; 3.
+    """
     agents, agreed = _find_agents_and_trust()
     agent_file = agents.get(name.strip())
     names = {tool.name for tool in cli.app.toolbox()}
@@ -163,7 +182,16 @@ async def agents_new(
     tools: Annotated[str, typer.Option("--tools", metavar="A,B", help="The only tools it may use.")] = "",
     user: Annotated[bool, typer.Option("--user", help="Create it for all projects, not this folder.")] = False,
 ) -> Exit:
-    """Create .greenroom/agents/AGENT.md from a template that works as it is. Existing files are never overwritten."""
+    """Create the file of a new agent.
+
+    The file is .greenroom/agents/AGENT.md and works as it is. Existing files are never overwritten.
+
+    Examples:
+      greenroom agents new code-reviewer
+      greenroom agents new scout -d "Finds things." --tools read_code,search_files
+
+    Exit codes: 0; 2; 3.
+    """
     name, root = name.strip(), cli.app.root
     tool_names = tuple(each.strip() for each in tools.split(",") if each.strip())
     if not user:
@@ -189,7 +217,16 @@ async def prompt_show(
     *,
     message: Annotated[str, typer.Option("--message", metavar="TEXT", help="First message to the agent.")] = "Hello.",
 ) -> Exit:
-    """Print exactly what a model gets when this agent starts: messages, tools, settings. No model is called."""
+    """Show the first request of an agent to its model.
+
+    You see exactly what the model gets: messages, tools, settings. No model is called.
+
+    Examples:
+      greenroom prompt show code-reviewer
+      greenroom prompt show code-reviewer --message "Review README.md."
+
+    Exit codes: 0; 2; 3.
+    """
     agents = find_agents(current_folder())
     tools, agent_spec = cli.app.toolbox(), agents.get(name.strip()).spec
     spec = tools.equip(evolve(agent_spec, language=agent_spec.language or cli.app.language))

@@ -14,6 +14,7 @@ import typer
 
 from greenroom.app.conversation.capability_names import JOB
 from greenroom.app.lookup import LAST, TaskReference, resolve_id
+from greenroom.app.messages import translate
 from greenroom.app.messages.findings import to_one_line
 from greenroom.app.runs.report import RunReport, build_report
 from greenroom.app.runs.workspaces import (
@@ -57,7 +58,16 @@ RECOVERY_WORDS: Final = {
 
 
 async def diff(cli: Invocation, name: Id) -> Exit:
-    """Print the change of a run as a patch."""
+    """Print the change of a run as a patch.
+
+    `last` is the newest run that worked on this folder.
+
+    Examples:
+      greenroom diff last
+      greenroom diff last >change.patch
+
+    Exit codes: 0; 2; 3.
+    """
     reference, run_change = await _find_run_change(cli, name)
     if cli.out.is_text and not cli.out.is_live:  # programs get all of it, byte for byte
         cli.out.write_bytes(await run_change.workspace.patch(run_change.snapshot.commit, run_change.tip))
@@ -77,7 +87,7 @@ async def _find_run_change(cli: Invocation, name: str) -> tuple[TaskReference, R
     reference = await (_find_last_here(cli) if name.strip() == LAST else resolve_id(cli.runtime, name))
     world = await cli.runtime.world(reference.team)
     if world.team.kit != JOB:
-        raise make_refusal("no_job", f"{reference.team} has no change: it did not work in a worktree.")
+        raise make_refusal("no_job", translate("change.no_change", team=reference.team))
     return reference, await find_change(world.team, cli.app.steps)
 
 
@@ -88,8 +98,8 @@ async def _find_last_here(cli: Invocation) -> TaskReference:
         team = (await cli.runtime.world(TeamId(info.stream))).team if info.head.version else None
         if team is not None and team.kit == JOB and here.is_relative_to(team.workspace):
             return TaskReference(team=team.team_id)
-    why = f"No run has a worktree of {str(here)!r}."
-    raise make_refusal("no_job_here", why, f"Change to the folder of the run, or name the run: the newest is {newest}.")
+    why = translate("change.no_worktree_here", here=str(here))
+    raise make_refusal("no_job_here", why, translate("change.go_to_folder", newest=newest))
 
 
 # ------------------------------------------------------------------------------------------------------------- apply
@@ -106,28 +116,29 @@ async def apply(
     ] = False,
     no_hooks: Annotated[bool, typer.Option("--no-hooks", help="Do not run your git hooks.")] = False,
 ) -> Exit:
-    """Apply the change of a run to your files, as one commit in your name. Your git hooks run, unless the change
-    modifies what they run; --hooks runs them anyway."""
+    """Apply the change of a run as one commit.
+
+    The commit is in your name. Your git hooks run, unless the change modifies what they run; --hooks runs them anyway.
+
+    Examples:
+      greenroom apply last
+      greenroom apply last --message "Add --json to export"
+      greenroom apply last --no-commit
+
+    Exit codes: 0; 1 files conflict, or the commit failed; 2; 3.
+    """
     if hooks and no_hooks:
-        raise typer.BadParameter("Use either --hooks or --no-hooks, not both.")
+        raise typer.BadParameter(translate("change.hooks_options_exclusive"))
     reference, run_change = await _find_run_change(cli, name)
     await _refuse_no_change(cli, reference, run_change)
     commits = not no_commit and bool(run_change.snapshot.head)
-    if commits and not any(
-        applied.state == "applied" for applied in await run_change.workspace.list_applied(reference.team)
-    ):
-        try:
-            await run_change.workspace.check_can_commit()
-        except WorkspaceFault as fault:
-            without = render_command(cli, "apply", reference.team, "--no-commit")
-            raise make_refusal("no_commit_now", str(fault), f"Apply without a commit: {without}") from fault
+    if commits:
+        await _refuse_no_commit(cli, reference, run_change)
     report = await _report_state(cli, reference, run_change)
     changed = await run_change.workspace.list_changed_hooks(run_change.snapshot.commit, run_change.tip)
     run_hooks = not no_hooks and (hooks or not commits or not changed)
     if changed and commits and not hooks and not no_hooks:  # hooks run as the person, outside the sandbox
-        hook_note = (
-            f"The change modifies git hooks ({_render_paths(changed)}), so it is committed without running them."
-        )
+        hook_note = translate("change.hooks_modified", paths=_render_paths(changed))
         cli.progress.note(f"{hook_note} Use --hooks to run them.", style="yellow")
     async with _report_if_stopped(cli, run_change):
         done = await run_change.workspace.apply(reference.team, run_change.snapshot.commit, run_change.tip)
@@ -154,8 +165,23 @@ async def _refuse_no_change(cli: Invocation, reference: TaskReference, run_chang
     if run_change.tip == run_change.snapshot.commit:
         later = await _describe_pending(cli, reference.team)
         raise make_refusal(
-            "nothing_changed", f"{reference.team} has changed nothing{f' yet: {later}' if later else '.'}"
+            "nothing_changed",
+            translate(
+                "change.nothing_changed_yet" if later else "change.nothing_changed", team=reference.team, later=later
+            ),
         )
+
+
+async def _refuse_no_commit(cli: Invocation, reference: TaskReference, run_change: RunChange) -> None:
+    """Refuse if no commit can be made now, unless the change is applied already."""
+    if any(applied.state == "applied" for applied in await run_change.workspace.list_applied(reference.team)):
+        return
+    try:
+        await run_change.workspace.check_can_commit()
+    except WorkspaceFault as fault:
+        without = render_command(cli, "apply", reference.team, "--no-commit")
+        hint = translate("change.apply_without_commit", without=without)
+        raise make_refusal("no_commit_now", str(fault), hint) from fault
 
 
 async def _report_state(cli: Invocation, reference: TaskReference, run_change: RunChange) -> RunReport:
@@ -185,12 +211,14 @@ async def _describe_pending(cli: Invocation, team: TeamId) -> str:
             MAX_QUESTION_CHARS,
         )
         how = ", ".join(filter(None, (f"Answer with: {render_command(cli, 'answer', team, answer)}", other)))
-        return f"it waits for your answer to “{question}”. {how}."
+        return translate("change.waits_for_answer", question=question, how=how)
     holder = await cli.runtime.log.holder(team)
     if holder is not None:
-        return f"it runs in {holder.owner}."
+        return translate("change.still_running", owner=holder.owner)
     status = await cli.runtime.status(team, next(iter(world.tasks)))
-    pause_text = f"it is paused ({shorten(status.why, MAX_QUESTION_CHARS)})" if status.why else "no process runs it"
+    pause_text = (
+        f"it is paused ({shorten(status.reason, MAX_QUESTION_CHARS)})" if status.reason else "no process runs it"
+    )
     return f"{pause_text}. Continue with: {render_command(cli, 'resume', team)}."
 
 
@@ -216,11 +244,16 @@ async def _report_if_stopped(cli: Invocation, run_change: RunChange) -> AsyncIte
 
 def _describe_applied(cli: Invocation, run: str, applied: Sequence[AppliedChange]) -> str:
     if not applied:
-        return "Nothing is applied."
-    files, undo_hint = _count_files(len(applied[-1].paths)), f"Undo it with: {render_command(cli, 'undo', run)}"
+        return translate("change.nothing_applied")
+    files, undo_hint = (
+        _count_files(len(applied[-1].paths)),
+        translate("change.undo_hint", command=render_command(cli, "undo", run)),
+    )
     if applied[-1].commit:
         return f"Applied, commit {applied[-1].commit[:10]}: {files}. {undo_hint}"
-    return f"Applied, not committed: {files}. Commit it with: {render_command(cli, 'apply', run)} {undo_hint}"
+    return translate(
+        "change.applied_uncommitted_hint", files=files, command=render_command(cli, "apply", run), undo_hint=undo_hint
+    )
 
 
 def report_recovered(cli: Invocation, user_workspace: Workspace) -> None:
@@ -265,7 +298,7 @@ async def _check_exactness(cli: Invocation, run_change: RunChange, commit: str) 
     without = [change.path for change in other if change.path in uncommitted]
     since = [change.path for change in other if change.path not in uncommitted]
     if without:
-        sentence = "The checks ran with your uncommitted changes; the commit does not contain them"
+        sentence = translate("change.checked_with_uncommitted")
         cli.progress.note(f"{sentence}: {_render_paths(without)}.", style="yellow")
     if since:
         cli.progress.note(f"Run the checks again. Changed since they ran: {_render_paths(since)}.", style="yellow")
@@ -287,7 +320,11 @@ async def _report_not_committed(
     if now.state == "dropped":  # the files are not applied either
         raise fault
     commit = now.commit
-    what = f"Applied, commit {commit[:10]}, but not completed" if commit else "Applied, not committed"
+    what = (
+        translate("change.applied_commit_incomplete", commit=commit[:10])
+        if commit
+        else translate("change.applied_uncommitted")
+    )
     cli.out.show(f"{what}: {_count_files(len(done.paths))}. {fault}")
     cli.progress.note(f"Undo it with: {render_command(cli, 'undo', run_change.run)}")
     result_fields = {"paths": list(done.paths), "commit": commit, "reason": fault.reason, "why": str(fault)}
@@ -296,7 +333,7 @@ async def _report_not_committed(
 
 async def _build_message(cli: Invocation, team: TeamId) -> str:
     tasks = await cli.runtime.ended_tasks(team)
-    request = tasks[0].intention if tasks else "Work of an agent"
+    request = tasks[0].intention if tasks else translate("change.default_commit_message")
     first = " ".join(request.split())
     subject = first if len(first) <= MAX_SUBJECT_CHARS else f"{first[: MAX_SUBJECT_CHARS - 1]}…"
     if len(request) > MAX_BODY_CHARS:
@@ -332,7 +369,16 @@ async def branch(
     name: Id,
     new: Annotated[str, typer.Argument(metavar="BRANCH", help="Name of the new branch.")],
 ) -> Exit:
-    """Put the change of a run on a new branch. Your files stay as they are."""
+    """Put the change of a run on a new branch.
+
+    Your files stay as they are.
+
+    Examples:
+      greenroom branch last add-json
+      greenroom branch last review/add-json
+
+    Exit codes: 0; 1 files conflict; 2; 3.
+    """
     reference, run_change = await _find_run_change(cli, name)
     await _refuse_no_change(cli, reference, run_change)
     message = await _build_message(cli, reference.team)
@@ -353,7 +399,16 @@ async def undo(
     *,
     revert: Annotated[bool, typer.Option("--revert", help="Undo with a new commit, if others came later.")] = False,
 ) -> Exit:
-    """Undo the applied change of a run, byte for byte."""
+    """Undo an applied change, byte for byte.
+
+    If other commits came later, --revert undoes it with a new commit.
+
+    Examples:
+      greenroom undo last
+      greenroom undo last --revert
+
+    Exit codes: 0; 1 files conflict; 2; 3.
+    """
     reference, run_change = await _find_run_change(cli, name)
     applications = await run_change.workspace.list_applied(reference.team)
     # An undone change may still be on this branch.
@@ -368,7 +423,7 @@ async def undo(
         return _report_clashes(cli, reference, done, branch=False)
     if isinstance(done, UndoBlocked):
         again = render_command(cli, "undo", reference.team, "--revert")
-        raise make_refusal("buried", done.why, f"Undo it with a new commit: {again}")
+        raise make_refusal("buried", done.why, translate("change.undo_by_revert", command=again))
     if not done.paths:  # another process was first, or the person undid a part by editing
         raise _make_not_applied_error(reference, await run_change.workspace.list_applied(reference.team))
     cli.out.show(f"Undone: {_render_paths(done.paths)}.")
@@ -379,29 +434,46 @@ async def undo(
 
 def _make_not_applied_error(reference: TaskReference, applications: Sequence[AppliedChange]) -> RefusedError:
     undone = ": it was undone already" if applications and applications[-1].state == "undone" else ""
-    return make_refusal("not_applied", f"The change of {reference.team} is not applied{undone}.")
+    return make_refusal("not_applied", translate("change.not_applied", team=reference.team, undone=undone))
 
 
 async def discard(cli: Invocation, name: Id, *, yes: YesOption = False) -> Exit:
-    """Delete the worktree of a run. Its commits stay in the repository."""
+    """Delete the worktree of a run.
+
+    Its commits stay in the repository. You are asked first if the change is not applied.
+
+    Examples:
+      greenroom discard last
+      greenroom discard last --yes
+
+    Exit codes: 0; 2; 3.
+    """
     reference, run_change = await _find_run_change(cli, name)
     holder = await cli.runtime.log.holder(reference.team)
     if holder is not None:
         stop = render_command(cli, "pause", reference.team)
-        raise make_refusal("works", f"{reference.team} runs in {holder.owner}.", f"Stop it first: {stop}")
+        raise make_refusal(
+            "works", f"{reference.team} runs in {holder.owner}.", translate("change.stop_first", stop=stop)
+        )
     applied = any(
         application.state == "applied" for application in await run_change.workspace.list_applied(reference.team)
     )
     changes = () if applied else (await run_change.diff()).changes
     lost = [text for worktree in await list_run_worktrees(reference.team) for text in describe_left_out(worktree)]
-    warnings = [f"{reference.team} has unapplied changes in {_count_files(len(changes))}."] if changes else []
-    warnings += [f"These files are in no commit and would be lost: {'; '.join(lost)}."] if lost else []
+    warnings = (
+        [translate("change.unapplied_changes", team=reference.team, count_files=_count_files(len(changes)))]
+        if changes
+        else []
+    )
+    warnings += [translate("change.files_would_be_lost", lost="; ".join(lost))] if lost else []
     if (
         warnings
         and not yes
-        and not (sys.stdin.isatty() and confirm(f"{' '.join(warnings)} Delete the worktree? [y/N] "))
+        and not (
+            sys.stdin.isatty() and confirm(translate("change.confirm_delete_worktree", warnings=" ".join(warnings)))
+        )
     ):
-        raise make_refusal("not_sure", "Nothing was deleted.", "Add --yes to delete it without being asked.")
+        raise make_refusal("not_sure", translate("change.nothing_deleted"), translate("change.delete_with_yes"))
     await drop_worktrees(reference.team)
     cli.out.show(f"Deleted. The commits of {reference.team} stay in the repository, below refs/greenroom.")
     if lost:
@@ -416,15 +488,24 @@ async def blame(
     cli: Invocation,
     place: Annotated[str, typer.Argument(metavar="FILE:LINE", help="A line of a file, like cli.py:40.")],
 ) -> Exit:
-    """Show which step of which run wrote a line, why, and which checks verified it."""
+    """Show which step wrote a line, and why.
+
+    It also shows the run of the step and the checks that verified it.
+
+    Examples:
+      greenroom blame src/export.py:7
+      greenroom blame README.md:1 --output-format json
+
+    Exit codes: 0; 2; 3.
+    """
     path, _, number = place.rpartition(":")
     if not path or not number.isdecimal() or not int(number):
-        raise make_refusal("no_line", f"{place!r} is not a line of a file.", "Use FILE:LINE, like cli.py:40.")
+        raise make_refusal("no_line", translate("change.not_a_line", place=place), translate("change.write_file_line"))
     user_workspace = await open_workspace(cli.app.root)
     line_origin = await user_workspace.blame(_find_path_in_repository(path, Path(user_workspace.root)), int(number))
     if line_origin is None:
-        why = f"Line {number} of {path!r} is not committed yet, and no run wrote it."
-        raise make_refusal("in_no_commit", why, "Commit it first.")
+        why = translate("change.line_not_committed", number=number, path=path)
+        raise make_refusal("in_no_commit", why, translate("change.commit_first"))
     lines = [
         strip_control_characters(line_origin.text.rstrip()),
         f"commit {line_origin.commit[:10]}" if line_origin.commit else "not committed yet",
@@ -445,7 +526,11 @@ async def blame(
 def _find_path_in_repository(path: str, root: Path) -> str:
     where = Path(os.path.normpath(Path(path).absolute()))
     if not where.is_relative_to(root):
-        raise make_refusal("outside", f"{path!r} is not in {str(root)!r}.", "Change to its repository.")
+        raise make_refusal(
+            "outside",
+            translate("change.outside_repository", path=path, root=str(root)),
+            translate("change.go_to_repository"),
+        )
     return where.relative_to(root).as_posix()
 
 
@@ -454,7 +539,7 @@ async def _explain_line(cli: Invocation, team: TeamId, name: StepId, *, is_uncom
     try:
         await resolve_id(cli.runtime, team)
     except RefusedError:
-        return ["The log of this run is not here."]
+        return [translate("change.run_log_missing")]
     steps = await cli.app.steps(team)
     line_step = next((step for step in steps if step.step_id == name), None)
     cause = next((step for step in steps if line_step is not None and step.step_id == line_step.cause), None)
@@ -462,8 +547,8 @@ async def _explain_line(cli: Invocation, team: TeamId, name: StepId, *, is_uncom
     run_change = await find_change((await cli.runtime.world(team)).team, cli.app.steps)
     report = await build_report(run_change, steps)
     proofs = [line for line in report.lines if line.startswith(("✓", "✗", "NOT"))]
-    commit = (
-        f"Commit it with: {render_command(cli, 'apply', team)}   or undo it with: {render_command(cli, 'undo', team)}"
+    commit = translate(
+        "change.commit_or_undo", command=render_command(cli, "apply", team), command2=render_command(cli, "undo", team)
     )
     return [
         *([f"why: {reason}"] if reason else []),

@@ -30,6 +30,7 @@ from greenroom.app.conversation.chat_input import (
     make_file_handler,
 )
 from greenroom.app.conversation.start import FIRST_TASK_ID
+from greenroom.app.messages import translate
 from greenroom.cli.context import Invocation, invoke, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.chat import ChatScreen
@@ -71,11 +72,19 @@ def chat(
     model: ModelName = "",
     options: RunOptions = DEFAULT_OPTIONS,
 ) -> int:
-    """Chat with an agent. Without a terminal, each line of stdin is a turn. Type /help for the commands."""
+    """Chat with an agent, or resume a chat.
+
+    Type /help in the chat for its commands. Without a terminal, each line of stdin is a turn.
+
+    Examples:
+      greenroom chat
+      greenroom chat --agent code-reviewer "Review the last commit."
+      greenroom chat --resume last
+
+    Exit codes: 0; 1 the last turn failed; 2; 3; 4; 5; 6; 130.
+    """
     if resume and agent:
-        raise typer.BadParameter(
-            "A resumed chat keeps its agent. Remove --agent, or start a new chat without --resume."
-        )
+        raise typer.BadParameter(translate("chat.resumed_keeps_agent"))
     first = TypedRequest(join_words(words, "text"), read_piped()) if words else TypedRequest("")
 
     async def work(cli: Invocation) -> Exit:
@@ -126,9 +135,7 @@ async def _resume_chat(
     holder = await cli.runtime.log.holder(team)
     if holder is not None:
         tell_command = render_command(cli, "send", team, "TEXT")
-        raise WorldFault(
-            f"The chat {team!r} is already open in {holder.owner}. Send a message to it with `{tell_command}`."
-        )
+        raise WorldFault("chat.already_open", team=team, owner=holder.owner, tell_command=tell_command)
     if world.team.workspace:
         ask_trust(cli, Path(world.team.workspace))
     cli.app.use_recording(options.record, options.replay)
@@ -148,10 +155,10 @@ async def _resume_chat(
 
 async def _show_last_turn(screen: ChatScreen, past_chat: Chat, world: TeamState, *, says_enter: bool) -> None:
     turns_so_far = await past_chat.list_turns()
-    turns = f"{len(turns_so_far)} turn{'s' if len(turns_so_far) != 1 else ''} so far"
+    turns = translate("chat.one_turn" if len(turns_so_far) == 1 else "chat.several_turns", count=len(turns_so_far))
     screen.note(f"{past_chat.team} · {past_chat.agent} · {list_team_models(world)[0]} · {turns} · /help", style="dim")
     for last in turns_so_far[-1:]:
-        screen.note(f"{PROMPT}{shorten(last.asked, MAX_ANSWER_CHARS_SHOWN)}", style="dim")
+        screen.note(f"{PROMPT}{shorten(last.prompt, MAX_ANSWER_CHARS_SHOWN)}", style="dim")
         screen.note(shorten(last.answer or f"({last.error or 'not answered'})", MAX_ANSWER_CHARS_SHOWN), style="dim")
     for step in world.steps_of(past_chat.agent):
         if read_typed_text(step):

@@ -1,4 +1,4 @@
-"""`greenroom pause`, `resume`, `rewind`, `cancel`, `tell`, `fork`, `answer`: control a team in any process."""
+"""`greenroom pause`, `resume`, `rewind`, `cancel`, `send`, `fork`: control a team in any process."""
 
 from __future__ import annotations
 
@@ -8,31 +8,22 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.text import Text
 
 from greenroom.app.conversation.capability_names import ASK, CHAT, JOB
 from greenroom.app.conversation.chat import list_team_models
 from greenroom.app.conversation.chat_input import build_message
 from greenroom.app.conversation.send import send_to_manager as deliver
 from greenroom.app.library.run_result import make_refusing_factories, refuse_program_team
-from greenroom.app.lookup import TaskReference, find_short_ids, resolve_id
+from greenroom.app.lookup import TaskReference, resolve_id
+from greenroom.app.messages import translate
 from greenroom.app.organisation.phrases import ORGANISATION_KIT as ORGANISATION
 from greenroom.app.runs.workspaces import RewindPoint, find_rewind_point, list_rewind_points, open_workspace, rewind_run
 from greenroom.app.runs.workspaces import tell_run as tell_rewound
 from greenroom.app.toolset.pipeline import answer_pending
 from greenroom.cli.commands.chat import reopen
 from greenroom.cli.commands.run import resume_run
-from greenroom.cli.commands.runs import format_ago, format_ahead, team_label
 from greenroom.cli.context import Invocation, invoke, make_refusal, render_command
 from greenroom.cli.exit_codes import Exit, exit_for_statuses
-from greenroom.cli.interactive.approvals import (
-    is_confirmation,
-    is_plan,
-    keep_rule,
-    pending_approvals,
-    quote_question,
-    words_to_type,
-)
 from greenroom.cli.interactive.follow import follow_attended
 from greenroom.cli.interactive.report import report_ending
 from greenroom.cli.options import (
@@ -50,14 +41,12 @@ from greenroom.cli.options import (
     read_stdin,
 )
 from greenroom.cli.render.conversation import RunView
-from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
+from greenroom.cli.render.output import strip_control_characters
 from greenroom.cli.render.words import shorten, step_words
 from greenroom.cli.start import ask_trust, new_limits
-from greenroom.core.base.errors import StoreFault, WorldFault
+from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TaskId, TeamId
-from greenroom.core.base.records import Data
-from greenroom.core.rules.intents import AnswerApproval, CancelTask, PauseTask, PauseTeam, ResumeTask, ResumeTeam
-from greenroom.core.state.approval import Approval, ApprovalScope
+from greenroom.core.rules.intents import CancelTask, PauseTask, PauseTeam, ResumeTask, ResumeTeam
 from greenroom.core.state.task import TaskEnded
 from greenroom.core.state.team import Team
 from greenroom.core.state.team_state import TeamState
@@ -74,7 +63,16 @@ async def pause(
     *,
     now: Annotated[bool, typer.Option("--now", help="Interrupt running steps; they run again on resume.")] = False,
 ) -> Exit:
-    """Pause a team or a task: no new steps start. Running steps finish first, unless --now."""
+    """Pause a run or one of its tasks.
+
+    No new steps start. Running steps finish first, unless --now.
+
+    Examples:
+      greenroom pause last
+      greenroom pause last --now
+
+    Exit codes: 0; 2; 3.
+    """
     reference = await resolve_id(cli.runtime, name)
     _open_tasks(await cli.runtime.world(reference.team), reference)
     intent = PauseTeam(now=now) if reference.task is None else PauseTask(task_id=reference.task, now=now)
@@ -85,7 +83,16 @@ async def pause(
 
 
 async def cancel(cli: Invocation, name: Id) -> Exit:
-    """Cancel a task, or all open tasks of a team. Running steps are stopped."""
+    """Cancel a run or one of its tasks.
+
+    Running steps are stopped. A cancelled task cannot be resumed.
+
+    Examples:
+      greenroom cancel last
+      greenroom cancel last/t1
+
+    Exit codes: 0; 2; 3.
+    """
     reference = await resolve_id(cli.runtime, name)
     head = (await cli.runtime.log.head(reference.team)).version
     tasks = _open_tasks(await cli.runtime.world(reference.team, head), reference)
@@ -112,7 +119,9 @@ async def _wait_until_over(cli: Invocation, team: TeamId, version: int, tasks: s
 def _open_tasks(world: TeamState, reference: TaskReference) -> tuple[TaskId, ...]:
     tasks = tuple(task for task in world.tasks if reference.task in (None, task))
     if not tasks:
-        raise make_refusal("nothing_open", f"{reference} has no open tasks.", "List all tasks: `greenroom runs --all`")
+        raise make_refusal(
+            "nothing_open", translate("control.no_open_tasks", reference=reference), translate("control.list_all_tasks")
+        )
     return tasks
 
 
@@ -124,7 +133,16 @@ def send(
         typer.Argument(metavar="TEXT", help="The message; `-` (or nothing, after a pipe) reads it from stdin."),
     ] = None,
 ) -> int:
-    """Send a message to the agent that manages a team's task. It is read in the agent's next turn, in any terminal."""
+    """Send a message to the agent that works on a run.
+
+    The agent reads it in its next turn, even if the run is in another terminal.
+
+    Examples:
+      greenroom send last "keep CSV as the default"
+      git diff | greenroom send last -
+
+    Exit codes: 0; 2; 3.
+    """
     text = join_words([read_stdin("text")] if is_on_stdin(words) else words or [], "text")
     return invoke(context, lambda cli: _send(cli, name, text))
 
@@ -134,11 +152,11 @@ async def _send(cli: Invocation, name: str, text: str) -> Exit:
     reference = await resolve_id(cli.runtime, name)
     team = (await cli.runtime.world(reference.team)).team
     if team.kit == ORGANISATION:
-        why = f"{reference.team} is an organisation, which you write to from your inbox."
-        raise make_refusal("organisation", why, f'Send a message: `greenroom inbox {team.name} --say "…"`.')
+        why = translate("control.organisation_uses_inbox", team=reference.team)
+        raise make_refusal("organisation", why, translate("control.send_to_inbox", name=team.name))
     if team.kit in (DEMO_KIT, ASKING_KIT):
-        why = f"The agents of {reference.team} follow a script and read no messages."
-        raise make_refusal("scripted", why, "Chat with an agent: `greenroom chat`.")
+        why = translate("control.agents_are_scripted", team=reference.team)
+        raise make_refusal("scripted", why, translate("control.chat_instead"))
     delivery = await deliver(cli.runtime, reference, build_message(text))
     when = "when the team is resumed: no process runs it"
     if delivery.owner is not None:
@@ -157,15 +175,22 @@ async def fork(
     *,
     at: Annotated[
         int | None,
-        typer.Option(
-            "--at", min=1, metavar="N", help="Start from version N, or the commit before it. [default: the newest]"
-        ),
+        typer.Option("--at", min=1, metavar="N", help="Start at version N. [default: newest]"),
     ] = None,
 ) -> Exit:
-    """Create a new team from a version of another one, which stays as it is."""
+    """Create a run from a version of another one.
+
+    The other run stays as it is. The new one starts with `greenroom resume`.
+
+    Examples:
+      greenroom fork last
+      greenroom fork last --at 20
+
+    Exit codes: 0; 2; 3.
+    """
     reference = await resolve_id(cli.runtime, name)
     if reference.task is not None:
-        raise make_refusal("whole_teams", "Only whole teams can be forked.", f"Use {reference.team}.")
+        raise make_refusal("whole_teams", translate("control.fork_whole_team"), f"Use {reference.team}.")
     new = await cli.runtime.fork(reference.team, at)
     cli.out.show(new)
     origin = (await cli.runtime.world(new)).team.origin
@@ -189,8 +214,16 @@ async def resume(
     non_interactive: NonInteractive = False,
     options: RunOptions = DEFAULT_OPTIONS,
 ) -> Exit:
-    """Resume a team; if no process runs it, run it here to its end. A new limit replaces the old one. Repeat --yes,
-    --non-interactive, --apply or --branch if the run had them."""
+    """Resume a run; run it here if no process does.
+
+    A new limit replaces the old one. Repeat --yes, --non-interactive, --apply or --branch if the run had them.
+
+    Examples:
+      greenroom resume last
+      greenroom resume last --max-cost 10 --apply
+
+    Exit codes: 0; 1 the run failed, or a check did; 2; 3; 4; 5; 6; 7.
+    """
     apply_mode = read_apply_mode(branch, apply=apply)
     cli.app.set_attendance(yes=yes, non_interactive=non_interactive)
     return await _resume_team(cli, name, options, apply_mode)
@@ -204,7 +237,9 @@ async def _resume_team(cli: Invocation, name: str, options: RunOptions, apply_mo
         refuse_program_team(world.team)
     if world.team.kit == ORGANISATION and reference.task is None:
         start = render_command(cli, "org", "start", reference.team)
-        raise make_refusal("organisation", f"{reference.team} is an organisation.", f"Run it: `{start}`.")
+        raise make_refusal(
+            "organisation", translate("control.is_organisation", team=reference.team), f"Run it: `{start}`."
+        )
     paused = [
         task for task in world.tasks.values() if reference.task in (None, task.task_id) and task.paused is not None
     ]
@@ -221,8 +256,10 @@ async def _resume_team(cli: Invocation, name: str, options: RunOptions, apply_mo
         return await reopen(cli, reference.team, options)
     if holder is not None and not intents and not limits:
         raise WorldFault(
-            f"Team {reference.team!r} runs already in {holder.owner} and is not paused. "
-            f"Watch it with `{render_command(cli, 'events', reference.team, '--follow')}`."
+            "control.already_runs",
+            team=reference.team,
+            owner=holder.owner,
+            command=render_command(cli, "events", reference.team, "--follow"),
         )
     if holder is None:  # refuse or ask for trust before anything runs here
         cli.app.use_recording(options.record, options.replay)
@@ -244,18 +281,21 @@ def _refuse_to_apply(cli: Invocation, reference: TaskReference, world: TeamState
         return
     if world.team.kit != JOB:
         why, hint = (
-            f"{reference.team} has no worktree, so there is nothing to apply.",
-            "Remove --apply and --branch.",
+            translate("control.no_worktree", team=reference.team),
+            translate("control.remove_apply_branch"),
         )
     else:
         why = (
-            f"{reference.team} runs in another process." if is_running else f"{reference.team} has nothing left to do."
+            translate("control.runs_in_other_process", team=reference.team)
+            if is_running
+            else translate("control.nothing_left", team=reference.team)
         )
         apply, branch = (
             render_command(cli, "apply", reference.team),
             render_command(cli, "branch", reference.team, "NAME"),
         )
-        hint = f"Apply it {'when it has ended' if is_running else 'now'}: `{apply}` or `{branch}`."
+        key = "control.apply_when_ended" if is_running else "control.apply_now"
+        hint = translate(key, apply=apply, branch=branch)
     raise make_refusal("nothing_to_take", why, hint)
 
 
@@ -302,10 +342,19 @@ async def rewind(
     no_run: Annotated[bool, typer.Option("--no-run", help="Create the run, but do not start it.")] = False,
     non_interactive: NonInteractive = False,
 ) -> Exit:
-    """Continue from the end of an earlier step, with its conversation, files and board, as a new run. The old run
-    stays."""
+    """Continue from an earlier step as a new run.
+
+    The new run has the conversation, the files and the board of that step. The old run stays. Without --to it lists
+    the steps.
+
+    Examples:
+      greenroom rewind last
+      greenroom rewind last --to coder#5 "keep CSV as the default"
+
+    Exit codes: 0; 1; 2; 3; 4; 5; 6; 7.
+    """
     if to is not None and not to.strip():
-        raise typer.BadParameter("--to is empty. Name a step, or remove --to to list the steps.")
+        raise typer.BadParameter(translate("control.empty_rewind_step"))
     text, reference = " ".join(words or ()).strip(), await resolve_id(cli.runtime, name)
     if to is None:
         return await _list_steps(cli, reference, text)
@@ -328,19 +377,15 @@ async def rewind(
 
 async def _refuse_rewind(cli: Invocation, reference: TaskReference, team: Team, text: str) -> None:
     if reference.task is not None:
-        raise make_refusal("whole_teams", "Only whole teams can be rewound.", f"Use {reference.team}.")
+        raise make_refusal("whole_teams", translate("control.rewind_whole_team"), f"Use {reference.team}.")
     if team.kit in make_refusing_factories():
         refuse_program_team(team)
     if text and team.kit in (DEMO_KIT, ASKING_KIT):
-        why = f"The agents of {reference.team} follow a script and read no messages."
-        raise make_refusal("scripted", why, "Rewind it without a message.")
+        why = translate("control.agents_are_scripted", team=reference.team)
+        raise make_refusal("scripted", why, translate("control.rewind_without_message"))
     holder = await cli.runtime.log.holder(reference.team)
     if holder is not None:
-        raise WorldFault(
-            f"Team {reference.team!r} runs in {holder.owner}, and both would do the same work. Stop "
-            "it with Ctrl-C there; "
-            "nothing is lost. Then rewind it."
-        )
+        raise WorldFault("control.stop_before_rewind", team=reference.team, owner=holder.owner)
 
 
 async def _note_rewound(cli: Invocation, old: TeamId, team: Team, target: RewindPoint, new: str) -> None:
@@ -357,11 +402,11 @@ async def _note_rewound(cli: Invocation, old: TeamId, team: Team, target: Rewind
 
 async def _list_steps(cli: Invocation, reference: TaskReference, text: str) -> Exit:
     if text:
-        raise make_refusal("no_step", "The step to rewind to is missing.", "Add --to STEP.")
+        raise make_refusal("no_step", translate("control.rewind_step_missing"), translate("control.add_rewind_step"))
     points = await list_rewind_points(cli.runtime, reference.team)
     cli.out.begin(team=reference.team)
     if not points:
-        raise make_refusal("no_steps", f"No step of {reference.team} has ended, so there is nothing to rewind to.")
+        raise make_refusal("no_steps", translate("control.no_step_ended", team=reference.team))
     if len(points) > STEPS_SHOWN:
         cli.out.show(f"… {len(points) - STEPS_SHOWN} earlier steps")
     width = max(len(point.step.step_id) for point in points[-STEPS_SHOWN:])
@@ -388,143 +433,3 @@ def _describe_point(point: RewindPoint) -> str:
 
 def _commit_of(point: RewindPoint) -> str:
     return str((point.step.result or {}).get(COMMIT_KEY, ""))
-
-
-# ----------------------------------------------------------------------------------------------------------- approvals
-
-APPROVAL_COLUMNS: Final = (
-    Column(name="id"),
-    Column(name="question", can_shrink=True),
-    Column(name="since", min_terminal_width=50),
-)
-MAX_QUESTION_CHARS: Final = 300  # characters of a question
-
-
-async def approvals_list(cli: Invocation) -> None:
-    """List everything that waits for a person: the question, since when, and how to answer it."""
-    infos = [info for info in await cli.runtime.log.streams() if info.head.version]
-    asking = [TeamId(info.stream) for info in infos if info.questions != 0]  # teams without open requests are not read
-    worlds = dict[TeamId, TeamState]()
-    for team in asking:
-        try:
-            worlds[team] = await cli.runtime.world(team)
-        except StoreFault as error:  # a damaged log must not hide the others
-            cli.progress.note(str(error), style="red")
-    pending = [(team, approval) for team, world in worlds.items() for approval in pending_approvals(world)]
-    cli.out.listing("approval", (_approval_fields(team, approval) for team, approval in pending))
-    if not pending:
-        cli.progress.note("Nothing waits for you.")
-        return
-    if cli.out.is_text:
-        short = find_short_ids([TeamId(info.stream) for info in infos])
-        rows = [_approval_row(team_label(team, short[team]), approval) for team, approval in pending]
-        cli.out.show(FittedTable(APPROVAL_COLUMNS, rows))
-    team, approval = pending[0]
-    answer_words, other = words_to_type(worlds[team], approval)
-    is_ambiguous = sum(other_team == team for other_team, _ in pending) > 1
-    which = (f" --approval {approval.approval_id}" if is_ambiguous else "") + (f"   ({other})" if other else "")
-    cli.progress.note(f"\nAnswer one: {render_command(cli, 'answer', team, answer_words)}{which}")
-
-
-def _approval_row(label: Text, approval: Approval) -> list[Text]:
-    asked = Text(strip_control_characters(quote_question(approval)))
-    for title, text in (("always", approval.grant), ("for this run", approval.release)):
-        if text:
-            asked.append(strip_control_characters(f"\n{title}: {text}"), style="dim")
-    if approval.expires_at is not None:
-        left = format_ahead(approval.expires_at)
-        expiry = f"expires {left}" if left != "now" else "has expired: it is denied when the team is resumed"
-        asked.append(f"\n{expiry}", style="yellow")
-    return make_row(label, asked, format_ago(approval.asked_at))
-
-
-def _approval_fields(team: TeamId, approval: Approval) -> Data:
-    return {
-        "team": team,
-        "approval": approval.approval_id,
-        "agent": approval.agent_id,
-        "task": approval.task_id,
-        "question": approval.question,
-        "wants": "words" if approval.words else "yes or no",
-        "always": approval.grant,
-        "release": approval.release,
-        "asked_at": approval.asked_at,
-        "expires_at": approval.expires_at,
-    }
-
-
-async def answer(
-    cli: Invocation,
-    name: Id,
-    words: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="yes|no|TEXT",
-            help="Approve or deny the step, or answer a question.",
-            autocompletion=lambda: ["yes", "no"],
-        ),
-    ],
-    *,
-    approval: Annotated[
-        str | None,
-        typer.Option("--approval", help="Which request, if several wait: the start of its id."),
-    ] = None,
-    reason: Annotated[str, typer.Option("--reason", help="Reason for the agent.")] = "",
-    scope: Annotated[
-        ApprovalScope,
-        typer.Option("--for", metavar="once|run|always", help="Scope of a yes, by the rule shown."),
-    ] = "once",
-) -> Exit:
-    """Approve or deny a step that waits for you, or answer an agent's question in words."""
-    reference = await resolve_id(cli.runtime, name)
-    world = await cli.runtime.world(reference.team)
-    pending = _find_approval(world, reference, approval)
-    text = " ".join(words).strip()
-    if text and (is_plan(world, pending) or is_confirmation(world, pending)):  # here yes and no are text like any other
-        decision = AnswerApproval(approval_id=pending.approval_id, answer="approved", reason=f"{text} {reason}".strip())
-    else:
-        decision = _make_answer(pending, text, reason, scope)
-    await cli.runtime.ask(reference.team, decision)
-    cli.progress.note(keep_rule(world, pending, decision))
-    done = "Answered" if pending.words and decision.answer == "approved" else decision.answer.capitalize()
-    cli.out.show(f"{done}: {shorten(strip_control_characters(pending.question), MAX_QUESTION_CHARS)}")
-    if await cli.runtime.log.holder(reference.team) is None:
-        cli.progress.note(f"No process runs the team. Continue with: {render_command(cli, 'resume', reference.team)}")
-    return cli.out.result(decision.answer, Exit.DONE, team=reference.team, approval=pending.approval_id)
-
-
-approvals_answer = answer
-
-
-def _make_answer(approval: Approval, text: str, reason: str, scope: ApprovalScope) -> AnswerApproval:
-    """Make the answer from the typed text; raise `RefusedError` if it does not fit the question."""
-    name = approval.approval_id
-    if text.lower() == "no":
-        return AnswerApproval(approval_id=name, answer="denied", reason=reason)
-    if approval.words:
-        words = reason or ("" if text.lower() == "yes" else text)
-        if not words:
-            why = (
-                f"{approval.agent_id} needs an answer in words: "
-                f"{shorten(strip_control_characters(approval.question), MAX_QUESTION_CHARS)}"
-            )
-            raise make_refusal("no_words", why, 'Type: greenroom answer ID "your answer".')
-        return AnswerApproval(approval_id=name, answer="approved", reason=words)
-    if text.lower() != "yes":
-        raise make_refusal("bad_answer", f"{text!r} is neither yes nor no.", "Give a reason with --reason.")
-    return AnswerApproval(approval_id=name, answer="approved", reason=reason, scope=scope)
-
-
-def _find_approval(world: TeamState, reference: TaskReference, wanted: str | None) -> Approval:
-    pending = [approval for approval in pending_approvals(world) if reference.task in (None, approval.task_id)]
-    matches = [approval for approval in pending if wanted is None or approval.approval_id.startswith(wanted)]
-    if len(matches) == 1:
-        return matches[0]
-    listed = "; ".join(
-        f"{candidate.approval_id}: {shorten(strip_control_characters(candidate.question), 80)}"
-        for candidate in matches or pending
-    )
-    if not pending:
-        raise make_refusal("nothing_asked", f"Nothing in {reference} waits for an answer.")
-    why = f"{len(matches)} requests wait." if matches else f"No request starts with {wanted!r}."
-    raise make_refusal("which_approval", why, f"Choose one with --approval. {listed}")

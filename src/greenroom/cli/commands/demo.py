@@ -22,6 +22,7 @@ from typing import Annotated, Final, NamedTuple
 import typer
 from platformdirs import user_cache_path
 
+from greenroom.app.messages import translate
 from greenroom.app.settings.home import HOME_VARIABLE
 from greenroom.app.settings.schema import SandboxSettings
 from greenroom.app.toolset.sandbox import TIER_CACHE_FILE, SandboxMode, find_folder_sandbox
@@ -196,7 +197,7 @@ async def work_and_die(play: DemoPlay) -> Sequence[Fact]:
         code = await asyncio.wait_for(process.wait(), COMMAND_TIMEOUT_S)
     log = play.log_before_kill = await read_log(play.home)
     counts = (base.passed, base.failing) if base else "no check ran"
-    first = f"{base.check if base else 'a check'} was found and ran first: {job.PASSING_TESTS} pass, 1 already fails"
+    first = translate("demo.first_check_ran", check=base.check if base else "a check", passing_tests=job.PASSING_TESTS)
     half, changed = "half done, and only in the worktree: export.py is written, its test is not", play.list_changed(log)
     return [
         make_fact(first, held=counts == (job.PASSING_TESTS, 1), found=counts),
@@ -221,7 +222,7 @@ async def resume(play: DemoPlay) -> Sequence[Fact]:
     taken_over = log.team == first.team and any(f":{pid}:" in owner for owner in owners)
     return [
         make_fact(f"the same run {log.team}, resumed by process {pid}", held=taken_over, found=owners),
-        make_fact(f"{len(log.endings)} steps, each ended once", held=not twice, found=twice),
+        make_fact(translate("demo.steps_ended_once", count=len(log.endings)), held=not twice, found=twice),
         make_fact("no earlier step was lost", held=first.endings.keys() <= log.endings.keys()),
         make_fact("it ended with exit code 0: verified", held=code == 0, found=code),
     ]
@@ -233,8 +234,8 @@ async def show_verdict(play: DemoPlay) -> Sequence[Fact]:
     delivery_result = str(tries[0].result) if tries else ""
     repair = next((step.step_id for step in log.steps_of("patch") if tries and step.ended_in > tries[0].ended_in), "")
     counts = (last.passed, last.failing) if last else "no check ran"
-    again = (
-        f"{last.check if last else 'the check'} ran again: {job.PASSING_TESTS + 1} pass, only the old failure is left"
+    again = translate(
+        "demo.check_ran_again", check=last.check if last else "the check", passing_tests=job.PASSING_TESTS + 1
     )
     tree = git(play.root, "rev-parse", f"refs/greenroom/{log.team}/main^{{tree}}").strip()
     changed, files = (
@@ -267,7 +268,7 @@ async def apply(play: DemoPlay) -> Sequence[Fact]:
     uncommitted = git(root, "status", "--short").strip()
     proven_text, yours_text = (
         "it contains what was verified, and nothing else",
-        f"{job.UNCOMMITTED} is still uncommitted",
+        translate("demo.still_uncommitted", uncommitted=job.UNCOMMITTED),
     )
     return [
         make_fact(f"one more commit, in your name: {you}", held=(len(commits), author) == (1, you), found=commits),
@@ -314,7 +315,7 @@ def demo(
             max=60.0,
             envvar=PACE_VARIABLE,
             show_envvar=False,
-            help="Duration of a scripted reply; 0 is immediate.",
+            help="Time of a scripted reply.",
         ),
     ] = DEFAULT_PACE_S,
     team: Annotated[bool, typer.Option("--team", help="Watch three agents write a page instead.")] = False,
@@ -322,16 +323,26 @@ def demo(
     record: Record = None,
     replay: Replay = None,
 ) -> int:
-    """Watch a run from the request to the undo, in a small repository: real commands, git, tests, a kill and a resume.
-    Only the model is scripted. The folder is kept. Exit code 1 if a fact of the demo is false."""
+    """Watch a run from request to undo; needs no key.
+
+    It makes a small repository and works in it with real commands: git, tests, a kill and a resume. Only the model is
+    scripted. The folder is kept.
+
+    Examples:
+      greenroom demo
+      greenroom demo --in /tmp/demo --pace 0
+      greenroom demo --team --ask
+
+    Exit codes: 0; 1 a fact of the demo is false; 2; 3; 6 with --team --ask, waiting for your answer.
+    """
     os.environ[PACE_VARIABLE] = str(pace)
     if team and folder:
-        raise typer.BadParameter("--team works in its home. Remove --in.")
+        raise typer.BadParameter(translate("demo.team_without_in"))
     if team:
         options = RunOptions(record=record, replay=replay)
         return invoke(context, lambda cli: play_team(cli, options, ask=ask), access="make")
     if ask or record or replay:
-        raise typer.BadParameter("--ask, --record and --replay need --team. Add --team.")
+        raise typer.BadParameter(translate("demo.options_need_team"))
     return invoke(context, lambda cli: play_run(cli, Path(folder).absolute() if folder else None))
 
 
@@ -350,8 +361,8 @@ async def play_team(cli: Invocation, options: RunOptions, *, ask: bool) -> Exit:
 async def play_run(cli: Invocation, chosen: Path | None) -> Exit:
     """Make the repository, play the scenes, and report the result."""
     if cli.setup.home is not None:
-        why = "The demo has its own home, next to the repository that it makes."
-        raise make_refusal("own_home", why, "Remove --home; choose the place of both with --in FOLDER.")
+        why = translate("demo.own_home")
+        raise make_refusal("own_home", why, translate("demo.use_in_folder"))
     folder = chosen or Path(tempfile.mkdtemp(prefix="greenroom-demo-"))
     play, began = DemoPlay(cli, folder, demo_pace()), time.monotonic()
     server = await asyncio.start_server(play.provider.answer, "127.0.0.1", 0)
@@ -390,7 +401,7 @@ async def play_scenes(play: DemoPlay) -> Sequence[str]:
         }
         play.cli.out.item("line", {"number": number, "title": title, **scene_fields})
         if wrong:
-            return [f"✗ The demo failed in scene {number} of {len(SCENES)}: {title}.", *wrong]
+            return [translate("demo.demo_failed", number=number, count=len(SCENES), title=title), *wrong]
         await asyncio.sleep(play.pace)
     return []
 
@@ -403,8 +414,8 @@ async def report_demo(play: DemoPlay, wrong: Sequence[str], whole: int) -> Exit:
         checks = sum(step.spent.millis for step in log.steps_of("baseline", "deliver", "run_checks"))
         waits += sum(step.spent.millis for step in log.steps if step.work.type == "skill")
     millis = {"whole": whole, "checks": checks, "waits": waits, "rest": max(whole - checks - waits, 0)}
-    ends = wrong or [f"✓ The demo passed: {len(SCENES)} scenes, checked in files, git and the log."]
-    took = f"  It took {whole / 1000:.1f} s, {millis['rest'] / 1000:.1f} s without checks, replies and pauses."
+    ends = wrong or [translate("demo.demo_passed", count=len(SCENES))]
+    took = translate("demo.time_taken", whole=whole / 1000, millis=millis["rest"] / 1000)
     commands_shown = [*commands_to_type(play)]
     out = play.cli.out
     out.write("\n".join((*ends, took, "", "Look for yourself:", *(f"  {line}" for line in commands_shown))) + "\n")

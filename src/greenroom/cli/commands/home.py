@@ -18,6 +18,7 @@ from rich.text import Text
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.capability_names import JOB
 from greenroom.app.lookup import has_store, resolve_id
+from greenroom.app.messages import translate
 from greenroom.app.messages.findings import to_one_line
 from greenroom.app.runs import workspaces
 from greenroom.app.runs.workspaces import (
@@ -53,7 +54,16 @@ SIZE_COLUMNS: Final = (
 
 
 async def du(cli: Invocation) -> Exit:
-    """Show the disk space of each team."""
+    """Show the disk space that runs take.
+
+    Free it with `greenroom gc`, `greenroom forget` or `greenroom workspaces clean`.
+
+    Examples:
+      greenroom du
+      greenroom du --output-format json
+
+    Exit codes: 0; 2; 3.
+    """
     infos = await cli.runtime.log.streams()
     cli.out.expect("teams")
     rows: list[list[Text]] = []
@@ -72,25 +82,45 @@ async def du(cli: Invocation) -> Exit:
 
 
 async def gc(cli: Invocation) -> Exit:
-    """Free disk space that is no longer needed."""
+    """Free disk space that is no longer needed.
+
+    No run is deleted, and nothing of it is lost.
+
+    Examples:
+      greenroom gc
+      greenroom gc --output-format json
+
+    Exit codes: 0; 2; 3.
+    """
     freed = await cli.runtime.log.collect() if has_store(cli.home) else 0
     cli.out.show(f"{format_bytes(freed)} freed.")
     return cli.out.result("ok", Exit.DONE, freed=freed)
 
 
 async def forget(cli: Invocation, name: Id, *, yes: YesOption = False) -> Exit:
-    """Delete a team and its log. This cannot be undone."""
+    """Delete a run and its log.
+
+    This cannot be undone. You are asked first, unless --yes.
+
+    Examples:
+      greenroom forget last
+      greenroom forget last --yes
+
+    Exit codes: 0; 2; 3.
+    """
     reference = await resolve_id(cli.runtime, name)
     if reference.task is not None:
-        raise make_refusal("whole_teams", "Only whole teams can be deleted.", f"Use {reference.team}.")
+        raise make_refusal("whole_teams", translate("home.only_whole_teams"), f"Use {reference.team}.")
     events = (await cli.runtime.log.head(reference.team)).version
     team = (await cli.runtime.world(reference.team)).team
     work = await _find_work(cli, team)
-    question = f"Delete team {reference.team} with its {events} events{_describe_work(work)}? [y/N] "
+    question = translate("home.confirm_delete_team", team=reference.team, events=events, work=_describe_work(work))
     if not yes and not (sys.stdin.isatty() and confirm(question)):
-        why = f"Team {reference.team} was not deleted."
+        why = translate("home.team_not_deleted", team=reference.team)
         raise make_refusal(
-            "not_confirmed", why, f"Delete it without being asked: `{render_command(cli, 'forget', name, '--yes')}`"
+            "not_confirmed",
+            why,
+            translate("home.delete_without_asking", command=render_command(cli, "forget", name, "--yes")),
         )
     await cli.runtime.log.forget(reference.team)
     shutil.rmtree(demo_folder(cli.home, reference.team), ignore_errors=True)
@@ -140,7 +170,16 @@ KEPT_HINT = "`greenroom apply RUN` applies it, `greenroom workspaces clean RUN -
 
 
 async def workspaces_list(cli: Invocation) -> Exit:
-    """List the worktrees of runs, and the unapplied work in each."""
+    """List the worktrees of runs.
+
+    Each line says which work in it is not applied yet.
+
+    Examples:
+      greenroom workspaces list
+      greenroom workspaces list --output-format json
+
+    Exit codes: 0; 2; 3.
+    """
     worktrees = await open_worktrees().list()
     for worktree in worktrees:
         cli.out.show(
@@ -149,7 +188,9 @@ async def workspaces_list(cli: Invocation) -> Exit:
     kept_runs, kept_text = await _find_kept_here(cli.app.root, worktrees)
     if not worktrees:
         kept_text = (
-            f"{NO_WORKTREES}. {kept_text}" if kept_text else f"{NO_WORKTREES}, and no unapplied work is kept here."
+            f"{NO_WORKTREES}. {kept_text}"
+            if kept_text
+            else translate("home.no_unapplied_work", no_worktrees=NO_WORKTREES)
         )
     if kept_text:
         cli.out.show(kept_text)
@@ -168,7 +209,9 @@ async def _find_kept_here(root: Path, worktrees: Sequence[WorktreeStatus]) -> tu
     except WorkspaceFault as fault:
         return (), str(fault)
     work = _join_some([f"run {kept_run.kept.run} ({_render_unapplied(kept_run)})" for kept_run in kept_runs])
-    return kept_runs, f"{kept_runs[0].root} keeps work without a worktree: {work}. {KEPT_HINT}." if kept_runs else ""
+    return kept_runs, translate(
+        "home.work_without_worktree", root=kept_runs[0].root, work=work, kept_hint=KEPT_HINT
+    ) if kept_runs else ""
 
 
 async def workspaces_clean(
@@ -180,7 +223,16 @@ async def workspaces_clean(
     discard: Annotated[bool, typer.Option("--discard", help="Also remove worktrees with unapplied work.")] = False,
     refs: Annotated[bool, typer.Option("--refs", help="Also delete refs of applied runs: no undo or blame.")] = False,
 ) -> Exit:
-    """Remove worktrees. Those with unapplied work are kept and listed, unless --discard."""
+    """Remove worktrees that hold no unapplied work.
+
+    Worktrees with unapplied work are kept and listed, unless --discard.
+
+    Examples:
+      greenroom workspaces clean
+      greenroom workspaces clean --discard
+
+    Exit codes: 0; 1 a worktree that you named is kept; 2; 3.
+    """
     named = tuple(names or ())
     worktrees = await open_worktrees().list()
     wanted = [worktree for worktree in worktrees if not named or worktree.name in named or worktree.run in named]
@@ -241,7 +293,7 @@ async def _delete_kept_runs(
             continue
         if await delete_kept_run(kept_run, discard=discard and refs):
             deleted.append(run)
-            lost = [f"{run} can no longer be undone"] if kept_run.kept.applied else []
+            lost = [translate("home.undo_no_longer_possible", run=run)] if kept_run.kept.applied else []
             lost += [_render_unapplied(kept_run)] if kept_run.kept.unapplied else []
             loss_text = f" ({'; '.join(lost)})" if lost else ""
             cli.out.show(f"Deleted in {kept_run.root}: the commits of {run}{loss_text}.")
@@ -305,13 +357,22 @@ async def doctor(
     *,
     accept_loss: Annotated[bool, typer.Option("--accept-loss", help="Accept a log that lost commits.")] = False,
 ) -> Exit:
-    """Check this machine and the log. Exit code 3 if something is broken."""
+    """Check this machine and the log for problems.
+
+    Each line says what was found and, if something is wrong, what to do.
+
+    Examples:
+      greenroom doctor
+      greenroom doctor --output-format json
+
+    Exit codes: 0; 2; 3 something is broken.
+    """
     store_findings = await _check_store(cli.home, accept_loss=accept_loss)
     python = f"Python {platform.python_version()} on {platform.system()}"
     sqlite = DoctorFinding("sqlite", "ok", f"SQLite {sqlite3.sqlite_version}")
     if sqlite3.sqlite_version_info < (3, 35):
-        sqlite = sqlite._replace(state="bad", todo="Use a Python with SQLite 3.35 or newer.")
-    git = DoctorFinding("git", "warn", "not on the PATH", "Install git: runs that edit code need it.")
+        sqlite = sqlite._replace(state="bad", todo=translate("home.use_newer_sqlite"))
+    git = DoctorFinding("git", "warn", "not on the PATH", translate("home.install_git"))
     if where := shutil.which("git"):
         git = DoctorFinding("git", "ok", where)
     machine = [DoctorFinding("python", "ok", python), sqlite, git, _check_sandbox(cli.app), _check_home(cli.home)]
@@ -347,13 +408,13 @@ def _check_home(home: Path) -> DoctorFinding:
     try:
         free = shutil.disk_usage(existing_folder).free
     except OSError as error:
-        return DoctorFinding("home", "bad", f"{home}: {error.strerror}", "Choose another folder with --home.")
+        return DoctorFinding("home", "bad", f"{home}: {error.strerror}", translate("home.choose_other_home"))
     description = f"{home}, {format_bytes(free)} free"
     if not os.access(existing_folder, os.W_OK):
-        todo = "Teams can be shown, not run. Make it writable, or choose another folder with --home."
+        todo = translate("home.home_read_only")
         return DoctorFinding("home", "warn", f"{description}, read-only", todo)
     if free < MIN_FREE_BYTES:
-        return DoctorFinding("home", "warn", description, "Free disk space: a full disk stops every team.")
+        return DoctorFinding("home", "warn", description, translate("home.free_disk_space"))
     return DoctorFinding("home", "ok", description)
 
 
@@ -363,9 +424,11 @@ def _check_settings(app: AppContext) -> list[DoctorFinding]:
     try:
         loaded = provisions.loaded_settings
     except GreenroomError as error:
-        return [DoctorFinding("settings", "bad", str(error), "Fix the file. Teams can still be shown.")]
+        return [DoctorFinding("settings", "bad", str(error), translate("home.fix_settings_file"))]
     count = len(loaded.origins)
-    settings = DoctorFinding("settings", "ok", f"{count} set by you" if count else "none set: the defaults apply")
+    settings = DoctorFinding(
+        "settings", "ok", translate("home.settings_set_count", count=count) if count else "none set: the defaults apply"
+    )
     try:
         name = provisions.resolve_alias("")
         provisions.get_model(name)
@@ -379,7 +442,7 @@ async def _check_store(home: Path, *, accept_loss: bool) -> list[DoctorFinding]:
     try:
         runtime = await Runtime.open(home, access="change" if accept_loss else "look", accept_loss=accept_loss)
     except GreenroomError as error:
-        return [DoctorFinding("database", "bad", str(error), "Nothing in it was changed.")]
+        return [DoctorFinding("database", "bad", str(error), translate("home.database_unchanged"))]
     copy = BACKUP_HINT.format(home=home)
     try:
         damage_findings = [DoctorFinding("database", "bad", text, copy) for text in await find_damage(runtime.log)]

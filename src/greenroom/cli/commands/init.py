@@ -25,6 +25,7 @@ from greenroom.app.first_settings import (
     render_settings,
     write_settings,
 )
+from greenroom.app.messages import translate
 from greenroom.app.settings.keys import key_for, save_key
 from greenroom.app.settings.layers import list_settings, list_settings_files, load_settings
 from greenroom.app.settings.schema import Settings
@@ -61,12 +62,22 @@ def init(
     user: Annotated[bool, typer.Option("--user", help="Write settings for all projects, not this folder.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; keep existing settings.")] = False,
 ) -> int:
-    """Find keys and local model servers, choose models, and write the settings. Keys are never written to a project."""
+    """Find or store a key, choose models, write settings.
+
+    Keys and local model servers are found by themselves. Keys are never written to a project.
+
+    Examples:
+      greenroom init
+      greenroom init --model openai:gpt-5.5 --yes
+      printenv MY_KEY | greenroom init --provider openai --key-stdin
+
+    Exit codes: 0; 2; 3; 130.
+    """
     key = sys.stdin.readline().strip() if key_stdin else ""
     if key_stdin and not key:
-        raise typer.BadParameter("There is no key on stdin. Pipe it in, for instance from your password manager.")
+        raise typer.BadParameter(translate("init.no_key_on_stdin"))
     if key_stdin and not (provider or model):
-        raise typer.BadParameter("The provider of the key is unknown. Add --provider NAME.")
+        raise typer.BadParameter(translate("init.key_provider_unknown"))
     yes, setup = yes or key_stdin, read_setup(context)
     progress = progress_for(setup)
     with open_answer_stream() as stream, Output(setup.output_format, stream) as out:
@@ -83,8 +94,8 @@ def _make_plan(progress: Progress, provider: str, model: str, key: str, *, user:
     settings, may_ask = load_settings({}, os.environ, Path.cwd()).settings, not yes and sys.stdin.isatty()
     provider_name = find_provider(settings, provider, model)
     if not provider_name and not may_ask and not yes:
-        why = "`greenroom init` asks questions, but stdin is not a terminal."
-        raise make_refusal("no_terminal", why, "Add --yes to use what it finds, or --provider or --model.")
+        why = translate("init.stdin_not_terminal")
+        raise make_refusal("no_terminal", why, translate("init.add_yes_or_provider"))
     found_candidates = asyncio.run(find_candidates(os.environ))
     progress.note("Keys in the environment and model servers on this machine:")
     for candidate in found_candidates:
@@ -95,7 +106,7 @@ def _make_plan(progress: Progress, provider: str, model: str, key: str, *, user:
     key = key or _ask_key(settings, chosen.provider, may_ask=may_ask)
     choice = _choose_models(settings, chosen, model, may_ask=may_ask)
     path = config_file(os.environ, Path.cwd(), user=user)
-    question = f"{path} exists already. Replace it? yes or no"
+    question = translate("init.replace_existing", path=path)
     keep = path.exists() and not (may_ask and ask(question, "no").lower() in ("y", "yes"))
     return InitPlan(provider=chosen.provider, key=key, choice=choice, path=path, keep=keep)
 
@@ -109,16 +120,13 @@ def _choose_provider(provider_name: str, found_candidates: Sequence[Candidate], 
         )
         return named_candidate or Candidate(provider=provider_name, why="", models=propose_models(provider_name))
     if not usable and not may_ask:
-        raise WorldFault(
-            "There is no key in the environment and no model server on this machine. "
-            "Pass a key with `--provider NAME --key-stdin`, or start a server like Ollama."
-        )
+        raise WorldFault("init.nothing_found")
     if usable:
         rows = [f"{candidate.provider}  ({candidate.why})" for candidate in usable]
         return usable[choose("Which provider?", rows) if may_ask and len(usable) > 1 else 0]
     offered_providers = list_key_providers()
     rows = [f"{name}  ({address})" for name, address in offered_providers]
-    name, _ = offered_providers[choose("Which provider do you have a key for?", rows)]
+    name, _ = offered_providers[choose(translate("init.ask_key_provider"), rows)]
     return Candidate(provider=name, why="", models=propose_models(name))
 
 
@@ -127,8 +135,8 @@ def _ask_key(settings: Settings, name: str, *, may_ask: bool) -> str:
     if not needs_key(name) or key_for(name, os.environ, settings.providers.get(name)) is not None:
         return ""
     if not may_ask:
-        raise WorldFault(f"There is no key for {name!r}. Pipe it in: `--provider {name} --key-stdin`.")
-    return ask_secret(f"Key for {name} (not shown)")
+        raise WorldFault("init.no_provider_key", name=name)
+    return ask_secret(translate("init.ask_key", name=name))
 
 
 def _choose_models(settings: Settings, chosen: Candidate, model: str, *, may_ask: bool) -> ModelChoice:
@@ -142,7 +150,7 @@ def _choose_models(settings: Settings, chosen: Candidate, model: str, *, may_ask
         strong = qualify_model(settings, name, ask("Strong model", strong))
         fast = qualify_model(settings, name, ask("Fast model", fast or strong))
     if not strong:
-        raise WorldFault(f"The model of {name!r} is missing. Add `--model {name}:MODEL`.")
+        raise WorldFault("init.model_missing", name=name)
     return ModelChoice(strong=strong, fast=fast)
 
 
@@ -173,11 +181,20 @@ FILE_COLUMNS: Final = (Column(name="what"), Column(name="file"), Column(name="ex
 
 
 async def config_show(cli: Invocation) -> None:
-    """Show every setting and where it comes from. Keys are masked."""
+    """Show every setting and where it comes from.
+
+    Keys are masked.
+
+    Examples:
+      greenroom config show
+      greenroom config show --output-format json
+
+    Exit codes: 0; 2; 3.
+    """
     try:
         settings_rows = list_settings(load_settings({}, os.environ, Path.cwd()))
     except FileNotFoundError:
-        raise WorldFault("The current folder no longer exists. Change to another folder.") from None
+        raise WorldFault("init.current_folder_gone") from None
     cli.out.listing(
         "setting",
         ({"key": setting.key, "value": setting.value, "from": str(setting.origin)} for setting in settings_rows),
@@ -188,7 +205,16 @@ async def config_show(cli: Invocation) -> None:
 
 
 async def config_path(cli: Invocation) -> None:
-    """Print the files that settings and keys are read from."""
+    """Show the files that settings are read from.
+
+    The last column says whether a file exists.
+
+    Examples:
+      greenroom config path
+      greenroom config path --output-format json
+
+    Exit codes: 0; 2; 3.
+    """
     files = list_settings_files(os.environ, Path.cwd())
     cli.out.listing("file", ({"what": file.what, "path": str(file.path), "there": file.is_visible} for file in files))
     cli.out.show(

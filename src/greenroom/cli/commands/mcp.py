@@ -11,6 +11,7 @@ from typing import Annotated, Final, TypeAlias
 import typer
 from rich.text import Text
 
+from greenroom.app.messages import translate
 from greenroom.app.settings.layers import user_file
 from greenroom.app.settings.schema import Settings
 from greenroom.app.toolset.mcp import (
@@ -71,7 +72,16 @@ async def _inspect(cli: Invocation, entry: FoundServer, listing: ServerListing |
 
 
 async def mcp_list(cli: Invocation) -> Exit:
-    """List the MCP servers: your own, and those of the project's .mcp.json. No server is started."""
+    """List the MCP servers of this folder.
+
+    These are your own, and those of the project's .mcp.json. No server is started.
+
+    Examples:
+      greenroom mcp list
+      greenroom mcp list --output-format json
+
+    Exit codes: 0; 2; 3.
+    """
     servers = _list_servers(cli)
     listed_servers = [_server_fields(cli, entry) for entry in servers.entries]
     cli.out.listing("server", listed_servers)
@@ -126,7 +136,16 @@ async def mcp_check(
     *,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Accept changed tools without asking.")] = False,
 ) -> Exit:
-    """Start MCP servers and compare their tools with those you accepted. Exit code 1 if a server fails or differs."""
+    """Start MCP servers and check their tools for changes.
+
+    The tools are compared with those that you accepted. Without a name all servers are checked.
+
+    Examples:
+      greenroom mcp check
+      greenroom mcp check time --yes
+
+    Exit codes: 0; 1 a server fails or its tools differ; 2; 3.
+    """
     servers, name = _list_servers(cli), name.strip()
     chosen = [servers.get(name)] if name else [entry for entry in servers.entries if entry.server.enabled]
     cli.out.expect("servers")
@@ -146,7 +165,7 @@ async def _check_server(cli: Invocation, entry: FoundServer, *, yes: bool) -> Da
     """Start a server and print its state; return it as fields. `agreed` says that its tools can be used now."""
     name = entry.server.name
     if not _is_trusted(cli, entry):
-        return _report_failure(cli, name, f"Not started: {name!r} of the project is not trusted. Run: greenroom trust")
+        return _report_failure(cli, name, translate("mcp.project_server_untrusted", name=name))
     listing = open_listings().latest(entry)
     try:
         inspection = await _inspect(cli, entry, listing)
@@ -155,7 +174,7 @@ async def _check_server(cli: Invocation, entry: FoundServer, *, yes: bool) -> Da
     _show_checked(cli, name, inspection, is_first=listing is None)
     has_changes = bool(inspection.catalogue.changes)
     may_ask = cli.out.is_text and sys.stdin.isatty()
-    agreed = not has_changes or yes or (may_ask and confirm("Accept these changes? [y/N] "))
+    agreed = not has_changes or yes or (may_ask and confirm(translate("mcp.accept_changes")))
     if agreed:
         open_listings().save(entry, inspection.catalogue.listed)
     if has_changes:
@@ -251,7 +270,16 @@ async def mcp_add(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Add the server even if it does not start.")] = False,
 ) -> Exit:
-    """Start an MCP server, show its tools, and add it to your settings. Put the command of a program after `--`."""
+    """Check an MCP server and add it to your settings.
+
+    The server is started once and its tools are shown. Put the command of a program after `--`.
+
+    Examples:
+      greenroom mcp add time -- uvx mcp-server-time
+      greenroom mcp add docs https://example.com/mcp --header 'X-Key=${DOCS_KEY}'
+
+    Exit codes: 0; 2; 3 the server does not start, or a problem with the settings.
+    """
     new_server = NewServer(
         name=name.strip(),
         words=tuple(words or ()),
@@ -268,8 +296,8 @@ async def mcp_add(
 async def _add_server(cli: Invocation, new_server: NewServer, *, force: bool) -> Exit:
     new_entry, file, name = new_server.build(), UserSettingsFile(user_file(os.environ)), new_server.name
     if name in _read_settings(cli).mcp:
-        hint = f"Remove it first: {render_command(cli, 'mcp', 'remove', name)}"
-        raise make_refusal("exists", f"The MCP server {name!r} exists already.", hint)
+        hint = translate("mcp.remove_first", command=render_command(cli, "mcp", "remove", name))
+        raise make_refusal("exists", translate("mcp.server_exists", name=name), hint)
     file.check(name, new_server.table)
     cli.out.begin(name=name)
     inspection: ServerInspection | None = None
@@ -295,12 +323,21 @@ async def _add_server(cli: Invocation, new_server: NewServer, *, force: bool) ->
 
 
 async def mcp_remove(cli: Invocation, name: ServerName) -> Exit:
-    """Remove one of your MCP servers from your settings."""
+    """Remove one of your MCP servers.
+
+    It is removed from your settings. A server of the project is removed in its .mcp.json.
+
+    Examples:
+      greenroom mcp remove time
+      greenroom mcp remove docs
+
+    Exit codes: 0; 2; 3.
+    """
     name = name.strip()
     entry = _list_servers(cli).get(name)
     if not entry.is_own:
-        hint = 'Remove it from .mcp.json, or disable it there with "disabled": true.'
-        raise make_refusal("not_yours", f"The MCP server {name!r} belongs to the project.", hint)
+        hint = translate("mcp.remove_from_project_file")
+        raise make_refusal("not_yours", translate("mcp.server_of_project", name=name), hint)
     file = UserSettingsFile(user_file(os.environ))
     file.remove(name)
     open_listings().forget(entry)

@@ -49,7 +49,16 @@ async def models_list(
     cli: Invocation,
     provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="List only this provider, like openai.")] = "",
 ) -> None:
-    """List the models you can use: window, tools, price per million tokens, source of the key."""
+    """List the models you can use, with their prices.
+
+    Prices are per million tokens. You also see the window of a model and where its key comes from.
+
+    Examples:
+      greenroom models list
+      greenroom models list openai
+
+    Exit codes: 0; 2; 3.
+    """
     provisions = cli.app.model_session
     sources = await find_sources(provisions.loaded_settings.settings, os.environ, provider.strip())
     if not sources:
@@ -106,7 +115,16 @@ async def models_check(
         str, typer.Argument(metavar="NAME", help="provider:model, a role or a group. [default: the default model]")
     ] = "",
 ) -> Exit:
-    """Test a model with three small calls: streamed, whole, with a tool. Exit code 4 if it does not answer."""
+    """Test a model with three small calls.
+
+    One call is streamed, one is not, one uses a tool. Without a name the default model is tested.
+
+    Examples:
+      greenroom models check
+      greenroom models check openai:gpt-5.5
+
+    Exit codes: 0; 2; 3; 4 the model does not answer.
+    """
     provisions = cli.app.model_session
     await provisions.find_local_servers()
     names = provisions.registry.resolve_models(model.strip())
@@ -118,10 +136,7 @@ async def models_check(
         sum(estimate_max_cost(model_name) or 0 for model_name in models),
     )
     if cap is not None and max_cost > cap * MILLIONTHS_PER_DOLLAR:
-        raise WorldFault(
-            f"The check may cost {format_dollars(max_cost)}, but your limit is ${cap:g}. Raise it "
-            "with GREENROOM_MAX_COST."
-        )
+        raise WorldFault("models.check_over_limit", dollars=format_dollars(max_cost), cap=cap)
     works = [await _try_model(cli, model_name) for model_name in models]
     if any(works):
         cli.progress.note(f"\nAsk it: {render_command(cli, 'ask', '--model', names[works.index(True)], 'QUESTION')}")
@@ -185,8 +200,16 @@ async def eval_live(
     ] = None,
     options: RunOptions = TWO_DOLLARS,
 ) -> Exit:
-    """Score a model on fifteen small tasks: tools, edits, repair, hand-off, stopping, injection … Exit code 1 if one
-    fails."""
+    """Score a model on fifteen small tasks.
+
+    They test tools, edits, repair, hand-off, stopping and prompt injection. The limit is 2 dollars, unless --max-cost.
+
+    Examples:
+      greenroom eval live --model openai:gpt-5.5
+      greenroom eval live --max-cost 0.50 --record eval.jsonl
+
+    Exit codes: 0; 1 a task failed; 2; 3; 4.
+    """
     tasks = select_tasks(tuple(only or ()))
     options.apply(cli.app)
     provisions = cli.app.model_session

@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from greenroom.app.conversation.chat_input import NoPersonInput, PersonInput
-from greenroom.app.messages import LANGUAGES, phrase
+from greenroom.app.messages import LANGUAGES, phrase, translate
 from greenroom.app.organisation.charter import NewCharter, find_charter, list_charters, write_charter
 from greenroom.app.organisation.creation import find_team, is_over, list_organisations
 from greenroom.app.organisation.inbox import read_states, summarise_status
@@ -62,7 +62,7 @@ from greenroom.core.state.team_state import TeamState
 MAX_EVENTS_REPLAYED: Final = 50_000  # events; a longer log is not read again only to show what each agent spent before
 OrganisationName: TypeAlias = Annotated[
     str,
-    typer.Argument(metavar="[NAME]", help="Its name, or the start of its id. [default: the only one]"),
+    typer.Argument(metavar="NAME", help="Its name, or the start of its id. [default: the only one]"),
 ]
 
 
@@ -79,7 +79,16 @@ async def org_new(
     ] = "",
     model: ModelName = "",
 ) -> Exit:
-    """Create the file of a new organisation, to edit in your editor."""
+    """Create the file of a new organisation.
+
+    Open the file in your editor, then run it with `greenroom org start`.
+
+    Examples:
+      greenroom org new shop
+      greenroom org new shop --person ann --person bob --language en
+
+    Exit codes: 0; 2; 3.
+    """
     language, root = language or cli.app.language, cli.app.root
     if language not in LANGUAGES:
         why = phrase("charter", "no_language", cli.app.language, language=language, known=", ".join(LANGUAGES))
@@ -117,7 +126,16 @@ def _list_people(world: TeamState) -> tuple[str, ...]:
 
 
 async def org_start(cli: Invocation, name: OrganisationName = "", *, options: RunOptions = DEFAULT_OPTIONS) -> Exit:
-    """Run an organisation here until Ctrl-C. It continues where it stopped."""
+    """Run an organisation until Ctrl-C.
+
+    It continues where it stopped. Write to it from another terminal with `greenroom inbox`.
+
+    Examples:
+      greenroom org start shop
+      greenroom org start shop --max-cost 10
+
+    Exit codes: 0; 2; 3; 4; 5; 6; 130.
+    """
     organisation = await find_organisation(cli, name)
     holder = await cli.runtime.log.holder(organisation.team) if organisation.team is not None else None
     if organisation.team is not None and holder is not None:
@@ -205,10 +223,19 @@ async def org_status(
     *,
     kind: Annotated[
         str,
-        typer.Option("--type", metavar="task|stage|agent|step", help="List all states of one type, by id."),
+        typer.Option("--type", metavar="TYPE", help="List every task, stage, agent or step."),
     ] = "",
 ) -> Exit:
-    """Show the status of an organisation: who does what, and who waits for whom. With --type, list all states."""
+    """Show the status of an organisation.
+
+    It shows what each agent does, and which ones wait. With --type, all states of one type are listed.
+
+    Examples:
+      greenroom org status shop
+      greenroom org status shop --type task
+
+    Exit codes: 0; 2; 3.
+    """
     organisation, team = await find_created(cli, name)
     world, holder = await cli.runtime.world(team), await cli.runtime.log.holder(team)
     cli.out.begin(team=team, name=organisation.name)
@@ -248,7 +275,16 @@ ORGANISATION_COLUMNS: Final = (
 
 
 async def org_list(cli: Invocation) -> None:
-    """List the organisations of this workspace, and those that run from other workspaces."""
+    """List the organisations and what runs them.
+
+    These are the ones of this workspace, and those that run from other workspaces.
+
+    Examples:
+      greenroom org list
+      greenroom org list --output-format json
+
+    Exit codes: 0; 2; 3.
+    """
     root, language = cli.app.root, cli.app.language
     open_teams = [(team, world) async for team, world in list_organisations(cli.runtime)]
     created_names = {world.team.name for _, world in open_teams if world.team.workspace == str(root)}
@@ -312,7 +348,16 @@ async def _list_created(cli: Invocation, team: TeamId, world: TeamState, fault: 
 
 
 async def org_stop(cli: Invocation, name: OrganisationName = "") -> Exit:
-    """Stop an organisation, here or in another terminal. Start it again with `greenroom org start`."""
+    """Stop an organisation, here or in another terminal.
+
+    Start it again with `greenroom org start`.
+
+    Examples:
+      greenroom org stop
+      greenroom org stop shop
+
+    Exit codes: 0; 2; 3.
+    """
     organisation, team = await find_created(cli, name)
     language, holder = language_of(await cli.runtime.world(team)), await cli.runtime.log.holder(team)
     await cli.runtime.ask(team, PauseTeam(why=STOPPED_BY_PERSON, now=True))
@@ -328,7 +373,16 @@ async def org_dismiss(
     agent: Annotated[str, typer.Argument(metavar="AGENT", help="Agent or person to remove.")],
     name: OrganisationName = "",
 ) -> Exit:
-    """Remove an agent or a person without open work: made by a manager, or no longer named in the file."""
+    """Remove an agent or a person for good.
+
+    Only members without open work can be removed: made by a manager, or no longer named in the file.
+
+    Examples:
+      greenroom org dismiss writer-2
+      greenroom org dismiss writer-2 shop
+
+    Exit codes: 0; 2; 3.
+    """
     organisation, team = await find_created(cli, name)
     world, agent_id = await cli.runtime.world(team), AgentId(agent)
     language = language_of(world)
@@ -350,7 +404,7 @@ async def org_dismiss(
     return cli.out.result("left", Exit.DONE, team=team, agent=agent_id)
 
 
-# ----------------------------------------------------------------------------------------------------------------- talk
+# ---------------------------------------------------------------------------------------------------------------- inbox
 
 
 def inbox(
@@ -363,27 +417,38 @@ def inbox(
         typer.Option(
             "--say",
             metavar="TEXT",
-            help="Handle this line as if typed, and leave: `/answer 1 Green`. Start it with a space to send it as "
-            "it is.",
+            help="Handle this line as if typed, then leave.",
         ),
     ] = None,
     to: Annotated[
         str, typer.Option("--to", metavar="AGENT", help="Send it to these agents. [default: the manager]")
     ] = "",
-    wait: Annotated[bool, typer.Option("--wait", help="Stay and show messages until it is at rest.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Stay until all work is at rest.")] = False,
     inbox: Annotated[bool, typer.Option("--list", help="Only show what waits for your answer.")] = False,
     record: Record = None,
     replay: Replay = None,
 ) -> int:
-    """Open your inbox in an organisation: read, answer, ask for something. Piped lines are handled like typed ones."""
+    """Open your inbox in an organisation.
+
+    Read messages, answer questions, and ask for something. Piped lines are handled like typed ones. A line that starts
+    with a space is sent as it is, never run as a command.
+
+    Examples:
+      greenroom inbox shop
+      greenroom inbox shop --say "Write a page about tea." --wait
+      greenroom inbox shop --say "/answer 1 Green"
+      greenroom inbox shop --list
+
+    Exit codes: 0; 1 a line failed, or there was no answer; 2; 3; 4; 5; 6.
+    """
     if say is not None and not say.strip():
-        raise typer.BadParameter("--say is empty. Add a text.")
+        raise typer.BadParameter(translate("org.say_empty"))
     if to and not say:
-        raise typer.BadParameter("--to needs a text. Add --say TEXT.")
+        raise typer.BadParameter(translate("org.to_needs_say"))
     if to and not to.strip(", "):
-        raise typer.BadParameter("--to is empty. Name an agent.")
+        raise typer.BadParameter(translate("org.to_empty"))
     if inbox and (say or wait):
-        raise typer.BadParameter("--list only shows the inbox. Remove --say and --wait.")
+        raise typer.BadParameter(translate("org.list_only_shows"))
     order = InboxOrder(person=person, say=say or "", to=to, wait=wait, inbox=inbox)
     options = RunOptions(record=record, replay=replay)
     return invoke(context, lambda cli: _open_inbox(cli, name, order, options))

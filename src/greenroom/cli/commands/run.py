@@ -17,6 +17,7 @@ from rich.console import RenderableType
 from greenroom.app.conversation.capability_names import ASK, RUN
 from greenroom.app.conversation.chat import list_team_models
 from greenroom.app.conversation.start import create_single_task_team
+from greenroom.app.messages import translate
 from greenroom.app.runs.capabilities import create_run
 from greenroom.app.runs.checks import CheckPlan, make_own_check, open_choices, plan_project_checks, read_worktree_setup
 from greenroom.app.runs.report import RunReport, build_report
@@ -72,7 +73,16 @@ def ask(
     model: ModelName = "",
     options: RunOptions = DEFAULT_OPTIONS,
 ) -> int:
-    """Ask a model a question and print its answer on stdout. Piped input is read as context."""
+    """Ask a model a question; print its answer.
+
+    The model has no tools and reads no files. Piped input is read as context.
+
+    Examples:
+      greenroom ask "Why is the sky blue?"
+      git diff | greenroom ask "Write a commit message for this diff."
+
+    Exit codes: 0; 1; 2; 3; 4; 5; 6.
+    """
     request = read_request(words)
 
     async def work(cli: Invocation) -> Exit:
@@ -107,21 +117,22 @@ def run(
     model: ModelName = "",
     options: RunOptions = DEFAULT_OPTIONS,
 ) -> int:
-    """Give an agent a task; without --agent a coder does it. Agents that can edit files work in a separate worktree,
-    and you decide whether to apply the change. The answer comes on stdout; piped input is read as context.
-    Exit codes: 0 verified, or a question was answered; 1 the run failed, or a check did; 2 wrong usage; 3 settings or
-    log; 4 the provider failed; 5 a limit was reached; 6 waiting for a person; 7 finished, but not verified."""
+    """Give an agent a task; decide about its change.
+
+    Agents that can edit files work in a separate worktree. You apply the change at the end, or later. The answer is
+    printed on stdout. Piped input is read as context.
+
+    Examples:
+      greenroom run "add --json to the export command, with tests"
+      greenroom run --question "where is the retry limit set?"
+      pytest 2>&1 | greenroom run --apply "fix the failing tests"
+
+    Exit codes: 0 verified, or a question was answered; 1 the run failed, or a check did; 2; 3; 4; 5; 6; 7.
+    """
     request, in_worktree = read_request(words, "task"), not (in_place or no_tools)
     apply_mode = read_apply_mode(branch, apply=apply, in_worktree=in_worktree)
-    if question and apply_mode is not None:
-        raise typer.BadParameter(
-            "--question changes no files, so there is nothing to apply. Remove --question, --apply or --branch."
-        )
-    if tests_may_change and not in_worktree:
-        raise typer.BadParameter(
-            "--tests-may-change needs checks in a worktree. Remove it, or --in-place and --no-tools."
-        )
     wanted = RunFlags(question=question, tests_may_change=tests_may_change, allow_unverified=allow_unverified)
+    _refuse_flags(wanted, apply_mode, in_worktree=in_worktree)
 
     async def work(cli: Invocation) -> Exit:
         cli.app.set_attendance(yes=yes, non_interactive=non_interactive)
@@ -131,12 +142,20 @@ def run(
         if in_worktree and plan.writers:
             return await _start_run(cli, request, plan, wanted, apply_mode)
         if apply_mode is not None:
-            why = f"{plan.participants.first!r} has no tools that change files, so there is nothing to apply."
-            raise make_refusal("nothing_to_take", why, "Remove --apply and --branch.")
+            why = translate("run.no_editing_tools", first=plan.participants.first)
+            raise make_refusal("nothing_to_take", why, translate("run.remove_apply_branch"))
         notes = [*plan.notes, *((NO_TOOLS,) if not no_tools and not plan.participants.workspace else ())]
         return await _run_question(cli, plan, RUN, request, *notes, wanted=RunFlags(question=question))
 
     return invoke(context, work)
+
+
+def _refuse_flags(wanted: RunFlags, apply_mode: ApplyMode, *, in_worktree: bool) -> None:
+    """Raise `BadParameter` if options contradict each other."""
+    if wanted.question and apply_mode is not None:
+        raise typer.BadParameter(translate("run.question_applies_nothing"))
+    if wanted.tests_may_change and not in_worktree:
+        raise typer.BadParameter(translate("run.tests_option_needs_checks"))
 
 
 async def _run_question(
@@ -202,9 +221,7 @@ async def _run_to_end(
         cli.progress.note(f"Not started. Continue with: {render_command(cli, 'resume', team)}", style="bold")
         return cli.out.result("paused", Exit.WAITING, team=team)
     ending = await follow_attended(cli, team, new=new, listen=RunInput(cli, team, view).open)
-    return await _report_run(
-        cli, team, ending, name="last" if new else team, printed=view.printed_answer, apply_mode=apply_mode
-    )
+    return await _report_run(cli, view, team, ending, name="last" if new else team, apply_mode=apply_mode)
 
 
 def _describe_sandbox(cli: Invocation) -> str:
@@ -283,16 +300,18 @@ COMMIT_FAILED: Final = "Verified and applied, but not committed"
 
 
 async def _report_run(
-    cli: Invocation, team: TeamId, ending: Ending, *, name: str, printed: str, apply_mode: ApplyMode
+    cli: Invocation, view: RunView, team: TeamId, ending: Ending, *, name: str, apply_mode: ApplyMode
 ) -> Exit:
     """Report the change of a run, apply it if requested, and report how the run ended."""
-    states = {standing.state for _, standing in ending.standings}
+    states, printed = {standing.state for _, standing in ending.standings}, view.printed_answer
     if states & {"waiting", "paused", "limit", "provider"}:
         if "limit" in states:  # the change so far is kept, but not verified
             report = await _build_report(cli, ending)
             cli.progress.note("\n".join(("\nSo far, not verified:", *report.lines)))
             if report.diff.changes:
                 cli.progress.note(f"View it with: {render_command(cli, 'diff', name)}")
+        else:
+            view.show_verdict()
         apply_fields = {"taken": _report_not_applied(cli, NOT_FINISHED).fields} if apply_mode is not None else {}
         extra_fields = {"verified": False, "answered": False, **apply_fields}
         return report_ending(cli, team, ending, name=name, printed=printed, extra_fields=extra_fields)

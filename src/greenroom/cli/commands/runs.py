@@ -13,6 +13,7 @@ from rich.text import Text
 from greenroom.app.conversation.capability_names import JOB
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, CostSum, TeamCosts, format_dollars, group_costs, sum_costs
 from greenroom.app.lookup import TaskReference, find_short_ids, resolve_id
+from greenroom.app.messages import translate
 from greenroom.app.messages.findings import render_finding
 from greenroom.app.task_status import read_status
 from greenroom.cli.context import Invocation, make_refusal, render_command
@@ -50,7 +51,16 @@ STATE_STYLES: Final = {
 async def runs(
     cli: Invocation, *, show_all: Annotated[bool, typer.Option("--all", help="List all, not only the newest.")] = False
 ) -> None:
-    """List tasks, newest first."""
+    """List runs and their tasks, newest first.
+
+    The bold part of an id is enough to type.
+
+    Examples:
+      greenroom runs
+      greenroom runs --all --output-format json
+
+    Exit codes: 0; 2; 3.
+    """
     infos = list(reversed(await cli.runtime.log.streams()))
     shown = infos if show_all else infos[:MAX_TEAMS_SHOWN]
     rows = [row for info in shown for row in await _list_rows(cli, info)]
@@ -59,9 +69,9 @@ async def runs(
         short = find_short_ids([TeamId(info.stream) for info in infos])
         cli.out.show(FittedTable(TASK_COLUMNS, [_render_cells(task_row, short) for task_row in rows]))
     if not rows:
-        cli.progress.note(f"There are no tasks in {cli.home} yet. Try: {render_command(cli, 'demo')}")
+        cli.progress.note(f"There are no tasks in {cli.home} yet. Start one: {render_command(cli, 'run', 'TASK')}")
     elif len(infos) > len(shown):
-        cli.progress.note(f"{len(infos) - len(shown)} older teams. List all: {render_command(cli, 'runs', '--all')}")
+        cli.progress.note(f"Older runs: {len(infos) - len(shown)}. List all: {render_command(cli, 'runs', '--all')}")
 
 
 async def _list_rows(cli: Invocation, info: StreamInfo) -> list[Data]:
@@ -77,7 +87,7 @@ async def _list_rows(cli: Invocation, info: StreamInfo) -> list[Data]:
     for task in world.tasks.values():
         if (status := read_status(world, task.task_id)) is not None:
             word = "stopped" if status.state == "working" and not info.owner else status.state
-            task_states.append((task, word, status.why))
+            task_states.append((task, word, status.reason))
     if not task_states and world.team.team_id:
         return [{**team_row, "name": world.team.name, "state": "no task", "why": ""}]
     return [
@@ -123,7 +133,16 @@ def _format_span(seconds: int) -> str:
 
 
 async def show(cli: Invocation, name: Id) -> Exit:
-    """Show a team, or one of its tasks: tasks, agents, messages, costs."""
+    """Show a run: tasks, agents, messages, costs.
+
+    It also shows the verdict and its reasons.
+
+    Examples:
+      greenroom show last
+      greenroom show last --output-format json
+
+    Exit codes: 0; 2; 3.
+    """
     reference = await resolve_id(cli.runtime, name)
     history = await read_history(cli.runtime, reference.team)
     holder = await cli.runtime.log.holder(reference.team)
@@ -160,9 +179,7 @@ async def cost(
     cli: Invocation,
     name: Annotated[
         str,
-        typer.Argument(
-            metavar="ID", help="Only this team: the start of its id, or `last`.", autocompletion=complete_id
-        ),
+        typer.Argument(metavar="ID", help="Only this run: the start of its id, or `last`.", autocompletion=complete_id),
     ] = "",
     *,
     by: Annotated[
@@ -170,7 +187,16 @@ async def cost(
         typer.Option("--by", metavar="run|agent|model", help="What to sum by."),
     ] = "run",
 ) -> Exit:
-    """Show the cost of one team or of all teams: money, tokens, calls."""
+    """Show the cost of runs, agents or models.
+
+    Without an ID it sums up all runs: money, tokens, calls.
+
+    Examples:
+      greenroom cost
+      greenroom cost last --by model
+
+    Exit codes: 0; 2; 3.
+    """
     team_ids = [TeamId(info.stream) for info in reversed(await cli.runtime.log.streams()) if info.head.version]
     teams = [(await resolve_id(cli.runtime, name)).team] if name else team_ids
     accounts = [team_account for team in teams if (team_account := await _read_account(cli, team)) is not None]
@@ -188,7 +214,7 @@ async def cost(
         interrupted = _count_calls(grand_total.reserved, "interrupted ")
         cli.progress.note(f"Includes {interrupted} counted at {whose} reservation.", style="yellow")
     if grand_total.unpriced:
-        why = f"The price of {_count_calls(grand_total.unpriced)} is unknown. Set prices in your config.toml."
+        why = translate("runs.unpriced_calls", count_calls=_count_calls(grand_total.unpriced))
         cli.progress.note(why, style="yellow")
     return cli.out.result("ok", Exit.DONE, by=by, **_sum_fields(grand_total))
 
@@ -254,7 +280,16 @@ async def events(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing events until no task is open.")] = False,
     after: Annotated[int, typer.Option("--after", min=0, metavar="N", help="Skip events up to version N.")] = 0,
 ) -> Exit:
-    """Print the events of a team, one per line."""
+    """Print the events of a run; --follow keeps watching.
+
+    Each event is one line. A run in another terminal can be followed too.
+
+    Examples:
+      greenroom events last --follow
+      greenroom events last --after 100 --output-format stream-json
+
+    Exit codes: 0; 2; 3.
+    """
     reference, head = await _find_with_head(cli, name)
     cli.out.begin(team=reference.team, head=head)
     cli.out.expect("events")
@@ -298,10 +333,19 @@ async def replay(
     *,
     at: Annotated[int | None, typer.Option("--at", min=1, metavar="N", help="Show the state at version N.")] = None,
 ) -> Exit:
-    """Replay the events of a run as a story, or show its state at one version."""
+    """Replay a run, or show its state at a version.
+
+    It is read from the log: nothing is run again and no model is called.
+
+    Examples:
+      greenroom replay last
+      greenroom replay last --at 20
+
+    Exit codes: 0; 2; 3.
+    """
     reference, head = await _find_with_head(cli, name)
     if at is not None and at > head:
-        raise make_refusal("no_such_version", f"Team {reference.team!r} has versions 1 to {head}, not {at}.")
+        raise make_refusal("no_such_version", translate("runs.no_such_version", team=reference.team, head=head, at=at))
     cli.out.begin(team=reference.team, at=at or head)
     cli.progress.note(VIEW_NOTE, style="dim")
     if at is not None:

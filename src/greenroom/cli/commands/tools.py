@@ -10,6 +10,7 @@ from typing import Annotated, Final, TypeAlias
 import typer
 from rich.text import Text
 
+from greenroom.app.messages import translate
 from greenroom.app.team_host import watch_steps
 from greenroom.app.toolset.custom import find_tool_source
 from greenroom.app.toolset.manual_call import create_manual_call, run_manual_call
@@ -42,7 +43,16 @@ ToolName: TypeAlias = Annotated[
 
 
 async def tools_list(cli: Invocation) -> None:
-    """List the tools for agents in this folder, by group."""
+    """List the tools for agents in this folder.
+
+    They are sorted by group; the last column says where each comes from.
+
+    Examples:
+      greenroom tools list
+      greenroom tools list --output-format json
+
+    Exit codes: 0; 2; 3.
+    """
     root = cli.app.root
     cards = [tool.card for tool in cli.app.toolbox()]
     cli.out.listing("tool", map(_summary, cards))
@@ -70,7 +80,16 @@ def _summary(card: ToolCard) -> dict[str, object]:
 
 
 async def tools_show(cli: Invocation, name: ToolName) -> Exit:
-    """Show the description and parameters of a tool, as models get them."""
+    """Show the description and parameters of a tool.
+
+    This is what models get.
+
+    Examples:
+      greenroom tools show read_code
+      greenroom tools show patch --output-format json
+
+    Exit codes: 0; 2; 3.
+    """
     card = cli.app.toolbox().get(name.strip()).card
     cli.out.show(Text(f"{card.spec.name} · {card.group} · {EFFECT_WORDS[card.effect]} · {card.source}\n"))
     cli.out.show(strip_control_characters(card.spec.description), Text("\nparameters", style="dim"))
@@ -90,7 +109,16 @@ def tools_run(
         typer.Option("--json", metavar="OBJECT", help="All parameters as JSON; `-` reads it from stdin."),
     ] = "",
 ) -> int:
-    """Call a tool in this workspace. You are not asked for approval, but your deny rules apply."""
+    """Call a tool yourself.
+
+    It works in this workspace. You are not asked for approval, but your deny rules apply.
+
+    Examples:
+      greenroom tools run list_files
+      greenroom tools run read_code file=README.md end_line=20
+
+    Exit codes: 0; 1 the tool failed; 2; 3.
+    """
     text = read_stdin("object") if whole.strip() == STDIN else whole
     return invoke(context, lambda cli: _call_tool(cli, name.strip(), given or (), text))
 
@@ -125,7 +153,7 @@ def _report_result(cli: Invocation, step: Step) -> Exit:
     if status == "finished" and ending != "exited":  # a command that ran to its end may still have failed
         status, error = "failed", f"{step.work.executor} was stopped ({ending})."
     elif status == "finished" and code:
-        status, error = "failed", f"{step.work.executor} failed with exit code {code}."
+        status, error = "failed", translate("tools.failed_exit_code", executor=step.work.executor, exit_code=code)
     if status != "finished":
         cli.progress.note(strip_control_characters(f"{status}: {error}"), style="red")
     done = Exit.DONE if status == "finished" else Exit.FAILED
@@ -136,19 +164,19 @@ def _parse_object(text: str) -> Data:
     try:
         parsed = json.loads(text)
     except ValueError as error:
-        raise make_refusal("bad_arguments", f"--json is not valid JSON: {error}.", JSON_EXAMPLE) from None
+        raise make_refusal("bad_arguments", translate("tools.json_invalid", error=error), JSON_EXAMPLE) from None
     if not isinstance(parsed, dict):
-        raise make_refusal("bad_arguments", "--json is not a JSON object.", JSON_EXAMPLE)
+        raise make_refusal("bad_arguments", translate("tools.json_not_object"), JSON_EXAMPLE)
     return parsed
 
 
 def _parse_argument(tool: str, properties: Mapping[str, object], given: str) -> tuple[str, object]:
     name, sign, text = given.partition("=")
     if given.lstrip().startswith("{") or not sign or name not in properties:
-        hint = f"Write NAME=VALUE. Parameters: {', '.join(properties) or 'none'}."
+        hint = translate("tools.write_name_value", properties=", ".join(properties) or "none")
         if given.lstrip().startswith("{"):
-            hint = f"Pass an object with --json: --json '{given}'."
-        raise make_refusal("bad_arguments", f"{given!r} is not a parameter of {tool}.", hint)
+            hint = translate("tools.pass_object_as_json", given=given)
+        raise make_refusal("bad_arguments", translate("tools.not_a_parameter", given=given, tool=tool), hint)
     shape = properties[name]
     if isinstance(shape, Mapping) and shape.get("type") == "string":
         return name, text

@@ -8,6 +8,7 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
+from greenroom.app.messages import translate
 from greenroom.app.runs.checks import list_check_items, open_choices
 from greenroom.app.toolset.policy import normalise_rule, open_user_rules
 from greenroom.app.trust import find_troubles, open_trust_store
@@ -27,13 +28,18 @@ async def trust(
     only_list: Annotated[bool, typer.Option("--list", help="Only list the items.")] = False,
     revoke: Annotated[bool, typer.Option("--revoke", help="Revoke all trust in this workspace.")] = False,
 ) -> Exit:
-    """Show the agents, tools, callbacks and servers of this workspace. They are used only after you trust them.
+    """Review and trust what this workspace contains.
 
-    Trust covers their current content: you are asked again when they change. Exit code 6 if there is no terminal to
-    ask.
+    Its agents, tools, callbacks and servers are used only after you trust them. You are asked again when they change.
+
+    Examples:
+      greenroom trust
+      greenroom trust --list
+
+    Exit codes: 0; 1 you answered no; 2; 3; 6 there is no terminal to ask you.
     """
     if yes + only_list + revoke > 1:
-        raise typer.BadParameter("--yes, --list and --revoke exclude each other. Use one of them.")
+        raise typer.BadParameter(translate("trust.options_exclusive"))
     root = cli.app.root
     cli.out.begin(workspace=str(root))
     if revoke:
@@ -88,7 +94,16 @@ Everywhere: TypeAlias = Annotated[bool, typer.Option("--everywhere", help="Apply
 
 
 async def permissions_list(cli: Invocation) -> None:
-    """List your permission rules, and where each applies."""
+    """List your permission rules.
+
+    The second column says where a rule applies.
+
+    Examples:
+      greenroom permissions list
+      greenroom permissions list --output-format json
+
+    Exit codes: 0; 2; 3.
+    """
     file = open_user_rules()
     rules = [(rule, place or "everywhere") for place, rules_there in file.list_rules().items() for rule in rules_there]
     cli.out.begin(file=str(file.path))
@@ -108,15 +123,33 @@ async def permissions_list(cli: Invocation) -> None:
 
 
 async def permissions_add(cli: Invocation, rule: Rule, *, everywhere: Everywhere = False) -> Exit:
-    """Add a rule: allow, notify, ask or deny · command, line, path, host or tool · pattern."""
+    """Add a permission rule.
+
+    A rule has three parts: allow, notify, ask or deny; command, line, path, host or tool; a pattern.
+
+    Examples:
+      greenroom permissions add allow command npm test
+      greenroom permissions add --everywhere "deny path **/*.sql"
+
+    Exit codes: 0; 2; 3.
+    """
     text, (place, where) = " ".join(rule), _find_place(cli, everywhere=everywhere)
     new = open_user_rules().add(text, place)
-    cli.out.show(f"{'Agreed' if new else 'Agreed already'}: {normalise_rule(text)} ({where})")
+    cli.out.show(f"{'Added' if new else 'Already there'}: {normalise_rule(text)} ({where})")
     return cli.out.result("ok", Exit.DONE, rule=normalise_rule(text), new=new)
 
 
 async def permissions_remove(cli: Invocation, rule: Rule, *, everywhere: Everywhere = False) -> Exit:
-    """Remove a permission rule."""
+    """Remove a permission rule.
+
+    Type it as `greenroom permissions list` shows it.
+
+    Examples:
+      greenroom permissions remove allow command npm test
+      greenroom permissions remove --everywhere "deny path **/*.sql"
+
+    Exit codes: 0; 1 there is no such rule; 2; 3.
+    """
     text, (place, where) = " ".join(rule), _find_place(cli, everywhere=everywhere)
     gone = open_user_rules().remove(text, place)
     cli.out.show(f"Removed: {text}" if gone else f"Unknown rule ({where}): {text}")

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Final
 
+from greenroom.app.messages import translate
 from greenroom.app.toolset.policy import open_user_rules
 from greenroom.core.base.text import remove_control_characters
 from greenroom.core.rules.intents import AnswerApproval
@@ -61,12 +62,12 @@ def quote_question(approval: Approval) -> str:
 def render_question(approval: Approval, *, plan: bool = False) -> str:
     """Render a request and its possible answers."""
     if plan or approval.words:
-        return f"{quote_question(approval)}\n{PLAN_CHOICES if plan else '(Ctrl-D: not now) '}"
+        return f"{quote_question(approval)}\n{PLAN_CHOICES if plan else '(Ctrl-D to answer later) '}"
     if not approval.grant:
         run = "once  [r] this run" if approval.release else "yes"
         return f"{approval.question}\n[y] {run}  [n] no: "
     rules = approval.grant.replace("\n", "; ")
-    return f"{approval.question}\n[y] once  [r] this run  [a] always: {rules}  [n] no: "
+    return translate("approvals.choose_scope", question=approval.question, rules=rules)
 
 
 def parse_answer(approval: Approval, line: str, *, plan: bool = False) -> AnswerApproval | None:
@@ -89,7 +90,7 @@ def keep_rule(world: TeamState, approval: Approval, answer: AnswerApproval) -> s
     if answer.answer != "approved" or answer.scope != "always":
         return ""
     if not world.team.workspace:
-        return "The team has no workspace to save the rule for, so it holds for this run only."
+        return translate("approvals.no_workspace")
     for rule in (answer.grant or approval.grant).splitlines():
         open_user_rules().add(rule, Path(world.team.workspace))
-    return "Rule saved. `greenroom permissions list` shows your rules."
+    return translate("approvals.rule_saved")

@@ -252,7 +252,7 @@ class ChatScreen:
     async def _retry(self, _: str) -> None:
         turns = await self._chat.list_turns()
         if turns and turns[-1].answer:
-            await self._interpret_line(turns[-1].asked, ())
+            await self._interpret_line(turns[-1].prompt, ())
         else:
             await self._continue("")
 
@@ -262,7 +262,7 @@ class ChatScreen:
 
     async def _show_history(self, _: str) -> None:
         for turn in await self._chat.list_turns():
-            self.note(f"› {shorten(turn.asked, MAX_ANSWER_CHARS_SHOWN)}", style="bold")
+            self.note(f"› {shorten(turn.prompt, MAX_ANSWER_CHARS_SHOWN)}", style="bold")
             answer = turn.answer or f"({turn.error or 'not answered'})"
             self.note(answer if len(answer) <= MAX_ANSWER_CHARS_SHOWN else f"{answer[:MAX_ANSWER_CHARS_SHOWN]}…")
 

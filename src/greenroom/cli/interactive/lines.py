@@ -22,6 +22,7 @@ from greenroom.app.conversation.chat_input import (
     WakeInput,
     is_unfinished,
 )
+from greenroom.app.messages import translate
 from greenroom.cli.render.output import Output
 from greenroom.cli.render.questions import forget_typed, yes_or_no
 from greenroom.core.base.errors import RefusedError, Rejection
@@ -128,14 +129,14 @@ class PlainLines:
 
     def _decode_line(self, line: bytes) -> str:
         if len(line) > MAX_LINE_BYTES:
-            why = f"Line {self._count} of stdin is longer than 1 MB."
+            why = translate("lines.stdin_line_too_long", count=self._count)
             raise RefusedError(Rejection(code="too_long", why=why, hint="Split it."))
         try:
             text = line.decode("utf-8-sig").rstrip("\r")
         except UnicodeDecodeError:
             text = "\0"
         if "\0" in text:
-            why = f"Line {self._count} of stdin is not UTF-8 text."
+            why = translate("lines.stdin_line_not_utf8", count=self._count)
             raise RefusedError(Rejection(code="no_text", why=why, hint="Write it in UTF-8."))
         return text
 

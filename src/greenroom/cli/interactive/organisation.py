@@ -304,13 +304,13 @@ def _explain_pause(world: TeamState, status: TaskStatus, language: str, resume_h
         why = describe_reason(world.team.paused, language)
         return inbox_phrase("stopped_why", language, name=world.team.name, why=why, command=resume_help.start)
     if status.state != "waiting":
-        return describe_pause(status.why, language, resume_help)
+        return describe_pause(status.reason, language, resume_help)
     receivers = (name for message in world.mail.values() for name in message.receiver)
     question_counts = Counter(
         name for name in receivers if name in world.agents and world.agents[name].spec.kind == "human"
     )
     people = ", ".join(f"{name} ({count})" for name, count in sorted(question_counts.items()))
-    return inbox_phrase("waits_for", language, people=people) if people else status.why
+    return inbox_phrase("waits_for", language, people=people) if people else status.reason
 
 
 class OrganisationListener:

@@ -9,6 +9,7 @@ import typer
 from greenroom.app.conversation.capability_names import ASK, JOB, RUN
 from greenroom.app.conversation.chat import TurnOutcome
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
+from greenroom.app.messages import translate
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.approvals import pending_approvals, words_to_type
@@ -78,7 +79,7 @@ def report_ending(
         team=team,
         version=history.version,
         answer=text,
-        tasks=[{"task": task, "state": standing.state, "why": standing.why} for task, standing in ending.standings],
+        tasks=[{"task": task, "state": standing.state, "why": standing.reason} for task, standing in ending.standings],
         steps=history.steps_ended,
         tokens=history.total().tokens,
         cost=history.total().money / MILLIONTHS_PER_DOLLAR,
@@ -117,7 +118,7 @@ def _print_ending(cli: Invocation, ending: Ending, *, has_head: bool) -> None:
         _print_reason(
             cli,
             ending,
-            f"{task} {standing.state}: {shorten(_explain_status(standing.state, standing.why), MAX_REASON_CHARS)}",
+            f"{task} {standing.state}: {shorten(_explain_status(standing.state, standing.reason), MAX_REASON_CHARS)}",
         )
 
 
@@ -126,7 +127,7 @@ def _explain_status(word: str, reason: str) -> str:
     budget, _, limit = why.partition(" ")
     if word != "limit" or limit not in LIMIT_WORDS:
         return why
-    return f"the next step may need more {LIMIT_WORDS[limit]} than the limit of {budget!r} leaves. It was not sent."
+    return translate("report.limit_before_step", limit_words=LIMIT_WORDS[limit], budget=budget)
 
 
 def _print_reason(cli: Invocation, ending: Ending, text: str) -> None:
@@ -141,9 +142,12 @@ def summarise(ending: Ending) -> str:
     """Summarise the run in a few figures."""
     history, total, kit = ending.history, ending.history.total(), ending.history.world.team.kit
     money = f", {format_dollars(total.money)}" if total.money else ""
-    work = (
-        f"{'at most ' if history.is_at_most else ''}{total.tokens:,} tokens{money}, "
-        f"{format_duration(total.millis)} of work"
+    work = translate(
+        "report.tokens_and_time",
+        detail="at most " if history.is_at_most else "",
+        tokens=total.tokens,
+        money=money,
+        duration=format_duration(total.millis),
     )
     if kit == ASK:
         return work
@@ -160,7 +164,7 @@ def _find_answer(cli: Invocation, team: TeamId, ending: Ending) -> str:
     if ending.code == Exit.DONE and kit in (DEMO_KIT, ASKING_KIT) and guide.exists():
         return guide.read_text("utf-8")
     shown_states = ("finished", "failed") if ending.why else ("finished",)
-    return "\n".join(standing.why for _, standing in ending.standings if standing.state in shown_states)
+    return "\n".join(standing.reason for _, standing in ending.standings if standing.state in shown_states)
 
 
 def _next_command(cli: Invocation, team: str, ending: Ending) -> str:
@@ -174,13 +178,17 @@ def _next_command(cli: Invocation, team: str, ending: Ending) -> str:
             return f"Your turn: {render_command(cli, 'answer', team, answer)}" + (f"   ({other})" if other else "")
         case Exit.LIMIT:
             flags = (
-                "--max-cost none" if "no price" in status.why else MORE_FLAGS.get(status.why.rpartition(" ")[2], "")
+                "--max-cost none"
+                if "no price" in status.reason
+                else MORE_FLAGS.get(status.reason.rpartition(" ")[2], "")
                 for _, status in ending.standings
             )
             more_flags = dict.fromkeys(filter(None, flags))
-            return f"{'Allow more' if more_flags else 'Go on with'}: {render_command(cli, 'resume', team, *more_flags)}"
+            return (
+                f"{'Allow more' if more_flags else 'Continue with'}: {render_command(cli, 'resume', team, *more_flags)}"
+            )
         case Exit.PROVIDER:
-            return f"Fix that, then continue with: {render_command(cli, 'resume', team)}"
+            return translate("report.fix_then_continue", command=render_command(cli, "resume", team))
         case Exit.WAITING:
             return f"Continue with: {render_command(cli, 'resume', team)}"
         case _:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from greenroom.app.conversation.chat import read_typed_text
 from greenroom.app.cost import format_dollars
+from greenroom.app.messages import translate
 from greenroom.app.messages.findings import render_finding
 from greenroom.cli.errors import StdoutFault
 from greenroom.cli.render.output import Console, Output, strip_control_characters
@@ -87,7 +88,7 @@ def verdict_lines(step: Step) -> Sequence[str]:
         return ()
     verdict = decode_verdict(dict(kept_verdict))
     if verdict.is_verified:
-        return ("✓ verified",) if verdict.receipts else ("No file was changed, so nothing was checked.",)
+        return ("✓ verified",) if verdict.receipts else (translate("conversation.no_file_changed"),)
     reasons = [render_finding(reason) for reason in verdict.reasons]
     more = [f"  and {len(reasons) - MAX_REASONS_SHOWN} more"] if len(reasons) > MAX_REASONS_SHOWN else []
     sign = "✗" if verdict.state == "failed" else "?"
@@ -114,6 +115,7 @@ class RunView(LineProgress):
         self._since = 0.0
         self._doing = ""
         self._answer_parts: list[str] = []
+        self._verdict: Sequence[str] = ()
         self._is_line_open = False
         self._is_reader_gone = False
 
@@ -153,6 +155,7 @@ class RunView(LineProgress):
 
     def begin_step(self, step: Step) -> None:
         """Show that a step started, and which message the agent reads."""
+        self.show_verdict()
         text = read_typed_text(step)
         if text in self._typed_messages and step.attempt == 1:
             self.own_text = text
@@ -170,21 +173,29 @@ class RunView(LineProgress):
             )
         self._show_activity(describe_step(step))
 
+    def show_verdict(self) -> None:
+        """Show the verdict that the last step reached. At the end of a run, its report does that."""
+        style = "green" if len(self._verdict) == 1 else "yellow"
+        for line in self._verdict:
+            self.note(strip_control_characters(line), style=style)
+        self._verdict = ()
+
     def end_step(self, step: Step) -> None:
-        """Show the result of a step: a verdict, the first line of a tool result, or the number of selected tools."""
+        """Show the result of a step: the first line of a tool result, or the number of selected tools.
+
+        A verdict is kept until it is known whether the run continues.
+        """
         result = step.result or {}
         output = step.error or str(result.get("output", ""))
         if lines := verdict_lines(step):
-            self.note(lines[0], style="green" if len(lines) == 1 else "yellow")
-            for line in lines[1:]:
-                self.note(strip_control_characters(line), style="yellow")
+            self._verdict = lines
         elif step.work.executor == BASELINE and step.state == "finished":
             self.note(f"Baseline: {strip_control_characters(output.removeprefix('Before any change: '))}")
         elif step.work.executor == FILTER_SKILL and step.result is not None:
             chosen, total = result.get("chosen"), result.get("total")
             count = len(chosen) if isinstance(chosen, list | tuple) else 0
-            sentence = f"{count} relevant {'tool' if count == 1 else 'tools'} selected of {total}."
-            self.note(f"· {sentence if count else f'No tools were selected: all {total} stay.'}", style="dim")
+            key = "conversation.tools_selected" if count else "conversation.no_tools_selected"
+            self.note(f"· {translate(key, count=count, total=total)}", style="dim")
         elif step.work.type == "tool" and step.error != "not run":
             first = next((line for line in output.splitlines() if line.strip()), "done")
             sign = "·" if step.state == "finished" else "✗"
@@ -223,7 +234,7 @@ class RunView(LineProgress):
             case ToolPrinted(text=text):
                 self._show_tool_output(step, text)
             case Retried():
-                void = " The text so far is void." if self._answer_parts else ""
+                void = translate("conversation.earlier_text_void") if self._answer_parts else ""
                 self._answer_parts.clear()
                 self.note(f"{describe_retry(event)}.{void}", style="yellow")
                 self._show_activity("")

@@ -141,7 +141,9 @@ class TeamHistory:
         if status is not None:
             return status
         task = next(task for task in self.tasks if task.task_id == name)
-        return TaskStatus(state=task.state if task.state in ("finished", "cancelled") else "failed", why=task.summary)
+        return TaskStatus(
+            state=task.state if task.state in ("finished", "cancelled") else "failed", reason=task.summary
+        )
 
     def all_tasks(self, only: TaskId | None = None) -> list[Task]:
         """Return ended and open tasks in the order of their creation."""

@@ -1,0 +1,192 @@
+"""`greenroom answer` and `approvals`: list and answer the requests that wait for a person."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import typer
+from rich.text import Text
+
+from greenroom.app.lookup import TaskReference, find_short_ids, resolve_id
+from greenroom.app.messages import translate
+from greenroom.cli.commands.runs import format_ago, format_ahead, team_label
+from greenroom.cli.context import Invocation, make_refusal, render_command
+from greenroom.cli.exit_codes import Exit
+from greenroom.cli.interactive.approvals import (
+    is_confirmation,
+    is_plan,
+    keep_rule,
+    pending_approvals,
+    quote_question,
+    words_to_type,
+)
+from greenroom.cli.options import (
+    Id,
+)
+from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
+from greenroom.cli.render.words import shorten
+from greenroom.core.base.errors import StoreFault
+from greenroom.core.base.ids import TeamId
+from greenroom.core.base.records import Data
+from greenroom.core.rules.intents import AnswerApproval
+from greenroom.core.state.approval import Approval, ApprovalScope
+from greenroom.core.state.team_state import TeamState
+
+APPROVAL_COLUMNS: Final = (
+    Column(name="id"),
+    Column(name="question", can_shrink=True),
+    Column(name="since", min_terminal_width=50),
+)
+MAX_QUESTION_CHARS: Final = 300  # characters of a question
+
+
+async def approvals_list(cli: Invocation) -> None:
+    """List the requests that wait for your answer.
+
+    Each has its question, its age, and the rule that a permanent yes would add.
+
+    Examples:
+      greenroom approvals list
+      greenroom approvals list --output-format json
+
+    Exit codes: 0; 2; 3.
+    """
+    infos = [info for info in await cli.runtime.log.streams() if info.head.version]
+    asking = [TeamId(info.stream) for info in infos if info.questions != 0]  # teams without open requests are not read
+    worlds = dict[TeamId, TeamState]()
+    for team in asking:
+        try:
+            worlds[team] = await cli.runtime.world(team)
+        except StoreFault as error:  # a damaged log must not hide the others
+            cli.progress.note(str(error), style="red")
+    pending = [(team, approval) for team, world in worlds.items() for approval in pending_approvals(world)]
+    cli.out.listing("approval", (_approval_fields(team, approval) for team, approval in pending))
+    if not pending:
+        cli.progress.note("Nothing waits for you.")
+        return
+    if cli.out.is_text:
+        short = find_short_ids([TeamId(info.stream) for info in infos])
+        rows = [_approval_row(team_label(team, short[team]), approval) for team, approval in pending]
+        cli.out.show(FittedTable(APPROVAL_COLUMNS, rows))
+    team, approval = pending[0]
+    answer_words, other = words_to_type(worlds[team], approval)
+    is_ambiguous = sum(other_team == team for other_team, _ in pending) > 1
+    which = (f" --approval {approval.approval_id}" if is_ambiguous else "") + (f"   ({other})" if other else "")
+    cli.progress.note(f"\nAnswer one: {render_command(cli, 'answer', team, answer_words)}{which}")
+
+
+def _approval_row(label: Text, approval: Approval) -> list[Text]:
+    asked = Text(strip_control_characters(quote_question(approval)))
+    for title, text in (("always", approval.grant), ("for this run", approval.release)):
+        if text:
+            asked.append(strip_control_characters(f"\n{title}: {text}"), style="dim")
+    if approval.expires_at is not None:
+        left = format_ahead(approval.expires_at)
+        expiry = f"expires {left}" if left != "now" else "has expired: it is denied when the team is resumed"
+        asked.append(f"\n{expiry}", style="yellow")
+    return make_row(label, asked, format_ago(approval.asked_at))
+
+
+def _approval_fields(team: TeamId, approval: Approval) -> Data:
+    return {
+        "team": team,
+        "approval": approval.approval_id,
+        "agent": approval.agent_id,
+        "task": approval.task_id,
+        "question": approval.question,
+        "wants": "words" if approval.words else "yes or no",
+        "always": approval.grant,
+        "release": approval.release,
+        "asked_at": approval.asked_at,
+        "expires_at": approval.expires_at,
+    }
+
+
+async def answer(
+    cli: Invocation,
+    name: Id,
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="yes|no|TEXT",
+            help="Approve or deny the step, or answer a question.",
+            autocompletion=lambda: ["yes", "no"],
+        ),
+    ],
+    *,
+    approval: Annotated[
+        str | None,
+        typer.Option("--approval", help="Which request, if several wait: the start of its id."),
+    ] = None,
+    reason: Annotated[str, typer.Option("--reason", help="Reason for the agent.")] = "",
+    scope: Annotated[
+        ApprovalScope,
+        typer.Option("--for", metavar="once|run|always", help="Scope of a yes, by the rule shown."),
+    ] = "once",
+) -> Exit:
+    """Answer an approval request or a question.
+
+    Say yes or no to a step that waits for you, or answer an agent's question in words.
+
+    Examples:
+      greenroom answer last yes --for run
+      greenroom answer last no --reason "Do not touch the network."
+      greenroom answer last "Use SQLite."
+
+    Exit codes: 0; 2; 3.
+    """
+    reference = await resolve_id(cli.runtime, name)
+    world = await cli.runtime.world(reference.team)
+    pending = _find_approval(world, reference, approval)
+    text = " ".join(words).strip()
+    if text and (is_plan(world, pending) or is_confirmation(world, pending)):  # here yes and no are text like any other
+        decision = AnswerApproval(approval_id=pending.approval_id, answer="approved", reason=f"{text} {reason}".strip())
+    else:
+        decision = _make_answer(pending, text, reason, scope)
+    await cli.runtime.ask(reference.team, decision)
+    cli.progress.note(keep_rule(world, pending, decision))
+    done = "Answered" if pending.words and decision.answer == "approved" else decision.answer.capitalize()
+    cli.out.show(f"{done}: {shorten(strip_control_characters(pending.question), MAX_QUESTION_CHARS)}")
+    if await cli.runtime.log.holder(reference.team) is None:
+        cli.progress.note(f"No process runs the team. Continue with: {render_command(cli, 'resume', reference.team)}")
+    return cli.out.result(decision.answer, Exit.DONE, team=reference.team, approval=pending.approval_id)
+
+
+approvals_answer = answer
+
+
+def _make_answer(approval: Approval, text: str, reason: str, scope: ApprovalScope) -> AnswerApproval:
+    """Make the answer from the typed text; raise `RefusedError` if it does not fit the question."""
+    name = approval.approval_id
+    if text.lower() == "no":
+        return AnswerApproval(approval_id=name, answer="denied", reason=reason)
+    if approval.words:
+        words = reason or ("" if text.lower() == "yes" else text)
+        if not words:
+            why = translate(
+                "control.answer_needs_words",
+                agent_id=approval.agent_id,
+                shorten=shorten(strip_control_characters(approval.question), MAX_QUESTION_CHARS),
+            )
+            raise make_refusal("no_words", why, translate("control.type_answer"))
+        return AnswerApproval(approval_id=name, answer="approved", reason=words)
+    if text.lower() != "yes":
+        raise make_refusal(
+            "bad_answer", translate("control.not_yes_or_no", text=text), translate("control.give_reason")
+        )
+    return AnswerApproval(approval_id=name, answer="approved", reason=reason, scope=scope)
+
+
+def _find_approval(world: TeamState, reference: TaskReference, wanted: str | None) -> Approval:
+    pending = [approval for approval in pending_approvals(world) if reference.task in (None, approval.task_id)]
+    matches = [approval for approval in pending if wanted is None or approval.approval_id.startswith(wanted)]
+    if len(matches) == 1:
+        return matches[0]
+    listed = "; ".join(
+        f"{candidate.approval_id}: {shorten(strip_control_characters(candidate.question), 80)}"
+        for candidate in matches or pending
+    )
+    if not pending:
+        raise make_refusal("nothing_asked", translate("control.nothing_waits", reference=reference))
+    why = f"{len(matches)} requests wait." if matches else translate("control.no_matching_request", wanted=wanted)
+    raise make_refusal("which_approval", why, translate("control.choose_approval", listed=listed))
