@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from greenroom.actors.history_windows import WindowCache
 from greenroom.actors.payload import MAX_INLINE_CHARS, cut_result, is_large, move_to_blob
-from greenroom.actors.windows import WindowCache
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.errors import Bug, GreenroomError, ModelFault, ProviderFault, StaleOwner, WorldFault
 from greenroom.core.base.ids import AgentId, StepId, step_id
@@ -79,7 +79,7 @@ class AttemptContext:
         intent = PrepareEffect(step_id=self.step.step_id, attempt=self.step.attempt, prepared=prepared)
         (refused,) = await self.submit.submit(intent, by=self.step.agent_id)
         if refused is not None:
-            raise WorldFault(f"The effect was not begun. {refused}")
+            raise WorldFault("actors.effect_not_begun", refused=refused)
 
     async def blob(self, digest: str) -> bytes:
         """Return a large result, whole."""
@@ -357,14 +357,14 @@ class ActorPool:
         own_step, given = step, step.work.instruction_content
         if given is not None:  # a copy: the executor may change it, the state must not
             own_step = evolve(step, work=evolve(step.work, instruction_content=normalise_data(given)))
-        bench = AttemptContext(own_step, self._read_state, self._submit, self._windows, self._blobs, self._show)
+        context = AttemptContext(own_step, self._read_state, self._submit, self._windows, self._blobs, self._show)
         try:
-            return await self._prepare_outcome(step, check_outcome(await executor.run(bench)))
+            return await self._prepare_outcome(step, check_outcome(await executor.run(context)))
         except asyncio.CancelledError:
             if not me.cancelling():
                 return _build_failure(step, f"{step.work.executor} was cancelled from inside.")
             me.uncancel()
-            return await self._take_partial_outcome(bench)
+            return await self._take_partial_outcome(context)
         except StaleOwner:
             raise
         except ProviderFault as error:
@@ -377,16 +377,16 @@ class ActorPool:
             return _build_failure(step, _describe_error(step, error))
         finally:
             self._effects.pop(step.step_id, None)
-            bench.partial_outcome = _no_partial_outcome
+            context.partial_outcome = _no_partial_outcome
 
-    async def _take_partial_outcome(self, bench: AttemptContext) -> Outcome | ReleaseStep:
+    async def _take_partial_outcome(self, context: AttemptContext) -> Outcome | ReleaseStep:
         """Return the partial outcome of a cancelled attempt. An attempt that only stops has none: it runs again."""
-        now = self._read_state().steps.get(bench.step.step_id)
-        partial_outcome = bench.partial_outcome() if now is not None and is_cancelled(now) else None
+        now = self._read_state().steps.get(context.step.step_id)
+        partial_outcome = context.partial_outcome() if now is not None and is_cancelled(now) else None
         if partial_outcome is None:
-            return _build_release(bench.step, "stopped")
+            return _build_release(context.step, "stopped")
         return await self._prepare_outcome(
-            bench.step, evolve(check_outcome(partial_outcome), state="cancelled", error="Cancelled.", intents=())
+            context.step, evolve(check_outcome(partial_outcome), state="cancelled", error="Cancelled.", intents=())
         )
 
     async def _prepare_outcome(self, step: Step, outcome: Outcome) -> Outcome:

@@ -1,1 +1,1 @@
-"""The application layer: it wires the parts together for the library, the CLI and the HTTP API."""
+"""The application layer: it wires the parts together for the library and the command line."""

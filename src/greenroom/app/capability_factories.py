@@ -10,7 +10,7 @@ from pathlib import Path
 from greenroom.abilities.skills.conversation_skills import build_conversation_skills
 from greenroom.abilities.skills.planned.skills import build_planned_skills
 from greenroom.abilities.tools.tool import wrap_long_tail
-from greenroom.app.capabilities import CapabilitiesFactory, TeamCapabilities
+from greenroom.app.capabilities import CapabilitiesFactory
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.capabilities import FILTER_TOOLS_ABOVE, make_conversation_factories
 from greenroom.app.conversation.capability_names import JOB
@@ -31,7 +31,7 @@ from greenroom.core.state.team import Team
 def make_capability_factories(app: AppContext) -> Mapping[str, CapabilitiesFactory]:
     """Return the factories by name. The tools of runs are loaded when a run starts."""
 
-    async def make_run_capabilities(team: Team) -> TeamCapabilities:
+    async def make_run_capabilities(team: Team) -> Capabilities:
         from greenroom.app.runs.capabilities import build_run_capabilities
 
         return await build_run_capabilities(app, team)
@@ -46,11 +46,11 @@ def make_capability_factories(app: AppContext) -> Mapping[str, CapabilitiesFacto
     }
 
 
-async def make_organisation_capabilities(app: AppContext, team: Team) -> TeamCapabilities:
+async def make_organisation_capabilities(app: AppContext, team: Team) -> Capabilities:
     """Make the capabilities of an organisation when it starts. Raise `WorldFault` if it is over."""
     world = await app.runtime.world(team.team_id)
     if BASE_TASK not in world.tasks:
-        raise WorldFault(f"The organisation {team.name!r} is over. Start another one: `greenroom org start`.")
+        raise WorldFault("organisation.organisation_over", name=team.name)
     founder_spec = world.agents[world.tasks[BASE_TASK].manager].spec  # all others start with its language and model
     toolset = app.toolset(Path(team.workspace))
     planning_skills = build_planned_skills(app, toolset.specs, reader=TextReader(), project=app.notes())
@@ -59,8 +59,8 @@ async def make_organisation_capabilities(app: AppContext, team: Team) -> TeamCap
     )
     # Of two skills with one name, the planning agents' skill wins: the other answers by tool calls.
     skills = {skill.name: skill for skill in (*conversation_skills, *planning_skills)}
-    return TeamCapabilities(
-        executors=Capabilities((*skills.values(), *map(wrap_long_tail, toolset.executors))),
+    return Capabilities(
+        (*skills.values(), *map(wrap_long_tail, toolset.executors)),
         agent_specs=tuple(_list_agent_specs(app, team, founder_spec, toolset.toolbox)),
         on_close=toolset.close,
         approvals_expire=app.get_approval_timeout(),

@@ -14,10 +14,12 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
 from greenroom.app.function_tool import Tool, tool
 from greenroom.app.library.agent import Agent
 from greenroom.app.library.greenroom import Greenroom
-from greenroom.core.base.amounts import Amounts, Limits
+from greenroom.app.library.run_result import RunUsage
+from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import GreenroomError, ModelFault, ProviderFault, WorldFault
 from greenroom.core.base.records import Data, record
 from greenroom.core.ports.model import Models
@@ -293,7 +295,7 @@ def select_tasks(names: Sequence[str]) -> Sequence[EvalTask]:
     known = {task.name: task for task in TASKS}
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise WorldFault(f"There is no task {unknown[0]!r}. There are: {', '.join(known)}.")
+        raise WorldFault("evals.no_task", unknown=unknown[0], known=", ".join(known))
     return [known[name] for name in names] or TASKS
 
 
@@ -312,22 +314,22 @@ async def run_tasks(
 
 async def _run_task(models: Models, model: str, task: EvalTask, limits: Limits) -> EvalResult:
     state, started_at = EvalState(files=dict(task.files)), time.monotonic()
-    outcome, spent = await _run_agent(models, task, _make_agent(task, state, model), state, limits)
+    outcome, usage = await _run_agent(models, task, _make_agent(task, state, model), state, limits)
     return EvalResult(
         task=task.name,
         about=task.about,
         missed=[str(condition["that"]) for condition in task.must if not is_met(condition, outcome)],
         error=outcome.error,
         seconds=time.monotonic() - started_at,
-        money=spent.money,
-        tokens=spent.tokens,
+        money=round(usage.cost * MILLIONTHS_PER_DOLLAR),
+        tokens=usage.tokens,
     )
 
 
 async def _run_agent(
     models: Models, task: EvalTask, agent: Agent[Any], state: EvalState, limits: Limits
-) -> tuple[EvalOutcome, Amounts]:
-    """Run the agent and return the outcome and cost. Raise only if the provider does not answer."""
+) -> tuple[EvalOutcome, RunUsage]:
+    """Run the agent and return the outcome and usage. Raise only if the provider does not answer."""
     output: object = None
     text = error = ""
     question = task.question.replace("{notes}", MEETING_NOTES)

@@ -83,7 +83,7 @@ def find_provider(settings: Settings, provider_name: str, model: str) -> str:
         return split_model_name(model, settings.providers)[0] if model else ""
     name = provider_name if provider_name in settings.providers else get_provider(provider_name).name
     if model and qualify_model(settings, name, model).partition(":")[0] != name:
-        raise WorldFault(f"{model!r} is not a model of {name!r}. Leave out --provider, or name another model.")
+        raise WorldFault("settings.model_of_other_provider", model=model, name=name)
     return name
 
 
@@ -142,7 +142,5 @@ def write_settings(path: Path, content: str, *, user: bool) -> Path | None:
             replace_file(backup, path.read_text("utf-8"), mode=0o644)
         replace_file(path, content, mode=0o644)
     except OSError as error:
-        raise WorldFault(
-            f"{path} cannot be written: {error.strerror or error}. Make the folder writable, or use --user."
-        ) from None
+        raise WorldFault("settings.folder_not_writable", path=path, strerror=error.strerror or error) from None
     return backup

@@ -72,7 +72,7 @@ def adapt_type(kind: object) -> TypeAdapter:
         schema = msgspec.json.schema(kind, schema_hook=_make_schema)
     except (TypeError, RecursionError) as error:
         name, why = getattr(kind, "__qualname__", kind), str(error).partition("\n")[0]
-        raise WorldFault(f"{name} cannot be described to a model: {why}") from None
+        raise WorldFault("function_tool.type_not_describable", name=name, why=why) from None
     known_type = cast("type[object]", kind)
     return TypeAdapter(
         kind, inline_references(schema), lambda data: msgspec.convert(data, known_type, dec_hook=_decode_value)
@@ -190,10 +190,10 @@ class Tool(Generic[P, R]):
     - `function`: The function. Its docstring becomes the tool's description.
     - `name`: The tool's name. Default: the function's name.
     - `effect`: What happens after a crash: *effectful* calls are never repeated, *pure* calls run again.
-    - `ask`: Whether each call needs approval.
+    - `needs_approval`: Whether each call needs approval.
     - `group`: The toolset of a custom tool. Default: *read* for a pure tool, else *command*.
-    - `seconds`: The time limit of a call in seconds. 0 means no limit.
-    - `shown`: How many bytes of a result the agent reads at once.
+    - `timeout`: The time limit of a call in seconds. 0 means no limit.
+    - `max_result_bytes`: How many bytes of a result the agent reads at once.
     - `long_tail`: For tools with many calls in a row, such as a browser. A planning agent decides after each call.
 
     The model receives the text of an exception. Raise `ModelFault` to make it try again. A `Context` parameter receives
@@ -211,28 +211,28 @@ class Tool(Generic[P, R]):
         *,
         name: str = "",
         effect: Effect = "effectful",
-        ask: bool = False,
+        needs_approval: bool = False,
         group: ToolGroup | None = None,
-        seconds: int = 0,
-        shown: int = MAX_RESULT_BYTES,
+        timeout: int = 0,
+        max_result_bytes: int = MAX_RESULT_BYTES,
         long_tail: bool = False,
     ) -> None:
         self.function = function
         self.name = name or getattr(function, "__name__", "")
         check_tool_name(self.name)
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-            raise WorldFault(f"The tool {self.name!r} is a generator. Return the whole result instead.")
+            raise WorldFault("function_tool.is_generator", name=self.name)
         self.effect: Effect = effect
-        self.ask = ask
+        self.needs_approval = needs_approval
         self.group = choose_group(group, effect, self.name)
-        self.seconds = seconds
-        self.shown = shown
+        self.timeout = timeout
+        self.max_result_bytes = max_result_bytes
         self.long_tail = long_tail
         self.source = "program"
         text = inspect.getdoc(function) or ""
         self.description = _read_purpose(text)
         if not self.description:
-            raise WorldFault(f"The tool {self.name!r} has no docstring. Models read it to decide when to call it.")
+            raise WorldFault("function_tool.no_docstring", name=self.name)
         self._parameters = _read_parameters(function, self.name, _read_argument_descriptions(text))
         self.context: object = None
 
@@ -256,8 +256,8 @@ class Tool(Generic[P, R]):
             spec=self.spec,
             group=self.group,
             effect=self.effect,
-            seconds=self.seconds,
-            shown=self.shown,
+            seconds=self.timeout,
+            shown=self.max_result_bytes,
             source=self.source,
             long_tail=self.long_tail,
         )
@@ -269,17 +269,14 @@ class Tool(Generic[P, R]):
     def with_context(self, context: object) -> Tool[P, R]:
         """Return the tool with a run's context. Raise `WorldFault` if it needs a context and none was given."""
         if context is None and self._parameters.needs_context:
-            raise WorldFault(
-                f"The tool {self.name!r} needs a context, and none was given. It is not stored, so pass it each "
-                "time: `run(…, context=…)`, also to `resume` and `chat`."
-            )
+            raise WorldFault("function_tool.context_missing", name=self.name)
         tool_copy = copy(self)
         tool_copy.context = context
         return tool_copy
 
     def terms(self, world: TeamState, step: Step) -> StepTerms:
-        """Return the terms of a call: its effect, and an approval question if `ask` is set."""
-        if not self.ask:
+        """Return the terms of a call: its effect, and an approval question if `needs_approval` is set."""
+        if not self.needs_approval:
             return StepTerms(effect=self.effect)
         arguments = format_value(dict(step.work.instruction_content or {}))
         question = f"{step.agent_id} wants to call {self.name} with {arguments}"
@@ -313,10 +310,10 @@ def tool(
     *,
     name: str = "",
     effect: Effect = "effectful",
-    ask: bool = False,
+    needs_approval: bool = False,
     group: ToolGroup | None = None,
-    seconds: int = 0,
-    shown: int = MAX_RESULT_BYTES,
+    timeout: int = 0,
+    max_result_bytes: int = MAX_RESULT_BYTES,
     long_tail: bool = False,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 def tool(
@@ -325,23 +322,23 @@ def tool(
     *,
     name: str = "",
     effect: Effect = "effectful",
-    ask: bool = False,
+    needs_approval: bool = False,
     group: ToolGroup | None = None,
-    seconds: int = 0,
-    shown: int = MAX_RESULT_BYTES,
+    timeout: int = 0,
+    max_result_bytes: int = MAX_RESULT_BYTES,
     long_tail: bool = False,
 ) -> Tool[P, R] | Callable[[Callable[P, R]], Tool[P, R]]:
-    """Make a tool from a function: `@tool`, or `@tool(effect="pure", ask=True)`. See `Tool`."""
+    """Make a tool from a function: `@tool`, or `@tool(effect="pure", needs_approval=True)`. See `Tool`."""
     if function is not None:
         return Tool(function)
     return lambda function: Tool(
         function,
         name=name,
         effect=effect,
-        ask=ask,
+        needs_approval=needs_approval,
         group=group,
-        seconds=seconds,
-        shown=shown,
+        timeout=timeout,
+        max_result_bytes=max_result_bytes,
         long_tail=long_tail,
     )
 
@@ -349,9 +346,9 @@ def tool(
 def check_tool_name(name: str) -> None:
     """Raise `WorldFault` for an invalid or reserved tool name."""
     if not TOOL_NAME.fullmatch(name):
-        raise WorldFault(f'{name!r} is not a valid tool name. Use letters, digits, _ and -: @tool(name="…").')
+        raise WorldFault("function_tool.invalid_name", name=name)
     if name in RESERVED_NAMES:
-        raise WorldFault(f'{name!r} is a reserved name. Choose another: @tool(name="…").')
+        raise WorldFault("function_tool.reserved_name", name=name)
 
 
 def choose_group(group: object, effect: Effect, name: str) -> ToolGroup:
@@ -359,9 +356,7 @@ def choose_group(group: object, effect: Effect, name: str) -> ToolGroup:
     if group is None:
         return "read" if effect == "pure" else "command"
     if group not in get_args(ToolGroup):
-        raise WorldFault(
-            f"The tool {name!r} has an unknown group {group!r}. There are: {', '.join(get_args(ToolGroup))}."
-        )
+        raise WorldFault("function_tool.unknown_group", name=name, group=group, known=", ".join(get_args(ToolGroup)))
     return cast("ToolGroup", group)
 
 
@@ -369,17 +364,15 @@ def _read_parameters(function: Callable[..., object], name: str, descriptions: M
     try:
         hints = get_type_hints(function, include_extras=True)
     except (NameError, SyntaxError) as error:
-        raise WorldFault(f"A type hint of the tool {name!r} cannot be read: {error}.") from None
+        raise WorldFault("function_tool.unreadable_type_hint", name=name, error=error) from None
     except TypeError:
-        raise WorldFault(f"{name!r} is not a function, so its parameters are unknown. Write one around it.") from None
+        raise WorldFault("function_tool.not_a_function", name=name) from None
     step_context, context, fields = "", None, list[tuple[str, type, object] | tuple[str, type]]()
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise WorldFault(f"The tool {name!r} takes {parameter}: a model can only fill in named parameters.")
+            raise WorldFault("function_tool.unnamed_parameter", name=name, parameter=parameter)
         if parameter.name not in hints:
-            raise WorldFault(
-                f"The parameter {parameter.name!r} of the tool {name!r} has no type hint: a model needs one."
-            )
+            raise WorldFault("function_tool.no_type_hint", name=parameter.name, name2=name)
         if hints[parameter.name] is StepContext:
             step_context = parameter.name
         elif CONTEXT_MARK in getattr(hints[parameter.name], "__metadata__", ()):
@@ -400,7 +393,7 @@ def _check_hint(name: str, parameter: str, hint: object) -> None:
     try:
         adapt_type(hint)
     except WorldFault as fault:
-        raise WorldFault(f"The parameter {parameter!r} of the tool {name!r}: {fault}.") from None
+        raise WorldFault("function_tool.parameter_fault", parameter=parameter, name=name, fault=fault) from None
 
 
 def _make_field(

@@ -64,7 +64,9 @@ async def resolve_id(runtime: Runtime, text: str) -> TaskReference:
 def pick_team(teams: Sequence[TeamId], text: str) -> TeamId:
     """Return the one team of these (oldest first) that `text` names."""
     if not teams:
-        raise make_refusal("no_teams", f"There is no team {text!r}: nothing has run here yet.", "Try `greenroom demo`.")
+        raise make_refusal(
+            "no_teams", f"There is no team {text!r}: nothing has run here yet.", "Start a run with `greenroom run`."
+        )
     if text == LAST:
         return teams[-1]
     if text in teams:

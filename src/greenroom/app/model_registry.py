@@ -100,7 +100,7 @@ class ModelRegistry:
         members = self._settings.groups[resolved].models
         nested = next((member for member in members if member in self._settings.groups), None)
         if nested is not None:
-            raise WorldFault(f"The group {resolved!r} holds the group {nested!r}. Name its models instead.")
+            raise WorldFault("model_registry.group_holds_group", resolved=resolved, nested=nested)
         return tuple(name for member in members for name in self.resolve_models(member))
 
     def resolve_alias(self, name: str) -> str:
@@ -110,7 +110,7 @@ class ModelRegistry:
             if resolved in self._settings.groups or resolved not in ROLES:
                 return resolved
             resolved = self._resolve_role(resolved)
-        raise WorldFault(f"The model {name!r} refers to itself. `greenroom config show` shows how.")
+        raise WorldFault("model_registry.model_refers_itself", name=name)
 
     def find_name_error(self, name: str) -> str:
         """Return why a name cannot refer to any model, with or without keys. Return "" if it can."""
@@ -454,7 +454,7 @@ class ModelSession:
 def refuse_existing_file(path: Path) -> None:
     """Raise an error if the recording's file exists."""
     if path.exists() and (path.is_dir() or path.stat().st_size):
-        raise WorldFault(f"The file {str(path)!r} already exists. Record to another file, or delete it first.")
+        raise WorldFault("model_registry.record_file_exists", path=str(path))
 
 
 def delete_empty_recording(path: Path) -> None:

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.adapters.storage.sqlite.store_folder import Access
-from greenroom.app.capabilities import CapabilitiesFactory, TeamCapabilities, make_capabilities
+from greenroom.app.capabilities import CapabilitiesFactory, make_capabilities
 from greenroom.app.clock import SystemClock, new_team_id
 from greenroom.app.settings import home_folder
 from greenroom.app.task_status import TaskStatus, read_ended_status, read_status
@@ -25,6 +25,7 @@ from greenroom.core.base.errors import RefusedError, Rejection, RunsElsewhere
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.base.records import record
 from greenroom.core.ports.codec import decode_archived, decode_event, decode_outcome, encode_intent, validate_intent
+from greenroom.core.ports.executor import Capabilities
 from greenroom.core.ports.log import InboxRow, Lease, LeaseHolder, Store
 from greenroom.core.rules.draft import CLIENT
 from greenroom.core.rules.intents import AddAgent, CreateTeam, ForkTeam, Intent
@@ -165,7 +166,7 @@ class Runtime:
         waiting_timeout: int | None = None,
         first_intents: Iterable[Intent] = (),
         team_id: TeamId | None = None,
-        capabilities: TeamCapabilities | None = None,
+        capabilities: Capabilities | None = None,
         on_open: Callable[[TeamHost], None] | None = None,
     ) -> TeamId:
         """Create a team with its first agents and intents, all or nothing.
@@ -332,10 +333,7 @@ class Runtime:
     async def _acquire_host(self, team: TeamId, *, force: bool = False) -> TeamHost:
         lease = await self.log.acquire(team, self._owner, force=force)
         if isinstance(lease, LeaseHolder):
-            raise RunsElsewhere(
-                f"Team {team!r} already runs in {lease.owner}. Watch it with `greenroom events {team} --follow`, "
-                "or end that process first."
-            )
+            raise RunsElsewhere("runtime.team_runs_elsewhere", team=team, owner=lease.owner)
         host = await self._open_host(lease)
         self._hosts[team] = host
         return host

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
-from greenroom.actors.scheduler import schedule
+from greenroom.actors.stage_scheduler import schedule
 from greenroom.core.base.ids import AgentId, TaskId, ThreadId, WaitingId, timer_id
 from greenroom.core.base.records import record
 from greenroom.core.rules.queue import next_step
@@ -20,11 +20,11 @@ _PAUSE_STATES: Final[Mapping[str, TaskState]] = {"limit": "limit", "provider": "
 
 @record
 class TaskStatus:
-    """The status of a task. `waiting` is for a person; `idle` means that nothing happens by itself; `why` gives
-    details."""
+    """The status of a task. `waiting` is for a person; `idle` means that nothing happens by itself; `reason`
+    gives details."""
 
     state: TaskState
-    why: str = ""
+    reason: str = ""
 
     @property
     def is_settled(self) -> bool:
@@ -46,20 +46,20 @@ def read_status(world: TeamState, task_id: TaskId) -> TaskStatus | None:
         return TaskStatus(state="working")
     pause_reason = _find_pause(world, task)
     if pause_reason is not None:
-        return TaskStatus(state=classify_pause(pause_reason), why=pause_reason)
+        return TaskStatus(state=classify_pause(pause_reason), reason=pause_reason)
     if _is_moving(world, task_id) or _is_answer_coming(world, task):
         return TaskStatus(state="working")
     question = next(_find_questions(world, task), None)
     if question is not None:
-        return TaskStatus(state="waiting", why=question)
+        return TaskStatus(state="waiting", reason=question)
     if any(timer_id(wait_id, "wait") in world.timers for wait_id in _find_waits(world, task)):
         return TaskStatus(state="working")
-    return TaskStatus(state="idle", why="no agent has anything to do")
+    return TaskStatus(state="idle", reason="no agent has anything to do")
 
 
 def read_ended_status(task: Task) -> TaskStatus:
     """Return the status of an ended task."""
-    return TaskStatus(state=task.state if task.state in ("finished", "cancelled") else "failed", why=task.summary)
+    return TaskStatus(state=task.state if task.state in ("finished", "cancelled") else "failed", reason=task.summary)
 
 
 def classify_pause(why: str) -> TaskState:

@@ -8,16 +8,16 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack
 from typing import Final
 
+from greenroom.actors.history_windows import WindowCache
 from greenroom.actors.pool import ActorPool
-from greenroom.actors.scheduler import find_changed_tasks, schedule
-from greenroom.actors.windows import WindowCache
-from greenroom.adapters.processes.plain_commands import end_leftover_groups
-from greenroom.app.capabilities import CloseCallback, TeamCapabilities
+from greenroom.actors.stage_scheduler import find_changed_tasks, schedule
+from greenroom.adapters.processes.local_commands import end_leftover_groups
 from greenroom.app.timekeeper import Timekeeper
 from greenroom.core.base.clock import Clock
 from greenroom.core.base.errors import Bug, Rejection, StoreFull, WorldFault
 from greenroom.core.base.ids import TaskId, ThreadId
 from greenroom.core.ports.codec import decode_intent
+from greenroom.core.ports.executor import Capabilities, CloseCallback
 from greenroom.core.ports.log import Blobs, InboxRow, Lease, Store
 from greenroom.core.rules.draft import CLIENT, SYSTEM
 from greenroom.core.rules.intents import Declare, Intent, Recover
@@ -148,7 +148,7 @@ class TeamHost:
         """Whether the agents have capabilities and run."""
         return self._pool is not None
 
-    async def run(self, capabilities: TeamCapabilities) -> None:
+    async def run(self, capabilities: Capabilities) -> None:
         """Run the agents with these capabilities until `close`. A second call does nothing."""
         if self._pool is not None:
             return
@@ -158,7 +158,7 @@ class TeamHost:
         pool.wake(self.world.agents)
 
     async def create_team(
-        self, *intents: Intent, capabilities: TeamCapabilities | None = None
+        self, *intents: Intent, capabilities: Capabilities | None = None
     ) -> Sequence[Rejection | None]:
         """Create an empty team with these intents, all or none. With `capabilities`, its agents start in the same
         commit."""
@@ -170,10 +170,10 @@ class TeamHost:
             await self._begin(inbox_after=FIRST_INBOX_CHECK_S)
         return verdicts
 
-    def _make_pool(self, capabilities: TeamCapabilities) -> ActorPool:
+    def _make_pool(self, capabilities: Capabilities) -> ActorPool:
         self._close_capabilities = capabilities.on_close or _close_nothing
         windows = WindowCache(self._load_window, self._blobs)
-        pool = ActorPool(self.sync, self.read_state, capabilities.executors, windows, self._blobs, self.sync.bus.show)
+        pool = ActorPool(self.sync, self.read_state, capabilities, windows, self._blobs, self.sync.bus.show)
         self.sync.predict = pool.predict_starts
         self._timers = Timekeeper(self, self.read_state, self._clock)
         self._pool = pool
@@ -337,10 +337,10 @@ async def _close_nothing() -> None:
     """Close nothing, for capabilities without a close callback."""
 
 
-def _make_declaration(capabilities: TeamCapabilities) -> Declare:
+def _make_declaration(capabilities: Capabilities) -> Declare:
     return Declare(
         blueprints=capabilities.agent_specs,
-        abilities=capabilities.executors.describe(),
+        abilities=capabilities.describe(),
         approvals_expire=capabilities.approvals_expire,
     )
 

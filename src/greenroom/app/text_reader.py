@@ -8,8 +8,8 @@ from typing import Literal, cast, get_args
 
 from greenroom.abilities.protocols import BlockCall, BlockRejection, ProtocolName, find_json_error, read, render_prompt
 from greenroom.abilities.protocols.calls import find_faults
-from greenroom.abilities.protocols.reply_parser import parse_json_body, read_tagged_bodies
 from greenroom.abilities.protocols.strict_json import ParseError
+from greenroom.abilities.protocols.text_calls import parse_json_body, read_tagged_bodies
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.model import ToolSpec
@@ -84,7 +84,5 @@ def _check_protocols(spec: AgentSpec) -> tuple[ProtocolName, ...]:
     for name in spec.turn.protocols:
         if name not in PROTOCOL_NAMES:
             known_names = ", ".join(PROTOCOL_NAMES)
-            raise WorldFault(
-                f"{spec.name!r} uses the text protocol {name!r}, which does not exist. Known: {known_names}."
-            )
+            raise WorldFault("text_reader.unknown_protocol", name=spec.name, name2=name, known_names=known_names)
     return cast("tuple[ProtocolName, ...]", spec.turn.protocols)

@@ -35,7 +35,7 @@ def current_folder() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError:
-        raise WorldFault("The current folder is gone. Go to another folder.") from None
+        raise WorldFault("workspace.current_folder_gone") from None
 
 
 def find_workspace_root(folder: Path) -> Path:

@@ -27,7 +27,7 @@ BUILT_IN_RULES: Final = (
     "ask path **/CLAUDE.md write",
 )
 """Agents may not change Greenroom's own files, and may change their instructions only with approval. All other defaults
-are in `judgement`."""
+are in `decision`."""
 
 MAX_TARGETS: Final = 200
 MAX_GRANTS: Final = 3

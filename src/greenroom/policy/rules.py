@@ -79,16 +79,14 @@ def parse(text: str) -> Rule:
     """Parse a rule. Raise `BadRule` if it is invalid."""
     line = text.strip()
     if len(line) > MAX_RULE_CHARS or _UNSEEN.search(line) or not line.isprintable():
-        raise BadRule(
-            f"The rule {line[:60]!r} has invisible signs or is longer than {MAX_RULE_CHARS} characters. Shorten it."
-        )
+        raise BadRule("policy.rule_not_printable", line=line[:60], max_rule_chars=MAX_RULE_CHARS)
     level, kind, what = (*line.split(maxsplit=2), "", "", "")[:3]
     if level not in LEVELS:
         raise _build_error(line, f"begins with {level!r}, which is not a level", level, LEVELS)
     if kind not in KINDS:
         raise _build_error(line, f"has the unknown kind {kind!r}", kind, KINDS)
     if not what:
-        raise BadRule(f"The rule {line!r} is incomplete: name the {kind}, for example {_EXAMPLES[kind]!r}.")
+        raise BadRule("policy.rule_incomplete", line=line, kind=kind, examples=_EXAMPLES[kind])
     words, access = _read_subject(kind, line, what)
     return Rule(level=LEVELS[level], kind=kind, words=words, access=access)
 
@@ -112,7 +110,7 @@ def _build_error(line: str, why: str, word: str, known: Iterable[str]) -> BadRul
     names = list(known)
     near = get_close_matches(word.lower(), names, n=1)
     hint = f"Did you mean {near[0]!r}? " if near else ""
-    return BadRule(f"The rule {line!r} {why}. {hint}There are: {', '.join(names)}.")
+    return BadRule("policy.unknown_rule_word", line=line, why=why, hint=hint, names=", ".join(names))
 
 
 def _read_subject(kind: RuleKind, line: str, what: str) -> tuple[tuple[str, ...], Access]:
@@ -128,12 +126,12 @@ def _read_subject(kind: RuleKind, line: str, what: str) -> tuple[tuple[str, ...]
             try:
                 found = hosts.parse_host(what, pattern=True)
             except hosts.BadHost as why:
-                raise BadRule(f"The rule {line!r} is about {what!r}, which {why}.") from None
+                raise BadRule("policy.bad_rule_host", line=line, what=what, why=why) from None
             return (found.name, str(found.port)), ""
         case "tool":
             if _TOOL.fullmatch(what) is None:
                 no_tool = "which is not a tool name. A star is allowed only at the end."
-                raise BadRule(f"The rule {line!r} is about {what!r}, {no_tool}")
+                raise BadRule("policy.bad_tool_name", line=line, what=what, no_tool=no_tool)
             return (what,), ""
 
 
@@ -143,11 +141,7 @@ def _read_command(line: str, what: str) -> tuple[str, ...]:
     words = split_plain_words(what)
     if words is None:
         _split_words(line, what)
-        raise BadRule(
-            f"The rule {line!r} is not a plain list of words: {find_special_sign(what)!r} is special to the shell. "
-            "Leave it out, as a rule covers all words that follow its own, or quote it if it is meant literally. "
-            "For exactly one command line write 'allow line …'."
-        )
+        raise BadRule("policy.command_not_plain", line=line, special_sign=find_special_sign(what))
     return words
 
 
@@ -165,19 +159,19 @@ def _read_path(line: str, what: str) -> tuple[tuple[str, ...], Access]:
 def parse_path_pattern(line: str, text: str) -> tuple[str, ...]:
     """Return the names of a path pattern. A trailing slash means a folder with all its content."""
     if text.startswith("~"):
-        raise BadRule(f"The rule {line!r} begins a path with ~. Write the absolute path: rules do not expand ~.")
+        raise BadRule("policy.path_with_tilde", line=line)
     names = [name for name in text.split("/") if name not in {"", "."}]
     if ".." in names:
-        raise BadRule(f"The rule {line!r} has '..' in its path. Write the path from the workspace's root, or from /.")
+        raise BadRule("policy.path_with_parent", line=line)
     if any(ANY in name and name != ANY for name in names):
-        raise BadRule(f"The rule {line!r} has '**' beside other characters. Write it alone between two slashes.")
+        raise BadRule("policy.double_star_mixed", line=line)
     if text.count("*") - text.count(ANY) > MAX_STARS:
-        raise BadRule(f"The rule {line!r} has more than {MAX_STARS} stars. Write several rules.")
+        raise BadRule("policy.too_many_stars", line=line, max_stars=MAX_STARS)
     if text.endswith("/") and names[-1:] != [ANY]:
         names.append(ANY)
     once = [name for at, name in enumerate(names) if name != ANY or names[at - 1 : at] != [ANY]]
     if not once and not text.startswith("/"):
-        raise BadRule(f"The rule {line!r} names no path. For the whole workspace write '**'.")
+        raise BadRule("policy.rule_without_path", line=line)
     return (ROOT, *once) if text.startswith("/") else tuple(once)
 
 
@@ -185,4 +179,4 @@ def _split_words(line: str, what: str) -> list[str]:
     try:
         return shlex.split(what)
     except ValueError:
-        raise BadRule(f"The rule {line!r} has an unclosed quotation mark. Close it.") from None
+        raise BadRule("policy.unclosed_quotation_mark", line=line) from None

@@ -1,1 +1,1 @@
-"""Checks of a project: finding them, running them in worktrees, reading their output, and the verdict on a change."""
+"""One run in a worktree: its checks, the baseline, the verdict on the change, and its delivery."""

@@ -255,7 +255,7 @@ async def load_base(report: CheckReport, fetch: Callable[[str], Awaitable[bytes]
         try:
             found[entry.check] = msgspec.json.decode(await fetch(entry.tests), type=CheckRun)
         except msgspec.MsgspecError as error:
-            raise WorldFault(f"The baseline result of {entry.check!r} cannot be read ({error}).") from None
+            raise WorldFault("runs.baseline_unreadable", check=entry.check, error=error) from None
     return found
 
 

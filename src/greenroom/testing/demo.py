@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.abilities.skills.converse import Converse
-from greenroom.app.capabilities import CapabilitiesFactory, TeamCapabilities
+from greenroom.app.capabilities import CapabilitiesFactory
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.executor import Capabilities
 from greenroom.core.ports.model import ModelRequest, Models
@@ -209,12 +209,10 @@ def make_demo_factories(
     """Return the demo's capabilities by name. `pace` is the seconds per reply or tool call. `wrap_model` can wrap the
     script, for example in a recording."""
 
-    def make(team: Team) -> TeamCapabilities:
+    def make(team: Team) -> Capabilities:
         root = demo_folder(home, team.team_id)
         ledger = SignedLedger if team.kit == ASKING_KIT else LedgerTool
         tools = (CountWords(), WriteFile(root, pace=pace), ledger(root / "ledger.txt", pace=pace))
-        return TeamCapabilities(
-            executors=Capabilities((Converse(wrap_model(ScriptedModel(SCRIPT, pace=pace))), *tools))
-        )
+        return Capabilities((Converse(wrap_model(ScriptedModel(SCRIPT, pace=pace))), *tools))
 
     return {DEMO_KIT: make, ASKING_KIT: make}

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from greenroom.abilities.skills.converse import Converse
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.app.task_status import TaskStatus
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
@@ -57,7 +56,7 @@ async def harness(
 ) -> AsyncIterator[Harness]:
     """Start a team of these agents that follows a script. The names of the agents are their ids."""
     model = ScriptedModel(cues)
-    kit = TeamCapabilities(executors=Capabilities([Converse(model), *executors]))
+    kit = Capabilities([Converse(model), *executors])
     runtime = Runtime(log or MemoryLog(), capability_factories={"harness": lambda _: kit})
     members = [(LEAD, AgentSpec(name="lead", role="manager", manager=True))]
     members += [(AgentId(spec.name), spec) for spec in agents]

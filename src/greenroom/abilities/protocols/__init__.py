@@ -36,8 +36,8 @@ from greenroom.abilities.protocols.parse_result import (
     ParsedReply,
     ProtocolName,
 )
-from greenroom.abilities.protocols.reply_parser import MessageHandler, read, render_prompt, write
 from greenroom.abilities.protocols.strict_json import find_json_error
+from greenroom.abilities.protocols.text_calls import MessageHandler, read, render_prompt, write
 from greenroom.abilities.protocols.xml_tool import route_reply
 
 __all__ = [

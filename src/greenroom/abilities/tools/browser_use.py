@@ -251,7 +251,7 @@ class BrowserTask:
         max_moves: int = MAX_MOVES,
     ) -> None:
         self._task = task
-        self._bench = context
+        self._context = context
         self._model = model
         self._screenshots = screenshots
         self._max_moves = max_moves
@@ -270,7 +270,7 @@ class BrowserTask:
             sight = await tab.read_page()
             picture = await tab.take_screenshot()
             if picture:
-                self.pictures = await self._screenshots.save(self._bench.key, turn, picture) or self.pictures
+                self.pictures = await self._screenshots.save(self._context.key, turn, picture) or self.pictures
             answer = await self._ask_next_action(turn, sight)
             if answer is None:
                 continue
@@ -302,8 +302,8 @@ class BrowserTask:
         return action
 
     async def _ask_model(self, turn: int, sight: PageView) -> BrowserReply:
-        language, reserved = self._bench.agent.spec.language, self._bench.step.reserved
-        actions = "" if self._model.can_call_tools(self._bench) else describe_actions()
+        language, reserved = self._context.agent.spec.language, self._context.step.reserved
+        actions = "" if self._model.can_call_tools(self._context) else describe_actions()
         question = BrowserQuestion(
             turn=turn,
             system=PACK.render(language, "errand", {"task": self._task, "actions": actions}),
@@ -311,7 +311,7 @@ class BrowserTask:
             left=reserved.minus(self.spent),
         )
         try:
-            thought = await self._model.think(self._bench, question)
+            thought = await self._model.think(self._context, question)
         except (ModelFault, WorldFault) as fault:
             self.spent = self.spent.plus(fault.spent or NOTHING)
             raise
@@ -364,7 +364,7 @@ class BrowserTask:
     def _add_to_trail(self, turn: int, told: str, came: str) -> None:
         line = f"{turn}. {_shorten_line(told)}: {_shorten_line(came)}"
         self._trail.append(line)
-        self._bench.show(ToolPrinted(text=f"{line}\n"))
+        self._context.show(ToolPrinted(text=f"{line}\n"))
 
 
 def _shorten_line(text: str) -> str:

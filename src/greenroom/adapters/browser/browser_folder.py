@@ -127,7 +127,7 @@ class BrowserFolder:
             async with asyncio.timeout(END_TIMEOUT_S):
                 await self._wait_for_supervisor()
         except TimeoutError:
-            raise BrowserFault(f"Chromium does not end. End the processes that use {str(self.profile)!r}.") from None
+            raise BrowserFault("browser.chromium_still_runs", profile=str(self.profile)) from None
 
     async def _wait_for_supervisor(self) -> None:
         """Wait until no process holds the other end. A supervisor that starts later finds the lifeline cut."""

@@ -238,7 +238,7 @@ def find_program(configured: str = "") -> str:
     if configured:
         path = shutil.which(str(Path(configured).expanduser()))
         if path is None:
-            raise BrowserFault(f"{configured!r} below [browser] in your settings is not a program. Fix or remove it.")
+            raise BrowserFault("browser.configured_not_program", configured=configured)
         return path
     paths = (*map(shutil.which, PROGRAM_NAMES), *(mac_path for mac_path in MAC_PATHS if Path(mac_path).is_file()))
     first = next(filter(None, paths), None)
@@ -336,10 +336,10 @@ class Chromium:
         except Error as error:
             message = str(error)
             if "sandbox" in message.lower():
-                raise BrowserFault(f"Chromium cannot be started. {SANDBOX_MISSING}") from None
+                raise BrowserFault("browser.chromium_sandbox_missing", sandbox_missing=SANDBOX_MISSING) from None
             complaint = _COMPLAINT.search(message)
             line = complaint[1] if complaint else message.partition("\n")[0]
-            raise BrowserFault(f"Chromium cannot be started: {line.strip()[:300]}") from None
+            raise BrowserFault("browser.chromium_start_failed", error=line.strip()[:300]) from None
 
 
 @asynccontextmanager

@@ -119,7 +119,7 @@ class McpClient:
         self._check_offer(offer, await self.get_catalogue())
         connection = self._connection
         if connection is None:
-            raise WorldFault(f"The MCP server {self.server.name!r} has just ended. Try again.")
+            raise WorldFault("mcp.server_just_ended", name=self.server.name)
         try:
             async with asyncio.timeout(self.server.seconds):
                 return await connection.call(offer.listed.name, arguments)
@@ -130,7 +130,7 @@ class McpClient:
         except TimeoutError:
             has_hung = await self._end_if_hung(connection)
             done = ("was left" if self.server.url else "was ended") if has_hung else "was told to stop"
-            raise CallLost(f"It did not answer within {self.server.seconds} s and {done}.") from None
+            raise CallLost("mcp.call_timed_out", seconds=self.server.seconds, done=done) from None
         except asyncio.CancelledError:
             await asyncio.shield(asyncio.ensure_future(self._end_if_hung(connection)))
             raise

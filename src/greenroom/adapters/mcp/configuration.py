@@ -142,10 +142,10 @@ def parse_servers(data: object, source: str = ".mcp.json", *, is_own: bool = Fal
 def find_server_table(data: object, source: str) -> Mapping[str, object]:
     """Return the unchecked table of each server by name."""
     if not isinstance(data, Mapping):
-        raise WorldFault(f'{source}: it is not a table. Write {{"{ROOT_KEY}": {{"NAME": {{"command": "…"}}}}}}.')
+        raise WorldFault("mcp.file_not_table", source=source, root_key=ROOT_KEY)
     table = data.get(ROOT_KEY, data)
     if not isinstance(table, Mapping):
-        raise WorldFault(f"{source}: `{ROOT_KEY}` must be a table with a server under each name.")
+        raise WorldFault("mcp.servers_not_table", source=source, root_key=ROOT_KEY)
     return table
 
 
@@ -296,17 +296,12 @@ def _resolve_value(
     def fill(found: re.Match[str]) -> str:
         name, default = found[1], found[2]
         if name in withheld:
-            raise WorldFault(
-                f"The MCP server {server.name!r} asks for {name} (`{key}`), a model provider's key. No server gets it. "
-                "If it needs its own key, put that into another variable."
-            )
+            raise WorldFault("mcp.provider_key_withheld", name=server.name, variable=name, key=key)
         value = environ.get(name, default)
         if value is None:
-            raise WorldFault(
-                f"The MCP server {server.name!r} needs the variable {name} (`{key}`). Set it and try again."
-            )
+            raise WorldFault("mcp.server_variable_missing", name=server.name, variable=name, key=key)
         if set(value) & set("\0\r\n"):
-            raise WorldFault(f"The variable {name} has several lines, but `{key}` of {server.name!r} takes one.")
+            raise WorldFault("mcp.variable_several_lines", name=name, key=key, name2=server.name)
         return value
 
     return VARIABLE.sub(fill, hidden.reveal())
@@ -328,12 +323,9 @@ def refuse_missing_program(resolved: ResolvedServer, folder: Path) -> None:
     server = resolved.server
     where = folder / server.folder
     if not where.is_dir():
-        raise WorldFault(f"The MCP server {server.name!r} cannot be started: there is no folder {str(where)!r}.")
+        raise WorldFault("mcp.server_folder_missing", name=server.name, where=str(where))
     if shutil.which(server.command, path=resolved.env["PATH"]) is None and "/" not in server.command:
-        raise WorldFault(
-            f"The MCP server {server.name!r} cannot be started: there is no program {server.command!r}. "
-            "Install it, or write its full path."
-        )
+        raise WorldFault("mcp.server_program_missing", name=server.name, command=server.command)
 
 
 _NAMED_VALUE: Final = re.compile(r"([\w.-]+)(=|:\s*)(?=\S)")

@@ -291,7 +291,7 @@ class McpConnection:
             cursor = page.next_cursor
             if not cursor or len(listed) > MAX_TOOLS:
                 return tuple(listed), tuple(message_filter.skipped)
-        raise WorldFault(f"Its list of tools has no end: there are more than {MAX_PAGES} pages.")
+        raise WorldFault("mcp.tool_list_endless", max_pages=MAX_PAGES)
 
     async def call(self, tool: str, arguments: Data) -> McpResult:
         """Send a call once. An error from the server is a result; only a missing reply is lost."""
@@ -304,7 +304,7 @@ class McpConnection:
                 return McpResult(text=self._describe_error(error), failed=True)
             raise await self._make_lost_fault(error) from None
         except ValidationError:
-            raise CallLost("It answered with something that is not the result of a call.") from None
+            raise CallLost("mcp.invalid_call_result") from None
         finally:
             self._calls -= 1
         if isinstance(result, InputRequiredResult):
@@ -408,7 +408,7 @@ class McpConnection:
         except MCPError as error:
             raise WorldFault(self.end_reason or self._describe_error(error)) from None
         except ValidationError:
-            raise WorldFault("It answered with something that is not MCP.") from None
+            raise WorldFault("mcp.invalid_mcp_answer") from None
 
     def _is_lost(self, error: MCPError) -> bool:
         return bool(self.end_reason) or (error.code == CONNECTION_CLOSED and error.message.startswith(LOST_PREFIXES))

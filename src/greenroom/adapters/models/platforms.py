@@ -179,16 +179,14 @@ class BasePlatform:
         models = [split_model_name(name, own_providers=(platform_name,)) for name in self._groups.get(group, ())]
         model_names = [model for platform, model in models if platform == platform_name]
         if not model_names:
-            raise WorldFault(
-                f"The group {group!r} has no model of {platform_name!r}. Add one, or use another platform."
-            )
+            raise WorldFault("models.group_lacks_platform", group=group, platform_name=platform_name)
         self.set_model_name(model_names[0])
 
     @property
     def model(self) -> Model:
         """The current model. Raise `WorldFault` if none is set."""
         if self._model is None:
-            raise WorldFault(f"{self.platform_name()!r} has no model. Choose one with `set_model_name`.")
+            raise WorldFault("models.platform_without_model", platform_name=self.platform_name())
         return self._model
 
     def set_system_prompt(self, text: str) -> None:
@@ -275,7 +273,7 @@ class BasePlatform:
                     return text if text.strip() else ""
                 case _:
                     pass
-        raise WorldFault(f"{self.model.name} stopped before the end. Try again.", spent=usage.amounts)
+        raise WorldFault("models.answer_cut_short", name=self.model.name, spent=usage.amounts)
 
 
 def _read_file(path: Path) -> bytes:
@@ -451,15 +449,15 @@ class PlatformRegistry:
             members = self._groups.get(group)
             if not members:
                 there = ", ".join(self._groups) or "none"
-                raise WorldFault(f"There is no model group {group!r}. Known: {there}.")
+                raise WorldFault("models.unknown_model_group", group=group, there=there)
             name = members[0]
         if not name:
-            raise WorldFault("No model is set. Set one with `greenroom init`.")
+            raise WorldFault("models.no_model_set")
         return split_model_name(name, own_providers=self._classes)
 
 
 def _refuse_model(provider: str, model: str) -> Model:
-    raise WorldFault(f"{provider}:{model} is not available yet. Start Greenroom first.")
+    raise WorldFault("models.model_not_available", provider=provider, model=model)
 
 
 _registry: list[PlatformRegistry] = []

@@ -125,7 +125,7 @@ class SupervisorProcess:
                 )
             except OSError as error:
                 ours.close()
-                raise WorldFault(f"No command can be run: {sys.executable!r} does not start ({error}).") from error
+                raise WorldFault("processes.supervisor_not_started", executable=sys.executable, error=error) from error
         self._socket = ours
 
     @property
@@ -181,7 +181,7 @@ class CommandProcess:
         except OSError:
             os.close(read)
             ours.close()
-            raise WorldFault("The command was not begun: what looks after commands has ended. Try again.") from None
+            raise WorldFault("processes.supervisor_ended") from None
         finally:
             theirs.close()
             os.close(write)
@@ -208,7 +208,7 @@ class CommandProcess:
             ):  # `wait_for` loses a cancellation that arrives with the reply
                 line = await self._reader.readline()
         if not line:
-            raise WorldFault("The command was not begun: its guard did not start. Try again.")
+            raise WorldFault("processes.guard_not_started")
         self._ready = json.loads(line)
 
     @property

@@ -307,7 +307,7 @@ class SandboxJson(TypedDict):
     landlock: LandlockRulesetJson | None
     seccomp: str
     outer: bool
-    verdict: int | None
+    signal_fd: int | None
     bridge: EgressBridgeJson | None
 
 

@@ -50,7 +50,7 @@ class CommandRequest(TypedDict):
     seconds: float
     grace: float
     env: Mapping[str, str]
-    walls: NotRequired[SandboxJson]
+    sandbox: NotRequired[SandboxJson]
 
 
 class SupervisorReady(TypedDict):
@@ -134,9 +134,9 @@ class CommandSupervisor:
 
     def _start_waiting(self, request: CommandRequest) -> tuple[int, int]:
         """Fork the command's process, which waits at a gate. Return its pid and the gate."""
-        sandbox = request.get("walls")
+        sandbox = request.get("sandbox")
         gate_read, gate = os.pipe()
-        self._signal_fd, signal_fd = os.pipe() if sandbox and sandbox["verdict"] is not None else (None, -1)
+        self._signal_fd, signal_fd = os.pipe() if sandbox and sandbox["signal_fd"] is not None else (None, -1)
         bridge = BridgeBuilder(sandbox["bridge"]) if sandbox and sandbox["bridge"] is not None else None
         supervisor_pid = os.getpid()
         pid = os.fork()
@@ -190,8 +190,8 @@ def _become_command(
         die_with_parent(signal.SIGKILL)
         problem = ""
         try:
-            if "walls" in request:
-                prepare(request["walls"])
+            if "sandbox" in request:
+                prepare(request["sandbox"])
         except (OSError, ValueError) as error:
             problem = f"its sandbox could not be set up ({error})"
         if os.getppid() == supervisor_pid and os.read(gate, 1) == GO:
@@ -229,9 +229,9 @@ def _confine(sandbox: SandboxJson | None, signal_fd: int, bridge: BridgeBuilder 
     """Apply the sandbox, with the descriptors for its exit signal and its network bridge."""
     if sandbox is None:
         return
-    if sandbox["verdict"] is not None:
-        os.dup2(signal_fd, sandbox["verdict"])
-        os.set_inheritable(sandbox["verdict"], True)
+    if sandbox["signal_fd"] is not None:
+        os.dup2(signal_fd, sandbox["signal_fd"])
+        os.set_inheritable(sandbox["signal_fd"], True)
     if bridge is not None:
         bridge.hand_over()
     apply_sandbox(sandbox)

@@ -191,7 +191,7 @@ class Bubblewrap(SandboxSession):
             staged=mounts.staged_paths,
             contents={ARGUMENTS_FD: b"".join(os.fsencode(word) + b"\0" for word in arguments), FILTER_FD: self._filter},
             outer=True,
-            verdict=SIGNAL_FD,
+            signal_fd=SIGNAL_FD,
             bridge=EgressBridge(port=PROXY_PORT, socket=egress_socket, told=INFO_FD, gate=BLOCK_FD)
             if egress_socket
             else None,

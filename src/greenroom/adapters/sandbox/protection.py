@@ -280,7 +280,7 @@ class Protection:
             if not path.is_symlink():
                 yield path
             elif path.name in self._view.visible_names:
-                raise WorldFault(f"{str(path)!r} is a link, so it cannot be protected. Replace it by a real folder.")
+                raise WorldFault("sandbox.protected_link", path=str(path))
             elif (target := _resolve_link(path)).is_relative_to(self._view.root) and target != self._view.root:
                 yield target
 

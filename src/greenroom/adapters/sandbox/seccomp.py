@@ -147,7 +147,7 @@ def build_filter(*, network: bool, machine: str = "") -> bytes:
     """Build the filter for this machine. With `network`, a command has its own network namespace and may use it."""
     name = machine or platform.machine()
     if name not in MACHINES:
-        raise WorldFault(f"There is no system call filter for the machine {name!r}, so it has no sandbox.")
+        raise WorldFault("sandbox.no_syscall_filter", name=name)
     known = MACHINES[name]
     steps = [
         BpfInstruction(code=BPF_LOAD, value=ARCHITECTURE_OFFSET),

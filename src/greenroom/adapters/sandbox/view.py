@@ -112,10 +112,7 @@ def check_view(view: SandboxView) -> SandboxView:
         within = any(place.is_relative_to(folder) for folder in (*SYSTEM_FOLDERS, *KERNEL_FOLDERS))
         inside = (*SYSTEM_FOLDERS, *KERNEL_FOLDERS, *WORLD_WRITABLE_FOLDERS, view.home, view.scratch)
         if within or any(Path(folder).is_relative_to(place) for folder in inside):
-            raise WorldFault(
-                f"{str(place)!r} cannot be sandboxed: it contains too much of this machine. "
-                "Work in a folder with your project only."
-            )
+            raise WorldFault("sandbox.folder_too_broad", place=str(place))
     return view
 
 

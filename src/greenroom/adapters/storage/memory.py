@@ -98,7 +98,7 @@ class MemoryLog:
         """Delete a stream with all its data."""
         state = self._find_stream(stream)
         if state.holder not in {None, self}:
-            raise StaleOwner(f"Stream {stream!r} is owned by {state.owner!r}, which is running. Stop it first.")
+            raise StaleOwner("storage.stream_in_use", stream=stream, owner=state.owner)
         del self._memory.streams[stream]
         self._memory.watch.wake(stream)
         self._memory.watch.wake(make_inbox_key(stream))
@@ -125,11 +125,13 @@ class MemoryLog:
     def _check_fence(stream: MemoryStream, batch: EventBatch) -> None:
         if stream.epoch != batch.epoch or not stream.owner:
             now = f"{stream.owner!r} with epoch {stream.epoch}" if stream.owner else "no process"
-            raise StaleOwner(f"Epoch {batch.epoch} no longer owns stream {batch.stream!r}; owner: {now}. Stop here.")
+            raise StaleOwner("storage.memory_epoch_lost", epoch=batch.epoch, stream=batch.stream, now=now)
         if len(stream.events) != batch.expected_version:
             raise StaleOwner(
-                f"Stream {batch.stream!r} is at version {len(stream.events)}, not {batch.expected_version}: "
-                "another append came first. Nothing was written. Read the stream again."
+                "storage.memory_version_conflict",
+                stream=batch.stream,
+                count=len(stream.events),
+                expected_version=batch.expected_version,
             )
 
     def _check_batch(self, stream: MemoryStream, batch: EventBatch) -> None:
@@ -297,7 +299,7 @@ class MemoryLog:
         """Return the bytes of a blob. Raise `StoreFault` if it is missing."""
         stored = self._require_open().blobs.get(digest)
         if stored is None:
-            raise StoreFault(f"The blob {digest!r} is missing.")
+            raise StoreFault("storage.blob_missing", digest=digest)
         return stored[0]
 
     # ------------------------------------------------------------------------------------------- upkeep
@@ -336,13 +338,13 @@ class MemoryLog:
 
     def _require_open(self) -> MemoryStore:
         if self._closed:
-            raise StoreFault("The log was closed. Open it again.")
+            raise StoreFault("storage.log_closed")
         return self._memory
 
     def _find_stream(self, stream: str) -> MemoryStream:
         state = self._require_open().streams.get(stream)
         if state is None:
-            raise StoreFault(f"There is no stream {stream!r}. List them with `greenroom runs`.")
+            raise StoreFault("storage.unknown_stream", stream=stream)
         return state
 
     def _make_info(self, name: str, stream: MemoryStream) -> StreamInfo:

@@ -370,7 +370,7 @@ def parse_pattern(text: str) -> Host:
     try:
         return parse_host(text, pattern=True)
     except BadHost as why:
-        raise WorldFault(f"{text!r} is not a valid host: it {why}.") from None
+        raise WorldFault("web.invalid_host", text=text, why=why) from None
 
 
 def _find_caller_pid(writer: asyncio.StreamWriter) -> int:
@@ -393,5 +393,5 @@ def _bind_unix_socket(path: Path, mode: int) -> socket.socket:
         path.chmod(mode)
     except OSError as error:
         unix_socket.close()
-        raise WorldFault(f"The egress proxy cannot listen at {str(path)!r}: {error.strerror or error}.") from None
+        raise WorldFault("web.proxy_cannot_listen", path=str(path), strerror=error.strerror or error) from None
     return unix_socket

@@ -336,7 +336,7 @@ def write_agent(workspace: Path, new_agent: NewAgent) -> Path:
         raise _make_taken_error(new_agent.name, path) from None
     except OSError as error:
         why = error.strerror or error
-        raise WorldFault(f"{path} cannot be written: {why}. Make the folder writable, or use --user.") from None
+        raise WorldFault("agents.file_not_writable", path=path, why=why) from None
     return path
 
 
@@ -383,4 +383,4 @@ def _make_taken_error(name: str, path: Path) -> RefusedError:
 
 def _refuse_outside_project(folder: Path, root: Path) -> None:
     if is_shared_folder(root) or not folder.resolve().is_relative_to(root.resolve()):
-        raise WorldFault(f"{folder} is not a folder of this project. Go to a project, or use --user.")
+        raise WorldFault("agents.outside_project", folder=folder)

@@ -439,16 +439,6 @@ def _apply_jarvis_defaults(fields: dict[FieldPath, object]) -> dict[FieldPath, o
     return {**fields, **{path: _drop_edits(cast("tuple[str, ...]", names), path) for path, names in lists.items()}}
 
 
-def remove_edits(spec: AgentSpec) -> AgentSpec:
-    """Return the spec without protocols, tools and groups that edit files, as `disable_file_edit` requires."""
-    return evolve(
-        spec,
-        tools=_drop_edits(spec.tools, TOOLS_PATH),
-        groups=_drop_edits(spec.groups, GROUPS_PATH),
-        turn=evolve(spec.turn, protocols=_drop_edits(spec.turn.protocols, PROTOCOLS_PATH)),
-    )
-
-
 def _drop_edits(names: tuple[str, ...], path: FieldPath) -> tuple[str, ...]:
     return tuple(name for name in names if name not in ({EDIT_GROUP} if path == GROUPS_PATH else EDIT_TOOLS))
 
@@ -533,13 +523,11 @@ def parse_agents_config(
     for index, item in enumerate(agents_config):
         spec = _parse_agent(item, f"agents_config[{index}]", common_system_prompt)
         if spec.name in specs:
-            raise WorldFault(f"agents_config[{index}]: there is another agent called {spec.name!r}. Rename one.")
+            raise WorldFault("agents.duplicate_config_name", index=index, name=spec.name)
         specs[spec.name] = spec
     main = specs.pop(main_agent_name, None)
     if main is None:
-        raise WorldFault(
-            f"There is no agent {main_agent_name!r} to be the main one. {suggest_name(main_agent_name, specs)}"
-        )
+        raise WorldFault("agents.no_main_agent", name=main_agent_name, hint=suggest_name(main_agent_name, specs))
     others = [evolve(other, turn=evolve(other.turn, auto_complete=False)) for other in specs.values()]
     return (main, *map(add_version, others))
 

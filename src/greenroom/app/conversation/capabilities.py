@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
 from greenroom.abilities.skills.conversation_skills import build_conversation_skills
-from greenroom.app.capabilities import CapabilitiesFactory, TeamCapabilities
+from greenroom.app.capabilities import CapabilitiesFactory
 from greenroom.app.conversation.capability_names import ASK, CHAT, RUN
 from greenroom.app.text_reader import TextReader
-from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Capabilities, Executor
 from greenroom.core.ports.model import Models, ToolSpec
 from greenroom.core.state.team import Team
@@ -52,25 +51,21 @@ def make_conversation_factories(
     stay open, in milliseconds.
     """
 
-    def make(team: Team, *, solo: bool) -> TeamCapabilities:
+    def make(team: Team, *, solo: bool) -> Capabilities:
         tools = make_tools(Path(team.workspace)) if make_tools is not None and team.workspace else None
-        capabilities = _make_capabilities(models, tools, solo=solo, project=notes())
-        return evolve(capabilities, approvals_expire=get_approval_timeout()) if tools is not None else capabilities
+        skills = _build_skills(models, tools.specs if tools is not None else (), solo=solo, project=notes())
+        if tools is None:
+            return Capabilities(skills)
+        return Capabilities((*skills, *tools.executors), on_close=tools.close, approvals_expire=get_approval_timeout())
 
     return {
-        ASK: lambda _: _make_capabilities(models, None, solo=True),
+        ASK: lambda _: Capabilities(_build_skills(models, (), solo=True)),
         RUN: lambda team: make(team, solo=True),
         CHAT: lambda team: make(team, solo=False),
     }
 
 
-def _make_capabilities(
-    models: Models, team_tools: TeamTools | None, *, solo: bool, project: str = ""
-) -> TeamCapabilities:
-    tools = team_tools.specs if team_tools is not None else ()
-    skills = build_conversation_skills(
+def _build_skills(models: Models, tools: Sequence[ToolSpec], *, solo: bool, project: str = "") -> Sequence[Executor]:
+    return build_conversation_skills(
         models, tools, solo=solo, reader=TextReader(), project=project, filter_above=FILTER_TOOLS_ABOVE
     )
-    if team_tools is None:
-        return TeamCapabilities(executors=Capabilities(skills))
-    return TeamCapabilities(executors=Capabilities((*skills, *team_tools.executors)), on_close=team_tools.close)

@@ -97,9 +97,9 @@ TEXT_SKILLS: Final = ("converse", "summarize")
 
 @record
 class Turn:
-    """One turn of a conversation: the message and the answer. Without an answer, `error` says why."""
+    """One turn of a conversation: the `prompt` and the `answer`. Without an answer, `error` says why."""
 
-    asked: str
+    prompt: str
     answer: str = ""
     error: str = ""
 
@@ -115,7 +115,7 @@ async def list_turns(runtime: Runtime, team: TeamId, thread: Thread) -> list[Tur
             continue
         typed_text, text = read_typed_text(step), read_answer(await restore_result(step, runtime.log), spec)
         if typed_text or not turns:
-            turns.append(Turn(asked=typed_text))
+            turns.append(Turn(prompt=typed_text))
         updated = evolve(
             turns[-1], answer="\n\n".join(part for part in (turns[-1].answer, text) if part), error=step.error
         )
@@ -270,7 +270,7 @@ class Chat:
     def _make_outcome(self, status: TaskStatus, answer: str) -> TurnOutcome:
         """Make the outcome. An idle agent has answered, unless it was interrupted or failed."""
         if status.state != "idle" and status.state != "working":
-            return TurnOutcome(state=status.state, why=status.why)
+            return TurnOutcome(state=status.state, why=status.reason)
         last = self._last_step
         if self._is_stopping:
             return TurnOutcome(state="interrupted", answer=answer)
@@ -373,7 +373,7 @@ async def find_chat(runtime: Runtime, name: str) -> TeamId | None:
     if world.team.kit != CHAT:
         raise make_refusal("no_chat", f"{team!r} is not a chat.", f"Continue it with `greenroom resume {team}`.")
     if FIRST_TASK_ID not in world.tasks:
-        hint = f"Start a new one with `greenroom chat`, or continue from an earlier step: `greenroom fork {team}`."
+        hint = f"Start a new one with `greenroom chat`, or continue from an earlier step: `greenroom rewind {team}`."
         raise make_refusal("chat_over", f"The chat {team!r} is over.", hint)
     return team
 

@@ -45,7 +45,7 @@ def build_message(typed_text: str, attachments: Sequence[Attachment] = (), *, la
     whole = "\n\n".join(part for part in parts if part)
     size = len(whole.encode())
     if size > MAX_MESSAGE_BYTES:
-        raise WorldFault(f"The message has {size / MEGABYTE:.1f} MB of text; the limit is 1 MB. Shorten it.")
+        raise WorldFault("conversation.message_too_long", size=size / MEGABYTE)
     return whole
 
 

@@ -78,7 +78,7 @@ def _find_task(world: TeamState, reference: TaskReference) -> TaskId:
     if reference.task is None and world.tasks:
         return min(world.tasks, key=lambda name: (len(name), name))
     ended_work = reference.task or "all work"
-    hint = f"Start something new, or continue from an earlier step: `greenroom fork {reference.team}`."
+    hint = f"Start something new, or continue from an earlier step: `greenroom rewind {reference.team}`."
     raise make_refusal(
         "nothing_open", f"The message cannot be delivered: {ended_work} in {reference.team} is over.", hint
     )

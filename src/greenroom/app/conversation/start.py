@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.conversation.capability_names import CHAT
 from greenroom.app.runtime import Runtime
 from greenroom.app.team_host import TeamHost
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, TaskId, TeamId, task_id
 from greenroom.core.base.records import evolve, record
+from greenroom.core.ports.executor import Capabilities
 from greenroom.core.rules.intents import AddTask, QueueSteps
 from greenroom.core.state.origin import make_label
 from greenroom.core.state.spec import AgentSpec
@@ -101,7 +101,7 @@ async def create_single_task_team(
     typed: str = "",
     limits: Limits,
     wanted: RunFlags = DEFAULT_RUN_FLAGS,
-    capabilities: TeamCapabilities | None = None,
+    capabilities: Capabilities | None = None,
     on_open: Callable[[TeamHost], None] | None = None,
 ) -> TeamId:
     """Create a team whose answer ends its only task. `typed` is the part that a person wrote. See `Runtime.create`."""

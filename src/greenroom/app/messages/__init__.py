@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Final, TypeAlias
 
+from greenroom.core.base import errors
+
 CHINESE: Final = "zh"
 LANGUAGES: Final = ("en", CHINESE)
 
@@ -37,3 +39,32 @@ class MessageCatalogue:
 
 MESSAGES: Final = MessageCatalogue("greenroom.app.messages")
 phrase: Final = MESSAGES.phrase
+
+
+class _Language:
+    """The language of this process's messages."""
+
+    code = LANGUAGES[0]
+
+
+def set_language(language: str) -> None:
+    """Set the language of all messages that do not name one."""
+    _Language.code = language
+
+
+def translate(key: str, /, **values: object) -> str:
+    """Return the message with the key `TABLE.NAME` in the language of this process."""
+    return render_message(key, values)
+
+
+def render_message(key: str, values: Mapping[str, object]) -> str:
+    """Return a message with its values, or the key itself if there is no such message."""
+    table, _, name = key.partition(".")
+    try:
+        template = MESSAGES.table(table, _Language.code)[name]
+    except KeyError:
+        return key
+    return template.format(**values)
+
+
+errors.render = render_message

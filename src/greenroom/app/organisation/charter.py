@@ -97,7 +97,7 @@ def list_charters(root: Path) -> tuple[str, ...]:
     try:
         return tuple(sorted(path.stem for path in folder.iterdir() if path.suffix == CHARTER_SUFFIX))
     except OSError as error:
-        raise WorldFault(f"{folder} cannot be read: {error.strerror}. Make it readable.") from None
+        raise WorldFault("organisation.charters_not_readable", folder=folder, strerror=error.strerror) from None
 
 
 def find_charter(root: Path, name: str, language: str = "") -> Charter:
@@ -280,7 +280,7 @@ def write_charter(root: Path, new_charter: NewCharter) -> Path:
     _check_new_charter(root, new_charter)
     folder, path = charters_folder(root), charter_path(root, new_charter.name)
     if is_shared_folder(root) or not folder.resolve().is_relative_to(root.resolve()):
-        raise WorldFault(f"{folder} is not a folder of this project. Go to a project.")
+        raise WorldFault("organisation.folder_outside_project", folder=folder)
     model = f'model = "{new_charter.model}"' if new_charter.model else '# model = "strong"'
     people = ", ".join(f'"{name}"' for name in new_charter.people)
     variables = {
@@ -298,7 +298,7 @@ def write_charter(root: Path, new_charter: NewCharter) -> Path:
         why = charter_phrase("exists", new_charter.language, name=new_charter.name, path=path)
         raise RefusedError(Rejection(code="team_exists", why=why)) from None
     except OSError as error:
-        raise WorldFault(f"{path} cannot be written: {error.strerror}. Make the folder writable.") from None
+        raise WorldFault("organisation.charter_not_writable", path=path, strerror=error.strerror) from None
     return path
 
 

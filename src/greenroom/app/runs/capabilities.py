@@ -10,7 +10,6 @@ from typing import Final, TypeAlias
 from greenroom.abilities.skills.conversation_skills import build_conversation_skills
 from greenroom.abilities.tools.human import ProposePlanTool
 from greenroom.abilities.tools.run_checks import RunChecksTool
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.capabilities import FILTER_TOOLS_ABOVE
 from greenroom.app.conversation.capability_names import JOB
@@ -132,7 +131,7 @@ def require_first_delivery(participants: Participants) -> Members:
     return ((name, require_delivery(first)), *others)
 
 
-async def build_run_capabilities(app: AppContext, team: Team) -> TeamCapabilities:
+async def build_run_capabilities(app: AppContext, team: Team) -> Capabilities:
     """Build the capabilities of a run. Create its worktree, or open the existing one."""
     run_workspace = await open_run_workspace(team, app.steps)
     await run_workspace.workspace.close(team.team_id, SCRATCH_THREAD)  # left by a process that was killed
@@ -140,8 +139,9 @@ async def build_run_capabilities(app: AppContext, team: Team) -> TeamCapabilitie
     skills = build_conversation_skills(
         app, toolset.specs, solo=True, reader=TextReader(), project=app.notes(), filter_above=FILTER_TOOLS_ABOVE
     )
-    abilities = Capabilities((*skills, *toolset.executors))
-    return TeamCapabilities(executors=abilities, on_close=toolset.close, approvals_expire=app.get_approval_timeout())
+    return Capabilities(
+        (*skills, *toolset.executors), on_close=toolset.close, approvals_expire=app.get_approval_timeout()
+    )
 
 
 async def _build_toolset(app: AppContext, team: TeamId, run_workspace: RunWorkspace) -> Toolset:

@@ -90,11 +90,7 @@ async def refuse_large_folder(root: Path) -> None:
     if find_layout(root, home=Path.home()) is not None:
         return
     if root == Path.home() or await asyncio.to_thread(_has_more_than, root, MAX_FOLDER_FILES):
-        raise WorldFault(
-            f"{str(root)!r} is not a repository, and has more than {MAX_FOLDER_FILES:,} files or is "
-            "your home: too large to copy. "
-            "Go to a smaller folder, create a repository (`git init`), or work in your files with --in-place."
-        )
+        raise WorldFault("runs.folder_too_large", root=str(root), max_folder_files=MAX_FOLDER_FILES)
 
 
 def _has_more_than(root: Path, limit: int) -> bool:

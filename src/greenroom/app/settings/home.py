@@ -34,18 +34,14 @@ def home_folder(given: Path | None = None) -> Path:
     if given is None:
         named = os.environ.get(HOME_VARIABLE)
         if named is not None and not named.strip():
-            raise WorldFault(
-                f"${HOME_VARIABLE} is set but empty. Set it to a folder, or unset it to use your data folder."
-            )
+            raise WorldFault("settings.home_variable_empty", home_variable=HOME_VARIABLE)
         given = Path(named) if named is not None else user_data_path("greenroom", appauthor=False)
     try:
         return given.expanduser().absolute()
     except RuntimeError:
-        raise WorldFault(f"{str(given)!r} names an unknown user's home folder. Write the full path.") from None
+        raise WorldFault("settings.unknown_user_home", given=str(given)) from None
     except FileNotFoundError:
-        raise WorldFault(
-            f"The current folder is gone, so {str(given)!r} cannot be found. Go to another folder."
-        ) from None
+        raise WorldFault("settings.current_folder_gone", given=str(given)) from None
 
 
 def read_inside(path: Path, root: Path | None, max_bytes: int) -> bytes:
@@ -110,7 +106,7 @@ def refuse_writable(path: Path, mode: int, what: str) -> None:
     """Raise `WorldFault` if other users can write the file. `what` names its content."""
     if mode & WRITABLE_BY_OTHERS:
         command = f"chmod 600 {shlex.quote(str(path))}"
-        raise WorldFault(f"{path} says {what}, and other users can write it. Review it, then run: {command}")
+        raise WorldFault("settings.writable_by_others", path=path, what=what, command=command)
 
 
 class RecordFile(Generic[R]):
@@ -146,7 +142,7 @@ class RecordFile(Generic[R]):
         change_file(self.path, lambda: msgspec.json.format(msgspec.json.encode(update(self.read()))).decode() + "\n")
 
     def _unreadable(self, why: str) -> WorldFault:
-        return WorldFault(f"{self.path} cannot be read: {why}. {self._advice}")
+        return WorldFault("settings.record_unreadable", path=self.path, why=why, advice=self._advice)
 
 
 @contextmanager
@@ -178,7 +174,7 @@ def _report_write_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise WorldFault(f"{path} cannot be written: {error.strerror or error}. Nothing was changed.") from None
+        raise WorldFault("settings.file_not_written", path=path, strerror=error.strerror or error) from None
 
 
 GITIGNORE: Final = """\

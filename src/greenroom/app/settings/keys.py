@@ -59,14 +59,14 @@ def saved_keys(folder: Path | None = None) -> Mapping[str, str]:
     refuse_readable(path)
     for name, value in raw.items():
         if not isinstance(value, str):
-            raise WorldFault(f'{path}: the key of {name!r} is not a text. Write {name} = "…".')
+            raise WorldFault("settings.key_not_text", path=path, name=name)
     return {name: str(value).strip() for name, value in raw.items()}
 
 
 def refuse_readable(path: Path) -> None:
     """Raise `WorldFault` if other users can read a file with keys."""
     if path.stat().st_mode & ACCESSIBLE_TO_OTHERS:
-        raise WorldFault(f"{path} holds keys, and other users can read it. Run: chmod 600 {shlex.quote(str(path))}")
+        raise WorldFault("settings.keys_readable_by_others", path=path, quoted_path=shlex.quote(str(path)))
 
 
 def save_key(name: str, value: str, folder: Path | None = None) -> Path:
@@ -74,9 +74,9 @@ def save_key(name: str, value: str, folder: Path | None = None) -> Path:
     path = keys_file(folder)
     key = value.strip()
     if not key.isascii() or not key.isprintable() or not key or " " in key:
-        raise WorldFault(f"The key for {name!r} is not valid: a key is one word. Copy it again.")
+        raise WorldFault("settings.malformed_key", name=name)
     if not name.strip() or not name.isprintable():
-        raise WorldFault(f"{name!r} is not a provider. Name one, for example openai.")
+        raise WorldFault("settings.malformed_provider_name", name=name)
     change_file(path, lambda: _render_keys({**saved_keys(folder), name: key}))
     return path
 

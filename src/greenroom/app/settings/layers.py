@@ -48,10 +48,7 @@ USER_ONLY_SETTINGS: Final[Mapping[str, str]] = {
 def refuse_project_settings(raw: Raw, source: str, user_settings: Raw, user_file: str) -> None:
     """Raise `WorldFault` for the first setting that a project cannot set. `user_settings` come from the user's file."""
     if "mcp" in raw:
-        raise WorldFault(
-            f"{source}: a project may not set `mcp`, because it decides which programs start. "
-            "Put it into .mcp.json, which `greenroom trust` shows to every user of the project."
-        )
+        raise WorldFault("settings.project_sets_mcp", source=source)
     for key, why in USER_ONLY_SETTINGS.items():
         if key in raw:
             raise make_project_error(source, (key,), why, user_file)
@@ -103,10 +100,7 @@ def is_loopback(host: str) -> bool:
 
 
 def make_project_error(source: str, key: Key, why: str, user_file: str) -> WorldFault:
-    return WorldFault(
-        f"{source}: a project may not set `{join_key(key)}`, because it {why}. "
-        f"If you want it, put it in your own file {user_file}."
-    )
+    return WorldFault("settings.user_only_setting", source=source, key=join_key(key), why=why, user_file=user_file)
 
 
 OriginLookup = Callable[[str], str]
@@ -117,7 +111,7 @@ def check_names(settings: Settings, origin: OriginLookup) -> None:
     for name, provider in settings.providers.items():
         if name not in load_providers() and not provider.base_url:
             fault = make_unknown_fault(name, load_providers())
-            raise WorldFault(f"`providers.{name}`: {fault} Your own provider needs a `base_url`.")
+            raise WorldFault("settings.provider_without_url", name=name, fault=fault)
     for name, group in settings.groups.items():
         check_group(settings, name, group.models, origin(f"groups.{name}.models"))
     for key in ("model", *ROLES):
@@ -131,7 +125,7 @@ def check_names(settings: Settings, origin: OriginLookup) -> None:
 def check_group(settings: Settings, name: str, models: tuple[str, ...], where: str) -> None:
     """Check that a group has a valid name and lists full model names."""
     if name in ROLES or ":" in name or not name.strip():
-        raise WorldFault(f"{where}: a group cannot be called {name!r}. Give it another name.")
+        raise WorldFault("settings.bad_group_name", where=where, name=name)
     for model in models:
         check_full_model_name(settings, f"groups.{name}.models", model, where)
 
@@ -143,7 +137,7 @@ def check_model(settings: Settings, key: str, value: str, where: str) -> None:
         return
     near = get_close_matches(value, other_names, n=1)
     if ":" not in value and near:
-        raise WorldFault(f"{where}: `{key}` names {value!r}, which is not a group. Did you mean `{near[0]}`?")
+        raise WorldFault("settings.unknown_group", where=where, key=key, value=value, near=near[0])
     check_full_model_name(settings, key, value, where)
 
 
@@ -250,9 +244,9 @@ def user_file(environ: Mapping[str, str]) -> Path:
     if named is None:
         return config_folder() / "config.toml"
     if not named.strip():
-        raise WorldFault(f"${CONFIG_VARIABLE} is set but empty. Set it to a file, or unset it to use the default file.")
+        raise WorldFault("settings.config_variable_empty", config_variable=CONFIG_VARIABLE)
     if not Path(named).exists():
-        raise WorldFault(f"${CONFIG_VARIABLE} names {named!r}, which does not exist. Create it, or unset the variable.")
+        raise WorldFault("settings.config_file_missing", config_variable=CONFIG_VARIABLE, named=named)
     return Path(named)
 
 
@@ -297,7 +291,7 @@ def read_environment(environ: Mapping[str, str]) -> Iterator[SettingsPart]:
         if value is None:
             continue
         if not value.strip():
-            raise WorldFault(f"${variable} is set but empty. Give it a value, or unset it.")
+            raise WorldFault("settings.variable_empty", variable=variable)
         yield SettingsPart(
             origin=SettingOrigin(layer="environment", source=f"${variable}"),
             raw=check_table(nest_value(key, value), f"${variable}"),
@@ -346,7 +340,7 @@ def build_record(raw: Raw, hint: object, parents: Key = ()) -> object:
     fields = {name: _build_field(value, hints[name], (*parents, name)) for name, value in raw.items()}
     needed = [field.name for field in msgspec.structs.fields(hint) if field.required and field.name not in fields]
     if needed:
-        raise WorldFault(f"The setting `{join_key(parents)}` needs `{needed[0]}` too. Add it there.")
+        raise WorldFault("settings.required_key_missing", key=join_key(parents), needed=needed[0])
     return hint(**fields)
 
 

@@ -41,7 +41,7 @@ class ProviderSettings:
     """`[providers.NAME]`: overrides of the provider catalog. An empty value keeps the catalog's value.
 
     - `base_url`: The API address.
-    - `key_env`: The environment parse_variable with the API key.
+    - `key_env`: The environment variable with the API key.
     - `key`: The API key. Prefer `key_env` or `greenroom init`.
     - `wire`: The client, `"openai"` or `"pydantic_ai"`.
     - `max_parallel`: How many requests run at the same time. Default: 64.
@@ -248,7 +248,10 @@ def parse_user_servers(value: Raw, source: str) -> Mapping[str, McpServer]:
         for key in table if isinstance(table, Mapping) else ():
             if key not in SERVER_KEYS:
                 raise WorldFault(
-                    f"{source}: there is no setting `{join_key(('mcp', name, key))}`. {suggest_name(key, SERVER_KEYS)}"
+                    "settings.unknown_setting",
+                    source=source,
+                    key=join_key(("mcp", name, key)),
+                    hint=suggest_name(key, SERVER_KEYS),
                 )
     return {server.name: server for server in parse_servers({ROOT_KEY: value}, f"{source}, [mcp]", is_own=True)}
 
@@ -279,16 +282,16 @@ def read_toml(path: Path) -> Raw | None:
     except WorldFault as fault:
         raise WorldFault(f"{path} {fault}.") from None
     except OSError as error:
-        raise WorldFault(f"{path} cannot be read: {error.strerror}. Make it readable, or move it away.") from None
+        raise WorldFault("settings.toml_unreadable", path=path, strerror=error.strerror) from None
     try:
         return tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise WorldFault(f"{path} is not UTF-8: byte {error.start} cannot be read. Save it as UTF-8.") from None
+        raise WorldFault("settings.not_utf8", path=path, start=error.start) from None
     except ValueError as error:  # also for an integer with thousands of digits
         reason = str(error).replace("at end of document", "at the end of its last line")
-        raise WorldFault(f"{path} is not TOML: {reason}. Fix the file.") from None
+        raise WorldFault("settings.not_toml", path=path, reason=reason) from None
     except RecursionError:
-        raise WorldFault(f"{path} is nested too deeply. Use fewer levels.") from None
+        raise WorldFault("settings.nested_too_deeply", path=path) from None
 
 
 def check_table(raw: Raw, source: str, kind: type = Settings, parents: Key = ()) -> dict[str, object]:
@@ -297,7 +300,12 @@ def check_table(raw: Raw, source: str, kind: type = Settings, parents: Key = ())
     table: dict[str, object] = {}
     for key in sorted(raw, key=lambda key: key != "version"):  # keys of a newer version would look like mistakes
         if key not in known:
-            raise WorldFault(f"{source}: there is no setting `{join_key((*parents, key))}`. {suggest_name(key, known)}")
+            raise WorldFault(
+                "settings.unknown_setting",
+                source=source,
+                key=join_key((*parents, key)),
+                hint=suggest_name(key, known),
+            )
         table[key] = check_value(raw[key], source, known[key], (*parents, key))
     return table
 
@@ -315,7 +323,7 @@ def check_value(value: object, source: str, hint: object, key: Key) -> object:
         return _read_value(value, source, hint, key)
     if not isinstance(value, Mapping):
         name = "mcp.NAME" if hint == SERVERS_TYPE else join_key(key)
-        raise WorldFault(f"{source}: `{join_key(key)}` is a table. Write [{name}] and its keys below.")
+        raise WorldFault("settings.table_expected", source=source, key=join_key(key), name=name)
     if is_record:
         return check_table(value, source, cast("type", hint), key)
     if hint == SERVERS_TYPE:

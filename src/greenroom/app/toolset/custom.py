@@ -187,7 +187,7 @@ def _make_tool(tool_object: object, source: str) -> Iterator[ToolExecutor]:
         if foreign_tool.can_be_used():
             yield foreign_tool
     else:
-        raise UnusableTool(f"{type(tool_object).__name__} is not a tool. Use @tool")
+        raise UnusableTool("toolset.not_a_tool", name=type(tool_object).__name__)
 
 
 def _refuse_schema(tool: ToolExecutor) -> None:
@@ -225,7 +225,7 @@ def _load_entry_point(entry: EntryPoint, source: str) -> list[ToolExecutor]:
         loaded: object = entry.load()
         if not isinstance(loaded, Tool) and not is_tool_like(loaded):
             if not callable(loaded):
-                raise WorldFault(f"{type(loaded).__name__} is neither a tool nor a function that returns tools")
+                raise WorldFault("toolset.bad_entry_point", name=type(loaded).__name__)
             loaded = loaded()
         is_one = isinstance(loaded, Tool) or is_tool_like(loaded) or not isinstance(loaded, Iterable)
         return make_tools([loaded] if is_one else cast("Iterable[object]", loaded), source)

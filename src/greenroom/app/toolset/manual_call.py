@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from greenroom.app.capabilities import CapabilitiesFactory, TeamCapabilities
+from greenroom.app.capabilities import CapabilitiesFactory
 from greenroom.app.conversation.capabilities import TeamToolsFactory
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import Bug
@@ -28,9 +28,9 @@ CALL_TASK: Final[TaskId] = task_id(1)
 def make_manual_call_factories(make_tools: TeamToolsFactory) -> Mapping[str, CapabilitiesFactory]:
     """Return the capability factory of manual calls."""
 
-    def make(team: Team) -> TeamCapabilities:
+    def make(team: Team) -> Capabilities:
         toolset = make_tools(Path(team.workspace))
-        return TeamCapabilities(executors=Capabilities(toolset.executors), on_close=toolset.close)
+        return Capabilities(toolset.executors, on_close=toolset.close)
 
     return {MANUAL_CALL: make}
 

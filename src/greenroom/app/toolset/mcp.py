@@ -89,7 +89,7 @@ class Servers:
             return by_name[name]
         near = get_close_matches(name, by_name, n=1)
         hint = f"Did you mean {near[0]!r}?" if near else "`greenroom mcp list` shows them."
-        raise WorldFault(f"There is no MCP server {name!r} here. {hint}")
+        raise WorldFault("toolset.unknown_mcp_server", name=name, hint=hint)
 
 
 def list_servers(root: Path, settings: Settings) -> Servers:
@@ -137,11 +137,9 @@ def _read_project_table(root: Path) -> Mapping[str, object]:
         text = read_inside(path, root, MAX_PROJECT_FILE_BYTES)
         data = msgspec.json.decode(text.removeprefix(b"\xef\xbb\xbf"))
     except WorldFault as fault:
-        raise WorldFault(f"{PROJECT_FILE} {fault}. Its servers are left out.") from None
+        raise WorldFault("toolset.project_servers_unreadable", project_file=PROJECT_FILE, fault=fault) from None
     except (msgspec.DecodeError, RecursionError) as error:
-        raise WorldFault(
-            f"{PROJECT_FILE} is not JSON: {error}. Its servers are left out until it is corrected."
-        ) from None
+        raise WorldFault("toolset.project_servers_not_json", project_file=PROJECT_FILE, error=error) from None
     return find_server_table(data, PROJECT_FILE)
 
 
@@ -219,7 +217,7 @@ class Listings:
         new = ServerListing(where=entry.where, name=name, digest=digest, listed=listed)
         if len(encode(new)) > MAX_LISTING_BYTES:
             raise WorldFault(
-                f"The MCP server {name!r} says more than {MAX_LISTING_BYTES // 1_000_000} MB about its tools."
+                "toolset.server_listing_too_large", name=name, max_listing_bytes=MAX_LISTING_BYTES // 1_000_000
             )
         self._file.change(lambda kept: _ListingsFile(servers=(*_other_listings(kept, entry), new)))
 
@@ -408,7 +406,7 @@ SERVER_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 def refuse_server_name(name: str) -> None:
     """Raise `WorldFault` for an invalid server name."""
     if not SERVER_NAME.fullmatch(name):
-        raise WorldFault(f"{name[:80]!r} cannot name an MCP server. Use at most 64 letters, digits, - and _.")
+        raise WorldFault("toolset.bad_server_name", name=name[:80])
 
 
 class UserSettingsFile:
@@ -445,7 +443,7 @@ def with_server(text: str, name: str, table: Data, source: str) -> str:
     old_settings = _parse_or_empty(text)
     expected = {**old_settings, MCP_TABLE: {**_server_table(old_settings), name: dict(table)}}
     if name in _server_table(old_settings) or _parse_or_empty(new_text) != expected:
-        raise WorldFault(f"{source} cannot be edited automatically. Add this:\n\n{block}")
+        raise WorldFault("toolset.add_server_yourself", source=source, block=block)
     return new_text
 
 
@@ -471,7 +469,7 @@ def without_server(text: str, name: str, source: str) -> str:
     rest = {entry: value for entry, value in _server_table(old_settings).items() if entry != name}
     # An empty table that remains means the same as none.
     if {MCP_TABLE: {}, **_parse_or_empty(new_text)} != {**old_settings, MCP_TABLE: rest}:
-        raise WorldFault(f"{source} cannot be edited automatically. Delete `{key}` there.")
+        raise WorldFault("toolset.delete_server_yourself", source=source, key=key)
     return new_text
 
 

@@ -113,7 +113,7 @@ class RulesFile:
         except FileNotFoundError:
             return []
         except (OSError, UnicodeDecodeError) as error:
-            raise WorldFault(f"{self.path} cannot be read: {error}. Repair it, or move it away.") from None
+            raise WorldFault("toolset.rules_unreadable", path=self.path, error=error) from None
         if self._own:
             refuse_writable(self.path, mode, "what agents may do")
         return list(self._parse_lines(text))
@@ -169,10 +169,10 @@ def project_rules(root: Path) -> tuple[str, ...]:
     if is_shared_folder(root) or not path.exists():
         return ()
     if not path.resolve().is_relative_to(root.resolve()):
-        raise WorldFault(f"{path} is a link that leads out of the project, and is not read. Make it a file.")
+        raise WorldFault("toolset.rules_link_outside", path=path)
     rules = RulesFile(path).list_rules()
     if rules.keys() - {EVERYWHERE}:
-        raise WorldFault(f"{path} has a heading in brackets. Remove it: all rules of this file are for this project.")
+        raise WorldFault("toolset.rules_with_heading", path=path)
     return rules.get(EVERYWHERE, ())
 
 

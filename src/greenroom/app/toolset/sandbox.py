@@ -21,7 +21,7 @@ from typing import Final, Literal, TypeAlias
 
 from platformdirs import user_cache_path
 
-from greenroom.adapters.processes.plain_commands import PlainCommands
+from greenroom.adapters.processes.local_commands import LocalCommands
 from greenroom.adapters.sandbox.choice import SandboxChoice, choose_sandbox, make_sandbox
 from greenroom.adapters.sandbox.layers import FolderLinks
 from greenroom.adapters.sandbox.session import TemporaryFolder
@@ -79,8 +79,8 @@ def find_folder_sandbox(
             sandbox.close_sandbox()
 
 
-def _make_commands(root: Path, sandbox: Sandbox | None) -> PlainCommands:
-    return PlainCommands(root, sandbox=sandbox)
+def _make_commands(root: Path, sandbox: Sandbox | None) -> LocalCommands:
+    return LocalCommands(root, sandbox=sandbox)
 
 
 class WorkspaceSandbox:
@@ -186,7 +186,7 @@ def _find_scratch_folder() -> Path:
     folder.mkdir(mode=0o711, exist_ok=True)
     status = folder.lstat()
     if folder.is_symlink() or status.st_uid != 0:
-        raise WorldFault(f"{str(folder)!r} belongs to another user. Remove it.")
+        raise WorldFault("toolset.folder_of_another_user", folder=str(folder))
     return folder
 
 
@@ -383,7 +383,7 @@ def _parse_host_name(text: str) -> Host:
     try:
         return parse_host(text)
     except BadHost as reason:
-        raise WorldFault(f'{text!r} is not a host: it {reason}. Write it like "pypi.org" or "pypi.org:8443".') from None
+        raise WorldFault("toolset.invalid_host", text=text, reason=reason) from None
 
 
 def _read_parent_pid(pid: int) -> int:
@@ -399,5 +399,5 @@ def _find_socket_folder() -> Path:
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
-        raise WorldFault(f"{str(folder)!r} belongs to another user. Remove it.")
+        raise WorldFault("toolset.folder_of_another_user", folder=str(folder))
     return folder

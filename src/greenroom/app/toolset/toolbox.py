@@ -7,10 +7,9 @@ from difflib import get_close_matches
 from typing import TypeAlias
 
 from greenroom.abilities.tools.tool import ALWAYS_OFFERED, DEFAULT_TOOLS
-from greenroom.app.capabilities import CloseCallback
 from greenroom.core.base.errors import RefusedError, Rejection
 from greenroom.core.base.records import evolve, record
-from greenroom.core.ports.executor import Outcome
+from greenroom.core.ports.executor import CloseCallback, Outcome
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import BUILT_IN, ToolExecutor
 from greenroom.core.state.spec import AgentSpec
@@ -50,17 +49,14 @@ class Toolbox:
             raise RefusedError(Rejection(code="unknown_tool", why=f"There is no tool {name!r}.", hint=hint))
         return tool
 
-    def equip(
-        self, spec: AgentSpec, *, default: Collection[str] = (), only: Collection[str] | None = None
-    ) -> AgentSpec:
-        """Return the agent's spec with its tools by name: those it lists and those of its groups, if allowed. An agent
-        without any gets the `default`. Unknown names stay, because the tool may exist later."""
+    def equip(self, spec: AgentSpec, *, default: Collection[str] = ()) -> AgentSpec:
+        """Return the agent's spec with its tools by name: those it lists and those of its groups. An agent without any
+        gets the `default`. Unknown names stay, because the tool may exist later."""
         grouped = [tool.name for tool in self if tool.card.group in spec.groups and not tool.card.alias_of]
         wanted: Sequence[str] = (*spec.tools, *grouped) if spec.tools or spec.groups else tuple(default)
-        allowed = [name for name in dict.fromkeys(wanted) if only is None or name in only]
-        has_any = any(name in self._tools for name in allowed)
-        extra = [name for name in ALWAYS_OFFERED if has_any and name in self._tools and name not in allowed]
-        return evolve(spec, tools=(*allowed, *extra))
+        has_any = any(name in self._tools for name in wanted)
+        extra = [name for name in ALWAYS_OFFERED if has_any and name in self._tools]
+        return evolve(spec, tools=tuple(dict.fromkeys((*wanted, *extra))))
 
 
 @record

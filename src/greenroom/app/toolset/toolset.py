@@ -17,7 +17,7 @@ from greenroom.abilities.tools.memory import build_memory_tools
 from greenroom.abilities.tools.read_output import FindStep, ReadOutputTool
 from greenroom.abilities.tools.web import build_web_tools
 from greenroom.adapters.files.local_files import LocalFiles
-from greenroom.adapters.processes.plain_commands import PlainCommands
+from greenroom.adapters.processes.local_commands import LocalCommands
 from greenroom.app.clock import SystemClock
 from greenroom.app.conversation.chat_input import is_secret
 from greenroom.app.settings.home import home_folder
@@ -119,11 +119,11 @@ class Toolset:
                 exit_stack.push_async_callback(closing)
 
 
-def _make_commands(root: Path, policy: Policy, sandbox: WorkspaceSandbox | None) -> PlainCommands:
+def _make_commands(root: Path, policy: Policy, sandbox: WorkspaceSandbox | None) -> LocalCommands:
     if sandbox is None:
-        return PlainCommands(root)
+        return LocalCommands(root)
     sandbox.egress_proxy.make_blocker = lambda host_names: make_host_blocker(policy, host_names)
-    return PlainCommands(root, sandbox=sandbox.open_sandbox, egress=sandbox.egress_proxy)
+    return LocalCommands(root, sandbox=sandbox.open_sandbox, egress=sandbox.egress_proxy)
 
 
 def build_toolbox(root: Path, tool_source: ToolSource = NO_TOOL_SOURCE) -> Toolbox:

@@ -181,10 +181,10 @@ class _NoAudience:
         """Do nothing."""
 
 
-def _make_request(bench: StepContext, model: Model, spec: AgentSpec, question: BrowserQuestion) -> ModelRequest:
+def _make_request(context: StepContext, model: Model, spec: AgentSpec, question: BrowserQuestion) -> ModelRequest:
     tools = ACTIONS if model.card.tools else ()
     return ModelRequest(
-        purpose=model_call.build_purpose(bench.step, bench.world.team.team_id, question.turn),
+        purpose=model_call.build_purpose(context.step, context.world.team.team_id, question.turn),
         messages=(
             ChatMessage(role="system", content=question.system),
             ChatMessage(role="user", content=question.seen),
@@ -219,7 +219,7 @@ def browser_tool(
 ) -> BrowserUseTool:
     """Return `browser_use`, controlled by the calling agent's model. Screenshots are stored below `home`."""
     return BrowserUseTool(
-        lambda bench: LazyBrowser(browser, web, lambda hosts: make_blocker(bench.world, bench.step, hosts)),
+        lambda context: LazyBrowser(browser, web, lambda hosts: make_blocker(context.world, context.step, hosts)),
         BrowserModel(models, browser.tokens),
         FolderScreenshotStore(home / SCREENSHOTS_FOLDER),
         BrowserLimits(steps=browser.steps, seconds=browser.seconds, hosts=browser.hosts),

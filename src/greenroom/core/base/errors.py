@@ -16,8 +16,23 @@ GreenroomError
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.records import record
+
+Renderer: TypeAlias = Callable[[str, Mapping[str, object]], str]
+"""Turns a message code and its values into a sentence."""
+
+
+def render_code(code: str, values: Mapping[str, object]) -> str:
+    """Return the code and its values, for a process without a message catalogue."""
+    return f"{code} {', '.join(f'{name}={value}' for name, value in values.items())}".strip()
+
+
+render: Renderer = render_code
+"""Set by the message catalogue when it is imported."""
 
 
 @record
@@ -35,19 +50,29 @@ class Rejection:
 class GreenroomError(Exception):
     """Base class of every error that Greenroom raises on purpose.
 
-    `spent` is the cost of the failed work; None means unknown, not zero. `run` is the run or conversation that it
-    ended.
+    Its argument is a sentence, or with `values` the code of a message in the catalogue. `spent` is the cost of the
+    failed work; None means unknown, not zero. `run_id` is the run or conversation that it ended.
     """
 
-    run: str = ""
+    run_id: str = ""
 
-    def __init__(self, *args: object, spent: Amounts | None = None) -> None:
+    def __init__(self, *args: object, spent: Amounts | None = None, **values: object) -> None:
         super().__init__(*args)
         self.spent = spent
+        self.values = values
+
+    @property
+    def code(self) -> str:
+        """The code of the message, like `git.locked`; empty if the error was made from a sentence."""
+        first = str(self.args[0]) if self.args else ""
+        return first if "." in first and first.replace(".", "_").isidentifier() else ""
+
+    def __str__(self) -> str:
+        return render(self.code, self.values) if self.code else super().__str__()
 
 
 class RefusedError(GreenroomError):
-    """A `Rejection`, raised to a caller of the library, the CLI or the HTTP API."""
+    """A `Rejection`, raised to a caller of the library or the command line."""
 
     def __init__(self, rejection: Rejection) -> None:
         super().__init__(str(rejection))
@@ -65,8 +90,8 @@ class WorldFault(GreenroomError):
 class ProviderFault(WorldFault):
     """A model's provider does not answer. `again` means that a retry may help, at extra cost."""
 
-    def __init__(self, *args: object, again: bool = False, spent: Amounts | None = None) -> None:
-        super().__init__(*args, spent=spent)
+    def __init__(self, *args: object, again: bool = False, spent: Amounts | None = None, **values: object) -> None:
+        super().__init__(*args, spent=spent, **values)
         self.again = again
 
 

@@ -19,7 +19,7 @@ SYSTEM: Final = "system"
 """The sender of intents from Greenroom itself: scheduler, timers, recovery."""
 
 CLIENT: Final = "door"
-"""The sender of a person's intents from a terminal or the web page. `door:NAME` names the client."""
+"""The sender of a person's intents from a terminal. `door:NAME` names the client."""
 
 RuleResult: TypeAlias = Rejection | None
 Rule: TypeAlias = "Callable[[Draft, Any, str], RuleResult]"

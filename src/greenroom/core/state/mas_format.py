@@ -1,7 +1,7 @@
 """Tasks, stages, agents and steps in MAS's format (its §2), as plain JSON-compatible dicts.
 
-Read-only views for the web page and for queries. The team state holds open work only: callers pass ended records from
-the archive.
+MAS is one of the designs that Greenroom unites. These are read-only views for queries and prompts. The team state holds
+open work only: callers pass ended records from the archive.
 """
 
 from __future__ import annotations

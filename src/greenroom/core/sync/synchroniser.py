@@ -137,7 +137,7 @@ class Synchroniser:
         if self._writer is not None:
             self._writer.cancel()
             await asyncio.gather(self._writer, return_exceptions=True)
-        self._refuse(self._waiting, StaleOwner(f"Team {self._lease.stream!r} is closed here."))
+        self._refuse(self._waiting, StaleOwner("sync.team_closed", stream=self._lease.stream))
 
     async def _wait_for_answers(self, answers: Sequence[asyncio.Future[IntentResults]]) -> None:
         """Wait for the answers. If the log stops accepting writes meanwhile, wait only a little longer."""
@@ -172,7 +172,7 @@ class Synchroniser:
         if self.stopped is not None:
             raise self.stopped
         if not self._is_open:
-            raise StaleOwner(f"Team {self._lease.stream!r} is closed here.")
+            raise StaleOwner("sync.team_closed", stream=self._lease.stream)
         self._waiting.append(request)
         if self._writer is None:
             self._writer = asyncio.create_task(self._write())
@@ -188,7 +188,7 @@ class Synchroniser:
             self._stop(error)
         except Exception as error:
             logging.getLogger(__name__).exception("The writer of %s broke", self._lease.stream)
-            self._stop(WorldFault(f"The writer of team {self._lease.stream!r} broke: {error!r}"))
+            self._stop(WorldFault("sync.writer_broke", stream=self._lease.stream, error=error))
         finally:
             self._writer = None
 

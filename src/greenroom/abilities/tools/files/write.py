@@ -127,7 +127,7 @@ class FileWriter:
 
     def __init__(self, files: Files, context: StepContext) -> None:
         self._files = files
-        self._bench = context
+        self._context = context
 
     async def run(self, jobs: Sequence[FileJob]) -> Outcome:
         """Do all jobs or none, or resume after a crash. A fault explains why nothing was written."""
@@ -136,19 +136,19 @@ class FileWriter:
             raise ModelFault(f"{folder!r} names a folder, not a file. Leave the slash away, or name a file in it.")
         try:
             prepared_by_path = {
-                prepared.key: prepared for prepared in self._bench.step.prepared if prepared.kind == PREPARED_KIND
+                prepared.key: prepared for prepared in self._context.step.prepared if prepared.kind == PREPARED_KIND
             }
             return await (self._resume(jobs, prepared_by_path) if prepared_by_path else self._start(jobs))
         except PartialWriteError as torn:
             return Outcome(state="uncertain", error=str(torn))
 
     async def _start(self, jobs: Sequence[FileJob]) -> Outcome:
-        seen = collect_seen(await self._bench.history())
+        seen = collect_seen(await self._context.history())
         changes = [await self._plan_change(job, seen) for job in jobs]
         paths = [change.path for change in changes]
         if len(set(paths)) < len(paths):
             raise ModelFault("The same file is named twice. Put all its changes into one place.")
-        await self._bench.prepare(*(change.preparation for change in changes))
+        await self._context.prepare(*(change.preparation for change in changes))
         await self._write_all(changes)
         return _build_outcome(changes)
 

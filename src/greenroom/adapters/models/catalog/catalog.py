@@ -92,7 +92,7 @@ def make_unknown_fault(name: str, names: Collection[str]) -> WorldFault:
         if close_matches
         else f"Known: {quote_names(sorted(names), ', ')}."
     )
-    return WorldFault(f"There is no provider {name!r}. {hint}")
+    return WorldFault("models.unknown_provider", name=name, hint=hint)
 
 
 def quote_names(names: Sequence[str], separator: str) -> str:
@@ -127,14 +127,14 @@ def split_model_name(name: str, own_providers: Collection[str] = ()) -> tuple[st
     chosen = first if first in own_providers else lower
     if colon and (chosen in load_providers() or chosen in own_providers):
         if not model:
-            raise WorldFault(f"{name!r} has no model name. Write for example {make_example(chosen)}.")
+            raise WorldFault("models.no_model_name", name=name, example=make_example(chosen))
         return chosen, model
     proposed = propose_names(name.strip())
     if proposed:
-        raise WorldFault(f"{name!r} has no provider. Write {quote_names(proposed, ' or ')}.")
+        raise WorldFault("models.propose_full_name", name=name, names=quote_names(proposed, " or "))
     if colon:
         raise make_unknown_fault(first, {*load_providers(), *own_providers})
-    raise WorldFault(f"{name!r} has no provider. Write provider:model, for example {make_example('openai')}.")
+    raise WorldFault("models.name_without_provider", name=name, example=make_example("openai"))
 
 
 def make_example(name: str) -> str:
@@ -167,10 +167,7 @@ def resolve_base_url(provider: Provider, environ: Mapping[str, str], configured:
     if from_environment:
         return complete_base_url(provider, from_environment, f"${provider.base_url_env}")
     if not provider.base_url and provider.wire == "openai":
-        raise WorldFault(
-            f"{provider.name!r} has no default address. Set ${provider.base_url_env}, or "
-            f"`base_url` under [providers.{provider.name}] in your config.toml."
-        )
+        raise WorldFault("models.no_default_address", name=provider.name, base_url_env=provider.base_url_env)
     return provider.base_url
 
 
@@ -185,9 +182,9 @@ def complete_base_url(provider: Provider, text: str, source: str) -> str:
     except ValueError:
         host, port, parts = None, None, default
     if parts.scheme not in {"http", "https"} or not host:
-        raise WorldFault(f"{source} for {provider.name!r} is not a valid URL. Write it like https://host/v1.")
+        raise WorldFault("models.address_not_url", source=source, name=provider.name)
     if parts.username is not None:
-        raise WorldFault(f"{source} for {provider.name!r} contains a password. Set it as the API key instead.")
+        raise WorldFault("models.address_contains_password", source=source, name=provider.name)
     host = LOOPBACK_OF_ANY.get(host, host)
     place = f"[{host}]" if ":" in host else host
     path = parts.path.rstrip("/") or provider.path or default.path
@@ -234,7 +231,7 @@ def is_local(base_url: str) -> bool:
     """Return whether the address is on this machine. Raise `WorldFault` if it is invalid."""
     parts = urlsplit(base_url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise WorldFault(f"{base_url!r} is not a valid base_url. It starts with https:// and usually ends in /v1.")
+        raise WorldFault("models.invalid_base_url", base_url=base_url)
     try:
         return ipaddress.ip_address(parts.hostname).is_loopback
     except ValueError:

@@ -95,16 +95,16 @@ def _open_file(path: Path, *, overwrite: bool) -> int:
     except FileNotFoundError:
         first = b""
     except OSError as fault:
-        raise WorldFault(f"The recording {str(path)!r} cannot be opened: {fault.strerror}.") from fault
+        raise WorldFault("models.recording_not_opened", path=str(path), strerror=fault.strerror) from fault
     if first and not is_recording(first):
-        raise WorldFault(f"{str(path)!r} exists and is not a recording, so it is kept. Choose another file.")
+        raise WorldFault("models.existing_not_recording", path=str(path))
     if first and not overwrite:
-        raise WorldFault(f"The recording {str(path)!r} already exists. Choose another file, or allow overwriting.")
+        raise WorldFault("models.recording_exists", path=str(path))
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC, PRIVATE_MODE)
         path.chmod(PRIVATE_MODE)
     except OSError as fault:
-        raise WorldFault(f"The recording {str(path)!r} cannot be opened: {fault.strerror}.") from fault
+        raise WorldFault("models.recording_not_opened", path=str(path), strerror=fault.strerror) from fault
     return file
 
 
@@ -204,9 +204,7 @@ def _find_only_model(recording: ModelRecording) -> str:
             return "replay:empty"
         case several:
             names = ", ".join(several)
-            raise WorldFault(
-                f"The recording {recording.path.name!r} has several models. Name the one to replay: {names}."
-            )
+            raise WorldFault("models.recording_several_models", name=recording.path.name, names=names)
 
 
 class ReplayModels:

@@ -263,7 +263,7 @@ class RecordedCall:
             yield evolve(self.usage, money=0)
         end = self.error or self.finish
         if end is None:
-            raise WorldFault("The recorded response has no end.")
+            raise WorldFault("models.recorded_response_unfinished")
         yield end
 
 
@@ -272,7 +272,7 @@ def decode_event(data: Data) -> ModelEvent:
     fields = {name: value for name, value in data.items() if name != "t"}
     kind = _EVENT_TYPES.get(str(data.get("t")))
     if kind is None:
-        raise WorldFault(f"The recorded event {data.get('t')!r} is unknown. Update Greenroom.")
+        raise WorldFault("models.unknown_recorded_event", get=data.get("t"))
     return convert(fields, kind)
 
 
@@ -292,7 +292,7 @@ def _read_version(line: bytes) -> int | None:
 def refuse_special_file(path: Path) -> None:
     """Raise `WorldFault` for a device or pipe, because reading it may never end."""
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise WorldFault(f"{str(path)!r} is not a regular file. Choose another.")
+        raise WorldFault("models.not_regular_file", path=str(path))
 
 
 def read_recording(path: Path) -> list[RecordedCall]:
@@ -301,14 +301,13 @@ def read_recording(path: Path) -> list[RecordedCall]:
     try:
         first, *lines = path.read_bytes().split(b"\n")
     except OSError as fault:
-        raise WorldFault(f"The recording {str(path)!r} cannot be read: {fault.strerror or fault}.") from fault
+        raise WorldFault("models.recording_not_readable", path=str(path), strerror=fault.strerror or fault) from fault
     version = _read_version(first)
     if version is None:
-        raise WorldFault(f"{str(path)!r} is not a recording: its first line is not {FIRST_LINE.decode().strip()}.")
+        raise WorldFault("models.not_a_recording", path=str(path), first_line=FIRST_LINE.decode().strip())
     if version > FORMAT_VERSION:
         raise WorldFault(
-            f"{str(path)!r} is a recording of version {version}; this Greenroom reads "
-            f"{FORMAT_VERSION}. Update Greenroom."
+            "models.newer_recording_version", path=str(path), version=version, format_version=FORMAT_VERSION
         )
     return list(_read_calls(path, lines))
 
@@ -326,7 +325,7 @@ def _read_calls(path: Path, lines: Sequence[bytes]) -> Iterator[RecordedCall]:
             if number == len(lines) + 1:
                 logging.getLogger(__name__).warning("%s: the last line is incomplete and is skipped", path)
                 return
-            raise WorldFault(f"Line {number} of the recording {str(path)!r} cannot be read: {fault}") from fault
+            raise WorldFault("models.recording_line_damaged", number=number, path=str(path), fault=fault) from fault
         yield call
 
 

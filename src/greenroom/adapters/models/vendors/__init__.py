@@ -18,4 +18,4 @@ def make_missing_fault(name: str) -> WorldFault:
     """Return the fault for a provider, or `provider:model`, whose SDK is not installed."""
     provider = name.partition(":")[0]
     sdk = "" if provider in INCLUDED_PROVIDERS else f"'pydantic-ai-slim[{provider}]'"
-    return WorldFault(f"{name} needs an extra package. Install it: {how_to_install('vendors', sdk)}.")
+    return WorldFault("models.sdk_not_installed", name=name, command=how_to_install("vendors", sdk))

@@ -114,9 +114,7 @@ def find_sdk(provider: str) -> type[Provider[Any]]:
     except ImportError as error:
         raise make_missing_fault(provider) from error
     except ValueError as error:
-        raise WorldFault(
-            f'There is no SDK for {provider!r}. If it has an OpenAI-compatible API, set `wire = "openai"`.'
-        ) from error
+        raise WorldFault("models.no_provider_sdk", provider=provider) from error
 
 
 async def fix_request(request: httpx2.Request) -> None:

@@ -52,7 +52,7 @@ def is_database_error(error: Exception) -> bool:
 
 def make_missing_fault(stream: str) -> StoreFault:
     """Return the fault for a stream that does not exist."""
-    return StoreFault(f"There is no stream {stream!r}. List them with `greenroom runs`.")
+    return StoreFault("storage.unknown_stream", stream=stream)
 
 
 def translate(error: sqlite3.Error, path: Path) -> WorldFault:
@@ -77,9 +77,7 @@ def translate_commit(error: sqlite3.Error, path: Path) -> WorldFault:
     """Translate an error of COMMIT. After "full", "busy" or "read-only", the commit certainly did not happen."""
     if read_code(error) in {sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_READONLY}:
         return translate(error, path)
-    return CommitUnknown(
-        f"A commit to {path} was interrupted ({error}). It may or may not be saved: compare the head first."
-    )
+    return CommitUnknown("storage.commit_unknown", path=path, error=error)
 
 
 def translate_os(error: OSError, path: Path) -> WorldFault:
@@ -90,12 +88,8 @@ def translate_os(error: OSError, path: Path) -> WorldFault:
         return StoreFault((READ_ONLY if is_readable(error, path) else UNREADABLE).format(path=path))
     if error.errno in {errno.ENOTDIR, errno.EEXIST}:
         place = find_error_path(error, path)
-        return StoreFault(
-            f"{place} is a file or below a file, but must be a folder. Move it away, or choose another --home."
-        )
-    return StoreFault(
-        f"{path} cannot be used ({error.strerror or error}). Check the disk and the folder's permissions."
-    )
+        return StoreFault("storage.folder_expected", place=place)
+    return StoreFault("storage.path_unusable", path=path, strerror=error.strerror or error)
 
 
 def find_error_path(error: OSError, path: Path) -> Path:

@@ -65,14 +65,14 @@ class BlobFiles:
     def get(self, digest: str) -> bytes:
         """Return the bytes of a blob. Raise `StoreFault` if it is missing or damaged."""
         if not DIGEST.fullmatch(digest):
-            raise StoreFault(f"{digest!r} is not the digest of a blob: it must have 64 hexadecimal digits.")
+            raise StoreFault("storage.malformed_digest", digest=digest)
         path = self._make_path(digest)
         try:
             data = path.read_bytes()
         except FileNotFoundError:
-            raise StoreFault(f"The blob {path} is missing. Restore it from a backup of the folder.") from None
+            raise StoreFault("storage.blob_file_missing", path=path) from None
         if hashlib.sha256(data).hexdigest() != digest:
-            raise StoreFault(f"The blob {path} is damaged. Restore it from a backup of the folder.")
+            raise StoreFault("storage.blob_file_damaged", path=path)
         return data
 
     def find_size(self, digest: str) -> int | None:

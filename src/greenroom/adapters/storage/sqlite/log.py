@@ -89,7 +89,7 @@ class ReaderPool:
 
     def _refuse_if_closed(self) -> None:
         if self._closed:
-            raise StoreFault(f"{self._path} was closed. Open it again.")
+            raise StoreFault("storage.database_closed", path=self._path)
 
 
 UNREFERENCED_AGE_S: Final = 3600.0
@@ -348,7 +348,7 @@ class SqliteLog:
     @property
     def _open_writer(self) -> Writer:
         if self._writer is None:
-            raise StoreFault(f"{self.path} was opened for reading only. Open it for writing.")
+            raise StoreFault("storage.opened_read_only", path=self.path)
         return self._writer
 
     @property

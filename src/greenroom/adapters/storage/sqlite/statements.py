@@ -126,7 +126,7 @@ class StreamRemoval(LockingChange):
         number = find_stream_id(db, self.stream)
         if not self.try_lock():
             owner = db.execute("SELECT owner FROM streams WHERE id = ?", (number,)).fetchone()[0]
-            raise StaleOwner(f"Stream {self.stream!r} is owned by {owner!r}, which is running. Stop it first.")
+            raise StaleOwner("storage.stream_in_use", stream=self.stream, owner=owner)
         db.execute("INSERT INTO forgotten (stream_id) VALUES (?)", (number,))
         for table in ("snapshots", "inbox", "blob_refs"):
             db.execute(f"DELETE FROM {table} WHERE stream_id = ?", (number,))

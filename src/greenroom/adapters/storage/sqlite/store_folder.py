@@ -129,20 +129,14 @@ def create_database(path: Path) -> None:
 def check_database(db: sqlite3.Connection, path: Path) -> int:
     """Return the schema version. Raise `StoreFault` for a foreign, damaged or newer database. Nothing is written."""
     if path.stat().st_size == 0:
-        raise StoreFault(f"{path} is an empty file. Restore a backup, or delete the file if it never held data.")
+        raise StoreFault("storage.empty_database", path=path)
     if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-        raise StoreFault(
-            f"{path} belongs to another program; it was not changed. Move it away, or choose another --home."
-        )
+        raise StoreFault("storage.foreign_database", path=path)
     row = db.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
     if row is None:
-        raise StoreFault(f"{path} is damaged: its schema version is missing. Restore a backup.")
+        raise StoreFault("storage.schema_missing", path=path)
     if row[0] > SCHEMA_VERSION:
-        raise StoreFault(
-            f"{path} was written by a newer Greenroom (schema {row[0]}; this one reads "
-            f"{SCHEMA_VERSION}). It was not changed. "
-            "Update Greenroom, or choose another --home."
-        )
+        raise StoreFault("storage.newer_schema", path=path, schema=row[0], schema_version=SCHEMA_VERSION)
     return int(row[0])
 
 
@@ -202,11 +196,7 @@ class SideRecord:
 
     def make_loss_fault(self, database: Path) -> StoreFault:
         """Return the fault for a database that lacks an acknowledged commit."""
-        return StoreFault(
-            f"{database} has lost commits: it (or its WAL) lacks the newest commit recorded in {self.path}"
-            ". A file was cut or deleted, or an old copy restored. Nothing was changed. Back up the folder, restore "
-            "the files, or accept the loss with `greenroom doctor --accept-loss`."
-        )
+        return StoreFault("storage.commits_lost", database=database, path=self.path)
 
     def open(self) -> None:
         """Open the file for writing."""
@@ -250,7 +240,7 @@ class StoreFolder:
     def open(self, access: Access, *, accept_loss: bool) -> sqlite3.Connection | None:
         """Check the store and return the writing connection; None if it is opened for reading only."""
         if sqlite3.sqlite_version_info < MIN_SQLITE_VERSION:
-            raise StoreFault(f"SQLite {sqlite3.sqlite_version} is too old. Use a Python with SQLite 3.35 or newer.")
+            raise StoreFault("storage.sqlite_too_old", sqlite_version=sqlite3.sqlite_version)
         if access == "look" or (access == "change" and not is_there(self.path) and not is_there(self.side.path)):
             self._is_read_only = True
             self._check_store(accept_loss=False)
@@ -298,15 +288,12 @@ class StoreFolder:
             return self._connect_existing_read_only()
         except sqlite3.OperationalError as error:
             if is_scratch_refused(error) and os.access(self.path, os.R_OK) and not os.access(self.home, os.W_OK):
-                raise StoreFault(
-                    f"The newest commits of {self.path} are in its WAL, which can only be read in a writable folder. "
-                    "Copy the folder to a writable place and pass it with --home."
-                ) from error
+                raise StoreFault("storage.wal_needs_writable", path=self.path) from error
             raise
 
     def _check_store(self, *, accept_loss: bool) -> None:
         if self.path.is_dir():
-            raise StoreFault(f"{self.path} is a folder, not a database file. Move it away, or choose another --home.")
+            raise StoreFault("storage.database_is_folder", path=self.path)
         mark = None if accept_loss else self.side.read()  # read before the database, because it is written after it
         is_found = is_there(self.path)  # before opening: another process may be creating it
         # Read-only: closing an ordinary connection would remove a damaged WAL and the data that can be rescued from it.

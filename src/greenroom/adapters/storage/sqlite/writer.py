@@ -284,13 +284,13 @@ def make_refusal(db: sqlite3.Connection, batch: EventBatch) -> WorldFault:
     version, epoch, owner = row
     if epoch == batch.epoch and owner:
         return StaleOwner(
-            f"Stream {batch.stream!r} is at version {version}, not {batch.expected_version}: "
-            "another append came first. Nothing was written. Read the stream again."
+            "storage.version_conflict",
+            stream=batch.stream,
+            version=version,
+            expected_version=batch.expected_version,
         )
     now = f"{owner!r} with epoch {epoch}" if owner else f"no process since epoch {epoch} was released"
-    return StaleOwner(
-        f"Epoch {batch.epoch} no longer owns stream {batch.stream!r}; owner: {now}. Nothing was written. Stop here."
-    )
+    return StaleOwner("storage.epoch_lost", epoch=batch.epoch, stream=batch.stream, now=now)
 
 
 CHECKPOINT_PAGES: Final = 1000
@@ -348,7 +348,7 @@ class Committer:
         except FileNotFoundError:
             place = None
         if place is None or (place.st_dev, place.st_ino) != self._file:
-            raise StoreFault(f"{self._path} was deleted or replaced while it was open. Restore it and start again.")
+            raise StoreFault("storage.database_replaced", path=self._path)
 
     def run(self, change: PendingChange[object]) -> None:
         """Run one change other than an append."""
@@ -481,7 +481,7 @@ class Writer:
 
     def _submit(self, write: PendingAppend | PendingChange[T]) -> None:
         if self._closed:
-            raise StoreFault(f"{self._path} was closed. Open it again.")
+            raise StoreFault("storage.database_closed", path=self._path)
         self._queue.put(write)
 
     def _settle(self, writes: Sequence[PendingWrite[object]]) -> None:
@@ -551,7 +551,7 @@ class Writer:
             self._next.append(self._queue.get())
         unwritten = [write for write in self._next if write is not None]
         for write in unwritten:
-            write.fail(StoreFault(f"{self._path} was closed. Open it again."))
+            write.fail(StoreFault("storage.database_closed", path=self._path))
         self._deliver(unwritten)
         self._committer.tidy()
         self._committer.close()

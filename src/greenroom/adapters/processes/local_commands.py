@@ -100,9 +100,9 @@ def build_environment(
 def check_variable(name: str, value: str) -> None:
     """Raise `WorldFault` for an invalid variable, or one that changes what a command line means."""
     if not VARIABLE_NAME.fullmatch(name) or "\0" in value:
-        raise WorldFault(f"{name!r} is not a variable that a command can be given.")
+        raise WorldFault("processes.invalid_variable", name=name)
     if REFUSED_VARIABLE.fullmatch(name):
-        raise WorldFault(f"The variable {name!r} may not be given to a command: it changes what runs. Leave it out.")
+        raise WorldFault("processes.variable_not_allowed", name=name)
 
 
 T = TypeVar("T")
@@ -120,7 +120,7 @@ MAX_WORD_BYTES: Final = 120_000
 """Largest word in bytes. The system allows 131,072."""
 
 
-class PlainCommands:
+class LocalCommands:
     """Runs commands in the workspace at `root`.
 
     `environ` is the environment from which only allowed variables are passed, `extra_names` the names that a person
@@ -168,7 +168,7 @@ class PlainCommands:
             "env": sandboxed.env,
         }
         try:
-            async with aclosing(self._run_process(command, {**inside, "walls": sandbox}, sandboxed)) as events:
+            async with aclosing(self._run_process(command, {**inside, "sandbox": sandbox}, sandboxed)) as events:
                 async for event in events:
                     yield event
         finally:
@@ -221,7 +221,7 @@ class PlainCommands:
 
     def _ensure_supervisor(self) -> SupervisorProcess:
         if self._closed:
-            raise WorldFault("No command can be run any more: the run is over.")
+            raise WorldFault("processes.commands_closed")
         if self._supervisor is not None and not self._supervisor.is_alive:
             self._supervisor.close()
             self._supervisor = None
@@ -249,11 +249,11 @@ class PlainCommands:
             root = self._root.resolve(strict=True)
             folder = (root / name).resolve(strict=True)
         except (OSError, ValueError, RuntimeError):
-            raise WorldFault(f"There is no folder {name!r} in the workspace. Name one that is there.") from None
+            raise WorldFault("processes.folder_not_found", name=name) from None
         if not folder.is_relative_to(root):
-            raise WorldFault(f"The folder {name!r} is outside the workspace. Name one inside it.")
+            raise WorldFault("processes.folder_outside_workspace", name=name)
         if not folder.is_dir():
-            raise WorldFault(f"{name!r} is not a folder. Name one, or leave it out for the workspace's root.")
+            raise WorldFault("processes.not_a_folder", name=name)
         return folder
 
 
@@ -304,11 +304,11 @@ async def _wait_uncancelled(work: asyncio.Future[T]) -> None:
 
 def _check_words(words: tuple[str, ...], path: str) -> None:
     if not words or not words[0] or any("\0" in word for word in words):
-        raise WorldFault("A command needs a program's name, and none of its words can hold a NUL character.")
+        raise WorldFault("processes.invalid_command_words")
     if max(len(word.encode(errors="replace")) for word in words) > MAX_WORD_BYTES:
-        raise WorldFault(f"The command is longer than {MAX_WORD_BYTES} bytes. Write it to a file and run that.")
+        raise WorldFault("processes.command_too_long", max_word_bytes=MAX_WORD_BYTES)
     if "/" not in words[0] and shutil.which(words[0], path=path) is None:
-        raise WorldFault(f"There is no program {words[0]!r} on this machine. Use another one.")
+        raise WorldFault("processes.program_not_found", words=words[0])
 
 
 # ------------------------------------------------------------------------- process groups of a killed Greenroom
@@ -356,7 +356,7 @@ async def end_group(group: int) -> None:
         if not is_alive(group):
             return
         await asyncio.sleep(DEATH_POLL_S)
-    raise WorldFault(f"The process group {group} does not die although it was killed.")
+    raise WorldFault("processes.group_survives_kill", group=group)
 
 
 def is_alive(group: int) -> bool:

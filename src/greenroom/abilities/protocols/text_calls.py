@@ -1,4 +1,4 @@
-"""Request calls in text, parse them from replies, and read answers between tags."""
+"""Calls that a model writes as text: how to ask for them and how to parse them. Native tool calls do not pass here."""
 
 from __future__ import annotations
 
