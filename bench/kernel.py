@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.clock import SystemClock
 from greenroom.app.context import tune_process
 from greenroom.app.runtime import Runtime
@@ -80,9 +79,7 @@ class Spin:
 async def _spin(home: Path, agents: int, steps: int) -> tuple[Spin, float, float]:
     """Let agents spin. Return the skill with its times, the elapsed time and the CPU time."""
     spin = Spin(steps)
-    runtime = await Runtime.open(
-        home, capability_factories={"bench": lambda _: TeamCapabilities(executors=Capabilities([spin]))}
-    )
+    runtime = await Runtime.open(home, capability_factories={"bench": lambda _: Capabilities([spin])})
     names = [AgentId(f"a{number}") for number in range(agents)]
     team = await runtime.create("bench", [(name, SPEC) for name in names], capabilities_name="bench", limits=PLENTY)
     host = await runtime.start(team)
@@ -117,9 +114,7 @@ def _bare_commits(file: Path) -> list[float]:
 
 async def _idle(home: Path, agents: int) -> float:
     """Return the kilobytes that one idle agent takes in a running process."""
-    runtime = await Runtime.open(
-        home, capability_factories={"bench": lambda _: TeamCapabilities(executors=Capabilities([]))}
-    )
+    runtime = await Runtime.open(home, capability_factories={"bench": lambda _: Capabilities([])})
     team = await runtime.create("bench", [(AgentId("first"), SPEC)], capabilities_name="bench")
     host = await runtime.start(team)
     gc.collect()

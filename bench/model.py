@@ -23,7 +23,6 @@ from greenroom.adapters.models.pricing import FREE_PRICE
 from greenroom.adapters.models.retry import RateLimiter, RetryingModel, RetryPolicy
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.context import tune_process
 from greenroom.app.runtime import Runtime
 from greenroom.app.team_host import TeamHost
@@ -127,7 +126,7 @@ async def house(url: str, log: Store, agents: Sequence[AgentId]) -> AsyncIterato
     endpoint = Endpoint("fake", url)
     plain = OpenAICompatible(endpoint, "fake", price=FREE_PRICE.compute_max_cost, cost=FREE_PRICE.compute_cost)
     model = RetryingModel(plain, RateLimiter(parallel=MANY), RetryPolicy())
-    kit = TeamCapabilities(executors=Capabilities([Converse(One(model), [ADD]), Add()]))
+    kit = Capabilities([Converse(One(model), [ADD]), Add()])
     runtime = Runtime(log, capability_factories={"bench": lambda _: kit})
     try:
         team = await runtime.create(
@@ -196,9 +195,7 @@ async def _floor(figures: dict[str, float], fast: str, slow: str, long: str) -> 
 
 async def _new_agents() -> float:
     """Return the microseconds to make an agent."""
-    runtime = Runtime(
-        MemoryLog(), capability_factories={"bench": lambda _: TeamCapabilities(executors=Capabilities([Add()]))}
-    )
+    runtime = Runtime(MemoryLog(), capability_factories={"bench": lambda _: Capabilities([Add()])})
     team = await runtime.create("bench", [(AgentId("first"), SPEC)], capabilities_name="bench")
     host = await runtime.start(team)
     made = [AddAgent(agent_id=AgentId(f"n{number}"), spec=SPEC) for number in range(2000)]

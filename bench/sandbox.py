@@ -10,7 +10,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from greenroom.adapters.processes.plain_commands import PlainCommands
+from greenroom.adapters.processes.local_commands import LocalCommands
 from greenroom.adapters.sandbox.choice import make_sandbox
 from greenroom.adapters.sandbox.programs import find_programs
 from greenroom.adapters.sandbox.view import SandboxView
@@ -35,7 +35,7 @@ async def run() -> dict[str, float]:
     return figures
 
 
-async def _run(commands: dict[Tier, PlainCommands], rounds: int) -> dict[Tier, list[float]]:
+async def _run(commands: dict[Tier, LocalCommands], rounds: int) -> dict[Tier, list[float]]:
     try:
         return await _measured(commands, rounds)
     finally:
@@ -52,18 +52,18 @@ def _open_folder() -> Iterator[Path]:
         yield folder
 
 
-def _commands(tier: Tier, folder: Path, folders: int = 0) -> PlainCommands:
+def _commands(tier: Tier, folder: Path, folders: int = 0) -> LocalCommands:
     root = folder / "work"
     root.mkdir(parents=True)
     for number in range(folders):
         (root / f"{number % 100}" / f"{number}").mkdir(parents=True)
     ground = SandboxView(root=root, at=root, home=Path.home(), scratch=folder / "scratch")
-    return PlainCommands(
+    return LocalCommands(
         root, sandbox=make_sandbox(tier, ground, CommandLimits(), next(iter(find_programs(CACHE)), None))
     )
 
 
-async def _measured(commands: dict[Tier, PlainCommands], rounds: int) -> dict[Tier, list[float]]:
+async def _measured(commands: dict[Tier, LocalCommands], rounds: int) -> dict[Tier, list[float]]:
     took: dict[Tier, list[float]] = {tier: [] for tier in commands}
     for _ in range(rounds + 1):
         for tier, one in commands.items():

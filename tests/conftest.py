@@ -12,6 +12,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from greenroom.app.messages import set_language
+
 settings.register_profile("quick", max_examples=50)  # for tests that do not set a number
 settings.load_profile("quick")
 pytest.register_assert_rewrite("greenroom.testing.conformance", "tests.conformance")
@@ -20,6 +22,7 @@ os.environ["GREENROOM_SANDBOX"] = "off"
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 pytest_plugins = ["tests.measuring"]
+set_language("en")  # errors are sentences, not codes
 
 
 @pytest.hookimpl(wrapper=True)

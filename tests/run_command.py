@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Sequence
 
-from greenroom.adapters.processes.plain_commands import end_group, mark_group
+from greenroom.adapters.processes.local_commands import end_group, mark_group
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.state.step import Step, StepTerms, StepType

@@ -68,9 +68,9 @@ def test_an_agent_calls_a_function_and_answers_with_a_type(home: Path, monkeypat
         messages = rows(server.requests[-1].body["messages"])
     assert result.output == Fact("Paris", 2_100_000)
     assert "2100000" in str([message["content"] for message in messages if message["role"] == "tool"])
-    assert (result.cost > 0, result.spent.tokens > 0) == (True, True)
-    shown = Process(("cost", result.run, "--output-format", "json"), surroundings(home), home).end()
-    assert shown.json["cost"] == result.cost, "the command line knows the run"
+    assert (result.usage.cost > 0, result.usage.tokens > 0) == (True, True)
+    shown = Process(("cost", result.run_id, "--output-format", "json"), surroundings(home), home).end()
+    assert shown.json["cost"] == result.usage.cost, "the command line knows the run"
 
 
 @pytest.mark.usefixtures("home")
@@ -106,7 +106,7 @@ async def test_a_tool_that_asks_is_called_only_after_a_yes(
     paid: list[int] = []
     asked_about: list[str] = []
 
-    @tool(ask=True)
+    @tool(needs_approval=True)
     def pay(amount: int) -> str:
         """Pay an amount."""
         paid.append(amount)
@@ -135,7 +135,7 @@ async def test_a_conversation_remembers_also_in_another_house(home: Path, monkey
             name = talk.id
         async with Greenroom(home) as house, house.chat(guide, resume=name) as talk:
             assert (await talk.send("Who am I?")).output == "Ann."
-            assert [turn.asked for turn in await talk.turns()] == ["I am Ann.", "Who am I?"]
+            assert [turn.prompt for turn in await talk.turns()] == ["I am Ann.", "Who am I?"]
         assert "I am Ann." in str(server.requests[-1].body["messages"])
 
 
@@ -200,4 +200,4 @@ def test_usage_is_what_the_provider_says(monkeypatch: pytest.MonkeyPatch) -> Non
     with serve_model(Answer(text="Hm.", usage=usage)) as server:
         reach(monkeypatch, server.reach)
         result = Agent("guide").run_sync("Well?")
-    assert (result.spent.tokens, result.cost) == (1100, 0.002)
+    assert (result.usage.tokens, result.usage.cost) == (1100, 0.002)

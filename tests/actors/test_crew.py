@@ -10,7 +10,6 @@ import pytest
 
 from greenroom.abilities.skills.converse import Converse
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.amounts import Amounts, Limits
 from greenroom.core.base.errors import ModelFault
@@ -49,12 +48,10 @@ class Does:
         self.sizes: list[int] = []
 
     def terms(self, world: TeamState, step: Step) -> StepTerms:
-        """As the test says."""
         self.sizes.append(world.threads[step.thread_id].size)
         return self._terms(step)
 
     async def run(self, context: StepContext) -> Outcome:
-        """As the test says."""
         self.histories.append(await context.history())
         return self._does(context)
 
@@ -65,7 +62,7 @@ class Here:
     def __init__(self, home: Path, *executors: Executor) -> None:
         self._home = home
         self.log: MemoryLog | None = None
-        self._kits = {"test": lambda _: TeamCapabilities(executors=Capabilities(executors))}
+        self._kits = {"test": lambda _: Capabilities(executors)}
 
     async def __aenter__(self) -> Here:
         if self.log is None:
@@ -152,15 +149,12 @@ class CutOff:
 
     @property
     def card(self) -> ModelCard:
-        """Nothing special."""
         return ModelCard()
 
     def get_model(self, _: str) -> CutOff:
-        """The only one there is."""
         return self
 
     def price(self, read: int, written: int) -> int | None:
-        """A fraction per token."""
         return (read + written) * 3 // 8
 
     async def stream(self, _: ModelRequest) -> AsyncIterator[ModelEvent]:
@@ -276,7 +270,6 @@ class Narrow(MemoryLog):
     """A log that gives two steps at a time."""
 
     async def chain(self, stream: str, version: int, limit: int = 2) -> Sequence[StoredEvent]:
-        """At most two."""
         return await super().chain(stream, version, limit)
 
 

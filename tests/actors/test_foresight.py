@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Sequence
 
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.amounts import Amounts, Limits
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
@@ -36,7 +35,6 @@ class Does:
         return StepTerms(effect=self._effect, needs=Amounts(tokens=600))
 
     async def run(self, context: StepContext) -> Outcome:
-        """Nothing."""
         self.runs.append(context.step.step_id)
         await asyncio.sleep(0)
         return Outcome(result={"text": "done"})
@@ -78,15 +76,12 @@ async def rest(runtime: Runtime, name: TeamId) -> None:
 
 
 async def events(runtime: Runtime, name: TeamId) -> Sequence[Event]:
-    """All that happened."""
     return [told.event async for told in runtime.events(name)]
 
 
 async def test_a_step_that_begins_when_another_one_makes_room_is_run() -> None:
     does = Does()
-    runtime = Runtime(
-        MemoryLog(), capability_factories={"k": lambda _: TeamCapabilities(executors=Capabilities([does]))}
-    )
+    runtime = Runtime(MemoryLog(), capability_factories={"k": lambda _: Capabilities([does])})
     name = await team(runtime, ANN, BOB)
     await runtime.ask(name, *(QueueSteps(agent_id=agent, works=(WORK,), task_id=T1) for agent in (ANN, BOB)))
     await rest(runtime, name)
@@ -96,9 +91,7 @@ async def test_a_step_that_begins_when_another_one_makes_room_is_run() -> None:
 
 async def test_a_queue_and_its_start_are_one_commit_and_one_run() -> None:
     does = Does()
-    runtime = Runtime(
-        MemoryLog(), capability_factories={"k": lambda _: TeamCapabilities(executors=Capabilities([does]))}
-    )
+    runtime = Runtime(MemoryLog(), capability_factories={"k": lambda _: Capabilities([does])})
     name = await team(runtime, ANN)
     await runtime.ask(name, QueueSteps(agent_id=ANN, works=(WORK, WORK, WORK), task_id=T1))
     await rest(runtime, name)
@@ -110,7 +103,7 @@ async def test_a_queue_and_its_start_are_one_commit_and_one_run() -> None:
 
 async def test_what_began_while_everything_ends_is_let_go_and_in_no_doubt() -> None:
     does, log = Does("effectful"), SlowLog()
-    runtime = Runtime(log, capability_factories={"k": lambda _: TeamCapabilities(executors=Capabilities([does]))})
+    runtime = Runtime(log, capability_factories={"k": lambda _: Capabilities([does])})
     name = await team(runtime, ANN)
     log.gate.clear()
     asking = asyncio.ensure_future(runtime.ask(name, QueueSteps(agent_id=ANN, works=(WORK,), task_id=T1)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.executor import Outcome, StepContext
@@ -14,6 +15,33 @@ from greenroom.testing.scripted import Cue, ScriptedCall, ScriptedReply
 
 ANN = AgentId("ann")
 BOB = AgentId("bob")
+
+
+class FakeTool:
+    """A tool whose effect and terms are functions of the test."""
+
+    type: StepType = "tool"
+    description: str = "A tool of a test."
+
+    def __init__(
+        self,
+        name: str,
+        effect: Callable[[StepContext], Outcome] = lambda _: Outcome(result={"output": "done"}),
+        terms: Callable[[Step], StepTerms] = lambda _: StepTerms(effect="pure"),
+    ) -> None:
+        self.name = name
+        self.runs = 0
+        self._effect = effect
+        self._terms = terms
+
+    def terms(self, _: TeamState, step: Step) -> StepTerms:
+        """Return the terms that the test wants."""
+        return self._terms(step)
+
+    async def run(self, context: StepContext) -> Outcome:
+        """Do what the test wants."""
+        self.runs += 1
+        return self._effect(context)
 
 
 class Held:

@@ -12,7 +12,6 @@ import pytest
 
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.app.team_host import TeamHost
 from greenroom.core.base.errors import RefusedError, StoreFault, WorldFault
@@ -42,7 +41,7 @@ async def closing_badly() -> None:
 async def idle(store: str, home: Path) -> AsyncIterator[tuple[Runtime, TeamId]]:
     """A team that nobody runs."""
     log: Store = MemoryLog() if store == "memory" else await SqliteLog.open(home)
-    runtime = Runtime(log, capability_factories={"k": lambda _: TeamCapabilities(executors=Capabilities([]))})
+    runtime = Runtime(log, capability_factories={"k": lambda _: Capabilities([])})
     try:
         team = await runtime.create("idle", [(LEAD, AgentSpec(name="lead", manager=True))], capabilities_name="k")
         await runtime.stop(team)
@@ -80,10 +79,10 @@ async def test_a_team_that_is_started_twice_at_once_runs_once(store: str, tmp_pa
 
 
 async def test_a_team_that_is_started_again_gets_no_second_kit() -> None:
-    made: list[TeamCapabilities] = []
+    made: list[Capabilities] = []
 
-    def make(_: Team) -> TeamCapabilities:
-        made.append(TeamCapabilities(executors=Capabilities([])))
+    def make(_: Team) -> Capabilities:
+        made.append(Capabilities([]))
         return made[-1]
 
     runtime = Runtime(MemoryLog(), capability_factories={"k": make})
@@ -147,8 +146,8 @@ async def test_a_bad_intent_is_refused_alike_wherever_the_team_runs(odd: Intent,
 
 async def test_a_team_that_cannot_be_closed_well_keeps_nothing_else_open(tmp_path: Path) -> None:
     kits = {
-        "bad": lambda _: TeamCapabilities(executors=Capabilities([]), on_close=closing_badly),
-        "good": lambda _: TeamCapabilities(executors=Capabilities([])),
+        "bad": lambda _: Capabilities([], on_close=closing_badly),
+        "good": lambda _: Capabilities([]),
     }
     runtime, other = await Runtime.open(tmp_path, capability_factories=kits), await Runtime.open(tmp_path)
     try:

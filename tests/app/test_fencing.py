@@ -3,38 +3,51 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.app import team_host
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TaskId, TeamId
-from greenroom.core.ports.executor import Capabilities
+from greenroom.core.ports.executor import Capabilities, Executor
 from greenroom.core.rules.intents import AddTask, PauseTeam, QueueSteps
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Work
+from greenroom.core.state.team import Team
 from greenroom.testing.harness import LEAD, harness
 from tests.app.team import BOB, Held, call, finishes, says, spec, stage
 
 T1 = TaskId("t1")
 
 
+@asynccontextmanager
+async def two_processes(home: Path, first: Executor, second: Executor) -> AsyncIterator[tuple[Runtime, Runtime]]:
+    """Open two runtimes on one log. Each has one tool."""
+    owner, later = [
+        Runtime(await SqliteLog.open(home), capability_factories={"k": partial(_with_tool, tool)})
+        for tool in (first, second)
+    ]
+    try:
+        yield owner, later
+    finally:
+        await later.close()
+        await owner.close()
+
+
+def _with_tool(tool: Executor, _: Team) -> Capabilities:
+    return Capabilities([tool])
+
+
 async def test_a_fenced_owner_stops_and_the_new_one_goes_on(tmp_path: Path) -> None:
     tool, other = Held(), Held()
     other.let_go.set()
-    first = Runtime(
-        await SqliteLog.open(tmp_path),
-        capability_factories={"k": lambda _: TeamCapabilities(executors=Capabilities([tool]))},
-    )
-    second = Runtime(
-        await SqliteLog.open(tmp_path),
-        capability_factories={"k": lambda _: TeamCapabilities(executors=Capabilities([other]))},
-    )
-    try:
+    async with two_processes(tmp_path, tool, other) as (first, second):
         team = await _held_team(first)
         await tool.begun.wait()
         await second.start(team, take_over=True)
@@ -46,9 +59,6 @@ async def test_a_fenced_owner_stops_and_the_new_one_goes_on(tmp_path: Path) -> N
         with pytest.raises(WorldFault, match="no longer owns"):
             await first.wait(team, T1)
         assert other.runs == 1
-    finally:
-        await second.close()
-        await first.close()
 
 
 async def test_an_owner_who_lost_the_team_stops_though_nothing_is_written(
@@ -56,15 +66,7 @@ async def test_an_owner_who_lost_the_team_stops_though_nothing_is_written(
 ) -> None:
     monkeypatch.setattr(team_host, "LEASE_CHECK_S", 0.05)
     tool, other = Held(), Held()
-    first = Runtime(
-        await SqliteLog.open(tmp_path),
-        capability_factories={"k": lambda _: TeamCapabilities(executors=Capabilities([tool]))},
-    )
-    second = Runtime(
-        await SqliteLog.open(tmp_path),
-        capability_factories={"k": lambda _: TeamCapabilities(executors=Capabilities([other]))},
-    )
-    try:
+    async with two_processes(tmp_path, tool, other) as (first, second):
         team = await _held_team(first)
         waiting = asyncio.create_task(first.wait(team, T1))
         await asyncio.wait_for(tool.begun.wait(), 10)
@@ -75,33 +77,19 @@ async def test_an_owner_who_lost_the_team_stops_though_nothing_is_written(
         await asyncio.wait_for(other.begun.wait(), 10)
         assert not other.dead.is_set(), "the new owner's work goes on"
         assert (await second.world(team)).team.epoch == 2
-    finally:
-        await second.close()
-        await first.close()
 
 
 async def test_an_owner_who_was_visited_by_force_stops_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The visitor is gone again before anybody looks: what it wrote tells."""
     monkeypatch.setattr(team_host, "LEASE_CHECK_S", 0.05)
     tool = Held()
-    first = Runtime(
-        await SqliteLog.open(tmp_path),
-        capability_factories={"k": lambda _: TeamCapabilities(executors=Capabilities([tool]))},
-    )
-    second = Runtime(
-        await SqliteLog.open(tmp_path),
-        capability_factories={"k": lambda _: TeamCapabilities(executors=Capabilities([]))},
-    )
-    try:
+    async with two_processes(tmp_path, tool, Held()) as (first, second):
         team = await _held_team(first)
         await asyncio.wait_for(tool.begun.wait(), 10)
         await second.start(team, take_over=True)
         await second.stop(team)
         assert await second.log.holder(team) is None
         await asyncio.wait_for(tool.dead.wait(), 10)
-    finally:
-        await second.close()
-        await first.close()
 
 
 async def test_an_owner_who_looks_after_its_lease_goes_on_working(monkeypatch: pytest.MonkeyPatch) -> None:

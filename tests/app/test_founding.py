@@ -19,7 +19,6 @@ from greenroom.core.sync import replay
 
 ANN, LEAD = AgentId("ann"), AgentId("lead")
 TEAM = [(LEAD, AgentSpec(name="lead", manager=True)), (ANN, AgentSpec(name="ann"))]
-TASK = AddTask(name="t", intention="t", manager=LEAD, group=(ANN,))
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,10 @@ import pytest
 
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.core.base.errors import StoreFault
-from greenroom.core.ports.executor import Outcome, StepContext
-from greenroom.core.state.step import Step, StepTerms, StepType
-from greenroom.core.state.team_state import TeamState
+from greenroom.core.ports.executor import Outcome
+from greenroom.core.state.step import Step, StepTerms
 from greenroom.testing.harness import Harness, harness
-from tests.app.team import call, finishes, says, spec, stage
+from tests.app.team import FakeTool, call, finishes, says, spec, stage
 from tests.disks import fill, mounted
 
 LONG = "a line of output\n" * 10_000
@@ -26,24 +25,14 @@ def _disk(tmp_path: Path) -> Iterator[Path]:
         yield place
 
 
-class Greedy:
-    """A command with a long output that has filled the disk."""
+def long_output(_: object = None) -> Outcome:
+    """Have much to say."""
+    return Outcome(result={"output": LONG})
 
-    type: StepType = "tool"
-    name: str = "greedy"
-    description: str = "Fill the disk."
 
-    def __init__(self, disk: Path) -> None:
-        self._disk = disk
-
-    def terms(self, _: TeamState, __: Step) -> StepTerms:
-        """It is never run twice."""
-        return StepTerms(effect="effectful")
-
-    async def run(self, _: StepContext) -> Outcome:
-        """Fill it, and have much to say."""
-        fill(self._disk)
-        return Outcome(result={"output": LONG})
+def filling(disk: Path) -> FakeTool:
+    """Return a command with a long output that has filled the disk. It is never run twice."""
+    return FakeTool("greedy", lambda _: (fill(disk), long_output())[1], lambda _: StepTerms(effect="effectful"))
 
 
 async def tool_step(house: Harness) -> Step:
@@ -57,7 +46,7 @@ CUES = (says("ann", 1, call("greedy")), finishes("ann", 2))
 
 async def test_a_command_that_ran_is_not_told_as_if_it_had_not(disk: Path) -> None:
     log = await SqliteLog.open(disk / "home")
-    async with harness([spec("ann", "greedy")], CUES, executors=[Greedy(disk)], log=log) as house:
+    async with harness([spec("ann", "greedy")], CUES, executors=[filling(disk)], log=log) as house:
         full = asyncio.Event()
         told: list[str | None] = []
 
@@ -88,23 +77,10 @@ class Broken(SqliteLog):
 async def test_of_a_result_that_cannot_be_kept_the_agent_reads_that_it_was_done(tmp_path: Path) -> None:
     log = await Broken.open(tmp_path / "home")
     cues = (says("ann", 1, call("long")), finishes("ann", 2))
-    async with harness([spec("ann", "long")], cues, executors=[Long()], log=log) as house:
+    async with harness([spec("ann", "long")], cues, executors=[FakeTool("long", long_output)], log=log) as house:
         assert (await asyncio.wait_for(house.do(stage("ann")), 20)).state == "finished"
         step = await tool_step(house)
         assert step.state == "finished"
         said = str((step.result or {})["output"])
         assert said.startswith("a line of output\n")
         assert said.endswith("[… It was done, but all of its result could not be kept: The disk failed. Check it. …]")
-
-
-class Long(Greedy):
-    """The same on a disk with room."""
-
-    name: str = "long"
-
-    def __init__(self) -> None:
-        super().__init__(Path())
-
-    async def run(self, _: StepContext) -> Outcome:
-        """Much to say."""
-        return Outcome(result={"output": LONG})

@@ -33,8 +33,8 @@ def test_a_long_list_is_cut() -> None:
         pick_team(many, "a")
 
 
-def test_where_nothing_ran_the_demo_is_named() -> None:
-    with pytest.raises(RefusedError, match="greenroom demo"):
+def test_where_nothing_ran_the_command_to_start_is_named() -> None:
+    with pytest.raises(RefusedError, match="greenroom run"):
         pick_team([], "last")
 
 

@@ -9,7 +9,6 @@ import pytest
 from greenroom.abilities.skills.converse import Converse
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.agents.specs import parse_agents_config
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.first_request import RequestContext, build_first_request
 from greenroom.app.model_catalog import TRIAL_MODES, estimate_max_cost, run_trials
 from greenroom.app.runtime import Runtime
@@ -118,7 +117,7 @@ def bare(request: ModelRequest) -> ModelRequest:
 async def sent(spec: AgentSpec, message: str) -> ModelRequest:
     """What a model gets of a team that really runs."""
     model, name = Played(in_order(says("Done."))), AgentId(spec.name)
-    kit = TeamCapabilities(executors=Capabilities([Converse(model, [LOOK], solo=True, project=AROUND.project_notes)]))
+    kit = Capabilities([Converse(model, [LOOK], solo=True, project=AROUND.project_notes)])
     runtime = Runtime(MemoryLog(), capability_factories={"k": lambda _: kit})
     try:
         team = await runtime.create("t", [(name, spec), (AgentId("bob"), BOB)], capabilities_name="k")

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.organisation.inbox import read_states
-from greenroom.app.runtime import Runtime
-from greenroom.core.base.errors import RefusedError, WorldFault
+from greenroom.core.base.errors import RefusedError
 from greenroom.core.base.ids import AgentId, StageId, StepId, TaskId
-from greenroom.core.ports.executor import Capabilities
 from greenroom.core.rules.intents import (
-    AddAgent,
-    AddParticipants,
     AddTask,
     ModifyStep,
     QueueSteps,
@@ -26,10 +19,9 @@ from greenroom.core.rules.intents import (
 from greenroom.core.state.message import MessageSent
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, StepEnded, StepQueued, StepStarted, Work
-from greenroom.core.sync.bus import CommitNotice
 from greenroom.testing.harness import LEAD, Harness, harness
 from greenroom.testing.tools import CountWords
-from tests.app.team import ANN, BOB, Held, call, finishes, says, spec, stage
+from tests.app.team import ANN, BOB, Held, call, says, spec, stage
 
 T1 = TaskId("t1")
 
@@ -39,52 +31,12 @@ def count(text: str) -> Work:
     return Work(type="tool", executor="count_words", instruction_content={"text": text})
 
 
-@pytest.mark.req("MAS-31")
-async def test_a_team_has_exactly_one_writer(tmp_path: Path) -> None:
-    first, second = Runtime(await SqliteLog.open(tmp_path)), Runtime(await SqliteLog.open(tmp_path))
-    team = await first.create("one", [(LEAD, AgentSpec(name="lead", manager=True))])
-    with pytest.raises(WorldFault, match="already runs"):
-        await second.start(team)
-    await second.close()
-    await first.close()
-
-
-@pytest.mark.req("MAS-35")
-async def test_an_agent_that_is_made_in_mid_run_works_at_once() -> None:
-    async with harness([], [], executors=[CountWords()]) as house:
-        await house.runtime.ask(house.team, AddTask(name="t", intention="t", manager=LEAD, driver="manager"))
-        await house.runtime.ask(
-            house.team,
-            AddAgent(agent_id=ANN, spec=spec("ann", "count_words")),
-            AddParticipants(task_id=T1, agents=(ANN,)),
-            QueueSteps(agent_id=ANN, works=(count("a b"),), task_id=T1),
-        )
-        assert (await house.runtime.wait(house.team, T1)).state == "idle"
-        (step,) = await house.read_archive("step")
-        assert isinstance(step, Step)
-        assert step.result == {"output": 2}
-
-
 @pytest.mark.req("MAS-32")
 async def test_nobody_works_who_was_not_made_by_the_house() -> None:
     async with harness([], [], executors=[CountWords()]) as house:
         await house.runtime.ask(house.team, AddTask(name="t", intention="t", manager=LEAD, driver="manager"))
         with pytest.raises(RefusedError, match="no open agent 'ghost'"):
             await house.runtime.ask(house.team, QueueSteps(agent_id=AgentId("ghost"), works=(count("a"),), task_id=T1))
-
-
-@pytest.mark.req("MAS-36")
-async def test_a_task_starts_with_its_manager_and_its_first_stage() -> None:
-    async with harness([spec("ann")], [finishes("ann")]) as house:
-        seen: list[StageId] = []
-
-        def listen(commit: CommitNotice) -> None:
-            seen.extend(name for name, one in commit.world.stages.items() if one.state == "running")
-
-        host = await house.runtime.start(house.team)
-        host.listen(listen)
-        assert (await house.do(stage("ann"), stage("ann"))).state == "finished"
-        assert list(dict.fromkeys(seen)) == ["t1.s1", "t1.s2"]
 
 
 @pytest.mark.req("MAS-220", "MAS-221")
@@ -183,17 +135,3 @@ async def _found(house: Harness) -> dict[str, tuple[object, object]]:
     """The stage and the state of every step of the task, by its id."""
     steps = await read_states(house.runtime, house.team, "step")
     return {name: (one["stage_id"], one["execution_state"]) for name, one in steps.items() if one["task_id"] == T1}
-
-
-async def test_a_kit_is_told_when_its_team_is_closed(tmp_path: Path) -> None:
-    closed: list[bool] = []
-
-    async def closing() -> None:
-        closed.append(True)
-
-    kit = TeamCapabilities(executors=Capabilities([]), on_close=closing)
-    runtime = Runtime(await SqliteLog.open(tmp_path), capability_factories={"": lambda _: kit})
-    team = await runtime.create("t", [])
-    await runtime.start(team)
-    await runtime.close()
-    assert closed == [True]

@@ -39,7 +39,7 @@ async def answer(home: Path, models: Models, question: str = "Who?") -> tuple[st
         await runtime.wait(team, TaskId("t1"))
         await fail_idle_tasks(runtime, team)
         stands = await runtime.status(team, TaskId("t1"))
-        return stands.state, stands.why
+        return stands.state, stands.reason
     finally:
         await runtime.close()
 

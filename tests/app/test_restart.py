@@ -11,11 +11,10 @@ import pytest
 
 from greenroom.abilities.skills.converse import Converse
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.app.store_check import find_damage, find_damaged_snapshots
 from greenroom.core.base.errors import StoreFault
-from greenroom.core.base.ids import TaskId
+from greenroom.core.base.ids import TaskId, TeamId
 from greenroom.core.ports.executor import Capabilities
 from greenroom.core.ports.log import StateSnapshot
 from greenroom.core.rules.intents import AddTask, CancelTask, PauseTask, QueueSteps, ResumeTask, SetTimer
@@ -29,13 +28,30 @@ from tests.app.team import ANN, call, finishes, says, spec, stage
 
 T1 = TaskId("t1")
 READS = Cue(agent="lead", reply=ScriptedReply(text="read"))
+WORK = AddTask(name="t", intention="t", manager=LEAD, stages=(stage("ann"),))
+LED = AddTask(name="t", intention="t", manager=LEAD, driver="manager")
+
+
+async def create(runtime: Runtime, *tools: str) -> TeamId:
+    """Create a team of a lead and Ann, who has these tools."""
+    members = [(LEAD, AgentSpec(name="lead", manager=True)), (ANN, spec("ann", *tools))]
+    return await runtime.create("t", members, capabilities_name="k")
+
+
+async def create_and_work(runtime: Runtime) -> TeamId:
+    """Create the team and let it do its task."""
+    team = await create(runtime)
+    await runtime.start(team)
+    await runtime.ask(team, WORK)
+    await runtime.wait(team, T1)
+    return team
 
 
 @asynccontextmanager
 async def life(home: Path, *cues: Cue) -> AsyncIterator[tuple[Runtime, ScriptedModel]]:
     """One process on this home."""
     model = ScriptedModel(cues)
-    kit = TeamCapabilities(executors=Capabilities([Converse(model), CountWords()]))
+    kit = Capabilities([Converse(model), CountWords()])
     runtime = Runtime(await SqliteLog.open(home), capability_factories={"k": lambda _: kit})
     try:
         yield runtime, model
@@ -45,9 +61,8 @@ async def life(home: Path, *cues: Cue) -> AsyncIterator[tuple[Runtime, ScriptedM
 
 async def test_a_timer_that_came_due_while_nobody_ran_fires_at_once(tmp_path: Path) -> None:
     async with life(tmp_path) as (runtime, _):
-        team = await runtime.create("t", [(LEAD, AgentSpec(name="lead", manager=True))], capabilities_name="k")
-        task = AddTask(name="t", intention="t", manager=LEAD, driver="manager")
-        await runtime.ask(team, task, SetTimer(agent_id=LEAD, task_id=T1, name="nap", due=1, text="wake up"))
+        team = await create(runtime)
+        await runtime.ask(team, LED, SetTimer(agent_id=LEAD, task_id=T1, name="nap", due=1, text="wake up"))
     async with life(tmp_path, READS) as (runtime, model):
         await runtime.start(team)
         assert (await runtime.wait(team, T1)).state == "idle"
@@ -57,10 +72,9 @@ async def test_a_timer_that_came_due_while_nobody_ran_fires_at_once(tmp_path: Pa
 async def test_a_thread_remembers_what_it_did_in_an_earlier_life(tmp_path: Path) -> None:
     cues = [says("ann", turn, call("count_words", text="a " * turn)) for turn in (1, 2, 3)]
     async with life(tmp_path, *cues) as (runtime, _):
-        people = [(LEAD, AgentSpec(name="lead", manager=True)), (ANN, spec("ann", "count_words"))]
-        team = await runtime.create("t", people, capabilities_name="k")
+        team = await create(runtime, "count_words")
         await runtime.start(team)
-        await runtime.ask(team, AddTask(name="t", intention="t", manager=LEAD, stages=(stage("ann"),)))
+        await runtime.ask(team, WORK)
         assert (await runtime.wait(team, T1)).state == "failed", "turn 4 is not in this script"
         failed = (await runtime.log.head(team)).version
         (at,) = [told.version async for told in runtime.events(team) if _is_third_answer(told.event)]
@@ -78,25 +92,20 @@ def _is_third_answer(event: object) -> bool:
 
 async def test_a_paused_task_stays_paused(tmp_path: Path) -> None:
     async with life(tmp_path) as (runtime, _):
-        people = [(LEAD, AgentSpec(name="lead", manager=True)), (ANN, spec("ann"))]
-        team = await runtime.create("t", people, capabilities_name="k")
-        await runtime.ask(team, AddTask(name="t", intention="t", manager=LEAD, stages=(stage("ann"),)))
+        team = await create(runtime)
+        await runtime.ask(team, WORK)
         await runtime.ask(team, PauseTask(task_id=T1, why="tea"))
     async with life(tmp_path, finishes("ann")) as (runtime, model):
         await runtime.start(team)
         found = await runtime.wait(team, T1)
-        assert (found.state, found.why, model.purposes) == ("paused", "tea", [])
+        assert (found.state, found.reason, model.purposes) == ("paused", "tea", [])
         await runtime.ask(team, ResumeTask(task_id=T1))
         assert (await runtime.wait(team, T1)).state == "finished"
 
 
 async def test_a_snapshot_and_the_events_after_it_are_the_whole_log(tmp_path: Path) -> None:
     async with life(tmp_path, finishes("ann")) as (runtime, _):
-        people = [(LEAD, AgentSpec(name="lead", manager=True)), (ANN, spec("ann"))]
-        team = await runtime.create("t", people, capabilities_name="k")
-        await runtime.start(team)
-        await runtime.ask(team, AddTask(name="t", intention="t", manager=LEAD, stages=(stage("ann"),)))
-        await runtime.wait(team, T1)
+        team = await create_and_work(runtime)
         whole = await replay(runtime.log, team, snapshots=False)
         middle = await replay(runtime.log, team, whole.version // 2, snapshots=False)
         await runtime.log.save_snapshot(team, make_snapshot(middle.world, middle.version))
@@ -107,11 +116,7 @@ async def test_a_snapshot_and_the_events_after_it_are_the_whole_log(tmp_path: Pa
 
 async def test_the_archive_can_be_made_anew_from_the_log(tmp_path: Path) -> None:
     async with life(tmp_path, finishes("ann")) as (runtime, _):
-        people = [(LEAD, AgentSpec(name="lead", manager=True)), (ANN, spec("ann"))]
-        team = await runtime.create("t", people, capabilities_name="k")
-        await runtime.start(team)
-        await runtime.ask(team, AddTask(name="t", intention="t", manager=LEAD, stages=(stage("ann"),)))
-        await runtime.wait(team, T1)
+        team = await create_and_work(runtime)
         kinds = ("task", "stage", "message", "note")
         before = [list(await runtime.log.read_archive(team, kind)) for kind in kinds]
         assert await rebuild_archive(runtime.log, team) == sum(len(rows) for rows in before)
@@ -122,8 +127,7 @@ async def test_a_large_result_goes_to_the_blobs_and_comes_back_whole(tmp_path: P
     long = "word " * 20_000
     cue = Cue(agent="ann", reply=ScriptedReply(text=long))
     async with life(tmp_path, cue) as (runtime, _):
-        people = [(LEAD, AgentSpec(name="lead", manager=True)), (ANN, spec("ann"))]
-        team = await runtime.create("t", people, capabilities_name="k")
+        team = await create(runtime)
         await runtime.start(team)
         task = AddTask(name="t", intention="t", manager=LEAD, group=(ANN,), driver="manager")
         await runtime.ask(team, task)
@@ -141,7 +145,7 @@ async def test_a_large_result_goes_to_the_blobs_and_comes_back_whole(tmp_path: P
 @pytest.mark.parametrize("cut", [-10, 0, 40])
 async def test_a_snapshot_that_cannot_be_read_is_as_good_as_none(tmp_path: Path, cut: int) -> None:
     async with life(tmp_path) as (runtime, _):
-        team = await runtime.create("t", [(LEAD, AgentSpec(name="lead", manager=True))], capabilities_name="k")
+        team = await create(runtime)
         await runtime.stop(team)
         whole = await replay(runtime.log, team)
         good = make_snapshot(whole.world, whole.version)
@@ -155,16 +159,15 @@ async def test_a_snapshot_that_cannot_be_read_is_as_good_as_none(tmp_path: Path,
             one.startswith(f"Team {team!r}: The snapshot") for one in await find_damaged_snapshots(runtime.log)
         ] == [True]
         assert await find_damage(runtime.log) == []
-        await runtime.ask(team, AddTask(name="t", intention="t", manager=LEAD, driver="manager"))
+        await runtime.ask(team, LED)
         assert T1 in (await runtime.world(team)).tasks
 
 
 @pytest.mark.parametrize(("table", "says"), [("events", "Event 1 "), ("archive", "The task 't1' in the archive")])
 async def test_what_cannot_be_read_any_more_is_found_and_said(tmp_path: Path, table: str, says: str) -> None:
     async with life(tmp_path) as (runtime, _):
-        team = await runtime.create("t", [(LEAD, AgentSpec(name="lead", manager=True))], capabilities_name="k")
-        task = AddTask(name="t", intention="t", manager=LEAD, driver="manager")
-        await runtime.ask(team, task, CancelTask(task_id=T1))
+        team = await create(runtime)
+        await runtime.ask(team, LED, CancelTask(task_id=T1))
         assert await find_damage(runtime.log) == []
     with closing(sqlite3.connect(tmp_path / "greenroom.db")) as db:
         db.execute(f"UPDATE {table} SET data = substr(data, 1, length(data) - 3)")

@@ -13,7 +13,7 @@ SIDE = AddTask(name="side", intention="s", manager=BOSS, group=(ANN, BOB, CY, HU
 def word(house: House, task: TaskId = T1) -> tuple[str, str]:
     found = read_status(house.world, task)
     assert found is not None
-    return found.state, found.why
+    return found.state, found.reason
 
 
 def test_a_task_that_is_not_open_stands_nowhere() -> None:

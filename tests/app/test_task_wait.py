@@ -12,7 +12,7 @@ from greenroom.core.rules.intents import AddTask, PauseTeam, QueueSteps, ResumeT
 from greenroom.core.state.step import Work
 from greenroom.testing.demo import AGENTS, DEMO_KIT, TASK, make_demo_factories
 from greenroom.testing.harness import LEAD, harness
-from tests.app.team import ANN, Held, finishes, spec, stage
+from tests.app.team import ANN, Held, spec
 
 T1, T2 = TaskId("t1"), TaskId("t2")
 PATIENCE = 20.0
@@ -45,9 +45,3 @@ async def test_waiting_ends_for_every_way_a_task_can_come_to_stand_still(tmp_pat
     await runtime.ask(team, ResumeTeam())
     assert (await asyncio.wait_for(runtime.wait(team, T1), PATIENCE)).state == "finished"
     await runtime.close()
-
-
-async def test_a_stage_of_many_is_waited_for_to_its_end() -> None:
-    names = [f"a{number}" for number in range(30)]
-    async with harness([spec(name) for name in names], [finishes(name) for name in names]) as house:
-        assert (await asyncio.wait_for(house.do(stage(*names)), PATIENCE)).state == "finished"

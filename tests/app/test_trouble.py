@@ -16,35 +16,17 @@ from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TaskId, task_budget
 from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.rules.decide import RULES
 from greenroom.core.rules.intents import AddTask, CancelTask, PauseTask, QueueSteps, ResumeTask, StartStage
-from greenroom.core.state.step import Effect, Step, StepTerms, StepType, Work
+from greenroom.core.state.step import Effect, Step, StepTerms, Work
 from greenroom.core.state.task import TaskStarted
-from greenroom.core.state.team_state import TeamState
 from greenroom.testing.harness import LEAD, harness
-from tests.app.team import Held, call, finishes, says, spec, stage
+from tests.app.team import FakeTool, Held, call, finishes, says, spec, stage
 
 T1 = TaskId("t1")
 
 
-class Odd:
-    """A tool that does what the test says."""
-
-    type: StepType = "tool"
-    name: str = "odd"
-    description: str = "Anything."
-
-    def __init__(
-        self, does: Callable[[], Outcome], terms: Callable[[], StepTerms] = lambda: StepTerms(effect="pure")
-    ) -> None:
-        self._does = does
-        self._terms = terms
-
-    def terms(self, _: TeamState, __: Step) -> StepTerms:
-        """As the test says."""
-        return self._terms()
-
-    async def run(self, _: StepContext) -> Outcome:
-        """As the test says."""
-        return self._does()
+def odd(does: Callable[[], Outcome], terms: Callable[[], StepTerms] = lambda: StepTerms(effect="pure")) -> FakeTool:
+    """Return a tool that does what the test says."""
+    return FakeTool("odd", lambda _: does(), lambda _: terms())
 
 
 def no_terms() -> StepTerms:
@@ -76,36 +58,36 @@ def leaving() -> Outcome:
 
 
 ODDITIES = {
-    "an object that is no JSON": (Odd(lambda: Outcome(result={"x": object()})), "cannot be kept"),
-    "half a character": (Odd(lambda: Outcome(result={"x": "\ud800"})), "cannot be kept"),
-    "a blob that nobody has": (Odd(lambda: Outcome(blobs=("0" * 64,))), "blob"),
-    "terms that raise": (Odd(Outcome, no_terms), "no terms"),
-    "an effect that raises": (Odd(raising), "no result"),
-    "no outcome at all": (Odd(lambda: cast("Outcome", "done")), "not an Outcome"),
-    "a state that nobody knows": (Odd(lambda: Outcome(state=cast("Any", "zzz"))), "'zzz'"),
+    "an object that is no JSON": (odd(lambda: Outcome(result={"x": object()})), "cannot be kept"),
+    "half a character": (odd(lambda: Outcome(result={"x": "\ud800"})), "cannot be kept"),
+    "a blob that nobody has": (odd(lambda: Outcome(blobs=("0" * 64,))), "blob"),
+    "terms that raise": (odd(Outcome, no_terms), "no terms"),
+    "an effect that raises": (odd(raising), "no result"),
+    "no outcome at all": (odd(lambda: cast("Outcome", "done")), "not an Outcome"),
+    "a state that nobody knows": (odd(lambda: Outcome(state=cast("Any", "zzz"))), "'zzz'"),
     "an error that is no text": (
-        Odd(lambda: Outcome(state="failed", error=cast("str", 5))),
+        odd(lambda: Outcome(state="failed", error=cast("str", 5))),
         "an error that is not text",
     ),
-    "origins that are no labels": (Odd(lambda: Outcome(origins=cast("Any", (5,)))), "not a tuple of labels"),
-    "intents that are none": (Odd(lambda: Outcome(intents=cast("Any", None))), "not a tuple"),
-    "an intent that is none": (Odd(lambda: Outcome(intents=cast("Any", ("x",)))), "cannot be kept"),
-    "terms that are none": (Odd(Outcome, lambda: cast("StepTerms", None)), "not terms"),
-    "an effect class that nobody knows": (Odd(Outcome, lambda: StepTerms(effect=cast("Effect", "bogus"))), "bogus"),
-    "a cost below nothing": (Odd(Outcome, lambda: StepTerms(effect="pure", needs=Amounts(tokens=-1))), "cost"),
-    "a cost that is no whole number": (Odd(lambda: Outcome(spent=Amounts(tokens=cast("int", 1.5)))), "Amounts.tokens"),
+    "origins that are no labels": (odd(lambda: Outcome(origins=cast("Any", (5,)))), "not a tuple of labels"),
+    "intents that are none": (odd(lambda: Outcome(intents=cast("Any", None))), "not a tuple"),
+    "an intent that is none": (odd(lambda: Outcome(intents=cast("Any", ("x",)))), "cannot be kept"),
+    "terms that are none": (odd(Outcome, lambda: cast("StepTerms", None)), "not terms"),
+    "an effect class that nobody knows": (odd(Outcome, lambda: StepTerms(effect=cast("Effect", "bogus"))), "bogus"),
+    "a cost below nothing": (odd(Outcome, lambda: StepTerms(effect="pure", needs=Amounts(tokens=-1))), "cost"),
+    "a cost that is no whole number": (odd(lambda: Outcome(spent=Amounts(tokens=cast("int", 1.5)))), "Amounts.tokens"),
     "terms that are half a token": (
-        Odd(Outcome, lambda: StepTerms(effect="pure", needs=Amounts(tokens=cast("int", 1.5)))),
+        odd(Outcome, lambda: StepTerms(effect="pure", needs=Amounts(tokens=cast("int", 1.5)))),
         "Terms.needs.tokens",
     ),
     "a question that is no text": (
-        Odd(Outcome, lambda: StepTerms(effect="pure", verdict="ask", question=cast("str", 5))),
+        odd(Outcome, lambda: StepTerms(effect="pure", verdict="ask", question=cast("str", 5))),
         "Terms.question",
     ),
-    "a result without a bottom": (Odd(lambda: Outcome(result=deep(5_000))), "cannot be kept"),
-    "a cancellation from inside": (Odd(cancelled), "from inside"),
-    "an exit of the whole program": (Odd(leaving), "SystemExit"),
-    "a folder that is not there": (Odd(lambda: Outcome(result={"x": Path("/no/such").read_text()})), "No such file"),
+    "a result without a bottom": (odd(lambda: Outcome(result=deep(5_000))), "cannot be kept"),
+    "a cancellation from inside": (odd(cancelled), "from inside"),
+    "an exit of the whole program": (odd(leaving), "SystemExit"),
+    "a folder that is not there": (odd(lambda: Outcome(result={"x": Path("/no/such").read_text()})), "No such file"),
 }
 
 
@@ -137,7 +119,7 @@ class Tidy(Held):
 
 
 async def test_nobody_earns_by_saying_that_a_step_cost_less_than_nothing() -> None:
-    tool = Odd(lambda: Outcome(spent=Amounts(tokens=-1_000)))
+    tool = odd(lambda: Outcome(spent=Amounts(tokens=-1_000)))
     cues = [says("ann", 1, call("odd")), finishes("ann", 2)]
     async with harness([spec("ann", "odd")], cues, executors=[tool]) as house:
         await house.do(stage("ann"))
@@ -199,7 +181,7 @@ async def test_a_pause_and_a_resume_in_one_commit_leave_nobody_asleep() -> None:
 async def test_a_part_of_a_task_is_capped_and_cancelled_with_it() -> None:
     held = Held()
     part = AddTask(name="part", intention="p", manager=LEAD, stages=(stage("ann"),))
-    manage = Odd(lambda: Outcome(intents=(part,)))
+    manage = odd(lambda: Outcome(intents=(part,)))
     cues = [says("ann", 1, call("held"))]
     async with harness([spec("ann", "held")], cues, executors=[held, manage]) as house:
         await house.runtime.ask(house.team, AddTask(name="whole", intention="w", manager=LEAD, driver="manager"))
@@ -238,7 +220,7 @@ async def test_a_fork_can_be_made_at_any_version_and_comes_to_an_end() -> None:
 
 async def test_a_fork_keeps_its_blobs_when_the_old_team_is_forgotten() -> None:
     long = "word " * 20_000
-    tool = Odd(lambda: Outcome(result={"output": long}))
+    tool = odd(lambda: Outcome(result={"output": long}))
     cues = [says("ann", 1, call("odd")), finishes("ann", 2)]
     async with harness([spec("ann", "odd")], cues, executors=[tool]) as house:
         await house.do(stage("ann"))

@@ -42,6 +42,17 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path) -> Path:
+    """Return the current folder: a project that brings nothing, of a person without agents."""
+    folder = tmp_path / "mine" / "project"
+    (folder / ".git").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(folder.parent))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
 def greenroom(home: Path, capsys: pytest.CaptureFixture[str]) -> Type:
     """Run a command."""
 

@@ -29,17 +29,6 @@ You lead.
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path) -> Path:
-    """The current folder: a project without agents, of a person without any."""
-    folder = tmp_path / "mine" / "project"
-    (folder / ".git").mkdir(parents=True)
-    monkeypatch.setenv("HOME", str(folder.parent))
-    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
-    monkeypatch.chdir(folder)
-    return folder
-
-
-@pytest.fixture
 def agents(project: Path) -> Path:
     """The same with some agents."""
     for name, text in (

@@ -10,39 +10,26 @@ from typing import cast
 import pytest
 
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.clock import SystemClock
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.clock import Millis
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
-from greenroom.core.ports.executor import Capabilities, Outcome, StepContext
+from greenroom.core.ports.executor import Capabilities
 from greenroom.core.rules.intents import AddTask, QueueSteps
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Step, StepTerms, StepType, Work
+from greenroom.core.state.step import Step, StepTerms, Work
 from greenroom.core.state.team_state import TeamState
+from tests.app.team import FakeTool
 from tests.cli.conftest import Type
 
 ANN, T1 = AgentId("ann"), TaskId("t1")
 HOUR, DAY = 3_600_000, 86_400_000
 
 
-class Asking:
-    """A tool that is asked about, or not."""
-
-    type: StepType = "tool"
-    name: str = "burn"
-    description: str = "Burn it."
-
-    def __init__(self, *, ask: bool) -> None:
-        self._ask = ask
-
-    def terms(self, _: TeamState, __: Step) -> StepTerms:
-        """As the test wants it."""
-        return StepTerms(effect="effectful", verdict="ask" if self._ask else "allow", question="Burn it?", digest="x")
-
-    async def run(self, _: StepContext) -> Outcome:
-        """It burns."""
-        return Outcome(result={"output": "ashes"})
+def burning(*, ask: bool) -> FakeTool:
+    """Return a tool that is asked about, or not."""
+    terms = StepTerms(effect="effectful", verdict="ask" if ask else "allow", question="Burn it?", digest="x")
+    return FakeTool("burn", terms=lambda _: terms)
 
 
 class Past:
@@ -60,7 +47,7 @@ def parked(home: Path, *, ask: bool, expire: int | None = None, days: int = 0) -
     """A team that stands still since some days: with a question, or done."""
 
     async def made() -> TeamId:
-        kit = TeamCapabilities(executors=Capabilities([Asking(ask=ask)]), approvals_expire=expire)
+        kit = Capabilities([burning(ask=ask)], approvals_expire=expire)
         runtime = Runtime(await SqliteLog.open(home), capability_factories={"burning": lambda _: kit}, clock=Past(days))
         try:
             team = await runtime.create(
@@ -122,7 +109,7 @@ def test_what_has_expired_is_denied_when_the_team_goes_on(home: Path) -> None:
     async def goes_on() -> Step:
         runtime = await Runtime.open(
             home,
-            capability_factories={"burning": lambda _: TeamCapabilities(executors=Capabilities([Asking(ask=True)]))},
+            capability_factories={"burning": lambda _: Capabilities([burning(ask=True)])},
         )
         try:
             host = await runtime.start(team)

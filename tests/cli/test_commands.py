@@ -41,7 +41,7 @@ def test_only_the_newest_teams_are_listed_unless_all_are_wanted(
     few = greenroom("runs")
     assert len(few.out.splitlines()) == 2
     assert "stopped" in few.out, "a fork that nobody runs"
-    assert "1 older teams. List all: greenroom runs --all" in few.err
+    assert "Older runs: 1. List all: greenroom runs --all" in few.err
     assert len(greenroom("runs", "--all").out.splitlines()) == 3
 
 
@@ -158,7 +158,7 @@ def test_a_limit_that_was_reached_has_its_own_code(greenroom: Type, home: Path) 
     ended = greenroom("resume", "last")
     assert ended.code == 5
     assert "limit reached: team steps" in ended.err
-    assert ended.err.splitlines()[-1].startswith("Go on with: greenroom resume ")
+    assert ended.err.splitlines()[-1].startswith("Continue with: greenroom resume ")
     assert greenroom("resume", "last", "--output-format", "json").json["status"] == "limit"
 
 

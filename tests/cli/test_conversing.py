@@ -12,7 +12,6 @@ import pytest
 
 from greenroom.abilities.skills.conversation_skills import build_conversation_skills
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.capability_names import CHAT
 from greenroom.app.conversation.chat import Chat
@@ -35,30 +34,20 @@ from greenroom.cli.render.output import Console, Output
 from greenroom.cli.render.progress import Progress
 from greenroom.cli.setup import CommandSetup
 from greenroom.cli.start import RunPlan
-from greenroom.core.ports.executor import Capabilities, Outcome, StepContext
+from greenroom.core.ports.executor import Capabilities, Outcome
 from greenroom.core.ports.model import ToolCall, ToolSpec
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Step, StepTerms, StepType
-from greenroom.core.state.team_state import TeamState
+from greenroom.core.state.step import StepTerms
 from tests.app.conversation.voice import HELD, Reply, Voice, cast
+from tests.app.team import FakeTool
 
 LOOK = ToolSpec(name="look", description="Look.", parameters={"type": "object"})
 
 
-class Look:
-    """A tool that a person is asked about."""
-
-    type: StepType = "tool"
-    name: str = "look"
-    description: str = "Look."
-
-    def terms(self, _: TeamState, step: Step) -> StepTerms:
-        """Ask."""
-        return StepTerms(effect="effectful", verdict="ask", question="May it look?", digest="look")
-
-    async def run(self, _: StepContext) -> Outcome:
-        """What it sees."""
-        return Outcome(result={"output": "\n  A tree.\nA house."})
+def looking() -> FakeTool:
+    """Return a tool that a person is asked about."""
+    asks = StepTerms(effect="effectful", verdict="ask", question="May it look?", digest="look")
+    return FakeTool("look", lambda _: Outcome(result={"output": "\n  A tree.\nA house."}), lambda _: asks)
 
 
 class Held:
@@ -90,7 +79,7 @@ class Held:
 @asynccontextmanager
 async def held(home: Path, *replies: Reply) -> AsyncIterator[Held]:
     voice = Voice(*replies)
-    kit = TeamCapabilities(executors=Capabilities([*build_conversation_skills(voice, [LOOK]), Look()]))
+    kit = Capabilities([*build_conversation_skills(voice, [LOOK]), looking()])
     runtime = Runtime(MemoryLog(), capability_factories={CHAT: lambda _: kit})
     try:
         yield Held(runtime, voice, home)

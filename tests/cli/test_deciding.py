@@ -32,7 +32,7 @@ def test_no_agent_can_make_its_words_look_like_a_question_of_the_house() -> None
     assert first == "ann asks: Fine?"
     assert more[0] == "  | ann wants to use rewrite. It speaks."
     assert all(line.startswith("  | ") for line in more)
-    assert last == "(Ctrl-D: not now) "
+    assert last == "(Ctrl-D to answer later) "
 
 
 def test_what_the_house_asks_stands_as_it_is() -> None:

@@ -15,31 +15,6 @@ def test_every_entry_of_the_table_has_its_command() -> None:
         assert LazyCommand(entry).load().name == entry.name.split()[-1]
 
 
-@pytest.mark.parametrize("entry", COMMANDS, ids=lambda entry: entry.name)
-def test_every_command_explains_itself(greenroom: Type, entry: object) -> None:
-    name = getattr(entry, "name", "")
-    ended = greenroom(*name.split(), "--help")
-    assert ended.code == 0
-    assert ended.out.startswith(f"Usage: greenroom {name}")
-    for option in ("--home", "--output-format", "--quiet", "--verbose"):
-        assert option in ended.out
-    assert " <" not in ended.out, "types of Python are nothing to whoever reads it"
-
-
-def test_the_exit_codes_of_a_run_are_a_list(greenroom: Type) -> None:
-    told = greenroom("run", "--help").out
-    _, _, codes = told.partition("\n\n  Exit codes:\n")
-    listed, _, arguments = codes.partition("\n\n")
-    assert [line[:7].strip() for line in listed.splitlines() if line[4] != " "] == list("01234567")
-    assert arguments.startswith("Arguments:\n  TEXT  What to do;")
-
-
-def test_without_words_the_help_is_shown(greenroom: Type) -> None:
-    ended = greenroom()
-    assert ended.code == 2
-    assert "Exit codes:" in ended.err
-
-
 def test_a_shared_option_counts_before_and_after_the_command(greenroom: Type, tmp_path: Path) -> None:
     before = greenroom("--home", str(tmp_path / "a"), "--output-format", "json", "du").json
     after = greenroom("du", "--home", str(tmp_path / "b"), "--output-format", "json").json
@@ -47,22 +22,54 @@ def test_a_shared_option_counts_before_and_after_the_command(greenroom: Type, tm
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "error"),
     [
-        ("runs", "--output-format", "xml"),
-        ("demo", "--pace", "-1"),
-        ("fork", "last", "--at", "0"),
-        ("events", "last", "--after", "x"),
-        ("answer", "last", "yes", "--for", "life"),
-        ("show",),
-        ("--nonsense",),
+        (("runs", "--nonsense", "--output-format", "json"), "No such option: --nonsense"),
+        (("--output-format=json", "dance"), "No such command 'dance'."),
+        (("demo", "--pace", "-1", "--output-format", "json"), "Invalid value for '--pace'"),
+        (("events", "last", "--after", "x", "--output-format", "json"), "Invalid value for '--after'"),
+        (("show", "--output-format", "json"), "Missing argument 'ID'."),
+        (("--output-format", "json"), "Missing command."),
+        (("answer", "last", "yes", "--for", "life", "--output-format=json"), "Invalid value for '--for'"),
+        (
+            ("--output-format", "text", "fork", "last", "--at", "0", "--output-format", "json"),
+            "Invalid value for '--at'",
+        ),
+        (("--output-format", "json", "--home", "", "runs"), "Invalid value for '--home': it is empty."),
+        (("show", "nobody", "--output-format", "json"), "There is no team 'nobody'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_program_hears_of_wrong_words_as_a_result(greenroom: Type, words: tuple[str, ...], error: str) -> None:
+    ended = greenroom(*words)
+    assert ended.code == 2
+    told = ended.json
+    assert (told["type"], told["status"], told["exit_code"]) == ("result", "error", 2)
+    assert str(told["error"]).startswith(error)
+    assert told["hint"]
+    assert told["code"] == ("no_teams" if "nobody" in words else "usage")
+    assert error in ended.err or "Usage: greenroom" in ended.err, "people read the same on stderr"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("team", "start", "shop"), "`greenroom team` is now `greenroom org`."),
+        (("talk", "--inbox"), "`greenroom talk` is now `greenroom inbox`."),
+        (("--quiet", "tell", "last", "Hello."), "`greenroom tell` is now `greenroom send`."),
+        (("tasks", "--help"), "`greenroom tasks` is now `greenroom runs`."),
+        (("help", "tasks"), "`greenroom tasks` is now `greenroom runs`."),
     ],
     ids=" ".join,
 )
-def test_wrong_words_are_a_matter_of_usage(greenroom: Type, words: tuple[str, ...]) -> None:
+def test_an_old_name_of_a_command_leads_to_the_new_one(greenroom: Type, words: tuple[str, ...], sentence: str) -> None:
     ended = greenroom(*words)
-    assert ended.code == 2
-    assert "Error: " in ended.err
+    assert (ended.code, ended.out, ended.err) == (2, "", f"Error: {sentence}\n")
+
+
+def test_a_program_gets_the_new_name_of_a_command_as_json(greenroom: Type) -> None:
+    ended = greenroom("tasks", "--output-format", "json")
+    assert (ended.code, ended.json["error"]) == (2, "`greenroom tasks` is now `greenroom runs`.")
 
 
 def test_windows_is_sent_to_wsl(greenroom: Type, monkeypatch: pytest.MonkeyPatch) -> None:

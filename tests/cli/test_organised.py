@@ -11,7 +11,6 @@ from typing import ClassVar, cast
 import pytest
 
 from greenroom.adapters.storage.memory import MemoryLog, MemoryStore
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.chat_input import EndOfInput, NoPersonInput
 from greenroom.app.organisation.charter import NewCharter, write_charter
@@ -41,7 +40,7 @@ from greenroom.core.state.team_state import TeamState
 from tests.app.organisation.office import ANN, BEN, MANAGER, WU, founders, office
 from tests.cli.conftest import Type
 
-KITS = {ORGANISATION_KIT: lambda _: TeamCapabilities(executors=Capabilities(()))}
+KITS = {ORGANISATION_KIT: lambda _: Capabilities(())}
 
 
 def door_of(runtime: Runtime, home: Path) -> Invocation:
@@ -58,7 +57,7 @@ async def test_it_waits_only_for_people() -> None:
         await house.runtime.ask(house.team, AddParticipants(task_id=BASE_TASK, agents=(WU,)), asked)
         await house.writes(BEN, "Tea?", need_reply=True)
         way = ResumeHelp(name="tea", start="start", keys={})
-        fate = build_wait_result(await house.world(), TaskStatus(state="waiting", why=""), (), "en", way)
+        fate = build_wait_result(await house.world(), TaskStatus(state="waiting", reason=""), (), "en", way)
         assert fate.reasons == ("It waits for answers from: ann (1), ben (1).",)
 
 
@@ -81,7 +80,7 @@ async def test_tasks_that_are_stuck_are_named_in_the_order_in_which_they_were_ma
         tea = AddTask(name="Tea", intention="Tea.", manager=MANAGER, group=(WU,), driver="manager")
         await house.runtime.ask(house.team, *[tea] * 10)
         way = ResumeHelp(name="tea", start="start", keys={})
-        fate = build_wait_result(await house.world(), TaskStatus(state="idle", why=""), (), "en", way)
+        fate = build_wait_result(await house.world(), TaskStatus(state="idle", reason=""), (), "en", way)
         assert [one.split()[1] for one in fate.reasons] == [f"t{number}" for number in range(2, 12)]
 
 

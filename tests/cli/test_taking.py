@@ -33,7 +33,7 @@ def of_a_job(asked: str = "Paint it.", *, owner: str = "", over: bool = False) -
         return [SimpleNamespace(intention=asked)]
 
     async def status(*_: object) -> TaskStatus:
-        return TaskStatus(state="limit", why="the money is spent")
+        return TaskStatus(state="limit", reason="the money is spent")
 
     async def holder(_: TeamId) -> SimpleNamespace | None:
         return SimpleNamespace(owner=owner) if owner else None

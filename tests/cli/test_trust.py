@@ -12,17 +12,6 @@ from tests.cli.conftest import Type
 BOB = "---\ndescription: Knows weather.\ntools: [forecast, patch]\ncalls: [eve]\n---\nLook it up.\n"
 
 
-@pytest.fixture(name="project")
-def a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path) -> Path:
-    """The current folder: a project that brings nothing."""
-    folder = tmp_path / "mine" / "project"
-    (folder / ".git").mkdir(parents=True)
-    monkeypatch.setenv("HOME", str(folder.parent))
-    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
-    monkeypatch.chdir(folder)
-    return folder
-
-
 @pytest.fixture(name="clone")
 def a_clone(project: Path) -> Path:
     """The same with one of each."""

@@ -7,20 +7,7 @@ from random import Random
 from greenroom.core.base.amounts import UNLIMITED
 from greenroom.core.base.ids import AgentId, timer_id
 from greenroom.core.base.records import evolve
-from greenroom.core.rules.intents import (
-    AnswerApproval,
-    Consequence,
-    FinishStep,
-    FireTimer,
-    ModifyStep,
-    ReleaseStep,
-    ResumeTask,
-    ResumeTeam,
-    SendMessage,
-    SetLimits,
-    StartStep,
-    StartTask,
-)
+from greenroom.core.rules import intents as i
 from greenroom.core.state.step import Step, StepTerms
 from tests.core.house import DOOR, SYSTEM, House
 from tests.core.wishes import words
@@ -51,21 +38,21 @@ class Driver:
         """Remove limits and pauses, and start all tasks."""
         world = self.house.world
         for budget in sorted(world.budgets):
-            self.house.do(SetLimits(budget_id=budget, limits=UNLIMITED), by=DOOR)
+            self.house.do(i.SetLimits(budget_id=budget, limits=UNLIMITED), by=DOOR)
         if world.team.paused is not None:
-            self.house.do(ResumeTeam(), by=DOOR)
+            self.house.do(i.ResumeTeam(), by=DOOR)
         for name, task in sorted(world.tasks.items()):
             if task.paused is not None and task.state != "cancelling":
-                self.house.do(ResumeTask(task_id=name), by=DOOR)
+                self.house.do(i.ResumeTask(task_id=name), by=DOOR)
             if task.state == "init":
-                self.house.do(StartTask(task_id=name), by=DOOR)
+                self.house.do(i.StartTask(task_id=name), by=DOOR)
 
     def work(self) -> bool:
         """Run one round: every ready agent starts a step, every running step ends."""
         hearing = [step for step in words.startable(self.house.world) if step.agent_id not in self.deaf]
         for step in hearing:
             self.house.ask(
-                StartStep(step_id=step.step_id, terms=StepTerms(effect="pure"), work=step.work), step.agent_id
+                i.StartStep(step_id=step.step_id, terms=StepTerms(effect="pure"), work=step.work), step.agent_id
             )
         busy = words.busy(self.house.world)
         for step in busy:
@@ -76,12 +63,12 @@ class Driver:
         if step is None:
             return
         if step.state == "cancelling":
-            self.house.do(ReleaseStep(step_id=step.step_id, attempt=step.attempt), by=step.agent_id)
+            self.house.do(i.ReleaseStep(step_id=step.step_id, attempt=step.attempt), by=step.agent_id)
         else:
-            finish = FinishStep(step_id=step.step_id, attempt=step.attempt, intents=self.consequences(step))
+            finish = i.FinishStep(step_id=step.step_id, attempt=step.attempt, intents=self.consequences(step))
             self.house.do(finish, by=step.agent_id)
 
-    def consequences(self, step: Step) -> tuple[Consequence, ...]:
+    def consequences(self, step: Step) -> tuple[i.Consequence, ...]:
         """Return the consequences of a step: ask another agent first, answer, or forget to."""
         wait = self.house.world.waits.get(step.answers) if step.answers is not None else None
         if self.questions > 0 and self.rng.randrange(2):
@@ -89,12 +76,14 @@ class Driver:
             group = self.house.world.tasks[step.task_id].group
             others = words.some(self.rng, [name for name in group if name != step.agent_id], 2)
             return (
-                SendMessage(task_id=step.task_id, receiver=others, message="and you?", need_reply=True, waiting=True),
+                i.SendMessage(task_id=step.task_id, receiver=others, message="and you?", need_reply=True, waiting=True),
             )
         if wait is None or self.rng.randrange(5) == 0:
             return ()
         return (
-            SendMessage(task_id=wait.task_id, receiver=(wait.waiter,), message="so", return_waiting_id=wait.waiting_id),
+            i.SendMessage(
+                task_id=wait.task_id, receiver=(wait.waiter,), message="so", return_waiting_id=wait.waiting_id
+            ),
         )
 
     def people(self) -> bool:
@@ -103,13 +92,13 @@ class Driver:
             if approval.state == "pending":
                 late = approval.expires_at is not None and approval.expires_at <= self.house.now
                 if late:
-                    self.house.do(FireTimer(timer_id=timer_id(approval.step_id, "answer")), by=SYSTEM)
+                    self.house.do(i.FireTimer(timer_id=timer_id(approval.step_id, "answer")), by=SYSTEM)
                 else:
-                    self.house.do(AnswerApproval(approval_id=name, answer="approved"), by=DOOR)
+                    self.house.do(i.AnswerApproval(approval_id=name, answer="approved"), by=DOOR)
                 return True
         for _, wait in sorted(self.house.world.waits.items()):
             if self.house.world.agents[wait.on].spec.kind == "human":
-                answer = SendMessage(
+                answer = i.SendMessage(
                     task_id=wait.task_id,
                     receiver=(wait.waiter,),
                     message="yes",
@@ -124,7 +113,7 @@ class Driver:
         """Fill in a pending tool step."""
         for name, step in sorted(self.house.world.steps.items()):
             if step.state == "pending":
-                self.house.do(ModifyStep(step_id=name, work=evolve(step.work, instruction_content={})), by=DOOR)
+                self.house.do(i.ModifyStep(step_id=name, work=evolve(step.work, instruction_content={})), by=DOOR)
                 return True
         return False
 
@@ -134,5 +123,5 @@ class Driver:
         if not timers:
             return False
         self.house.now = max(self.house.now, timers[0].due)
-        self.house.do(FireTimer(timer_id=timers[0].timer_id), by=SYSTEM)
+        self.house.do(i.FireTimer(timer_id=timers[0].timer_id), by=SYSTEM)
         return True

@@ -12,26 +12,8 @@ from greenroom.core.base.amounts import NOTHING, UNLIMITED, Amounts, Limits
 from greenroom.core.base.errors import Rejection
 from greenroom.core.base.ids import AgentId, StageId, StepId, TaskId, TeamId, ThreadId, WaitingId, timer_id
 from greenroom.core.base.records import Data
+from greenroom.core.rules import intents as i
 from greenroom.core.rules.decide import Transition, decide
-from greenroom.core.rules.intents import (
-    AddAgent,
-    AddTask,
-    AnswerApproval,
-    AssignSubtask,
-    Consequence,
-    CreateTeam,
-    FinishStep,
-    FireTimer,
-    Intent,
-    QueueSteps,
-    ReleaseStep,
-    SendMessage,
-    StagePlan,
-    StartStage,
-    StartStep,
-    SubtaskPlan,
-    WriteArtifact,
-)
 from greenroom.core.rules.queue import next_step
 from greenroom.core.state.agent import AgentState
 from greenroom.core.state.approval import Approval, ApprovalAnswer
@@ -68,7 +50,6 @@ SPECS = {
 
 
 def skill(executor: str = "converse", text: str = "", intention: str = "") -> Work:
-    """Build the work of a skill."""
     return Work(type="skill", executor=executor, text_content=text, intention=intention)
 
 
@@ -77,13 +58,13 @@ def tool(executor: str = "shell", instruction: Data | None = None, intention: st
     return Work(type="tool", executor=executor, instruction_content=instruction, intention=intention, text_content=text)
 
 
-def plan(*duties: tuple[str, AgentId] | tuple[str, AgentId, tuple[str, ...]], goal: str = "a goal") -> StagePlan:
+def plan(*duties: tuple[str, AgentId] | tuple[str, AgentId, tuple[str, ...]], goal: str = "a goal") -> i.StagePlan:
     """Build a stage from (name, agent) or (name, agent, needs)."""
     subtasks = tuple(
-        SubtaskPlan(name=one[0], duty=f"do {one[0]}", agent=one[1], needs=one[2] if len(one) == 3 else ())
+        i.SubtaskPlan(name=one[0], duty=f"do {one[0]}", agent=one[1], needs=one[2] if len(one) == 3 else ())
         for one in duties
     )
-    return StagePlan(intention=goal, subtasks=subtasks)
+    return i.StagePlan(intention=goal, subtasks=subtasks)
 
 
 def thread(agent: AgentId, place: str) -> ThreadId:
@@ -107,22 +88,24 @@ class House:
     def furnished(
         cls,
         *,
-        stages: tuple[StagePlan, ...] = (),
+        stages: tuple[i.StagePlan, ...] = (),
         limits: Limits = UNLIMITED,
         team_limits: Limits = UNLIMITED,
         waiting_timeout: int | None = MINUTE,
     ) -> House:
         """Build a team of six with one running task in which all take part."""
         house = cls()
-        house.do(CreateTeam(team_id=TeamId("team"), name="Team", limits=team_limits, waiting_timeout=waiting_timeout))
-        house.do(*(AddAgent(agent_id=name, spec=spec) for name, spec in SPECS.items()))
+        house.do(i.CreateTeam(team_id=TeamId("team"), name="Team", limits=team_limits, waiting_timeout=waiting_timeout))
+        house.do(*(i.AddAgent(agent_id=name, spec=spec) for name, spec in SPECS.items()))
         return house.do(
-            AddTask(name="job", intention="do the job", manager=BOSS, group=tuple(SPECS), stages=stages, limits=limits)
+            i.AddTask(
+                name="job", intention="do the job", manager=BOSS, group=tuple(SPECS), stages=stages, limits=limits
+            )
         )
 
     # ------------------------------------------------------------------------------------------ asking
 
-    def ask(self, intent: Intent, by: str = DOOR) -> Transition | Rejection:
+    def ask(self, intent: i.Intent, by: str = DOOR) -> Transition | Rejection:
         """Decide an intent, and apply it if it is accepted."""
         before = self.world
         decided = decide(before, intent, by=by, now=self.now)
@@ -139,14 +122,14 @@ class House:
             assert not self.over & {*self.world.tasks, *self.world.stages, *self.world.steps}, "it was over"
         return decided
 
-    def do(self, *intents: Intent, by: str = DOOR) -> House:
+    def do(self, *intents: i.Intent, by: str = DOOR) -> House:
         """Apply intents that must be accepted. `fresh` are the events of the last one."""
         for intent in intents:
             decided = self.ask(intent, by)
             assert isinstance(decided, Transition), decided
         return self
 
-    def refused(self, code: str, intent: Intent, by: str = DOOR) -> Rejection:
+    def refused(self, code: str, intent: i.Intent, by: str = DOOR) -> Rejection:
         """Decide an intent that must be rejected with this code and without effect."""
         before = self.world
         rejected = self.ask(intent, by)
@@ -157,10 +140,9 @@ class House:
 
     def fire(self, waiting: WaitingId) -> House:
         """Fire the timeout of this wait."""
-        return self.do(FireTimer(timer_id=timer_id(waiting, "wait")), by=SYSTEM)
+        return self.do(i.FireTimer(timer_id=timer_id(waiting, "wait")), by=SYSTEM)
 
     def later(self, millis: int) -> House:
-        """Advance the clock."""
         self.now += millis
         return self
 
@@ -174,20 +156,21 @@ class House:
         task: TaskId = T1,
         stage: StageId | None = None,
     ) -> House:
-        """Queue steps of an agent."""
-        return self.do(QueueSteps(agent_id=agent, works=works or (skill(),), task_id=task, place=place, stage_id=stage))
+        return self.do(
+            i.QueueSteps(agent_id=agent, works=works or (skill(),), task_id=task, place=place, stage_id=stage)
+        )
 
     def start(self, agent: AgentId, effect: Effect = "pure", terms: StepTerms | None = None) -> Step:
         """Start the agent's next step and return it (running, or waiting for an approval)."""
         step = next_step(self.world, agent)
         assert step is not None, f"{agent} has nothing to start"
-        self.do(StartStep(step_id=step.step_id, terms=terms or StepTerms(effect=effect), work=step.work), by=agent)
+        self.do(i.StartStep(step_id=step.step_id, terms=terms or StepTerms(effect=effect), work=step.work), by=agent)
         return self.world.steps.get(step.step_id, step)
 
     def finish(
         self,
         agent: AgentId,
-        *intents: Consequence,
+        *intents: i.Consequence,
         outcome: Literal["finished", "failed", "uncertain"] = "finished",
         spent: Amounts = NOTHING,
         result: Data | None = None,
@@ -196,7 +179,7 @@ class House:
         """Finish the agent's running step with these consequences."""
         step = self.running(agent)
         return self.do(
-            FinishStep(
+            i.FinishStep(
                 step_id=step.step_id,
                 attempt=step.attempt,
                 outcome=outcome,
@@ -208,34 +191,34 @@ class House:
             by=agent,
         )
 
-    def run(self, agent: AgentId, *intents: Consequence, effect: Effect = "pure") -> House:
+    def run(self, agent: AgentId, *intents: i.Consequence, effect: Effect = "pure") -> House:
         """Start the agent's next step and finish it with these consequences."""
         self.start(agent, effect)
         return self.finish(agent, *intents)
 
-    def write(self, agent: AgentId, intent: WriteArtifact) -> House:
+    def write(self, agent: AgentId, intent: i.WriteArtifact) -> House:
         """Start the agent's next step and write an artifact in it."""
         step = self.start(agent)
-        finish = FinishStep(step_id=step.step_id, attempt=step.attempt, intents=(intent,), blobs=(intent.blob,))
+        finish = i.FinishStep(step_id=step.step_id, attempt=step.attempt, intents=(intent,), blobs=(intent.blob,))
         return self.do(finish, by=agent)
 
     def release(self, agent: AgentId) -> House:
         """Release the agent's step, which is dead and left no result."""
         step = self.running(agent)
-        return self.do(ReleaseStep(step_id=step.step_id, attempt=step.attempt), by=agent)
+        return self.do(i.ReleaseStep(step_id=step.step_id, attempt=step.attempt), by=agent)
 
     def answer(self, agent: AgentId, answer: ApprovalAnswer = "approved", by: str = HUE) -> House:
         """Let a person answer the question about a step of this agent."""
-        return self.do(AnswerApproval(approval_id=self.question(agent).approval_id, answer=answer), by=by)
+        return self.do(i.AnswerApproval(approval_id=self.question(agent).approval_id, answer=answer), by=by)
 
     def assign(self, stage: StageId = S1) -> House:
         """Start the stage if necessary, and every subtask that is ready."""
         if self.world.stages[stage].state == "init":
-            self.do(StartStage(stage_id=stage), by=SYSTEM)
+            self.do(i.StartStage(stage_id=stage), by=SYSTEM)
         done = {one.subtask_id for one in self.world.stages[stage].subtasks if one.state == "finished"}
         for subtask in self.world.stages[stage].subtasks:
             if subtask.state == "init" and set(subtask.needs) <= done:
-                self.do(AssignSubtask(subtask_id=subtask.subtask_id, stage_id=stage), by=SYSTEM)
+                self.do(i.AssignSubtask(subtask_id=subtask.subtask_id, stage_id=stage), by=SYSTEM)
         return self
 
     def ask_agent(self, sender: AgentId, *receivers: AgentId, timeout: int | None = None) -> tuple[WaitingId, ...]:
@@ -246,11 +229,9 @@ class House:
     # ------------------------------------------------------------------------------------------ looking
 
     def agent(self, name: AgentId) -> AgentState:
-        """Return the current agent."""
         return self.world.agents[name]
 
     def task(self, name: TaskId = T1) -> Task:
-        """Return the current open task."""
         return self.world.tasks[name]
 
     def running(self, agent: AgentId) -> Step:
@@ -289,7 +270,6 @@ class House:
         return [one.code for one in self.happened(Noticed)]
 
     def said(self) -> Message:
-        """Return the newest message."""
         return next(one.message for one in reversed(self.log) if isinstance(one, MessageSent))
 
     def question(self, agent: AgentId) -> Approval:
@@ -297,7 +277,6 @@ class House:
         return next(one for one in self.world.approvals.values() if one.agent_id == agent)
 
     def ended(self, step: str) -> StepEnded:
-        """Return the end of this step."""
         return next(one for one in self.log if isinstance(one, StepEnded) and one.step_id == step)
 
     def released(self, waiting: str) -> str | None:
@@ -311,9 +290,9 @@ class House:
 
 def question(
     *receivers: AgentId, timeout: int | None = None, stage: StageId | None = None, task: TaskId = T1
-) -> SendMessage:
+) -> i.SendMessage:
     """Build a message whose sender waits until all receivers have answered."""
-    return SendMessage(
+    return i.SendMessage(
         task_id=task,
         receiver=receivers,
         message="how?",
@@ -324,6 +303,5 @@ def question(
     )
 
 
-def reply(waiting: WaitingId, receiver: AgentId, task: TaskId = T1) -> SendMessage:
-    """Build the answer to a question."""
-    return SendMessage(task_id=task, receiver=(receiver,), message="so", return_waiting_id=waiting, kind="response")
+def reply(waiting: WaitingId, receiver: AgentId, task: TaskId = T1) -> i.SendMessage:
+    return i.SendMessage(task_id=task, receiver=(receiver,), message="so", return_waiting_id=waiting, kind="response")

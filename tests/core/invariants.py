@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from greenroom.actors.scheduler import find_changed_tasks, schedule
+from greenroom.actors.stage_scheduler import find_changed_tasks, schedule
 from greenroom.core.base.amounts import NOTHING, UNLIMITED, Amounts
 from greenroom.core.base.ids import TEAM_BUDGET, BudgetId, StepId, TaskId, agent_budget, task_budget, timer_id
 from greenroom.core.ports.codec import decode_event, decode_state, encode_event, encode_state
@@ -209,7 +209,6 @@ def clocks(world: TeamState) -> None:
 
 
 def total(amounts: list[Amounts]) -> Amounts:
-    """The sum."""
     found = NOTHING
     for one in amounts:
         found = found.plus(one)

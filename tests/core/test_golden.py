@@ -18,12 +18,6 @@ GOLDEN = Path(__file__).parent / "golden"
 VERSIONS = range(1, SCHEMA_VERSION + 1)
 
 
-def header(version: int) -> dict[str, object]:
-    with (GOLDEN / f"log-v{version}.jsonl").open(encoding="utf-8") as lines:
-        found: dict[str, object] = json.loads(next(lines))
-        return found
-
-
 def events(version: int) -> Iterator[Event]:
     with (GOLDEN / f"log-v{version}.jsonl").open(encoding="utf-8") as lines:
         next(lines)
@@ -35,7 +29,8 @@ def events(version: int) -> Iterator[Event]:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_old_log_always_loads_and_says_what_it_always_said(version: int) -> None:
-    assert header(version)["schema"] == version
+    header = (GOLDEN / f"log-v{version}.jsonl").read_text("utf-8").partition("\n")[0]
+    assert json.loads(header)["schema"] == version
     wanted = json.loads((GOLDEN / f"projection-v{version}.json").read_text("utf-8"))
     assert json.loads(json.dumps(projection(events(version)))) == wanted
 

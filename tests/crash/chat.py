@@ -13,7 +13,6 @@ from greenroom.adapters.models.openai.model import Endpoint, OpenAICompatible
 from greenroom.adapters.models.pricing import FREE_PRICE
 from greenroom.adapters.models.retry import RateLimiter, RetryingModel, RetryPolicy
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.function_tool import Tool, tool
 from greenroom.app.model_registry import SingleModel
 from greenroom.app.runtime import Runtime
@@ -80,9 +79,7 @@ async def _chat(home: Path, url: str) -> None:
     plain = OpenAICompatible(endpoint, "fake", price=FREE_PRICE.compute_max_cost, cost=FREE_PRICE.compute_cost)
     models = SingleModel(model=RetryingModel(plain, RateLimiter(parallel=8), RetryPolicy(retries=0)))
     hands = tools(home)
-    kit = TeamCapabilities(
-        executors=Capabilities([*build_conversation_skills(models, [one.spec for one in hands]), *hands])
-    )
+    kit = Capabilities([*build_conversation_skills(models, [one.spec for one in hands]), *hands])
     log = await SqliteLog.open(home)
     runtime = Runtime(log, capability_factories={"chat": lambda _: kit})
     team = await _last_chat(runtime) or await _begun(runtime)

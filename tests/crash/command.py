@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.ports.executor import Capabilities
@@ -24,7 +23,7 @@ async def runtime_on(home: Path) -> Runtime:
     """Return a runtime that can run commands."""
     return Runtime(
         await SqliteLog.open(home),
-        capability_factories={"": lambda _: TeamCapabilities(executors=Capabilities([RunCommand()]))},
+        capability_factories={"": lambda _: Capabilities([RunCommand()])},
     )
 
 

@@ -14,7 +14,6 @@ from greenroom.adapters.files import disk
 from greenroom.adapters.files.disk import OpenPlace
 from greenroom.adapters.files.local_files import LocalFiles
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.ports.executor import Capabilities
@@ -112,7 +111,7 @@ def workspace(home: Path, kind: Kind) -> Path:
 async def _life(home: Path, kind: Kind) -> None:
     log = await SqliteLog.open(home / "log")
     tools = build_file_tools(LocalFiles(home / "work"))
-    runtime = Runtime(log, capability_factories={"": lambda _: TeamCapabilities(executors=Capabilities(tools))})
+    runtime = Runtime(log, capability_factories={"": lambda _: Capabilities(tools)})
     teams = await log.streams()
     team = TeamId(teams[0].stream) if teams else None
     if team is None or not (await runtime.world(team)).team.tasks_made:

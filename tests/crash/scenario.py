@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from greenroom.abilities.skills.converse import Converse
-from greenroom.app.capabilities import CapabilitiesFactory, TeamCapabilities
+from greenroom.app.capabilities import CapabilitiesFactory
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
@@ -96,20 +96,18 @@ CUES = (
 )
 
 
-def kit(folder: Path, pace: float, file: type[WriteFile], ledger: type[LedgerTool]) -> TeamCapabilities:
+def kit(folder: Path, pace: float, file: type[WriteFile], ledger: type[LedgerTool]) -> Capabilities:
     """Return the capabilities of the scenario. Files and ledger are real and in `folder`."""
     publish = ledger(folder / "ledger", ask=True, pace=pace)
     publish.name = "publish"
-    return TeamCapabilities(
-        executors=Capabilities(
-            [
-                Converse(ScriptedModel(CUES, pace=pace)),
-                CountWords(),
-                file(folder, pace=pace),
-                ledger(folder / "ledger", pace=pace),
-                publish,
-            ]
-        )
+    return Capabilities(
+        [
+            Converse(ScriptedModel(CUES, pace=pace)),
+            CountWords(),
+            file(folder, pace=pace),
+            ledger(folder / "ledger", pace=pace),
+            publish,
+        ]
     )
 
 

@@ -6,9 +6,8 @@ import asyncio
 from pathlib import Path
 
 from greenroom.abilities.tools.commands import build_command_tools
-from greenroom.adapters.processes.plain_commands import PlainCommands
+from greenroom.adapters.processes.local_commands import LocalCommands
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.ports.executor import Capabilities
@@ -20,13 +19,13 @@ from tests.conformance.running import TOKEN, daemon, with_daemon
 ANN, T1 = AgentId("ann"), TaskId("t1")
 
 
-async def _runtime(home: Path) -> tuple[Runtime, PlainCommands]:
-    commands = PlainCommands(home)
+async def _runtime(home: Path) -> tuple[Runtime, LocalCommands]:
+    commands = LocalCommands(home)
 
     async def closing() -> None:
         commands.close()
 
-    kit = TeamCapabilities(executors=Capabilities(build_command_tools(commands)), on_close=closing)
+    kit = Capabilities(build_command_tools(commands), on_close=closing)
     return Runtime(await SqliteLog.open(home), capability_factories={"": lambda _: kit}), commands
 
 

@@ -6,7 +6,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from greenroom.adapters.processes.plain_commands import is_alive
+from greenroom.adapters.processes.local_commands import is_alive
 from tests.crash.command import command_of, first_life, recovered
 from tests.crash.lives import fork_server
 

@@ -9,8 +9,6 @@ from typing import cast
 
 import pytest
 
-from greenroom.app.runtime import Runtime
-from greenroom.testing.demo import AGENTS, TASK
 from tests.disks import fill, mounted
 from tests.e2e.terminal import Running, contents, greenroom
 
@@ -123,61 +121,3 @@ def test_a_full_disk_stops_the_team_until_there_is_room_again(small_disk: Path) 
         ended = running.end()
     assert "✓ task t1 finished" in ended.err
     assert greenroom(home, "doctor").code == 0
-
-
-def test_an_unknown_id_is_said_with_the_ids_there_are(home: Path) -> None:
-    team = greenroom(home, "runs", "--output-format", "json").json["tasks"]
-    assert isinstance(team, list)
-    for words in (("show", "nobody"), ("cancel", "nobody")):
-        ended = greenroom(home, *words)
-        assert ended.code == 2
-        assert "There is no team 'nobody'" in ended.err
-        assert team[0]["team"] in ended.err
-
-
-@pytest.mark.parametrize("command", ["fork", "replay"])
-def test_a_version_that_never_was_is_refused(home: Path, command: str) -> None:
-    before = greenroom(home, "runs", "--output-format", "json").json
-    ended = greenroom(home, command, "last", "--at", "999999")
-    assert ended.code == 2
-    assert "has versions 1 to" in ended.err
-    assert greenroom(home, "runs", "--output-format", "json").json == before
-
-
-@pytest.mark.parametrize(
-    ("words", "error"),
-    [
-        (("runs", "--nonsense", "--output-format", "json"), "No such option: --nonsense"),
-        (("--output-format=json", "dance"), "No such command 'dance'."),
-        (("show", "--output-format", "json"), "Missing argument 'ID'."),
-        (("--output-format", "json"), "Missing command."),
-        (("answer", "last", "yes", "--for", "life", "--output-format=json"), "Invalid value for '--for'"),
-        (
-            ("--output-format", "text", "fork", "last", "--at", "0", "--output-format", "json"),
-            "Invalid value for '--at'",
-        ),
-        (("--output-format", "json", "--home", "", "runs"), "Invalid value for '--home': it is empty."),
-        (("show", "nobody", "--output-format", "json"), "There is no team 'nobody'."),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
-def test_a_program_hears_of_wrong_words_as_a_result(home: Path, words: tuple[str, ...], error: str) -> None:
-    ended = greenroom(home, *words)
-    assert ended.code == 2
-    told = ended.json
-    assert (told["type"], told["status"], told["exit_code"]) == ("result", "error", 2)
-    assert str(told["error"]).startswith(error)
-    assert told["hint"]
-    assert told["code"] in ("usage", "unknown_id")
-    assert error in ended.err or "Usage: greenroom" in ended.err, "people read the same on stderr"
-
-
-async def test_a_team_of_a_kit_that_is_not_here_can_be_looked_at_but_not_run(tmp_path: Path) -> None:
-    runtime = await Runtime.open(tmp_path)
-    team = await runtime.create("somebody else's", AGENTS, capabilities_name="lost")
-    await runtime.ask(team, TASK)
-    await runtime.close()
-    assert greenroom(tmp_path, "show", team).code == 0
-    ended = greenroom(tmp_path, "resume", team)
-    assert ended.code == 3
-    assert "'lost', which is not installed here (known: ask, by-hand, chat, demo, demo-ask, job, library, " in ended.err

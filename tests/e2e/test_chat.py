@@ -180,7 +180,7 @@ def test_the_other_commands_do_what_they_say(tmp_path: Path) -> None:
         chat.until("<Second.> #1")
         chat.says("/done All said.")
         assert chat.ends() == 0
-        assert "Go on with" not in chat.seen, "it is over for good"
+        assert "Continue with" not in chat.seen, "it is over for good"
     assert "finished" in greenroom(tmp_path, "runs").out
 
 

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -203,26 +202,3 @@ def test_a_stream_begins_with_init_ends_with_result_and_holds_every_event_betwee
     assert [event["version"] for event in events] == list(range(1, len(events) + 1))
     assert {event["team"] for event in events} == {first["team"]}
     assert ended.err == ""
-
-
-UNCOVERED = """
-import greenroom.testing.demo as demo
-demo.SCRIPT = tuple(cue for cue in demo.SCRIPT if not ({drop}))
-from greenroom.cli.main import main
-main()
-"""
-
-
-@pytest.mark.parametrize(
-    ("drop", "named"),
-    [("cue.thread == 'iris@t1.s2.2' and cue.turn == 2", "iris@t1.s2.2"), ("cue.answering", "maya@t1")],
-)
-def test_an_uncovered_turn_says_so_and_fails(tmp_path: Path, drop: str, named: str) -> None:
-    program = [sys.executable, "-c", UNCOVERED.format(drop=drop), "demo", "--team", "--pace", "0"]
-    done = subprocess.run(
-        program, env=environment(tmp_path), capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
-    assert done.returncode == 1
-    assert "The script has no reply for" in done.stderr
-    assert named in done.stderr
-    assert "Traceback" not in done.stderr

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.trust.yes import agree
 from tests.e2e.provider import provider, reached
 from tests.e2e.terminal import greenroom
-from tests.e2e.test_hands import CODER, acts
+from tests.e2e.test_hands import acts, coder_project
 from tests.e2e.typing import CTRL_D, ENTER, Typing
 from tests.fake_openai import Answer
 
@@ -50,14 +49,11 @@ OWN = re.compile(r"\x1b\[[0-9;?]{0,12}[a-zA-Z]|\x1b[=>]|\x1b\][0-9;]*\x07|[\x07\
 @pytest.fixture(name="project")
 def _project(tmp_path: Path) -> Path:
     """A folder with an agent, a program that prints all of them, and files that are called like some of them."""
-    folder = tmp_path / "project"
-    (folder / ".greenroom" / "agents").mkdir(parents=True)
-    (folder / ".greenroom" / "agents" / "coder.md").write_text(CODER, encoding="utf-8")
-    (folder / "shout.py").write_text(f"print({ALL!r}); print({OVERWRITTEN!r}); print({LONG!r})\n", encoding="utf-8")
+    shout = f"print({ALL!r}); print({OVERWRITTEN!r}); print({LONG!r})\n"
+    folder = coder_project(tmp_path / "project", tmp_path / "config", shout=shout)
     for number, escape in enumerate(ESCAPES.values()):
         if not set("/\0") & set(escape):
             (folder / f"file {number} {escape}.txt").write_text("x\n", encoding="utf-8")
-    agree(tmp_path / "config", folder)
     return folder
 
 

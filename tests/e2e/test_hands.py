@@ -22,16 +22,20 @@ Do what you are asked.
 """
 
 
-@pytest.fixture(name="project")
-def _project(tmp_path: Path) -> Path:
-    """A folder with an agent and a file."""
-    folder = tmp_path / "project"
+def coder_project(folder: Path, config: Path, **files: str) -> Path:
+    """Make a project with these Python files and an agent called coder, which the person has agreed to."""
     (folder / ".greenroom" / "agents").mkdir(parents=True)
     (folder / ".greenroom" / "agents" / "coder.md").write_text(CODER, encoding="utf-8")
-    (folder / "hello.py").write_text("print('hello')\n", encoding="utf-8")
-    (folder / "make.py").write_text("open('made.txt', 'w').write('made\\n')\n", encoding="utf-8")
-    agree(tmp_path / "config", folder)
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text, encoding="utf-8")
+    agree(config, folder)
     return folder
+
+
+@pytest.fixture(name="project")
+def _project(tmp_path: Path) -> Path:
+    files = {"hello": "print('hello')\n", "make": "open('made.txt', 'w').write('made\\n')\n"}
+    return coder_project(tmp_path / "project", tmp_path / "config", **files)
 
 
 def acts(*calls: tuple[str, Mapping[str, object]]) -> list[Reply]:

@@ -130,6 +130,19 @@ def test_a_check_that_nobody_confirmed_proves_in_a_sandbox_and_without_one_nothi
     assert "no_checks" in str(bare.json["verdict"])
 
 
+def test_why_a_run_is_not_verified_is_said_once_and_an_earlier_failure_when_it_happens(tmp_path: Path) -> None:
+    empty = Workshop(tmp_path / "empty", own="")
+    unchecked = empty.runs([*GOOD], "Paint it.", "--non-interactive", "--allow-unverified")
+    assert unchecked.code == 7
+    assert unchecked.err.lower().count("unverified:") == 2, "the head of the report, and the reason"
+    shop = Workshop(tmp_path / "shop")
+    mends = call("patch", 4, file="app.txt", edits=[{"search": "bad", "replace": "good, red"}])
+    mended = shop.runs([PLAN, turns("bad"), done("It is red."), mends, done("Now it is.", 98)], *ALONE[:2])
+    assert mended.code == 0, mended.err
+    assert mended.err.count("✗ failed:") == 1
+    assert mended.err.lower().count("✓ verified") == 1
+
+
 def test_the_plan_stays_on_the_board_and_what_is_told_meanwhile_is_read_in_the_next_turn(shop: Workshop) -> None:
     asked, told = threading.Event(), threading.Event()
 

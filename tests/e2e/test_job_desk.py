@@ -12,7 +12,7 @@ from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.log import Lease
 from tests.e2e.internet import Internet
 from tests.e2e.jobs import ASKED, Desk, Turns, call, done, exactly, founded, git, honest
-from tests.e2e.provider import provider, reached
+from tests.e2e.provider import provider
 from tests.e2e.typing import ENTER
 from tests.fake_openai import Answer
 from tests.tiers import has_bubblewrap
@@ -98,26 +98,6 @@ def test_after_a_job_without_git_was_applied_and_undone_all_is_as_before(tmp_pat
     undone = desk.types("undo", "last")
     assert undone.code == 0, undone.err
     assert exactly(root) == before
-
-
-TOLD = "You have made the same call several times"
-STOPPED = "That has happened before, so your work stops here."
-
-
-def test_who_goes_in_circles_is_told_and_then_stopped_with_a_report(desk: Desk) -> None:
-    before, heard = exactly(desk.repo), list[str]()
-
-    def stubborn(body: dict[str, object], number: int) -> Answer:
-        heard.append(str(body["messages"]))
-        return call("read_code", number, file="export.py")
-
-    with provider(stubborn) as fake:
-        ended = desk.types("run", ASKED, "--yes", **reached(fake))
-    assert ended.code == 1, ended.err
-    assert "t1 failed: It went in circles, and was stopped. It made the same call again and again." in ended.err
-    assert 0 <= "".join(heard).find(TOLD) < "".join(heard).find(STOPPED), "it was not told before it was stopped"
-    assert "No file was changed." in ended.err
-    assert exactly(desk.repo) == before
 
 
 @pytest.fixture(name="over", scope="module")

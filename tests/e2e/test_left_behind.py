@@ -16,7 +16,7 @@ HANGS = '''
 import pathlib, threading
 from greenroom import tool
 
-@tool(effect="pure", seconds={seconds})
+@tool(effect="pure", timeout={seconds})
 def hangs() -> str:
     """Waits."""
     pathlib.Path({marker!r}).touch()

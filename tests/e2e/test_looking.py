@@ -25,7 +25,7 @@ def test_a_home_that_is_not_there_is_empty_and_is_not_made(tmp_path: Path, words
 def test_an_id_where_nothing_ran_is_unknown_and_nothing_is_made(tmp_path: Path, command: str) -> None:
     ended = greenroom(tmp_path / "home", command, "last")
     assert ended.code == 2
-    assert ended.err == "Error: There is no team 'last': nothing has run here yet. Try `greenroom demo`.\n"
+    assert ended.err == "Error: There is no team 'last': nothing has run here yet. Start a run with `greenroom run`.\n"
     assert not (tmp_path / "home").exists()
 
 

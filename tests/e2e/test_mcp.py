@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.adapters.mcp.running import ORDINARY, RAW, TOKEN, calls, marked, until, write_tools
-from tests.e2e.provider import KEY, provider, reached, settings
+from tests.adapters.mcp.running import RAW, TOKEN, calls, marked, until, write_tools
+from tests.e2e.provider import provider, reached, settings
 from tests.e2e.terminal import Ended, greenroom
 from tests.e2e.typing import ENTER, Typing
 from tests.fake_openai import Answer, Call
@@ -44,10 +42,6 @@ class Person:
 
     def fields(self, *words: str) -> Mapping[str, Any]:
         return self.types(*words, "--output-format", "json").json
-
-    def allows(self, tool: str) -> None:
-        """Agree to a tool for good."""
-        (self.config.parent / "permissions").write_text(f"allow tool {tool}\n")
 
     @property
     def config(self) -> Path:
@@ -112,11 +106,14 @@ def test_one_that_does_not_work_is_added_only_by_force(person: Person) -> None:
 
 
 @pytest.mark.req("AG-54")
-async def test_an_agent_calls_a_tool_after_a_persons_yes_and_none_that_has_turned(person: Person) -> None:
+async def test_an_agent_calls_a_tool_after_a_persons_yes_though_another_server_hangs(person: Person) -> None:
     person.adds()
+    hangs = (sys.executable, RAW, "hangs", str(person.folder))
+    assert person.types("mcp", "add", "hangs", "--force", "--start-timeout", "1", "--", *hangs).code == 0
     words = ("run", "Count.", "--agent", "user")
     with provider(acts("mcp__raw__count")) as fake:
         with Typing(person.home, *words, cwd=str(person.project), **reached(fake)) as run:
+            run.until("The MCP server 'hangs': it did not answer within 1 s")
             run.until("wants to use mcp__raw__count")
             assert person.left == [], "it is started late"
             assert calls(person.folder) == []
@@ -126,37 +123,6 @@ async def test_an_agent_calls_a_tool_after_a_persons_yes_and_none_that_has_turne
         assert "count is done" in str(fake.requests[-1].body)
     assert calls(person.folder) == ["count"]
     await until(lambda: person.left == [])
-    person.allows("mcp__raw__echo")
-    (person.folder / "swapped").touch()
-    with provider(acts("mcp__raw__echo")) as fake:
-        ended = await asyncio.to_thread(person.types, *words, **reached(fake))
-        assert "has changed since a person agreed to it" in str(fake.requests[-1].body)
-    assert ended.code == 0
-    assert "has other tools than you approved: echo (changed)" in ended.err
-    await until(lambda: person.left == [])
-
-
-def test_a_new_server_is_met_before_a_run_sees_no_key_and_one_that_hangs_holds_nobody_up(person: Person) -> None:
-    servers: Mapping[str, Mapping[str, object]] = {
-        "ordinary": {"command": sys.executable, "args": [ORDINARY]},
-        "hangs": {"command": sys.executable, "args": [RAW, "hangs", str(person.folder)], "start_timeout": 1},
-    }
-    tables = (
-        f"[mcp.{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
-        for name, table in servers.items()
-    )
-    settings(person.home, "".join(tables))
-    person.allows("mcp__ordinary__environment")
-    began = time.monotonic()
-    with provider(acts("mcp__ordinary__environment")) as fake:
-        ended = person.types("run", "Look.", "--agent", "user", MY_SECRET="planted", **reached(fake))
-        (body,) = [str(one.body) for one in fake.requests[-1:]]
-    assert (ended.code, ended.out) == (0, "Done.\n"), ended.err
-    assert "The MCP server 'hangs': it did not answer within 1 s" in ended.err
-    assert time.monotonic() - began < 30
-    assert "PATH" in body
-    assert KEY not in body
-    assert "planted" not in body
 
 
 def test_what_a_project_brings_is_not_started_before_it_is_trusted(person: Person) -> None:

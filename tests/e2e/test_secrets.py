@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.trust.yes import agree
 from tests.e2e.provider import KEY, Beside, provider, reached
 from tests.e2e.terminal import Ended, from_nothing, greenroom
-from tests.e2e.test_hands import CODER, acts
-from tests.e2e.typing import ENTER, Typing
+from tests.e2e.test_hands import acts, coder_project
 from tests.fake_openai import Answer
 
 PLANTED = {
@@ -22,6 +20,8 @@ PLANTED = {
     "DATABASE_PASSWORD": "planted-password-0123456789",
     "SOMETHING_UNHEARD_OF": "planted-unheard-0123456789",
 }
+
+
 IN_A_FILE = "planted-file-0123456789"
 TATTLE = """import os, pathlib
 pid = os.getpid()
@@ -39,13 +39,9 @@ while pid > 1:
 @pytest.fixture(name="project")
 def _project(tmp_path: Path) -> Path:
     """A folder with an agent, and files that hold keys."""
-    folder = tmp_path / "project"
-    (folder / ".greenroom" / "agents").mkdir(parents=True)
-    (folder / ".greenroom" / "agents" / "coder.md").write_text(CODER, encoding="utf-8")
-    (folder / "tattle.py").write_text(TATTLE, encoding="utf-8")
+    folder = coder_project(tmp_path / "project", tmp_path / "home" / "config", tattle=TATTLE)
     (folder / "notes.txt").write_text(f"the key is {KEY}\n", encoding="utf-8")
     (folder / ".env").write_text(f"TOKEN={IN_A_FILE}\n", encoding="utf-8")
-    agree(tmp_path / "home" / "config", folder)
     return folder
 
 
@@ -104,16 +100,3 @@ def test_who_looks_through_many_files_passes_over_those_that_hold_keys(tmp_path:
         ended = run(tmp_path / "home", project, fake, "--question")
         assert ended.code == 0
         nowhere(IN_A_FILE, fake, tmp_path / "home", ended)
-
-
-def test_a_key_that_a_command_prints_is_not_on_the_screen_of_whoever_watches(tmp_path: Path, project: Path) -> None:
-    words = ("chat", "--agent", "coder")
-    with provider(acts(script("python3 tattle.py; echo over"))) as fake:
-        with Typing(tmp_path / "home", *words, cwd=str(project), **{**PLANTED, **reached(fake)}) as chat:
-            chat.says("Look.")
-            chat.until("wants to run a command")
-            chat.press(f"y{ENTER}")
-            chat.until("Done.")
-            assert KEY not in chat.seen
-            assert PLANTED["ANTHROPIC_API_KEY"] not in chat.seen
-        assert KEY not in told(fake)

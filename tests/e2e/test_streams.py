@@ -57,17 +57,3 @@ def test_a_closed_stream_is_no_error(home: Path, words: str, how: str) -> None:
     assert done.returncode == (2 if words == "forget last" else 0)
     assert "Traceback" not in done.stderr
     assert "bug" not in done.stderr
-
-
-def test_a_reader_that_wants_one_line_gets_it(home: Path) -> None:
-    for words in ("events last", "replay last"):
-        done = shell(home, f"$G {words} | head -n 1")
-        said = [one for one in done.stderr.replace(VIEW, "").splitlines() if one and not one.startswith(AT_ANY)]
-        assert (done.returncode, said) == (0, []), words
-        assert done.stdout.count("\n") == 1
-
-
-AT_ANY = "Show the state at a version: "
-"""Said at the end by who was through before the reader was."""
-
-VIEW = "Read from the log: nothing is run again and no model is called.\n"

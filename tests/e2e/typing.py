@@ -18,7 +18,7 @@ from typing import Self
 from tests.e2e import warm
 from tests.e2e.terminal import GREENROOM, PATIENCE, counts_for_python, desk, environment
 
-ENTER, CTRL_C, CTRL_D, ALT_ENTER, TAB, UP = "\r", "\x03", "\x04", "\x1b\r", "\t", "\x1b[A"
+ENTER, CTRL_C, CTRL_D, TAB, UP = "\r", "\x03", "\x04", "\t", "\x1b[A"
 STEERING = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[=>()][0B]?|\r")
 PROMPT = "›"
 GRACE = 10.0

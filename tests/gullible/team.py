@@ -15,7 +15,6 @@ from greenroom.abilities.skills.conversation_skills import build_conversation_sk
 from greenroom.adapters.mcp.client import McpClient, McpTool, ServerEnvironment
 from greenroom.adapters.mcp.client import make_tools as mcp_kit
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.schema import WebSettings
 from greenroom.app.toolset.manual_call import find_ended_step
@@ -161,18 +160,14 @@ async def crowd(
         web = WebSettings(local=(place.pages.place, place.thief.place))
         held = None if walls is None else walls.is_holding
         decides = policy or build_policy(place.work, (), stated_rules=rules, is_sandboxed=held)
-        made: list[TeamCapabilities] = []
+        made: list[Capabilities] = []
         runtime = Runtime(MemoryLog(), capability_factories={"gullible": lambda _: made[0]})
         find = partial(find_ended_step, runtime)
         hands = Toolset(place.work, decides, find=find, tool_source=ToolSource(tools=tools), web=web, sandbox=walls)
         last.push_async_callback(hands.close)
         told = render_trusted_notes(place.work, lambda _: False)
         made.append(
-            TeamCapabilities(
-                executors=Capabilities(
-                    [*build_conversation_skills(model, hands.specs, solo=True, project=told), *hands.executors]
-                )
-            )
+            Capabilities([*build_conversation_skills(model, hands.specs, solo=True, project=told), *hands.executors])
         )
         last.push_async_callback(runtime.close)
         names = tuple(tool.name for tool in hands.toolbox)

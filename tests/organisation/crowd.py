@@ -22,13 +22,12 @@ from typing import Final, TypeVar
 
 from greenroom.abilities.skills.planned.skills import build_planned_skills
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.organisation.creation import OrganisationSpec, create_organisation
 from greenroom.app.organisation.inbox import summarise_status
 from greenroom.app.organisation.phrases import BASE_TASK, ORGANISATION_KIT
 from greenroom.app.runtime import Runtime
 from greenroom.app.text_reader import TextReader
-from greenroom.core.base.amounts import UNLIMITED, Limits
+from greenroom.core.base.amounts import UNLIMITED
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.ports.executor import Capabilities, Executor, Outcome, StepContext
 from greenroom.core.ports.log import Store
@@ -202,8 +201,6 @@ async def crowd(
     specs: Mapping[str, AgentSpec] | None = None,
     executors: Sequence[Executor] = (),
     tools: Sequence[ToolSpec] = (),
-    blueprints: Sequence[AgentSpec] = (),
-    limits: Limits = UNLIMITED,
     waiting_timeout: int | None = None,
 ) -> AsyncIterator[Crowd]:
     """Start a crowd of these names. An executor replaces the skill of the same name."""
@@ -211,7 +208,7 @@ async def crowd(
     own = {one.name for one in executors}
     skills = [one for one in build_planned_skills(script, (ECHO, *tools), reader=TextReader()) if one.name not in own]
     echo = [] if "echo" in own else [Echo()]
-    kit = TeamCapabilities(executors=Capabilities([*skills, *echo, *executors]), agent_specs=tuple(blueprints))
+    kit = Capabilities([*skills, *echo, *executors])
     runtime = Runtime(MemoryLog(), capability_factories={"crowd": lambda _: kit})
     members: dict[AgentId, AgentSpec] = {
         BOSS: planner("boss", manager=True),
@@ -221,7 +218,7 @@ async def crowd(
     }
     try:
         team: TeamId = await runtime.create(
-            "crowd", list(members.items()), capabilities_name="crowd", limits=limits, waiting_timeout=waiting_timeout
+            "crowd", list(members.items()), capabilities_name="crowd", waiting_timeout=waiting_timeout
         )
         await runtime.start(team)
         yield Crowd(runtime, team, script)
@@ -357,7 +354,7 @@ def _serial(text: str) -> str:
 async def storm(log: Store, size: Size) -> AsyncIterator[Weather]:
     """Start a team of this size, with the twelve skills."""
     model = ScriptedModel(Storm(size).cues())
-    kit = TeamCapabilities(executors=Capabilities(build_planned_skills(model, reader=TextReader())))
+    kit = Capabilities(build_planned_skills(model, reader=TextReader()))
     runtime = Runtime(log, capability_factories={"storm": lambda _: kit})
     members = [(LEAD, AgentSpec(name="lead", style="plan", manager=True))]
     members += [
@@ -477,9 +474,7 @@ async def lasting(messages: int) -> Life:
     runtime = Runtime(
         MemoryLog(),
         capability_factories={
-            ORGANISATION_KIT: lambda _: TeamCapabilities(
-                executors=Capabilities(build_planned_skills(model, reader=TextReader()))
-            )
+            ORGANISATION_KIT: lambda _: Capabilities(build_planned_skills(model, reader=TextReader()))
         },
     )
     founders = OrganisationSpec(

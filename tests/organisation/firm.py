@@ -26,7 +26,6 @@ from typing import Final
 
 from greenroom.abilities.skills.planned.skills import PLANNED_SKILLS, build_planned_skills
 from greenroom.abilities.tools.tool import wrap_long_tail
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.organisation.creation import OrganisationSpec, create_organisation, load_builtin_agent
 from greenroom.app.organisation.inbox import InboxMessage, read_states, summarise_status
 from greenroom.app.organisation.people import HumanAgent
@@ -34,7 +33,7 @@ from greenroom.app.organisation.phrases import ORGANISATION_KIT
 from greenroom.app.runtime import Runtime
 from greenroom.app.text_reader import TextReader
 from greenroom.core.base.amounts import NOTHING, Limits
-from greenroom.core.base.ids import AgentId, StageId, TaskId, TeamId
+from greenroom.core.base.ids import AgentId, StageId, TeamId
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import Capabilities, Outcome, StepContext
 from greenroom.core.ports.log import Store
@@ -212,8 +211,7 @@ def _summary(text: str) -> dict[str, object]:
     return {"completion_summary": text, "state": "finished"}
 
 
-ANN, MANAGER, WU, XI = AgentId("ann"), AgentId("manager"), AgentId("wu"), AgentId("xi")
-T1, T2 = TaskId("t1"), TaskId("t2")
+ANN, MANAGER, XI = AgentId("ann"), AgentId("manager"), AgentId("xi")
 LIMITS: Final = Limits(tokens=20_000_000, steps=500, hops=200, depth=8)
 TASTE: Final = ToolSpec(
     name="taste",
@@ -255,12 +253,12 @@ class Taste:
 
 def kits(
     folder: Path, language: str, model: Models, *, pace: float = 0.0
-) -> dict[str, Callable[[object], TeamCapabilities]]:
+) -> dict[str, Callable[[object], Capabilities]]:
     """Return the capabilities: the twelve skills, the tool, and the built-in staff as blueprints."""
     taste = wrap_long_tail(Taste(folder / "tasted", pace))
     skills = build_planned_skills(model, (TASTE,), reader=TextReader())
     staff = tuple(evolve(load_builtin_agent(one, language), tools=("taste",)) for one in ("researcher", "writer"))
-    kit = TeamCapabilities(executors=Capabilities((*skills, taste)), agent_specs=staff)
+    kit = Capabilities((*skills, taste), agent_specs=staff)
     return {ORGANISATION_KIT: lambda _: kit}
 
 

@@ -12,7 +12,7 @@ from greenroom.core.state.step import Work
 from tests.abilities.skills.planned.planners import DONE, KIM, NOTHING_MORE, T1, Line, message, said, step
 from tests.organisation.crowd import crowd
 
-ADA, BEA, EVE = AgentId("ada"), AgentId("bea"), AgentId("eve")
+ADA, BEA = AgentId("ada"), AgentId("bea")
 Lines = dict[tuple[str, str], Sequence[Line]]
 
 

@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 
-from greenroom.abilities.skills.planned.skills import MAX_AGENT_RESTARTS, MAX_EXCHANGES
+from greenroom.abilities.skills.planned.skills import MAX_AGENT_RESTARTS
 from greenroom.abilities.tools.tool import wrap_long_tail
 from greenroom.core.base.ids import AgentId
 from greenroom.core.rules.intents import SendMessage
@@ -29,7 +29,7 @@ from tests.abilities.skills.planned.planners import (
 )
 from tests.organisation.crowd import crowd
 
-ADA, BEA = AgentId("ada"), AgentId("bea")
+ADA = AgentId("ada")
 Lines = dict[tuple[str, str], Sequence[Line]]
 REST: Lines = {
     ("ada", "quick_think"): [said("quick_think", "x")],
@@ -174,23 +174,3 @@ async def test_a_tool_that_is_always_used_once_more_is_ended() -> None:
         made = (last.result or {})["tool_decision"]
         assert isinstance(made, dict)
         assert made["decision"] == "end"
-
-
-@pytest.mark.req("MAS-25")
-@pytest.mark.parametrize("waits", [True, False])
-async def test_two_who_always_ask_back_are_brought_to_an_end(waits: bool) -> None:
-    """A long dialogue is a chain of messages that one who only reads closes."""
-    lines = writing(
-        "ada",
-        "bea",
-        asks=lambda other: said("send_message", message(other, text="Why?", need_reply=True, waiting=waits)),
-        plan=said("planning", [step("send_message")]),
-        reflection=NOTHING_MORE,
-    )
-    async with crowd(lines, "ada", "bea") as here:
-        await asyncio.wait_for(here.work({"ada": "ask"}, group=["bea"]), 60)
-        sent = await here.messages()
-        assert MAX_EXCHANGES < len(sent) < 3 * MAX_EXCHANGES
-        assert (sent[-1].need_reply, sent[-1].waiting) == (False, None)
-        assert "process_message" in {*await here.did(ADA), *await here.did(BEA)}
-        assert not (await here.world()).waits

@@ -15,8 +15,10 @@ from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.app.organisation.inbox import read_states
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.ids import TEAM_BUDGET
+from greenroom.core.state.events import Event
 from greenroom.core.state.message import Message
-from greenroom.core.state.step import Step
+from greenroom.core.state.stage import StageEnded, StageStarted
+from greenroom.core.state.step import Step, StepEnded, StepStarted
 from tests.organisation.firm import LIMITS, NOTHING_LEFT, ORDER, WORDS, Firm, facts, firm, left, tasted
 
 NOTE = {"en": "{} step: finished.", "zh": "执行{}步骤:finished，"}
@@ -35,6 +37,7 @@ class Told:
     messages: Sequence[Message]
     steps: Sequence[Step]
     stages: Mapping[str, Mapping[str, object]]
+    events: Sequence[Event]
     spent: Amounts
 
 
@@ -56,6 +59,7 @@ async def _played(folder: Path, language: str) -> Told:
             messages=await made.ann.messages(),
             steps=await _steps(made),
             stages=await read_states(made.runtime, made.team, "stage"),
+            events=[logged.event async for logged in made.runtime.events(made.team)],
             spent=(await made.world()).budgets[TEAM_BUDGET].spent,
         )
 
@@ -69,7 +73,7 @@ def by(told: Told, agent: str, executor: str) -> list[Step]:
     return [one for one in told.steps if (one.agent_id, one.work.executor) == (agent, executor)]
 
 
-@pytest.mark.req("MAS-11", "MAS-16", "MAS-18", "MAS-132", "MAS-188", "MAS-220")
+@pytest.mark.req("MAS-11", "MAS-16", "MAS-18", "MAS-132", "MAS-188", "MAS-220", "MAS-17", "MAS-24", "MAS-25")
 def test_everybody_does_exactly_these_steps_in_this_order(language: str) -> None:
     assert story(language).facts["order"] == ORDER
 
@@ -84,7 +88,7 @@ def test_the_manager_ends_every_stage_and_the_task_and_the_person_has_the_result
     assert (last.sender_id, set(last.receiver)) == ("manager", {"manager", "wu", "xi", "ann"})
 
 
-@pytest.mark.req("MAS-10", "MAS-57", "MAS-58", "MAS-97", "MAS-99", "MAS-136", "MAS-139")
+@pytest.mark.req("MAS-10", "MAS-57", "MAS-58", "MAS-97", "MAS-99", "MAS-136", "MAS-139", "MAS-3", "MAS-19")
 def test_every_member_of_every_stage_has_finished_and_said_what_it_did(language: str) -> None:
     told = story(language)
     words = told.words
@@ -96,7 +100,7 @@ def test_every_member_of_every_stage_has_finished_and_said_what_it_did(language:
     assert told.stages["t2.s2"]["agent_allocation"] == {"wu": words["wu_writes"], "xi": words["xi_titles"]}
 
 
-@pytest.mark.req("MAS-98", "MAS-123", "MAS-124")
+@pytest.mark.req("MAS-98", "MAS-123", "MAS-124", "MAS-22", "MAS-23")
 def test_the_board_has_a_note_of_every_skill_that_ended(language: str) -> None:
     told = story(language)
     names = {"planning": "Planning", "reflection": "Reflection", "send_message": "Send Message"}
@@ -111,6 +115,25 @@ def test_the_board_has_a_note_of_every_skill_that_ended(language: str) -> None:
             if one.state == "finished"
         ]
         assert notes[agent][: len(wanted)] == wanted
+    assert not [sent for sent in told.messages if NOTE[language].format("summary") in sent.message], "nobody is told"
+
+
+@pytest.mark.req("MAS-14", "MAS-16")
+def test_stages_run_one_after_the_other_and_an_agent_does_one_step_at_a_time(language: str) -> None:
+    order: list[str] = []
+    running: set[str] = set()
+    for event in story(language).events:
+        match event:
+            case StageStarted(stage_id=stage) | StageEnded(stage_id=stage):
+                order.append(stage)
+            case StepStarted(step_id=step):
+                assert step.partition("#")[0] not in running, "it had another one"
+                running.add(step.partition("#")[0])
+            case StepEnded(step_id=step):
+                running.discard(step.partition("#")[0])
+            case _:
+                pass
+    assert order == ["t2.s1", "t2.s1", "t2.s2", "t2.s2", "t2.s3", "t2.s3"]
 
 
 @pytest.mark.req("MAS-7", "MAS-73", "MAS-76", "MAS-77", "MAS-229", "MAS-230", "MAS-273")

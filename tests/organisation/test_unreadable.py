@@ -107,34 +107,6 @@ async def test_in_a_stage_the_agent_has_failed_its_manager_reads_why_and_the_per
         assert not [one for one in left if one.work.executor == skill], "nothing else of it was ever begun"
 
 
-@pytest.mark.req("MAS-119", "MAS-163", "MAS-169")
-@pytest.mark.parametrize("skill", ["task_manager", "agent_manager", "planning", "reflection"])
-async def test_a_manager_that_fails_itself_tells_the_person_who_asked(skill: str) -> None:
-    told: dict[tuple[str, str], Sequence[Line]] = {
-        ("boss", "planning"): [said("planning", [step("task_manager"), step("agent_manager")])],
-        ("boss", "task_manager"): [said("task_manager", {"action": "finish_task", "task_id": "t9"})],
-        ("boss", "reflection"): [NOTHING_MORE],
-        ("boss", "agent_manager"): [said("agent_manager", {"action": "init_new_agent", "agent_id": "new"})],
-        ("boss", skill): ["No tags."],
-    }
-    if skill == "agent_manager":
-        told["boss", "task_manager"] = [
-            said("task_manager", {"action": "add_task", "task_name": "x", "task_intention": "y"})
-        ]
-    spec = planner("boss", manager=True, turn=ONCE)
-    async with crowd(told, specs={"boss": spec}) as here:
-        await here.work()
-        request = SendMessage(
-            task_id=T1, receiver=(BOSS,), message="Tea, please.", need_reply=True, kind="request", sender=KIM
-        )
-        await here.runtime.ask(here.team, request)
-        await here.rest()
-        assert await tried(here, BOSS, skill) == ["failed", "failed"]
-        heard = [one for one in await here.messages() if one.receiver == (KIM,)]
-        assert [one.message.splitlines()[-1] for one in heard if "no block" in one.message]
-        assert heard[-1].message.startswith("I could not do this: Tea, please.\n"), "in the words of whoever asked"
-
-
 async def test_a_manager_that_fails_in_a_task_without_people_tells_a_person_of_the_task_above() -> None:
     """What Boss made for Kim has only agents in it: Kim hears all the same that nobody decides there any more."""
     add = {

@@ -10,7 +10,7 @@ from typing import cast
 from immutables import Map
 
 from greenroom.abilities.tools.run_checks import RunChecksTool
-from greenroom.adapters.processes.plain_commands import PlainCommands
+from greenroom.adapters.processes.local_commands import LocalCommands
 from greenroom.app.messages.findings import render_finding
 from greenroom.app.runs.workspaces import open_run_workspace
 from greenroom.app.toolset.toolset import Toolset
@@ -62,16 +62,11 @@ class Bare:
     """Commands in a folder, without a sandbox."""
 
     def __init__(self, copied: WorktreeTools) -> None:
-        self.commands = PlainCommands(copied.folder)
+        self.commands = LocalCommands(copied.folder)
         assert tuple(copied.extra_tools(self.commands, nothing_runs)) == ()
 
     async def close(self) -> None:
-        """Stop running commands."""
         self.commands.close()
-
-
-def bare(copied: WorktreeTools) -> Toolset:
-    return cast("Toolset", Bare(copied))
 
 
 async def nothing_runs() -> Sequence[str]:
@@ -83,14 +78,13 @@ class Job:
 
     def __init__(self, place: RunWorkspace, checks: Sequence[Check], setup: WorkspaceSetup) -> None:
         self.place = place
-        self.opened = build_checkout_opener(place, setup, bare)
+        self.opened = build_checkout_opener(place, setup, lambda copied: cast("Toolset", Bare(copied)))
         self.checks = ProjectChecks(checks, self.opened)
         self.story, self.shelf = Story(), Shelf()
         self.stopped: Sequence[str] = ()
         self._setup = setup
 
     def write(self, name: str, text: str) -> None:
-        """Write a file of the worktree."""
         path = self.place.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)

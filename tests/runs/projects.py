@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from greenroom.adapters.processes.plain_commands import PlainCommands
+from greenroom.adapters.processes.local_commands import LocalCommands
 from greenroom.app.runs.checks import FolderReader
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.checks import Check, CheckObserver, CheckRun
@@ -36,21 +36,17 @@ class Shelf:
         self.prepared: list[PreparedEffect] = []
 
     async def prepare(self, *prepared: PreparedEffect) -> None:
-        """Record the preparation."""
         self.prepared += prepared
 
     async def keep(self, data: bytes) -> str:
-        """Store a blob."""
         name = hashlib.sha256(data).hexdigest()
         self.blobs[name] = data
         return name
 
     async def fetch(self, name: str) -> bytes:
-        """Return a stored blob."""
         return self.blobs[name]
 
     def show(self, event: LiveEvent) -> None:
-        """Record the event."""
         self.shown += getattr(event, "text", "")
 
 
@@ -88,7 +84,7 @@ def opened_over(root: Path) -> OpenCheckout:
         assert not paths, "only git can put files back"
         with TemporaryDirectory() as folder:
             copy = Path(shutil.copytree(root, Path(folder, "tree"), symlinks=True))
-            commands = PlainCommands(copy)
+            commands = LocalCommands(copy)
             try:
                 yield Checkout(copy, root, name_of(root), commands)
             finally:

@@ -13,11 +13,9 @@ class Table:
         self._files = {path: text.encode() if isinstance(text, str) else text for path, text in files.items()}
 
     def read(self, path: str) -> bytes | None:
-        """The file."""
         return self._files.get(path)
 
     def names(self, folder: str) -> frozenset[str]:
-        """Return the names in a folder."""
         begin = "" if folder == "." else f"{folder}/"
         return frozenset(path[len(begin) :].partition("/")[0] for path in self._files if path.startswith(begin))
 

@@ -11,7 +11,7 @@ from typing import cast
 
 import pytest
 
-from greenroom.adapters.processes.plain_commands import PlainCommands
+from greenroom.adapters.processes.local_commands import LocalCommands
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.checks import Check
@@ -65,7 +65,7 @@ def place_of(theirs: Path, lent: Sequence[SharedFolder] = ()) -> RunWorkspace:
 
 async def found(check: Check, changes: Sequence[str], tree: Path, place: RunWorkspace) -> list[str]:
     """Where a check imports what was changed from, if not from this tree."""
-    commands = PlainCommands(tree)
+    commands = LocalCommands(tree)
     try:
         findings = await find_foreign_imports(
             [check], changes, Checkout(tree, place.mount_point, "t", commands), place, Shelf()
@@ -105,7 +105,7 @@ async def test_where_the_persons_folder_cannot_be_read_its_editable_install_is_n
     files = {"src/app/__init__.py": "", "docs/conf.py": ""}
     theirs, tree = tmp_path / "hidden", written(tmp_path / "tree", files)
     own = evolve(TEST, line=f"{install(python, theirs / 'src')} -m pytest")
-    commands = PlainCommands(tree)
+    commands = LocalCommands(tree)
     checkout = Checkout(tree, theirs, "t", commands)
     assert await find_imported_folder(own, checkout, Shelf()) == "", "nothing says that it was installed from there"
     (packages,) = (python / "lib").glob("python*/site-packages")
@@ -214,7 +214,7 @@ def why(outcome: Outcome) -> str:
 
 
 async def test_what_it_makes_stays_in_the_copy_and_what_it_printed_is_kept(tmp_path: Path) -> None:
-    commands = PlainCommands(tmp_path)
+    commands = LocalCommands(tmp_path)
     outcome = await prepared(WorkspaceSetup(line="mkdir node_modules && echo made"), commands)
     commands.close()
     assert (tmp_path / "node_modules").is_dir()
@@ -234,7 +234,7 @@ async def test_what_it_makes_stays_in_the_copy_and_what_it_printed_is_kept(tmp_p
     ],
 )
 async def test_a_failure_ends_the_job_and_says_how(tmp_path: Path, setup: WorkspaceSetup, said: str) -> None:
-    commands = PlainCommands(tmp_path)
+    commands = LocalCommands(tmp_path)
     outcome = await prepared(setup, commands)
     commands.close()
     assert said in why(outcome)
@@ -247,7 +247,6 @@ class Broken:
         self._events = events
 
     async def run(self, _: Command) -> AsyncGenerator[CommandEvent, None]:
-        """Nothing, or how it ended."""
         if not self._events:
             raise WorldFault("There is no shell.")
         for event in self._events:

@@ -32,7 +32,6 @@ class Copy:
         self.commits: list[tuple[str, set[str]]] = []
 
     async def commit(self, mark: CommitInfo) -> StepCommit:
-        """All that is new."""
         await asyncio.sleep(0)
         if not self.written:
             return StepCommit(commit="", tree=self._tree())
@@ -60,7 +59,6 @@ class Writes(CardedTool):
         return (written, Target(kind="path", value="read"), Target(kind="command", value="make", writes=True))
 
     async def run(self, _: StepContext) -> Outcome:
-        """Write."""
         for part in ("1", "2"):
             self._copy.written.add(f"{self.name}{part}")
             await asyncio.sleep(0)

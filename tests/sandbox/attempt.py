@@ -46,7 +46,7 @@ Need = Literal["root", "cc", "cgroup v1"]
 """What the control needs from the machine. Without it the attempt proves nothing and is not counted."""
 
 Control = Literal["plain", "bare"]
-"""Without a sandbox: `PlainCommands`, or a bare subprocess for attempts that those already stop."""
+"""Without a sandbox: `LocalCommands`, or a bare subprocess for attempts that those already stop."""
 
 Ending = Literal["by itself", "in time", "closed", "house killed"]
 """How the command ends. Greenroom's process can be killed with -9 in the middle."""

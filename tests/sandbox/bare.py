@@ -1,6 +1,6 @@
 """Commands as most programs run them: a subprocess with our environment and open files; only one process is killed.
 
-It is the control for attempts that `PlainCommands` already stop: it shows that they can succeed.
+It is the control for attempts that `LocalCommands` already stop: it shows that they can succeed.
 """
 
 from __future__ import annotations

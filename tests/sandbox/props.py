@@ -106,7 +106,6 @@ def own_address(_stage: Stage) -> str:
 
 
 def free_port(_stage: Stage) -> str:
-    """Return an unused port."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return str(probe.getsockname()[1])
 

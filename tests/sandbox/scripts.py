@@ -49,6 +49,5 @@ echo {BEGINS!r}
 
 
 def words_of(attempt: Attempt, stage: Stage) -> tuple[str, str, str]:
-    """Return the words of its command."""
     before = PYTHON if attempt.language == "python3" else BASH
     return attempt.language, "-c", stage.fill(before + attempt.script)

@@ -59,7 +59,6 @@ class Stage:
         return NAME.sub(lambda found: self.value(found[1]), text)
 
     def value(self, name: str) -> str:
-        """Return the value of a name."""
         if name not in self._values:
             self._values[name] = self._prop[name](self)
         return self._values[name]
@@ -79,7 +78,6 @@ class Stage:
         return path
 
     def close(self) -> None:
-        """Remove everything."""
         for pid in marked(self.token):
             with suppress(ProcessLookupError):
                 os.kill(pid, 9)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from greenroom.core.ports.commands import CommandRunner
 from greenroom.core.ports.sandbox import CommandLimits
 from tests.conformance.running import Ran, ran, shell
-from tests.sandbox.jobs import JOBS, PYTHON, Job, environment
+from tests.sandbox.jobs import JOBS, PYTHON, Job
 from tests.sandbox.props import PROPS
 from tests.sandbox.stage import Stage, staged
 from tests.sandbox.tiers import open_walled
@@ -52,17 +51,3 @@ async def test_honest_work_goes_on(job: Job, stage: Stage) -> None:
 def test_there_are_at_least_twelve_jobs() -> None:
     assert len(JOBS) >= 12
     assert sum(job.quick for job in JOBS) >= 3
-
-
-async def test_what_is_installed_in_place_is_imported_from_the_tree_that_is_worked_on(stage: Stage) -> None:
-    """The worktree is seen where the repository is, so that what leads there leads into the worktree."""
-    repository, home = stage.other / "repository", stage.home
-    stage.put(repository / "src" / "app.py", "where = 'the repository'\n")
-    packages = environment(home / "venv")
-    (packages / "app.pth").write_text(f"{repository / 'src'}\n", encoding="utf-8")
-    stage.put(stage.work / "src" / "app.py", "where = 'the worktree'\n")
-    python = str(home / "venv" / "bin")
-    own = {**stage.own, "PATH": f"{python}:{stage.own['PATH']}", "VIRTUAL_ENV": str(Path(python).parent)}
-    commands = open_walled(stage.work, own, CommandLimits(), at=repository)
-    made = await _done(commands, "pwd; python -c 'import app; print(app.where)'")
-    assert made.text == f"{repository}\nthe worktree\n"

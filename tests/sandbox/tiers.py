@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.processes.plain_commands import PlainCommands
+from greenroom.adapters.processes.local_commands import LocalCommands
 from greenroom.adapters.sandbox.bubblewrap import Bubblewrap
 from greenroom.adapters.sandbox.landlock import Landlock, read_landlock_version
 from greenroom.adapters.sandbox.view import SandboxView
@@ -25,28 +25,22 @@ def open_tier(tier: str, root: Path, own: Mapping[str, str]) -> CommandRunner:
 
 
 def _plain(root: Path, own: Mapping[str, str]) -> CommandRunner:
-    return PlainCommands(root, environ=own)
+    return LocalCommands(root, environ=own)
 
 
-def open_walled(
-    root: Path,
-    own: Mapping[str, str],
-    limits: CommandLimits = LIMITS,
-    *,
-    at: Path | None = None,
-) -> PlainCommands:
-    """Open commands in the default tier's sandbox. The workspace may appear at another path."""
-    wall = Bubblewrap(_ground(root, own, at), limits, program=bubblewrap_program())
-    return PlainCommands(root, environ=own, sandbox=wall)
+def open_walled(root: Path, own: Mapping[str, str], limits: CommandLimits = LIMITS) -> LocalCommands:
+    """Open commands in the default tier's sandbox."""
+    wall = Bubblewrap(_ground(root, own), limits, program=bubblewrap_program())
+    return LocalCommands(root, environ=own, sandbox=wall)
 
 
 def _landlocked(root: Path, own: Mapping[str, str]) -> CommandRunner:
     wall = Landlock(_ground(root, own), LIMITS, version=read_landlock_version())
-    return PlainCommands(root, environ=own, sandbox=wall)
+    return LocalCommands(root, environ=own, sandbox=wall)
 
 
-def _ground(root: Path, own: Mapping[str, str], at: Path | None = None) -> SandboxView:
-    return SandboxView(root=root, at=at or root, home=Path(own["HOME"]), scratch=root.parent / "scratch")
+def _ground(root: Path, own: Mapping[str, str]) -> SandboxView:
+    return SandboxView(root=root, at=root, home=Path(own["HOME"]), scratch=root.parent / "scratch")
 
 
 OPENERS: Final[dict[str, Callable[[Path, Mapping[str, str]], CommandRunner]]] = {

@@ -118,7 +118,6 @@ def mends(path: str = "a.py", **more: object) -> Runs:
 
 
 def sends(message: str, to: str = "bob", note: str = "") -> Runs:
-    """Expect a message."""
     return Runs(tool="send_message", arguments={"receiver": to, "message": message, "handoff": True}, note=note)
 
 

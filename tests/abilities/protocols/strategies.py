@@ -82,15 +82,15 @@ def call(name: str, arguments: st.SearchStrategy[dict[str, object]]) -> st.Searc
     return arguments.map(lambda found: ToolCall(call_id="", name=name, arguments=found))
 
 
-def as_message(found: tuple[str, str]) -> dict[str, object]:
-    """Return a message as the arguments of a call."""
-    return {"receiver": found[0], "message": found[1], "handoff": True}
-
-
 CALLS: Final[dict[ProtocolName, st.SearchStrategy[ToolCall]]] = {
     "tool_call": call("loose", st.dictionaries(odd, data, max_size=4)) | call("look", looked),
     "xml_tool": call("loose", st.dictionaries(keys, odd, max_size=4)) | call("look", looked),
-    "send_message": call("send_message", st.tuples(st.sampled_from(sorted(AGENTS)), solid).map(as_message)),
+    "send_message": call(
+        "send_message",
+        st.fixed_dictionaries(
+            {"receiver": st.sampled_from(sorted(AGENTS)), "message": solid, "handoff": st.just(value=True)}
+        ),
+    ),
     "patch": call("patch", st.fixed_dictionaries({"file": paths, "edits": st.lists(edit, min_size=1, max_size=3)})),
     "rewrite": call("rewrite", st.fixed_dictionaries({"file": paths, "content": odd})),
 }

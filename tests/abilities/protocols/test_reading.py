@@ -1,7 +1,5 @@
 """Parsing single replies: the claims of the sources, and what the caller learns."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from greenroom.abilities.protocols import (
@@ -167,11 +165,7 @@ def test_arguments_that_nobody_can_read_have_a_reason(text: str, why: str) -> No
     assert find_json_error(text) == why
 
 
-def lines(text: str) -> Iterator[str]:
-    return (line for line in text.splitlines() if line)
-
-
 def test_what_was_said_is_the_text_around_the_block_without_thoughts() -> None:
     found = reading(f"<think>Hm.</think>First this.\n{LOOK}\nThen that.")
     assert isinstance(found, BlockCall)
-    assert list(lines(found.said)) == ["First this.", "Then that."]
+    assert [line for line in found.said.splitlines() if line] == ["First this.", "Then that."]

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.abilities.protocols.reply_parser import parse_json_body, read_tagged_bodies
 from greenroom.abilities.protocols.strict_json import ParseError
+from greenroom.abilities.protocols.text_calls import parse_json_body, read_tagged_bodies
 from greenroom.app.text_reader import TextReader
 from greenroom.core.ports.reply_reader import ParsedValue, ReplyProblem
 

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 
 from greenroom.abilities.skills.conversation_skills import build_conversation_skills
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import AgentId, StepId, TaskId, TeamId, ThreadId
 from greenroom.core.base.records import Data, evolve
@@ -34,12 +33,10 @@ Answer = Sequence[ModelEvent]
 
 
 def says(text: str) -> Answer:
-    """Build a text reply."""
     return (ModelTextDelta(text=text), Usage(output=2, money=1), Finished())
 
 
 def calls(name: str, call_id: str = "c1", **arguments: object) -> Answer:
-    """Build a reply with one call."""
     return (
         ToolCall(call_id=call_id, name=name, arguments=arguments),
         Usage(output=2, money=1),
@@ -80,11 +77,9 @@ class Played:
         return self
 
     def price(self, read: int, written: int) -> int | None:
-        """Return a small price."""
         return read + written
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """Stream the answer."""
         self.asked.append(request)
         size = sum(len(one.content.encode()) for one in request.messages)
         for event in self._play(request):
@@ -105,11 +100,9 @@ class Echo:
     description: str = "Says it back."
 
     def terms(self, _: TeamState, __: Step) -> StepTerms:
-        """Return free terms."""
         return StepTerms(effect="pure")
 
     async def run(self, context: StepContext) -> Outcome:
-        """Return the argument."""
         given: Data = context.step.work.instruction_content or {}
         return Outcome(result={"output": str(given.get("text", ""))})
 
@@ -130,7 +123,6 @@ class Team:
         return (await self.runtime.wait(self.team, T1)).state
 
     async def steps(self) -> list[Step]:
-        """Return all ended steps."""
         return [one async for one in self.runtime.archive(self.team, "step") if isinstance(one, Step)]
 
     async def did(self) -> list[str]:
@@ -138,8 +130,7 @@ class Team:
         return [one.work.executor for one in await self.steps()]
 
     async def summary(self) -> str:
-        """Return the summary of the task."""
-        return (await self.runtime.status(self.team, T1)).why
+        return (await self.runtime.status(self.team, T1)).reason
 
 
 @asynccontextmanager
@@ -155,7 +146,7 @@ async def team(
 ) -> AsyncIterator[Team]:
     """Start a team of Ann and these others."""
     skills = build_conversation_skills(model, [ECHO], solo=solo, reader=reader, project=project)
-    kit = TeamCapabilities(executors=Capabilities([*skills, Echo(), *tools]))
+    kit = Capabilities([*skills, Echo(), *tools])
     runtime = Runtime(MemoryLog(), capability_factories={"test": lambda _: kit})
     ann = spec or AgentSpec(name="Ann", role="assistant", tools=("echo",))
     try:

@@ -1,5 +1,7 @@
 """compact: a long conversation is summed up, and what must survive survives word for word."""
 
+from itertools import pairwise
+
 import pytest
 
 from greenroom.abilities.skills.compact import collect_human_messages, list_open_items
@@ -47,6 +49,8 @@ async def test_a_talk_of_many_windows_goes_on_with_its_instructions_intact() -> 
     assert last.messages[0].content.startswith("You are Ann"), "the system prompt is in force"
     talks = [one for one in model.asked if one.purpose.skill == "converse"]
     assert all(len(text_of(one).encode()) < 4000 * 4 for one in talks), "no request outgrows the window"
+    breaks = sum(after.messages[: len(before.messages)] != before.messages for before, after in pairwise(talks))
+    assert breaks == did.count("compact"), "between two summaries every request begins as the one before it"
 
 
 @pytest.mark.req("AG-35", "AG-167", "AG-161")
@@ -127,11 +131,6 @@ async def test_what_is_owed_is_not_forgotten() -> None:
     assert model.asked[-1].messages[-1].content == "Found.", "the answer is the result of the call"
 
 
-def words(request: ModelRequest) -> str:
-    """What is told of people in the message that sums up."""
-    return next(one.content for one in request.messages if "has been summed up" in one.content)
-
-
 async def test_sixty_corrections_survive_whole_beside_a_long_text_that_was_pasted() -> None:
     corrections = [f"Correction {number}: " + "as was said. " * 25 + "So." for number in range(60)]
     spec = AgentSpec(name="Ann", history=History(summary_rounds=66))
@@ -142,7 +141,7 @@ async def test_sixty_corrections_survive_whole_beside_a_long_text_that_was_paste
             await here.ask(one)
         for number in range(8):
             await here.ask(f"Go on, {number}.")
-    told = words(model.asked[-1])
+    told = next(one.content for one in model.asked[-1].messages if "has been summed up" in one.content)
     assert [one for one in corrections if one not in text_of(model.asked[-1])] == []
     assert "characters are left out here" in told
     assert "only in the log" not in told

@@ -7,7 +7,6 @@ import pytest
 from greenroom.abilities.skills.conversation_skills import build_conversation_skills
 from greenroom.abilities.skills.filter_tools import parse_choice
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.core.ports.executor import Capabilities
 from greenroom.core.ports.model import Failed, ModelRequest, ToolSpec
@@ -22,9 +21,7 @@ SPEC = AgentSpec(name="Ann", tools=NAMES)
 
 async def played(model: Played, *, above: int, questions: int = 2) -> Team:
     """Ask so many questions of an agent with ten tools; the team is closed then, its log is in memory."""
-    kit = TeamCapabilities(
-        executors=Capabilities([*build_conversation_skills(model, SPECS, filter_above=above), Echo()])
-    )
+    kit = Capabilities([*build_conversation_skills(model, SPECS, filter_above=above), Echo()])
     runtime = Runtime(MemoryLog(), capability_factories={"test": lambda _: kit})
     name = await runtime.create("test", [(ANN, SPEC)], capabilities_name="test")
     await runtime.start(name)

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from jinja2 import Environment, meta
 
-from greenroom.abilities.protocols.reply_parser import PACK as FORMS
+from greenroom.abilities.protocols.text_calls import PACK as FORMS
+from greenroom.abilities.skills.planned.skill import PACK as PLANNED
 from greenroom.abilities.skills.prompts.builder import (
     PACK,
     SECTION_TABLES,
@@ -34,7 +35,7 @@ def variables(pack: PromptPack, language: str, name: str) -> set[str]:
     return meta.find_undeclared_variables(Environment().parse(pack.read_source(language, name)))
 
 
-@pytest.mark.parametrize("pack", [PACK, FORMS], ids=["skills", "forms"])
+@pytest.mark.parametrize("pack", [PACK, PLANNED, FORMS], ids=["skills", "planned skills", "forms"])
 def test_every_prompt_is_there_in_every_language_with_the_same_variables(pack: PromptPack) -> None:
     assert pack.list_languages() == ("en", "zh")
     assert pack.list_names("en") == pack.list_names("zh")

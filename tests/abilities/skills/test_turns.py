@@ -204,7 +204,6 @@ MARKED = "Done.\n!!!COMPLETE!!!"
 
 
 def several(*found: tuple[str, dict[str, object]]) -> Answer:
-    """A reply with several calls."""
     made = [ToolCall(call_id=f"c{place}", name=name, arguments=given) for place, (name, given) in enumerate(found)]
     return (*made, Usage(output=2, money=1), Finished(reason="calls"))
 
@@ -353,7 +352,6 @@ class Proof:
         self.said: list[str] = []
 
     def terms(self, _: TeamState, __: Step) -> StepTerms:
-        """Free."""
         return StepTerms(effect="pure")
 
     async def run(self, context: StepContext) -> Outcome:

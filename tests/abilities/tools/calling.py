@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.ports.executor import Capabilities, Executor
@@ -44,20 +43,18 @@ class Caller:
         return str((step.result or {})["output"])
 
     async def error(self, tool: str, **arguments: object) -> str:
-        """Call a tool and return its error."""
         step = await self.call(tool, **arguments)
         assert step.state == "failed", step.result
         return step.error
 
     async def steps(self) -> list[Step]:
-        """Return all ended steps."""
         return [one async for one in self.runtime.archive(self.team, "step") if isinstance(one, Step)]
 
 
 @asynccontextmanager
 async def caller(executors: Iterable[Executor], log: Store | None = None, team: str = "") -> AsyncIterator[Caller]:
     """Start a team with these executors. With a log and a team name, resume that team."""
-    kit = TeamCapabilities(executors=Capabilities(executors))
+    kit = Capabilities(executors)
     runtime = Runtime(log or MemoryLog(), capability_factories={"": lambda _: kit})
     try:
         if team:

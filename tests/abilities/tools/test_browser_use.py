@@ -27,14 +27,13 @@ from greenroom.core.rules.intents import CancelTask
 from greenroom.core.state.knowledge import Note
 from greenroom.core.state.step import Step, StepTerms
 from greenroom.core.state.team_state import TeamState
-from tests.abilities.tools.calling import T1, Caller, caller
+from tests.abilities.tools.calling import T1, caller
 
 TOKENS = 10_000
 COST = Amounts(tokens=100, money=7)
 
 
 def call(name: str, **arguments: object) -> BrowserReply:
-    """One move."""
     return BrowserReply(calls=(ToolCall(call_id="c", name=name, arguments=arguments),), spent=COST)
 
 
@@ -130,7 +129,6 @@ class StagedAlbum:
 
 
 def tool(browser: StagedBrowser, mind: StagedMind, bounds: BrowserLimits | None = None) -> BrowserUseTool:
-    """The tool on this stage."""
     return BrowserUseTool(lambda _: browser, mind, StagedAlbum(), bounds or BrowserLimits())
 
 
@@ -211,11 +209,8 @@ async def done(used: BrowserUseTool, **given: object) -> tuple[Step, list[str]]:
     """The step, and what the team hears of it."""
     async with caller([used]) as hands:
         step = await hands.call("browser_use", **given)
-        return step, await notes(hands)
-
-
-async def notes(hands: Caller) -> list[str]:
-    return [one.content async for one in hands.runtime.archive(TeamId(hands.team), "note") if isinstance(one, Note)]
+        notes = [one async for one in hands.runtime.archive(TeamId(hands.team), "note")]
+        return step, [one.content for one in notes if isinstance(one, Note)]
 
 
 @pytest.mark.req("MAS-190", "MAS-194", "MAS-196")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from greenroom.abilities.tools.command_output import MAX_UNFINISHED_LINE_CHARS, LiveLines, OutputBuffer
 from greenroom.abilities.tools.commands import MAX_BACKGROUND_COMMANDS, BackgroundCommands, build_command_tools
 from greenroom.abilities.tools.read_output import ReadOutputTool
-from greenroom.adapters.processes.plain_commands import PlainCommands
+from greenroom.adapters.processes.local_commands import LocalCommands
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.commands import (
@@ -43,7 +43,6 @@ class Said:
         self.asked: list[Command] = []
 
     async def run(self, command: Command) -> AsyncGenerator[CommandEvent, None]:
-        """As the test says."""
         self.asked.append(command)
         yield CommandStarted()
         for text in self._printed:
@@ -55,14 +54,13 @@ class Said:
 
 
 def tools(commands: CommandRunner) -> list[Executor]:
-    """All of them."""
     return [*build_command_tools(commands), ReadOutputTool()]
 
 
 @asynccontextmanager
 async def scripts(root: Path) -> AsyncIterator[Caller]:
     """A team that runs commands in this folder."""
-    commands = PlainCommands(root)
+    commands = LocalCommands(root)
     try:
         async with caller(tools(commands)) as team:
             yield team
@@ -292,7 +290,7 @@ async def test_a_command_in_the_background_is_looked_at_and_stopped(tmp_path: Pa
 
 
 async def test_all_are_ended_at_once_for_whoever_needs_quiet(tmp_path: Path) -> None:
-    commands = PlainCommands(tmp_path)
+    commands = LocalCommands(tmp_path)
     background = BackgroundCommands(commands)
     async with caller([*build_command_tools(commands, background)]) as team:
         over = await begun(team, "true")
@@ -342,13 +340,13 @@ async def test_they_end_when_the_run_ends(tmp_path: Path) -> None:
 
 
 async def test_after_a_restart_they_are_gone_and_that_is_said(tmp_path: Path) -> None:
-    commands = PlainCommands(tmp_path)
+    commands = LocalCommands(tmp_path)
     async with caller(tools(commands), await SqliteLog.open(tmp_path / "home")) as team:
         handle = await begun(team, SERVER.format(token="old"))
         name = team.team
     commands.close()
     await until_gone("old")
-    fresh = PlainCommands(tmp_path)
+    fresh = LocalCommands(tmp_path)
     async with caller(tools(fresh), await SqliteLog.open(tmp_path / "home"), name) as team:
         told = await team.output("command_output", handle=handle)
         assert told.startswith(f"The command '{handle}' is gone: it ended when Greenroom was stopped")
@@ -367,7 +365,7 @@ async def test_a_handle_of_nothing_is_refused(tmp_path: Path, tool: str) -> None
 
 
 async def test_another_team_has_other_handles(tmp_path: Path) -> None:
-    commands = PlainCommands(tmp_path)
+    commands = LocalCommands(tmp_path)
     shared = tools(commands)
     async with caller(shared) as first, caller(shared) as second:
         handle = await begun(first, "sleep 600")

@@ -56,7 +56,7 @@ async def test_who_does_not_want_the_plan_ends_the_work_before_anything_changed(
     async with caller([ProposePlanTool(guessed)]) as team:
         await answered(team, "no")
         stands = await team.runtime.status(team.team, T1)
-    assert (stands.state, stands.why) == ("failed", PLAN_REJECTED_MESSAGE)
+    assert (stands.state, stands.reason) == ("failed", PLAN_REJECTED_MESSAGE)
 
 
 async def test_without_anybody_to_ask_it_goes_on() -> None:

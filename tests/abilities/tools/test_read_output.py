@@ -130,11 +130,9 @@ class Talks:
         self._ruled = ruled
 
     def terms(self, _: TeamState, __: Step) -> StepTerms:
-        """Nothing is changed."""
         return StepTerms(effect="pure")
 
     async def run(self, context: StepContext) -> Outcome:
-        """Say it."""
         text = self._text
         return Outcome(result=present_text(text, context.step.step_id) if self._ruled else {"output": text})
 

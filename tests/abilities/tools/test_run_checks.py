@@ -34,7 +34,6 @@ class Said:
         self._report = report or CheckReport(tree="t", checks=(DONE,))
 
     async def run(self, only: Sequence[str], observer: CheckObserver) -> CheckReport:
-        """As the test says."""
         self.asked.append(only)
         await observer.prepare(PreparedEffect(kind="process", key="1"))
         blob = await observer.keep(b"all of it")
@@ -75,7 +74,6 @@ class Stuck(Said):
         self.begun = asyncio.Event()
 
     async def run(self, only: Sequence[str], _: CheckObserver) -> CheckReport:
-        """For ever."""
         self.asked.append(only)
         self.begun.set()
         await asyncio.Event().wait()

@@ -39,7 +39,6 @@ class Countdown:
         self.left = at
 
     def __call__(self) -> None:
-        """Count a call."""
         self.left -= 1
         if self.left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -59,7 +58,6 @@ async def prepared(root: Path, act: Act) -> tuple[str, str]:
 
 
 async def acted(workspace: GitWorkspace, act: Act, base: str, tip: str) -> None:
-    """Perform the action."""
     if act == "apply":
         assert isinstance(await workspace.apply("r1", base, tip), AppliedChange)
     elif act == "commit":

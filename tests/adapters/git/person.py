@@ -30,7 +30,6 @@ class Person:
         return {"PATH": os.environ["PATH"], "HOME": str(self.home)}
 
     def git(self, *words: str, folder: Path | None = None) -> str:
-        """Run git as the person."""
         said = subprocess.run(
             ("git", *words),
             cwd=folder or self.root,
@@ -43,13 +42,11 @@ class Person:
         return said.stdout
 
     def commit_all(self, message: str) -> str:
-        """Commit everything."""
         self.git("add", "--all")
         self.git("commit", "--quiet", "--allow-empty", "--message", message)
         return self.git("rev-parse", "HEAD").strip()
 
     def write(self, name: str, content: bytes | str) -> Path:
-        """Write a file."""
         place = self.root / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -90,7 +87,6 @@ async def worked(worktree: Worktree, key: str = "k1", step: str = "ann#1", summa
 
 
 def put(worktree: Worktree, name: str, text: str) -> None:
-    """Write a file in a worktree."""
     Path(worktree.folder, name).write_text(text)
 
 

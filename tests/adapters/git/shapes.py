@@ -9,7 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from tests.adapters.git.person import Person
+from greenroom.adapters.git.workspace import GitWorkspace
+from greenroom.core.ports.workspace import StepCommit, Worktree
+from tests.adapters.git.person import Person, opened, worked
 
 Shape = Callable[[Person], None]
 BELOW: Final = "below/part"
@@ -249,6 +251,14 @@ def is_copied(shape: str, name: str) -> bool:
     """Return whether a worktree contains the path."""
     left = NOT_COPIED.get(shape, ())
     return not any(name == one or name.startswith(f"{one.rstrip('/')}/") for one in left)
+
+
+async def edited(person: Person) -> tuple[GitWorkspace, Worktree, StepCommit]:
+    """Make one edit of each kind in a worktree of the person's tree, and commit it there."""
+    workspace = await person.workspace()
+    worktree = await opened(workspace)
+    edit(Path(worktree.folder))
+    return workspace, worktree, await worked(worktree)
 
 
 def edit(folder: Path) -> None:

@@ -15,11 +15,11 @@ from tests.adapters.git.test_committing import hook
 WORK = "    return None\n"
 
 
-async def applied(person: Person, text: str = TEXT) -> tuple[GitWorkspace, AppliedChange]:
+async def applied(person: Person) -> tuple[GitWorkspace, AppliedChange]:
     """An agent has written line 20."""
     workspace = await person.workspace()
     worktree = await opened(workspace)
-    put(worktree, "a.txt", text.replace("line 20\n", WORK))
+    put(worktree, "a.txt", TEXT.replace("line 20\n", WORK))
     done = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
     assert isinstance(done, AppliedChange)
     return workspace, done

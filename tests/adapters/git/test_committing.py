@@ -27,7 +27,7 @@ from greenroom.core.ports.workspace import (
     Worktree,
 )
 from tests.adapters.git.person import Person, opened, put, worked
-from tests.adapters.git.shapes import SHAPES, TEXT, dirty, edit
+from tests.adapters.git.shapes import SHAPES, TEXT, dirty, edit, edited
 from tests.conformance.workspace_case import tree_of
 
 
@@ -39,10 +39,8 @@ def hook(person: Person, name: str, script: str) -> Path:
 
 async def brought(person: Person) -> tuple[GitWorkspace, Worktree, AppliedChange]:
     """Edits, applied to their tree."""
-    workspace = await person.workspace()
-    worktree = await opened(workspace)
-    edit(Path(worktree.folder))
-    applied = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
+    workspace, worktree, done = await edited(person)
+    applied = await workspace.apply("r1", worktree.base, done.commit)
     assert isinstance(applied, AppliedChange)
     return workspace, worktree, applied
 
@@ -100,13 +98,6 @@ async def test_without_git_there_is_nothing_to_commit_to(tmp_path: Path) -> None
         await workspace.commit(applied.id, "Do it")
 
 
-async def test_nobody_without_a_name_commits(person: Person) -> None:
-    workspace, _, applied = await brought(person)
-    (person.home / ".gitconfig").write_text("[user]\n\tuseConfigOnly = true\n")
-    with pytest.raises(WorkspaceFault, match="has no name for your commits"):
-        await workspace.commit(applied.id, "Do it")
-
-
 async def test_a_commit_that_others_came_after_is_undone_by_one_on_top(person: Person) -> None:
     workspace, _, applied = await brought(person)
     made = await workspace.commit(applied.id, "Do it")
@@ -139,10 +130,7 @@ async def test_a_branch_has_only_what_the_work_changed(tmp_path: Path, shape: st
     SHAPES[shape](person)
     head = person.git("rev-parse", "HEAD").strip()
     theirs = person.theirs()
-    workspace = await person.workspace()
-    worktree = await opened(workspace)
-    edit(Path(worktree.folder))
-    done = await worked(worktree)
+    workspace, worktree, done = await edited(person)
     made = await workspace.branch("agents/work", worktree.base, done.commit, "On a branch")
     assert isinstance(made, BranchResult)
     assert made.name == "agents/work"
@@ -195,10 +183,7 @@ async def test_undo_of_a_commit_refuses_what_was_edited_since(person: Person) ->
     "kind", ["edited", "staged", "staged and put back", "unknown", "unknown on the way", "ignored"]
 )
 async def test_a_file_with_edits_that_are_in_no_commit_is_never_written(person: Person, kind: str) -> None:
-    workspace = await person.workspace()
-    worktree = await opened(workspace)
-    edit(Path(worktree.folder))
-    done = await worked(worktree)
+    workspace, worktree, done = await edited(person)
     where = {"unknown": "new-link", "unknown on the way": "新 folder", "ignored": "new-link"}.get(kind, "a.txt")
     if kind == "ignored":
         person.write(".git/info/exclude", "new-link\n")
@@ -219,10 +204,7 @@ async def test_a_file_with_edits_that_are_in_no_commit_is_never_written(person: 
 
 @pytest.mark.parametrize("state", ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "BISECT_LOG"])
 async def test_in_the_middle_of_something_nothing_is_changed(person: Person, state: str) -> None:
-    workspace = await person.workspace()
-    worktree = await opened(workspace)
-    edit(Path(worktree.folder))
-    done = await worked(worktree)
+    workspace, worktree, done = await edited(person)
     person.write(f".git/{state}", person.git("rev-parse", "HEAD"))
     theirs = person.theirs()
     with pytest.raises(WorkspaceFault, match=r"in progress\. Nothing was changed"):
@@ -237,10 +219,7 @@ async def test_a_branch_that_does_not_fit_on_head_begins_where_the_run_began_or_
     first = person.git("rev-parse", "HEAD").strip()
     if not committed:
         person.write("a.txt", TEXT.replace("line 20\n", "mine, line 20\n"))
-    workspace = await person.workspace()
-    worktree = await opened(workspace)
-    edit(Path(worktree.folder))
-    done = await worked(worktree)
+    workspace, worktree, done = await edited(person)
     if committed:
         person.write("a.txt", TEXT.replace("line 20\n", "mine, line 20\n"))
         person.commit_all("mine")
@@ -405,10 +384,8 @@ async def test_who_ends_what_a_kill_left_has_done_it(person: Person, monkeypatch
             raise Killed
         await save_entry(repository, paper)
 
-    workspace = await person.workspace()
-    worktree = await opened(workspace)
-    edit(Path(worktree.folder))
-    pair = (worktree.base, (await worked(worktree)).commit)
+    workspace, worktree, done = await edited(person)
+    pair = (worktree.base, done.commit)
     monkeypatch.setattr(applying, "save_entry", dying)
     with pytest.raises(Killed):
         await workspace.apply("r1", *pair)

@@ -187,21 +187,6 @@ async def test_names_with_signs_in_them_go_all_the_way(person: Person) -> None:
     assert tree_of(person.root) == before
 
 
-async def test_a_line_that_they_have_committed_themselves_leads_to_its_step(person: Person) -> None:
-    workspace = await person.workspace()
-    worktree = await opened(workspace)
-    put(worktree, "a.txt", TEXT.replace("line 20\n", "work\n"))
-    done = await worked(worktree)
-    assert isinstance(await workspace.apply("r1", worktree.base, done.commit), AppliedChange)
-    head = person.commit_all("By hand")
-    found, old = await workspace.blame("a.txt", 20), await workspace.blame("a.txt", 2)
-    assert found is not None
-    assert found.step is not None
-    assert (found.commit, found.step.step) == (head, "ann#1")
-    assert old is not None
-    assert old.step is None
-
-
 async def test_outside_git_what_undo_needs_outlives_the_cache(tmp_path: Path) -> None:
     root, cache, own = tmp_path / "tree", tmp_path / "cache", tmp_path / "data"
     root.mkdir()

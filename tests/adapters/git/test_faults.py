@@ -25,7 +25,8 @@ from greenroom.adapters.git.workspace import GitWorkspace
 from greenroom.adapters.git.worktree import GitWorktrees
 from greenroom.core.ports.workspace import AppliedChange, Conflicts, SkippedPath, WorkspaceFault, WorktreeContents
 from tests.adapters.git.person import Person, opened, worked
-from tests.adapters.git.shapes import edit, plain
+from tests.adapters.git.shapes import edit, edited, plain
+from tests.adapters.git.test_committing import brought
 from tests.conformance.workspace_case import tree_of
 
 
@@ -84,11 +85,7 @@ async def test_a_broken_repository_is_said(person: Person, broken: str) -> None:
 
 
 async def test_a_lock_of_another_git_is_waited_for_and_named(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    workspace = await person.workspace()
-    worktree = await opened(workspace)
-    edit(Path(worktree.folder))
-    applied = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
-    assert isinstance(applied, AppliedChange)
+    workspace, _, applied = await brought(person)
     lock = person.write(".git/index.lock", "")
     monkeypatch.setattr(committing, "LOCK_TIMEOUT_S", 0.2)
     with pytest.raises(WorkspaceFault, match="index\\.lock") as caught:
@@ -143,10 +140,8 @@ class FullDisk:
 
 @pytest.mark.parametrize("left", ["keep/c.py", "new-link"])
 async def test_a_full_disk_in_the_middle_leaves_nothing(person: Person, left: str) -> None:
-    workspace = await person.workspace()
-    worktree = await opened(workspace)
-    edit(Path(worktree.folder))
-    done, before = await worked(worktree), tree_of(person.root)
+    workspace, worktree, done = await edited(person)
+    before = tree_of(person.root)
     full = FullDisk(person.root / left)
     with (
         patch.object(Git, "run_unchecked", full.answer),
@@ -159,10 +154,8 @@ async def test_a_full_disk_in_the_middle_leaves_nothing(person: Person, left: st
 
 
 async def test_somebody_who_writes_at_this_moment_stops_it(person: Person) -> None:
-    workspace = await person.workspace()
-    worktree = await opened(workspace)
-    edit(Path(worktree.folder))
-    done, before = await worked(worktree), tree_of(person.root)
+    workspace, worktree, done = await edited(person)
+    before = tree_of(person.root)
     finish = applying.finish
 
     async def meddling(
@@ -179,10 +172,7 @@ async def test_somebody_who_writes_at_this_moment_stops_it(person: Person) -> No
 
 
 async def test_whoever_asks_may_go_away(person: Person) -> None:
-    workspace = await person.workspace()
-    worktree = await opened(workspace)
-    edit(Path(worktree.folder))
-    done = await worked(worktree)
+    workspace, worktree, done = await edited(person)
     task = asyncio.create_task(workspace.apply("r1", worktree.base, done.commit))
     await asyncio.sleep(0.02)
     task.cancel()
@@ -324,11 +314,7 @@ async def test_more_files_than_anybody_works_on_are_refused(person: Person, monk
 
 
 async def test_a_full_disk_in_the_middle_of_an_undo_leaves_it_applied(person: Person) -> None:
-    workspace = await person.workspace()
-    worktree = await opened(workspace)
-    edit(Path(worktree.folder))
-    applied = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
-    assert isinstance(applied, AppliedChange)
+    workspace, _, applied = await brought(person)
     after, full = tree_of(person.root), FullDisk(person.root / "keep/b.py")
     with (
         patch.object(Git, "run_unchecked", full.answer),

@@ -9,7 +9,7 @@ import pytest
 
 from greenroom.adapters.git.workspace import GitWorkspace
 from greenroom.adapters.git.worktree import GitWorktrees
-from greenroom.adapters.processes.plain_commands import PlainCommands
+from greenroom.adapters.processes.local_commands import LocalCommands
 from greenroom.app.settings.schema import SandboxSettings
 from greenroom.app.toolset.sandbox import WorkspaceSandbox
 from greenroom.core.ports.commands import Command, CommandEnded, CommandPrinted
@@ -24,18 +24,6 @@ LOOKS = (
 LOOKS += " && git show --stat --format=%s | cat && git branch --list | cat"
 
 
-@pytest.fixture(name="person")
-def _person(tmp_path: Path) -> Person:
-    person = Person(tmp_path / "repo")
-    person.write("a.py", "A = 1\n")
-    person.write("link", "")
-    (person.root / "link").unlink()
-    (person.root / "link").symlink_to("a.py")
-    person.git("init", "--quiet", "--initial-branch=main")
-    person.commit_all("first")
-    return person
-
-
 @pytest.mark.skipif(not has_bubblewrap(), reason="bubblewrap is not installed")
 async def test_commands_use_git_at_the_repository_s_own_place_and_nothing_of_it_is_the_person_s(
     person: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -46,7 +34,7 @@ async def test_commands_use_git_at_the_repository_s_own_place_and_nothing_of_it_
     shown = await worktree.make_view()
     before = person.git("for-each-ref"), (person.root / ".git" / "config").read_bytes()
     walls = WorkspaceSandbox(Path(worktree.folder), SandboxSettings(), at=person.root, mounts=shown)
-    commands = PlainCommands(Path(worktree.folder), sandbox=walls.open_sandbox)
+    commands = LocalCommands(Path(worktree.folder), sandbox=walls.open_sandbox)
     try:
         said, code = await ran(commands, LOOKS)
     finally:
@@ -62,11 +50,7 @@ async def test_commands_use_git_at_the_repository_s_own_place_and_nothing_of_it_
     assert await worktree.make_view() == shown, "it is made once"
 
 
-def write(folder: str, name: str, content: bytes) -> None:
-    Path(folder, name).write_bytes(content)
-
-
-async def ran(commands: PlainCommands, line: str) -> tuple[str, int | None]:
+async def ran(commands: LocalCommands, line: str) -> tuple[str, int | None]:
     said, code = "", None
     async for event in commands.run(Command(words=("sh", "-c", line))):
         if isinstance(event, CommandPrinted):
@@ -139,14 +123,10 @@ async def test_a_submodule_that_the_person_has_given_up_since_is_one_in_a_copy_t
 
 
 def replace(folder: Path, what: str, elsewhere: Path) -> None:
-    """Put something else in the place of a submodule, or of the folder above it."""
+    """Put something else in the place of a submodule."""
     (folder / "sub").rmdir()
     if what == "link":
         (folder / "sub").symlink_to(elsewhere / "sub")
-    elif what == "link above":
-        (folder / "x").unlink()
-        folder.rmdir()
-        folder.symlink_to(elsewhere)
     elif what == "pipe":
         os.mkfifo(folder / "sub")
 

@@ -62,12 +62,10 @@ async def ran(tool: McpTool, /, **arguments: object) -> Outcome:
 
 
 async def asked(client: McpClient, name: str, /, **arguments: object) -> Outcome:
-    """Find a tool and run it."""
     return await ran(await tool_of(client, name), **arguments)
 
 
 def output(outcome: Outcome) -> str:
-    """Return the text of a result."""
     return str((outcome.result or {}).get("output"))
 
 
@@ -88,7 +86,6 @@ def marked(token: str) -> list[int]:
 
 
 async def until(what: Callable[[], bool], seconds: float = 15.0) -> None:
-    """Wait until the condition holds."""
     deadline = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < deadline, "it never came to that"

@@ -33,11 +33,6 @@ async def test_all_of_them_end_together(tmp_path: Path) -> None:
     assert marked(tmp_path.name) == []
 
 
-async def test_a_server_that_does_not_work_says_why(tmp_path: Path) -> None:
-    with pytest.raises(WorldFault, match=r"'second': it has ended: .*\(exit code 1\)"):
-        await client(raw(tmp_path, "dies"), "second").get_catalogue()
-
-
 async def test_who_has_not_installed_it_is_told_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "greenroom.adapters.mcp.connection", raising=False)
     monkeypatch.setitem(sys.modules, "mcp", None)

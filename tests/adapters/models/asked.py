@@ -9,7 +9,6 @@ GOOD: tuple[ModelEvent, ...] = (ModelTextDelta(text="Yes."), Finished(by="fake:m
 
 
 def fault(kind: FaultKind, retry_after: float | None = None) -> Failed:
-    """A fault of this kind."""
     return Failed(kind=kind, why=f"fake:m: {kind}.", retry_after=retry_after)
 
 
@@ -28,7 +27,6 @@ class Played:
         return read + written
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """The next answer."""
         self.asked.append(request)
         try:
             for event in self._answers[min(len(self.asked), len(self._answers)) - 1]:

@@ -370,7 +370,6 @@ def test_a_long_message_is_a_file_first_and_cut_only_where_no_file_can_be_shown(
 
 
 def left(folder: Path) -> list[Path]:
-    """What is in a folder."""
     return list(folder.iterdir())
 
 

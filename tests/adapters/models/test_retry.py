@@ -138,7 +138,6 @@ def made(model: Played, time: Time) -> RetryingModel:
 
 
 async def events(model: RetryingModel, attempt: int = 1) -> list[ModelEvent]:
-    """All that comes of one request."""
     request = make_request()
     return [event async for event in model.stream(evolve(request, purpose=evolve(request.purpose, attempt=attempt)))]
 
@@ -274,12 +273,10 @@ class Unpriced(Played):
 
 
 def group(*models: Model, time: Time | None = None) -> ModelGroup:
-    """A group of these."""
     return ModelGroup("both", models, clock=time or Time())
 
 
 async def events_of(model: ModelGroup) -> list[ModelEvent]:
-    """All that comes of one request."""
     return [event async for event in model.stream(make_request())]
 
 

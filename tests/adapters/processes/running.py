@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from greenroom.adapters.processes.plain_commands import PlainCommands
+from greenroom.adapters.processes.local_commands import LocalCommands
 
 
 @asynccontextmanager
-async def commands_in(root: Path, own: Mapping[str, str] | None = None) -> AsyncIterator[PlainCommands]:
+async def commands_in(root: Path, own: Mapping[str, str] | None = None) -> AsyncIterator[LocalCommands]:
     """Open commands, and close them at the end."""
-    commands = PlainCommands(root, environ=own)
+    commands = LocalCommands(root, environ=own)
     try:
         yield commands
     finally:

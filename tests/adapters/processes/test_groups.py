@@ -6,7 +6,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from greenroom.adapters.processes.plain_commands import end_group, end_leftover_groups, is_alive, mark_group, read_birth
+from greenroom.adapters.processes.local_commands import end_group, end_leftover_groups, is_alive, mark_group, read_birth
 from greenroom.core.base.ids import TaskId
 from greenroom.core.base.records import evolve
 from greenroom.core.rules.intents import CancelTask, PauseTeam

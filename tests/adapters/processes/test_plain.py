@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.processes.plain_commands import (
-    PlainCommands,
+from greenroom.adapters.processes.local_commands import (
+    LocalCommands,
     build_environment,
     check_variable,
     is_alive,
@@ -27,7 +27,7 @@ from tests.conformance.running import PLANTED, ran, shell
 @pytest.mark.req("MA-54")
 class TestPlainCommands(CommandsConformance):
     def open_commands(self, root: Path, own: Mapping[str, str]) -> CommandRunner:
-        return PlainCommands(root, environ=own)
+        return LocalCommands(root, environ=own)
 
 
 async def test_a_file_that_is_no_program_says_so_in_its_output(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ async def test_a_file_that_is_no_program_says_so_in_its_output(tmp_path: Path) -
 
 
 async def test_nothing_is_done_before_it_is_written_down(tmp_path: Path) -> None:
-    commands = PlainCommands(tmp_path)
+    commands = LocalCommands(tmp_path)
     try:
         async with aclosing(commands.run(shell("touch done"))) as events:
             begun = await anext(events)

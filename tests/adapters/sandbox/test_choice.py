@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.processes.plain_commands import PlainCommands
+from greenroom.adapters.processes.local_commands import LocalCommands
 from greenroom.adapters.sandbox import choice
 from greenroom.adapters.sandbox.choice import SandboxChoice, choose_sandbox, make_sandbox
 from greenroom.adapters.sandbox.programs import find_programs
@@ -18,8 +18,8 @@ from greenroom.core.ports.sandbox import CommandLimits, Sandbox, SandboxedComman
 from tests.adapters.sandbox.walls import bubblewrap_program, ground_of, walled
 
 
-def opened(root: Path, wall: Sandbox | None) -> PlainCommands:
-    return PlainCommands(root, sandbox=wall)
+def opened(root: Path, wall: Sandbox | None) -> LocalCommands:
+    return LocalCommands(root, sandbox=wall)
 
 
 class Open:
@@ -88,8 +88,8 @@ async def test_walls_that_do_not_work_are_not_chosen_and_their_words_are_told(
 
 
 async def test_where_nothing_can_be_shown_no_walls_are_trusted(tmp_path: Path) -> None:
-    def always(root: Path, wall: Sandbox | None) -> PlainCommands:
-        return PlainCommands(root, sandbox=wall or walled(root, root.parent / "other"))
+    def always(root: Path, wall: Sandbox | None) -> LocalCommands:
+        return LocalCommands(root, sandbox=wall or walled(root, root.parent / "other"))
 
     found = await choose_sandbox(always, Path.home(), tmp_path / "sandbox.json")
     assert found.tier == "none"

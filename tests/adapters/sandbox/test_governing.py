@@ -66,14 +66,6 @@ async def test_what_a_person_s_settings_lead_to_is_theirs_too(
 
 
 @MOSTLY_ONE
-async def test_commits_work_and_are_seen_outside(build: Build, repository: Path) -> None:
-    said = await script(build, repository, "echo y >file; git add -A; git commit -qm second; git log --oneline | wc -l")
-    assert said.strip().endswith("2")
-    assert git(repository, "log", "--format=%s").split() == ["second", "first"]
-    assert git(repository, "status", "--porcelain") == ""
-
-
-@MOSTLY_ONE
 async def test_a_person_s_own_hooks_and_settings_stay(build: Build, repository: Path) -> None:
     hook = repository / ".git" / "hooks" / "pre-commit"
     hook.parent.mkdir(exist_ok=True)

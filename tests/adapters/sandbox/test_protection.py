@@ -75,7 +75,8 @@ async def test_branches_and_rebases_work(build: Build, repository: Path) -> None
         "git add b; git commit -qm on-main; git checkout -q side; git rebase -q -; git log --format=%s"
     )
     assert (await script(build, repository, work)).split()[-3:] == ["on-side", "on-main", "first"]
-    assert git(repository, "fsck") == ""
+    assert git(repository, "log", "--format=%s").split() == ["on-side", "on-main", "first"], "they are seen outside"
+    assert (git(repository, "fsck"), git(repository, "status", "--porcelain")) == ("", "")
 
 
 @BOTH

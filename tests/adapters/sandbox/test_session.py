@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.processes.plain_commands import PlainCommands
+from greenroom.adapters.processes.local_commands import LocalCommands
 from greenroom.adapters.sandbox.choice import make_sandbox
 from greenroom.adapters.sandbox.session import SandboxSession, make_etc
 from greenroom.adapters.sandbox.view import Identity
@@ -132,7 +132,7 @@ async def test_all_are_dead_half_a_second_after_their_time(root: Path) -> None:
 async def test_a_large_workspace_is_looked_at_quickly(root: Path) -> None:
     for number in range(2000):
         (root / f"{number % 50}" / f"{number}").mkdir(parents=True)
-    commands = PlainCommands(root, sandbox=walled(root, root.parent / "scratch"))
+    commands = LocalCommands(root, sandbox=walled(root, root.parent / "scratch"))
     took = list[float]()
     try:
         for _ in range(4):

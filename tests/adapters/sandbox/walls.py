@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from platformdirs import user_cache_path
 
-from greenroom.adapters.processes.plain_commands import PlainCommands
+from greenroom.adapters.processes.local_commands import LocalCommands
 from greenroom.adapters.sandbox.bubblewrap import Bubblewrap
 from greenroom.adapters.sandbox.landlock import Landlock, read_landlock_version
 from greenroom.adapters.sandbox.programs import BubblewrapProgram, find_programs
@@ -45,9 +45,9 @@ def walled(root: Path, scratch: Path, limits: CommandLimits | None = None) -> Sa
 
 
 @asynccontextmanager
-async def behind(wall: Sandbox, root: Path, outlet: EgressGateway | None = None) -> AsyncIterator[PlainCommands]:
+async def behind(wall: Sandbox, root: Path, outlet: EgressGateway | None = None) -> AsyncIterator[LocalCommands]:
     """Open commands in a sandbox, and close them at the end."""
-    commands = PlainCommands(root, sandbox=wall, egress=outlet)
+    commands = LocalCommands(root, sandbox=wall, egress=outlet)
     try:
         yield commands
     finally:

@@ -34,7 +34,6 @@ class Child:
         return int(rest[-1]) if rest else 0
 
     def rest(self) -> list[str]:
-        """Return the rest of its output."""
         lines = self._out.read().split()
         assert self.process.wait(20) == 0
         return lines

@@ -23,10 +23,10 @@ NOBODY = 65534
 LEASE = Lease(stream="s", owner="me", epoch=1)
 
 
-async def fill(home: Path, *, count: int = 3) -> None:
+async def fill(home: Path) -> None:
     log = await SqliteLog.open(home)
     await log.create("s", 1)
-    await log.append(batch(await acquire_stream(log, "s"), 0, count))
+    await log.append(batch(await acquire_stream(log, "s"), 0, 3))
     await log.put_blob(b"a large result")
     await log.close()
 
@@ -52,7 +52,7 @@ async def test_a_store_that_is_not_there_looks_like_an_empty_one_and_is_not_made
     assert await log.streams() == []
     assert await log.check() == []
     assert log.commits == 0
-    with pytest.raises(StoreFault, match="no stream 's'"):
+    with pytest.raises(StoreFault, match="no run 's'"):
         await log.head("s")
     assert not (tmp_path / "a").exists()
     await fill(home)
@@ -109,11 +109,13 @@ async def test_a_loss_is_noticed_by_looking(tmp_path: Path, access: Access) -> N
     assert not (tmp_path / "greenroom.db").exists()
 
 
+@pytest.mark.parametrize("access", ["look", "make"])
 @pytest.mark.parametrize("below", ["", "below"])
-async def test_a_home_that_is_a_file_is_not_an_empty_one(tmp_path: Path, below: str) -> None:
+async def test_a_home_that_is_a_file_is_refused_and_kept(tmp_path: Path, below: str, access: Access) -> None:
     (tmp_path / "home").write_text("not a folder")
     with pytest.raises(StoreFault, match="is a file"):
-        await SqliteLog.open(tmp_path / "home" / below, access="look")
+        await SqliteLog.open(tmp_path / "home" / below, access=access)
+    assert (tmp_path / "home").read_text() == "not a folder"
 
 
 async def test_who_follows_sees_what_another_process_commits(tmp_path: Path) -> None:
@@ -180,8 +182,10 @@ async def test_a_read_only_folder_in_which_nothing_is_looks_empty(read_only: Pat
 async def test_what_cannot_be_written_is_said_to_who_wants_to(read_only: Path, access: Access) -> None:
     await fill(read_only)
     make_read_only(read_only)
+    before = contents(read_only)
     with pytest.raises(StoreFault, match=r"is read-only\. You can still read it"):
         await SqliteLog.open(read_only, access=access)
+    assert contents(read_only) == before
 
 
 @pytest.fixture

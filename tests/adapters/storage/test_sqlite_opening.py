@@ -109,16 +109,6 @@ async def test_a_damaged_database_is_refused_or_found_out_by_the_check(tmp_path:
     await log.close()
 
 
-async def test_a_home_that_is_a_file_is_refused(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    home.write_text("not a folder")
-    with pytest.raises(StoreFault, match="is a file"):
-        await SqliteLog.open(home)
-    with pytest.raises(StoreFault, match="is a file"):
-        await SqliteLog.open(home / "below")
-    assert home.read_text() == "not a folder"
-
-
 async def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "leases").write_text("not a folder")
     await refused(tmp_path, "leases is a file")
@@ -134,12 +124,6 @@ async def test_a_folder_in_the_place_of_the_database_is_said(tmp_path: Path, acc
 async def test_a_read_only_folder_is_refused(read_only: Path) -> None:
     make_read_only(read_only)
     await refused(read_only, "read-only")
-
-
-async def test_a_store_that_became_read_only_is_refused(read_only: Path) -> None:
-    await fill(read_only)
-    make_read_only(read_only)
-    await refused(read_only, "read-only|cannot be opened")
 
 
 async def test_a_database_locked_for_too_long_is_refused(tmp_path: Path) -> None:

@@ -170,5 +170,5 @@ async def test_who_asks_for_the_owner_of_a_stream_that_is_just_forgotten_is_told
                 db.commit()
             return super().is_live(stream)
 
-    with pytest.raises(StoreFault, match="There is no stream 's'"):
+    with pytest.raises(StoreFault, match="There is no run 's'"):
         await log._readers.query(lambda db: statements.find_holder(db, Slow(log.path.parent / "leases"), "s"))

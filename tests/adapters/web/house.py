@@ -26,7 +26,6 @@ def said(body: bytes = b"", kind: str = "text/plain", status: str = "200 OK", **
 
 
 def moved(to: str) -> bytes:
-    """Build a redirect."""
     return said(status="302 Found", Location=to)
 
 
@@ -72,7 +71,6 @@ async def closed(writer: asyncio.StreamWriter) -> None:
 async def site(
     pages: Mapping[str, bytes | Answer], at: str = HERE, port: int = 0, secure: ssl.SSLContext | None = None
 ) -> AsyncIterator[Site]:
-    """Serve a site during the block."""
     made = Site(pages)
     tasks: set[asyncio.Task[None]] = set()
 
@@ -137,7 +135,6 @@ class Canary:
 
 @asynccontextmanager
 async def canary() -> AsyncIterator[Canary]:
-    """Run a canary during the block."""
     made = Canary()
     try:
         yield made

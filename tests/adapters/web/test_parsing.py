@@ -46,10 +46,6 @@ def test_a_page_is_parsed_with_and_without_the_extra(monkeypatch: pytest.MonkeyP
     assert ".[web]" in found["note"]
 
 
-def test_a_page_in_which_no_article_is_found_is_its_text() -> None:
-    assert page_parser.parse_page(b"<nav>Menu here</nav>", "http://a/")["text"] == "Menu here"
-
-
 def test_a_pdf_needs_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pypdf", None)
     assert ".[web]" in page_parser.parse_pdf(pdf("x"), "")["error"]
@@ -141,8 +137,3 @@ async def test_a_parser_that_nobody_waits_for_is_dead(tmp_path: Path) -> None:
 
 def children() -> list[psutil.Process]:
     return [one for one in psutil.Process().children() if one.status() != psutil.STATUS_ZOMBIE]
-
-
-async def test_a_page_is_parsed_in_a_process_of_its_own() -> None:
-    found = await parse_document("html", PAGE.encode(), "http://a/", seconds=20)
-    assert (found.title, found.text) == ("A title", "Hello")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import ensurepip
 import shutil
 import socket
 import stat
@@ -52,9 +51,6 @@ def test_what_concerns_one_connection_does_not_go_on_to_the_next(name: str) -> N
     sent = parse_head(asked(f"{name}: evil.test")).sent.decode()
     assert "evil" not in sent
     assert sent.count("Host: site.test\r\n") == 1
-
-
-BUNDLED = sorted((Path(ensurepip.__file__).parent / "_bundled").glob("pip-*.whl"))
 
 
 class Running:

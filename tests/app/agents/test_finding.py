@@ -73,22 +73,7 @@ def test_at_home_claude_codes_folder_is_the_persons_own(folders: Folders, monkey
         (b"", " has no front matter."),
         (b"---\nname: x\n", ", line 1: its front matter never ends. Write a line --- below its last key."),
         (b"---\nname: [x\n---\n", "its front matter cannot be read: "),
-        (
-            b"---\ndescription: a: b\n---\n",
-            ", line 2: its front matter cannot be read: mapping values are not allowed",
-        ),
         (b"---\n- a\n---\n", ", line 2: its front matter cannot be read: there are no keys in it. Write them like"),
-        (b"---\na: &x [1]\nb: *x\n---\n", ", line 2: its front matter cannot be read: aliases (& and *) are not"),
-        (
-            b"---\nname: !!python/object:os.system x\n---\n",
-            ", line 2: its front matter cannot be read: tags (!) are not supported.",
-        ),
-        (
-            b"---\nname: x\nrole: a\nname: y\n---\n",
-            ", line 4: its front matter cannot be read: `name` is defined twice, first in line 2.",
-        ),
-        (b"---\nanswer: {a: 1, a: 2}\n---\n", ", line 2: its front matter cannot be read: `answer.a` is defined twice"),
-        (b"---\nrole: " + b"[" * 3000 + b"\n---\n", "is nested too deeply"),
         (b"---\nname: \xff\n---\n", " is not UTF-8: byte 10 cannot be read. Save it as UTF-8."),
         (
             b"---\nrole: x\n---\nDo\n\x1b[2Jit",

@@ -9,7 +9,6 @@ import pytest
 
 from greenroom.abilities.skills.conversation_skills import build_conversation_skills
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.conversation.capabilities import make_conversation_factories
 from greenroom.app.conversation.capability_names import ASK, RUN
 from greenroom.app.conversation.chat import (
@@ -107,14 +106,6 @@ async def test_who_could_not_be_asked_is_asked_again_with_what_was_said_since() 
         assert talk.voice.heard == ["user: One?", "user: Two?"], "one turn for both"
 
 
-async def test_who_could_not_be_asked_is_asked_again_when_it_goes_on() -> None:
-    async with talked([DOWN, "Here."]) as talk:
-        await talk.say("One?")
-        await talk.chat.resume()
-        assert (await talk.over()).answer == "Here."
-        assert talk.voice.heard == ["user: One?"]
-
-
 async def test_an_answer_that_is_no_use_says_why_and_the_chat_stays_open() -> None:
     async with talked([WRONG, "Now."]) as talk:
         turn = await talk.say("One?")
@@ -177,8 +168,8 @@ async def test_chats_with_different_models_never_mix() -> None:
         await other.wait()
         assert list_team_models(await talk.chat.world()) == ("test:voice",)
         assert list_team_models(await other.world()) == ("test:other",)
-        assert [one.asked for one in await talk.chat.list_turns()] == ["I am Ada."]
-        assert [one.asked for one in await other.list_turns()] == ["I am Bob."]
+        assert [one.prompt for one in await talk.chat.list_turns()] == ["I am Ada."]
+        assert [one.prompt for one in await other.list_turns()] == ["I am Bob."]
         other.close()
 
 
@@ -197,8 +188,8 @@ async def test_what_was_said_can_be_read_again_without_what_went_along() -> None
         await talk.chat.send("File `a.md`: …\n\nSee @a.md", typed="See @a.md")
         await talk.over()
         said = await talk.chat.list_turns()
-        assert [(one.asked, one.answer) for one in said] == [("Hi.", "Hello."), ("See @a.md", "No such thing.")]
-        assert said[0] == Turn(asked="Hi.", answer="Hello.")
+        assert [(one.prompt, one.answer) for one in said] == [("Hi.", "Hello."), ("See @a.md", "No such thing.")]
+        assert said[0] == Turn(prompt="Hi.", answer="Hello.")
         teams = [talk.chat.team or pytest.fail("no team")]
         assert [line async for line in list_typed_texts(talk.runtime, teams, limit=9)] == ["See @a.md", "Hi."]
         assert [line async for line in list_typed_texts(talk.runtime, teams * 2, limit=1)] == ["See @a.md"]
@@ -269,7 +260,7 @@ async def test_it_is_read_before_the_work_is_over() -> None:
         assert (told.reader, told.task, told.paused) == ("assistant", "t1", "")
         assert told.owner is not None
         voice.goes_on.set()
-        assert (await runtime.wait(team, FIRST_TASK)).why == "Done, and in French."
+        assert (await runtime.wait(team, FIRST_TASK)).reason == "Done, and in French."
     assert voice.heard == ["user: Write.", f"assistant: {HELD}", "user: In French, please."]
     await runtime.close()
 
@@ -277,7 +268,7 @@ async def test_it_is_read_before_the_work_is_over() -> None:
 async def test_beside_a_call_it_is_read_with_the_result_of_that_call() -> None:
     voice, tool = Voice(ToolCall(call_id="c1", name="held", arguments={}), "Done."), Held()
     spec = ToolSpec(name="held", description="Wait.", parameters={"type": "object"})
-    kit = TeamCapabilities(executors=Capabilities([*build_conversation_skills(voice, [spec], solo=True), tool]))
+    kit = Capabilities([*build_conversation_skills(voice, [spec], solo=True), tool])
     runtime = Runtime(MemoryLog(), capability_factories={RUN: lambda _: kit})
     team = await create_single_task_team(
         runtime, RUN, cast(AgentSpec(name="ann", tools=("held",))), "Write.", limits=Limits()
@@ -287,7 +278,7 @@ async def test_beside_a_call_it_is_read_with_the_result_of_that_call() -> None:
         await tool.begun.wait()
         await send_to_manager(runtime, TaskReference(team=team, task=FIRST_TASK), "In French, please.")
         tool.let_go.set()
-        assert (await runtime.wait(team, FIRST_TASK)).why == "Done."
+        assert (await runtime.wait(team, FIRST_TASK)).reason == "Done."
     assert voice.heard == ["user: Write.", "assistant: ", "tool: let go", "user: In French, please."]
     assert len(voice.requests) == 2, "no turn more than it takes"
     await runtime.close()

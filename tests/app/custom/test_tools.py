@@ -21,7 +21,7 @@ def forecast(city: str) -> str:
         raise ModelFault("There is no such city.")
     return f"rain in {city}"
 
-@tool(group="web", seconds=1, shown=2_000)
+@tool(group="web", timeout=1, max_result_bytes=2_000)
 def order(what: str) -> str:
     """Order something."""
     return f"ordered {what}"

@@ -30,7 +30,7 @@ def pays(request: ModelRequest) -> Answer:
 def paying(paid: list[int]) -> Agent[str]:
     """Somebody who wants to pay five."""
 
-    @tool(ask=True)
+    @tool(needs_approval=True)
     def pay(amount: int) -> str:
         """Pay somebody."""
         paid.append(amount)
@@ -86,7 +86,7 @@ async def test_who_decides_is_told_which_call_it_is() -> None:
         result = await house.run(paying([]), "Pay five.", approve=approve)
     question = 'clerk wants to call pay with {"amount":5}'
     assert heard == [
-        ApprovalRequest(agent="clerk", tool="pay", arguments={"amount": 5}, question=question, run=result.run)
+        ApprovalRequest(agent="clerk", tool="pay", arguments={"amount": 5}, question=question, run_id=result.run_id)
     ]
 
 
@@ -112,8 +112,8 @@ async def test_who_fails_to_decide_has_decided_nothing(
         assert isinstance(fault.value.__cause__, cause)
         assert done == []
         (left,) = await house.runs()
-        assert (left.run, left.state) == (fault.value.run, "waiting"), "it is neither denied nor approved"
-        assert (await house.resume(clerk, left.run, approve=_yes)).output == "paid 5"
+        assert (left.run_id, left.state) == (fault.value.run_id, "waiting"), "it is neither denied nor approved"
+        assert (await house.resume(clerk, left.run_id, approve=_yes)).output == "paid 5"
 
 
 async def test_who_gives_nobody_to_decide_is_told_so_and_can_go_on_later() -> None:
@@ -122,7 +122,7 @@ async def test_who_gives_nobody_to_decide_is_told_so_and_can_go_on_later() -> No
     async with Greenroom(in_memory=True) as house:
         with pytest.raises(RefusedError, match="Pass an `approve`") as fault:
             await house.run(clerk, "Pay five.")
-        result = await house.resume(clerk, fault.value.run, approve=_yes)
+        result = await house.resume(clerk, fault.value.run_id, approve=_yes)
     assert result.output == "paid 5"
     assert done == [5]
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from greenroom import Agent, AnswerApproval, ApprovalRequest, Greenroom, ModelRequest, RefusedError, Step, tool
+from greenroom.app.designs.jarvis import approve_with_confirm
 from greenroom.core.base.ids import TeamId
 from greenroom.core.state.approval import ApprovalAnswered
 from tests.abilities.skills import talks
@@ -47,7 +48,7 @@ async def asked_of(house: Greenroom, agent: Agent[str], *, yes: bool = True) -> 
 
     def approve(asked: ApprovalRequest) -> bool:
         heard.append(asked)
-        assert (asked.grant, "Every call is confirmed." in asked.why) == ("", True)
+        assert (asked.grant, "Every call is confirmed." in asked.reason) == ("", True)
         return yes
 
     result = await house.run(agent, "Go.", approve=approve)
@@ -56,9 +57,9 @@ async def asked_of(house: Greenroom, agent: Agent[str], *, yes: bool = True) -> 
 
 @pytest.mark.req("AG-135", "AG-165")
 @pytest.mark.parametrize("yes", [True, False])
-async def test_with_execute_tool_confirm_every_call_is_asked_about(work: Path, yes: bool) -> None:
+async def test_with_confirm_calls_every_call_is_asked_about(work: Path, yes: bool) -> None:
     agent = Agent("ann", tools=["read_code", pay], model=reporting(READ, calls("pay", "c2")))
-    async with Greenroom(in_memory=True, workspace=work, execute_tool_confirm=True) as house:
+    async with Greenroom(in_memory=True, workspace=work, confirm_calls=True) as house:
         tools, output = await asked_of(house, agent, yes=yes)
     assert tools == ["read_code", "pay"]
     assert ("print('hello')" in output, "paid" in output) == (yes, yes)
@@ -83,14 +84,14 @@ async def test_the_setting_is_what_holds_where_neither_house_nor_agent_says_othe
 ) -> None:
     (tmp_path / "config" / "greenroom").mkdir(parents=True)
     (tmp_path / "config" / "greenroom" / "config.toml").write_text(setting)
-    agent = Agent("ann", tools=[pay], model=reporting(calls("pay")), execute_tool_confirm=agent_says)
-    async with Greenroom(in_memory=True, execute_tool_confirm=house_says) as house:
+    agent = Agent("ann", tools=[pay], model=reporting(calls("pay")), confirm_calls=agent_says)
+    async with Greenroom(in_memory=True, confirm_calls=house_says) as house:
         assert await asked_of(house, agent) == (["pay"] if asked else [], "paid")
 
 
 async def test_what_a_rule_forbids_is_not_asked_about_either(work: Path) -> None:
     agent = Agent("ann", tools=[pay], model=reporting(calls("pay")))
-    async with Greenroom(in_memory=True, rules=["deny tool pay"], execute_tool_confirm=True) as house:
+    async with Greenroom(in_memory=True, rules=["deny tool pay"], confirm_calls=True) as house:
         tools, output = await asked_of(house, agent)
     assert tools == []
     assert output.startswith("Not permitted")
@@ -107,21 +108,21 @@ async def test_a_confirm_callback_says_yes_or_no_to_a_tip(work: Path, yes: bool)
 
     model = reporting(calls("execute_script", script="touch a"), calls("ask_user", "c2", question="Why?"))
     agent = Agent("ann", toolsets=["command", "human"], model=model)
-    async with Greenroom(in_memory=True, workspace=work, confirm_callback=confirm) as house:
+    async with Greenroom(in_memory=True, workspace=work, approve=approve_with_confirm(confirm)) as house:
         result = await house.run(agent, "Go.")
     assert [(tip.split(". ")[0], default) for tip, default in heard] == [("ann wants to run a command", False)]
     assert (work / "a").exists() == yes
     assert "Decide yourself" in result.output, "it cannot answer in words, and nobody waits for that"
 
 
-async def test_a_confirm_callback_may_wait_and_approve_comes_before_it() -> None:
+async def test_a_confirm_callback_may_wait_and_a_run_s_own_approve_comes_before_that_of_its_greenroom() -> None:
     async def confirm(_: str, __: bool) -> bool:
         return False
 
-    agent = Agent("ann", tools=[pay], execute_tool_confirm=True, model=reporting(calls("pay")))
-    async with Greenroom(in_memory=True, confirm_callback=confirm) as house:
+    agent = Agent("ann", tools=[pay], confirm_calls=True, model=reporting(calls("pay")))
+    async with Greenroom(in_memory=True, approve=approve_with_confirm(confirm)) as house:
         assert (await house.run(agent, "Go.")).output == "Denied by the person."
-        agent = Agent("ann", tools=[pay], execute_tool_confirm=True, model=reporting(calls("pay")))
+        agent = Agent("ann", tools=[pay], confirm_calls=True, model=reporting(calls("pay")))
         assert (await house.run(agent, "Go.", approve=lambda _: True)).output == "paid"
 
 
@@ -143,7 +144,7 @@ async def test_where_nobody_is_there_each_question_has_its_answer_at_once_and_th
     given = True if by == "argument" else None
     async with Greenroom(in_memory=True, workspace=work, non_interactive=given) as house:
         result = await house.run(agent, "Go.", approve=approve)
-        steps = [one async for one in house.runtime.archive(result.run, "step") if isinstance(one, Step)]
+        steps = [one async for one in house.runtime.archive(result.run_id, "step") if isinstance(one, Step)]
     assert not (work / "a").exists()
     assert "no person can approve it (non-interactive)" in result.output
     assert "No person can answer (non-interactive). Decide yourself" in result.output
@@ -171,7 +172,7 @@ async def test_what_a_run_was_left_waiting_for_is_answered_by_default_when_it_go
             await house.run(agent, "Go.")
     async with Greenroom(home, workspace=work, non_interactive=True) as house:
         result = await house.run(agent, resume="last")
-        told = [one.event async for one in house.runtime.events(TeamId(result.run))]
+        told = [one.event async for one in house.runtime.events(TeamId(result.run_id))]
     assert by_default in result.output
     assert [one.by for one in told if isinstance(one, ApprovalAnswered)] == ["system"]
 
@@ -182,8 +183,8 @@ async def test_what_a_person_has_agreed_to_before_they_left_is_done(work: Path, 
     async with Greenroom(home, workspace=work) as house:
         with pytest.raises(RefusedError, match="Approval is needed") as fault:
             await house.run(agent, "Go.")
-        (asked,) = (await house.runtime.world(TeamId(fault.value.run))).approvals
-        await house.runtime.ask(TeamId(fault.value.run), AnswerApproval(approval_id=asked, answer="approved"))
+        (asked,) = (await house.runtime.world(TeamId(fault.value.run_id))).approvals
+        await house.runtime.ask(TeamId(fault.value.run_id), AnswerApproval(approval_id=asked, answer="approved"))
     async with Greenroom(home, workspace=work, non_interactive=True) as house:
         await house.run(agent, resume="last")
     assert (work / "a").exists()

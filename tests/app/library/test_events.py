@@ -112,7 +112,7 @@ async def test_the_events_of_a_whole_run_come_in_their_order() -> None:
         result = await house.run(agent, "Go.")
     tools, summary = ["before_tool_call", "after_tool_call"], ["before_summary", *CALLED, "after_summary"]
     assert names(heard) == ["task_started", *CALLED, *tools, *CALLED, *summary, "task_completed"]
-    assert {told["run"] for _, told in heard} == {result.run}
+    assert {told["run_id"] for _, told in heard} == {result.run_id}
     assert {told["agent"] for name, told in heard if "task" not in name} == {"ann"}
     before, after = (told for name, told in heard if "tool_call" in name)
     assert (before["tool"], before["arguments"]) == ("echo", {"text": "a"})
@@ -153,8 +153,8 @@ async def test_a_history_is_cleared_between_its_two_events_and_each_model_call_h
         heard = listening(house.events)
         begins: list[int] = []
 
-        def note(run: str, thread: str) -> None:
-            host = house.runtime._hosts[TeamId(run)]
+        def note(run_id: str, thread: str) -> None:
+            host = house.runtime._hosts[TeamId(run_id)]
             begins.append(host.world.threads[ThreadId(thread)].window_from)
 
         house.events.subscribe("before_history_clear", note)
@@ -213,7 +213,7 @@ async def test_tools_that_break_or_are_cut_off_have_both_events_and_one_that_is_
         await asyncio.Event().wait()
         return ""
 
-    @tool(ask=True)
+    @tool(needs_approval=True)
     def asks() -> str:
         """Ask first."""
         return ""
@@ -258,7 +258,7 @@ async def test_an_interruption_is_what_somebody_does_to_an_answer_and_nothing_el
             with pytest.raises(RefusedError, match="It was interrupted"):
                 await asyncio.wait_for(saying, 10)
             told = [told for name, told in heard if name == "interrupt_triggered"]
-            assert told == [{"run": talk.id, "agent": "ann"}]
+            assert told == [{"run_id": talk.id, "agent": "ann"}]
         assert names(heard, "task") == ["task_started"], "a conversation stays open"
         speaks.clear()
         async with house.start(agent, "Count.") as run:

@@ -14,7 +14,7 @@ def pay(amount: int) -> str:
     return f"paid {amount}"
 
 
-@tool(ask=True)
+@tool(needs_approval=True)
 def order() -> str:
     """Order."""
     return "ordered"
@@ -27,7 +27,7 @@ async def test_what_was_executed_is_known_by_name_order_and_number_and_survives_
     async with Greenroom(tmp_path / "home") as house:
         result = await house.run(agent, "Go.", approve=lambda _: False)
     async with Greenroom(tmp_path / "home") as house:
-        executed = await house.executed_tools(result.run)
+        executed = await house.executed_tools(result.run_id)
     assert (executed.tools, executed.last, dict(executed.counts)) == (("pay", "pay"), "pay", {"pay": 2})
     assert executed.user_data == {"__last_executed_tool__": "pay", "__executed_tools__": ["pay", "pay"]}
 

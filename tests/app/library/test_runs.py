@@ -76,8 +76,7 @@ async def test_an_agent_calls_its_tool_and_answers_with_a_value_of_its_type() ->
         town = await house.run(Agent("guide", tools=[population], output_type=Town, model=Played(counts)), "Paris?")
     assert fact.output == Fact(city="Paris", people=2_100_000)
     assert town.output == Town(city="Paris", people=2_100_000)
-    assert fact.spent.money == 2
-    assert fact.cost == 2e-06
+    assert (fact.usage.cost, fact.usage.steps) == (2e-06, 3)
 
 
 async def test_a_run_is_heard_as_it_goes_on_and_ends_with_its_result() -> None:
@@ -93,7 +92,7 @@ async def test_a_run_is_heard_as_it_goes_on_and_ends_with_its_result() -> None:
         heard = [one async for one in agent.stream("Paris?", greenroom=house)]
     assert heard[:5] == [
         ToolCallStarted(agent="guide", tool="population", arguments={"city": "Paris"}, call_id="c1"),
-        ToolCallFinished(agent="guide", tool="population", output="2100000", failed=False, call_id="c1"),
+        ToolCallFinished(agent="guide", tool="population", output="2100000", is_error=False, call_id="c1"),
         ReasoningDelta(agent="guide", text="Hm."),
         TextDelta(agent="guide", text="Two "),
         TextDelta(agent="guide", text="million."),
@@ -116,7 +115,7 @@ async def test_a_tool_may_answer_in_the_place_of_its_agent() -> None:
         fact = await house.run(Agent("guide", tools=[survey], output_type=Fact, model=typed), "Ur?")
     assert (text.output, fact.output) == ('{"city":"Ur","people":7}', Fact(city="Ur", people=7))
     assert (len(plain.asked), len(typed.asked)) == (1, 1)
-    assert (text.spent.money, fact.spent.money) == (1, 1), "only what was asked is paid"
+    assert (text.usage.cost, fact.usage.cost) == (1e-06, 1e-06), "only what was asked is paid"
 
 
 @pytest.mark.req("AG-33")
@@ -205,9 +204,9 @@ async def test_a_provider_that_does_not_answer_is_named_and_the_run_waits() -> N
     async with Greenroom(in_memory=True) as house:
         with pytest.raises(ProviderFault, match=r"The key is wrong\..*greenroom\.resume") as fault:
             await house.run(agent, "Well?")
-        assert (await house.resume(agent, fault.value.run)).output == "Here I am."
+        assert (await house.resume(agent, fault.value.run_id)).output == "Here I am."
         with pytest.raises(WorldFault, match="is not a run of the agent 'other'"):
-            await house.resume(Agent("other"), fault.value.run)
+            await house.resume(Agent("other"), fault.value.run_id)
 
 
 async def test_a_spec_keeps_what_nobody_says_otherwise_and_has_a_version() -> None:
@@ -220,7 +219,7 @@ async def test_a_spec_keeps_what_nobody_says_otherwise_and_has_a_version() -> No
     agent = Agent("guide", model=Played(lambda _: says("Yes.")))
     async with Greenroom(in_memory=True) as house:
         result = await house.run(agent, "Well?")
-        told = [one.event async for one in house.runtime.events(result.run)]
+        told = [one.event async for one in house.runtime.events(result.run_id)]
     (terms,) = [one.terms for one in told if isinstance(one, StepStarted)]
     assert terms.spec == agent.spec.version, "a step says under which spec it ran"
 
@@ -255,7 +254,8 @@ async def test_a_person_can_say_more_while_it_works_and_end_it() -> None:
     async with Greenroom(in_memory=True) as house, house.start(agent, "Begin.") as run:
         await run.send("And hurry.")
         gate.set()
-        assert (await run.result()).output == "Done."
+        result = await run.result()
+        assert (result.output, result.usage) == ("Done.", await run.usage())
     assert "And hurry." in told
 
 
@@ -288,22 +288,22 @@ async def test_runs_are_listed_newest_first_with_how_they_stand(tmp_path: Path) 
     async with Greenroom(tmp_path) as house:
         result = await house.run(other, "Well?")
         newest, oldest = await house.runs()
-        assert (newest.run, newest.agent, newest.text, newest.state) == (result.run, "bob", "Well?", "finished")
+        assert (newest.run_id, newest.agent, newest.text, newest.state) == (result.run_id, "bob", "Well?", "finished")
         assert (oldest.agent, oldest.text, oldest.state) == ("ann", "Wait for it.", "stopped")
         assert (newest.is_over, newest.is_conversation, oldest.is_over) == (True, False, False)
         assert timedelta() <= datetime.now(UTC) - oldest.started_at < timedelta(minutes=1)
-        assert [one.run for one in await house.runs(agent)] == [oldest.run]
-        assert [one.run for one in await house.runs(limit=1)] == [newest.run]
+        assert [one.run_id for one in await house.runs(agent)] == [oldest.run_id]
+        assert [one.run_id for one in await house.runs(limit=1)] == [newest.run_id]
 
 
 async def test_a_run_goes_on_where_it_was_and_is_heard(tmp_path: Path) -> None:
     agent, _ = await cut_off(tmp_path)
     async with Greenroom(tmp_path) as house:
         (left,) = await house.runs()
-        heard = [one async for one in house.stream(agent, resume=left.run)]
+        heard = [one async for one in house.stream(agent, resume=left.run_id)]
     assert isinstance(heard[1], ToolCallFinished)
     assert isinstance(heard[-1], RunResult)
-    assert (heard[1].output, heard[-1].output, heard[-1].run) == ("waited", "Done.", left.run)
+    assert (heard[1].output, heard[-1].output, heard[-1].run_id) == ("waited", "Done.", left.run_id)
 
 
 async def test_the_newest_run_of_an_agent_need_not_be_named(tmp_path: Path) -> None:
@@ -318,7 +318,7 @@ async def test_a_run_that_is_over_has_the_same_result_again() -> None:
     agent = Agent("ann", model=Played(in_order(says("Once."), says("Twice."))))
     async with Greenroom(in_memory=True) as house:
         result = await house.run(agent, "Well?")
-        assert await house.resume(agent, result.run) == result
+        assert await house.resume(agent, result.run_id) == result
 
 
 async def test_every_fault_of_a_run_names_it() -> None:
@@ -328,10 +328,10 @@ async def test_every_fault_of_a_run_names_it() -> None:
             await house.run(agent, "Well?")
         with pytest.raises(GreenroomError) as heard:
             _ = [one async for one in house.stream(agent, "Well?")]
-        assert [one.run for one in await house.runs()] == [heard.value.run, fault.value.run]
+        assert [one.run_id for one in await house.runs()] == [heard.value.run_id, fault.value.run_id]
         with pytest.raises(WorldFault) as none:
             await house.run(agent, "")
-        assert none.value.run == ""
+        assert none.value.run_id == ""
 
 
 async def test_a_run_that_somebody_ended_does_not_say_how_to_go_on() -> None:
@@ -342,7 +342,7 @@ async def test_a_run_that_somebody_ended_does_not_say_how_to_go_on() -> None:
         await run.cancel()
         with pytest.raises(RefusedError, match=r"^It is cancelled: cancelled by a person$") as fault:
             await run.result()
-    assert fault.value.run == run.id
+    assert fault.value.run_id == run.id
 
 
 async def test_what_a_program_keeps_can_only_go_on_in_a_program(tmp_path: Path) -> None:
@@ -353,8 +353,8 @@ async def test_what_a_program_keeps_can_only_go_on_in_a_program(tmp_path: Path) 
             await talk.send("Hi.")
     runtime = await Runtime.open(tmp_path, capability_factories=make_refusing_factories())
     try:
-        with pytest.raises(WorldFault, match=rf"belongs to a program.*greenroom\.resume\(agent, '{result.run}'\)"):
-            await runtime.start(result.run)
+        with pytest.raises(WorldFault, match=rf"belongs to a program.*greenroom\.resume\(agent, '{result.run_id}'\)"):
+            await runtime.start(result.run_id)
         with pytest.raises(WorldFault, match=rf"greenroom\.chat\(agent, resume='{talk.id}'\)"):
             await runtime.start(TeamId(talk.id))
     finally:
@@ -457,7 +457,7 @@ async def test_all_that_people_see_and_say_is_replaced_without_a_change_to_the_a
 async def test_a_run_starts_in_the_commit_that_makes_it() -> None:
     agent = Agent("ann", model=Played(lambda _: says("Hello.")))
     async with Greenroom(in_memory=True) as house:
-        run = (await house.run(agent, "Say hello.")).run
+        run = (await house.run(agent, "Say hello.")).run_id
         stored = [event async for page in house.runtime.log.read(run) for event in page]
     ends = [event.version for event in stored if event.ends]
     first = [event.type for event in stored[: ends[0]]]

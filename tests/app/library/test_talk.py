@@ -50,12 +50,12 @@ async def test_what_was_said_before_is_known() -> None:
         second = await talk.send("What did I say?")
         exchanges = await talk.turns()
     assert (first.output, second.output) == ("Hello.", "You said hi.")
-    assert first.run == second.run == talk.id
-    assert second.spent.money == 1, "what this turn has cost"
+    assert first.run_id == second.run_id == talk.id
+    assert second.usage.cost == 1e-06, "what this turn has cost"
     assert said(model.asked[1]) == ["user: Hi.", "assistant: Hello.", "user: What did I say?"]
     assert exchanges == [
-        Turn(asked="Hi.", answer="Hello."),
-        Turn(asked="What did I say?", answer="You said hi."),
+        Turn(prompt="Hi.", answer="Hello."),
+        Turn(prompt="What did I say?", answer="You said hi."),
     ]
 
 
@@ -73,7 +73,7 @@ async def test_each_turn_is_answered_with_a_value_of_the_type(in_text: bool) -> 
     async with Greenroom(in_memory=True) as house, house.chat(adder) as talk:
         assert (await talk.send("2")).output == Sum(total=2)
         assert (await talk.send("5")).output == Sum(total=7)
-        assert [(one.asked, one.answer.replace(" ", "")) for one in await talk.turns()] == [
+        assert [(one.prompt, one.answer.replace(" ", "")) for one in await talk.turns()] == [
             ("2", '{"total":2}'),
             ("5", '{"total":7}'),
         ]
@@ -86,7 +86,7 @@ async def test_an_answer_that_never_fits_ends_the_turn_and_not_the_conversation(
     async with Greenroom(in_memory=True) as house, house.chat(adder) as talk:
         with pytest.raises(ModelFault, match="2 times in a row") as fault:
             await talk.send("Add.")
-        assert fault.value.run == talk.id != ""
+        assert fault.value.run_id == talk.id != ""
         assert (await talk.send("Again.")).output == Sum(total=3)
 
 
@@ -103,7 +103,7 @@ async def test_an_answer_is_heard_as_it_comes_and_only_that_one() -> None:
         heard = [one async for one in talk.stream("Go.")]
     assert heard[:3] == [
         ToolCallStarted(agent="ann", tool="echo", arguments={"text": "a"}, call_id="c1"),
-        ToolCallFinished(agent="ann", tool="echo", output="a", failed=False, call_id="c1"),
+        ToolCallFinished(agent="ann", tool="echo", output="a", is_error=False, call_id="c1"),
         TextDelta(agent="ann", text="Done."),
     ]
     assert isinstance(heard[3], RunResult)
@@ -119,13 +119,13 @@ async def test_a_conversation_is_gone_on_with_in_another_house(tmp_path: Path) -
         await talk.send("One.")
     async with Greenroom(tmp_path) as house:
         async with house.chat(agent, resume=talk.id) as again:
-            assert [one.asked for one in await again.turns()] == ["One."]
+            assert [one.prompt for one in await again.turns()] == ["One."]
             assert (await again.send("Two.")).output == "3 messages"
         async with house.chat(agent, resume="last") as last:
             assert (await last.send("Three.")).output == "5 messages"
             assert last.id == talk.id
         (known,) = await house.runs(agent)
-        assert (known.run, known.is_conversation, known.state, known.text) == (talk.id, True, "idle", "Chat: One.")
+        assert (known.run_id, known.is_conversation, known.state, known.text) == (talk.id, True, "idle", "Chat: One.")
         with pytest.raises(WorldFault, match="is not a run of"):
             await house.resume(agent, talk.id)
         with pytest.raises(WorldFault, match="is not a conversation with the agent 'bob'"):
@@ -141,7 +141,7 @@ async def test_what_a_provider_cut_off_goes_on() -> None:
             await talk.resume()
         with pytest.raises(ProviderFault, match=r"The key is wrong\..*conversation\.resume\(\)") as fault:
             await talk.send("Well?")
-        assert fault.value.run == talk.id
+        assert fault.value.run_id == talk.id
         assert (await talk.resume()).output == "Here I am."
         with pytest.raises(WorldFault, match="The message is empty"):
             await talk.send(" ")
@@ -192,7 +192,7 @@ async def test_an_answer_can_be_interrupted_and_something_else_said() -> None:
             await listen()
         assert heard == [TextDelta(agent="ann", text="One, two")]
         assert (await talk.send("Say hello.")).output == "Better."
-        assert [(one.asked, one.answer) for one in await talk.turns()] == [
+        assert [(one.prompt, one.answer) for one in await talk.turns()] == [
             ("Count.", "One, two"),
             ("Say hello.", "Better."),
         ]
@@ -210,7 +210,7 @@ async def test_who_stops_listening_does_not_hold_up_the_conversation() -> None:
 async def test_an_answer_can_be_interrupted_while_somebody_decides() -> None:
     asked = asyncio.Event()
 
-    @tool(ask=True)
+    @tool(needs_approval=True)
     def pay(amount: int) -> str:
         """Pay somebody."""
         return f"paid {amount}"
@@ -249,12 +249,12 @@ async def test_a_conversation_can_begin_anew() -> None:
         await talk.send("One.")
         await talk.clear()
         assert (await talk.send("Two.")).output == "1"
-        assert [one.asked for one in await talk.turns()] == ["Two."]
+        assert [one.prompt for one in await talk.turns()] == ["Two."]
         assert told == ["before_history_clear", "after_history_clear"]
 
 
 async def test_tools_of_a_conversation_are_asked_about_and_given_what_they_need() -> None:
-    @tool(ask=True)
+    @tool(needs_approval=True)
     def pay(amount: int, purse: Context[list[int]]) -> str:
         """Pay somebody."""
         purse.append(amount)
@@ -268,7 +268,7 @@ async def test_tools_of_a_conversation_are_asked_about_and_given_what_they_need(
     agent = Agent("clerk", tools=[pay], model=Played(play))
     async with Greenroom(in_memory=True) as house, house.chat(agent, approve=approve, context=purse) as talk:
         result = await talk.send("Pay five.")
-    assert (result.output, purse, result.spent.money) == ("It is paid.", [5], 2)
+    assert (result.output, purse, result.usage.cost) == ("It is paid.", [5], 2e-06)
 
 
 def test_a_script_needs_no_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,7 +277,7 @@ def test_a_script_needs_no_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     agent = Agent("ann", model=Played(lambda request: says(f"{len(said(request))}")))
     talk = agent.chat_sync()
     assert [talk.send("One.").output, talk.send("Two.").output] == ["1", "3"]
-    assert [one.asked for one in talk.turns()] == ["One.", "Two."]
+    assert [one.prompt for one in talk.turns()] == ["One.", "Two."]
     assert agent.chat_sync(resume=talk.id).send("Three.").output == "5"
 
 

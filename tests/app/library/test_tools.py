@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from greenroom import Agent, AgentSpec, Context, EventBus, Greenroom, StepContext, TurnPolicy, WorldFault, tool
+from greenroom import Agent, Context, EventBus, Greenroom, StepContext, WorldFault, tool
 from greenroom.abilities.tools.tool import DEFAULT_TOOLS
 from greenroom.app.toolset.toolbox import Toolbox
 from greenroom.app.toolset.toolset import build_toolbox
@@ -27,41 +27,6 @@ from tests.abilities.skills.test_turns import several
 def pay() -> str:
     """Pay."""
     return "paid"
-
-
-async def offered(work: Path, agent: Agent[str]) -> list[str]:
-    """What its model is told of."""
-    model = Played(lambda _: says("So."))
-    agent.model = model
-    async with Greenroom(in_memory=True, workspace=work) as house:
-        await house.run(agent, "Go.")
-    return [one.name for one in model.asked[0].tools if one.name not in ("read_output", "finish")]
-
-
-@pytest.mark.req("AG-164")
-async def test_an_empty_list_of_tools_to_use_means_the_usual_ones_and_a_list_narrows_them(tmp_path: Path) -> None:
-    model = Played(lambda _: says("So."))
-    assert await offered(tmp_path, Agent("ann", model=model)) == []
-    assert await offered(tmp_path, Agent("ann", use_tools=[], model=model)) == list(DEFAULT_TOOLS)
-    two = ["read_code", "execute_script"]
-    assert await offered(tmp_path, Agent("ann", use_tools=two, model=model)) == two
-    some = Agent("ann", toolsets=["read"], tools=[pay], use_tools=["read_code", "patch"], model=model)
-    assert await offered(tmp_path, some) == ["read_code"], "a list gives nothing that the agent would not have"
-
-
-@pytest.mark.req("AG-70", "AG-172")
-async def test_an_agent_that_edits_no_files_has_neither_tool_whatever_else_is_said(tmp_path: Path) -> None:
-    model = Played(lambda _: says("So."))
-    for agent in (
-        Agent("ann", use_tools=[], disable_file_edit=True, model=model),
-        Agent("ann", tools=["patch", "read_code"], toolsets=["edit", "read"], disable_file_edit=True, model=model),
-        Agent("ann", spec=AgentSpec(name="ann", groups=("edit", "read")), disable_file_edit=True, model=model),
-    ):
-        found = await offered(tmp_path, agent)
-        assert "read_code" in found
-        assert not {"patch", "rewrite"}.intersection(found)
-    acting = AgentSpec(name="ann", turn=TurnPolicy(protocols=("tool_call", "patch", "rewrite")))
-    assert Agent("ann", spec=acting, disable_file_edit=True).spec.turn.protocols == ("tool_call",)
 
 
 def test_the_usual_tools_are_all_there(tmp_path: Path) -> None:
@@ -238,7 +203,7 @@ async def test_a_tool_gets_what_its_run_was_given_and_the_model_is_not_told() ->
     model = Played(in_order(calls("stock", item="tea"), says("Seven.")))
     async with Greenroom(in_memory=True) as house:
         result = await house.run(keeper(model), "Tea?", context=Shop(SECRET, {"tea": 7}))
-        log = [encode(one.event) async for one in house.runtime.events(result.run)]
+        log = [encode(one.event) async for one in house.runtime.events(result.run_id)]
     assert model.asked[1].messages[-1].content == "7 for keeper"
     assert stock.spec.parameters["properties"] == {"item": {"type": "string"}}
     assert not [one for one in log if SECRET.encode() in one]

@@ -79,8 +79,8 @@ async def test_a_command_is_asked_about_with_why_and_with_what_always_would_mean
         {"script": "touch a.txt"},
         "allow line touch a.txt",
     )
-    assert asked.question == f"coder wants to run a command. {asked.why}"
-    assert "touch a.txt" in asked.why
+    assert asked.question == f"coder wants to run a command. {asked.reason}"
+    assert "touch a.txt" in asked.reason
     assert (work / "a.txt").exists()
 
 
@@ -91,7 +91,7 @@ async def test_a_command_is_asked_about_with_why_and_with_what_always_would_mean
         (ApprovalDecision.once, 2),
         (ApprovalDecision.run, 1),
         (ApprovalDecision.always, 1),
-        (ApprovalDecision.no, 2),
+        (ApprovalDecision.deny, 2),
         (False, 2),
     ],
 )
@@ -106,7 +106,7 @@ async def test_an_answer_holds_for_once_or_for_the_run(work: Path, answer: bool 
     async with Greenroom(in_memory=True, workspace=work) as house:
         await house.run(Agent("coder", toolsets=["command"], model=model), "Go.", approve=approve)
     assert len(heard) == asked
-    assert (work / "a.txt").exists() == (answer not in (False, ApprovalDecision.no))
+    assert (work / "a.txt").exists() == (answer not in (False, ApprovalDecision.deny))
 
 
 @pytest.mark.parametrize(("answer", "later"), [(ApprovalDecision.run, 2), (ApprovalDecision.always, 1)])
@@ -126,7 +126,7 @@ async def test_always_holds_for_later_runs_in_this_workspace_too(
 
 
 async def test_what_has_no_rule_to_agree_to_is_agreed_to_once(work: Path) -> None:
-    @tool(ask=True)
+    @tool(needs_approval=True)
     def pay() -> str:
         """Pay."""
         return "paid"
@@ -146,7 +146,7 @@ async def test_without_anybody_who_decides_the_run_waits_and_goes_on_later(work:
     elsewhere.mkdir()
     async with Greenroom(tmp_path / "home", workspace=elsewhere) as house:
         with pytest.raises(WorldFault, match=r"works in .*work\. Continue it there: `Greenroom\(workspace="):
-            await house.resume(agent, fault.value.run, approve=lambda _: True)
+            await house.resume(agent, fault.value.run_id, approve=lambda _: True)
     async with Greenroom(tmp_path / "home", workspace=work) as house:
         await house.resume(agent, "last", approve=lambda _: True)
     assert (work / "a.txt").exists()
@@ -212,8 +212,6 @@ async def test_tools_that_are_not_there_are_said_before_anything_is_begun(work: 
     async with Greenroom(in_memory=True, workspace=work) as house:
         with pytest.raises(WorldFault, match=r"the tool 'raed_code'. Did you mean `read_code`\?"):
             await house.run(Agent("a", tools=["raed_code"], model=model), "Go.")
-        with pytest.raises(WorldFault, match=r"the tool 'patsch'"):
-            await house.run(Agent("a", use_tools=["patsch"], model=model), "Go.")
         with pytest.raises(WorldFault, match="There is a built-in tool 'patch'"):
             await house.run(Agent("a", tools=[mine], model=model), "Go.")
         assert await house.runs() == []
@@ -268,7 +266,7 @@ async def test_a_question_in_words_is_answered_in_words(work: Path, said: str | 
 async def test_the_answer_of_a_function_that_ends_the_work_is_whole() -> None:
     text = "\n".join(f"line {number}" for number in range(100))
 
-    @tool(effect="pure", shown=700)
+    @tool(effect="pure", max_result_bytes=700)
     def numbers() -> Done:
         """Count."""
         return Done(text)
@@ -295,7 +293,7 @@ async def test_whom_an_agent_calls_decides_alone_about_its_own_tools(work: Path,
     model = Played(in_order(ask, says("Read.")))
     async with Greenroom(in_memory=True, workspace=work) as house:
         result = await house.run(Agent("lead", tools=[mine], agents=[reader], model=model), "What does it say?")
-        done = (await house.executed_tools(result.run)).counts
+        done = (await house.executed_tools(result.run_id)).counts
     assert {one.name for one in theirs.asked[0].tools}.isdisjoint({"mine", "call_agent"})
     assert "read_code" not in [one.name for one in model.asked[0].tools]
     assert ran == [], "nothing of the caller's is run for it"

@@ -10,7 +10,6 @@ from greenroom.adapters.models.openai.model import Endpoint, OpenAICompatible
 from greenroom.adapters.models.pricing import FREE_PRICE
 from greenroom.adapters.models.retry import RateLimiter, RetryingModel, RetryPolicy
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.ports.executor import Capabilities
@@ -64,7 +63,7 @@ async def asked(script: list[Fault | Answer], *, streaming: bool, retries: int =
         )
         gate = RateLimiter(clock=time, sleep=time.sleep)
         model = RetryingModel(plain, gate, RetryPolicy(retries=retries), clock=time, sleep=time.sleep)
-        kit = TeamCapabilities(executors=Capabilities([Converse(One(model), solo=True)]))
+        kit = Capabilities([Converse(One(model), solo=True)])
         runtime = Runtime(MemoryLog(), capability_factories={"ask": lambda _: kit})
         spec = AgentSpec(name="Ann", llm_config={"streaming": streaming})
         try:
@@ -93,8 +92,8 @@ async def test_a_fault_costs_no_step_and_doubles_none(fault: Fault, streaming: b
         standing = await here.runtime.wait(here.team, T1)
         if verdict == "ask":
             assert standing.state == "provider"
-            assert "fake:m" in standing.why
-            assert "\n" not in standing.why
+            assert "fake:m" in standing.reason
+            assert "\n" not in standing.reason
             assert await here.steps() == [], "the question still stands"
             await here.runtime.ask(here.team, ResumeTask(task_id=T1))
         if verdict == "stop":
@@ -120,6 +119,6 @@ async def test_a_provider_that_never_recovers_pauses_the_task_and_says_why() -> 
         for words in ("is overloaded (HTTP 529): Overloaded.", "The connection to "):
             standing = await here.runtime.wait(here.team, T1)
             assert standing.state == "provider"
-            assert words in standing.why
+            assert words in standing.reason
             await here.runtime.ask(here.team, ResumeTask(task_id=T1))
         assert (await finished(here)).summary == "All is well."

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.organisation.creation import OrganisationSpec, create_organisation
 from greenroom.app.organisation.people import HumanAgent
 from greenroom.app.organisation.phrases import BASE_TASK, ORGANISATION_KIT
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, StageId, SubtaskId, TaskId, TeamId
-from greenroom.core.ports.executor import Capabilities, Executor, Outcome, StepContext
+from greenroom.core.ports.executor import Capabilities, Executor
 from greenroom.core.rules.intents import (
     AddAgent,
     AddTask,
@@ -26,8 +25,9 @@ from greenroom.core.rules.intents import (
     SubtaskPlan,
 )
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Step, StepTerms, StepType
+from greenroom.core.state.step import Step, StepTerms
 from greenroom.core.state.team_state import TeamState
+from tests.app.team import FakeTool
 
 MANAGER, WU, ANN, BEN = AgentId("manager"), AgentId("wu"), AgentId("ann"), AgentId("ben")
 T2, S1 = TaskId("t2"), StageId("t2.s1")
@@ -94,25 +94,14 @@ class Office:
         )
 
 
-class Asking:
-    """A tool that always needs an approval."""
+def asking() -> FakeTool:
+    """Return a tool that always needs an approval."""
 
-    type: StepType = "tool"
-    name: str = "asking"
-    description: str = "Asks."
-
-    def __init__(self) -> None:
-        self.ran = 0
-
-    def terms(self, _: TeamState, step: Step) -> StepTerms:
-        """Require an approval."""
+    def terms(step: Step) -> StepTerms:
         verdict: Literal["allow", "ask"] = "allow" if step.approval is not None else "ask"
         return StepTerms(effect="pure", verdict=verdict, question="May it?", digest="d")
 
-    async def run(self, _: StepContext) -> Outcome:
-        """Count."""
-        self.ran += 1
-        return Outcome(result={"output": "done"})
+    return FakeTool("asking", terms=terms)
 
 
 @asynccontextmanager
@@ -120,7 +109,7 @@ async def office(language: str = "en", executors: Sequence[Executor] = ()) -> As
     """Found an organisation with another agent wu, without running it."""
     runtime = Runtime(
         MemoryLog(),
-        capability_factories={ORGANISATION_KIT: lambda _: TeamCapabilities(executors=Capabilities(executors))},
+        capability_factories={ORGANISATION_KIT: lambda _: Capabilities(executors)},
     )
     try:
         team = await create_organisation(runtime, founders(language))

@@ -1,10 +1,11 @@
 """Founding: the managers and people of a charter, the task that never ends, and finding it again."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from greenroom.abilities.skills.planned.skills import PLANNED_SKILLS
 from greenroom.adapters.storage.memory import MemoryLog, MemoryStore
@@ -31,7 +32,7 @@ from greenroom.app.toolset.toolset import build_toolbox
 from greenroom.core.base.errors import RefusedError, WorldFault
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.log import Lease, LeaseHolder, StateSnapshot
+from greenroom.core.ports.log import Lease, LeaseHolder
 from greenroom.core.rules.intents import CancelTask, FinishTask
 from greenroom.core.rules.steps import list_skills
 from greenroom.core.state.agent import AgentAdded
@@ -52,6 +53,14 @@ def meant(
     return build_organisation_spec(
         charter, staff, Toolbox(), resolve_model=lambda name: name or "fake:one", caps=caps or LimitSettings()
     )
+
+
+@pytest_asyncio.fixture
+async def runtime() -> AsyncIterator[Runtime]:
+    """Return a runtime with an empty log."""
+    made = Runtime(MemoryLog())
+    yield made
+    await made.close()
 
 
 @pytest.mark.req("MAS-8", "MAS-9", "MAS-35", "MAS-36", "MAS-12")
@@ -140,48 +149,38 @@ def test_the_houses_own_staff_is_the_same_in_every_language_and_can_do_what_it_n
     assert {"task_manager", "agent_manager", "ask_info"} <= list_skills(load_builtin_agent("manager", "en"))
 
 
-async def test_one_that_is_there_is_not_founded_twice_and_one_that_is_over_is_followed_by_another() -> None:
-    runtime = Runtime(MemoryLog())
-    try:
-        first = await create_organisation(runtime, founders())
-        assert await create_organisation(runtime, founders()) == first
-        assert await create_organisation(runtime, evolve(founders(), workspace="/elsewhere")) != first
-        assert await create_organisation(runtime, evolve(founders(), name="coffee")) != first
-        await runtime.ask(first, CancelTask(task_id=BASE_TASK))
-        second = await create_organisation(runtime, founders())
-        assert second != first
-        assert await create_organisation(runtime, founders()) == second
-        head = await runtime.log.head(second)
-        assert await create_organisation(runtime, founders()) == second
-        assert await runtime.log.head(second) == head, "who only finds it writes nothing"
-    finally:
-        await runtime.close()
+async def test_one_that_is_there_is_not_founded_twice_and_one_that_is_over_is_followed_by_another(
+    runtime: Runtime,
+) -> None:
+    first = await create_organisation(runtime, founders())
+    assert await create_organisation(runtime, founders()) == first
+    assert await create_organisation(runtime, evolve(founders(), workspace="/elsewhere")) != first
+    assert await create_organisation(runtime, evolve(founders(), name="coffee")) != first
+    await runtime.ask(first, CancelTask(task_id=BASE_TASK))
+    second = await create_organisation(runtime, founders())
+    assert second != first
+    assert await create_organisation(runtime, founders()) == second
+    head = await runtime.log.head(second)
+    assert await create_organisation(runtime, founders()) == second
+    assert await runtime.log.head(second) == head, "who only finds it writes nothing"
 
 
-async def test_a_team_of_another_kind_with_that_id_is_left_alone() -> None:
-    runtime = Runtime(MemoryLog())
-    try:
-        taken = derive_team_id(ORGANISATION_KIT, "", "tea", "1")
-        await runtime.create("tea", [(AgentId("a"), AgentSpec(name="a", manager=True))], team_id=taken)
-        await runtime.stop(taken)
-        team = await create_organisation(runtime, founders())
-        assert team != taken
-        assert (await runtime.world(taken)).team.kit == ""
-    finally:
-        await runtime.close()
+async def test_a_team_of_another_kind_with_that_id_is_left_alone(runtime: Runtime) -> None:
+    taken = derive_team_id(ORGANISATION_KIT, "", "tea", "1")
+    await runtime.create("tea", [(AgentId("a"), AgentSpec(name="a", manager=True))], team_id=taken)
+    await runtime.stop(taken)
+    team = await create_organisation(runtime, founders())
+    assert team != taken
+    assert (await runtime.world(taken)).team.kit == ""
 
 
-async def test_what_cannot_be_founded_is_not_there_and_the_next_one_founds_it() -> None:
-    runtime = Runtime(MemoryLog())
-    try:
-        twice = evolve(founders(), people=(founders().people[0], founders().people[0]))
-        with pytest.raises(RefusedError, match="taken"):
-            await create_organisation(runtime, twice)
-        assert [name async for name, _ in list_organisations(runtime)] == []
-        team = await create_organisation(runtime, founders())
-        assert [name async for name, _ in list_organisations(runtime)] == [team]
-    finally:
-        await runtime.close()
+async def test_what_cannot_be_founded_is_not_there_and_the_next_one_founds_it(runtime: Runtime) -> None:
+    twice = evolve(founders(), people=(founders().people[0], founders().people[0]))
+    with pytest.raises(RefusedError, match="taken"):
+        await create_organisation(runtime, twice)
+    assert [name async for name, _ in list_organisations(runtime)] == []
+    team = await create_organisation(runtime, founders())
+    assert [name async for name, _ in list_organisations(runtime)] == [team]
 
 
 async def test_who_comes_while_another_process_founds_it_waits_for_that_and_takes_over_when_it_dies() -> None:
@@ -232,31 +231,16 @@ async def test_what_another_process_has_founded_since_we_looked_is_left_as_it_is
         await other.close()
 
 
-async def test_an_organisation_is_found_by_name_and_workspace_or_by_its_id() -> None:
-    runtime = Runtime(MemoryLog())
-    try:
-        team = await create_organisation(runtime, evolve(founders(), workspace="/w"))
-        other = await runtime.create("tea", [(AgentId("a"), AgentSpec(name="a", manager=True))], workspace="/w")
-        assert [name async for name, _ in list_organisations(runtime)] == [team]
-        assert await find_team(runtime, Path("/w"), "tea") == team
-        assert await find_team(runtime, Path("/elsewhere"), "tea") is None
-        assert await find_team_by_id(runtime, team[:6]) == team
-        assert await find_team_by_id(runtime, other) is None
-        assert await find_team_by_id(runtime, "zzz") is None
-        await runtime.ask(team, CancelTask(task_id=BASE_TASK))
-        assert await find_team(runtime, Path("/w"), "tea") is None
-        with pytest.raises(RefusedError, match=r"The organisation 'tea' .* is over"):
-            await find_team_by_id(runtime, team)
-    finally:
-        await runtime.close()
-
-
-class Counting(MemoryLog):
-    """A log that knows how many streams were read."""
-
-    opened: int = 0
-
-    async def load_snapshot(self, stream: str, fingerprint: str, upto: int | None = None) -> StateSnapshot | None:
-        """Count it."""
-        self.opened += 1
-        return await super().load_snapshot(stream, fingerprint, upto)
+async def test_an_organisation_is_found_by_name_and_workspace_or_by_its_id(runtime: Runtime) -> None:
+    team = await create_organisation(runtime, evolve(founders(), workspace="/w"))
+    other = await runtime.create("tea", [(AgentId("a"), AgentSpec(name="a", manager=True))], workspace="/w")
+    assert [name async for name, _ in list_organisations(runtime)] == [team]
+    assert await find_team(runtime, Path("/w"), "tea") == team
+    assert await find_team(runtime, Path("/elsewhere"), "tea") is None
+    assert await find_team_by_id(runtime, team[:6]) == team
+    assert await find_team_by_id(runtime, other) is None
+    assert await find_team_by_id(runtime, "zzz") is None
+    await runtime.ask(team, CancelTask(task_id=BASE_TASK))
+    assert await find_team(runtime, Path("/w"), "tea") is None
+    with pytest.raises(RefusedError, match=r"The organisation 'tea' .* is over"):
+        await find_team_by_id(runtime, team)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 
 from greenroom.app.messages import MESSAGES, MessageCatalogue
+from greenroom.app.organisation.inbox import read_states, serialise_states
 from greenroom.app.organisation.phrases import BASE_TASK, build_refusal, command_phrases, make_unknown_agent_error
 from greenroom.cli.render import words as phrases
+from greenroom.core.base.errors import RefusedError
 from greenroom.core.base.ids import GroupId
 from greenroom.core.rules.intents import AddParticipants, FinishStage, FinishTask
 from tests.app.organisation.office import ANN, BEN, MANAGER, S1, T2, office
@@ -155,3 +158,20 @@ def test_a_refusal_says_what_there_is_also_when_that_is_nothing() -> None:
 def test_an_agent_whose_name_looks_like_it_is_offered(name: str, near: str) -> None:
     assert make_unknown_agent_error(name, ("wu", "ben", "copa"), "en").rejection.hint == f"Did you mean {near!r}?"
     assert make_unknown_agent_error("eve", ("wu", "ben"), "en").rejection.hint == "There are: ben, wu."
+
+
+@pytest.mark.req("MAS-260")
+def test_what_json_cannot_hold_is_a_placeholder_and_what_is_secret_is_not_there() -> None:
+    deep: dict[str, dict[str, object]] = {
+        "t1": {"a": [float("nan"), {"b": object()}], "c": "the key sk-0123456789abcdef is", "d": (1, None)}
+    }
+    safe = serialise_states(deep, ["sk-0123456789abcdef"])
+    assert json.loads(json.dumps(safe)) == {
+        "t1": {"a": ["nan", {"b": "<object>"}], "c": "the key [secret] is", "d": [1, None]}
+    }
+
+
+async def test_states_of_an_unknown_type_are_refused_with_the_types_there_are() -> None:
+    async with office() as house:
+        with pytest.raises(RefusedError, match=r"no states of type 'cup'. There are: task, stage, agent, step"):
+            await read_states(house.runtime, house.team, "cup")

@@ -31,7 +31,7 @@ from greenroom.core.rules.intents import (
 from greenroom.core.state.message import Message, MessageSent
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, StepEnded, StepState, Work
-from tests.app.organisation.office import ANN, BEN, MANAGER, S1, T2, WU, Asking, Office, office
+from tests.app.organisation.office import ANN, BEN, MANAGER, S1, T2, WU, Office, asking, office
 
 
 async def said(house: Office) -> list[Message]:
@@ -211,7 +211,7 @@ async def test_a_person_who_manages_is_asked_how_to_go_on_and_ends_the_stage() -
 
 
 async def test_a_step_that_waits_is_decided_by_a_person_and_that_is_their_step() -> None:
-    tool = Asking()
+    tool = asking()
     async with office(executors=(tool,)) as house:
         work = Work(type="tool", executor="asking", instruction_content={})
         spec = AgentSpec(name="eva", style="plan", tools=("asking",))
@@ -229,7 +229,7 @@ async def test_a_step_that_waits_is_decided_by_a_person_and_that_is_their_step()
         answer = AnswerApproval(approval_id=approval_of(letter.message), answer="approved")
         await house.ben.decide(letter, answer)
         await house.runtime.wait(house.team, BASE_TASK)
-        assert tool.ran == 1
+        assert tool.runs == 1
         (step,) = await house.steps(BEN)
         assert (step.result or {})["approval"] == {"answer": "approved", "scope": "once", "reason": ""}
 

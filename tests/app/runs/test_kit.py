@@ -9,8 +9,7 @@ from typing import cast
 
 import pytest
 
-from greenroom.adapters.processes.plain_commands import PlainCommands
-from greenroom.app.capabilities import TeamCapabilities
+from greenroom.adapters.processes.local_commands import LocalCommands
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.capability_names import JOB
 from greenroom.app.conversation.start import Participants
@@ -30,7 +29,7 @@ from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.checks import Check
-from greenroom.core.ports.executor import StepContext
+from greenroom.core.ports.executor import Capabilities, StepContext
 from greenroom.core.ports.workspace import SCRATCH_THREAD
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step
@@ -48,7 +47,7 @@ class Tools:
     """Hands with the tools that a job has more than others, and no walls."""
 
     def __init__(self, copied: WorktreeTools) -> None:
-        self.commands = PlainCommands(copied.folder)
+        self.commands = LocalCommands(copied.folder)
         self.executors = tuple(map(copied.wrap, copied.extra_tools(self.commands, nothing_runs)))
         self.specs = ()
 
@@ -74,7 +73,7 @@ class Desk:
         self.person.write("Makefile", f"check:\n\t@{line}\n")
 
     @asynccontextmanager
-    async def kit(self) -> AsyncIterator[TeamCapabilities]:
+    async def kit(self) -> AsyncIterator[Capabilities]:
         """Made as when the team is to run."""
         made = await build_run_capabilities(Attendant(self), Team(team_id=RUN, workspace=str(self.person.root)))
         try:
@@ -91,7 +90,7 @@ class Desk:
     async def begins(self) -> None:
         """The first step of the job, in a life that ends with it."""
         async with self.kit() as capabilities:
-            first = capabilities.executors.get("tool", BASELINE)
+            first = capabilities.get("tool", BASELINE)
             assert first is not None
             step = self.story.step(BASELINE).steps.pop()
             here = AtWork(step)
@@ -159,13 +158,8 @@ async def test_a_fresh_copy_that_a_killed_life_has_left_is_taken_away(desk: Desk
     assert not is_there(left.folder)
 
 
-MOST = 12
-"""Tools of a coder: more of them are chosen worse."""
-
 TOKENS = 1_000
 """What its prompt may cost in every request, by a rough count."""
-
-"""Tools that only a job has."""
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.processes.plain_commands import PlainCommands
+from greenroom.adapters.processes.local_commands import LocalCommands
 from greenroom.app.runs.workspaces import open_run_workspace
 from greenroom.app.settings.schema import SandboxSettings
 from greenroom.app.toolset.sandbox import WorkspaceSandbox
@@ -44,7 +44,7 @@ async def nothing(_: TeamId) -> Sequence[Step]:
 async def ran(place: RunWorkspace, line: str) -> tuple[str, int | None]:
     """What a command says there, behind walls."""
     walls = WorkspaceSandbox(place.folder, SandboxSettings(), at=place.mount_point, mounts=place.mounts)
-    commands = PlainCommands(place.folder, sandbox=walls.open_sandbox)
+    commands = LocalCommands(place.folder, sandbox=walls.open_sandbox)
     said, code = "", None
     try:
         async for event in commands.run(Command(words=("sh", "-c", line))):

@@ -6,7 +6,6 @@ import asyncio
 import json
 import logging
 import sys
-import time
 from asyncio.subprocess import PIPE
 from pathlib import Path
 
@@ -168,18 +167,6 @@ async def test_a_server_is_started_listed_and_ended(place: Place) -> None:
     await until(lambda: marked(place.folder.name) == [])
 
 
-async def test_one_that_does_not_work_says_why_and_leaves_nobody(place: Place) -> None:
-    place.own("dies", "dies")
-    with pytest.raises(WorldFault, match=r"The MCP server 'dies': .*Cannot find the database"):
-        await place.look(place.named("dies"))
-    place.own("hangs", "hangs", start_timeout=1)
-    began = time.monotonic()
-    with pytest.raises(WorldFault, match="it did not answer within 1 s after it was started"):
-        await place.look(place.named("hangs"))
-    assert time.monotonic() - began < 10
-    await until(lambda: marked(place.folder.name) == [])
-
-
 async def test_before_a_run_new_servers_of_the_person_are_met_and_no_others(place: Place) -> None:
     place.own()
     place.own("hangs", "hangs", start_timeout=1)
@@ -219,10 +206,6 @@ def tool(equipment: ToolSource, name: str) -> McpTool:
     found = next(one for one in equipment.tools if one.name.endswith(f"__{name}"))
     assert isinstance(found, McpTool)
     return found
-
-
-def folder_of(pid: int) -> Path:
-    return Path(f"/proc/{pid}/cwd").resolve()
 
 
 async def ended(equipment: ToolSource) -> None:
@@ -314,25 +297,6 @@ async def test_what_was_seen_and_cannot_be_read_costs_the_servers_only(place: Pl
     (note,) = place.equipment().notes
     assert note.startswith("The MCP server 'raw' is not used. ")
     assert "Delete it" in note
-
-
-async def test_a_server_that_hangs_at_its_start_costs_a_call_and_no_more(place: Place) -> None:
-    place.own(start_timeout=1)
-    await seen(place)
-    found = place.named()
-    listed = open_listings().get(found)
-    assert listed is not None
-    text = (place.config / "config.toml").read_text()
-    (place.config / "config.toml").write_text(text.replace('"polite"', '"hangs"'))
-    open_listings().save(place.named(), listed.listed)
-    equipment = place.equipment()
-    began = time.monotonic()
-    outcome = await ran(tool(equipment, "echo"), text="hello")
-    assert outcome.state == "failed"
-    assert "Not called. The MCP server 'raw': it did not answer within 1 s" in outcome.error
-    assert time.monotonic() - began < 10
-    await ended(equipment)
-    await until(lambda: marked(place.folder.name) == [])
 
 
 async def test_a_key_of_the_person_is_not_seen_by_a_server(place: Place) -> None:

@@ -21,35 +21,6 @@ from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
 from tests.app.settings.places import Place, written
 
-FULL = """
-version = 1
-model = "main"
-strong = "openai:gpt-5.5"
-language = "zh"
-
-[groups.main]
-models = ["openai:gpt-5.5", "corp:big"]
-
-[providers.corp]
-base_url = "https://models.corp.example/v1"
-key_env = "CORP_KEY"
-headers = { "X-Team" = "tea" }
-timeout = "2m"
-requests_per_minute = 60
-
-[prices."corp:big"]
-input = 1
-output = 2.5
-
-[retry]
-attempts = 5
-
-[limits]
-cost = 2
-tokens = "200k"
-time = "15m"
-"""
-
 
 def test_flags_win_over_environment_over_local_over_project_over_user(place: Place) -> None:
     user = place.user("[limits]\ncost = 9\n")

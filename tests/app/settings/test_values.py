@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import strategies as st
 
 from greenroom.app.settings import values
 from greenroom.app.settings.values import BadValue
-
-ANYTHING = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.dates(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=4,
-)
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ from greenroom.core.ports.tool import BUILT_IN, PolicyDecision, Target, ToolCard
 from greenroom.core.rules.intents import AnswerApproval, StartStep
 from greenroom.core.state.step import Step, StepTerms
 from greenroom.core.state.team_state import TeamState
+from tests.app.toolset.test_exposure import asking
 from tests.app.toolset.test_pipeline import Say, Says
-from tests.core.house import ANN, HUE, House, tool
+from tests.core.house import ANN, HUE, House
 from tests.core.rules.test_origins import reading
 
 PAGE = "web:evil.example"
@@ -38,11 +39,6 @@ class Runs(Say):
     def terms(self, world: TeamState, step: Step) -> StepTerms:
         """As a command."""
         return StepTerms(effect="effectful")
-
-
-def asking(house: House, line: str) -> tuple[TeamState, Step]:
-    house.queue(ANN, tool("say", {"text": line}))
-    return house.world, list(house.world.steps_of(ANN))[-1]
 
 
 def walled(hosts: Sequence[str] | None) -> ToolPipeline:

@@ -109,16 +109,13 @@ def answered(house: House, sends: ToolPipeline, scope: ApprovalScope) -> None:
     house.finish(ANN)
 
 
-def test_it_is_asked_once_for_a_run_and_a_place(sends: ToolPipeline) -> None:
+@pytest.mark.parametrize(("scope", "verdict"), [("run", "allow"), ("once", "ask")])
+def test_a_yes_for_the_run_covers_later_calls_and_a_yes_for_once_does_not(
+    sends: ToolPipeline, scope: ApprovalScope, verdict: str
+) -> None:
     house = house_that_has_read(FILE)
-    answered(house, sends, "run")
-    assert sends.terms(*asking(house)).verdict == "allow"
-
-
-def test_a_yes_to_one_call_is_none_to_the_next(sends: ToolPipeline) -> None:
-    house = house_that_has_read(FILE)
-    answered(house, sends, "once")
-    assert sends.terms(*asking(house)).verdict == "ask"
+    answered(house, sends, scope)
+    assert sends.terms(*asking(house)).verdict == verdict
 
 
 def test_a_yes_from_before_the_conversation_had_both_does_not_count(sends: ToolPipeline) -> None:

@@ -17,7 +17,6 @@ from typing import Any, Literal, cast
 import pytest
 
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.app.toolset.custom import Callbacks, find_callbacks
 from greenroom.app.toolset.pipeline import NOBODY_TO_APPROVE, ToolPipeline, bound_agents, call_digest, decide_unattended
@@ -150,7 +149,7 @@ async def here(tool: Say, policy: Says, heard: list[Outcome] | None = None) -> A
         if heard is not None:
             heard.append(outcome)
 
-    kit = TeamCapabilities(executors=Capabilities([ToolPipeline(tool, policy, [after])]))
+    kit = Capabilities([ToolPipeline(tool, policy, [after])])
     runtime = Runtime(MemoryLog(), capability_factories={"test": lambda _: kit})
     try:
         agents = [(name, AgentSpec(name=name, tools=("say",))) for name in (ANN, BOB)]
@@ -326,15 +325,6 @@ async def test_what_a_terminal_would_obey_is_taken_out_of_results() -> None:
     assert (output[0], "b" in output) == ("a", True), "what it says is still there"
 
 
-async def test_nobody_gets_done_by_another_what_it_may_not_do_itself() -> None:
-    house = House.furnished().queue(ANN).run(ANN, *ask("bob"))
-    (step,) = house.world.steps_of(BOB)
-    assert bound_agents(house.world, step) == [BOB, ANN]
-    policy = Says(lambda agent: DENY if agent == ANN else ALLOW)
-    terms = ToolPipeline(Say(), policy).terms(house.world, evolve(step, work=CALL))
-    assert (terms.verdict, policy.asked) == ("deny", [BOB, ANN])
-
-
 async def test_nobody_gets_done_by_those_whom_another_calls_what_it_may_not_do_itself() -> None:
     house = House.furnished().queue(ANN).run(ANN, *ask("bob"))
     onward = evolve(question(CY), call_id="to-cy", delivery="call")
@@ -427,16 +417,18 @@ def heard(folder: Path) -> list[str]:
     return told
 
 
-@pytest.mark.req("AG-147", "AG-148", "AG-149")
-@pytest.mark.parametrize(("text", "form"), [(DIRECT, "direct"), (GET, "get"), (REGISTER, "register")])
-def test_each_form_gives_its_callback(tmp_path: Path, text: str, form: str) -> None:
-    (tmp_path / "audit.py").write_text(text, encoding="utf-8")
-    assert heard(tmp_path) == [form]
-
-
-@pytest.mark.req("AG-150")
-@pytest.mark.parametrize(("text", "form"), [(REGISTER + GET + DIRECT, "direct"), (REGISTER + GET, "get")])
-def test_the_callback_itself_comes_before_what_makes_one(tmp_path: Path, text: str, form: str) -> None:
+@pytest.mark.req("AG-147", "AG-148", "AG-149", "AG-150")
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        (DIRECT, "direct"),
+        (GET, "get"),
+        (REGISTER, "register"),
+        (REGISTER + GET, "get"),
+        (REGISTER + GET + DIRECT, "direct"),
+    ],
+)
+def test_each_form_gives_its_callback_and_the_callback_itself_comes_first(tmp_path: Path, text: str, form: str) -> None:
     (tmp_path / "audit.py").write_text(text, encoding="utf-8")
     assert heard(tmp_path) == [form]
 

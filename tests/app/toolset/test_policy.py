@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Collection
 from pathlib import Path
 from typing import Literal
 
@@ -20,9 +19,9 @@ from greenroom.app.toolset.policy import (
 )
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId
-from greenroom.core.base.records import record
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import PolicyDecision, Target, ToolCard
+from tests.app.toolset.test_pipeline import Says
 
 WRITTEN = """# Mine.
 allow   command ls   # no, this is part of it
@@ -219,24 +218,6 @@ READING = ToolCard(spec=ToolSpec(name="read_code", description="Reads."), group=
 ANN, BOB = AgentId("ann"), AgentId("bob")
 
 
-@record
-class Says:
-    """Decides always the same."""
-
-    ruling: PolicyDecision
-
-    def decide(
-        self,
-        agent: AgentId,
-        card: ToolCard,
-        targets: tuple[Target, ...],
-        grants: Collection[str] = (),
-        limits: Collection[str] = (),
-    ) -> PolicyDecision:
-        """That."""
-        return self.ruling
-
-
 @pytest.mark.req("AG-135")
 @pytest.mark.parametrize(
     ("verdict", "becomes"), [("allow", "ask"), ("notify", "ask"), ("ask", "ask"), ("deny", "deny")]
@@ -245,13 +226,13 @@ def test_what_is_not_forbidden_is_asked_and_cannot_be_agreed_to_for_good(
     verdict: Literal["allow", "notify", "ask", "deny"], becomes: str
 ) -> None:
     own = PolicyDecision(verdict=verdict, why="So.", grant="allow tool read_code")
-    ruling = ConfirmingPolicy(Says(ruling=own)).decide(ANN, READING, (), ())
+    ruling = ConfirmingPolicy(Says(own)).decide(ANN, READING, (), ())
     assert (ruling.verdict, ruling.grant) == (becomes, own.grant if verdict == "deny" else "")
     assert ruling.why == ("So." if verdict in ("ask", "deny") else "Every call is confirmed.")
 
 
 def test_a_question_names_what_is_touched_and_only_some_are_asked_about() -> None:
-    policy = ConfirmingPolicy(Says(ruling=PolicyDecision(verdict="allow")), lambda agent: agent == ANN)
+    policy = ConfirmingPolicy(Says(PolicyDecision(verdict="allow")), lambda agent: agent == ANN)
     touched = (Target(kind="path", value="a\x1b[2J.py"), Target(kind="tool", value="read_code"))
     assert policy.decide(ANN, READING, touched).why == r"It is about `a\x1b[2J.py`. Every call is confirmed."
     assert policy.decide(BOB, READING, touched).verdict == "allow"

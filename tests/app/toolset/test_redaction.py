@@ -10,26 +10,22 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.capabilities import TeamCapabilities
-from greenroom.app.runtime import Runtime
 from greenroom.app.settings.schema import ProviderSettings
 from greenroom.app.settings.values import Secret
 from greenroom.app.toolset.redaction import MASK, SecretRedactor, contains_mask, find_known_secrets, remove_secrets
 from greenroom.app.toolset.toolbox import ToolSource
 from greenroom.app.toolset.toolset import Toolset
-from greenroom.core.base.ids import AgentId, TaskId
 from greenroom.core.base.records import Data
-from greenroom.core.ports.executor import Capabilities, LiveEvent, Outcome, StepContext, ToolPrinted
+from greenroom.core.ports.executor import LiveEvent, Outcome, StepContext, ToolPrinted
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
-from greenroom.core.rules.intents import AddTask, CancelTask, QueueSteps
-from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Step, StepTerms, StepType, Work
+from greenroom.core.rules.intents import CancelTask
+from greenroom.core.state.step import Step, StepTerms, StepType
 from greenroom.core.state.team_state import TeamState
 from greenroom.policy import build_rules_policy
+from tests.abilities.tools.calling import T1, caller
 
 KEY = "sk-planted-0123456789abcdef"
-ANN, T1 = AgentId("ann"), TaskId("t1")
 MIB = 1024 * 1024
 
 
@@ -96,28 +92,19 @@ async def called(tmp_path: Path, *calls: tuple[str, Data], cancel: bool = False)
     allow = ("allow tool tells", "allow command printf", "allow command cat", "allow command echo")
     policy = build_rules_policy({"granted": allow}, str(root))
     hands = Toolset(root, policy, tool_source=ToolSource(tools=(Tells(),)), secrets=[KEY])
-    runtime = Runtime(
-        await SqliteLog.open(tmp_path / "home"),
-        capability_factories={
-            "": lambda _: TeamCapabilities(executors=Capabilities(hands.executors), on_close=hands.close)
-        },
-    )
     seen = Seen()
     try:
-        team = await runtime.create("t", [(ANN, AgentSpec(name="ann", manager=True))])
-        host = await runtime.start(team)
-        host.watch(seen.watch)
-        await runtime.ask(team, AddTask(name="t", intention="t", manager=ANN, driver="manager"))
-        works = tuple(Work(type="tool", executor=name, instruction_content=given) for name, given in calls)
-        await runtime.ask(team, QueueSteps(agent_id=ANN, works=works, task_id=T1))
-        async with asyncio.timeout(30):
+        async with caller(hands.executors, await SqliteLog.open(tmp_path / "home")) as team, asyncio.timeout(30):
+            (await team.runtime.start(team.team)).watch(seen.watch)
+            for name, given in calls:
+                await team.begin(name, **given)
             if cancel:
                 await seen.something.wait()
-                await runtime.ask(team, CancelTask(task_id=T1))
-            await runtime.wait(team, T1)
-        seen.steps = [one async for one in runtime.archive(team, "step") if isinstance(one, Step)]
+                await team.runtime.ask(team.team, CancelTask(task_id=T1))
+            await team.runtime.wait(team.team, T1)
+            seen.steps = await team.steps()
     finally:
-        await runtime.close()
+        await hands.close()
     return seen
 
 

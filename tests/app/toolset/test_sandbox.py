@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from greenroom.abilities.tools.commands import build_command_tools
-from greenroom.adapters.processes.plain_commands import PlainCommands
+from greenroom.adapters.processes.local_commands import LocalCommands
 from greenroom.adapters.sandbox.choice import SandboxChoice
 from greenroom.app.settings.schema import SandboxSettings
 from greenroom.app.toolset import sandbox as found
@@ -46,7 +46,7 @@ def ruled(
     hosts: tuple[str, ...] = (),
 ) -> PolicyDecision:
     policy = build_policy(root, (), project, stated_rules=rules, is_sandboxed=lambda: walled)
-    card = next(tool for tool in build_command_tools(PlainCommands(root)) if tool.card.group == "command").card
+    card = next(tool for tool in build_command_tools(LocalCommands(root)) if tool.card.group == "command").card
     reached = (Target(kind="host", value=host) for host in hosts)
     return policy.decide(AgentId("a"), card, (Target(kind="command", value=line), *reached))
 
@@ -116,7 +116,7 @@ def test_rules_stay_rules_behind_walls(root: Path) -> None:
 
 async def test_commands_of_a_team_run_behind_the_walls_that_hold_here(root: Path) -> None:
     walls = WorkspaceSandbox(root)
-    commands = PlainCommands(root, sandbox=walls.open_sandbox)
+    commands = LocalCommands(root, sandbox=walls.open_sandbox)
     try:
         made = await ran(commands, shell("id -u; grep Seccomp: /proc/self/status | cut -f2; touch mine"))
     finally:

@@ -19,10 +19,9 @@ from greenroom.core.base.ids import StepId
 from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.log import Store, StoredEvent
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Step, StepTerms, StepType
-from greenroom.core.state.team_state import TeamState
 from greenroom.core.sync import replay
 from tests.abilities.tools.calling import caller
+from tests.app.team import FakeTool
 
 READS = ("read_code", "list_files", "search_files", "command_output", "read_output")
 
@@ -73,20 +72,9 @@ def test_agents_are_told_to_ask_a_person_as_little_as_they_can() -> None:
 KEPT = ("step_id", "agent_id", "thread_id", "work", "state", "result", "blobs")
 
 
-class Says:
-    """A tool that says a long text."""
-
-    type: StepType = "tool"
-    name: str = "says"
-    description: str = "Say."
-
-    def terms(self, _: TeamState, __: Step) -> StepTerms:
-        """Nothing is changed."""
-        return StepTerms(effect="pure")
-
-    async def run(self, context: StepContext) -> Outcome:
-        """Say it."""
-        return Outcome(result=present_text("x\n" * 20_000, context.step.step_id))
+def say(context: StepContext) -> Outcome:
+    """Say a long text."""
+    return Outcome(result=present_text("x\n" * 20_000, context.step.step_id))
 
 
 class Looked:
@@ -111,7 +99,7 @@ class Looked:
 @pytest.mark.parametrize("kind", ["memory", "disk"])
 async def test_an_ended_step_is_found_as_it_was(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log: Store = MemoryLog() if kind == "memory" else await SqliteLog.open(tmp_path)
-    async with caller([Says()], log) as team:
+    async with caller([FakeTool("says", say)], log) as team:
         for _ in range(3):
             await team.call("says")
         every = await team.steps()

@@ -17,7 +17,6 @@ from random import Random
 from typing import Any, TypeVar, cast
 
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.app.team_host import TeamHost
 from greenroom.app.toolset.pipeline import ToolPipeline
@@ -455,7 +454,7 @@ class WildTeam:
         self.rights = {name: self._some_tools() for name in AGENTS}
         policy = build_rules_policy(self.wild.rules(), str(root))
         guarded = [ToolPipeline(tool, policy) for tool in self._toolbox]
-        self._kit = TeamCapabilities(executors=Capabilities([*guarded, Converse(self._works)]))
+        self._kit = Capabilities([*guarded, Converse(self._works)])
         self._log = MemoryLog()
 
     async def run(self, calls: int) -> tuple[list[str], Counter[str]]:

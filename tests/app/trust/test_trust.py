@@ -26,6 +26,7 @@ from greenroom.app.trust import (
 )
 from greenroom.core.base.errors import RefusedError, WorldFault
 from greenroom.core.base.records import evolve
+from tests.app.agents.folders import written
 
 TOOL = TrustItem(kind="tool", name="weather.py", shown="…", digest="1")
 AGENT = TrustItem(kind="agent", name="bob", shown="…", digest="1")
@@ -174,12 +175,6 @@ def test_it_lies_beside_the_persons_settings_whatever_file_is_named_for_them(
 BOB = "---\ndescription: Knows\n  weather.\ntools: [forecast]\ngroups: [read]\ncalls: [ann]\nmodel: fast\n---\nDo it.\n"
 CLAUDES = "---\nname: ann\ndescription: Reviews.\n---\nReview.\n"
 TOOLS = "import os\nraise SystemExit\nX: int = 1\nY = 2\ndef forecast(): ...\nasync def later(): ...\nclass Say: ...\n"
-
-
-def written(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, "utf-8")
-    return path
 
 
 @pytest.fixture(name="brings")

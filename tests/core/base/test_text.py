@@ -85,10 +85,6 @@ def test_a_reader_of_markdown_finds_none_either(text: str) -> None:
     assert not {"h1", "h2"} & set(found)
 
 
-HOSTILE = (
-    "a\x1b]0;title\x07b\x1b[?25lc\x1b(Bd\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\ \x1b[2Jx"
-    "\x1bc 10%\r20%\r\nend\x1b[31mred"
-)
 PARTS = st.sampled_from(
     ["\x1b", "[", "]", "31m", ";", "\x07", "\\", "P", "a", "\n", "\r", "\x9b", "(", "B", "文", "\x00"]
 )
@@ -135,11 +131,6 @@ def test_pieces_make_the_same_text_as_the_whole(text: str, cuts: list[int]) -> N
         rest = rest[cut:]
     stream = ControlCharacterFilter()
     assert "".join(stream.feed(one) for one in (*pieces, rest)) + stream.end() == remove_control_characters(text)
-
-
-def test_a_sequence_may_come_letter_by_letter() -> None:
-    stream = ControlCharacterFilter()
-    assert "".join(stream.feed(one) for one in HOSTILE) + stream.end() == remove_control_characters(HOSTILE)
 
 
 def test_a_text_keeps_its_labels_and_is_equal_to_its_words() -> None:

@@ -30,16 +30,7 @@ from greenroom.core.ports.codec import (
     validate_intent,
 )
 from greenroom.core.ports.log import ArchiveRow, StoredEvent
-from greenroom.core.rules.intents import (
-    INTENT_TYPES,
-    CancelTask,
-    Intent,
-    PostNote,
-    ReleaseStep,
-    SendMessage,
-    SetLimits,
-    SetValue,
-)
+from greenroom.core.rules import intents as i
 from greenroom.core.state.archive import ArchivedRecord, ArchiveEntry, ArchiveKind
 from greenroom.core.state.events import EVENT_TYPES, Event
 from greenroom.core.state.team import TeamPaused
@@ -71,11 +62,11 @@ def test_every_event_comes_back_from_the_log_as_it_was(name: str, data: st.DataO
     assert "\n" not in encode_event(event).data.decode()
 
 
-@pytest.mark.parametrize("name", sorted(set(INTENT_TYPES) - OWNERS))
+@pytest.mark.parametrize("name", sorted(set(i.INTENT_TYPES) - OWNERS))
 @given(data=st.data())
 @FEW
 def test_every_intent_of_a_door_comes_back_from_the_inbox_as_it_was(name: str, data: st.DataObject) -> None:
-    intent: Intent = data.draw(made(INTENT_TYPES[name]))
+    intent: i.Intent = data.draw(made(i.INTENT_TYPES[name]))
     assert decode_intent(encode_intent(intent)) == intent
 
 
@@ -109,7 +100,7 @@ def test_a_damaged_event_is_refused_with_its_number(data: bytes) -> None:
 
 def test_a_world_comes_back_from_its_snapshot_with_all_its_tables() -> None:
     house = House.furnished(limits=Limits(money=5)).queue(ANN).run(ANN, question(BOB))
-    house.do(SetValue(task_id=T1, key="a/b", content="x\ny"), PostNote(task_id=T1, content="n"))
+    house.do(i.SetValue(task_id=T1, key="a/b", content="x\ny"), i.PostNote(task_id=T1, content="n"))
     world = decode_state(encode_state(house.world))
     assert world == house.world
     assert list(world.values) == ["t1/a/b"]
@@ -117,7 +108,7 @@ def test_a_world_comes_back_from_its_snapshot_with_all_its_tables() -> None:
 
 
 def test_a_budget_whose_limits_were_lifted_is_unlimited_after_a_restart_too() -> None:
-    house = House.furnished(limits=Limits(money=5)).do(SetLimits(budget_id=task_budget(T1), limits=Limits()))
+    house = House.furnished(limits=Limits(money=5)).do(i.SetLimits(budget_id=task_budget(T1), limits=Limits()))
     world = decode_state(encode_state(house.world))
     assert world.budgets[task_budget(T1)].limits is UNLIMITED
 
@@ -158,8 +149,8 @@ def test_what_cannot_be_read_is_refused_and_says_where(data: bytes, code: str, w
 
 def test_a_list_from_json_becomes_what_the_rules_expect() -> None:
     data = b'{"intent": "SendMessage", "data": {"task_id": "t1", "receiver": ["ann"], "message": "x"}}'
-    assert decode_intent(data) == SendMessage(task_id=T1, receiver=(ANN,), message="x")
-    assert decode_intent(encode_intent(CancelTask(task_id=T1))) == CancelTask(task_id=T1)
+    assert decode_intent(data) == i.SendMessage(task_id=T1, receiver=(ANN,), message="x")
+    assert decode_intent(encode_intent(i.CancelTask(task_id=T1))) == i.CancelTask(task_id=T1)
 
 
 @pytest.mark.parametrize("outcome", [None, Rejection(code="no", why="No.", hint="Yes.")])
@@ -172,7 +163,7 @@ def test_the_owners_answer_comes_back_as_it_was(outcome: Rejection | None) -> No
 
 @pytest.mark.parametrize("content", ["a\ud800b", 7, None], ids=["half a character", "a number", "nothing"])
 def test_an_intent_that_could_not_be_read_back_is_refused(content: object) -> None:
-    make: Callable[..., PostNote] = PostNote
+    make: Callable[..., i.PostNote] = i.PostNote
     found = validate_intent(make(task_id=T1, content=content))
     assert isinstance(found, Rejection)
     assert found.code == "bad_intent"
@@ -180,7 +171,7 @@ def test_an_intent_that_could_not_be_read_back_is_refused(content: object) -> No
 
 
 def test_what_actors_ask_for_is_for_actors_only() -> None:
-    found = validate_intent(ReleaseStep(step_id=step_id(ANN, 1), attempt=1, why="I say so"))
+    found = validate_intent(i.ReleaseStep(step_id=step_id(ANN, 1), attempt=1, why="I say so"))
     assert isinstance(found, Rejection)
     assert found.code == "owners_only"
 
@@ -200,11 +191,11 @@ def test_an_event_that_could_not_be_read_back_is_not_written() -> None:
 
 
 def test_an_intent_is_what_the_log_would_have() -> None:
-    message = SendMessage(task_id=T1, receiver=(ANN,), message="x", data={"a": (1, 2)})
+    message = i.SendMessage(task_id=T1, receiver=(ANN,), message="x", data={"a": (1, 2)})
     found = validate_intent(message)
-    assert isinstance(found, SendMessage)
+    assert isinstance(found, i.SendMessage)
     assert found.data == {"a": [1, 2]}
-    assert validate_intent(CancelTask(task_id=T1)) == CancelTask(task_id=T1)
+    assert validate_intent(i.CancelTask(task_id=T1)) == i.CancelTask(task_id=T1)
 
 
 @pytest.mark.parametrize("data", [b"", b"not json", b'{"name": 5}'])
@@ -227,6 +218,6 @@ def test_what_is_odd_about_a_record_is_said_with_its_place() -> None:
 
 
 def test_what_is_no_intent_is_refused() -> None:
-    found = validate_intent(cast("Intent", "junk"))
+    found = validate_intent(cast("i.Intent", "junk"))
     assert isinstance(found, Rejection)
     assert found.code == "unknown_intent"

@@ -23,11 +23,9 @@ class Named:
         self.description = f"a {type_} called {name}"
 
     def terms(self, _: TeamState, __: Step) -> StepTerms:
-        """Free."""
         return StepTerms(effect="pure")
 
     async def run(self, _: StepContext) -> Outcome:
-        """Nothing."""
         return Outcome()
 
 

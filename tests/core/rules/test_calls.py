@@ -6,18 +6,7 @@ import pytest
 
 from greenroom.core.base.ids import AgentId, StepId, WaitingId
 from greenroom.core.base.records import evolve
-from greenroom.core.rules.intents import (
-    AddTask,
-    ModifyStep,
-    NeedToolDecision,
-    PauseTask,
-    QueueSteps,
-    RemoveAgent,
-    RemoveStep,
-    ResumeTask,
-    SendMessage,
-    StartStep,
-)
+from greenroom.core.rules import intents as i
 from greenroom.core.state.step import Step, StepTerms, Work
 from tests.core.house import ANN, BOB, BOSS, CY, HUE, PIA, S1, T1, T2, House, plan, question, reply, skill, thread, tool
 
@@ -30,10 +19,10 @@ def call(name: str = "shell", number: int = 1) -> Work:
     return evolve(tool(name, {}), call_id=f"call-{number}")
 
 
-def calls(count: int) -> QueueSteps:
+def calls(count: int) -> i.QueueSteps:
     """What a reply with so many calls asks for: the calls, then another turn."""
     works = (*(call(number=number) for number in range(count)), skill("converse", "go on"))
-    return QueueSteps(agent_id=ANN, works=works, place="next")
+    return i.QueueSteps(agent_id=ANN, works=works, place="next")
 
 
 def order(house: House) -> list[str]:
@@ -68,7 +57,7 @@ def test_an_interrupted_step_that_is_no_call_waits_for_calls_that_were_queued_me
 
 
 def test_other_conversations_of_the_agent_go_on_while_a_call_waits_for_a_person() -> None:
-    house = House.furnished().do(AddTask(name="side", intention="x", manager=BOSS, group=(ANN,)))
+    house = House.furnished().do(i.AddTask(name="side", intention="x", manager=BOSS, group=(ANN,)))
     house.queue(ANN).run(ANN, calls(2)).queue(ANN, skill("converse", "elsewhere"), task=T2)
     house.start(ANN, terms=ASKS)
     assert order(house) == ["elsewhere"]
@@ -99,7 +88,7 @@ def test_a_tool_without_an_instruction_does_not_hold_up_the_calls_behind_it() ->
 def test_a_call_without_arguments_needs_no_instruction() -> None:
     house = House.furnished().queue(ANN, evolve(call(), instruction_content=None))
     assert house.last(ANN).state == "init"
-    house.do(ModifyStep(step_id=house.last(ANN).step_id, work=evolve(call(), instruction_content=None)), by=ANN)
+    house.do(i.ModifyStep(step_id=house.last(ANN).step_id, work=evolve(call(), instruction_content=None)), by=ANN)
     assert house.last(ANN).state == "init"
 
 
@@ -153,7 +142,7 @@ def test_a_tool_that_asked_somebody_for_an_answer_is_not_called_again_to_give_it
 ) -> None:
     house = House.furnished()
     waiting = house.ask_agent(BOB, agent)[0]
-    house.run(agent, QueueSteps(agent_id=agent, works=(call(name),)))
+    house.run(agent, i.QueueSteps(agent_id=agent, works=(call(name),)))
     house.run(agent, question(CY), effect="effectful")
     step = house.last(agent)
     assert (step.work.type, step.work.executor, step.work.call_id, step.answers) == ("skill", executor, None, waiting)
@@ -169,14 +158,14 @@ def test_a_conversation_knows_its_open_calls_whatever_becomes_of_them() -> None:
     assert count() == 3
     house.run(ANN)
     assert count() == 2
-    house.do(ModifyStep(step_id=house.agent(ANN).todo[0], work=tool("shell", {})), by=ANN)
+    house.do(i.ModifyStep(step_id=house.agent(ANN).todo[0], work=tool("shell", {})), by=ANN)
     assert count() == 1
-    house.do(ModifyStep(step_id=house.agent(ANN).todo[0], work=call()), by=ANN)
+    house.do(i.ModifyStep(step_id=house.agent(ANN).todo[0], work=call()), by=ANN)
     assert count() == 2
-    house.do(RemoveStep(step_id=house.agent(ANN).todo[0]), by=ANN)
+    house.do(i.RemoveStep(step_id=house.agent(ANN).todo[0]), by=ANN)
     assert count() == 1
     house.start(ANN)
-    house.do(PauseTask(task_id=T1, now=True)).release(ANN).do(ResumeTask(task_id=T1))
+    house.do(i.PauseTask(task_id=T1, now=True)).release(ANN).do(i.ResumeTask(task_id=T1))
     assert count() == 1
     house.run(ANN)
     assert count() == 0
@@ -185,7 +174,7 @@ def test_a_conversation_knows_its_open_calls_whatever_becomes_of_them() -> None:
 def test_a_call_of_a_foreign_tool_gets_its_result_like_any_other() -> None:
     works = (call("shell", 1), call("crawl", 2), call("shell", 3), skill("converse", "go on"))
     house = House.furnished().queue(ANN, skill("converse", "first"), skill("converse", "later"))
-    house.run(ANN, QueueSteps(agent_id=ANN, works=works, place="next"))
+    house.run(ANN, i.QueueSteps(agent_id=ANN, works=works, place="next"))
     (refused,) = [one for one in house.archived(Step) if one.work.executor == "crawl"]
     assert (refused.state, refused.work.call_id) == ("failed", "call-2")
     assert "may not use the tool" in refused.error
@@ -195,22 +184,23 @@ def test_a_call_of_a_foreign_tool_gets_its_result_like_any_other() -> None:
 @pytest.mark.parametrize("how", ["failed", "denied", "refused by a person", "cut off"])
 def test_after_a_call_with_side_effects_that_did_not_work_the_others_of_the_reply_are_not_run(how: str) -> None:
     works = (call(number=1), call(number=2), call(number=3), skill("converse", "go on"))
-    house = House.furnished().queue(ANN).run(ANN, QueueSteps(agent_id=ANN, works=works, place="next"))
+    house = House.furnished().queue(ANN).run(ANN, i.QueueSteps(agent_id=ANN, works=works, place="next"))
     match how:
         case "failed":
             house.start(ANN, "effectful")
             house.finish(ANN, outcome="failed")
         case "denied":
             house.ask(
-                StartStep(step_id=StepId("ann#2"), terms=StepTerms(effect="keyed", verdict="deny"), work=works[0]), ANN
+                i.StartStep(step_id=StepId("ann#2"), terms=StepTerms(effect="keyed", verdict="deny"), work=works[0]),
+                ANN,
             )
         case "refused by a person":
-            house.ask(StartStep(step_id=StepId("ann#2"), terms=ASKS, work=works[0]), ANN)
+            house.ask(i.StartStep(step_id=StepId("ann#2"), terms=ASKS, work=works[0]), ANN)
             house.answer(ANN, "denied")
         case _:
             house.start(ANN, "effectful")
             house.release(ANN)
-    house.ask(StartStep(step_id=StepId("ann#3"), terms=StepTerms(effect="effectful"), work=works[1]), ANN)
+    house.ask(i.StartStep(step_id=StepId("ann#3"), terms=StepTerms(effect="effectful"), work=works[1]), ANN)
     assert house.ended("ann#3").state == "skipped"
     assert "earlier call of the same reply" in house.ended("ann#3").error
     assert house.start(ANN).work.call_id == "call-3", "what changes nothing is run"
@@ -218,13 +208,13 @@ def test_after_a_call_with_side_effects_that_did_not_work_the_others_of_the_repl
 
 def test_a_failed_call_does_not_spoil_the_calls_of_the_next_reply() -> None:
     works = (call(number=1), skill("converse", "go on"))
-    house = House.furnished().queue(ANN).run(ANN, QueueSteps(agent_id=ANN, works=works, place="next"))
+    house = House.furnished().queue(ANN).run(ANN, i.QueueSteps(agent_id=ANN, works=works, place="next"))
     house.start(ANN, "effectful")
     house.finish(ANN, outcome="failed").run(ANN, calls(1))
     assert house.start(ANN, "effectful").work.call_id is not None
 
 
-def ask(name: str, *others: str) -> tuple[SendMessage | QueueSteps, ...]:
+def ask(name: str, *others: str) -> tuple[i.SendMessage | i.QueueSteps, ...]:
     """What a reply asks for that calls other agents."""
     receivers = {"bob": BOB, "cy": CY}
     asked = [evolve(question(receivers[one]), call_id=f"to-{one}", delivery="call") for one in (name, *others)]
@@ -232,7 +222,7 @@ def ask(name: str, *others: str) -> tuple[SendMessage | QueueSteps, ...]:
         Work(type="tool", executor="shell", instruction_content={"agent": one}, call_id=f"to-{one}")
         for one in (name, *others)
     ]
-    return (*asked, QueueSteps(agent_id=ANN, works=(*works, skill("converse", "go on")), place="next"))
+    return (*asked, i.QueueSteps(agent_id=ANN, works=(*works, skill("converse", "go on")), place="next"))
 
 
 def waiting(house: House, call: str) -> WaitingId:
@@ -253,7 +243,7 @@ def test_calls_go_out_together_and_their_answers_are_their_results() -> None:
 
 
 def test_a_call_that_nobody_answers_gets_that_as_its_result() -> None:
-    house = House.furnished().queue(ANN).run(ANN, *ask("bob")).do(RemoveAgent(agent_id=BOB))
+    house = House.furnished().queue(ANN).run(ANN, *ask("bob")).do(i.RemoveAgent(agent_id=BOB))
     told = house.start(ANN).work.instruction_content or {}
     assert "will not answer: the agent was removed" in str(told["error"])
     assert house.finish(ANN).texts(ANN) == ["go on"]
@@ -266,7 +256,7 @@ def test_a_call_that_the_callee_ends_without_a_word_gets_that_as_its_result() ->
 
 def test_a_call_of_nobody_is_not_waited_for() -> None:
     message, queue = ask("bob")
-    assert isinstance(message, SendMessage)
+    assert isinstance(message, i.SendMessage)
     house = House.furnished().queue(ANN).run(ANN, evolve(message, message=" "), queue)
     assert house.codes() == ["empty_message"]
     assert house.start(ANN).work.instruction_content == {"agent": "bob"}
@@ -275,14 +265,14 @@ def test_a_call_of_nobody_is_not_waited_for() -> None:
 @pytest.mark.parametrize("order", [("bob", "cy"), ("cy", "bob")])
 def test_an_answer_in_another_conversation_fills_no_call_of_this_one(order: tuple[str, str]) -> None:
     house = House.furnished().queue(ANN).run(ANN, *ask(*order))
-    house.do(SendMessage(task_id=T1, receiver=(ANN,), message="by the way"), by=BOB)
+    house.do(i.SendMessage(task_id=T1, receiver=(ANN,), message="by the way"), by=BOB)
     assert house.next(ANN) is None
     assert all(wait.call_id for wait in house.world.waits.values())
 
 
-def once_more(*works: Work) -> QueueSteps:
+def once_more(*works: Work) -> i.QueueSteps:
     """What a skill asks for that has to be asked again."""
-    return QueueSteps(agent_id=PIA, works=works, place="next")
+    return i.QueueSteps(agent_id=PIA, works=works, place="next")
 
 
 def planning() -> House:
@@ -307,7 +297,7 @@ def test_what_nobody_may_plan_may_be_tried_again_by_itself_and_not_by_another_st
 
 def test_a_message_that_is_read_again_still_holds_its_stage_up() -> None:
     house = planning().run(PIA)
-    house.do(SendMessage(task_id=T1, receiver=(PIA,), message="hello", stage_relative=S1), by=BOB)
+    house.do(i.SendMessage(task_id=T1, receiver=(PIA,), message="hello", stage_relative=S1), by=BOB)
     first = house.world.steps[house.agent(PIA).todo[0]]
     house.run(PIA, once_more(first.work))
     assert house.last(PIA).message_id == first.message_id == "bob>1"
@@ -317,7 +307,7 @@ def test_on_the_way_to_an_answer_it_goes_before_what_was_planned_behind_it() -> 
     house = House.furnished()
     waiting = house.ask_agent(BOB, PIA)[0]
     fills = skill("instruction_generation")
-    house.run(PIA, QueueSteps(agent_id=PIA, works=(fills, tool("crawl"), skill("send_message"))))
+    house.run(PIA, i.QueueSteps(agent_id=PIA, works=(fills, tool("crawl"), skill("send_message"))))
     house.run(PIA, once_more(fills))
     assert house.todo(PIA) == ["instruction_generation", "crawl", "send_message"]
     assert {house.world.steps[name].answers for name in house.agent(PIA).todo} == {waiting}
@@ -326,14 +316,14 @@ def test_on_the_way_to_an_answer_it_goes_before_what_was_planned_behind_it() -> 
 def test_a_tool_decision_comes_before_the_rest_of_the_plan_where_somebody_waits() -> None:
     house = House.furnished()
     house.ask_agent(BOB, PIA)
-    house.run(PIA, QueueSteps(agent_id=PIA, works=(tool("crawl", {}), skill("send_message"))))
-    house.run(PIA, NeedToolDecision(agent_id=PIA, task_id=T1, stage_id=None, tool_name="crawl"))
+    house.run(PIA, i.QueueSteps(agent_id=PIA, works=(tool("crawl", {}), skill("send_message"))))
+    house.run(PIA, i.NeedToolDecision(agent_id=PIA, task_id=T1, stage_id=None, tool_name="crawl"))
     assert house.todo(PIA) == ["tool_decision", "send_message"]
 
 
 def test_where_nothing_of_the_way_is_left_it_goes_where_all_go_that_jump() -> None:
     house = House.furnished()
     house.ask_agent(BOB, PIA)
-    house.do(SendMessage(task_id=T1, receiver=(PIA,), message="And?", need_reply=True), by=HUE)
+    house.do(i.SendMessage(task_id=T1, receiver=(PIA,), message="And?", need_reply=True), by=HUE)
     house.run(PIA, once_more(skill("send_message", house.texts(PIA)[0])))
     assert [house.world.steps[name].answers is None for name in house.agent(PIA).todo] == [True, False]

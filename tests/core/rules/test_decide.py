@@ -5,50 +5,41 @@ from typing import get_args
 import pytest
 
 from greenroom.core.base.ids import AgentId, TeamId
+from greenroom.core.rules import intents as i
 from greenroom.core.rules.decide import RULES
 from greenroom.core.rules.draft import is_manager, is_trusted, reject_unknown
-from greenroom.core.rules.intents import (
-    INTENT_TYPES,
-    AddAgent,
-    AddTask,
-    Consequence,
-    CreateTeam,
-    Intent,
-    PauseTeam,
-    Recover,
-)
 from greenroom.core.state.spec import AgentSpec
 from tests.core.house import ANN, BOSS, DOOR, HUE, SYSTEM, House
 
 
 def test_every_intent_has_a_rule() -> None:
-    assert set(RULES) == set(INTENT_TYPES.values()) == set(get_args(Intent))
+    assert set(RULES) == set(i.INTENT_TYPES.values()) == set(get_args(i.Intent))
 
 
 def test_no_step_may_ask_for_what_only_doors_and_the_house_decide() -> None:
     kept = {"CreateTeam", "ForkTeam", "Recover", "Declare", "PauseTeam", "ResumeTeam", "ReportStage", "AssignSubtask"}
     kept |= {"StartStep", "PrepareEffect", "FinishStep", "ReleaseStep", "AnswerApproval", "FireTimer", "Interrupt"}
     kept |= {"ChangeAgent", "FormGroup", "RecordStep"}
-    assert {one.__name__ for one in get_args(Consequence)} == set(INTENT_TYPES) - kept
+    assert {one.__name__ for one in get_args(i.Consequence)} == set(i.INTENT_TYPES) - kept
 
 
 @pytest.mark.parametrize(
     "intent",
     [
-        AddAgent(agent_id=ANN, spec=AgentSpec(name="x")),
-        AddTask(name="x", intention="x", manager=ANN),
-        Recover(epoch=1, owner="x"),
-        PauseTeam(),
+        i.AddAgent(agent_id=ANN, spec=AgentSpec(name="x")),
+        i.AddTask(name="x", intention="x", manager=ANN),
+        i.Recover(epoch=1, owner="x"),
+        i.PauseTeam(),
     ],
     ids=lambda intent: type(intent).__name__,
 )
-def test_nothing_happens_before_there_is_a_team(intent: Intent) -> None:
+def test_nothing_happens_before_there_is_a_team(intent: i.Intent) -> None:
     House().refused("no_team", intent)
 
 
 def test_a_team_begins_once() -> None:
-    house = House().do(CreateTeam(team_id=TeamId("a"), name="A"))
-    house.refused("team_exists", CreateTeam(team_id=TeamId("b"), name="B"))
+    house = House().do(i.CreateTeam(team_id=TeamId("a"), name="A"))
+    house.refused("team_exists", i.CreateTeam(team_id=TeamId("b"), name="B"))
 
 
 def test_people_doors_and_the_house_are_trusted_and_models_are_not() -> None:

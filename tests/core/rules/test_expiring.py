@@ -22,11 +22,6 @@ def asking(patience: int | None) -> House:
     return house
 
 
-def expire(house: House) -> House:
-    """The timer of Ann's question fires."""
-    return house.do(FireTimer(timer_id=timer_id(house.question(ANN).step_id, "answer")), by=SYSTEM)
-
-
 def test_a_question_waits_for_ever_unless_it_was_said_how_long() -> None:
     house = asking(None)
     assert house.question(ANN).expires_at is None
@@ -48,7 +43,7 @@ def test_what_nobody_answers_in_time_is_denied_and_the_agent_reads_why(patience:
     house = asking(patience)
     asked = house.question(ANN)
     assert asked.expires_at == asked.asked_at + patience
-    expire(house.later(patience))
+    house.later(patience).do(FireTimer(timer_id=timer_id(asked.step_id, "answer")), by=SYSTEM)
     (answered,) = house.happened(ApprovalAnswered)
     assert (answered.answer, answered.by) == ("denied", "system")
     ended = house.ended(asked.step_id)

@@ -5,17 +5,7 @@ from typing import Literal
 import pytest
 
 from greenroom.core.base.ids import StepId
-from greenroom.core.rules.intents import (
-    AnswerApproval,
-    CancelTask,
-    FinishStage,
-    ModifyStep,
-    QueueSteps,
-    Recover,
-    RemoveAgent,
-    RemoveStep,
-    SendMessage,
-)
+from greenroom.core.rules import intents as i
 from greenroom.core.state.step import StepTerms, Work
 from tests.core.house import ANN, BOB, HUE, PIA, S1, SYSTEM, T1, House, plan, skill, thread, tool
 
@@ -31,8 +21,8 @@ def planned(*rest: str) -> House:
     return House.furnished().queue(PIA, FILL, tool("crawl"), *map(skill, rest))
 
 
-def filled(name: str = TOOL) -> ModifyStep:
-    return ModifyStep(step_id=StepId(name), work=tool("crawl", GO))
+def filled(name: str = TOOL) -> i.ModifyStep:
+    return i.ModifyStep(step_id=StepId(name), work=tool("crawl", GO))
 
 
 def notices(house: House) -> tuple[str, ...]:
@@ -71,7 +61,7 @@ def test_who_has_nothing_left_to_do_gets_a_step_to_react_in() -> None:
 
 
 def test_an_instruction_that_was_refused_leaves_the_tool_unfilled() -> None:
-    house = planned("reflection").run(PIA, ModifyStep(step_id=TOOL, work=tool("shell", GO)))
+    house = planned("reflection").run(PIA, i.ModifyStep(step_id=TOOL, work=tool("shell", GO)))
     assert house.codes() == ["no_such_tool", "no_instruction"]
     gone(house)
 
@@ -80,12 +70,12 @@ def test_an_instruction_that_was_refused_leaves_the_tool_unfilled() -> None:
 def test_a_tool_fails_however_its_instruction_was_lost(way: str) -> None:
     house = planned("reflection")
     if way == "removed":
-        house.do(RemoveStep(step_id=StepId("pia#1")), by=PIA)
+        house.do(i.RemoveStep(step_id=StepId("pia#1")), by=PIA)
     elif way == "denied by the policy":
         house.start(PIA, terms=DENIED)
     elif way == "denied by a person":
         house.start(PIA, terms=ASKS)
-        house.do(AnswerApproval(approval_id=house.question(PIA).approval_id, answer="denied"), by=HUE)
+        house.do(i.AnswerApproval(approval_id=house.question(PIA).approval_id, answer="denied"), by=HUE)
     else:
         house.start(PIA, "effectful")
         house.release(PIA)
@@ -95,7 +85,7 @@ def test_a_tool_fails_however_its_instruction_was_lost(way: str) -> None:
 def test_an_interrupted_instruction_is_generated_again_and_its_tool_waits() -> None:
     house = planned()
     house.start(PIA, "model")
-    house.do(Recover(epoch=1, owner="next"), by=SYSTEM)
+    house.do(i.Recover(epoch=1, owner="next"), by=SYSTEM)
     assert house.world.steps[TOOL].state == "pending"
     house.run(PIA, filled())
     assert house.next(PIA) == TOOL
@@ -122,9 +112,9 @@ def test_a_tool_waits_while_somebody_else_before_it_may_fill_it_in() -> None:
     house.run(PIA)
     assert house.world.steps[StepId("pia#3")].state == "pending"
     house.start(PIA)
-    house.queue(PIA, FILL, place="next").do(RemoveStep(step_id=StepId("pia#4")), by=PIA)
+    house.queue(PIA, FILL, place="next").do(i.RemoveStep(step_id=StepId("pia#4")), by=PIA)
     assert house.world.steps[StepId("pia#3")].state == "pending", "the one that runs may fill it in"
-    house.finish(PIA, QueueSteps(agent_id=PIA, works=(FILL,), place="next"))
+    house.finish(PIA, i.QueueSteps(agent_id=PIA, works=(FILL,), place="next"))
     assert house.world.steps[StepId("pia#3")].state == "pending", "another go at it was queued"
     house.run(PIA)
     gone(house, "pia#3")
@@ -138,29 +128,29 @@ def test_an_instruction_step_without_a_tool_ends_like_any_other() -> None:
 
 def test_a_tool_of_another_conversation_waits_for_its_own_instruction() -> None:
     house = House.furnished(stages=(plan(("one", PIA)),)).assign().queue(PIA, FILL)
-    house.do(QueueSteps(agent_id=PIA, works=(tool("crawl"),), thread_id=thread(PIA, "t1.s1.1")))
+    house.do(i.QueueSteps(agent_id=PIA, works=(tool("crawl"),), thread_id=thread(PIA, "t1.s1.1")))
     house.run(PIA).run(PIA)
     assert house.last(PIA).state == "pending"
 
 
 def test_an_instruction_step_that_ends_with_its_stage_takes_an_unrelated_tool_along() -> None:
     house = House.furnished(stages=(plan(("one", BOB)),)).assign()
-    house.queue(PIA, FILL, stage=S1).queue(PIA, tool("crawl")).do(FinishStage(stage_id=S1))
+    house.queue(PIA, FILL, stage=S1).queue(PIA, tool("crawl")).do(i.FinishStage(stage_id=S1))
     gone(house)
 
 
 def test_whoever_waited_for_the_answer_behind_the_tool_is_let_go() -> None:
     house = House.furnished()
     waiting = house.ask_agent(BOB, PIA)[0]
-    house.run(PIA, QueueSteps(agent_id=PIA, works=(FILL, tool("crawl"))))
+    house.run(PIA, i.QueueSteps(agent_id=PIA, works=(FILL, tool("crawl"))))
     house.run(PIA)
     assert house.released(waiting) == "unanswered"
 
 
 def test_a_call_whose_tool_fails_for_want_of_an_instruction_goes_on() -> None:
     house = House.furnished().queue(BOB)
-    ask = SendMessage(task_id=T1, receiver=(PIA,), message="x", need_reply=True, waiting=True, delivery="call")
-    house.run(BOB, ask).run(PIA, QueueSteps(agent_id=PIA, works=(FILL, tool("crawl")))).run(PIA)
+    ask = i.SendMessage(task_id=T1, receiver=(PIA,), message="x", need_reply=True, waiting=True, delivery="call")
+    house.run(BOB, ask).run(PIA, i.QueueSteps(agent_id=PIA, works=(FILL, tool("crawl")))).run(PIA)
     assert house.todo(PIA) == ["reflection"]
     assert house.last(PIA).thread_id == thread(PIA, "bob>1")
 
@@ -170,7 +160,7 @@ def test_a_cancelled_task_cancels_both(running: bool) -> None:
     house = planned()
     if running:
         house.start(PIA)
-    house.do(CancelTask(task_id=T1))
+    house.do(i.CancelTask(task_id=T1))
     if running:
         house.release(PIA)
     assert house.ended(TOOL).state == "cancelled"
@@ -178,7 +168,7 @@ def test_a_cancelled_task_cancels_both(running: bool) -> None:
 
 
 def test_a_removed_agent_leaves_nothing_behind() -> None:
-    house = planned().do(RemoveAgent(agent_id=PIA))
+    house = planned().do(i.RemoveAgent(agent_id=PIA))
     assert (house.ended("pia#1").state, house.ended(TOOL).state) == ("skipped", "skipped")
 
 
@@ -192,7 +182,7 @@ def test_a_converser_reacts_in_its_conversation() -> None:
 
 def plans(*works: Work) -> House:
     """Pia's step asks for these."""
-    return House.furnished().queue(PIA).run(PIA, QueueSteps(agent_id=PIA, works=works))
+    return House.furnished().queue(PIA).run(PIA, i.QueueSteps(agent_id=PIA, works=works))
 
 
 @pytest.mark.parametrize(
@@ -219,17 +209,17 @@ def test_a_tool_is_planned_with_its_instruction_or_behind_what_fills_it_in() -> 
 
 def test_a_tool_is_filled_in_by_a_step_that_stands_in_its_conversation_already() -> None:
     house = House.furnished().queue(PIA, skill("planning"), FILL)
-    house.run(PIA, QueueSteps(agent_id=PIA, works=(tool("crawl"),)))
+    house.run(PIA, i.QueueSteps(agent_id=PIA, works=(tool("crawl"),)))
     assert house.codes() == []
 
 
 def test_a_tool_that_goes_before_the_step_in_its_conversation_is_not_filled_in_by_it() -> None:
     house = House.furnished().queue(PIA, skill("planning"), FILL)
-    house.run(PIA, QueueSteps(agent_id=PIA, works=(tool("crawl"),), place="next"))
+    house.run(PIA, i.QueueSteps(agent_id=PIA, works=(tool("crawl"),), place="next"))
     assert house.codes() == ["no_instruction"]
 
 
 def test_a_tool_that_a_person_left_unfilled_holds_up_no_plan() -> None:
     house = House.furnished().queue(PIA, skill("planning"), tool("crawl"))
-    house.run(PIA, QueueSteps(agent_id=PIA, works=(FILL, tool("crawl"))))
+    house.run(PIA, i.QueueSteps(agent_id=PIA, works=(FILL, tool("crawl"))))
     assert house.codes() == []

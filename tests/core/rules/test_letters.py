@@ -5,18 +5,7 @@ import pytest
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, MessageId, StageId, SubtaskId, WaitingId, task_budget
 from greenroom.core.base.records import evolve
-from greenroom.core.rules.intents import (
-    AddAgent,
-    AddParticipants,
-    AddTask,
-    CancelTask,
-    FinishStage,
-    FinishSubtask,
-    ReportStage,
-    SendMessage,
-    SetLimits,
-    StartStage,
-)
+from greenroom.core.rules import intents as i
 from greenroom.core.state.message import MessageSettled
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import StageReported
@@ -24,8 +13,8 @@ from greenroom.core.state.step import StepTerms
 from tests.core.house import ANN, BOB, BOSS, CY, DOOR, HUE, S1, SYSTEM, T1, T2, House, plan, question, thread
 
 HER = AgentId("her")
-PLAIN = SendMessage(task_id=T1, receiver=(ANN,), message="like this")
-LETTER = SendMessage(task_id=T1, receiver=(HUE,), message="when?", need_reply=True)
+PLAIN = i.SendMessage(task_id=T1, receiver=(ANN,), message="like this")
+LETTER = i.SendMessage(task_id=T1, receiver=(HUE,), message="when?", need_reply=True)
 
 
 def asked(*receivers: AgentId) -> House:
@@ -35,14 +24,14 @@ def asked(*receivers: AgentId) -> House:
 
 def with_her(house: House) -> House:
     """There is a second person."""
-    house.do(AddAgent(agent_id=HER, spec=AgentSpec(name="Her", kind="human")))
-    return house.do(AddParticipants(task_id=T1, agents=(HER,)))
+    house.do(i.AddAgent(agent_id=HER, spec=AgentSpec(name="Her", kind="human")))
+    return house.do(i.AddParticipants(task_id=T1, agents=(HER,)))
 
 
 def test_letters_have_one_number_for_all_people_that_never_changes() -> None:
     house = with_her(asked()).do(evolve(LETTER, receiver=(HER, ANN)), by=BOB)
-    house.do(SendMessage(task_id=T1, receiver=(HUE,), message="no answer is wanted"), by=BOB)
-    house.do(SendMessage(task_id=T1, receiver=(ANN,), message="a model's", need_reply=True), by=BOB)
+    house.do(i.SendMessage(task_id=T1, receiver=(HUE,), message="no answer is wanted"), by=BOB)
+    house.do(i.SendMessage(task_id=T1, receiver=(ANN,), message="a model's", need_reply=True), by=BOB)
     assert dict(house.world.letters) == {"ann>1": 1, "bob>1": 2}
     house.do(PLAIN, by=HUE).do(LETTER, by=CY)
     assert dict(house.world.letters) == {"bob>1": 2, "cy>1": 3}
@@ -95,7 +84,7 @@ def test_a_plain_message_to_several_who_asked_answers_none_of_them() -> None:
 
 
 def test_a_plain_message_to_somebody_else_or_in_another_task_answers_nothing() -> None:
-    house = asked().do(AddTask(name="side", intention="x", manager=BOSS, group=(ANN, HUE)))
+    house = asked().do(i.AddTask(name="side", intention="x", manager=BOSS, group=(ANN, HUE)))
     house.do(evolve(PLAIN, receiver=(BOB,)), evolve(PLAIN, task_id=T2), by=HUE)
     assert list(house.world.mail) == ["ann>1"]
 
@@ -121,7 +110,7 @@ def test_each_of_two_people_answers_for_themselves() -> None:
 
 
 def test_an_answer_that_cannot_be_sent_settles_nothing() -> None:
-    house = asked().do(SetLimits(budget_id=task_budget(T1), limits=Limits(hops=1)))
+    house = asked().do(i.SetLimits(budget_id=task_budget(T1), limits=Limits(hops=1)))
     house.refused("limit_reached", PLAIN, by=HUE)
     assert list(house.world.mail) == ["ann>1"]
 
@@ -148,10 +137,10 @@ def test_a_duty_is_not_done_by_a_plain_message_and_does_not_stand_in_the_way_of_
 def managed_by(person: AgentId) -> House:
     """A task of a person, with a stage in which nothing is left to do."""
     house = House.furnished()
-    house.do(AddTask(name="x", intention="x", manager=person, stages=(plan(("one", ANN)),), driver="manager"))
-    house.do(StartStage(stage_id=STAGE), by=SYSTEM)
-    house.do(FinishSubtask(subtask_id=SubtaskId("t2.s1.1"), stage_id=STAGE, summary="fine"), by=ANN)
-    return house.do(ReportStage(stage_id=STAGE), by=SYSTEM)
+    house.do(i.AddTask(name="x", intention="x", manager=person, stages=(plan(("one", ANN)),), driver="manager"))
+    house.do(i.StartStage(stage_id=STAGE), by=SYSTEM)
+    house.do(i.FinishSubtask(subtask_id=SubtaskId("t2.s1.1"), stage_id=STAGE, summary="fine"), by=ANN)
+    return house.do(i.ReportStage(stage_id=STAGE), by=SYSTEM)
 
 
 STAGE = StageId("t2.s1")
@@ -164,39 +153,39 @@ def test_a_person_who_manages_is_told_by_letter_that_a_stage_has_nothing_left_to
     assert (letter.task_id, letter.stage_relative) == (T2, STAGE)
     assert letter.message.splitlines()[1:] == ["- ann, one: finished. fine"]
     assert house.todo(HUE) == []
-    house.refused("reported", ReportStage(stage_id=STAGE), by=SYSTEM)
+    house.refused("reported", i.ReportStage(stage_id=STAGE), by=SYSTEM)
     assert len([event for event in house.log if isinstance(event, StageReported)]) == 1
 
 
 def test_ending_the_stage_is_the_answer_to_its_report() -> None:
-    house = managed_by(HUE).do(FinishStage(stage_id=STAGE), by=HUE)
+    house = managed_by(HUE).do(i.FinishStage(stage_id=STAGE), by=HUE)
     assert not house.world.mail
 
 
 def test_a_report_goes_with_its_task() -> None:
-    house = managed_by(HUE).do(CancelTask(task_id=T2))
+    house = managed_by(HUE).do(i.CancelTask(task_id=T2))
     assert not house.world.mail
 
 
 def test_a_report_of_another_stage_stays_unanswered() -> None:
-    house = managed_by(HUE).do(AddTask(name="y", intention="y", manager=BOSS, stages=(plan(("one", ANN)),)))
+    house = managed_by(HUE).do(i.AddTask(name="y", intention="y", manager=BOSS, stages=(plan(("one", ANN)),)))
     other = StageId("t3.s1")
-    house.do(StartStage(stage_id=other), FinishStage(stage_id=other), by=SYSTEM)
+    house.do(i.StartStage(stage_id=other), i.FinishStage(stage_id=other), by=SYSTEM)
     assert len(house.world.mail) == 1
 
 
 def test_a_manager_that_is_no_person_gets_a_step_and_no_letter() -> None:
-    house = House.furnished(stages=(plan(("one", ANN)),)).assign().do(ReportStage(stage_id=S1), by=SYSTEM)
+    house = House.furnished(stages=(plan(("one", ANN)),)).assign().do(i.ReportStage(stage_id=S1), by=SYSTEM)
     assert house.todo(BOSS) == ["converse"]
     assert not house.world.mail
 
 
 def test_of_several_letters_the_named_one_is_answered_and_the_others_stay() -> None:
     house = House.furnished().queue(BOSS)
-    asks = SendMessage(task_id=T1, receiver=(HUE,), message="Which?", need_reply=True)
+    asks = i.SendMessage(task_id=T1, receiver=(HUE,), message="Which?", need_reply=True)
     house.run(BOSS, asks, evolve(asks, message="And when?"))
     first, second = sorted(house.world.mail)
-    answer = SendMessage(task_id=T1, receiver=(BOSS,), message="The red one.", answers=MessageId(first))
+    answer = i.SendMessage(task_id=T1, receiver=(BOSS,), message="The red one.", answers=MessageId(first))
     house.refused("unknown_letter", evolve(answer, answers=MessageId("boss>9")), by=HUE)
     house.refused("unknown_letter", evolve(answer, receiver=(CY,)), by=HUE)
     house.do(answer, by=HUE)

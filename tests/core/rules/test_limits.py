@@ -4,17 +4,7 @@ import pytest
 
 from greenroom.core.base.amounts import NOTHING, UNLIMITED, Amounts, Limits
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, BudgetId, StepId, TeamId, agent_budget, task_budget
-from greenroom.core.rules.intents import (
-    AddTask,
-    CancelTask,
-    CreateTeam,
-    QueueSteps,
-    ResumeTask,
-    ResumeTeam,
-    SendMessage,
-    SetLimits,
-    StartStep,
-)
+from greenroom.core.rules import intents as i
 from greenroom.core.state.budget import Budget, LimitReached
 from greenroom.core.state.step import StepTerms
 from tests.core.house import ANN, BOB, BOSS, CY, HUE, T1, T2, House, reply, skill, thread
@@ -32,7 +22,7 @@ def budget(house: House, name: BudgetId = TASK) -> Budget:
 
 @pytest.mark.parametrize("name", [TASK, TEAM_BUDGET, agent_budget(ANN)])
 def test_a_start_reserves_and_a_finish_settles_what_was_really_spent(name: BudgetId) -> None:
-    house = House.furnished().do(SetLimits(budget_id=name, limits=Limits(tokens=100, steps=5))).queue(ANN)
+    house = House.furnished().do(i.SetLimits(budget_id=name, limits=Limits(tokens=100, steps=5))).queue(ANN)
     house.start(ANN, terms=costs(40))
     assert budget(house, name).reserved == Amounts(tokens=40, steps=1)
     house.later(250).finish(ANN, spent=Amounts(tokens=25))
@@ -71,7 +61,7 @@ def test_who_finds_no_room_after_all_waits_on() -> None:
 
 def test_a_step_that_waits_for_room_does_not_hold_up_other_conversations() -> None:
     house = House.furnished(limits=Limits(tokens=100)).queue(ANN).queue(BOB, skill(), skill("merge"))
-    house.do(AddTask(name="side", intention="x", manager=BOSS, group=(BOB,))).queue(BOB, task=T2)
+    house.do(i.AddTask(name="side", intention="x", manager=BOSS, group=(BOB,))).queue(BOB, task=T2)
     house.start(ANN, terms=costs(60))
     house.start(BOB, terms=costs(60))
     assert house.next(BOB) == "bob#3"
@@ -89,7 +79,7 @@ def test_more_than_is_left_pauses_the_task_and_says_which_limit() -> None:
 def test_a_raised_limit_lets_the_task_go_on() -> None:
     house = House.furnished(limits=Limits(tokens=100)).queue(ANN)
     house.start(ANN, terms=costs(101))
-    house.do(SetLimits(budget_id=TASK, limits=Limits(tokens=200)), ResumeTask(task_id=T1))
+    house.do(i.SetLimits(budget_id=TASK, limits=Limits(tokens=200)), i.ResumeTask(task_id=T1))
     assert house.start(ANN, terms=costs(101)).state == "running"
 
 
@@ -97,12 +87,12 @@ def test_the_teams_limit_pauses_the_team() -> None:
     house = House.furnished(team_limits=Limits(steps=1)).queue(ANN, skill(), skill()).run(ANN)
     house.start(ANN)
     assert house.world.team.paused == "limit: team steps"
-    house.do(SetLimits(budget_id=TEAM_BUDGET, limits=Limits(steps=2)), ResumeTeam())
+    house.do(i.SetLimits(budget_id=TEAM_BUDGET, limits=Limits(steps=2)), i.ResumeTeam())
     assert house.start(ANN).state == "running"
 
 
 def test_an_agents_own_limit_pauses_the_task_it_works_in() -> None:
-    house = House.furnished().do(SetLimits(budget_id=agent_budget(ANN), limits=Limits(steps=1)))
+    house = House.furnished().do(i.SetLimits(budget_id=agent_budget(ANN), limits=Limits(steps=1)))
     house.queue(ANN, skill(), skill()).run(ANN)
     house.start(ANN)
     assert house.task().paused == "limit: agent:ann steps"
@@ -152,10 +142,10 @@ def test_a_limit_set_while_a_step_runs_counts_what_it_reserved() -> None:
     house = House.furnished().queue(ANN).queue(BOB)
     house.start(ANN, terms=costs(60))
     for name in (TASK, TEAM_BUDGET, agent_budget(ANN)):
-        house.do(SetLimits(budget_id=name, limits=Limits(tokens=100)))
+        house.do(i.SetLimits(budget_id=name, limits=Limits(tokens=100)))
         assert budget(house, name).reserved.tokens == 60
     assert house.start(BOB, terms=costs(60)).state == "awaiting_budget"
-    house.do(SetLimits(budget_id=TASK, limits=UNLIMITED))
+    house.do(i.SetLimits(budget_id=TASK, limits=UNLIMITED))
     assert budget(house).reserved == NOTHING
 
 
@@ -171,25 +161,25 @@ def test_a_step_that_never_ran_costs_nothing() -> None:
     house = House.furnished(limits=Limits(tokens=100)).queue(ANN).queue(BOB)
     house.start(ANN, terms=costs(60))
     house.start(BOB, terms=costs(60))
-    house.do(CancelTask(task_id=T1))
+    house.do(i.CancelTask(task_id=T1))
     assert house.ended("bob#1").spent == NOTHING
     assert not house.world.hungry
 
 
 def test_only_a_person_sets_limits_and_only_of_what_there_is() -> None:
     house = House.furnished()
-    house.refused("not_manager", SetLimits(budget_id=TEAM_BUDGET, limits=Limits(money=1)), by=BOSS)
+    house.refused("not_manager", i.SetLimits(budget_id=TEAM_BUDGET, limits=Limits(money=1)), by=BOSS)
     for name in ("team:x", "task:t9", "agent:ghost", "cellar", "task:ann"):
-        house.refused("unknown_budget", SetLimits(budget_id=BudgetId(name), limits=Limits(money=1)))
+        house.refused("unknown_budget", i.SetLimits(budget_id=BudgetId(name), limits=Limits(money=1)))
 
 
-def hello(*receivers: AgentId) -> SendMessage:
-    return SendMessage(task_id=T1, receiver=receivers, message="hello")
+def hello(*receivers: AgentId) -> i.SendMessage:
+    return i.SendMessage(task_id=T1, receiver=receivers, message="hello")
 
 
 @pytest.mark.parametrize("name", [TASK, TEAM_BUDGET, agent_budget(ANN)])
 def test_an_endless_exchange_ends_at_the_limit_of_hops(name: BudgetId) -> None:
-    house = House.furnished().do(SetLimits(budget_id=name, limits=Limits(hops=2)))
+    house = House.furnished().do(i.SetLimits(budget_id=name, limits=Limits(hops=2)))
     house.queue(ANN, skill(), skill(), skill()).run(ANN, hello(BOB)).run(ANN, hello(BOB))
     house.run(ANN, hello(BOB, CY))
     assert len(house.agent(BOB).todo) == 2
@@ -219,7 +209,7 @@ def test_an_answer_at_the_limit_of_hops_lets_its_waiter_go() -> None:
 
 def test_tasks_nest_only_as_deep_as_the_team_allows() -> None:
     house = House.furnished(team_limits=Limits(depth=1)).queue(BOSS)
-    child = AddTask(name="child", intention="x", manager=BOSS)
+    child = i.AddTask(name="child", intention="x", manager=BOSS)
     house.run(BOSS, child)
     assert (house.task(T2).parent, house.task(T2).depth) == (T1, 1)
     house.queue(BOSS, task=T2).run(BOSS, child)
@@ -227,7 +217,7 @@ def test_tasks_nest_only_as_deep_as_the_team_allows() -> None:
 
 
 def test_a_task_of_a_person_is_not_nested() -> None:
-    house = House.furnished(team_limits=Limits(depth=0)).do(AddTask(name="x", intention="x", manager=BOSS), by=HUE)
+    house = House.furnished(team_limits=Limits(depth=0)).do(i.AddTask(name="x", intention="x", manager=BOSS), by=HUE)
     assert (house.task(T2).parent, house.task(T2).depth) == (None, 0)
 
 
@@ -235,18 +225,18 @@ def test_starting_asks_the_budget_with_the_terms_of_this_start() -> None:
     house = House.furnished(limits=Limits(tokens=100)).queue(ANN).queue(BOB)
     house.start(ANN, terms=costs(60))
     house.start(BOB, terms=costs(60))
-    house.do(QueueSteps(agent_id=CY, works=(skill(),), task_id=T1))
+    house.do(i.QueueSteps(agent_id=CY, works=(skill(),), task_id=T1))
     assert house.start(CY, terms=costs(40)).state == "running"
-    house.refused("not_next", StartStep(step_id=StepId("bob#1"), terms=costs(60), work=skill()), by=BOB)
+    house.refused("not_next", i.StartStep(step_id=StepId("bob#1"), terms=costs(60), work=skill()), by=BOB)
 
 
 @pytest.mark.parametrize("name", ["money", "tokens", "steps", "millis", "hops", "depth"])
 def test_a_limit_below_zero_is_none(name: str) -> None:
     limits = Limits(**{name: -1})
     house = House.furnished()
-    house.refused("bad_limits", SetLimits(budget_id=TASK, limits=limits))
-    house.refused("bad_limits", AddTask(name="x", intention="x", manager=BOSS, limits=limits))
-    House().refused("bad_limits", CreateTeam(team_id=TeamId("x"), name="x", limits=limits))
+    house.refused("bad_limits", i.SetLimits(budget_id=TASK, limits=limits))
+    house.refused("bad_limits", i.AddTask(name="x", intention="x", manager=BOSS, limits=limits))
+    House().refused("bad_limits", i.CreateTeam(team_id=TeamId("x"), name="x", limits=limits))
 
 
 def test_nobody_earns_by_claiming_to_have_spent_less_than_nothing() -> None:
@@ -258,11 +248,11 @@ def test_nobody_earns_by_claiming_to_have_spent_less_than_nothing() -> None:
 
 def test_a_part_of_a_task_spends_from_the_whole() -> None:
     house = House.furnished(limits=Limits(tokens=100, hops=1)).queue(BOSS)
-    house.run(BOSS, AddTask(name="part", intention="x", manager=BOSS, group=(ANN, BOB))).queue(ANN, task=T2)
+    house.run(BOSS, i.AddTask(name="part", intention="x", manager=BOSS, group=(ANN, BOB))).queue(ANN, task=T2)
     house.start(ANN, terms=costs(60))
     assert budget(house).reserved.tokens == 60
     house.queue(CY)
     assert house.start(CY, terms=costs(60)).state == "awaiting_budget"
-    house.finish(ANN, SendMessage(task_id=T2, receiver=(BOB,), message="x"), spent=Amounts(tokens=50))
+    house.finish(ANN, i.SendMessage(task_id=T2, receiver=(BOB,), message="x"), spent=Amounts(tokens=50))
     assert (budget(house).spent.tokens, budget(house).spent.hops) == (50, 1)
-    house.refused("limit_reached", SendMessage(task_id=T2, receiver=(BOB,), message="x"))
+    house.refused("limit_reached", i.SendMessage(task_id=T2, receiver=(BOB,), message="x"))

@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from greenroom.core.base.ids import AgentId, ApprovalId, ArtifactId, MemoryId, Principals, TeamId, ThreadId
+from greenroom.core.base.ids import AgentId, ApprovalId, ArtifactId, MemoryId, Principals, SubtaskId, TeamId, ThreadId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.codec import decode_state, encode_state
 from greenroom.core.rules import intents as i
@@ -156,8 +156,7 @@ def test_steps_for_another_conversation_of_the_same_agent_bring_them_along() -> 
 def test_a_handed_over_subtask_comes_with_a_summary_in_a_fence() -> None:
     house = House.furnished(stages=(plan(("draft", ANN)),)).assign()
     house.start(ANN)
-    handed = i.SendMessage(task_id=T1, receiver=(BOB,), message="go on", delivery="handoff", handoff_summary="half")
-    house.finish(ANN, handed, origins=(PAGE,))
+    house.finish(ANN, HANDOFF, origins=(PAGE,))
     (step,) = house.world.steps_of(BOB)
     assert "summary_of_sender_work: \n```\nhalf\n```\n```\ngo on\n```" in step.work.text_content
     assert PAGE in house.world.threads[step.thread_id].origins
@@ -332,6 +331,7 @@ def test_another_team_has_let_nothing_go() -> None:
 # -------------------------------------------------------------------------------------------- who may instruct
 
 
+@pytest.mark.req("G-6")
 @pytest.mark.parametrize(
     ("intent", "code"),
     [
@@ -343,23 +343,25 @@ def test_another_team_has_let_nothing_go() -> None:
         (i.AddAgent(agent_id=AgentId("x"), spec=AgentSpec(name="x")), "not_manager"),
         (i.RemoveAgent(agent_id=PIA), "not_manager"),
         (i.AddParticipants(task_id=T1, agents=(ANN,)), "not_manager"),
+        (i.FinishStage(stage_id=S1), "not_manager"),
+        (i.UpdateStageAgentState(stage_id=S1, agent_id=BOB, state="failed"), "not_manager"),
+        (i.FinishSubtask(subtask_id=SubtaskId("t1.s1.1"), stage_id=S1), "not_manager"),
         (i.QueueSteps(agent_id=BOB, works=(tool("shell", {}),), task_id=T1), "not_yours"),
+        (i.SendMessage(task_id=T1, receiver=(BOB,), message="x", sender=CY), "not_yours"),
     ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_task_and_agent_instructions_are_taken_from_managers_only(intent: i.Consequence, code: str) -> None:
-    house = House.furnished()
+def test_no_reply_of_a_model_instructs_a_task_or_acts_for_another_agent(intent: i.Consequence, code: str) -> None:
+    house = House.furnished(stages=(plan(("one", BOB)),)).assign()
     house.refused(code, intent, by=ANN)
     house.queue(ANN).run(ANN, intent)
+    assert house.codes() == [code]
     (notice,) = house.world.threads[thread(ANN, T1)].notices
     assert "was refused" in notice, "the result stays, what it asks for is not done"
 
 
 HANDOFF = i.SendMessage(task_id=T1, receiver=(BOB,), message="go on", delivery="handoff", handoff_summary="half")
 OTHER = i.AddTask(name="other", intention="x", manager=BOSS, group=(BOSS, ANN, BOB))
-
-
-def posted(*receivers: AgentId) -> i.SendMessage:
-    return i.SendMessage(task_id=T1, receiver=receivers, message="do it")
 
 
 def bound_by(house: House, agent: AgentId, place: str = T1) -> Principals:
@@ -372,21 +374,21 @@ def test_what_a_person_asks_for_is_done_on_nobody_s_behalf() -> None:
 
 
 def test_a_first_message_binds_and_so_do_those_who_bind_its_sender() -> None:
-    house = House.furnished().queue(ANN).run(ANN, posted(BOB)).run(BOB, posted(CY))
+    house = House.furnished().queue(ANN).run(ANN, post(BOB)).run(BOB, post(CY))
     assert (bound_by(house, BOB), bound_by(house, CY)) == ((ANN,), (BOB, ANN))
     assert decode_state(encode_state(house.world)) == house.world
 
 
 def test_a_word_in_a_conversation_that_goes_on_binds_nobody() -> None:
-    house = House.furnished().queue(BOB).queue(ANN).run(ANN, posted(BOB))
+    house = House.furnished().queue(BOB).queue(ANN).run(ANN, post(BOB))
     assert bound_by(house, BOB) == ()
 
 
 @pytest.mark.parametrize("first", [ANN, BOSS])
 def test_a_report_binds_neither_the_manager_nor_those_for_whom_it_was_made(first: AgentId) -> None:
-    house = House.furnished().queue(first).run(first, posted(BOB)).run(BOB, posted(first))
+    house = House.furnished().queue(first).run(first, post(BOB)).run(BOB, post(first))
     assert (bound_by(house, first), bound_by(house, BOB)) == ((), (first,))
-    house = House.furnished().queue(BOB).run(BOB, posted(BOSS))
+    house = House.furnished().queue(BOB).run(BOB, post(BOSS))
     assert bound_by(house, BOSS) == (), "though it is the first word that it hears"
 
 
@@ -418,14 +420,14 @@ def test_a_manager_who_works_for_somebody_binds_its_workers_with_that_one() -> N
 
 
 def test_work_that_an_agent_takes_into_another_of_its_conversations_stays_bound() -> None:
-    house = House.furnished().do(OTHER).queue(BOB, task=T2).run(BOB).queue(ANN).run(ANN, posted(BOB))
+    house = House.furnished().do(OTHER).queue(BOB, task=T2).run(BOB).queue(ANN).run(ANN, post(BOB))
     assert (bound_by(house, BOB), bound_by(house, BOB, T2)) == ((ANN,), ())
     house.run(BOB, i.QueueSteps(agent_id=BOB, works=(skill(),), task_id=T2))
     assert bound_by(house, BOB, T2) == (ANN,)
 
 
 def test_a_timer_wakes_an_agent_for_those_for_whom_it_was_set() -> None:
-    house = House.furnished().do(OTHER).queue(ANN).run(ANN, posted(BOB))
+    house = House.furnished().do(OTHER).queue(ANN).run(ANN, post(BOB))
     house.run(BOB, i.SetTimer(agent_id=BOB, task_id=T2, name="later", due=house.now, text="push"))
     (timer,) = house.world.timers.values()
     house.do(i.FireTimer(timer_id=timer.timer_id), by="system")

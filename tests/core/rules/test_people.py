@@ -5,20 +5,7 @@ import pytest
 from greenroom.core.base.errors import Rejection
 from greenroom.core.base.ids import AgentId, GroupId, StageId, TaskId
 from greenroom.core.base.records import evolve
-from greenroom.core.rules.intents import (
-    AddAgent,
-    AddParticipants,
-    AddTask,
-    CancelTask,
-    FinishStage,
-    FinishTask,
-    FormGroup,
-    QueueSteps,
-    RecordStep,
-    RemoveAgent,
-    ReportStage,
-    SendMessage,
-)
+from greenroom.core.rules import intents as i
 from greenroom.core.state.message import Message, MessageSent
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step
@@ -27,16 +14,16 @@ from tests.core.house import ANN, BOSS, CY, HUE, PIA, S1, T1, T2, House, plan, s
 
 IVY = AgentId("ivy")
 PEOPLE = GroupId("people")
-FORM = FormGroup(group_id=PEOPLE, task_id=T1, participants=(HUE, IVY))
-SAYS = SendMessage(task_id=T1, receiver=(), message="Is it good?", group=PEOPLE)
-SENT = RecordStep(agent_id=HUE, work=skill("send_message"), task_id=T1, result={"send_message": "hello"})
+FORM = i.FormGroup(group_id=PEOPLE, task_id=T1, participants=(HUE, IVY))
+SAYS = i.SendMessage(task_id=T1, receiver=(), message="Is it good?", group=PEOPLE)
+SENT = i.RecordStep(agent_id=HUE, work=skill("send_message"), task_id=T1, result={"send_message": "hello"})
 
 
 def two_people() -> House:
     """The house, with a second person in it."""
     house = House.furnished(stages=(plan(("one", ANN), ("two", HUE)),))
-    house.do(AddAgent(agent_id=IVY, spec=AgentSpec(name="Ivy", kind="human")))
-    return house.do(AddParticipants(task_id=T1, agents=(IVY,)))
+    house.do(i.AddAgent(agent_id=IVY, spec=AgentSpec(name="Ivy", kind="human")))
+    return house.do(i.AddParticipants(task_id=T1, agents=(IVY,)))
 
 
 def told(house: House, person: AgentId) -> list[str]:
@@ -53,14 +40,14 @@ def test_a_person_hears_that_they_belong_to_a_task_now_and_nobody_hears_it_twice
     house = two_people()
     assert told(house, IVY) == ["update_working_memory"]
     assert house.said().message == "You take part in task t1 (job): do the job"
-    house.do(AddParticipants(task_id=T1, agents=(IVY, HUE)))
+    house.do(i.AddParticipants(task_id=T1, agents=(IVY, HUE)))
     assert told(house, IVY) == ["update_working_memory"]
     assert told(house, HUE) == []
 
 
 def test_a_person_hears_of_the_task_that_a_manager_made_for_them() -> None:
     house = two_people()
-    house.queue(BOSS).run(BOSS, AddTask(name="news", intention="read it", manager=BOSS, group=(IVY, ANN)))
+    house.queue(BOSS).run(BOSS, i.AddTask(name="news", intention="read it", manager=BOSS, group=(IVY, ANN)))
     assert house.said().message == "You take part in task t2 (news): read it"
     assert house.said().receiver == (IVY,)
 
@@ -68,7 +55,7 @@ def test_a_person_hears_of_the_task_that_a_manager_made_for_them() -> None:
 @pytest.mark.req("MAS-249")
 def test_a_person_in_a_stage_hears_how_it_ended_and_nobody_else_does() -> None:
     house = two_people().assign()
-    house.do(FinishStage(stage_id=S1, state="failed", summary="No time."), by=BOSS)
+    house.do(i.FinishStage(stage_id=S1, state="failed", summary="No time."), by=BOSS)
     message = house.said()
     assert message.message == "Stage t1.s1 (a goal) is failed. No time."
     about = {"about": "a goal: No time."}
@@ -79,15 +66,15 @@ def test_a_person_in_a_stage_hears_how_it_ended_and_nobody_else_does() -> None:
 def test_a_stage_without_people_ends_without_a_word() -> None:
     house = House.furnished(stages=(plan(("one", ANN)),)).assign()
     before = house.said() if house.archived(Message) else None
-    house.do(FinishStage(stage_id=S1), by=BOSS)
+    house.do(i.FinishStage(stage_id=S1), by=BOSS)
     assert not house.archived(Message) or house.said() == before
 
 
 @pytest.mark.req("MAS-166", "MAS-250")
 def test_the_people_of_the_task_above_hear_how_a_task_ended() -> None:
     house = House.furnished()
-    house.queue(BOSS).run(BOSS, AddTask(name="news", intention="read it", manager=BOSS))
-    house.do(FinishTask(task_id=T2, summary="All is read."), by=BOSS)
+    house.queue(BOSS).run(BOSS, i.AddTask(name="news", intention="read it", manager=BOSS))
+    house.do(i.FinishTask(task_id=T2, summary="All is read."), by=BOSS)
     message = house.said()
     assert (message.message, message.receiver) == ("All is read.", (BOSS, HUE))
     assert message.data == {"instruction": "finish_task", "task_id": T2, "state": "finished"}
@@ -95,8 +82,8 @@ def test_the_people_of_the_task_above_hear_how_a_task_ended() -> None:
 
 def test_who_manages_hears_nothing_from_themselves() -> None:
     house = House.furnished()
-    house.do(AddTask(name="mine", intention="x", manager=HUE, stages=(plan(("one", HUE)),)))
-    house.assign(StageId("t2.s1")).do(FinishStage(stage_id=StageId("t2.s1")), by=HUE)
+    house.do(i.AddTask(name="mine", intention="x", manager=HUE, stages=(plan(("one", HUE)),)))
+    house.assign(StageId("t2.s1")).do(i.FinishStage(stage_id=StageId("t2.s1")), by=HUE)
     assert told(house, HUE) == []
 
 
@@ -106,13 +93,13 @@ def test_who_manages_hears_nothing_from_themselves() -> None:
 @pytest.mark.req("MAS-8")
 def test_a_standing_task_is_made_and_ended_by_people_only() -> None:
     house = House.furnished()
-    base = AddTask(name="base", intention="be there", manager=BOSS, standing=True, driver="manager")
+    base = i.AddTask(name="base", intention="be there", manager=BOSS, standing=True, driver="manager")
     house.refused("not_manager", base, by=BOSS)
     house.do(base)
     assert house.task(T2).standing
-    house.refused("standing", FinishTask(task_id=T2), by=BOSS)
-    house.refused("standing", CancelTask(task_id=T2), by=BOSS)
-    house.do(FinishTask(task_id=T2), by=HUE)
+    house.refused("standing", i.FinishTask(task_id=T2), by=BOSS)
+    house.refused("standing", i.CancelTask(task_id=T2), by=BOSS)
+    house.do(i.FinishTask(task_id=T2), by=HUE)
     assert T2 not in house.world.tasks
 
 
@@ -145,11 +132,11 @@ def test_only_people_of_the_task_take_part_in_a_group_and_only_they_form_one() -
 
 def test_a_group_is_formed_again_with_others_but_not_in_another_task() -> None:
     house = two_people().do(FORM)
-    house.do(AddAgent(agent_id=AgentId("joe"), spec=AgentSpec(name="Joe", kind="human")))
-    house.do(AddParticipants(task_id=T1, agents=(AgentId("joe"),)))
+    house.do(i.AddAgent(agent_id=AgentId("joe"), spec=AgentSpec(name="Joe", kind="human")))
+    house.do(i.AddParticipants(task_id=T1, agents=(AgentId("joe"),)))
     house.do(evolve(FORM, participants=(HUE, IVY, AgentId("joe"))))
     assert house.world.groups[PEOPLE].participants == (HUE, IVY, "joe")
-    house.do(AddTask(name="other", intention="x", manager=BOSS, group=(HUE, IVY)))
+    house.do(i.AddTask(name="other", intention="x", manager=BOSS, group=(HUE, IVY)))
     house.refused("group_exists", evolve(FORM, task_id=T2))
 
 
@@ -162,13 +149,13 @@ def test_who_takes_no_part_says_nothing_in_a_group_and_nobody_waits_there() -> N
 
 def test_who_is_gone_hears_nothing_and_a_group_is_over_with_its_task() -> None:
     house = two_people().do(FORM)
-    house.do(AddAgent(agent_id=AgentId("joe"), spec=AgentSpec(name="Joe", kind="human")))
+    house.do(i.AddAgent(agent_id=AgentId("joe"), spec=AgentSpec(name="Joe", kind="human")))
     house.do(
-        AddParticipants(task_id=T1, agents=(AgentId("joe"),)), evolve(FORM, participants=(HUE, IVY, AgentId("joe")))
+        i.AddParticipants(task_id=T1, agents=(AgentId("joe"),)), evolve(FORM, participants=(HUE, IVY, AgentId("joe")))
     )
-    house.do(RemoveAgent(agent_id=IVY)).do(SAYS, by=HUE)
+    house.do(i.RemoveAgent(agent_id=IVY)).do(SAYS, by=HUE)
     assert house.said().receiver == ("joe",)
-    house.do(FinishTask(task_id=T1))
+    house.do(i.FinishTask(task_id=T1))
     assert not house.world.groups
 
 
@@ -204,7 +191,7 @@ def test_only_what_people_did_in_their_own_tasks_is_written_down_afterwards() ->
     house.refused("unknown_agent", evolve(SENT, agent_id=AgentId("ghost")))
     house.refused("unknown_task", evolve(SENT, task_id=TaskId("t9")))
     house.refused("unknown_stage", evolve(SENT, stage_id=StageId("t1.s9")))
-    house.do(AddTask(name="other", intention="x", manager=BOSS))
+    house.do(i.AddTask(name="other", intention="x", manager=BOSS))
     house.refused("not_in_group", evolve(SENT, task_id=T2))
 
 
@@ -214,7 +201,7 @@ def test_only_what_people_did_in_their_own_tasks_is_written_down_afterwards() ->
 @pytest.mark.req("MAS-12", "MAS-239")
 def test_a_persons_request_is_what_a_planner_plans_next() -> None:
     house = House.furnished().queue(PIA, skill("think"))
-    house.do(SendMessage(task_id=T1, receiver=(PIA,), message="Write a report.", kind="request"), by=HUE)
+    house.do(i.SendMessage(task_id=T1, receiver=(PIA,), message="Write a report.", kind="request"), by=HUE)
     assert house.todo(PIA) == ["planning", "think"]
     assert house.texts(PIA)[0].endswith("Write a report.")
 
@@ -222,9 +209,9 @@ def test_a_persons_request_is_what_a_planner_plans_next() -> None:
 @pytest.mark.req("MAS-24", "MAS-239")
 def test_what_else_a_person_writes_to_a_planner_is_handled_at_once_and_a_models_message_in_its_turn() -> None:
     house = House.furnished().queue(PIA, skill("think"))
-    house.do(SendMessage(task_id=T1, receiver=(PIA,), message="By the way."), by=HUE)
-    house.do(SendMessage(task_id=T1, receiver=(PIA,), message="Is it so?", need_reply=True), by=HUE)
-    house.do(SendMessage(task_id=T1, receiver=(PIA,), message="From a model.", kind="request"), by=CY)
+    house.do(i.SendMessage(task_id=T1, receiver=(PIA,), message="By the way."), by=HUE)
+    house.do(i.SendMessage(task_id=T1, receiver=(PIA,), message="Is it so?", need_reply=True), by=HUE)
+    house.do(i.SendMessage(task_id=T1, receiver=(PIA,), message="From a model.", kind="request"), by=CY)
     assert house.todo(PIA) == ["process_message", "send_message", "think", "process_message"]
 
 
@@ -232,19 +219,21 @@ def test_what_else_a_person_writes_to_a_planner_is_handled_at_once_and_a_models_
 def test_a_manager_who_plans_decides_by_a_plan_how_to_go_on_after_a_stage() -> None:
     house = House.furnished()
     lead = AgentId("lead")
-    house.do(AddAgent(agent_id=lead, spec=AgentSpec(name="Lead", style="plan", manager=True)))
-    house.do(AddTask(name="x", intention="x", manager=lead, group=(ANN,), driver="manager", stages=(plan(("a", ANN)),)))
+    house.do(i.AddAgent(agent_id=lead, spec=AgentSpec(name="Lead", style="plan", manager=True)))
+    house.do(
+        i.AddTask(name="x", intention="x", manager=lead, group=(ANN,), driver="manager", stages=(plan(("a", ANN)),))
+    )
     house.assign(StageId("t2.s1"))
-    house.run(ANN, QueueSteps(agent_id=ANN, works=()))
+    house.run(ANN, i.QueueSteps(agent_id=ANN, works=()))
     stage = house.world.stages[StageId("t2.s1")]
-    house.do(ReportStage(stage_id=stage.stage_id), by="system")
+    house.do(i.ReportStage(stage_id=stage.stage_id), by="system")
     assert house.todo(lead) == ["planning"]
 
 
 @pytest.mark.req("MAS-235", "MAS-253")
 def test_what_a_person_says_is_sent_and_written_down_at_once_or_not_at_all() -> None:
     house = two_people()
-    hello = SendMessage(task_id=T1, receiver=(ANN,), message="Hello, Ann.", sender=HUE)
+    hello = i.SendMessage(task_id=T1, receiver=(ANN,), message="Hello, Ann.", sender=HUE)
     decided = house.ask(evolve(SENT, says=hello))
     assert not isinstance(decided, Rejection)
     kinds = [type(one).__name__ for one in decided.events]

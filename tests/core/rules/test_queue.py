@@ -74,12 +74,6 @@ def test_steps_queued_next_stand_behind_those_that_jumped() -> None:
     assert house.todo(ANN) == ["converse", "merge", "planning"]
 
 
-def test_an_agent_runs_one_step_at_a_time() -> None:
-    house = House.furnished().queue(ANN, skill(), skill())
-    house.start(ANN)
-    assert house.next(ANN) is None
-
-
 def test_nobody_has_a_step_who_is_not_there_or_has_nothing_to_do() -> None:
     house = House.furnished()
     assert house.next(AgentId("ghost")) is None

@@ -4,19 +4,7 @@ import pytest
 
 from greenroom.core.base.amounts import NOTHING, UNLIMITED, Amounts, Limits
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, BudgetId, StepId, TeamId, TimerId, agent_budget, task_budget
-from greenroom.core.rules.intents import (
-    AddTask,
-    CancelTask,
-    CancelTimer,
-    FireTimer,
-    ForkTeam,
-    PauseTask,
-    PostNote,
-    Recover,
-    ResumeTask,
-    SendMessage,
-    SetLimits,
-)
+from greenroom.core.rules import intents as i
 from greenroom.core.rules.limits import DEFAULT_WORKING_TIME_MS, MIN_WORKING_TIME_MS
 from greenroom.core.state.budget import Budget, LimitReached
 from greenroom.core.state.knowledge import Note
@@ -48,7 +36,7 @@ def budget(house: House, name: BudgetId = TASK) -> Budget:
 def ring(house: House, clock: TimerId = CLOCK) -> House:
     """Let the working time of a step be over."""
     house.now = max(house.now, house.world.timers[clock].due)
-    return house.do(FireTimer(timer_id=clock), by=SYSTEM)
+    return house.do(i.FireTimer(timer_id=clock), by=SYSTEM)
 
 
 # ---------------------------------------------------------------------------------------------- reserving
@@ -65,7 +53,7 @@ def test_without_a_limit_of_working_time_there_is_no_clock_and_no_event_more() -
 
 @pytest.mark.parametrize("name", [TASK, TEAM_BUDGET, agent_budget(ANN)])
 def test_where_any_of_its_budgets_limits_it_a_step_reserves_ten_minutes(name: BudgetId) -> None:
-    house = House.furnished().do(SetLimits(budget_id=name, limits=Limits(millis=60 * MINUTE))).queue(ANN)
+    house = House.furnished().do(i.SetLimits(budget_id=name, limits=Limits(millis=60 * MINUTE))).queue(ANN)
     step = house.start(ANN)
     assert DEFAULT_WORKING_TIME_MS == 10 * MINUTE
     assert step.reserved == Amounts(steps=1, millis=DEFAULT_WORKING_TIME_MS)
@@ -88,8 +76,8 @@ def test_nobody_reserves_more_than_is_left(terms: StepTerms) -> None:
 
 def test_the_tightest_of_several_limits_counts() -> None:
     house = limited(30)
-    house.do(SetLimits(budget_id=TEAM_BUDGET, limits=Limits(millis=4 * MINUTE)))
-    house.do(SetLimits(budget_id=agent_budget(ANN), limits=Limits(millis=6 * MINUTE)))
+    house.do(i.SetLimits(budget_id=TEAM_BUDGET, limits=Limits(millis=4 * MINUTE)))
+    house.do(i.SetLimits(budget_id=agent_budget(ANN), limits=Limits(millis=6 * MINUTE)))
     assert house.start(ANN).reserved.millis == 4 * MINUTE
     assert [budget(house, name).reserved.millis for name in (TASK, TEAM_BUDGET)] == [4 * MINUTE] * 2
 
@@ -102,7 +90,7 @@ def test_when_nothing_is_left_it_is_the_limit() -> None:
     (reached,) = house.happened(LimitReached)
     assert (reached.budget_id, reached.limit) == (TASK, "millis")
     assert house.task().paused == "limit: task:t1 millis"
-    house.do(SetLimits(budget_id=TASK, limits=Limits(millis=5 * MINUTE)), ResumeTask(task_id=T1))
+    house.do(i.SetLimits(budget_id=TASK, limits=Limits(millis=5 * MINUTE)), i.ResumeTask(task_id=T1))
     assert house.start(ANN).reserved.millis == 2 * MINUTE
 
 
@@ -201,7 +189,7 @@ def test_an_effect_that_cannot_be_taken_back_is_in_doubt_at_the_end_of_its_time(
 def test_a_result_that_comes_just_then_is_kept_with_what_it_asks_for() -> None:
     house = limited(5)
     house.start(ANN)
-    ring(house).later(900).finish(ANN, PostNote(task_id=T1, content="done"), result={"text": "paid"})
+    ring(house).later(900).finish(ANN, i.PostNote(task_id=T1, content="done"), result={"text": "paid"})
     assert house.archived(Step)[-1].result == {"text": "paid"}
     assert len(house.archived(Note)) == 1
     assert budget(house).spent.millis == 5 * MINUTE, "what it took to end it is no working time"
@@ -210,7 +198,7 @@ def test_a_result_that_comes_just_then_is_kept_with_what_it_asks_for() -> None:
 def test_whoever_waited_for_the_answer_is_let_go() -> None:
     house = House.furnished()
     waiting = house.ask_agent(BOB, ANN)[0]
-    house.do(SetLimits(budget_id=TASK, limits=Limits(millis=MINUTE // 2)))
+    house.do(i.SetLimits(budget_id=TASK, limits=Limits(millis=MINUTE // 2)))
     house.start(ANN)
     ring(house).release(ANN)
     assert house.released(waiting) == "unanswered"
@@ -219,14 +207,14 @@ def test_whoever_waited_for_the_answer_is_let_go() -> None:
 def test_a_step_that_is_out_of_time_when_the_process_ends_is_over() -> None:
     house = limited(5)
     house.start(ANN)
-    ring(house).do(Recover(epoch=1, owner="next"), by=SYSTEM)
+    ring(house).do(i.Recover(epoch=1, owner="next"), by=SYSTEM)
     assert house.ended("ann#1").state == "failed"
 
 
 def test_cancelling_overrules_the_end_of_the_time() -> None:
     house = limited(5)
     house.start(ANN)
-    ring(house).do(CancelTask(task_id=T1)).release(ANN)
+    ring(house).do(i.CancelTask(task_id=T1)).release(ANN)
     assert house.ended("ann#1").state == "cancelled"
 
 
@@ -234,14 +222,14 @@ def test_the_clock_of_a_step_is_the_houses_alone() -> None:
     house = limited(5)
     house.start(ANN)
     for by in (ANN, DOOR, SYSTEM):
-        house.refused("unknown_timer", CancelTimer(timer_id=CLOCK), by=by)
-    house.refused("too_early", FireTimer(timer_id=CLOCK), by=SYSTEM)
+        house.refused("unknown_timer", i.CancelTimer(timer_id=CLOCK), by=by)
+    house.refused("too_early", i.FireTimer(timer_id=CLOCK), by=SYSTEM)
 
 
 def test_a_clock_that_rings_while_its_step_is_being_ended_does_nothing() -> None:
     house = limited(5)
     house.start(ANN)
-    house.do(PauseTask(task_id=T1, now=True))
+    house.do(i.PauseTask(task_id=T1, now=True))
     ring(house)
     assert house.happened(StepCancelling) == []
     house.later(MINUTE).release(ANN)
@@ -252,7 +240,7 @@ def test_a_clock_that_rings_while_its_step_is_being_ended_does_nothing() -> None
 def test_a_limit_that_was_lifted_meanwhile_ends_nothing() -> None:
     house = limited(5)
     house.start(ANN)
-    house.do(SetLimits(budget_id=TASK, limits=UNLIMITED))
+    house.do(i.SetLimits(budget_id=TASK, limits=UNLIMITED))
     ring(house)
     assert house.running(ANN).state == "running"
     house.finish(ANN)
@@ -261,7 +249,7 @@ def test_a_limit_that_was_lifted_meanwhile_ends_nothing() -> None:
 def test_a_limit_that_is_lifted_while_the_effect_is_being_ended_has_no_name_any_more() -> None:
     house = limited(5)
     house.start(ANN)
-    ring(house).do(SetLimits(budget_id=TASK, limits=UNLIMITED)).release(ANN)
+    ring(house).do(i.SetLimits(budget_id=TASK, limits=UNLIMITED)).release(ANN)
     assert house.ended("ann#1").error == "Its working time is over: it had 300000 ms."
 
 
@@ -281,13 +269,13 @@ def test_the_clock_goes_with_the_attempt(way: str) -> None:
         case "release":
             house.release(ANN)
         case "pause":
-            house.do(PauseTask(task_id=T1, now=True)).release(ANN)
+            house.do(i.PauseTask(task_id=T1, now=True)).release(ANN)
         case "cancel":
-            house.do(CancelTask(task_id=T1)).release(ANN)
+            house.do(i.CancelTask(task_id=T1)).release(ANN)
         case "crash":
-            house.do(Recover(epoch=1, owner="next"), by=SYSTEM)
+            house.do(i.Recover(epoch=1, owner="next"), by=SYSTEM)
         case _:
-            house.do(ForkTeam(team_id=TeamId("fork"), origin=ForkOrigin(team_id=TeamId("team"), version=9)))
+            house.do(i.ForkTeam(team_id=TeamId("fork"), origin=ForkOrigin(team_id=TeamId("team"), version=9)))
     assert not house.world.timers
     assert len([event for event in house.log if isinstance(event, TimerCancelled)]) == 1
 
@@ -298,7 +286,7 @@ def test_only_what_was_worked_counts_and_the_next_attempt_reserves_anew(crash: b
     house.start(ANN)
     house.later(MINUTE)
     if crash:
-        house.do(Recover(epoch=1, owner="next"), by=SYSTEM)
+        house.do(i.Recover(epoch=1, owner="next"), by=SYSTEM)
     else:
         house.release(ANN)
     assert budget(house).spent.millis == counts
@@ -314,7 +302,7 @@ def test_waiting_for_a_person_or_an_answer_is_no_working_time() -> None:
     assert not house.world.timers
     house.later(90 * MINUTE).answer(ANN).start(ANN, terms=ask)
     house.later(MINUTE).finish(
-        ANN, SendMessage(task_id=T1, receiver=(CY,), message="?", need_reply=True, waiting=True, timeout=99 * MINUTE)
+        ANN, i.SendMessage(task_id=T1, receiver=(CY,), message="?", need_reply=True, waiting=True, timeout=99 * MINUTE)
     )
     house.later(90 * MINUTE)
     assert budget(house).spent.millis == MINUTE
@@ -323,7 +311,7 @@ def test_waiting_for_a_person_or_an_answer_is_no_working_time() -> None:
 
 def test_the_working_time_of_a_part_is_the_wholes_too() -> None:
     house = limited(5, BOSS)
-    house.run(BOSS, AddTask(name="part", intention="x", manager=BOSS, group=(ANN,))).queue(ANN, task=T2)
+    house.run(BOSS, i.AddTask(name="part", intention="x", manager=BOSS, group=(ANN,))).queue(ANN, task=T2)
     assert house.start(ANN).reserved.millis == 5 * MINUTE
     ring(house).release(ANN)
     assert "'task:t1'" in house.ended("ann#1").error
@@ -333,7 +321,7 @@ def test_the_working_time_of_a_part_is_the_wholes_too() -> None:
 def test_a_step_that_ran_before_the_limit_was_set_ends_by_itself_and_counts_then() -> None:
     house = House.furnished().queue(ANN)
     house.start(ANN)
-    house.do(SetLimits(budget_id=TASK, limits=Limits(millis=MINUTE)))
+    house.do(i.SetLimits(budget_id=TASK, limits=Limits(millis=MINUTE)))
     assert not house.world.timers
     house.later(2 * MINUTE).finish(ANN)
     assert budget(house).spent.millis == 2 * MINUTE

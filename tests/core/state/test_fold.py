@@ -1,14 +1,11 @@
 """The fold: what is true after an event. That replay equals live is an invariant of every decision (invariants.py)."""
 
-import pytest
-
-from greenroom.core.rules.decide import Transition, decide
 from greenroom.core.rules.intents import PauseTask, PauseTeam
 from greenroom.core.state.archive import build_archive_row
 from greenroom.core.state.events import EVENT_TYPES
 from greenroom.core.state.reducer import REDUCERS, reduce
 from greenroom.core.state.team_state import EMPTY_STATE, sort_rows
-from tests.core.house import ANN, DOOR, T1, House
+from tests.core.house import ANN, T1, House
 from tests.core.invariants import fold_all
 
 
@@ -37,12 +34,3 @@ def test_the_archive_is_made_from_the_log_alone() -> None:
 def test_rows_come_by_their_key_whatever_the_hash_of_the_day() -> None:
     names = [agent.agent_id for agent in sort_rows(House.furnished().world.agents)]
     assert names == sorted(names)
-
-
-@pytest.mark.parametrize("times", [1, 5])
-def test_a_decision_does_not_touch_the_world_it_was_made_on(times: int) -> None:
-    house = House.furnished()
-    before = house.world
-    for _ in range(times):
-        assert isinstance(decide(before, PauseTeam(), by=DOOR, now=1), Transition)
-    assert before.team.paused is None

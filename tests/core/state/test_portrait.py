@@ -6,18 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from greenroom.core.base.ids import AgentId, TaskId
-from greenroom.core.rules.intents import (
-    AddAgent,
-    AddTask,
-    CancelTask,
-    FinishStage,
-    FinishSubtask,
-    PostNote,
-    QueueSteps,
-    Remember,
-    SendMessage,
-    UpdateStageAgentCompletion,
-)
+from greenroom.core.rules import intents as i
 from greenroom.core.state.knowledge import Note
 from greenroom.core.state.mas_format import (
     MasData,
@@ -38,8 +27,8 @@ from tests.core.house import ANN, BOB, BOSS, CY, HUE, PIA, S1, T1, T2, House, pl
 
 def house_at_work() -> House:
     house = House.furnished(stages=(plan(("one", ANN), ("two", BOB), ("three", ANN)), plan(("four", CY)))).assign()
-    house.do(UpdateStageAgentCompletion(stage_id=S1, agent_id=BOB, completion_summary="half"), by=BOB)
-    return house.do(PostNote(task_id=T1, content="note well", stage_id=S1), by=ANN)
+    house.do(i.UpdateStageAgentCompletion(stage_id=S1, agent_id=BOB, completion_summary="half"), by=BOB)
+    return house.do(i.PostNote(task_id=T1, content="note well", stage_id=S1), by=ANN)
 
 
 def task_state(world: TeamState, name: TaskId, notes: Sequence[Note] = (), ended: Sequence[Stage] = ()) -> MasData:
@@ -108,7 +97,7 @@ def test_an_agent_in_mas_words() -> None:
 
 @pytest.mark.req("MAS-68")
 def test_an_agent_is_shown_with_what_it_keeps_for_good() -> None:
-    house = house_at_work().do(Remember(content="### Prices\nin euros"), by=ANN)
+    house = house_at_work().do(i.Remember(content="### Prices\nin euros"), by=ANN)
     assert format_agent(house.world, ANN)["persistent_memory"] == "### Prices\nin euros"
 
 
@@ -151,7 +140,7 @@ def test_what_is_over_is_portrayed_from_the_archive() -> None:
     house = house_at_work()
     house.start(ANN)
     house.finish(
-        ANN, FinishSubtask(subtask_id=house.world.stages[S1].subtasks[0].subtask_id, stage_id=S1), result={"a": 1}
+        ANN, i.FinishSubtask(subtask_id=house.world.stages[S1].subtasks[0].subtask_id, stage_id=S1), result={"a": 1}
     )
     ended = house.archived(Step)
     assert format_step(ended[0])["execute_result"] == {"a": 1}
@@ -161,14 +150,14 @@ def test_what_is_over_is_portrayed_from_the_archive() -> None:
         ("ann#1", "finished"),
         ("ann#2", "init"),
     ]
-    house.do(FinishStage(stage_id=S1))
+    house.do(i.FinishStage(stage_id=S1))
     stages = task_state(house.world, T1, ended=house.archived(Stage))["stage_list"]
     assert isinstance(stages, list)
     assert [(stage["stage_id"], stage["execution_state"]) for stage in stages] == [
         ("t1.s1", "finished"),
         ("t1.s2", "init"),
     ]
-    house.do(CancelTask(task_id=T1, why="enough"))
+    house.do(i.CancelTask(task_id=T1, why="enough"))
     (task,) = house.archived(Task)
     portrait = format_task(task, house.archived(Stage), ())
     assert (portrait["execution_state"], portrait["task_summary"]) == ("cancelled", "enough")
@@ -200,13 +189,13 @@ def test_the_same_work_is_seen_from_the_task_and_from_the_agents() -> None:
 @pytest.mark.req("MAS-94")
 def test_all_tasks_are_found_by_their_id_until_they_are_over() -> None:
     house = house_at_work()
-    house.do(AddTask(name="more", intention="do more", manager=BOSS, group=(ANN,)))
+    house.do(i.AddTask(name="more", intention="do more", manager=BOSS, group=(ANN,)))
     portraits = {name: task_state(house.world, name) for name in house.world.tasks}
     assert {name: (task["task_id"], task["task_name"]) for name, task in portraits.items()} == {
         T1: (T1, "job"),
         T2: (T2, "more"),
     }
-    house.do(CancelTask(task_id=T2))
+    house.do(i.CancelTask(task_id=T2))
     assert set(house.world.tasks) == {T1}
     assert [task.task_id for task in house.archived(Task)] == [T2]
 
@@ -220,9 +209,9 @@ def test_configurations_are_shown_without_their_secrets() -> None:
         "max_tokens": 9,
         "nested": {"Secret": {"a": 1}, "list": [{"token": "t"}, "ok"]},
     }
-    house.do(AddAgent(agent_id=AgentId("new"), spec=AgentSpec(name="New", llm_config=llm)))
+    house.do(i.AddAgent(agent_id=AgentId("new"), spec=AgentSpec(name="New", llm_config=llm)))
     house.do(
-        AddAgent(
+        i.AddAgent(
             agent_id=AgentId("her"),
             spec=AgentSpec(name="Her", kind="human", human_config={"account": "her", "password": "1234", "pin": None}),
         )
@@ -252,14 +241,16 @@ def test_working_memory_holds_unfinished_work_by_task_and_stage() -> None:
 def test_a_stage_that_is_over_is_forgotten_although_a_step_of_it_is_still_dying() -> None:
     house = house_at_work()
     house.start(ANN)
-    house.do(FinishStage(stage_id=S1))
+    house.do(i.FinishStage(stage_id=S1))
     assert collect_working_memory(house.world, ANN) == {T1: {}}
 
 
 def test_every_portrait_is_json() -> None:
     house = house_at_work().queue(BOB).run(BOB, question(HUE))
     house.run(
-        ANN, QueueSteps(agent_id=ANN, works=(tool("patch"),)), SendMessage(task_id=T1, receiver=(BOSS,), message="x")
+        ANN,
+        i.QueueSteps(agent_id=ANN, works=(tool("patch"),)),
+        i.SendMessage(task_id=T1, receiver=(BOSS,), message="x"),
     )
     world = house.world
     for portrait in (

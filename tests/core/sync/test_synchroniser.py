@@ -33,7 +33,6 @@ class Clock:
     time = 1_000
 
     def now(self) -> Millis:
-        """What the test says."""
         return Millis(self.time)
 
 
@@ -92,7 +91,6 @@ async def writing(log: TroubledLog, clock: Clock | None = None) -> AsyncIterator
 
 
 def agent(name: str) -> AddAgent:
-    """A wish for one more agent."""
     return AddAgent(agent_id=AgentId(name), spec=AgentSpec(name=name))
 
 

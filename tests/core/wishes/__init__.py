@@ -6,29 +6,14 @@ from collections.abc import Callable
 from random import Random
 
 from greenroom.core.base.records import evolve
-from greenroom.core.rules.intents import (
-    Consequence,
-    FinishStep,
-    FinishSubtask,
-    Intent,
-    NeedToolDecision,
-    PrepareEffect,
-    QueueSteps,
-    ReleaseStep,
-    SendMessage,
-    StartStep,
-    UpdateStageAgentCompletion,
-    UpdateStageAgentState,
-    UpdateWorkingMemory,
-    WriteArtifact,
-)
+from greenroom.core.rules import intents as i
 from greenroom.core.state.step import Step
 from greenroom.core.state.team_state import TeamState
 from tests.core.wishes import knowledge, plan, talk, words, work
 
-Wish = Callable[[Random, TeamState], Intent]
+Wish = Callable[[Random, TeamState], i.Intent]
 
-CONSEQUENCES: tuple[Callable[[Random, TeamState], Consequence], ...] = (
+CONSEQUENCES: tuple[Callable[[Random, TeamState], i.Consequence], ...] = (
     talk.send_message,
     talk.send_message,
     talk.send_message,
@@ -63,7 +48,7 @@ CONSEQUENCES: tuple[Callable[[Random, TeamState], Consequence], ...] = (
 )
 """Consequences that a step may ask for, repeated by their weight."""
 
-SELDOM: tuple[Callable[[Random, TeamState], Consequence], ...] = (
+SELDOM: tuple[Callable[[Random, TeamState], i.Consequence], ...] = (
     plan.add_agent,
     plan.remove_agent,
     plan.start_task,
@@ -110,7 +95,7 @@ LIVELY: tuple[Wish, ...] = (
 """Intents that start work in an idle team."""
 
 
-def wish(rng: Random, world: TeamState, now: int) -> tuple[Intent, str]:
+def wish(rng: Random, world: TeamState, now: int) -> tuple[i.Intent, str]:
     """Return an intent and its sender: mostly one that advances the team, sometimes any."""
     busy, ready = words.busy(world), words.startable(world)
     kind = rng.randrange(16)
@@ -127,7 +112,7 @@ def wish(rng: Random, world: TeamState, now: int) -> tuple[Intent, str]:
     return rng.choice(LIVELY)(rng, world), rng.choice(("door", "system", words.asker(rng, world)))
 
 
-def anything(rng: Random, world: TeamState, now: int) -> Intent:
+def anything(rng: Random, world: TeamState, now: int) -> i.Intent:
     """Return any intent."""
     if rng.randrange(6) == 0:
         return talk.set_timer(rng, world, now)
@@ -136,8 +121,8 @@ def anything(rng: Random, world: TeamState, now: int) -> Intent:
 
 
 def owned(
-    rng: Random, world: TeamState, intent: StartStep | FinishStep | ReleaseStep | PrepareEffect
-) -> tuple[Intent, str]:
+    rng: Random, world: TeamState, intent: i.StartStep | i.FinishStep | i.ReleaseStep | i.PrepareEffect
+) -> tuple[i.Intent, str]:
     """Return the intent with its step's agent as sender, mostly."""
     step = world.steps.get(intent.step_id)
     if step is not None and rng.randrange(12):
@@ -145,34 +130,34 @@ def owned(
     return intent, words.asker(rng, world)
 
 
-def one_of(rng: Random) -> Callable[[Random, TeamState], Consequence]:
+def one_of(rng: Random) -> Callable[[Random, TeamState], i.Consequence]:
     """Choose a consequence, rarely a rare one."""
     return rng.choice(SELDOM if rng.randrange(10) == 0 else CONSEQUENCES)
 
 
-def mine(rng: Random, step: Step, intent: Consequence) -> Consequence:
+def mine(rng: Random, step: Step, intent: i.Consequence) -> i.Consequence:
     """Make the consequence refer to the agent's own work, mostly."""
     if rng.randrange(4) == 0:
         return intent
     match intent:
-        case QueueSteps() | UpdateWorkingMemory() | UpdateStageAgentState() | UpdateStageAgentCompletion():
+        case i.QueueSteps() | i.UpdateWorkingMemory() | i.UpdateStageAgentState() | i.UpdateStageAgentCompletion():
             return evolve(intent, agent_id=step.agent_id)
-        case SendMessage():
+        case i.SendMessage():
             return evolve(intent, sender=None, task_id=step.task_id)
-        case FinishSubtask() if step.subtask_id is not None and step.stage_id is not None:
+        case i.FinishSubtask() if step.subtask_id is not None and step.stage_id is not None:
             return evolve(intent, subtask_id=step.subtask_id, stage_id=step.stage_id)
-        case NeedToolDecision():
+        case i.NeedToolDecision():
             return evolve(intent, agent_id=step.agent_id, task_id=step.task_id, stage_id=None)
-        case WriteArtifact():
+        case i.WriteArtifact():
             return evolve(intent, task_id=step.task_id)
         case _:
             return intent
 
 
-def finish(rng: Random, world: TeamState) -> FinishStep:
+def finish(rng: Random, world: TeamState) -> i.FinishStep:
     """Return a result with up to three consequences. A step that owes an answer mostly gives it."""
 
-    def consequences(step: Step) -> tuple[Consequence, ...]:
+    def consequences(step: Step) -> tuple[i.Consequence, ...]:
         found = [mine(rng, step, one_of(rng)(rng, world)) for _ in range(rng.randrange(4))]
         if step.answers is not None and rng.randrange(3):
             found.insert(rng.randint(0, len(found)), talk.answer(rng, world, step))

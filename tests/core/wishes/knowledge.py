@@ -11,7 +11,6 @@ from tests.core.wishes import words
 
 
 def memory(rng: Random, world: TeamState) -> MemoryId:
-    """Return a memory id."""
     return words.one(rng, world.memories, MemoryId("20251101_072947_388226"))
 
 

@@ -6,35 +6,7 @@ from random import Random
 
 from greenroom.core.base.amounts import UNLIMITED, Limits
 from greenroom.core.base.ids import StageId, SubtaskId, TeamId
-from greenroom.core.rules.intents import (
-    AddAgent,
-    AddParticipants,
-    AddStages,
-    AddTask,
-    AssignSubtask,
-    CancelTask,
-    ChangeAgent,
-    CreateTeam,
-    Declare,
-    FinishStage,
-    FinishSubtask,
-    FinishTask,
-    ForkTeam,
-    PauseTask,
-    PauseTeam,
-    Recover,
-    RemoveAgent,
-    ReportStage,
-    ResumeTask,
-    ResumeTeam,
-    StagePlan,
-    StartStage,
-    StartTask,
-    SubtaskPlan,
-    UpdateStageAgentCompletion,
-    UpdateStageAgentState,
-    UpdateWorkingMemory,
-)
+from greenroom.core.rules import intents as i
 from greenroom.core.state.agent import Capability
 from greenroom.core.state.spec import AgentKind, AgentSpec, AgentStyle
 from greenroom.core.state.stage import MemberState, SubtaskEnd
@@ -45,33 +17,35 @@ from tests.core.wishes import words
 SPEC = AgentSpec(name="guest", role="helper", tools=("shell",))
 
 
-def create_team(rng: Random, _: TeamState) -> CreateTeam:
-    return CreateTeam(team_id=TeamId("again"), name="again")
+def create_team(rng: Random, _: TeamState) -> i.CreateTeam:
+    return i.CreateTeam(team_id=TeamId("again"), name="again")
 
 
-def fork_team(rng: Random, world: TeamState) -> ForkTeam:
-    return ForkTeam(team_id=TeamId(f"fork{rng.randrange(3)}"), origin=ForkOrigin(team_id=world.team.team_id, version=1))
+def fork_team(rng: Random, world: TeamState) -> i.ForkTeam:
+    return i.ForkTeam(
+        team_id=TeamId(f"fork{rng.randrange(3)}"), origin=ForkOrigin(team_id=world.team.team_id, version=1)
+    )
 
 
-def recover(rng: Random, world: TeamState) -> Recover:
-    return Recover(epoch=world.team.epoch + rng.randint(0, 2), owner="somebody")
+def recover(rng: Random, world: TeamState) -> i.Recover:
+    return i.Recover(epoch=world.team.epoch + rng.randint(0, 2), owner="somebody")
 
 
-def declare(rng: Random, _: TeamState) -> Declare:
+def declare(rng: Random, _: TeamState) -> i.Declare:
     ability = Capability(name="shell", type="tool", description=rng.choice(("a shell", "a better shell")))
     patience = rng.choice((None, 0, 1000))
-    return Declare(blueprints=(SPEC,) if rng.randrange(2) else (), abilities=(ability,), approvals_expire=patience)
+    return i.Declare(blueprints=(SPEC,) if rng.randrange(2) else (), abilities=(ability,), approvals_expire=patience)
 
 
-def pause_team(rng: Random, _: TeamState) -> PauseTeam:
-    return PauseTeam(now=rng.random() < 0.5)
+def pause_team(rng: Random, _: TeamState) -> i.PauseTeam:
+    return i.PauseTeam(now=rng.random() < 0.5)
 
 
-def resume_team(_: Random, __: TeamState) -> ResumeTeam:
-    return ResumeTeam()
+def resume_team(_: Random, __: TeamState) -> i.ResumeTeam:
+    return i.ResumeTeam()
 
 
-def add_agent(rng: Random, _: TeamState) -> AddAgent:
+def add_agent(rng: Random, _: TeamState) -> i.AddAgent:
     name = rng.choice(words.NAMES)
     kind: AgentKind = rng.choice(("llm", "llm", "human", "system"))
     spec = AgentSpec(
@@ -81,33 +55,33 @@ def add_agent(rng: Random, _: TeamState) -> AddAgent:
         manager=rng.randrange(4) == 0,
         tools=("shell",),
     )
-    return rng.choice((AddAgent(agent_id=name, spec=spec), AddAgent(agent_id=name, blueprint="guest")))
+    return rng.choice((i.AddAgent(agent_id=name, spec=spec), i.AddAgent(agent_id=name, blueprint="guest")))
 
 
-def change_agent(rng: Random, world: TeamState) -> ChangeAgent:
+def change_agent(rng: Random, world: TeamState) -> i.ChangeAgent:
     name = words.agent(rng, world)
     style: AgentStyle = rng.choice(("plan", "converse"))
     spec = AgentSpec(name=str(name), style=style, tools=rng.choice((("shell",), ())), role="another")
-    return ChangeAgent(agent_id=name, spec=spec)
+    return i.ChangeAgent(agent_id=name, spec=spec)
 
 
-def remove_agent(rng: Random, world: TeamState) -> RemoveAgent:
-    return RemoveAgent(agent_id=words.agent(rng, world))
+def remove_agent(rng: Random, world: TeamState) -> i.RemoveAgent:
+    return i.RemoveAgent(agent_id=words.agent(rng, world))
 
 
-def add_participants(rng: Random, world: TeamState) -> AddParticipants:
-    return AddParticipants(task_id=words.task(rng, world), agents=(words.agent(rng, world), words.agent(rng, world)))
+def add_participants(rng: Random, world: TeamState) -> i.AddParticipants:
+    return i.AddParticipants(task_id=words.task(rng, world), agents=(words.agent(rng, world), words.agent(rng, world)))
 
 
-def update_working_memory(rng: Random, world: TeamState) -> UpdateWorkingMemory:
+def update_working_memory(rng: Random, world: TeamState) -> i.UpdateWorkingMemory:
     stage = rng.choice((None, words.stage(rng, world)))
-    return UpdateWorkingMemory(agent_id=words.agent(rng, world), task_id=words.task(rng, world), stage_id=stage)
+    return i.UpdateWorkingMemory(agent_id=words.agent(rng, world), task_id=words.task(rng, world), stage_id=stage)
 
 
-def stage_plan(rng: Random, world: TeamState) -> StagePlan:
+def stage_plan(rng: Random, world: TeamState) -> i.StagePlan:
     names = ("one", "two", "three")[: rng.randint(0 if rng.randrange(8) == 0 else 1, 3)]
     subtasks = tuple(
-        SubtaskPlan(
+        i.SubtaskPlan(
             name=name,
             duty=f"do {name}",
             agent=words.agent(rng, world),
@@ -115,12 +89,12 @@ def stage_plan(rng: Random, world: TeamState) -> StagePlan:
         )
         for name in names
     )
-    return StagePlan(intention="get on", subtasks=subtasks, on_failure=rng.choice(("stop", "continue", "escalate")))
+    return i.StagePlan(intention="get on", subtasks=subtasks, on_failure=rng.choice(("stop", "continue", "escalate")))
 
 
-def add_task(rng: Random, world: TeamState) -> AddTask:
+def add_task(rng: Random, world: TeamState) -> i.AddTask:
     limits = Limits(money=20, tokens=40, hops=rng.randint(0, 6)) if rng.randrange(3) == 0 else UNLIMITED
-    return AddTask(
+    return i.AddTask(
         name="more",
         intention="do more",
         manager=words.agent(rng, world),
@@ -132,42 +106,42 @@ def add_task(rng: Random, world: TeamState) -> AddTask:
     )
 
 
-def start_task(rng: Random, world: TeamState) -> StartTask:
-    return StartTask(task_id=words.task(rng, world))
+def start_task(rng: Random, world: TeamState) -> i.StartTask:
+    return i.StartTask(task_id=words.task(rng, world))
 
 
-def finish_task(rng: Random, world: TeamState) -> FinishTask:
-    return FinishTask(task_id=words.task(rng, world), state=rng.choice(("finished", "failed")))
+def finish_task(rng: Random, world: TeamState) -> i.FinishTask:
+    return i.FinishTask(task_id=words.task(rng, world), state=rng.choice(("finished", "failed")))
 
 
-def pause_task(rng: Random, world: TeamState) -> PauseTask:
-    return PauseTask(task_id=words.task(rng, world), now=rng.random() < 0.5)
+def pause_task(rng: Random, world: TeamState) -> i.PauseTask:
+    return i.PauseTask(task_id=words.task(rng, world), now=rng.random() < 0.5)
 
 
-def resume_task(rng: Random, world: TeamState) -> ResumeTask:
-    return ResumeTask(task_id=words.task(rng, world))
+def resume_task(rng: Random, world: TeamState) -> i.ResumeTask:
+    return i.ResumeTask(task_id=words.task(rng, world))
 
 
-def cancel_task(rng: Random, world: TeamState) -> CancelTask:
-    return CancelTask(task_id=words.task(rng, world))
+def cancel_task(rng: Random, world: TeamState) -> i.CancelTask:
+    return i.CancelTask(task_id=words.task(rng, world))
 
 
-def add_stages(rng: Random, world: TeamState) -> AddStages:
+def add_stages(rng: Random, world: TeamState) -> i.AddStages:
     plans = tuple(stage_plan(rng, world) for _ in range(rng.randint(1, 2)))
-    return AddStages(task_id=words.task(rng, world), stages=plans)
+    return i.AddStages(task_id=words.task(rng, world), stages=plans)
 
 
-def start_stage(rng: Random, world: TeamState) -> StartStage:
+def start_stage(rng: Random, world: TeamState) -> i.StartStage:
     first = [task.stages[0] for _, task in sorted(world.tasks.items()) if task.stages]
-    return StartStage(stage_id=rng.choice(first) if first and rng.randrange(4) else words.stage(rng, world))
+    return i.StartStage(stage_id=rng.choice(first) if first and rng.randrange(4) else words.stage(rng, world))
 
 
-def finish_stage(rng: Random, world: TeamState) -> FinishStage:
-    return FinishStage(stage_id=words.stage(rng, world), state=rng.choice(("finished", "failed")))
+def finish_stage(rng: Random, world: TeamState) -> i.FinishStage:
+    return i.FinishStage(stage_id=words.stage(rng, world), state=rng.choice(("finished", "failed")))
 
 
-def report_stage(rng: Random, world: TeamState) -> ReportStage:
-    return ReportStage(stage_id=words.stage(rng, world))
+def report_stage(rng: Random, world: TeamState) -> i.ReportStage:
+    return i.ReportStage(stage_id=words.stage(rng, world))
 
 
 def subtask(rng: Random, world: TeamState) -> tuple[StageId, SubtaskId]:
@@ -175,23 +149,23 @@ def subtask(rng: Random, world: TeamState) -> tuple[StageId, SubtaskId]:
     return rng.choice(known) if known and rng.randrange(10) else (words.stage(rng, world), SubtaskId(words.GHOST))
 
 
-def assign_subtask(rng: Random, world: TeamState) -> AssignSubtask:
+def assign_subtask(rng: Random, world: TeamState) -> i.AssignSubtask:
     stage, name = subtask(rng, world)
-    return AssignSubtask(stage_id=stage, subtask_id=name)
+    return i.AssignSubtask(stage_id=stage, subtask_id=name)
 
 
-def finish_subtask(rng: Random, world: TeamState) -> FinishSubtask:
+def finish_subtask(rng: Random, world: TeamState) -> i.FinishSubtask:
     stage, name = subtask(rng, world)
     state: SubtaskEnd = rng.choice(("finished", "failed", "skipped", "cancelled"))
-    return FinishSubtask(stage_id=stage, subtask_id=name, state=state, summary=rng.choice(("", "done")))
+    return i.FinishSubtask(stage_id=stage, subtask_id=name, state=state, summary=rng.choice(("", "done")))
 
 
-def update_stage_agent_state(rng: Random, world: TeamState) -> UpdateStageAgentState:
+def update_stage_agent_state(rng: Random, world: TeamState) -> i.UpdateStageAgentState:
     state: MemberState = rng.choice(("idle", "working", "finished", "failed"))
-    return UpdateStageAgentState(stage_id=words.stage(rng, world), agent_id=words.agent(rng, world), state=state)
+    return i.UpdateStageAgentState(stage_id=words.stage(rng, world), agent_id=words.agent(rng, world), state=state)
 
 
-def update_stage_agent_completion(rng: Random, world: TeamState) -> UpdateStageAgentCompletion:
-    return UpdateStageAgentCompletion(
+def update_stage_agent_completion(rng: Random, world: TeamState) -> i.UpdateStageAgentCompletion:
+    return i.UpdateStageAgentCompletion(
         stage_id=words.stage(rng, world), agent_id=words.agent(rng, world), completion_summary="my part"
     )

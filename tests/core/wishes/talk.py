@@ -6,19 +6,7 @@ from random import Random
 from typing import get_args
 
 from greenroom.core.base.ids import AgentId, ApprovalId, GroupId, TimerId
-from greenroom.core.rules.intents import (
-    AnswerApproval,
-    AskInfo,
-    CancelTimer,
-    FireTimer,
-    FormGroup,
-    NeedToolDecision,
-    PostNote,
-    Query,
-    SendMessage,
-    SetTimer,
-    SetValue,
-)
+from greenroom.core.rules import intents as i
 from greenroom.core.state.approval import ApprovalAnswer, ApprovalScope
 from greenroom.core.state.message import Delivery
 from greenroom.core.state.step import Step
@@ -26,7 +14,7 @@ from greenroom.core.state.team_state import TeamState
 from tests.core.wishes import words
 
 
-def send_message(rng: Random, world: TeamState) -> SendMessage:
+def send_message(rng: Random, world: TeamState) -> i.SendMessage:
     """Return any message, mostly a valid one."""
     task = words.task(rng, world)
     group = world.tasks[task].group if task in world.tasks else ()
@@ -35,7 +23,7 @@ def send_message(rng: Random, world: TeamState) -> SendMessage:
     stages = world.tasks[task].stages if task in world.tasks else ()
     odd = rng.randrange(8) == 0
     called = waiting and rng.randrange(3) == 0
-    return SendMessage(
+    return i.SendMessage(
         task_id=task,
         receiver=words.some(rng, world.agents if odd else group, 1 if delivery == "handoff" else 3),
         message=" " if rng.randrange(20) == 0 else "hello",
@@ -52,20 +40,20 @@ def send_message(rng: Random, world: TeamState) -> SendMessage:
     )
 
 
-def form_group(rng: Random, world: TeamState) -> FormGroup:
+def form_group(rng: Random, world: TeamState) -> i.FormGroup:
     """Form a group, mostly of people: the team has one or two."""
     people = [one.agent_id for one in world.agents.values() if one.spec.kind == "human"]
-    return FormGroup(
+    return i.FormGroup(
         group_id=GroupId(rng.choice(("people", "others", "a b"))),
         task_id=words.task(rng, world),
         participants=tuple(sorted(people)) if rng.randrange(3) else words.some(rng, world.agents, 3),
     )
 
 
-def answer(rng: Random, world: TeamState, step: Step) -> SendMessage:
+def answer(rng: Random, world: TeamState, step: Step) -> i.SendMessage:
     """Return the reply that a step owes."""
     wait = world.waits.get(step.answers) if step.answers else None
-    return SendMessage(
+    return i.SendMessage(
         task_id=wait.task_id if wait else step.task_id,
         receiver=(wait.waiter if wait else AgentId(words.GHOST),),
         message="because",
@@ -74,13 +62,13 @@ def answer(rng: Random, world: TeamState, step: Step) -> SendMessage:
     )
 
 
-def persons_answer(rng: Random, world: TeamState) -> SendMessage:
+def persons_answer(rng: Random, world: TeamState) -> i.SendMessage:
     """Return a person's reply to a waiting message."""
     mine = [one for _, one in sorted(world.waits.items()) if world.agents[one.on].spec.kind == "human"]
     if not mine:
         return send_message(rng, world)
     wait = rng.choice(mine)
-    return SendMessage(
+    return i.SendMessage(
         task_id=wait.task_id,
         receiver=(wait.waiter,),
         message="yes",
@@ -89,13 +77,13 @@ def persons_answer(rng: Random, world: TeamState) -> SendMessage:
     )
 
 
-def ask_info(rng: Random, world: TeamState) -> AskInfo:
+def ask_info(rng: Random, world: TeamState) -> i.AskInfo:
     about = rng.choice(((), (words.task(rng, world),), (words.stage(rng, world),), (words.agent(rng, world),)))
-    return AskInfo(query=rng.choice(get_args(Query)), task_id=words.task(rng, world), about=about)
+    return i.AskInfo(query=rng.choice(get_args(i.Query)), task_id=words.task(rng, world), about=about)
 
 
-def need_tool_decision(rng: Random, world: TeamState) -> NeedToolDecision:
-    return NeedToolDecision(
+def need_tool_decision(rng: Random, world: TeamState) -> i.NeedToolDecision:
+    return i.NeedToolDecision(
         agent_id=words.agent(rng, world),
         task_id=words.task(rng, world),
         stage_id=rng.choice((None, words.stage(rng, world))),
@@ -103,23 +91,23 @@ def need_tool_decision(rng: Random, world: TeamState) -> NeedToolDecision:
     )
 
 
-def post_note(rng: Random, world: TeamState) -> PostNote:
-    return PostNote(task_id=words.task(rng, world), content="note well")
+def post_note(rng: Random, world: TeamState) -> i.PostNote:
+    return i.PostNote(task_id=words.task(rng, world), content="note well")
 
 
-def set_value(rng: Random, world: TeamState) -> SetValue:
-    return SetValue(task_id=words.task(rng, world), key=rng.choice("ab"), content="so")
+def set_value(rng: Random, world: TeamState) -> i.SetValue:
+    return i.SetValue(task_id=words.task(rng, world), key=rng.choice("ab"), content="so")
 
 
-def answer_approval(rng: Random, world: TeamState) -> AnswerApproval:
+def answer_approval(rng: Random, world: TeamState) -> i.AnswerApproval:
     name = words.one(rng, world.approvals, ApprovalId("ghost#1?1"))
     scope: ApprovalScope = rng.choice(("once", "once", "run", "always"))
     answer: ApprovalAnswer = rng.choice(("approved", "approved", "denied"))
-    return AnswerApproval(approval_id=name, answer=answer, scope=scope, grant=rng.choice(("", "allow tool x")))
+    return i.AnswerApproval(approval_id=name, answer=answer, scope=scope, grant=rng.choice(("", "allow tool x")))
 
 
-def set_timer(rng: Random, world: TeamState, now: int) -> SetTimer:
-    return SetTimer(
+def set_timer(rng: Random, world: TeamState, now: int) -> i.SetTimer:
+    return i.SetTimer(
         agent_id=words.agent(rng, world),
         task_id=words.task(rng, world),
         name=rng.choice(("tea", "bread")),
@@ -128,9 +116,9 @@ def set_timer(rng: Random, world: TeamState, now: int) -> SetTimer:
     )
 
 
-def cancel_timer(rng: Random, world: TeamState) -> CancelTimer:
-    return CancelTimer(timer_id=words.one(rng, world.timers, TimerId("ghost!tea")))
+def cancel_timer(rng: Random, world: TeamState) -> i.CancelTimer:
+    return i.CancelTimer(timer_id=words.one(rng, world.timers, TimerId("ghost!tea")))
 
 
-def fire_timer(rng: Random, world: TeamState) -> FireTimer:
-    return FireTimer(timer_id=words.one(rng, world.timers, TimerId("ghost!tea")))
+def fire_timer(rng: Random, world: TeamState) -> i.FireTimer:
+    return i.FireTimer(timer_id=words.one(rng, world.timers, TimerId("ghost!tea")))

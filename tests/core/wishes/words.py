@@ -24,32 +24,26 @@ def one(rng: Random, known: Iterable[N], ghost: N) -> N:
 
 
 def agent(rng: Random, world: TeamState) -> AgentId:
-    """Return an agent."""
     return one(rng, world.agents, AgentId(GHOST))
 
 
 def task(rng: Random, world: TeamState) -> TaskId:
-    """Return a task."""
     return one(rng, world.tasks, TaskId(GHOST))
 
 
 def stage(rng: Random, world: TeamState) -> StageId:
-    """Return a stage."""
     return one(rng, world.stages, StageId(GHOST))
 
 
 def thread(rng: Random, world: TeamState) -> ThreadId:
-    """Return a thread."""
     return one(rng, world.threads, ThreadId(GHOST))
 
 
 def step(rng: Random, world: TeamState) -> StepId:
-    """Return an open step."""
     return one(rng, world.steps, StepId("ghost#1"))
 
 
 def waiting(rng: Random, world: TeamState) -> WaitingId:
-    """Return a waiting id."""
     return one(rng, world.waits, WaitingId("ghost>1:ghost"))
 
 

@@ -7,23 +7,7 @@ from random import Random
 
 from greenroom.core.base.amounts import NOTHING, Amounts, Limits
 from greenroom.core.base.ids import TEAM_BUDGET, BudgetId, StepId, agent_budget, task_budget
-from greenroom.core.rules.intents import (
-    Consequence,
-    FinishStep,
-    Interrupt,
-    ModifyStep,
-    MoveWindow,
-    PrepareEffect,
-    QueueSteps,
-    RecordStep,
-    ReleaseStep,
-    RemoveStep,
-    SendMessage,
-    SetLimits,
-    SetWorkspace,
-    StartStep,
-    WriteArtifact,
-)
+from greenroom.core.rules import intents as i
 from greenroom.core.state.step import PreparedEffect, Step, StepTerms, Work
 from greenroom.core.state.team_state import TeamState
 from tests.core.wishes import words
@@ -49,8 +33,8 @@ def work(rng: Random) -> Work:
     return Work(type="skill", executor=rng.choice(SKILLS), text_content="go on")
 
 
-def queue_steps(rng: Random, world: TeamState) -> QueueSteps:
-    return QueueSteps(
+def queue_steps(rng: Random, world: TeamState) -> i.QueueSteps:
+    return i.QueueSteps(
         agent_id=words.agent(rng, world),
         works=tuple(work(rng) for _ in range(rng.randrange(4))),
         place=rng.choice(("last", "next")),
@@ -60,8 +44,8 @@ def queue_steps(rng: Random, world: TeamState) -> QueueSteps:
     )
 
 
-def record_step(rng: Random, world: TeamState) -> RecordStep:
-    return RecordStep(
+def record_step(rng: Random, world: TeamState) -> i.RecordStep:
+    return i.RecordStep(
         agent_id=words.agent(rng, world),
         work=work(rng),
         task_id=words.task(rng, world),
@@ -72,8 +56,8 @@ def record_step(rng: Random, world: TeamState) -> RecordStep:
     )
 
 
-def _says(rng: Random, world: TeamState) -> SendMessage:
-    return SendMessage(
+def _says(rng: Random, world: TeamState) -> i.SendMessage:
+    return i.SendMessage(
         task_id=words.task(rng, world),
         receiver=(words.agent(rng, world),),
         message="hello",
@@ -81,16 +65,16 @@ def _says(rng: Random, world: TeamState) -> SendMessage:
     )
 
 
-def modify_step(rng: Random, world: TeamState) -> ModifyStep:
-    return ModifyStep(step_id=words.step(rng, world), work=work(rng))
+def modify_step(rng: Random, world: TeamState) -> i.ModifyStep:
+    return i.ModifyStep(step_id=words.step(rng, world), work=work(rng))
 
 
-def remove_step(rng: Random, world: TeamState) -> RemoveStep:
-    return RemoveStep(step_id=words.step(rng, world))
+def remove_step(rng: Random, world: TeamState) -> i.RemoveStep:
+    return i.RemoveStep(step_id=words.step(rng, world))
 
 
-def interrupt(rng: Random, world: TeamState) -> Interrupt:
-    return Interrupt(thread_id=words.thread(rng, world))
+def interrupt(rng: Random, world: TeamState) -> i.Interrupt:
+    return i.Interrupt(thread_id=words.thread(rng, world))
 
 
 def terms(rng: Random) -> StepTerms:
@@ -105,12 +89,12 @@ def terms(rng: Random) -> StepTerms:
     )
 
 
-def start_step(rng: Random, world: TeamState) -> StartStep:
+def start_step(rng: Random, world: TeamState) -> i.StartStep:
     ready = words.startable(world)
     name = rng.choice(ready).step_id if ready and rng.randrange(10) else words.step(rng, world)
     known = world.steps.get(name)
     judged = known.work if known is not None and rng.randrange(20) else work(rng)
-    return StartStep(step_id=name, terms=terms(rng), work=judged)
+    return i.StartStep(step_id=name, terms=terms(rng), work=judged)
 
 
 def attempt(rng: Random, world: TeamState) -> tuple[StepId, int, Step | None]:
@@ -122,27 +106,31 @@ def attempt(rng: Random, world: TeamState) -> tuple[StepId, int, Step | None]:
     return words.step(rng, world), rng.randrange(3), None
 
 
-def prepare_effect(rng: Random, world: TeamState) -> PrepareEffect:
+def prepare_effect(rng: Random, world: TeamState) -> i.PrepareEffect:
     name, number, _ = attempt(rng, world)
-    return PrepareEffect(step_id=name, attempt=number, prepared=(PreparedEffect(kind="file", key="a.py", after="1f"),))
+    return i.PrepareEffect(
+        step_id=name, attempt=number, prepared=(PreparedEffect(kind="file", key="a.py", after="1f"),)
+    )
 
 
-def release_step(rng: Random, world: TeamState) -> ReleaseStep:
+def release_step(rng: Random, world: TeamState) -> i.ReleaseStep:
     name, number, _ = attempt(rng, world)
-    return ReleaseStep(step_id=name, attempt=number)
+    return i.ReleaseStep(step_id=name, attempt=number)
 
 
 ORIGINS = ((), ("web:a",), (), ("file:b", "web:c"), (), (), ("mcp:d",))
 """Origins that a step has read, by its number."""
 
 
-def finish_step(rng: Random, world: TeamState, consequences: Callable[[Step], tuple[Consequence, ...]]) -> FinishStep:
+def finish_step(
+    rng: Random, world: TeamState, consequences: Callable[[Step], tuple[i.Consequence, ...]]
+) -> i.FinishStep:
     name, number, step = attempt(rng, world)
     reserved = step.reserved if step else NOTHING
     spent = Amounts(money=rng.randint(0, reserved.money), tokens=rng.randint(0, reserved.tokens))
     intents = consequences(step) if step else ()
-    kept = tuple(one.blob for one in intents if isinstance(one, WriteArtifact) and one.blob != "lost")
-    return FinishStep(
+    kept = tuple(one.blob for one in intents if isinstance(one, i.WriteArtifact) and one.blob != "lost")
+    return i.FinishStep(
         step_id=name,
         attempt=number,
         outcome=rng.choice(("finished", "finished", "finished", "failed", "uncertain")),
@@ -154,7 +142,7 @@ def finish_step(rng: Random, world: TeamState, consequences: Callable[[Step], tu
     )
 
 
-def set_limits(rng: Random, world: TeamState) -> SetLimits:
+def set_limits(rng: Random, world: TeamState) -> i.SetLimits:
     known = (
         TEAM_BUDGET,
         task_budget(words.task(rng, world)),
@@ -169,14 +157,14 @@ def set_limits(rng: Random, world: TeamState) -> SetLimits:
         hops=rng.choice((None, None, rng.randint(0, 8))),
         depth=rng.choice((None, 1)),
     )
-    return SetLimits(budget_id=rng.choice(known), limits=limits)
+    return i.SetLimits(budget_id=rng.choice(known), limits=limits)
 
 
-def move_window(rng: Random, world: TeamState) -> MoveWindow:
-    return MoveWindow(
+def move_window(rng: Random, world: TeamState) -> i.MoveWindow:
+    return i.MoveWindow(
         thread_id=words.thread(rng, world), window_from=rng.randrange(world.version + 1), size=rng.choice((0, 0, 5))
     )
 
 
-def set_workspace(rng: Random, world: TeamState) -> SetWorkspace:
-    return SetWorkspace(thread_id=words.thread(rng, world), workspace={"path": "/tmp/x"})
+def set_workspace(rng: Random, world: TeamState) -> i.SetWorkspace:
+    return i.SetWorkspace(thread_id=words.thread(rng, world), workspace={"path": "/tmp/x"})

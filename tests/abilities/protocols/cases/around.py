@@ -216,28 +216,19 @@ def put(around: str, block: str) -> str:
     return around.replace("@", indent(block, margin)[len(margin) :])
 
 
-def shown_rows() -> list[Row]:
-    """Return rows in which no block runs, regardless of how the reply ended."""
-    return [
+ROWS: Final = (
+    *(  # no block runs, regardless of how the reply ended
         Row(name=f"{protocol} shown by {kind}: {name}", text=put(around, block), wants=Withheld(), ended=True)
         for protocol, (block, _) in BLOCKS.items()
         for kind, arounds in SHOWING.items()
         for name, around in arounds.items()
-    ]
-
-
-def good_rows() -> list[Row]:
-    """Return rows in which exactly the block runs."""
-    return [
+    ),
+    *(  # exactly the block runs
         Row(name=f"{protocol} meant: {name}", text=put(around, block), wants=runs, ended=True)
         for protocol, (block, runs) in BLOCKS.items()
         for name, around in (GOOD if protocol in EXACT else GOOD | INDENTED).items()
-    ]
-
-
-def indented_rows() -> list[Row]:
-    """Return rows with an indented file, whose content is ambiguous."""
-    return [
+    ),
+    *(  # the content of an indented file is ambiguous
         Row(
             name=f"{name} indented: {where}",
             text=put(around, BLOCKS[name][0]),
@@ -246,7 +237,5 @@ def indented_rows() -> list[Row]:
         )
         for name in EXACT
         for where, around in INDENTED.items()
-    ]
-
-
-ROWS: Final = (*shown_rows(), *good_rows(), *indented_rows())
+    ),
+)

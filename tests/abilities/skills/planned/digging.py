@@ -29,15 +29,12 @@ class Dig:
         self.depth = 0
 
     def targets(self, _: Data) -> tuple[Target, ...]:
-        """Return no targets."""
         return (Target(kind="tool", value=self.name),)
 
     def terms(self, _: TeamState, __: Step) -> StepTerms:
-        """Return free terms."""
         return StepTerms(effect="pure")
 
     async def run(self, context: StepContext) -> Outcome:
-        """Dig."""
         self.depth += 1
         hit = self._hits.pop(0) if self._hits else None
         if hit is not None:

@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 from greenroom.abilities.skills.planned.skill import Skill
 from greenroom.abilities.skills.planned.skills import PLANNED_SKILLS, build_planned_skills
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.app.text_reader import TextReader
 from greenroom.core.base.ids import AgentId, TeamId
@@ -57,17 +56,14 @@ def said(skill: str, value: object, memory: str = "") -> str:
 
 
 def step(executor: str, text: str = "Do it.", type_: str = "skill", **more: object) -> dict[str, object]:
-    """Build a step of a plan."""
     return {"step_intention": f"to {executor}", "type": type_, "executor": executor, "text_content": text, **more}
 
 
 def tool(name: str = "echo", text: str = "Say hello.", **more: object) -> dict[str, object]:
-    """Build a tool step of a plan."""
     return step(name, text, "tool", **more)
 
 
 def message(*receiver: str, text: str = "Hello.", **more: object) -> dict[str, object]:
-    """Build the answer of send_message."""
     usual = {"stage_relative": "no_relative", "need_reply": False, "waiting": False}
     return {"receiver": list(receiver), "message": text, **usual, **more}
 
@@ -91,7 +87,6 @@ class Script:
         return self
 
     def price(self, read: int, written: int) -> int | None:
-        """Return a small price."""
         return read + written
 
     def told(self, skill: str, number: int = 0) -> str:
@@ -100,7 +95,6 @@ class Script:
         return "\n\n".join(one.content for one in found[number].messages)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """Stream the next line."""
         self.asked.append(request)
         lines = self._lines.get((request.purpose.agent, request.purpose.skill), [])
         if not lines:
@@ -153,11 +147,9 @@ class House:
         await self.runtime.wait(self.team, T1)
 
     async def world(self) -> TeamState:
-        """Return the team state."""
         return await self.runtime.world(self.team)
 
     async def steps(self, agent: AgentId | None = None) -> list[Step]:
-        """Return the ended steps."""
         found = [one async for one in self.runtime.archive(self.team, "step") if isinstance(one, Step)]
         return [one for one in found if agent in (None, one.agent_id)]
 
@@ -170,11 +162,9 @@ class House:
         return [one.content async for one in self.runtime.archive(self.team, "note") if isinstance(one, Note)]
 
     async def messages(self) -> list[Message]:
-        """Return all messages."""
         return [one async for one in self.runtime.archive(self.team, "message") if isinstance(one, Message)]
 
     async def ended_stage(self) -> Stage:
-        """Return the ended stage."""
         return next(iter([one async for one in self.runtime.archive(self.team, "stage") if isinstance(one, Stage)]))
 
     async def result(self, skill: str) -> Mapping[str, object]:
@@ -196,7 +186,7 @@ async def house(
     """Start a team that plays these lines."""
     model = Script(lines, strict=strict)
     skills = build_planned_skills(model, (ECHO, *tools), reader=TextReader(), extra=more)
-    kit = TeamCapabilities(executors=Capabilities([*skills, talks.Echo(), *executors]), agent_specs=tuple(blueprints))
+    kit = Capabilities([*skills, talks.Echo(), *executors], agent_specs=tuple(blueprints))
     runtime = Runtime(MemoryLog(), capability_factories={"plan": lambda _: kit})
     members: dict[AgentId, AgentSpec] = {
         BOSS: planner("boss", manager=True),

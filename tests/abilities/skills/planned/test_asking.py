@@ -195,7 +195,6 @@ class Slow(Script):
         self.begun = asyncio.Event()
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """Half an answer."""
         yield ModelTextDelta(text="half")
         self.begun.set()
         await asyncio.Event().wait()

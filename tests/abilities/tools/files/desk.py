@@ -25,11 +25,9 @@ class FakeBench:
         self._history = history
 
     async def prepare(self, *prepared: PreparedEffect) -> None:
-        """Record the preparation."""
         self.said += prepared
 
     async def history(self) -> Sequence[Step]:
-        """Return the ended steps."""
         return self._history
 
 
@@ -51,7 +49,6 @@ class Desk:
         return path
 
     async def call(self, tool: str, **arguments: object) -> Outcome:
-        """Call a tool."""
         return await self.call_again(tool, (), **arguments)
 
     async def call_again(self, tool: str, prepared: Sequence[PreparedEffect], **arguments: object) -> Outcome:
@@ -79,7 +76,6 @@ class Desk:
         return str((outcome.result or {})["reason"]), outcome.error
 
     async def patch(self, name: str, *edits: Data) -> str:
-        """Patch a file successfully."""
         return await self.works("patch", file=name, edits=list(edits))
 
     async def misfits(self, name: str, *edits: Data) -> tuple[str, str]:

@@ -9,7 +9,6 @@ import pytest
 from greenroom.abilities.tools.files.tools import build_file_tools
 from greenroom.adapters.files.local_files import LocalFiles
 from greenroom.adapters.storage.sqlite import SqliteLog
-from greenroom.app.capabilities import TeamCapabilities
 from greenroom.app.runtime import Runtime
 from greenroom.app.text_reader import TextReader
 from greenroom.core.base.ids import TeamId
@@ -211,9 +210,7 @@ async def one_step(home: Path, root: Path, work: Work) -> Step:
     log = await SqliteLog.open(home)
     runtime = Runtime(
         log,
-        capability_factories={
-            "": lambda _: TeamCapabilities(executors=Capabilities(build_file_tools(LocalFiles(root))))
-        },
+        capability_factories={"": lambda _: Capabilities(build_file_tools(LocalFiles(root)))},
     )
     teams = await log.streams()
     if teams:

@@ -361,7 +361,6 @@ class Faulty(LocalFiles):
         self._before = before
 
     async def write(self, path: str, content: bytes, *, expected: str | None) -> None:
-        """Write, unless something happens."""
         if path == self._name and content == NEW:
             self._before()
         await super().write(path, content, expected=expected)

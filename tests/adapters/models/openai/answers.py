@@ -38,7 +38,6 @@ class Heard:
     complete: bool = False
 
     def take(self, event: ModelEvent) -> None:
-        """Add an event."""
         match event:
             case ModelTextDelta():
                 self.text += event.text
@@ -62,7 +61,6 @@ class Heard:
 
 
 def heard(pieces: Iterable[bytes], headers: dict[str, str] = SSE, most: int = 100_000) -> Heard:
-    """Parse these bytes."""
     reading, faults, found = ResponseReader("fake", most), FaultMaker("fake:m", "http://fake/v1"), Heard()
     body = ResponseBodyReader(reading, faults, 200, headers)
     try:

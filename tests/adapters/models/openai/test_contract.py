@@ -37,7 +37,6 @@ class TestTheWire(ModelContract):
                 await endpoint.close()
 
     def made(self, model: Model) -> Model:
-        """The model itself."""
         return model
 
     async def at_rest(self) -> None:

@@ -80,7 +80,6 @@ async def asked(script: Fault | Answer, *, card: ModelCard | None = None) -> Asy
 
 
 async def events(model: OpenAICompatible, request: ModelRequest) -> list[ModelEvent]:
-    """All of them."""
     return [event async for event in model.stream(request)]
 
 

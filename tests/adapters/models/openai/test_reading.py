@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core.ports.model import Failed, Finished, Opaque, Usage
-from tests.adapters.models.openai.answers import JSON, SSE, Heard, body, calls, delta, heard, part, sse
+from tests.adapters.models.openai.answers import JSON, SSE, body, calls, delta, heard, part, sse
 
 STREAM = sse(
     delta(role="assistant", content=""),
@@ -342,8 +342,3 @@ def test_other_choices_and_odd_chunks_are_no_part_of_the_answer() -> None:
     other = {"choices": [{"index": 1, "delta": {"content": "No"}}]}
     strange = [{"choices": None}, {"choices": "x"}, {"choices": [7]}, {"choices": [{"delta": 7}]}, [1], 7]
     assert heard([sse(delta(content="Hi"), other, *strange, delta("stop"))]).text == "Hi"
-
-
-def test_nothing_here_remembers_the_answer_before() -> None:
-    assert heard([STREAM]) == heard([STREAM])
-    assert Heard().calls == []

@@ -78,7 +78,6 @@ def message(events: list[ModelEvent]) -> ChatMessage:
 
 
 def reasoning_of(events: list[ModelEvent]) -> str:
-    """Return the reasoning."""
     return "".join(event.text for event in events if isinstance(event, ModelReasoningDelta))
 
 
@@ -88,7 +87,6 @@ def others(events: list[ModelEvent]) -> list[ModelEvent]:
 
 
 def result(call: ToolCall, content: str) -> ChatMessage:
-    """Build the result of a call."""
     return ChatMessage(role="tool", content=content, call_id=call.call_id)
 
 

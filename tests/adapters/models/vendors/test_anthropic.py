@@ -44,12 +44,10 @@ STOPS = {"stop": "end_turn", "calls": "tool_use", "length": "max_tokens", "filte
 
 
 def event(kind: str, **data: object) -> bytes:
-    """One event."""
     return f"event: {kind}\ndata: {json.dumps({'type': kind, **data})}\n\n".encode()
 
 
 def start(**usage: int) -> bytes:
-    """How a message begins."""
     counted = {"input_tokens": 20, "output_tokens": 1, **usage}
     message: Json = {
         "id": "msg_1",
@@ -65,7 +63,6 @@ def start(**usage: int) -> bytes:
 
 
 def block(index: int, content: Json, *deltas: Json) -> bytes:
-    """One block of content."""
     pieces = [event("content_block_start", index=index, content_block=content)]
     pieces += [event("content_block_delta", index=index, delta=delta) for delta in deltas]
     return b"".join([*pieces, event("content_block_stop", index=index)])
@@ -84,7 +81,6 @@ def redacted(index: int, data: str) -> bytes:
 
 
 def text(index: int, *texts: str) -> bytes:
-    """Text in pieces."""
     return block(index, {"type": "text", "text": ""}, *({"type": "text_delta", "text": one} for one in texts))
 
 
@@ -95,13 +91,11 @@ def use(index: int, call_id: str, name: str, *pieces: str) -> bytes:
 
 
 def end(reason: str = "end_turn", **usage: object) -> bytes:
-    """How a message ends."""
     delta = {"stop_reason": reason, "stop_sequence": None}
     return event("message_delta", delta=delta, usage={"output_tokens": 7, **usage}) + event("message_stop")
 
 
 def plain(words: str = "Blue.") -> Answer:
-    """Text and nothing else."""
     return Answer([start(), text(0, words), end()])
 
 
@@ -134,12 +128,10 @@ def spoken(plan: AnswerPlan) -> Iterator[bytes]:
 
 
 def called(index: int, call_id: str, call: ToolCall) -> bytes:
-    """A call of ours."""
     return use(index, call_id, call.name, *(halves(json.dumps(call.arguments)) if call.arguments else ("",)))
 
 
 def halves(words: str) -> tuple[str, str]:
-    """Two pieces."""
     return words[: len(words) // 2], words[len(words) // 2 :]
 
 

@@ -43,7 +43,6 @@ STOPS = {"stop": "STOP", "calls": "STOP", "length": "MAX_TOKENS", "filter": "SAF
 
 
 def chunk(*parts: Json, finish: str = "", usage: Json | None = None, **more: object) -> bytes:
-    """One event."""
     candidate: Json = {"index": 0, "content": {"role": "model", "parts": list(parts)}}
     if finish:
         candidate["finishReason"] = finish
@@ -59,7 +58,6 @@ def thought(words: str, **more: object) -> Json:
 
 
 def call(name: str, arguments: object, **more: object) -> Json:
-    """A call."""
     return {"functionCall": {"name": name, "args": arguments}, **more}
 
 
@@ -115,7 +113,6 @@ def thoughtful() -> Answer:
 
 
 def plain(words: str = "Blue.") -> Answer:
-    """Text and nothing else."""
     return Answer([chunk({"text": words}, finish="STOP", usage=counted(Usage(input=9, output=2)))])
 
 
@@ -265,7 +262,6 @@ async def test_too_many_requests_say_how_long_to_wait() -> None:
 
 
 async def ended(answer: Answer) -> ModelEvent:
-    """How an answer ends."""
     async with talking("google", MODEL, answer) as (model, _):
         return (await collect_events(model, ASKING))[-1]
 

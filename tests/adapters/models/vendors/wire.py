@@ -34,7 +34,6 @@ class Answer:
 
 
 def told(body: object, status: int = 200, **headers: str) -> Answer:
-    """A JSON body."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Answer([json.dumps(body).encode()], status, {"Content-Type": "application/json", **named})
 

@@ -7,7 +7,7 @@ import pytest
 
 from greenroom import Agent, Done, Greenroom, WorldFault, tool
 from greenroom.adapters.models.platforms import BasePlatform
-from greenroom.app.designs.jarvis import build_handlers, execute_tool_call
+from greenroom.app.designs.jarvis import build_handlers, execute_tool_call, make_jarvis_agent
 from greenroom.core.ports.model import ModelCard
 from tests.adapters.models.test_platforms import Talker, said, talking_to
 
@@ -111,7 +111,7 @@ async def test_the_handlers_of_the_house_run_its_tools_and_the_log_knows(work: P
         need_return, prompt = await execute_tool_call(block("read_code", '{"file": "a.txt"}'), handlers)
         assert (need_return, "first" in prompt, "One action per reply" in prompt) == (False, True, False)
         (run,) = await house.runs()
-        assert (await house.executed_tools(run.run)).last == "read_code"
+        assert (await house.executed_tools(run.run_id)).last == "read_code"
         assert await execute_tool_call("Only words.", handlers) == (False, "")
         assert await execute_tool_call(f"```\n{PATCH}\n```", handlers) == (False, ""), "it is only shown"
 
@@ -136,15 +136,14 @@ async def test_what_is_wrong_with_a_block_is_what_the_agent_reads_next(work: Pat
         _, several = await execute_tool_call(two, handlers)
         assert several.startswith("Nothing was run: only one operation at a time.")
         assert len(await house.runs()) == 2
-        assert [(await house.executed_tools(one.run)).tools for one in await house.runs()] == [(), ()]
+        assert [(await house.executed_tools(one.run_id)).tools for one in await house.runs()] == [(), ()]
 
 
 @pytest.mark.req("AG-70")
 async def test_without_file_edits_neither_handler_is_there(work: Path) -> None:
     async with Greenroom(in_memory=True, workspace=work) as house:
         editing, reading = (
-            build_handlers(house, Agent("ann", toolsets=["read", "edit"], disable_file_edit=bare))
-            for bare in (False, True)
+            build_handlers(house, make_jarvis_agent("You help.", disable_file_edit=bare)) for bare in (False, True)
         )
         assert await execute_tool_call(PATCH, reading) == (False, "")
         assert (work / "a.txt").read_text() == "first\n"
@@ -163,7 +162,7 @@ async def test_permission_is_asked_for_as_in_a_run(work: Path, yes: bool) -> Non
 @pytest.mark.req("AG-57", "AG-187")
 @pytest.mark.parametrize("lines", [200, 9_000])
 async def test_a_long_output_is_shown_as_a_file_where_the_platform_takes_files(lines: int) -> None:
-    @tool(effect="pure", shown=800)
+    @tool(effect="pure", max_result_bytes=800)
     def count(to: int) -> str:
         """Count."""
         return "\n".join(f"line {number}" for number in range(to))
@@ -189,7 +188,7 @@ async def test_a_long_output_is_shown_as_a_file_where_the_platform_takes_files(l
 async def test_an_output_that_cannot_be_shown_as_a_file_is_shortened_and_nothing_is_forgotten(
     files: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    @tool(effect="pure", shown=800)
+    @tool(effect="pure", max_result_bytes=800)
     def count() -> str:
         """Count."""
         return "\n".join(f"line {number}" for number in range(500))
