@@ -3,7 +3,7 @@
 from greenroom import Agent, ApprovalRequest, tool
 
 
-@tool(ask=True)
+@tool(needs_approval=True)
 def pay(amount: int, receiver: str) -> str:
     """Pay an amount, in dollars."""
     return f"paid ${amount} to {receiver}"

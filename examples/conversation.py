@@ -11,7 +11,7 @@ tutor = Agent("tutor", "You teach French. Answer in one sentence.")
 async def main(resume: str = "") -> None:
     async with Greenroom() as greenroom, greenroom.chat(tutor, resume=resume) as conversation:
         for turn in await conversation.turns():
-            print(f"you: {turn.asked}")
+            print(f"you: {turn.prompt}")
             print(f"tutor: {turn.answer}")
         for question in ("What does 'bonjour' mean?", "And 'bonsoir'?"):
             print(f"you: {question}")

@@ -13,10 +13,10 @@ async def main() -> None:
             try:
                 result = await greenroom.run(poet, "Write a poem about tea.")
             except RefusedError as error:
-                print(f"stopped ({error.rejection.code}), run {error.run}: {error}")
+                print(f"stopped ({error.rejection.code}), run {error.run_id}: {error}")
             else:
                 print(result.output)
-                print(f"${result.cost:.4f} of ${dollars:.2f}")
+                print(f"${result.usage.cost:.4f} of ${dollars:.2f}")
 
 
 if __name__ == "__main__":

@@ -23,8 +23,8 @@ async def main() -> None:
     async with Greenroom() as greenroom:
         unfinished = [run for run in await greenroom.runs(surveyor) if not run.is_over]
         if unfinished:
-            print(f"continuing run {unfinished[0].run}")
-            result = await greenroom.resume(surveyor, unfinished[0].run)
+            print(f"continuing run {unfinished[0].run_id}")
+            result = await greenroom.resume(surveyor, unfinished[0].run_id)
         else:
             result = await greenroom.run(surveyor, "Which station has the highest level?")
         print(result.output)

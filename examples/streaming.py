@@ -34,8 +34,8 @@ async def main() -> None:
                 print(f"← {output}")
             case RetryScheduled():
                 print("\nThe provider failed; the turn starts again.")
-            case RunResult(run=run):
-                print(f"\nrun {run}")
+            case RunResult(run_id=run_id):
+                print(f"\nrun {run_id}")
 
 
 if __name__ == "__main__":

@@ -27,4 +27,4 @@ support = Agent("support", "Look every order up before you decide.", tools=[find
 if __name__ == "__main__":
     result = support.run_sync("One of the two teapots of order 42 arrived broken.")
     print(result.output)
-    print(f"run {result.run}, ${result.cost:.4f}")
+    print(f"run {result.run_id}, ${result.usage.cost:.4f}")
