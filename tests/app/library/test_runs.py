@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -462,3 +463,15 @@ async def test_a_run_starts_in_the_commit_that_makes_it() -> None:
     ends = [event.version for event in stored if event.ends]
     first = [event.type for event in stored[: ends[0]]]
     assert (first[0], first[-1], len(ends)) == ("TeamCreated", "StepStarted", 2)
+
+
+async def test_a_run_without_a_model_is_refused_and_nothing_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    for name in [name for name in os.environ if name.endswith("_API_KEY")]:
+        monkeypatch.delenv(name)
+    async with Greenroom(in_memory=True) as greenroom:
+        with pytest.raises(WorldFault, match="No model is set"):
+            await greenroom.run(Agent("ann"), "Hello.")
+        assert list(await greenroom.runs()) == []

@@ -75,7 +75,7 @@ class Greenroom:
 
     All methods that run an agent accept these arguments:
 
-    - `resume`: The id of an interrupted run to continue, or `"last"` for the agent's newest run.
+    - `resume`: The id of an interrupted run to continue, or `"last"` for the agent's newest open run.
     - `approve`: A function that decides about tool calls that need approval.
     - `context`: The value that tools receive in a `Context` parameter.
 
@@ -218,6 +218,7 @@ class Greenroom:
         if resume:
             team = await self._find_resumable(agent, resume, LIBRARY_RUN)
         else:
+            self._require_model(agent)
             team = await create_single_task_team(
                 self.runtime,
                 LIBRARY_RUN,
@@ -330,6 +331,11 @@ class Greenroom:
         if self._environment.root is None and context is None:
             self._prepared[solo][agent] = prepared
         return prepared
+
+    def _require_model(self, agent: AgentDefinition[T]) -> None:
+        """Raise `WorldFault` if the agent has no model: nothing is stored that could not run."""
+        if isinstance(agent.model, str):
+            self.models.get_model(str((agent.spec.llm_config or {}).get("model", "")))
 
     def _make_observer(self, approve: ApprovalCallback | None, max_early: int | None = MAX_EARLY_EVENTS) -> RunObserver:
         is_attended = self._app.is_attended

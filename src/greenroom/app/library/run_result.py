@@ -170,8 +170,13 @@ def make_run_error(state: str, why: str, *, resume_hint: str) -> GreenroomError:
             message, hint = "It was interrupted.", f"Send another message, or continue: {resume_hint}."
         case "cancelled" | "finished":
             message, hint = f"It is {state}: {why}", ""
+        case "limit":
+            message, hint = (
+                f"The run reached a limit ({why.removeprefix('limit: ')}).",
+                f"Raise it, then {resume_hint}.",
+            )
         case _:
-            message, hint = f"It is {state}: {why}", f"Continue with {resume_hint}."
+            message, hint = f"It is {state}: {why}.", f"Continue with {resume_hint}."
     return RefusedError(Rejection(code=state, why=message, hint=hint))
 
 

@@ -134,8 +134,8 @@ async def _resume_chat(
     world = await cli.runtime.world(team)
     holder = await cli.runtime.log.holder(team)
     if holder is not None:
-        tell_command = render_command(cli, "send", team, "TEXT")
-        raise WorldFault("chat.already_open", team=team, owner=holder.owner, tell_command=tell_command)
+        send_command = render_command(cli, "send", team, "TEXT")
+        raise WorldFault("chat.already_open", team=team, owner=holder.owner, send_command=send_command)
     if world.team.workspace:
         ask_trust(cli, Path(world.team.workspace))
     cli.app.use_recording(options.record, options.replay)

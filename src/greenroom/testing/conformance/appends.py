@@ -48,15 +48,15 @@ class AppendsConformance(StoreCase):
         assert await read_all_events(log) == []
 
     async def test_an_unknown_stream_is_a_clear_fault(self, log: Store) -> None:
-        with pytest.raises(StoreFault, match="no stream 'team-9'"):
+        with pytest.raises(StoreFault, match=r"There is no .*'team-9'"):
             await log.head("team-9")
-        with pytest.raises(StoreFault, match="no stream 'team-9'"):
+        with pytest.raises(StoreFault, match=r"There is no .*'team-9'"):
             await read_all_events(log, "team-9")
-        with pytest.raises(StoreFault, match="no stream 'team-9'"):
+        with pytest.raises(StoreFault, match=r"There is no .*'team-9'"):
             await log.acquire("team-9", "me")
-        with pytest.raises(StoreFault, match="no stream 'team-9'"):
+        with pytest.raises(StoreFault, match=r"There is no .*'team-9'"):
             await log.put("team-9", intent("i"))
-        with pytest.raises(StoreFault, match="no stream 'team-9'"):
+        with pytest.raises(StoreFault, match=r"There is no .*'team-9'"):
             await log.append(batch(Lease(stream="team-9", owner="me", epoch=1), 0))
 
     async def test_versions_count_from_1_without_holes(self, log: Store, lease: Lease) -> None:
