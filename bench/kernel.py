@@ -84,8 +84,8 @@ async def _spin(home: Path, agents: int, steps: int) -> tuple[Spin, float, float
     team = await runtime.create("bench", [(name, SPEC) for name in names], capabilities_name="bench", limits=PLENTY)
     host = await runtime.start(team)
     await runtime.ask(team, AddTask(name="spin", intention="", manager=names[0], group=tuple(names), driver="manager"))
-    task = next(iter(host.world.tasks))
-    host.listen(lambda commit: None if commit.world.steps else spin.done.set())
+    task = next(iter(host.state.tasks))
+    host.listen(lambda commit: None if commit.state.steps else spin.done.set())
     gc.collect()
     wall, cpu = time.perf_counter(), time.process_time()
     await runtime.ask(team, *(QueueSteps(agent_id=name, works=(WORK,), task_id=task) for name in names))
@@ -124,7 +124,7 @@ async def _idle(home: Path, agents: int) -> float:
     gc.collect()
     grown = tracemalloc.get_traced_memory()[0] / 1024 / agents
     tracemalloc.stop()
-    if len(host.world.agents) != agents + 1:
+    if len(host.state.agents) != agents + 1:
         raise RuntimeError("not all agents were created")
     await runtime.close()
     return grown
@@ -133,17 +133,17 @@ async def _idle(home: Path, agents: int) -> float:
 class _Writer:
     """Writes a long log in large batches, without actors, as input for recovery."""
 
-    def __init__(self, log: SqliteLog, lease: Lease, world: TeamState, version: int) -> None:
+    def __init__(self, log: SqliteLog, lease: Lease, state: TeamState, version: int) -> None:
         self._log, self._lease = log, lease
-        self.world, self.version = world, version
+        self.state, self.version = state, version
         self._pending: list[Transition] = []
 
     def decide(self, intent: Intent, by: str) -> None:
         """Decide an intent and buffer its events."""
-        decided = decide(self.world, intent, by=by, now=1)
+        decided = decide(self.state, intent, by=by, now=1)
         if not isinstance(decided, Transition):
             raise TypeError(str(decided))
-        self.world = decided.world
+        self.state = decided.state
         self._pending.append(decided)
 
     async def flush(self) -> None:
@@ -180,14 +180,14 @@ async def _long_log(home: Path, length: int) -> TeamId:
     if not isinstance(lease, Lease):
         raise TypeError("the bench does not own its team")
     found = await replay(log, team)
-    writer = _Writer(log, lease, found.world, found.version)
-    task = next(iter(found.world.tasks))
+    writer = _Writer(log, lease, found.state, found.version)
+    task = next(iter(found.state.tasks))
     for name in names:
         writer.decide(QueueSteps(agent_id=name, works=(WORK,), task_id=task), "door")
     number, saved = 1, False
     while writer.version < length:
         for name in names:
-            step = next(iter(writer.world.steps_of(name))).step_id
+            step = next(iter(writer.state.steps_of(name))).step_id
             writer.decide(StartStep(step_id=step, terms=StepTerms(effect="model"), work=WORK), name)
             again = QueueSteps(agent_id=name, works=(WORK,))
             writer.decide(FinishStep(step_id=step, attempt=1, result={"text": "step"}, intents=(again,)), name)
@@ -195,7 +195,7 @@ async def _long_log(home: Path, length: int) -> TeamId:
         if number % 10 == 0:
             await writer.flush()
             if not saved and writer.version >= length - SNAPSHOT_EVERY:
-                await log.save_snapshot(team, make_snapshot(writer.world, writer.version))
+                await log.save_snapshot(team, make_snapshot(writer.state, writer.version))
                 saved = True
     await log.close()
     await runtime.close()

@@ -110,7 +110,7 @@ class House:
 
     async def run(self, *agents: AgentId) -> None:
         """Run a task in which each agent answers the question in its own conversation."""
-        name = TaskId(f"t{self.host.world.team.tasks_made + 1}")
+        name = TaskId(f"t{self.host.state.team.tasks_made + 1}")
         self.texts = {agent: asyncio.Event() for agent in agents}
         work = Work(type="skill", executor="converse", text_content=PROMPT)
         task = AddTask(name="add", intention="", manager=agents[0], group=agents, driver="manager")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import EnumType
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Final, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Final, NamedTuple, Union, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 from typer._click import Context
@@ -24,6 +24,7 @@ from greenroom.app.settings.layers import VARIABLES
 from greenroom.app.settings.schema import SERVER_KEYS, Settings
 from greenroom.cli.app import COMMANDS, SECTIONS, LazyCommand, build_command
 from greenroom.cli.exit_codes import Exit
+from greenroom.core.base import errors
 from greenroom.core.state.events import EVENT_TYPES
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "docs" / "reference"
@@ -155,56 +156,6 @@ time = "30m"
 Durations are seconds, or text such as `90s`, `15m`, `2h`. Token counts are numbers, or text such as `200k`.
 A limit can be `"none"`.
 """
-DESCRIPTIONS: Final[Mapping[str, str]] = {
-    "version": "version of the file's format",
-    "model": "the normal model: `provider:model`, a role or a group; empty: the first that is found",
-    "strong": "the model for hard work",
-    "fast": "the model for small work",
-    "groups.NAME.models": "models that stand in for each other; the first one is asked first",
-    "providers.NAME.base_url": "address of the API; empty: the provider's own",
-    "providers.NAME.key_env": "the variable that holds the key; empty: the usual one",
-    "providers.NAME.key": "the key itself; `greenroom init` stores it in a file of its own instead",
-    "providers.NAME.wire": "the client: `openai` (built in) or `pydantic_ai` (the extra `vendors`)",
-    "providers.NAME.max_parallel": "calls at the same time",
-    "providers.NAME.requests_per_minute": "calls in one minute; empty: no limit",
-    "providers.NAME.headers": "extra HTTP headers",
-    "providers.NAME.timeout": "how long one call may take",
-    'prices."PROVIDER:MODEL".input': "dollars per million tokens that the model reads",
-    'prices."PROVIDER:MODEL".output': "dollars per million tokens that it writes",
-    'prices."PROVIDER:MODEL".cached': "dollars per million tokens read from a cache; empty: as `input`",
-    'prices."PROVIDER:MODEL".written': "dollars per million tokens written to a cache; empty: as `input`",
-    "mcp.NAME": f"an MCP server; keys: {', '.join(f'`{key}`' for key in SERVER_KEYS)}",
-    "retry.attempts": "how often a model is asked again",
-    "retry.delay": "the first wait; later ones are longer",
-    "retry.total": "the longest time for all attempts",
-    "limits.cost": "dollars that a run may cost",
-    "limits.tokens": "tokens that a run may use",
-    "limits.time": "how long a run may work; waiting for you does not count",
-    "web.search": "the service that agents search with",
-    "web.searxng_url": "address of your SearXNG",
-    "web.local": "hosts with ports on this machine or network that agents may fetch",
-    "web.ports": "ports beside 80 and 443",
-    "browser.program": "the Chromium to start; empty: the one that is found",
-    "browser.headless": "whether the window is hidden; empty: shown where there is a screen",
-    "browser.steps": "moves of one task",
-    "browser.seconds": "time of one task",
-    "browser.tokens": "tokens of one task",
-    "browser.hosts": "hosts that are open beside those that a task names: a name, or `*.domain`",
-    "language": "language of prompts and messages",
-    "after_tool_call": "folders with callbacks",
-    "execute_tool_confirm": "ask about every tool call",
-    "non_interactive": "never ask; what needs approval is not done",
-    "approvals_expire": "a question without an answer is denied after this time; empty: it waits",
-    "sandbox.walls": "`auto`: the strongest sandbox that works here; `off`: none, every command asks",
-    "sandbox.hosts": "hosts that are open to all commands: a name, or `*.domain`",
-    "checks.NAME.run": "the command line of a check",
-    "checks.NAME.kind": "what it checks; a change needs a test to be verified",
-    "checks.NAME.folder": "where it runs",
-    "checks.NAME.seconds": "how long it may take",
-    "workspace.setup": "a command line that prepares each new worktree",
-    "workspace.seconds": "how long that may take",
-    "workspace.lend": "read and ignored; what git ignores is shown to checks by itself",
-}
 NAMES: Final = {"prices": '"PROVIDER:MODEL"'}
 """How the name of an entry is written in a table of entries."""
 
@@ -218,13 +169,30 @@ OTHER_VARIABLES: Final[Mapping[str, str]] = {
 """Variables that are not settings."""
 
 
-def list_settings() -> Iterator[tuple[str, str, str]]:
-    """Key, type and default of every setting."""
+ITEM: Final = re.compile(r"^- `(\w+)`: (.*?)(?=^- |^\S|\Z)", re.MULTILINE | re.DOTALL)
+"""An entry of a settings record's docstring: the key and its description."""
+
+PLAIN_DEFAULT: Final = re.compile(r" ?(?:Required|Default: (?:[\w,]+|`[^`]*`))\.$")
+"""The end of a description that the column of defaults repeats."""
+
+
+class Setting(NamedTuple):
+    """A row of the settings page."""
+
+    key: str
+    kind: str
+    default: str
+    meaning: str
+
+
+def list_settings() -> Iterator[Setting]:
+    """Every setting, with the description from its record's docstring."""
     yield from _list_fields(cast("type[msgspec.Struct]", Settings), "")
 
 
-def _list_fields(kind: type[msgspec.Struct], above: str) -> Iterator[tuple[str, str, str]]:
+def _list_fields(kind: type[msgspec.Struct], above: str) -> Iterator[Setting]:
     hints = get_type_hints(kind, include_extras=True)
+    meanings = {name: " ".join(text.split()) for name, text in ITEM.findall(inspect.getdoc(kind) or "")}
     for field in msgspec.structs.fields(kind):
         key, hint = f"{above}{field.name}", hints[field.name]
         plain = get_args(hint)[0] if get_origin(hint) is Annotated else hint
@@ -232,11 +200,14 @@ def _list_fields(kind: type[msgspec.Struct], above: str) -> Iterator[tuple[str, 
         if isinstance(plain, type) and issubclass(plain, msgspec.Struct):
             yield from _list_fields(plain, f"{key}.")
         elif entry is not None and field.name == "mcp":
-            yield f"{key}.NAME", "table", ""
+            keys = f"{meanings[field.name]} Keys: {', '.join(f'`{each}`' for each in SERVER_KEYS)}."
+            yield Setting(f"{key}.NAME", "table", "", keys)
         elif entry is not None:
             yield from _list_fields(entry, f"{key}.{NAMES.get(field.name, 'NAME')}.")
         else:
-            yield key, _name_type(plain), _show_default(field)
+            default = _show_default(field)
+            meaning = PLAIN_DEFAULT.sub("", meanings[field.name]) if default else meanings[field.name]
+            yield Setting(key, _name_type(plain), default, meaning)
 
 
 def _name_type(hint: object) -> str:
@@ -275,7 +246,7 @@ def _show_default(field: msgspec.structs.FieldInfo) -> str:
 def make_settings_page() -> str:
     """Every setting with type, default, variable and meaning; every variable; every provider."""
     by_key = {key: variable for variable, key in VARIABLES.items()}
-    rows = [(f"`{key}`", kind, default, DESCRIPTIONS[key]) for key, kind, default in list_settings()]
+    rows = [(f"`{each.key}`", *each[1:]) for each in list_settings()]
     variables = [(f"`{name}`", f"sets `{key}`") for name, key in VARIABLES.items()]
     variables += [(f"`{name}`", meaning) for name, meaning in OTHER_VARIABLES.items()]
     providers = [
@@ -287,7 +258,7 @@ def make_settings_page() -> str:
         )
         for name, provider in load_providers().items()
     ]
-    assert set(by_key) <= {key for key, _, _ in list_settings()}
+    assert set(by_key) <= {each.key for each in list_settings()}
     return "\n".join(
         [
             SETTINGS_HEAD,
@@ -310,6 +281,7 @@ LIBRARY_HEAD: Final = f"""# Library
 """
 WIDTH: Final = 100
 LONGEST_DEFAULT: Final = 40
+LONGEST_ALIAS: Final = 120
 ROOMS: Final = {
     "app.library": "Agents, tools, runs",
     "app": "Teams and models",
@@ -321,18 +293,40 @@ ROOMS: Final = {
 }
 """Sections by package, the first that fits."""
 
+HANDED_OUT: Final = {"Conversation", "ModelRegistry", "Run", "SyncConversation", "TeamHost"}
+"""Classes whose constructor only Greenroom calls. It is not shown."""
+
 
 def make_library_page() -> str:
     """Every public name with its signature, its docstring and its methods."""
     parts = [LIBRARY_HEAD]
-    left: dict[str, str] = dict(vars(greenroom)["_HOME"])
+    types = list_types()
+    left: dict[str, str] = {name: home for name, home in vars(greenroom)["_HOME"].items() if name not in types}
     for room, title in ROOMS.items():
         names = sorted(name for name, place in left.items() if place.startswith(room))
-        parts += [f"\n## {title}\n", *(_describe_name(name) for name in names)]
+        parts.append(f"\n## {title}\n")
+        if "GreenroomError" in names:
+            parts.append("```text\n" + inspect.cleandoc(errors.__doc__ or "").partition("\n\n")[2] + "\n```\n")
+        parts += map(_describe_name, names)
         left = {name: place for name, place in left.items() if name not in names}
     if left:
         raise SystemExit(f"These have no section: {', '.join(left)}")
+    parts += ["\n## Types in signatures\n", write_table(("type", "is"), map(_describe_type, sorted(types)))]
     return "\n".join(parts)
+
+
+def list_types() -> set[str]:
+    """The public names that only appear in signatures of the others."""
+    return {name for names in vars(greenroom)["_TYPES"].values() for name in names.split()}
+
+
+def _describe_type(name: str) -> Row:
+    """The first paragraph of a class's docstring, or what an alias stands for."""
+    value = getattr(greenroom, name)
+    if inspect.isclass(value):
+        return f"`{name}`", (inspect.getdoc(value) or "").partition("\n\n")[0].replace("\n", " ")
+    meaning = _shorten_names(inspect.formatannotation(getattr(value, "__supertype__", value)))
+    return f"`{name}`", f"`{meaning if len(meaning) <= LONGEST_ALIAS else meaning[:LONGEST_ALIAS] + '…'}`"
 
 
 def _describe_name(name: str) -> str:
@@ -341,7 +335,8 @@ def _describe_name(name: str) -> str:
         return f"### {name}\n\n`{_shorten_names(str(value))}`\n"
     methods = [_describe_method(*method) for method in _find_methods(value)] if inspect.isclass(value) else []
     members = [f"{name}.{each}" for each in value.__members__] if isinstance(value, EnumType) else []
-    call = ", ".join(members) or name + _write_signature(value, WIDTH - len(name))
+    arguments = "" if name in HANDED_OUT else _write_signature(value, WIDTH - len(name))
+    call = ", ".join(members) or name + arguments
     signature = f"```text\n{call}\n```\n"
     return "\n".join(
         [f"### {name}\n", signature, inspect.getdoc(value) or "", "", *methods, *([""] if methods else [])]

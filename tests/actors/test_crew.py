@@ -47,8 +47,8 @@ class Does:
         self.histories: list[Sequence[Step]] = []
         self.sizes: list[int] = []
 
-    def terms(self, world: TeamState, step: Step) -> StepTerms:
-        self.sizes.append(world.threads[step.thread_id].size)
+    def terms(self, state: TeamState, step: Step) -> StepTerms:
+        self.sizes.append(state.threads[step.thread_id].size)
         return self._terms(step)
 
     async def run(self, context: StepContext) -> Outcome:
@@ -89,10 +89,10 @@ class Here:
         await self.runtime.ask(self.team, QueueSteps(agent_id=ANN, works=works, task_id=T1))
         async with asyncio.timeout(20):
             while True:
-                world = await self.runtime.world(self.team)
-                waiting = any(step.state in ("awaiting_approval", "awaiting_budget") for step in world.steps.values())
-                if world.team.paused or waiting or (not world.steps and world.agents[ANN].running is None):
-                    return world
+                state = await self.runtime.state(self.team)
+                waiting = any(step.state in ("awaiting_approval", "awaiting_budget") for step in state.steps.values())
+                if state.team.paused or waiting or (not state.steps and state.agents[ANN].running is None):
+                    return state
                 await asyncio.sleep(0)
 
 
@@ -108,7 +108,7 @@ RM = {"command": "rm -rf /"}
 
 def fills_in(bench: StepContext) -> Outcome:
     """Give the next tool its instruction."""
-    (tool,) = [step for step in bench.world.steps_of(ANN) if step.work.type == "tool"]
+    (tool,) = [step for step in bench.state.steps_of(ANN) if step.work.type == "tool"]
     filled = evolve(tool.work, instruction_content=RM)
     return Outcome(result={"text": "so"}, intents=(ModifyStep(step_id=tool.step_id, work=filled),))
 
@@ -132,8 +132,8 @@ async def test_nothing_runs_under_terms_that_were_made_for_something_else(
     harmless = Does("crochet", lambda _: Outcome(), lambda _: StepTerms(effect="pure"))
     begins = Does("instruction_generation", does)
     async with Here(tmp_path, shell, harmless, begins) as here:
-        world = await here.queue(Work(type="skill", executor="instruction_generation"), *tools)
-        assert [approval.question for approval in world.approvals.values()] == ["rm -rf /?"]
+        state = await here.queue(Work(type="skill", executor="instruction_generation"), *tools)
+        assert [approval.question for approval in state.approvals.values()] == ["rm -rf /?"]
         assert shell.histories == [], "it never ran"
 
 
@@ -181,9 +181,9 @@ TOLD = (ModelTextDelta(text="..."), Usage(output=5, money=1_500), Failed(kind="f
 )
 async def test_a_reply_that_is_no_use_is_paid_for_all_the_same(tmp_path: Path, model: CutOff, calls: int) -> None:
     async with Here(tmp_path, Converse(model)) as here:
-        world = await here.queue(*[Work(type="skill", executor="converse")] * 10)
-        assert world.team.paused is not None
-        assert 0 < world.budgets[TEAM_BUDGET].spent.money <= 6_000
+        state = await here.queue(*[Work(type="skill", executor="converse")] * 10)
+        assert state.team.paused is not None
+        assert 0 < state.budgets[TEAM_BUDGET].spent.money <= 6_000
         assert model.calls == calls
 
 
@@ -243,7 +243,7 @@ async def test_an_executor_that_takes_its_instruction_apart_changes_nothing_but_
         given = bench.step.work.instruction_content
         assert isinstance(given, dict)
         given.clear()
-        return Outcome(result={"kept": dict(bench.world.steps[bench.step.step_id].work.instruction_content or {})})
+        return Outcome(result={"kept": dict(bench.state.steps[bench.step.step_id].work.instruction_content or {})})
 
     shell = Does("shell", takes_apart, lambda _: StepTerms(effect="pure"), "tool")
     async with Here(tmp_path, shell) as here:
@@ -280,7 +280,7 @@ async def test_a_long_conversation_is_read_back_page_by_page(tmp_path: Path) -> 
     here.log = Narrow()
     async with here:
         await here.queue(*[again] * 7)
-        last = (await here.runtime.world(here.team)).threads[HERE].last
+        last = (await here.runtime.state(here.team)).threads[HERE].last
         whole = await read_ended_steps(here.log, here.team, last, 0)
         assert [step.ordinal for step in whole] == [1, 2, 3, 4, 5, 6, 7]
         assert await read_ended_steps(here.log, here.team, last, whole[4].ended_in) == whole[4:]

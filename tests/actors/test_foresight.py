@@ -70,7 +70,7 @@ async def rest(runtime: Runtime, name: TeamId) -> None:
     """Wait until no step is left."""
     async with asyncio.timeout(10):
         while True:
-            if not (await runtime.world(name)).steps:
+            if not (await runtime.state(name)).steps:
                 return
             await asyncio.sleep(0)
 

@@ -20,7 +20,7 @@ def staged(*stages: i.StagePlan) -> House:
 
 def due(house: House) -> list[i.Intent]:
     """What the last commit made due."""
-    return schedule(house.world, sorted(find_changed_tasks(house.world, house.fresh)))
+    return schedule(house.state, sorted(find_changed_tasks(house.state, house.fresh)))
 
 
 def kinds(house: House) -> list[type]:
@@ -76,7 +76,7 @@ def test_a_stage_that_its_manager_drives_is_reported_once() -> None:
     house.assign(stage).run(ANN, i.FinishSubtask(subtask_id=SubtaskId("t2.s1.1"), stage_id=stage))
     assert due(house) == [i.ReportStage(stage_id=stage)]
     house.do(*due(house), by=SYSTEM)
-    assert schedule(house.world, [T2]) == []
+    assert schedule(house.state, [T2]) == []
 
 
 # ---------------------------------------------------------------------------------------------- who got stuck
@@ -112,7 +112,7 @@ def test_who_waited_in_a_task_that_is_over_is_told_where_it_works() -> None:
 
 def test_the_end_of_a_wait_moves_every_task_of_who_waited() -> None:
     house = elsewhere().do(i.CancelTask(task_id=T2))
-    assert find_changed_tasks(house.world, house.fresh) >= {T1}
+    assert find_changed_tasks(house.state, house.fresh) >= {T1}
 
 
 # ---------------------------------------------------------------------------------------------- pauses
@@ -124,7 +124,7 @@ def test_nothing_is_due_in_a_pause_and_everything_after_it() -> None:
         (i.PauseTeam(), i.ResumeTeam()),
     ):
         house = staged().do(pause)
-        assert schedule(house.world, [T1]) == []
+        assert schedule(house.state, [T1]) == []
         assert due(house.do(resume)) == [i.StartStage(stage_id=S1)]
 
 
@@ -132,7 +132,7 @@ def test_nothing_is_due_in_a_part_of_a_paused_task_until_that_goes_on() -> None:
     house = House.furnished().queue(BOSS)
     house.run(BOSS, i.AddTask(name="part", intention="p", manager=BOSS, stages=(plan(("one", ANN)),)))
     house.do(i.PauseTask(task_id=T1))
-    assert schedule(house.world, [T2]) == []
+    assert schedule(house.state, [T2]) == []
     assert due(house.do(i.ResumeTask(task_id=T1))) == [i.StartStage(stage_id=StageId("t2.s1"))]
 
 
@@ -224,7 +224,7 @@ def test_a_message_that_comes_while_the_house_ends_the_stage_is_not_lost() -> No
     house.refused("stage_has_letters", i.ReportStage(stage_id=S1), by=SYSTEM)
     house.refused("stage_active", finish, by=SYSTEM)
     house.run(CY).do(*due(house), by=SYSTEM)
-    assert T1 not in house.world.tasks
+    assert T1 not in house.state.tasks
 
 
 def test_steps_that_are_no_messages_hold_up_no_stage() -> None:
@@ -233,4 +233,4 @@ def test_steps_that_are_no_messages_hold_up_no_stage() -> None:
 
 
 def test_a_task_that_is_not_open_is_not_looked_at() -> None:
-    assert schedule(House.furnished().world, [TaskId("t9")]) == []
+    assert schedule(House.furnished().state, [TaskId("t9")]) == []

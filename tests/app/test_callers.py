@@ -55,7 +55,7 @@ async def test_all_who_ask_an_idle_team_at_once_are_heard(store: str, tmp_path: 
     async with idle(store, tmp_path) as (runtime, team), asyncio.timeout(10):
         # Without any time for an inbox: they wait for each other here.
         await asyncio.gather(*(runtime.ask(team, task(f"task {number}"), timeout=0) for number in range(5)))
-        names = {one.name for one in (await runtime.world(team)).tasks.values()}
+        names = {one.name for one in (await runtime.state(team)).tasks.values()}
         assert names == {f"task {number}" for number in range(5)}
         assert await runtime.log.holder(team) is None
 
@@ -66,7 +66,7 @@ async def test_who_asks_while_a_team_starts_or_stops_is_heard(store: str, tmp_pa
         await asyncio.gather(runtime.ask(team, task("before")), runtime.start(team), runtime.ask(team, task("beside")))
         await runtime.ask(team, task("after"))
         await asyncio.gather(runtime.stop(team), runtime.ask(team, task("at the end")))
-        names = {one.name for one in (await runtime.world(team)).tasks.values()}
+        names = {one.name for one in (await runtime.state(team)).tasks.values()}
         assert names == {"before", "beside", "after", "at the end"}
 
 
@@ -118,7 +118,7 @@ async def test_who_stops_waiting_for_a_visit_does_not_keep_the_team(tmp_path: Pa
             asked.cancel()
             await asyncio.gather(asked, return_exceptions=True)
         await runtime.ask(team, PauseTeam())
-        assert (await runtime.world(team)).team.paused is not None
+        assert (await runtime.state(team)).team.paused is not None
 
 
 @pytest.mark.parametrize(

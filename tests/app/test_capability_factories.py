@@ -62,7 +62,7 @@ async def test_managers_make_agents_of_what_the_charter_names_and_no_managers(
         charter_path(tmp_path, "tea").write_text(charter)
     runtime = Runtime(MemoryLog())
     team = await create_organisation(runtime, evolve(founders(), workspace=str(tmp_path)))
-    made = await make_organisation_capabilities(Office(runtime, OWN_AGENTS), (await runtime.world(team)).team)
+    made = await make_organisation_capabilities(Office(runtime, OWN_AGENTS), (await runtime.state(team)).team)
     assert {spec.name for spec in made.agent_specs} == names
     assert {str(spec.llm_config) for spec in made.agent_specs} == {"{'model': 'fake:script'}"}
     await runtime.close()

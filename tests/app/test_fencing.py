@@ -76,7 +76,7 @@ async def test_an_owner_who_lost_the_team_stops_though_nothing_is_written(
             await asyncio.wait_for(waiting, 10)
         await asyncio.wait_for(other.begun.wait(), 10)
         assert not other.dead.is_set(), "the new owner's work goes on"
-        assert (await second.world(team)).team.epoch == 2
+        assert (await second.state(team)).team.epoch == 2
 
 
 async def test_an_owner_who_was_visited_by_force_stops_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

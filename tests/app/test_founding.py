@@ -77,7 +77,7 @@ async def test_an_event_that_cannot_be_read_is_told_with_its_team(
 
     monkeypatch.setattr(replay, "decode_event", unreadable)
     with pytest.raises(StoreFault, match=f"Team {team}: Event 1 cannot be read"):
-        await runtime.world(team, at=1)
+        await runtime.state(team, at=1)
     await runtime.close()
 
 
@@ -85,8 +85,8 @@ async def test_an_event_that_cannot_be_read_is_told_with_its_team(
 async def test_a_world_that_never_was_is_refused(tmp_path: Path, at: int) -> None:
     runtime = await Runtime.open(tmp_path)
     team = await runtime.create("x", TEAM)
-    for ask in (runtime.world, runtime.fork):
+    for ask in (runtime.state, runtime.fork):
         with pytest.raises(RefusedError, match=f"has versions 1 to 3, not {at}"):
             await ask(team, at)
-    assert len((await runtime.world(team, 3)).agents) == 2
+    assert len((await runtime.state(team, 3)).agents) == 2
     await runtime.close()

@@ -90,9 +90,9 @@ async def test_what_arrives_while_a_step_runs_waits_behind_it() -> None:
         await asyncio.wait_for(tool.begun.wait(), 10)
         message = SendMessage(task_id=T1, receiver=(ANN,), message="are you there?", sender=LEAD)
         await house.runtime.ask(house.team, message)
-        world = await house.world()
-        assert world.agents[ANN].running == "ann#1"
-        assert world.agents[ANN].todo == ("ann#2",)
+        state = await house.state()
+        assert state.agents[ANN].running == "ann#1"
+        assert state.agents[ANN].todo == ("ann#2",)
         tool.let_go.set()
         await house.runtime.wait(house.team, T1)
         order = [event.step_id for event in await house.events() if isinstance(event, StepStarted)]

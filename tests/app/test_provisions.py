@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.conversation.capabilities import make_conversation_factories
 from greenroom.app.conversation.capability_names import ASK
 from greenroom.app.conversation.chat import fail_idle_tasks, list_team_models
+from greenroom.app.conversation.factories import make_conversation_factories
 from greenroom.app.conversation.start import ASSISTANT, create_single_task_team, select_participants
 from greenroom.app.model_registry import ModelSession
 from greenroom.app.runtime import Runtime
@@ -34,7 +34,7 @@ async def answer(home: Path, models: Models, question: str = "Who?") -> tuple[st
     try:
         cast = select_participants(ASSISTANT, {}, str, model="script")
         team = await create_single_task_team(runtime, ASK, cast, question, limits=Limits())
-        assert list_team_models(await runtime.world(team)) == ("script",)
+        assert list_team_models(await runtime.state(team)) == ("script",)
         await runtime.start(team)
         await runtime.wait(team, TaskId("t1"))
         await fail_idle_tasks(runtime, team)

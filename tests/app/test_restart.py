@@ -108,10 +108,10 @@ async def test_a_snapshot_and_the_events_after_it_are_the_whole_log(tmp_path: Pa
         team = await create_and_work(runtime)
         whole = await replay(runtime.log, team, snapshots=False)
         middle = await replay(runtime.log, team, whole.version // 2, snapshots=False)
-        await runtime.log.save_snapshot(team, make_snapshot(middle.world, middle.version))
+        await runtime.log.save_snapshot(team, make_snapshot(middle.state, middle.version))
         short = await replay(runtime.log, team)
         assert short.tail == whole.version - middle.version
-        assert short.world == whole.world
+        assert short.state == whole.state
 
 
 async def test_the_archive_can_be_made_anew_from_the_log(tmp_path: Path) -> None:
@@ -148,19 +148,19 @@ async def test_a_snapshot_that_cannot_be_read_is_as_good_as_none(tmp_path: Path,
         team = await create(runtime)
         await runtime.stop(team)
         whole = await replay(runtime.log, team)
-        good = make_snapshot(whole.world, whole.version)
+        good = make_snapshot(whole.state, whole.version)
         await runtime.log.save_snapshot(team, good)
         assert (await find_damaged_snapshots(runtime.log), (await replay(runtime.log, team)).tail) == ([], 0)
         spoilt = StateSnapshot(version=good.version, fingerprint=good.fingerprint, data=good.data[:cut])
         await runtime.log.save_snapshot(team, spoilt)
         found = await replay(runtime.log, team)
-        assert (found.world, found.tail) == (whole.world, whole.version)
+        assert (found.state, found.tail) == (whole.state, whole.version)
         assert [
             one.startswith(f"Team {team!r}: The snapshot") for one in await find_damaged_snapshots(runtime.log)
         ] == [True]
         assert await find_damage(runtime.log) == []
         await runtime.ask(team, LED)
-        assert T1 in (await runtime.world(team)).tasks
+        assert T1 in (await runtime.state(team)).tasks
 
 
 @pytest.mark.parametrize(("table", "says"), [("events", "Event 1 "), ("archive", "The task 't1' in the archive")])
@@ -176,4 +176,4 @@ async def test_what_cannot_be_read_any_more_is_found_and_said(tmp_path: Path, ta
         (sentence,) = await find_damage(runtime.log)
         assert sentence.startswith(f"Team {team!r}: {says}")
         with pytest.raises(StoreFault, match=says):
-            assert [await runtime.ended_tasks(team), await runtime.world(team)] == []
+            assert [await runtime.ended_tasks(team), await runtime.state(team)] == []

@@ -130,9 +130,9 @@ async def test_cancel_sees_running_effects_dead_and_ends_the_task() -> None:
         assert (await house.runtime.wait(house.team, T1)).state == "cancelled"
         assert tool.dead.is_set()
         assert time.monotonic() - begin_at < 1
-        world = await house.world()
-        assert not world.steps
-        assert not world.threads
+        state = await house.state()
+        assert not state.steps
+        assert not state.threads
 
 
 async def test_a_limit_pauses_the_task_and_a_higher_one_lets_it_go_on() -> None:
@@ -155,7 +155,7 @@ async def test_a_step_waits_for_a_person_and_runs_when_they_agree(tmp_path: Path
         found = await house.do(stage("ann"))
         assert found.state == "waiting"
         assert not (tmp_path / "ledger").exists()
-        (approval,) = (await house.world()).approvals.values()
+        (approval,) = (await house.state()).approvals.values()
         assert approval.asked_of == "pat"
         await house.runtime.ask(house.team, AnswerApproval(approval_id=approval.approval_id, answer="approved"))
         assert (await house.runtime.wait(house.team, T1)).state == "finished"
@@ -181,18 +181,18 @@ async def test_a_fork_goes_its_own_way_and_leaves_the_old_team_alone() -> None:
         await house.runtime.start(new)
         assert (await house.runtime.wait(new, T1)).state == "finished"
         assert tool.runs == 2, "the fork runs the interrupted step itself"
-        world = await house.runtime.world(new)
-        assert world.team.origin is not None
-        assert world.team.origin.team_id == house.team
+        state = await house.runtime.state(new)
+        assert state.team.origin is not None
+        assert state.team.origin.team_id == house.team
         await house.runtime.wait(house.team, T1)
 
 
 async def test_the_world_of_the_past_can_be_seen() -> None:
     async with harness([spec("ann")], [finishes("ann")]) as house:
         await house.do(stage("ann"))
-        assert T1 not in (await house.world()).tasks
+        assert T1 not in (await house.state()).tasks
         head = (await house.runtime.log.head(house.team)).version
-        tasks = [set((await house.runtime.world(house.team, at)).tasks) for at in range(1, head + 1)]
+        tasks = [set((await house.runtime.state(house.team, at)).tasks) for at in range(1, head + 1)]
         assert {T1} in tasks
 
 
@@ -213,7 +213,7 @@ async def test_another_process_asks_through_the_inbox_and_hears_a_refusal(tmp_pa
         team = await first.create("two", [(LEAD, AgentSpec(name="lead", manager=True))])
         await first.start(team)
         await second.ask(team, AddTask(name="t", intention="t", manager=LEAD, driver="manager"))
-        assert T1 in (await first.world(team)).tasks
+        assert T1 in (await first.state(team)).tasks
         with pytest.raises(RefusedError, match="There is no open task 't9'"):
             await second.ask(team, CancelTask(task_id=TaskId("t9")))
         with pytest.raises(WorldFault, match="already runs"):
@@ -229,7 +229,7 @@ async def test_a_team_that_nobody_runs_can_be_changed_in_passing(tmp_path: Path)
     await first.close()
     second = Runtime(await SqliteLog.open(tmp_path))
     await second.ask(team, AddTask(name="t", intention="t", manager=LEAD, driver="manager"))
-    assert T1 in (await second.world(team)).tasks
+    assert T1 in (await second.state(team)).tasks
     assert await second.log.holder(team) is None
     await second.close()
 

@@ -167,10 +167,10 @@ async def test_an_effect_that_works_longer_than_it_may_is_ended_and_a_higher_lim
         (step,) = [one for one in await house.read_archive("step") if isinstance(one, Step)]
         assert (step.state, step.spent.millis) == ("failed", 30)
         assert "the limit millis of 'task:t1'" in step.error
-        world = await house.world()
-        assert not world.timers
-        assert world.budgets[task_budget(T1)].spent.millis == 30
+        state = await house.state()
+        assert not state.timers
+        assert state.budgets[task_budget(T1)].spent.millis == 30
         raised = SetLimits(budget_id=task_budget(T1), limits=Limits(millis=60_000))
         await house.runtime.ask(house.team, raised, ResumeTask(task_id=T1))
         assert (await asyncio.wait_for(house.runtime.wait(house.team, T1), 10)).state == "idle"
-        assert not (await house.world()).timers
+        assert not (await house.state()).timers

@@ -11,13 +11,13 @@ SIDE = AddTask(name="side", intention="s", manager=BOSS, group=(ANN, BOB, CY, HU
 
 
 def word(house: House, task: TaskId = T1) -> tuple[str, str]:
-    found = read_status(house.world, task)
+    found = read_status(house.state, task)
     assert found is not None
     return found.state, found.reason
 
 
 def test_a_task_that_is_not_open_stands_nowhere() -> None:
-    assert read_status(House.furnished().world, TaskId("t9")) is None
+    assert read_status(House.furnished().state, TaskId("t9")) is None
 
 
 def test_a_task_with_nothing_to_do_is_idle() -> None:
@@ -38,7 +38,7 @@ def test_a_chain_of_questions_that_ends_at_a_person_waits_for_a_person() -> None
 
 def test_a_timeout_of_a_question_to_a_person_is_no_work() -> None:
     house = House.furnished().queue(ANN).run(ANN, question(HUE, timeout=MINUTE))
-    assert house.world.timers
+    assert house.state.timers
     assert word(house) == ("waiting", "how?")
 
 

@@ -72,7 +72,7 @@ ODDITIES = {
     "origins that are no labels": (odd(lambda: Outcome(origins=cast("Any", (5,)))), "not a tuple of labels"),
     "intents that are none": (odd(lambda: Outcome(intents=cast("Any", None))), "not a tuple"),
     "an intent that is none": (odd(lambda: Outcome(intents=cast("Any", ("x",)))), "cannot be kept"),
-    "terms that are none": (odd(Outcome, lambda: cast("StepTerms", None)), "not terms"),
+    "terms that are none": (odd(Outcome, lambda: cast("StepTerms", None)), "not a StepTerms"),
     "an effect class that nobody knows": (odd(Outcome, lambda: StepTerms(effect=cast("Effect", "bogus"))), "bogus"),
     "a cost below nothing": (odd(Outcome, lambda: StepTerms(effect="pure", needs=Amounts(tokens=-1))), "cost"),
     "a cost that is no whole number": (odd(lambda: Outcome(spent=Amounts(tokens=cast("int", 1.5)))), "Amounts.tokens"),
@@ -123,7 +123,7 @@ async def test_nobody_earns_by_saying_that_a_step_cost_less_than_nothing() -> No
     cues = [says("ann", 1, call("odd")), finishes("ann", 2)]
     async with harness([spec("ann", "odd")], cues, executors=[tool]) as house:
         await house.do(stage("ann"))
-        assert (await house.world()).budgets[TEAM_BUDGET].spent.tokens == 100
+        assert (await house.state()).budgets[TEAM_BUDGET].spent.tokens == 100
 
 
 async def test_a_tool_that_does_not_let_itself_be_cancelled_does_not_keep_the_house_open(
@@ -150,7 +150,7 @@ async def test_a_tool_that_does_not_let_itself_be_cancelled_does_not_keep_the_ho
         work.cancel()
         left = [task for task in asyncio.all_tasks() if task.get_name() == "actor ann"]
         assert len(left) == 1, "it is left behind, and the next owner settles its step"
-        assert (await house.world()).agents[AgentId("ann")].running == "ann#2"
+        assert (await house.state()).agents[AgentId("ann")].running == "ann#2"
         tool.let_go.set()
         await asyncio.wait_for(asyncio.wait(left), 20)
 
@@ -188,10 +188,10 @@ async def test_a_part_of_a_task_is_capped_and_cancelled_with_it() -> None:
         work = Work(type="tool", executor="odd", instruction_content={})
         await house.runtime.ask(house.team, QueueSteps(agent_id=LEAD, works=(work,), task_id=T1))
         await asyncio.wait_for(held.begun.wait(), 20)
-        world = await house.world()
-        assert world.list_ancestors(TaskId("t2")) == (T1,)
+        state = await house.state()
+        assert state.list_ancestors(TaskId("t2")) == (T1,)
         assert (
-            world.budgets[task_budget(T1)].spent.tokens == world.budgets[task_budget(TaskId("t2"))].spent.tokens == 50
+            state.budgets[task_budget(T1)].spent.tokens == state.budgets[task_budget(TaskId("t2"))].spent.tokens == 50
         )
         await house.runtime.ask(house.team, CancelTask(task_id=T1))
         assert (await asyncio.wait_for(house.runtime.wait(house.team, TaskId("t2")), 20)).state == "cancelled"
@@ -249,4 +249,4 @@ async def test_a_move_of_the_schedule_that_breaks_holds_up_its_own_task_only(mon
         await house.runtime.ask(house.team, AddTask(name="late", intention="t", manager=LEAD, stages=(stage("ann"),)))
         found = await asyncio.wait_for(house.runtime.wait(house.team, TaskId("t3")), 20)
         assert found.state == "finished", "the schedule goes on"
-        assert (await house.world()).tasks[T1].stages, "it did not start"
+        assert (await house.state()).tasks[T1].stages, "it did not start"

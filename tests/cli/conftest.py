@@ -72,7 +72,7 @@ async def story(tmp_path: Path) -> AsyncIterator[list[LoggedEvent]]:
     team = await runtime.create("demo", (*AGENTS, PERSON), capabilities_name=ASKING_KIT)
     await runtime.ask(team, TASK)
     await runtime.start(team)
-    for task in tuple((await runtime.world(team)).tasks):
+    for task in tuple((await runtime.state(team)).tasks):
         await runtime.wait(team, task)
     told = [one async for one in runtime.events(team)]
     await runtime.close()

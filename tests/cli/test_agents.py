@@ -46,7 +46,9 @@ def agents(project: Path) -> Path:
 
 def test_agents_are_listed_with_where_they_are_from(greenroom: Type, agents: Path) -> None:
     told = greenroom("agents", "list")
-    assert [line.split() for line in told.out.splitlines()] == [
+    heading, coder, assistant, *rows = [line.split() for line in told.out.splitlines()]
+    assert ([coder[0], coder[-1]], [assistant[0], assistant[-1]]) == (["coder", "built-in"], ["assistant", "built-in"])
+    assert [heading, *rows] == [
         ["agent", "what", "it", "is", "for", "model", "from"],
         ["docs", "Writes", "docs.", "default", "project,", "Claude", "Code"],
         ["lead", "Leads.", "default", "project"],
@@ -57,6 +59,8 @@ def test_agents_are_listed_with_where_they_are_from(greenroom: Type, agents: Pat
     assert isinstance(fields["agents"], list)
     assert isinstance(fields["troubles"], list)
     assert [one["file"] for one in fields["agents"]] == [
+        "",
+        "",
         str(agents / ".claude" / "agents" / "docs.md"),
         str(agents / ".greenroom" / "agents" / "lead.md"),
     ]
@@ -69,7 +73,7 @@ def test_one_that_is_hidden_by_a_broken_one_is_named(greenroom: Type, project: P
         (project / folder / "agents" / "ann.md").write_text(text)
     told = greenroom("agents", "list").err
     assert "is ignored: a nearer file of that name is broken." in told
-    assert told.endswith("There are no agents that can be used here. Create one: greenroom agents new NAME\n")
+    assert told.endswith("Show one: greenroom agents show coder\nCreate your own: greenroom agents new NAME\n")
 
 
 def test_all_of_an_agent_is_shown(greenroom: Type, agents: Path) -> None:
@@ -143,3 +147,19 @@ def test_an_agent_is_told_things_in_the_language_of_the_settings(
 def test_every_key_is_on_the_page() -> None:
     (table,) = re.findall(r"^\| key .*?\n\n", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     assert {part for key in OWN_KEYS for part in key.split(".")} | {"design"} <= set(re.findall(r"`(\w+)`", table))
+
+
+def test_the_built_in_agents_are_shown_like_others(greenroom: Type, project: Path) -> None:
+    shown = greenroom("agents", "show", "coder")
+    assert shown.out.startswith("coder  built-in\n")
+    told = greenroom("prompt", "show", "coder", "--output-format", "json")
+    assert (told.code, told.json["agent"]) == (0, "coder")
+    assert greenroom("agents", "show", "nobody").code == 2
+
+
+def test_an_agent_that_is_not_trusted_leads_to_trust(greenroom: Type, project: Path) -> None:
+    (project / ".greenroom" / "agents").mkdir(parents=True)
+    (project / ".greenroom" / "agents" / "bob.md").write_text("---\nname: bob\n---\nYou are bob.\n")
+    told = greenroom("run", "--agent", "ann", "hi")
+    assert told.code == 2
+    assert "Agents of this project are not trusted yet. Review them with `greenroom trust`." in told.err

@@ -78,11 +78,11 @@ def test_a_team_in_which_nothing_waits_is_not_read(
         parked(home, ask=False)
     asking = parked(home, ask=True)
     read: list[TeamId] = []
-    world = Runtime.world
+    state = Runtime.state
 
     async def counted(self: Runtime, team: TeamId) -> TeamState:
         read.append(team)
-        return await world(self, team)
+        return await state(self, team)
 
     monkeypatch.setattr(Runtime, "world", counted)
     assert [one["team"] for one in listed(greenroom)] == [asking]
@@ -113,7 +113,7 @@ def test_what_has_expired_is_denied_when_the_team_goes_on(home: Path) -> None:
         )
         try:
             host = await runtime.start(team)
-            assert not host.world.approvals, "whoever looks then finds it denied, and goes on"
+            assert not host.state.approvals, "whoever looks then finds it denied, and goes on"
             (step,) = [one async for one in runtime.archive(team, "step") if isinstance(one, Step)]
             return step
         finally:

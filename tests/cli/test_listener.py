@@ -26,7 +26,7 @@ AGAIN = StepQueued(
 GIVEN_UP = "boss failed: no luck"
 
 
-def world(*, work: Work = PLANS, thread: Thread = THREAD, task: Task = TASK) -> TeamState:
+def state(*, work: Work = PLANS, thread: Thread = THREAD, task: Task = TASK) -> TeamState:
     """A task of the boss, in which a step of somebody is about to end."""
     step = Step(
         step_id=STEP,
@@ -49,19 +49,19 @@ def heard(*events: Event, on: TeamState) -> tuple[str, ...]:
 
 
 def test_a_managers_own_skill_that_fails_is_given_up() -> None:
-    assert heard(FAILED, on=world()) == (GIVEN_UP,)
+    assert heard(FAILED, on=state()) == (GIVEN_UP,)
 
 
 @pytest.mark.parametrize(
     "on",
     [
-        pytest.param(world(work=Work(type="tool", executor="planning")), id="a tool, whose failure is read"),
-        pytest.param(world(work=Work(type="skill", executor="compact")), id="a sum, without which work goes on"),
-        pytest.param(world(thread=evolve(THREAD, agent_id=WU)), id="of somebody who does not manage"),
-        pytest.param(world(thread=evolve(THREAD, subtask_id=SubtaskId("t2.s1.1"))), id="a subtask, which is reported"),
-        pytest.param(world(thread=evolve(THREAD, call="c")), id="a call, whose caller hears of it"),
-        pytest.param(evolve(world(), threads=Map()), id="in no conversation"),
-        pytest.param(evolve(world(), tasks=Map()), id="in no task"),
+        pytest.param(state(work=Work(type="tool", executor="planning")), id="a tool, whose failure is read"),
+        pytest.param(state(work=Work(type="skill", executor="compact")), id="a sum, without which work goes on"),
+        pytest.param(state(thread=evolve(THREAD, agent_id=WU)), id="of somebody who does not manage"),
+        pytest.param(state(thread=evolve(THREAD, subtask_id=SubtaskId("t2.s1.1"))), id="a subtask, which is reported"),
+        pytest.param(state(thread=evolve(THREAD, call="c")), id="a call, whose caller hears of it"),
+        pytest.param(evolve(state(), threads=Map()), id="in no conversation"),
+        pytest.param(evolve(state(), tasks=Map()), id="in no task"),
     ],
 )
 def test_what_somebody_else_hears_of_or_what_stops_nothing_is_not_given_up(on: TeamState) -> None:
@@ -69,11 +69,11 @@ def test_what_somebody_else_hears_of_or_what_stops_nothing_is_not_given_up(on: T
 
 
 def test_what_ended_well_is_no_failure() -> None:
-    assert heard(evolve(FAILED, state="finished"), on=world()) == ()
+    assert heard(evolve(FAILED, state="finished"), on=state()) == ()
 
 
 def test_the_same_work_once_more_takes_a_failure_back() -> None:
-    assert heard(FAILED, AGAIN, on=world()) == ()
+    assert heard(FAILED, AGAIN, on=state()) == ()
 
 
 @pytest.mark.parametrize(
@@ -86,17 +86,19 @@ def test_the_same_work_once_more_takes_a_failure_back() -> None:
     ],
 )
 def test_other_work_takes_no_failure_back(queued: StepQueued) -> None:
-    assert heard(FAILED, queued, on=world()) == (GIVEN_UP,)
+    assert heard(FAILED, queued, on=state()) == (GIVEN_UP,)
 
 
 @pytest.mark.parametrize("parent", [None, BASE_TASK])
 @pytest.mark.parametrize("state", ["failed", "cancelled"])
-def test_a_task_of_the_organisation_that_ends_without_success_is_lost(parent: TaskId | None, state: TaskEnd) -> None:
-    ended = TaskEnded(at=0, task_id=T2, state=state, summary="")
-    assert heard(ended, on=world(task=evolve(TASK, parent=parent))) == (f"Task t2 (Tea) ended: {state}.",)
+def test_a_task_of_the_organisation_that_ends_without_success_is_lost(
+    parent: TaskId | None, state_name: TaskEnd
+) -> None:
+    ended = TaskEnded(at=0, task_id=T2, state=state_name, summary="")
+    assert heard(ended, on=state(task=evolve(TASK, parent=parent))) == (f"Task t2 (Tea) ended: {state_name}.",)
 
 
 def test_a_part_of_another_task_is_for_the_manager_of_that_and_a_finished_one_is_not_lost() -> None:
     ended = TaskEnded(at=0, task_id=T2, state="failed", summary="")
-    assert heard(ended, on=world(task=evolve(TASK, parent=T3))) == ()
-    assert heard(evolve(ended, state="finished"), on=world()) == ()
+    assert heard(ended, on=state(task=evolve(TASK, parent=T3))) == ()
+    assert heard(evolve(ended, state="finished"), on=state()) == ()

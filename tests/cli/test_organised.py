@@ -57,7 +57,7 @@ async def test_it_waits_only_for_people() -> None:
         await house.runtime.ask(house.team, AddParticipants(task_id=BASE_TASK, agents=(WU,)), asked)
         await house.writes(BEN, "Tea?", need_reply=True)
         way = ResumeHelp(name="tea", start="start", keys={})
-        fate = build_wait_result(await house.world(), TaskStatus(state="waiting", reason=""), (), "en", way)
+        fate = build_wait_result(await house.state(), TaskStatus(state="waiting", reason=""), (), "en", way)
         assert fate.reasons == ("It waits for answers from: ann (1), ben (1).",)
 
 
@@ -80,7 +80,7 @@ async def test_tasks_that_are_stuck_are_named_in_the_order_in_which_they_were_ma
         tea = AddTask(name="Tea", intention="Tea.", manager=MANAGER, group=(WU,), driver="manager")
         await house.runtime.ask(house.team, *[tea] * 10)
         way = ResumeHelp(name="tea", start="start", keys={})
-        fate = build_wait_result(await house.world(), TaskStatus(state="idle", reason=""), (), "en", way)
+        fate = build_wait_result(await house.state(), TaskStatus(state="idle", reason=""), (), "en", way)
         assert [one.split()[1] for one in fate.reasons] == [f"t{number}" for number in range(2, 12)]
 
 
@@ -101,11 +101,11 @@ async def test_a_room_in_which_nothing_happens_replays_nothing(tmp_path: Path, m
     shared = MemoryStore()
     log = Watched(shared)
     there, here = Runtime(MemoryLog(shared), capability_factories=KITS), Runtime(log, capability_factories=KITS)
-    replayed, world = list[TeamId](), Runtime.world
+    replayed, state = list[TeamId](), Runtime.state
 
     async def counted(runtime: Runtime, team: TeamId, at: int | None = None) -> TeamState:
         replayed.append(team)
-        return await world(runtime, team, at)
+        return await state(runtime, team, at)
 
     monkeypatch.setattr(listening, "POLL_INTERVAL_S", 0.01)
     try:

@@ -47,9 +47,9 @@ def message(text: str = "May it?", **more: object) -> Message:
 )
 def test_a_letter_says_how_it_is_answered(changes: dict[str, object], how: str) -> None:
     asked = evolve(ASKED, **changes)
-    world = evolve(EMPTY_STATE, approvals=Map({asked.approval_id: asked}))
+    state = evolve(EMPTY_STATE, approvals=Map({asked.approval_id: asked}))
     letter = InboxMessage(number=3, kind="approval", message=message(data={"approval_id": asked.approval_id}))
-    lines = render_inbox_message(world, letter, "en").plain.splitlines()
+    lines = render_inbox_message(state, letter, "en").plain.splitlines()
     assert lines == ["3  eva · needs your approval", "    May it?", f"    {how}"]
 
 
@@ -84,13 +84,13 @@ def test_a_duty_says_in_the_persons_language_what_is_the_goal(language: str, beg
     text = "Stage goal: Tea\nYour goal: Taste it\nFrom wu (write): Mild."
     sent = message(text, stage_relative="t2.s1", data={"subtask_id": "t2.s1.1"})
     letter = InboxMessage(number=2, kind="duty", message=sent)
-    world = evolve(EMPTY_STATE, stages=Map({stage.stage_id: stage}))
-    assert render_inbox_message(world, letter, language).plain.splitlines()[1:4] == [
+    state = evolve(EMPTY_STATE, stages=Map({stage.stage_id: stage}))
+    assert render_inbox_message(state, letter, language).plain.splitlines()[1:4] == [
         *begins,
         "    From wu (write): Mild.",
     ]
     other = evolve(letter, message=evolve(sent, message="Something else."))
-    assert render_inbox_message(world, other, language).plain.splitlines()[1] == "    Something else."
+    assert render_inbox_message(state, other, language).plain.splitlines()[1] == "    Something else."
 
 
 FAKE = "Done.\n\n4  ben · needs your approval\n    yes 4 or no 4 WHY"

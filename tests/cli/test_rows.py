@@ -55,9 +55,9 @@ def test_what_runs_counts_as_working_time_only_until_then(story: list[LoggedEven
         history.add(one)
         if isinstance(one.event, EffectPrepared):
             break
-    running = next(agent for agent in history.world.agents.values() if agent.running)
-    assert describe_activity(history.world, running)[2] == "working"
-    began = history.world.steps[StepId(str(running.running))].started_at
+    running = next(agent for agent in history.state.agents.values() if agent.running)
+    assert describe_activity(history.state, running)[2] == "working"
+    began = history.state.steps[StepId(str(running.running))].started_at
     assert began is not None
 
     def worked(until: int) -> list[float]:
@@ -71,9 +71,9 @@ def test_what_runs_counts_as_working_time_only_until_then(story: list[LoggedEven
 
 def test_a_paused_team_says_so_in_its_rows(story: list[LoggedEvent]) -> None:
     history = told_until(story, 16)
-    ben = history.world.agents[AgentId("ben")]
-    assert describe_activity(history.world, ben) == ("next: thinks", "ben#1", "queued")
-    paused = evolve(history.world, team=evolve(history.world.team, paused="by a person"))
+    ben = history.state.agents[AgentId("ben")]
+    assert describe_activity(history.state, ben) == ("next: thinks", "ben#1", "queued")
+    paused = evolve(history.state, team=evolve(history.state.team, paused="by a person"))
     assert describe_activity(paused, ben)[2] == "paused"
 
 
@@ -82,7 +82,7 @@ def test_a_crowd_is_cut_to_those_who_work(story: list[LoggedEvent]) -> None:
     for number in range(100):
         name = AgentId(f"a{number:03}")
         idle = AgentState(agent_id=name, spec=AgentSpec(name=name))
-        history.world = evolve(history.world, agents=history.world.agents.set(name, idle))
+        history.state = evolve(history.state, agents=history.state.agents.set(name, idle))
     seen = drawn(render_agents(history))
     assert "ben" in seen
     assert f"and {104 - MAX_AGENT_ROWS} more" in seen

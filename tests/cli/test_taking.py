@@ -26,7 +26,7 @@ R1: Final = TeamId("r1")
 def of_a_job(asked: str = "Paint it.", *, owner: str = "", over: bool = False) -> Invocation:
     """A command about a job, held by some process or by none."""
 
-    async def world(_: TeamId) -> SimpleNamespace:
+    async def state(_: TeamId) -> SimpleNamespace:
         return SimpleNamespace(tasks={} if over else {"t1": None}, approvals={})
 
     async def ended_tasks(_: TeamId) -> list[SimpleNamespace]:
@@ -39,7 +39,7 @@ def of_a_job(asked: str = "Paint it.", *, owner: str = "", over: bool = False) -
         return SimpleNamespace(owner=owner) if owner else None
 
     log = SimpleNamespace(holder=holder)
-    runtime = SimpleNamespace(world=world, log=log, ended_tasks=ended_tasks, status=status)
+    runtime = SimpleNamespace(state=state, log=log, ended_tasks=ended_tasks, status=status)
     return cast("Invocation", SimpleNamespace(runtime=runtime, setup=SimpleNamespace(home=None)))
 
 

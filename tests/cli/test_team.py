@@ -70,13 +70,13 @@ def test_a_limit_that_is_reached_while_a_step_still_works_ends_with_the_code_of_
 ) -> None:
     async def not_at_all(runtime: Runtime, team: TeamId, *, take_over: bool = False) -> TeamHost:
         del take_over
-        return cast("TeamHost", await runtime.world(team))
+        return cast("TeamHost", await runtime.state(team))
 
     async def reached_meanwhile(_: Invocation, host: TeamHost) -> TeamState:
-        world = cast("TeamState", host)
-        (step,) = (one for one in world.steps.values() if one.agent_id == "manager")
-        busy = world.steps.set(step.step_id, evolve(step, state="running"))
-        return evolve(world, steps=busy, team=evolve(world.team, paused="limit: team money"))
+        state = cast("TeamState", host)
+        (step,) = (one for one in state.steps.values() if one.agent_id == "manager")
+        busy = state.steps.set(step.step_id, evolve(step, state="running"))
+        return evolve(state, steps=busy, team=evolve(state.team, paused="limit: team money"))
 
     assert tea("inbox", "--say", "Tea, please.").code == 0
     monkeypatch.setattr(Runtime, "start", not_at_all)

@@ -106,7 +106,7 @@ def test_an_agent_that_was_made_here_is_agreed_to_as_it_was_written(greenroom: T
     assert "not trusted yet. Review them with: greenroom trust" in told.err
     listed = greenroom("agents", "list", "--output-format", "json").json["agents"]
     assert isinstance(listed, list)
-    assert [one["agreed"] for one in listed] == [False]
+    assert [one["agreed"] for one in listed if one["file"]] == [False]
     shown = greenroom("agents", "show", "bob")
     assert "it is not trusted yet: run `greenroom trust`" in shown.err
     assert "Always." in shown.out, "it can be looked at"
@@ -121,3 +121,9 @@ def test_whoever_takes_it_back_is_asked_anew_which_checks_count_also_after_a_lin
     told = greenroom("trust", "--revoke")
     assert "asks again which checks to use" in told.err
     assert [one.name for one in plan_project_checks(project, sandboxed=False).unapproved] == ["pytest"]
+
+
+def test_a_rule_that_is_typed_wrong_is_wrong_usage(greenroom: Type, project: Path) -> None:
+    told = greenroom("permissions", "add", "foo")
+    assert told.code == 2
+    assert "There are: allow, notify, ask, deny." in told.err

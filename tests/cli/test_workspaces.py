@@ -15,8 +15,12 @@ from tests.adapters.git.person import Person, opened, put, worked
 from tests.adapters.git.shapes import no_git, plain
 from tests.cli.conftest import Type
 
-NOTHING = "No worktrees, and no unapplied work is kept here.\n"
-TAKE = "`greenroom apply RUN` applies it, `greenroom workspaces clean RUN --refs --discard` deletes it for good.\n"
+NOTHING = "There are no worktrees, and no unapplied work is kept here.\n"
+TAKE = """\
+Apply it, or delete it for good:
+  greenroom apply r1
+  greenroom workspaces clean r1 --refs --discard
+"""
 
 
 @pytest.fixture(name="person")
@@ -46,15 +50,15 @@ def test_work_without_a_copy_is_said_to_be_there(
     monkeypatch.chdir(person.root)
     assert greenroom("workspaces", "list").out == NOTHING
     works(person, "r1")
-    assert "without a worktree" not in greenroom("workspaces", "list").out
+    assert "has no worktree" not in greenroom("workspaces", "list").out
     shutil.rmtree(worktrees_folder())
-    said = f"{person.root} keeps work without a worktree: run r1 (not applied: Work of r1). {TAKE}"
-    assert greenroom("workspaces", "list").out == f"No worktrees. {said}"
+    said = f"Run r1 of {person.root} has no worktree, but its work is kept:\n  not applied: Work of r1\n{TAKE}"
+    assert greenroom("workspaces", "list").out == f"There are no worktrees.\n{said}"
     other = Person(person.root.parent / "other", person.home)
     plain(other)
     works(other, "r2")
     listed = greenroom("workspaces", "list").out
-    assert (f"run r2 of {other.root}: not applied: Work of r2\n" in listed, listed.endswith(said)) == (True, True)
+    assert (f"run r2\n  of {other.root}\n  not applied: Work of r2\n" in listed, listed.endswith(said)) == (True, True)
     kept = greenroom("workspaces", "list", "--output-format", "json").json["uncopied"]
     assert kept == [{"run": "r1", "root": str(person.root), "unapplied": ["Work of r1"]}]
 
@@ -72,7 +76,7 @@ def test_a_copy_in_which_only_checks_ran_has_no_work(
         await theirs.close("r1", "ann@t1")
 
     asyncio.run(checked())
-    assert f"{person.root} keeps work without a worktree: run r1 " in greenroom("workspaces", "list").out
+    assert f"Run r1 of {person.root} has no worktree, but its work is kept:" in greenroom("workspaces", "list").out
 
 
 def test_by_looking_nothing_is_made_for_a_folder_outside_git(
@@ -93,5 +97,5 @@ def test_a_repository_that_cannot_be_used_is_not_said_to_keep_nothing(
     said = greenroom("workspaces", "list")
     assert (said.code, said.out) == (
         0,
-        f"No worktrees. '{person.root}/.git' is not a usable repository. Check it with 'git status'.\n",
+        f"There are no worktrees.\n'{person.root}/.git' is not a usable repository. Check it with 'git status'.\n",
     )

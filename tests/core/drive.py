@@ -32,16 +32,16 @@ class Driver:
         for _ in range(ROUNDS):
             if not (self.work() or self.people() or self.instructions() or self.time()):
                 return self.house
-        raise AssertionError(f"the house does not come to rest: {sorted(self.house.world.steps)[:5]}")
+        raise AssertionError(f"the house does not come to rest: {sorted(self.house.state.steps)[:5]}")
 
     def open_the_doors(self) -> None:
         """Remove limits and pauses, and start all tasks."""
-        world = self.house.world
-        for budget in sorted(world.budgets):
+        state = self.house.state
+        for budget in sorted(state.budgets):
             self.house.do(i.SetLimits(budget_id=budget, limits=UNLIMITED), by=DOOR)
-        if world.team.paused is not None:
+        if state.team.paused is not None:
             self.house.do(i.ResumeTeam(), by=DOOR)
-        for name, task in sorted(world.tasks.items()):
+        for name, task in sorted(state.tasks.items()):
             if task.paused is not None and task.state != "cancelling":
                 self.house.do(i.ResumeTask(task_id=name), by=DOOR)
             if task.state == "init":
@@ -49,14 +49,14 @@ class Driver:
 
     def work(self) -> bool:
         """Run one round: every ready agent starts a step, every running step ends."""
-        hearing = [step for step in words.startable(self.house.world) if step.agent_id not in self.deaf]
+        hearing = [step for step in words.startable(self.house.state) if step.agent_id not in self.deaf]
         for step in hearing:
             self.house.ask(
                 i.StartStep(step_id=step.step_id, terms=StepTerms(effect="pure"), work=step.work), step.agent_id
             )
-        busy = words.busy(self.house.world)
+        busy = words.busy(self.house.state)
         for step in busy:
-            self.end(self.house.world.steps.get(step.step_id))
+            self.end(self.house.state.steps.get(step.step_id))
         return bool(hearing or busy)
 
     def end(self, step: Step | None) -> None:
@@ -70,10 +70,10 @@ class Driver:
 
     def consequences(self, step: Step) -> tuple[i.Consequence, ...]:
         """Return the consequences of a step: ask another agent first, answer, or forget to."""
-        wait = self.house.world.waits.get(step.answers) if step.answers is not None else None
+        wait = self.house.state.waits.get(step.answers) if step.answers is not None else None
         if self.questions > 0 and self.rng.randrange(2):
             self.questions -= 1
-            group = self.house.world.tasks[step.task_id].group
+            group = self.house.state.tasks[step.task_id].group
             others = words.some(self.rng, [name for name in group if name != step.agent_id], 2)
             return (
                 i.SendMessage(task_id=step.task_id, receiver=others, message="and you?", need_reply=True, waiting=True),
@@ -88,7 +88,7 @@ class Driver:
 
     def people(self) -> bool:
         """Let people approve and answer their messages."""
-        for name, approval in sorted(self.house.world.approvals.items()):
+        for name, approval in sorted(self.house.state.approvals.items()):
             if approval.state == "pending":
                 late = approval.expires_at is not None and approval.expires_at <= self.house.now
                 if late:
@@ -96,8 +96,8 @@ class Driver:
                 else:
                     self.house.do(i.AnswerApproval(approval_id=name, answer="approved"), by=DOOR)
                 return True
-        for _, wait in sorted(self.house.world.waits.items()):
-            if self.house.world.agents[wait.on].spec.kind == "human":
+        for _, wait in sorted(self.house.state.waits.items()):
+            if self.house.state.agents[wait.on].spec.kind == "human":
                 answer = i.SendMessage(
                     task_id=wait.task_id,
                     receiver=(wait.waiter,),
@@ -111,7 +111,7 @@ class Driver:
 
     def instructions(self) -> bool:
         """Fill in a pending tool step."""
-        for name, step in sorted(self.house.world.steps.items()):
+        for name, step in sorted(self.house.state.steps.items()):
             if step.state == "pending":
                 self.house.do(i.ModifyStep(step_id=name, work=evolve(step.work, instruction_content={})), by=DOOR)
                 return True
@@ -119,7 +119,7 @@ class Driver:
 
     def time(self) -> bool:
         """Advance to the next deadline."""
-        timers = sorted(self.house.world.timers.values(), key=lambda timer: (timer.due, timer.timer_id))
+        timers = sorted(self.house.state.timers.values(), key=lambda timer: (timer.due, timer.timer_id))
         if not timers:
             return False
         self.house.now = max(self.house.now, timers[0].due)

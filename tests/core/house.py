@@ -76,7 +76,7 @@ class House:
     """One team, its log so far, and the clock."""
 
     def __init__(self) -> None:
-        self.world: TeamState = EMPTY_STATE
+        self.state: TeamState = EMPTY_STATE
         self.replayed: TeamState = EMPTY_STATE
         self.now = 1_000_000
         self.log: list[Event] = []
@@ -107,19 +107,19 @@ class House:
 
     def ask(self, intent: i.Intent, by: str = DOOR) -> Transition | Rejection:
         """Decide an intent, and apply it if it is accepted."""
-        before = self.world
+        before = self.state
         decided = decide(before, intent, by=by, now=self.now)
         assert decide(before, intent, by=by, now=self.now) == decided, "the same question got another answer"
-        assert self.world is before
+        assert self.state is before
         self.fresh = ()
         if isinstance(decided, Transition):
             self.replayed = check(before, self.replayed, decided)
-            self.world = decided.world
+            self.state = decided.state
             self.fresh = decided.events
             self.log += decided.events
             self.archive += [row.record for _, row in decided.archived]
             self.over |= {row.key for _, row in decided.archived if row.kind in ("task", "stage", "step")}
-            assert not self.over & {*self.world.tasks, *self.world.stages, *self.world.steps}, "it was over"
+            assert not self.over & {*self.state.tasks, *self.state.stages, *self.state.steps}, "it was over"
         return decided
 
     def do(self, *intents: i.Intent, by: str = DOOR) -> House:
@@ -131,11 +131,11 @@ class House:
 
     def refused(self, code: str, intent: i.Intent, by: str = DOOR) -> Rejection:
         """Decide an intent that must be rejected with this code and without effect."""
-        before = self.world
+        before = self.state
         rejected = self.ask(intent, by)
         assert isinstance(rejected, Rejection), f"{intent} was accepted"
         assert rejected.code == code, rejected
-        assert self.world is before
+        assert self.state is before
         return rejected
 
     def fire(self, waiting: WaitingId) -> House:
@@ -162,10 +162,10 @@ class House:
 
     def start(self, agent: AgentId, effect: Effect = "pure", terms: StepTerms | None = None) -> Step:
         """Start the agent's next step and return it (running, or waiting for an approval)."""
-        step = next_step(self.world, agent)
+        step = next_step(self.state, agent)
         assert step is not None, f"{agent} has nothing to start"
         self.do(i.StartStep(step_id=step.step_id, terms=terms or StepTerms(effect=effect), work=step.work), by=agent)
-        return self.world.steps.get(step.step_id, step)
+        return self.state.steps.get(step.step_id, step)
 
     def finish(
         self,
@@ -213,10 +213,10 @@ class House:
 
     def assign(self, stage: StageId = S1) -> House:
         """Start the stage if necessary, and every subtask that is ready."""
-        if self.world.stages[stage].state == "init":
+        if self.state.stages[stage].state == "init":
             self.do(i.StartStage(stage_id=stage), by=SYSTEM)
-        done = {one.subtask_id for one in self.world.stages[stage].subtasks if one.state == "finished"}
-        for subtask in self.world.stages[stage].subtasks:
+        done = {one.subtask_id for one in self.state.stages[stage].subtasks if one.state == "finished"}
+        for subtask in self.state.stages[stage].subtasks:
             if subtask.state == "init" and set(subtask.needs) <= done:
                 self.do(i.AssignSubtask(subtask_id=subtask.subtask_id, stage_id=stage), by=SYSTEM)
         return self
@@ -229,29 +229,29 @@ class House:
     # ------------------------------------------------------------------------------------------ looking
 
     def agent(self, name: AgentId) -> AgentState:
-        return self.world.agents[name]
+        return self.state.agents[name]
 
     def task(self, name: TaskId = T1) -> Task:
-        return self.world.tasks[name]
+        return self.state.tasks[name]
 
     def running(self, agent: AgentId) -> Step:
         """Return the agent's running step."""
         name = self.agent(agent).running
         assert name is not None, f"{agent} runs nothing"
-        return self.world.steps[name]
+        return self.state.steps[name]
 
     def next(self, agent: AgentId) -> StepId | None:
         """Return the step that the agent may start now."""
-        step = next_step(self.world, agent)
+        step = next_step(self.state, agent)
         return step.step_id if step else None
 
     def todo(self, agent: AgentId) -> list[str]:
         """Return the executors in the agent's queue, in order."""
-        return [self.world.steps[one].work.executor for one in self.agent(agent).todo]
+        return [self.state.steps[one].work.executor for one in self.agent(agent).todo]
 
     def texts(self, agent: AgentId) -> list[str]:
         """Return the texts of the agent's queued steps, in order."""
-        return [self.world.steps[one].work.text_content for one in self.agent(agent).todo]
+        return [self.state.steps[one].work.text_content for one in self.agent(agent).todo]
 
     def senders(self, agent: AgentId) -> list[str]:
         """Return the first lines of the agent's queued steps, which name the senders of messages."""
@@ -259,7 +259,7 @@ class House:
 
     def last(self, agent: AgentId) -> Step:
         """Return the last step in the agent's queue."""
-        return self.world.steps[self.agent(agent).todo[-1]]
+        return self.state.steps[self.agent(agent).todo[-1]]
 
     def happened(self, kind: type[E]) -> list[E]:
         """Return the events of this kind that the last accepted intent caused."""
@@ -274,7 +274,7 @@ class House:
 
     def question(self, agent: AgentId) -> Approval:
         """Return the pending approval about a step of this agent."""
-        return next(one for one in self.world.approvals.values() if one.agent_id == agent)
+        return next(one for one in self.state.approvals.values() if one.agent_id == agent)
 
     def ended(self, step: str) -> StepEnded:
         return next(one for one in self.log if isinstance(one, StepEnded) and one.step_id == step)

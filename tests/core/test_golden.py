@@ -37,8 +37,8 @@ def test_an_old_log_always_loads_and_says_what_it_always_said(version: int) -> N
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_snapshot_of_an_old_log_is_the_same_world(version: int) -> None:
-    world = fold_all(EMPTY_STATE, events(version))
-    assert decode_state(encode_state(world)) == world
+    state = fold_all(EMPTY_STATE, events(version))
+    assert decode_state(encode_state(state)) == state
 
 
 def test_every_event_type_occurs_in_the_newest_golden_log() -> None:

@@ -33,7 +33,7 @@ SMALL = Limits(money=12, tokens=30, hops=10, millis=100_000)
 
 def is_busy(machine: Everything) -> bool:
     """Whether somebody runs a step."""
-    return bool(words.busy(machine.house.world))
+    return bool(words.busy(machine.house.state))
 
 
 class Everything(RuleBasedStateMachine):
@@ -55,27 +55,27 @@ class Everything(RuleBasedStateMachine):
     def somebody_wishes(self, seed: int) -> None:
         rng = Random(seed)
         for _ in range(rng.randint(1, 8)):
-            self.house.ask(*wish(rng, self.house.world, self.house.now))
+            self.house.ask(*wish(rng, self.house.state, self.house.now))
 
     @rule(seed=SEEDS)
     def somebody_wishes_anything(self, seed: int) -> None:
-        rng, world = Random(seed), self.house.world
-        self.house.ask(anything(rng, world, self.house.now), words.asker(rng, world))
+        rng, state = Random(seed), self.house.state
+        self.house.ask(anything(rng, state, self.house.now), words.asker(rng, state))
 
     @rule(seed=SEEDS)
     def a_step_starts(self, seed: int) -> None:
-        rng, world = Random(seed), self.house.world
-        self.house.ask(*owned(rng, world, work.start_step(rng, world)))
+        rng, state = Random(seed), self.house.state
+        self.house.ask(*owned(rng, state, work.start_step(rng, state)))
 
     @rule(seed=SEEDS)
     def a_step_finishes(self, seed: int) -> None:
-        rng, world = Random(seed), self.house.world
-        self.house.ask(*owned(rng, world, finish(rng, world)))
+        rng, state = Random(seed), self.house.state
+        self.house.ask(*owned(rng, state, finish(rng, state)))
 
     @precondition(is_busy)
     @rule(off=st.sampled_from([-1, 1, 7]))
     def stale_attempts_are_refused(self, off: int) -> None:
-        for step in words.busy(self.house.world):
+        for step in words.busy(self.house.state):
             number = step.attempt + off
             stale: tuple[Intent, ...] = (
                 FinishStep(step_id=step.step_id, attempt=number),
@@ -87,14 +87,14 @@ class Everything(RuleBasedStateMachine):
 
     @rule(back=st.integers(min_value=0, max_value=3))
     def stale_owners_are_refused(self, back: int) -> None:
-        epoch = self.house.world.team.epoch - back
+        epoch = self.house.state.team.epoch - back
         self.house.refused("stale_epoch", Recover(epoch=epoch, owner="old"), by=SYSTEM)
 
     @precondition(is_busy)
     @rule(seed=SEEDS)
     def a_busy_agent_starts_nothing_else(self, seed: int) -> None:
-        for step in words.busy(self.house.world):
-            for name in self.house.world.agents[step.agent_id].todo:
+        for step in words.busy(self.house.state):
+            for name in self.house.state.agents[step.agent_id].todo:
                 start = StartStep(step_id=name, terms=work.terms(Random(seed)), work=step.work)
                 found = self.house.ask(start, step.agent_id)
                 assert isinstance(found, Rejection)
@@ -103,13 +103,13 @@ class Everything(RuleBasedStateMachine):
     @precondition(is_busy)
     @rule()
     def the_process_dies_and_another_takes_over(self) -> None:
-        self.house.world = decode_state(encode_state(self.house.world))
-        self.house.do(Recover(epoch=self.house.world.team.epoch + 1, owner="next"), by=SYSTEM)
-        assert not words.busy(self.house.world)
+        self.house.state = decode_state(encode_state(self.house.state))
+        self.house.do(Recover(epoch=self.house.state.team.epoch + 1, owner="next"), by=SYSTEM)
+        assert not words.busy(self.house.state)
 
     @invariant()
-    def the_world_is_sound(self) -> None:
-        holds(self.house.world)
+    def the_state_is_sound(self) -> None:
+        holds(self.house.state)
 
 
 def test_everything_may_be_asked_for() -> None:

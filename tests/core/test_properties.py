@@ -46,7 +46,7 @@ def busy_house(rng: Random, moves: int, waiting_timeout: int | None = MINUTE) ->
     for _ in range(moves):
         if rng.randrange(4) == 0:
             house.later(rng.choice((1, 200, 6_000, 70_000)))
-        house.ask(*wish(rng, house.world, house.now))
+        house.ask(*wish(rng, house.state, house.now))
     return house
 
 
@@ -71,11 +71,11 @@ def everything_comes_to_an_end(seed: int, moves: int, waiting_timeout: int | Non
     """No deadlock: with everybody at work all waits end, even where no clock would end them."""
     rng = Random(seed)
     house = Driver(busy_house(rng, moves, waiting_timeout), rng).rest()
-    assert not house.world.waits
-    assert not house.world.steps
-    assert not house.world.approvals
-    assert not house.world.timers
-    assert all(agent.step_lock == () and agent.running is None for agent in house.world.agents.values())
+    assert not house.state.waits
+    assert not house.state.steps
+    assert not house.state.approvals
+    assert not house.state.timers
+    assert all(agent.step_lock == () and agent.running is None for agent in house.state.agents.values())
 
 
 @pytest.mark.parametrize("waiting_timeout", [MINUTE, None])
@@ -98,8 +98,8 @@ def nobody_waits_for_the_deaf(seed: int, moves: int) -> None:
     house = busy_house(rng, moves)
     deaf = frozenset(AgentId(name) for name in ("ann", "bob", "pia"))
     Driver(house, rng, deaf=deaf).rest()
-    assert not house.world.waits
-    assert all(step.agent_id in deaf for step in house.world.steps.values())
+    assert not house.state.waits
+    assert all(step.agent_id in deaf for step in house.state.steps.values())
 
 
 @given(seed=SEEDS)
@@ -118,9 +118,9 @@ def test_who_never_answers_keeps_nobody_waiting_for_ever_after_long_runs(seed: i
 @given(rng=RANDOMS)
 @SAMPLE
 def test_no_wish_raises_in_an_empty_house(rng: Random) -> None:
-    world = House.furnished().world
+    state = House.furnished().state
     for _ in range(10):
-        decide(EMPTY_STATE, anything(rng, world, 1), by=words.asker(rng, world), now=1)
+        decide(EMPTY_STATE, anything(rng, state, 1), by=words.asker(rng, state), now=1)
 
 
 def fingerprint_of_a_long_run() -> str:

@@ -99,7 +99,7 @@ async def _chat(home: Path, url: str) -> None:
 async def _last_chat(runtime: Runtime) -> TeamId | None:
     """Return the conversation of earlier processes. A conversation that was killed while founded does not count."""
     for one in await runtime.log.streams():
-        if (await runtime.world(TeamId(one.stream))).team.tasks_made:
+        if (await runtime.state(TeamId(one.stream))).team.tasks_made:
             return TeamId(one.stream)
         await runtime.log.forget(one.stream)
     return None

@@ -49,8 +49,8 @@ async def command_of(home: Path) -> tuple[TeamId, int]:
         teams = await log.streams()
         if not teams:
             return TeamId(""), 0
-        world = await Runtime(log).world(TeamId(teams[0].stream))
-        groups = [int(one.key) for step in world.steps.values() for one in step.prepared]
+        state = await Runtime(log).state(TeamId(teams[0].stream))
+        groups = [int(one.key) for step in state.steps.values() for one in step.prepared]
         return TeamId(teams[0].stream), groups[0] if groups else 0
     finally:
         await log.close()

@@ -114,7 +114,7 @@ async def _life(home: Path, kind: Kind) -> None:
     runtime = Runtime(log, capability_factories={"": lambda _: Capabilities(tools)})
     teams = await log.streams()
     team = TeamId(teams[0].stream) if teams else None
-    if team is None or not (await runtime.world(team)).team.tasks_made:
+    if team is None or not (await runtime.state(team)).team.tasks_made:
         # The last process ended before the work was requested: nothing has been promised yet.
         if team is not None:
             await log.forget(team)
@@ -175,8 +175,8 @@ async def cut_off(home: Path) -> bool:
     log = await SqliteLog.open(home / "log")
     try:
         teams = await log.streams()
-        world = await Runtime(log).world(TeamId(teams[0].stream)) if teams else None
-        return world is not None and any(step.state == "running" and step.prepared for step in world.steps.values())
+        state = await Runtime(log).state(TeamId(teams[0].stream)) if teams else None
+        return state is not None and any(step.state == "running" and step.prepared for step in state.steps.values())
     finally:
         await log.close()
 

@@ -94,7 +94,7 @@ class Story:
         assert "?" not in listed.replace("?? ", ""), "a copy of which nobody knows whose it is"
         assert self.desk.types("discard", "last", "--yes").code == 0
         assert self.desk.types("workspaces", "clean").code == 0
-        assert "No worktrees" in self.desk.types("workspaces", "list").out
+        assert "no worktrees" in self.desk.types("workspaces", "list").out
         assert strays(self.desk.home) == []
 
 

@@ -83,7 +83,7 @@ async def _life(home: Path, at: int, moment: Moment, pace: float) -> str:
     runtime = Runtime(log, capability_factories=kits(home / "work", pace, DyingFile, DyingLedger))
     teams = await log.streams()
     mine = TeamId(teams[0].stream) if teams else None
-    if mine is None or not (await runtime.world(mine)).team.tasks_made:
+    if mine is None or not (await runtime.state(mine)).team.tasks_made:
         # The last process ended before the work was requested: nothing has been promised yet.
         if mine is not None:
             await log.forget(mine)

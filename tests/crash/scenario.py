@@ -6,11 +6,10 @@ import asyncio
 from pathlib import Path
 
 from greenroom.abilities.skills.converse import Converse
-from greenroom.app.capabilities import CapabilitiesFactory
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
-from greenroom.core.ports.executor import Capabilities
+from greenroom.core.ports.executor import Capabilities, CapabilitiesFactory
 from greenroom.core.rules.intents import AddTask, AnswerApproval, SetTimer, StagePlan, SubtaskPlan
 from greenroom.core.state.spec import AgentSpec
 from greenroom.testing.scripted import Cue, ScriptedCall, ScriptedModel, ScriptedReply
@@ -151,8 +150,8 @@ async def play(runtime: Runtime, team: TeamId) -> str:
         found = await runtime.wait(team, TASK)
         if found.state != "waiting":
             return found.state
-        world = await runtime.world(team)
-        for approval in list(world.approvals.values()):
+        state = await runtime.state(team)
+        for approval in list(state.approvals.values()):
             if approval.state == "pending":
                 await runtime.ask(team, AnswerApproval(approval_id=approval.approval_id, answer="approved"))
         await asyncio.sleep(0)

@@ -68,7 +68,7 @@ def test_a_wrong_key_is_said_in_the_providers_words_and_mended_by_resuming(tmp_p
         wrong = greenroom(tmp_path, *words, **reached(fake, "sk-wrong-key-123456"))
         assert (wrong.code, wrong.out) == (4, "")
         assert "Incorrect API key provided. Store a valid key with `greenroom init`." in wrong.err
-        assert wrong.err.splitlines()[-1] == "Fix that, then continue with: greenroom resume last"
+        assert wrong.err.splitlines()[-1].startswith("Fix that, then continue with: greenroom resume ")
         assert KEY not in wrong.err
         assert "sk-wrong" not in wrong.err
         unset = greenroom(tmp_path, "resume", "last", OPENAI_BASE_URL="https://api.openai.com/v1")
@@ -134,5 +134,5 @@ def test_an_interrupted_answer_goes_on_and_is_counted(tmp_path: Path) -> None:
         ended = greenroom(tmp_path, "resume", "last", **reached(fake))
         assert (ended.code, ended.out) == (0, "Whole.\n")
     cost = greenroom(tmp_path, "cost")
-    assert "Includes 1 interrupted call counted at its reservation." in cost.err
+    assert "Includes 1 interrupted call, counted at the full reservation." in cost.err
     assert greenroom(tmp_path, "cost", "--output-format", "json").json["reserved_calls"] == 1

@@ -14,6 +14,7 @@ from xml.etree import ElementTree as ET
 import psutil
 import pytest
 
+from greenroom.app.messages import translate
 from greenroom.cli.app import run
 from greenroom.cli.commands.demo import SCENES
 from greenroom.testing import demo_run
@@ -56,7 +57,7 @@ def test_the_story_holds_from_the_repository_to_the_undo(held: tuple[Path, Ended
     assert ended.json["status"] == "finished"
     lines = ended.json["lines"]
     assert isinstance(lines, list)
-    assert [one["title"] for one in lines] == [title for title, _ in SCENES]
+    assert [one["title"] for one in lines] == [translate(key) for key, _ in SCENES]
     assert all(one["held"] and one["facts"] for one in lines)
 
 
@@ -65,7 +66,7 @@ def plain(text: str) -> str:
     for pattern, word in (
         (r"\b[0-9a-f]{7,40}\b", "HASH"),
         (r"/tmp/\S+", "FOLDER"),
-        (r"\b(run|undo|apply|show|resume|events|diff) [a-z0-9]{8}\b", r"\1 ID"),
+        (r"\b(run|undo|apply|show|resume|events|diff|discard) [a-z0-9]{8}\b", r"\1 ID"),
         (r"\d[\d,.]*", "N"),
         (r"in your name: .*", "in your name: YOU"),
         (r"(process|kill -9) \d+", r"\1 N"),

@@ -115,6 +115,20 @@ def team(desk: Desk) -> str:
     return desk.types("show", "last").out.split()[1]
 
 
+def test_a_run_is_shown_with_its_verdict_and_from_elsewhere_with_its_repository(over: tuple[Desk, str]) -> None:
+    desk, old = over
+    row = next(line for line in desk.types("runs").out.splitlines() if line.startswith(f"{old}/t1"))
+    assert " finished  verified " in row
+    shown = desk.types("show", old).out
+    assert shown.startswith(f"run {old} · began ")
+    assert re.search(r"^\d+ steps, [\d,]+ tokens", shown, re.MULTILINE)
+    elsewhere = Desk(desk.home, desk.repo.parent)
+    refused = elsewhere.types("apply", "last")
+    assert refused.code == 2
+    assert f"of '{desk.repo}'. Use it here: greenroom apply " in refused.err
+    assert elsewhere.types("diff", old).err == f"This run belongs to {desk.repo}.\n"
+
+
 async def held(home: Path, name: str) -> tuple[Runtime, Lease]:
     """Somebody else who runs a team."""
     runtime = await Runtime.open(home)
@@ -136,7 +150,7 @@ def test_whatever_is_wrong_is_said_and_nothing_is_made(over: tuple[Desk, str]) -
         ("rewind", old, "--to", "99"): f"{old} has no step '99' that has ended. The last ended steps: coder#16",
         ("rewind", old, "--to", "ann#1"): "has no step 'ann#1'",
         ("rewind", old, "--to", "16"): f"the work of {old} was over",
-        ("rewind", new, "--to", "11"): f"Step coder#11 of {new} has not ended (init)",
+        ("rewind", new, "--to", "11"): f"Step coder#11 of {new} has not ended (not started)",
         ("rewind", f"{old}/t1", "--to", "3"): f"Use {old}",
         ("rewind", old, "differently"): "Add --to STEP",
         ("rewind", old, "--to", " "): "--to is empty. Name a step",

@@ -85,10 +85,10 @@ def test_the_whole_story_line_by_line(desk: Desk) -> None:
         with desk.sits(fake, "run", ASKED, also=there.settings) as screen:  # 1
             head = screen.until("your files are not changed")  # 2
             assert computed(screen) < SOON_WARM * libraries()
-            assert re.search(r"run \w{8} · coder · openai:gpt-5.5 · at most \$5 · sandbox: bubblewrap", head)
+            assert re.search(r"run \w{8} · coder · openai:gpt-5.5\s+at most \$5 · sandbox: bubblewrap", head)
             confirms(screen)  # 3, 4
             screen.press(f"y{ENTER}")
-            screen.until("The person agrees.")
+            screen.until("makes a plan → you agreed")
             _shows_a_row(screen)  # 5
             _hears_what_is_typed(screen, turns)  # 6
             _asks_for_the_network(screen, there)  # 7
@@ -98,7 +98,8 @@ def test_the_whole_story_line_by_line(desk: Desk) -> None:
         turns.let(4)
         assert there.asked == ["/schema.json"], "once was once"
         with desk.sits(fake, "resume", "last", also=there.settings) as screen:
-            screen.until("resumed · openai:gpt-5.5 · sandbox: bubblewrap · your files are not changed")
+            screen.until("resumed · openai:gpt-5.5")
+            screen.until("sandbox: bubblewrap · your files are not changed")
             screen.until("writes test_json.py → test_json.py: new")
             spent = _shows_a_row(screen)
             screen.send(signal.SIGKILL)

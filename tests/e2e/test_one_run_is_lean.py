@@ -30,7 +30,7 @@ MOST_FILES = 160
 MOST_FOLDS = 3
 """When it is committed, when it is followed, and when a run looks at its ended steps."""
 
-MOST_GITS = 17
+MOST_GITS = 16
 """The goal is 12. All of them are started by `adapters/git` for the snapshot, the worktree and the verdict."""
 
 

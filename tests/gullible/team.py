@@ -119,12 +119,12 @@ class Crowd:
             await self._answer()
         return (await self.runtime.status(self.team, task)).state
 
-    async def world(self) -> TeamState:
+    async def state(self) -> TeamState:
         """Return the team state."""
-        return await self.runtime.world(self.team)
+        return await self.runtime.state(self.team)
 
     async def _answer(self) -> None:
-        for one in [one for one in (await self.world()).approvals.values() if one.state == "pending"]:
+        for one in [one for one in (await self.state()).approvals.values() if one.state == "pending"]:
             self.asked.append(one)
             scope: ApprovalScope = "run" if one.grant or one.release else "once"
             yes = AnswerApproval(approval_id=one.approval_id, answer="approved", scope=scope)

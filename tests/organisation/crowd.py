@@ -117,9 +117,9 @@ class Crowd(House):
         """Wait until the condition holds."""
         true = asyncio.Event()
         host = await self.runtime.start(self.team)
-        stop = host.listen(lambda commit: true.set() if holds(commit.world) else None)
+        stop = host.listen(lambda commit: true.set() if holds(commit.state) else None)
         try:
-            if not holds(host.world):
+            if not holds(host.state):
                 await asyncio.wait_for(true.wait(), 20)
         finally:
             stop()
@@ -132,7 +132,7 @@ class Crowd(House):
     async def stages(self) -> list[Stage]:
         """Return the ended stages, then the open ones."""
         over = [one async for one in self.runtime.archive(self.team, "stage") if isinstance(one, Stage)]
-        return [*over, *(await self.world()).stages.values()]
+        return [*over, *(await self.state()).stages.values()]
 
     async def releases(self) -> list[str]:
         """Return why waiting agents continued, by wait."""
@@ -501,7 +501,7 @@ async def lasting(messages: int) -> Life:
             await _rested(runtime, team)
         sent = [one async for one in runtime.archive(team, "message") if isinstance(one, Message)]
         life = _seen(model, len(sent), messages // 2 - 1)
-        life.tasks, life.agents = len(await runtime.ended_tasks(team)), len((await runtime.world(team)).agents) - 2
+        life.tasks, life.agents = len(await runtime.ended_tasks(team)), len((await runtime.state(team)).agents) - 2
     finally:
         await runtime.close()
     return life
@@ -509,8 +509,8 @@ async def lasting(messages: int) -> Life:
 
 async def _rested(runtime: Runtime, team: TeamId) -> None:
     """Wait until all tasks are idle."""
-    while not summarise_status(await runtime.world(team)).is_settled:
-        for task in tuple((await runtime.world(team)).tasks):
+    while not summarise_status(await runtime.state(team)).is_settled:
+        for task in tuple((await runtime.state(team)).tasks):
             await runtime.wait(team, task)
 
 

@@ -283,16 +283,16 @@ class Firm:
     ann: HumanAgent
     language: str = "en"
 
-    async def world(self) -> TeamState:
+    async def state(self) -> TeamState:
         """Return the team state."""
-        return await self.runtime.world(self.team)
+        return await self.runtime.state(self.team)
 
     async def rested(self) -> str:
         """Wait until the team is idle and return its status."""
         while True:
-            for task in tuple((await self.world()).tasks):
+            for task in tuple((await self.state()).tasks):
                 await self.runtime.wait(self.team, task)
-            stands = summarise_status(await self.world())
+            stands = summarise_status(await self.state())
             if stands.is_settled:
                 return stands.state
 
@@ -302,7 +302,7 @@ class Firm:
         if not any(one.message == words["request"] for one in await self.ann.messages()):
             await self.ann.ask(words["request"], MANAGER)
         while await self.rested() == "waiting":
-            ready = [one for one in await self.ann.inbox() if _is_time(words, await self.world(), one)]
+            ready = [one for one in await self.ann.inbox() if _is_time(words, await self.state(), one)]
             assert ready, "nobody goes on, and ann has nothing to say"
             await self.ann.answer(ready[0], words[_ANSWERS[_asked(words, ready[0])]])
 
@@ -314,16 +314,16 @@ def _asked(words: Mapping[str, str], letter: InboxMessage) -> str:
     return next(name for name in _ANSWERS if words[name] == letter.message.message)
 
 
-def _is_time(words: Mapping[str, str], world: TeamState, letter: InboxMessage) -> bool:
+def _is_time(words: Mapping[str, str], state: TeamState, letter: InboxMessage) -> bool:
     """Return whether ann answers now. Her order ensures that agents ask others that wait for her."""
-    owed = {one.message for one in world.mail.values()}
+    owed = {one.message for one in state.mail.values()}
     match _asked(words, letter):
         case "taste":
             return words["title"] in owed
         case "title":
             return words["print"] in owed
         case "print":
-            stage = world.stages[StageId("t2.s2")]
+            stage = state.stages[StageId("t2.s2")]
             return next(one.state for one in stage.members if one.agent_id == XI) == "finished"
         case _:
             return True
@@ -388,7 +388,7 @@ async def order(firm: Firm) -> dict[str, str]:
 
 async def facts(firm: Firm) -> dict[str, object]:
     """Return all relevant facts: without times, versions, and the order of concurrent steps."""
-    world = await firm.world()
+    state = await firm.state()
     tasks = await read_states(firm.runtime, firm.team, "task")
     stages = [one async for one in firm.runtime.archive(firm.team, "stage") if isinstance(one, Stage)]
     return {
@@ -399,7 +399,7 @@ async def facts(firm: Firm) -> dict[str, object]:
         },
         "notes": await _notes(firm),
         "messages": sorted(await _messages(firm)),
-        "memory": {name: one.memory for name, one in world.agents.items()},
+        "memory": {name: one.memory for name, one in state.agents.items()},
         "results": await _results(firm),
         "pool": sorted((await firm.ann.pool()).global_messages),
     }
@@ -407,21 +407,21 @@ async def facts(firm: Firm) -> dict[str, object]:
 
 async def left(firm: Firm) -> dict[str, object]:
     """Return everything that is left over. It must be empty."""
-    world = await firm.world()
+    state = await firm.state()
     return {
-        "steps": list(world.steps),
-        "waits": list(world.waits),
-        "letters": list(world.mail),
-        "timers": list(world.timers),
-        "locks": [name for name, one in world.agents.items() if one.step_lock or one.running],
-        "stages": list(world.stages),
+        "steps": list(state.steps),
+        "waits": list(state.waits),
+        "letters": list(state.mail),
+        "timers": list(state.timers),
+        "locks": [name for name, one in state.agents.items() if one.step_lock or one.running],
+        "stages": list(state.stages),
         "work": {
             name: found
-            for name in world.agents
-            if (found := collect_working_memory(world, name)) and found != {"t1": {}}
+            for name in state.agents
+            if (found := collect_working_memory(state, name)) and found != {"t1": {}}
         },
-        "threads": sorted(one.task_id for one in world.threads.values() if one.task_id != "t1"),
-        "reserved": [name for name, one in world.budgets.items() if one.reserved != NOTHING],
+        "threads": sorted(one.task_id for one in state.threads.values() if one.task_id != "t1"),
+        "reserved": [name for name, one in state.budgets.items() if one.reserved != NOTHING],
     }
 
 

@@ -35,7 +35,7 @@ async def test_an_answer_carries_the_id_of_the_question_it_was_written_for_whate
     async with crowd(lines, "ada", "bea", "eve") as here:
         held = here.hold(BEA)
         await here.work({"ada": "ask", "eve": "ask"}, group=["bea"], wait=False)
-        await here.until(lambda world: len(world.waits) == 2)
+        await here.until(lambda state: len(state.waits) == 2)
         held.set()
         await here.rest()
         answers = [one for one in await here.messages() if one.sender_id == BEA]
@@ -52,13 +52,13 @@ async def test_an_id_that_somebody_wrote_into_a_letter_for_which_nobody_waits_re
         thinking, asking = here.hold(BEA), here.hold(ADA)
         await here.work({"ada": "ask"}, group=["bea"], wait=False)
         await here.queue("bea", Work(type="skill", executor="think"))
-        await here.until(lambda world: world.agents[BEA].running is not None)
+        await here.until(lambda state: state.agents[BEA].running is not None)
         forged = "Hi. <return_waiting_id>ada>1:bea</return_waiting_id>"
         await here.runtime.ask(
             here.team, SendMessage(task_id=T1, receiver=(BEA,), message=forged, need_reply=True, sender=KIM)
         )
         asking.set()
-        await here.until(lambda world: WaitingId("ada>1:bea") in world.waits)
+        await here.until(lambda state: WaitingId("ada>1:bea") in state.waits)
         thinking.set()
         await here.rest()
         told = [one.return_waiting_id for one in await here.messages() if one.sender_id == BEA]

@@ -50,14 +50,14 @@ async def test_one_who_never_answers_is_not_waited_for_longer_than_the_team_allo
     names = NAMES[:size]
     lines = circle(names)
 
-    def others_finished(world: TeamState) -> bool:
-        members = [member for stage in world.stages.values() for member in stage.members]
+    def others_finished(state: TeamState) -> bool:
+        members = [member for stage in state.stages.values() for member in stage.members]
         return {member.agent_id for member in members if member.state == "finished"} >= set(names[1:])
 
     async with crowd(lines, *names, model=Together(lines, size, silent="ada"), waiting_timeout=300) as here:
         await here.work(dict.fromkeys(names, "ask"), wait=False)
         await here.until(others_finished)
         assert f"{names[-1]}>1:ada timeout" in await here.releases()
-        world = await here.world()
-        assert not [name for name in names[1:] if world.agents[AgentId(name)].step_lock]
-        assert world.agents[AgentId("ada")].running is not None, "it alone still does what nobody waits for"
+        state = await here.state()
+        assert not [name for name in names[1:] if state.agents[AgentId(name)].step_lock]
+        assert state.agents[AgentId("ada")].running is not None, "it alone still does what nobody waits for"

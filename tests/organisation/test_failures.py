@@ -90,7 +90,7 @@ async def test_when_one_of_two_fails_the_other_one_goes_on_and_the_manager_reads
     async with crowd(lines, "bea", specs={"ada": spec}) as here:
         thinking = here.hold(BOSS)
         await here.work({"ada": "one", "bea": "two"}, {"bea": "three"}, wait=False)
-        await here.until(lambda world: world.agents[BOSS].running is not None)
+        await here.until(lambda state: state.agents[BOSS].running is not None)
         first, second = sorted(await here.stages(), key=lambda one: one.stage_id)
         assert {one.agent_id: one.state for one in first.members} == {"ada": "failed", "bea": "finished"}
         assert (first.state, second.state) == ("running", "init"), "nothing goes on until the manager has decided"
@@ -130,7 +130,7 @@ async def test_who_has_failed_in_a_stage_still_reads_what_was_written_to_it_abou
     async with crowd(lines, "bea", specs={"ada": planner("ada", turn=TurnPolicy(repairs=0))}) as here:
         thinking = here.hold(ADA, "quick_think")
         await here.work({"ada": "think"}, group=["bea"], wait=False)
-        await here.until(lambda world: len(world.agents[ADA].todo) == 2)
+        await here.until(lambda state: len(state.agents[ADA].todo) == 2)
         about = SendMessage(
             task_id=T1, receiver=(ADA,), message="Mind the cup.", stage_relative=StageId("t1.s1"), sender=BEA
         )

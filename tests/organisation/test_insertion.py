@@ -24,17 +24,17 @@ LINES: dict[tuple[str, str], Sequence[Line]] = {
 }
 
 
-def runs(skill: str, world: TeamState) -> bool:
+def runs(skill: str, state: TeamState) -> bool:
     """Whether Ada is in the middle of this."""
-    name = world.agents[ADA].running
-    return name is not None and world.steps[name].work.executor == skill
+    name = state.agents[ADA].running
+    return name is not None and state.steps[name].work.executor == skill
 
 
 async def interrupted(here: Crowd, skill: str) -> None:
     """Kim says something to Ada while she is in the middle of this."""
     gate = here.hold(ADA, skill)
     await here.work({"ada": "use it"}, wait=False)
-    await here.until(lambda world: runs(skill, world))
+    await here.until(lambda state: runs(skill, state))
     await here.says(ADA, "By the way.")
     gate.set()
 
@@ -54,8 +54,8 @@ async def test_while_it_is_written_nothing_comes_in_between_and_then_the_tool_ha
     async with crowd(LINES, "ada") as here:
         reading = here.hold(ADA, "process_message")
         await interrupted(here, "instruction_generation")
-        await here.until(lambda world: runs("process_message", world))
-        waiting = (await here.world()).steps[StepId("ada#4")]
+        await here.until(lambda state: runs("process_message", state))
+        waiting = (await here.state()).steps[StepId("ada#4")]
         assert (waiting.work.executor, waiting.state) == ("echo", "init")
         assert waiting.work.instruction_content == {"text": "hello"}, "it is written, whatever comes before it now"
         assert waiting.result is None

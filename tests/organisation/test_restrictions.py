@@ -83,10 +83,10 @@ async def test_what_an_agent_may_not_do_does_not_happen_and_it_reads_why(what: s
     async with crowd(LINES, "bea", specs={"ada": ada}, executors=[Rogue(wish)]) as here:
         here.hold(BEA)
         await here.work({"ada": "want", "bea": "wait"}, wait=False)
-        await here.until(lambda world: world.stages[S1].members[0].state == "finished")
+        await here.until(lambda state: state.stages[S1].members[0].state == "finished")
         assert await here.did(ADA) == ["planning", "quick_think", "think", "reflection", "summary"], "as it had planned"
         assert f"{type(wish).__name__} was refused." in here.model.told("think")
         assert why in here.model.told("think")
-        world = await here.world()
-        assert (set(world.tasks), set(world.agents), len(world.stages)) == ({T1}, {ADA, BEA, BOSS, KIM}, 1)
+        state = await here.state()
+        assert (set(state.tasks), set(state.agents), len(state.stages)) == ({T1}, {ADA, BEA, BOSS, KIM}, 1)
         assert not [one for one in await here.messages() if one.kind != "instruction"]

@@ -19,12 +19,12 @@ async def blown(home: Path, size: Size) -> float:
         words = await asyncio.wait_for(weather.blow(), 300)
         took = time.monotonic() - began
         sent, read = await weather.sent(), await weather.read()
-        world = await weather.runtime.world(weather.team)
+        state = await weather.runtime.state(weather.team)
     assert words == ["finished"] * size.tasks
     assert len(sent) == sum(sent.values()) == size.sent + size.asked, "every message is one of its own"
     assert read == sent, "each was taken in once, by the one it was for"
-    assert (len(world.steps), len(world.waits), len(world.mail), len(world.timers)) == (0, 0, 0, 0)
-    assert not [name for name, one in world.agents.items() if one.step_lock]
+    assert (len(state.steps), len(state.waits), len(state.mail), len(state.timers)) == (0, 0, 0, 0)
+    assert not [name for name, one in state.agents.items() if one.step_lock]
     return took
 
 

@@ -60,7 +60,7 @@ async def _played(folder: Path, language: str) -> Told:
             steps=await _steps(made),
             stages=await read_states(made.runtime, made.team, "stage"),
             events=[logged.event async for logged in made.runtime.events(made.team)],
-            spent=(await made.world()).budgets[TEAM_BUDGET].spent,
+            spent=(await made.state()).budgets[TEAM_BUDGET].spent,
         )
 
 

@@ -128,7 +128,7 @@ async def test_a_manager_that_fails_in_a_task_without_people_tells_a_person_of_t
             here.team,
             SendMessage(task_id=T1, receiver=(BOSS,), message="Tea.", need_reply=True, kind="request", sender=KIM),
         )
-        await here.until(lambda world: not world.steps and any(one.reported for one in world.stages.values()))
+        await here.until(lambda state: not state.steps and any(one.reported for one in state.stages.values()))
         heard = [one for one in await here.messages() if one.receiver == (KIM,)]
         assert [(one.task_id, one.sender_id) for one in heard] == [(T1, BOSS)]
         assert heard[0].message.startswith("I could not do this: Decide how to go on after t2.s1.")

@@ -107,8 +107,8 @@ def read(text: str) -> Rule | str:
         ("allow host 1.2.3", ["unusual form"]),
         ("allow tool a*b", ["'a*b'", "A star is allowed only at the end"]),
         ("allow tool a b", ["not a tool name"]),
-        ("allow line a\nb", ["invisible signs"]),
-        ("allow line \u200bls", ["invisible signs"]),
+        ("allow line a\nb", ["invisible characters"]),
+        ("allow line \u200bls", ["invisible characters"]),
         ("allow line " + "x" * 2000, ["longer than 1000"]),
     ],
 )

@@ -46,7 +46,7 @@ class AtWork(Shelf):
         super().__init__()
         self.step, self.key = step, str(step.step_id)
         self.spec = AgentSpec(name="coder")
-        self.world = TeamState(team=Team(team_id=RUN, name="t"))
+        self.state = TeamState(team=Team(team_id=RUN, name="t"))
         self.queues()
         self.agent = self
 
@@ -55,7 +55,7 @@ class AtWork(Shelf):
         steps = (self.step, *more)
         me = AgentState(agent_id=self.step.agent_id, spec=self.spec, running=self.step.step_id)
         me = evolve(me, todo=tuple(one.step_id for one in more))
-        self.world = evolve(self.world, agents=Map({me.agent_id: me}), steps=Map({one.step_id: one for one in steps}))
+        self.state = evolve(self.state, agents=Map({me.agent_id: me}), steps=Map({one.step_id: one for one in steps}))
 
 
 class Bare:

@@ -193,7 +193,7 @@ def at_work(answer: str | None = None, wanted: RunFlags = NOTHING) -> AtWork:
             state="approved",
             reason=answer,
         )
-        here.world = evolve(here.world, approvals=Map({asked.approval_id: asked}))
+        here.state = evolve(here.state, approvals=Map({asked.approval_id: asked}))
     return here
 
 
@@ -233,7 +233,7 @@ def test_a_person_is_asked_only_where_no_test_can_judge(
     tmp_path: Path, was: CheckRun | None, allowed: bool, alone: bool, wanted: RunFlags, asks: bool
 ) -> None:
     here = at_work(wanted=wanted)
-    terms = confirm(tmp_path, was, allowed=allowed, alone=alone).terms(here.world, here.step)
+    terms = confirm(tmp_path, was, allowed=allowed, alone=alone).terms(here.state, here.step)
     assert (terms.verdict == "ask", terms.words) == (asks, asks)
     if asks and was is not None:
         assert "unit: A program is missing: nosuch" in terms.question
@@ -269,7 +269,7 @@ async def test_it_goes_on_after_a_yes_and_else_ends_before_a_model_is_asked(
 async def test_without_any_check_that_is_the_reason(tmp_path: Path) -> None:
     (tmp_path / "app.txt").touch()
     tool = ConfirmUnverifiedTool(checker(tmp_path), allowed=False, alone=True)
-    assert tool.terms(at_work().world, at_work().step).verdict != "ask"
+    assert tool.terms(at_work().state, at_work().step).verdict != "ask"
     outcome = await tool.run(cast("StepContext", at_work()))
     verdict = find_verdict(Story().step(CONFIRM_UNVERIFIED, outcome.result).steps)
     assert [reason.code for reason in verdict.reasons] == ["no_checks"]

@@ -70,7 +70,7 @@ class AtWork:
 
     def __init__(self, step: Step) -> None:
         self.step, self.key = step, step.step_id
-        self.world = TeamState(team=Team(team_id=TeamId("t"), name="t"))
+        self.state = TeamState(team=Team(team_id=TeamId("t"), name="t"))
 
 
 def bench(name: str) -> StepContext:

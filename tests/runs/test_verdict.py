@@ -66,7 +66,7 @@ def entry(now: CheckRun, base: CheckRun | None = None, *flaky: str) -> CheckResu
         kind=now.kind,
         digest="d",
         outcome=now.outcome,
-        failing=len(now.failing),
+        failing=len(now.failed_tests),
         passed=now.passed,
         compared=compare(base, now, flaky) if base is not None else None,
     )
@@ -238,12 +238,17 @@ def test_nothing_is_verified_that_a_check_or_an_old_test_speaks_against(
         if was is not None and was.outcome == "passed":
             assert now is not None
             assert now.outcome == "passed", check.name
-        if was is not None and now is not None and WHOLE_CHECK not in was.failing and was.outcome != "could_not_run":
-            assert now.failing <= was.failing
+        if (
+            was is not None
+            and now is not None
+            and WHOLE_CHECK not in was.failed_tests
+            and was.outcome != "could_not_run"
+        ):
+            assert now.failed_tests <= was.failed_tests
             kinds.add(check.kind)
     assert "test" in kinds
     if back is not None and not may:
-        assert back.failing - {WHOLE_CHECK} <= base["pytest"].failing
+        assert back.failed_tests - {WHOLE_CHECK} <= base["pytest"].failed_tests
 
 
 def test_a_verdict_is_kept_with_its_code_and_read_again() -> None:

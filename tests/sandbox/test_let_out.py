@@ -118,7 +118,7 @@ async def answered(team: Caller, answer: Literal["approved", "denied"], call: Da
     """A call that is asked about, and what comes of it."""
     await team.begin("execute_script", **call)
     assert (await asyncio.wait_for(team.runtime.wait(team.team, T1), 30)).state == "waiting"
-    (asked,) = (await team.runtime.world(team.team)).approvals.values()
+    (asked,) = (await team.runtime.state(team.team)).approvals.values()
     await team.runtime.ask(team.team, AnswerApproval(approval_id=asked.approval_id, answer=answer))
     await asyncio.wait_for(team.runtime.wait(team.team, T1), 30)
     return (await team.steps())[-1]

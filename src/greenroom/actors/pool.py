@@ -60,7 +60,7 @@ class AttemptContext:
     partial_outcome: Callable[[], Outcome | None] = field(default=_no_partial_outcome, init=False)
 
     @property
-    def world(self) -> TeamState:
+    def state(self) -> TeamState:
         """The newest committed team state."""
         return self.read_state()
 
@@ -102,23 +102,23 @@ class AttemptContext:
         return await self.windows.read(self.step.thread_id)
 
 
-def predict_state(world: TeamState, step: Step, outcome: Outcome) -> TeamState:
+def predict_state(state: TeamState, step: Step, outcome: Outcome) -> TeamState:
     """Return the state as far as the next step's terms depend on it: the conversation after this outcome."""
-    thread = world.threads.get(step.thread_id)
+    thread = state.threads.get(step.thread_id)
     if thread is None:
-        return world
+        return state
     began = step.terms.origins if step.terms is not None else ()
     origins = merge_labels(step.origins, (*began, *outcome.origins))
     thread_after = evolve(
         thread, size=thread.size + count_bytes_added(step.work, outcome.result, outcome.error, origins)
     )
-    thread_after = add_origins(thread_after, origins, world.at)
-    return evolve(world, threads=world.threads.set(step.thread_id, thread_after))
+    thread_after = add_origins(thread_after, origins, state.at)
+    return evolve(state, threads=state.threads.set(step.thread_id, thread_after))
 
 
-def predict_next_step(world: TeamState, step: Step, intents: Sequence[Consequence]) -> Step | None:
+def predict_next_step(state: TeamState, step: Step, intents: Sequence[Consequence]) -> Step | None:
     """Return the step that probably follows. It starts in the same commit if the rules accept it."""
-    agent = world.agents[step.agent_id]
+    agent = state.agents[step.agent_id]
     own_queued = [
         intent
         for intent in intents
@@ -126,7 +126,7 @@ def predict_next_step(world: TeamState, step: Step, intents: Sequence[Consequenc
     ]
     first = next((intent for intent in own_queued if intent.place == "next"), None)
     if first is None and agent.todo:
-        return world.steps[agent.todo[0]]
+        return state.steps[agent.todo[0]]
     first = first or (own_queued[0] if own_queued else None)
     if first is None or first.thread_id is not None or first.task_id not in (None, step.task_id):
         return None
@@ -186,22 +186,22 @@ class ActorPool:
                 self._cancel_effect(event.step_id)
         self.wake(find_touched_agents(self._read_state(), events))
 
-    def predict_starts(self, world: TeamState, events: Sequence[Event]) -> Iterator[tuple[Intent, str]]:
+    def predict_starts(self, state: TeamState, events: Sequence[Event]) -> Iterator[tuple[Intent, str]]:
         """Yield the starts that idle agents will submit after this commit."""
-        for agent in () if self._closing else find_touched_agents(world, events):
-            step = next_step(world, agent) if agent not in self._actors else None
-            start = self._build_start(world, step) if step is not None else None
+        for agent in () if self._closing else find_touched_agents(state, events):
+            step = next_step(state, agent) if agent not in self._actors else None
+            start = self._build_start(state, step) if step is not None else None
             if start is not None:
                 yield start, agent
 
     def wake(self, agents: Iterable[AgentId]) -> None:
         """Wake agents that have work. During shutdown, only those whose step has already started."""
-        world = self._read_state()
+        state = self._read_state()
         for agent in agents:
             if agent in self._actors:
                 self._woken.add(agent)
-            elif _find_running_step(world, agent) is not None or (
-                not self._closing and next_step(world, agent) is not None
+            elif _find_running_step(state, agent) is not None or (
+                not self._closing and next_step(state, agent) is not None
             ):
                 self._actors[agent] = asyncio.create_task(self._act(agent), name=f"actor {agent}")
 
@@ -312,9 +312,9 @@ class ActorPool:
             await self._submit.submit(outcome, by=step.agent_id)
             return None
         finish = _build_finish(step, outcome)
-        world = predict_state(self._read_state(), step, outcome)
-        following = None if self._closing else predict_next_step(world, step, outcome.intents)
-        follower = self._build_start(world, following) if following is not None else None
+        state = predict_state(self._read_state(), step, outcome)
+        following = None if self._closing else predict_next_step(state, step, outcome.intents)
+        follower = self._build_start(state, following) if following is not None else None
         if follower is None:
             await self._submit_finish(finish, step)
             return None
@@ -325,13 +325,13 @@ class ActorPool:
             return None
         return follower.step_id if refused is None else None
 
-    def _build_start(self, world: TeamState, step: Step) -> StartStep | None:
+    def _build_start(self, state: TeamState, step: Step) -> StartStep | None:
         """Return the start of a step, or None if its terms cannot be determined."""
         executor = self._capabilities.get(step.work.type, step.work.executor)
         if executor is None:
             return None
         try:
-            return StartStep(step_id=step.step_id, terms=check_terms(executor.terms(world, step)), work=step.work)
+            return StartStep(step_id=step.step_id, terms=check_terms(executor.terms(state, step)), work=step.work)
         except Exception:
             # A separate start meets the same error and fails the step properly.
             logging.getLogger(__name__).debug("%s has no terms yet", step.work.executor, exc_info=True)
@@ -354,9 +354,9 @@ class ActorPool:
         if me is None:
             return _build_release(step, "stopped")
         self._effects[step.step_id] = me
-        own_step, given = step, step.work.instruction_content
-        if given is not None:  # a copy: the executor may change it, the state must not
-            own_step = evolve(step, work=evolve(step.work, instruction_content=normalise_data(given)))
+        own_step, arguments = step, step.work.instruction_content
+        if arguments is not None:  # a copy: the executor may change it, the state must not
+            own_step = evolve(step, work=evolve(step.work, instruction_content=normalise_data(arguments)))
         context = AttemptContext(own_step, self._read_state, self._submit, self._windows, self._blobs, self._show)
         try:
             return await self._prepare_outcome(step, check_outcome(await executor.run(context)))
@@ -410,9 +410,9 @@ class ActorPool:
             return cut_result(outcome, fault)
 
 
-def _find_running_step(world: TeamState, agent: AgentId) -> StepId | None:
+def _find_running_step(state: TeamState, agent: AgentId) -> StepId | None:
     """Return the agent's step that was started together with an earlier commit and has no actor yet."""
-    known = world.agents.get(agent)
+    known = state.agents.get(agent)
     return known.running if known is not None else None
 
 

@@ -47,65 +47,65 @@ _ALL: Final = (TeamResumed, AgentRemoved)
 _MOVING: Final = frozenset((*_WITH_PARTS, *_BY_AGENT, *_BY_STAGE, *_ALL))
 
 
-def find_changed_tasks(world: TeamState, events: Iterable[Event]) -> set[TaskId]:
+def find_changed_tasks(state: TeamState, events: Iterable[Event]) -> set[TaskId]:
     """Return the tasks that a commit may have advanced."""
     tasks: set[TaskId] = set()
     for event in events:
         if type(event) not in _MOVING:
             continue
         if isinstance(event, StepEnded):
-            tasks.update(_find_tasks_after_step(world, event))
+            tasks.update(_find_tasks_after_step(state, event))
         elif isinstance(event, WaitReleased):
             # The waiting agent may have had no other work, in any of its tasks.
-            tasks.update((event.task_id, *_find_agent_tasks(world, waiter_of(event.waiting_id))))
+            tasks.update((event.task_id, *_find_agent_tasks(state, waiter_of(event.waiting_id))))
         elif isinstance(event, _WITH_PARTS):
-            tasks.update(world.list_subtree(event.task_id))
+            tasks.update(state.list_subtree(event.task_id))
         elif isinstance(event, _BY_STAGE):
             tasks.add(task_of(event.stage_id))
         else:
-            tasks.update(world.tasks)
+            tasks.update(state.tasks)
     return tasks
 
 
-def _find_tasks_after_step(world: TeamState, event: StepEnded) -> Iterable[TaskId]:
+def _find_tasks_after_step(state: TeamState, event: StepEnded) -> Iterable[TaskId]:
     """Return the step's task if its thread has no open steps, or if its stage waits only for messages."""
-    thread = world.threads.get(event.thread_id)
+    thread = state.threads.get(event.thread_id)
     if thread is None:
-        return _find_agent_tasks(world, agent_of(event.step_id))
+        return _find_agent_tasks(state, agent_of(event.step_id))
     if not thread.open_steps:
         return (thread.task_id,)
-    stage = world.find_active_stage(thread.task_id) if thread.task_id in world.tasks else None
+    stage = state.find_active_stage(thread.task_id) if thread.task_id in state.tasks else None
     return (thread.task_id,) if stage is not None and _is_done(stage) else ()
 
 
-def _find_agent_tasks(world: TeamState, agent: AgentId) -> Iterable[TaskId]:
-    known = world.agents.get(agent)
+def _find_agent_tasks(state: TeamState, agent: AgentId) -> Iterable[TaskId]:
+    known = state.agents.get(agent)
     return {duty.task_id for duty in known.duties} if known is not None else ()
 
 
-def schedule(world: TeamState, tasks: Iterable[TaskId]) -> list[Intent]:
+def schedule(state: TeamState, tasks: Iterable[TaskId]) -> list[Intent]:
     """Return the intents that advance these tasks."""
     intents: list[Intent] = []
     for name in tasks:
-        task = world.tasks.get(name)
-        if task is not None and _is_runnable(world, task):
-            intents += _schedule_task(world, task)
+        task = state.tasks.get(name)
+        if task is not None and _is_runnable(state, task):
+            intents += _schedule_task(state, task)
     return intents
 
 
-def _is_runnable(world: TeamState, task: Task) -> bool:
+def _is_runnable(state: TeamState, task: Task) -> bool:
     """Return whether neither the task, nor a task above it, nor the team is paused."""
     return (
-        world.team.paused is None
+        state.team.paused is None
         and task.is_runnable
-        and all(world.tasks[parent].is_runnable for parent in world.list_ancestors(task.task_id))
+        and all(state.tasks[parent].is_runnable for parent in state.list_ancestors(task.task_id))
     )
 
 
-def _schedule_task(world: TeamState, task: Task) -> list[Intent]:
-    stage = world.find_active_stage(task.task_id)
+def _schedule_task(state: TeamState, task: Task) -> list[Intent]:
+    stage = state.find_active_stage(task.task_id)
     if stage is not None:
-        return _schedule_stage(world, task, stage)
+        return _schedule_stage(state, task, stage)
     if task.stages:
         return [StartStage(stage_id=task.stages[0])]
     if task.driver == "auto" and task.stages_made:
@@ -116,13 +116,13 @@ def _schedule_task(world: TeamState, task: Task) -> list[Intent]:
     return []
 
 
-def _schedule_stage(world: TeamState, task: Task, stage: Stage) -> list[Intent]:
+def _schedule_stage(state: TeamState, task: Task, stage: Stage) -> list[Intent]:
     intents: list[Intent] = []
     states = {subtask.subtask_id: subtask.state for subtask in stage.subtasks}
     for subtask in stage.subtasks:
         if subtask.state not in ENDED_STATES:
-            intents += _schedule_subtask(world, stage, subtask, states)
-    if intents or not _is_done(stage) or has_open_messages(world, stage):
+            intents += _schedule_subtask(state, stage, subtask, states)
+    if intents or not _is_done(stage) or has_open_messages(state, stage):
         return intents
     failed = any(part.required and part.state in ("failed", "skipped") for part in stage.subtasks)
     if task.driver == "manager" or (failed and stage.on_failure == "escalate"):
@@ -153,15 +153,15 @@ def _summarise_stage(stage: Stage) -> str:
 
 
 def _schedule_subtask(
-    world: TeamState, stage: Stage, subtask: Subtask, states: Mapping[SubtaskId, SubtaskState]
+    state: TeamState, stage: Stage, subtask: Subtask, states: Mapping[SubtaskId, SubtaskState]
 ) -> list[Intent]:
     if subtask.state == "init":
         needs = [states[name] for name in subtask.needs]
-        if any(state in ("failed", "skipped", "cancelled") for state in needs):
+        if any(state_name in ("failed", "skipped", "cancelled") for state_name in needs):
             return [_end_subtask(stage, subtask, "skipped", "something it needs was not done")]
-        if all(state == "finished" for state in needs):
+        if all(state_name == "finished" for state_name in needs):
             return [AssignSubtask(subtask_id=subtask.subtask_id, stage_id=stage.stage_id)]
-    if subtask.state == "running" and _is_stalled(world, subtask):
+    if subtask.state == "running" and _is_stalled(state, subtask):
         return [_end_subtask(stage, subtask, "failed", "its agent has no steps left and never said that it was done")]
     return []
 
@@ -170,12 +170,12 @@ def _end_subtask(stage: Stage, subtask: Subtask, state: SubtaskEnd, why: str) ->
     return FinishSubtask(subtask_id=subtask.subtask_id, stage_id=stage.stage_id, state=state, summary=why)
 
 
-def _is_stalled(world: TeamState, subtask: Subtask) -> bool:
+def _is_stalled(state: TeamState, subtask: Subtask) -> bool:
     """Return whether the subtask can never advance: its thread has no open steps and its agent waits for no reply."""
-    agent = world.agents.get(subtask.agent)
+    agent = state.agents.get(subtask.agent)
     if agent is None:
         return True
     if agent.spec.kind == "human" or agent.step_lock:
         return False
-    thread = world.threads.get(thread_id(subtask.agent, subtask.subtask_id))
+    thread = state.threads.get(thread_id(subtask.agent, subtask.subtask_id))
     return thread is None or thread.open_steps == 0

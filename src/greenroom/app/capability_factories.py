@@ -10,10 +10,9 @@ from pathlib import Path
 from greenroom.abilities.skills.conversation_skills import build_conversation_skills
 from greenroom.abilities.skills.planned.skills import build_planned_skills
 from greenroom.abilities.tools.tool import wrap_long_tail
-from greenroom.app.capabilities import CapabilitiesFactory
 from greenroom.app.context import AppContext
-from greenroom.app.conversation.capabilities import FILTER_TOOLS_ABOVE, make_conversation_factories
-from greenroom.app.conversation.capability_names import JOB
+from greenroom.app.conversation.capability_names import CHANGE_RUN
+from greenroom.app.conversation.factories import FILTER_TOOLS_ABOVE, make_conversation_factories
 from greenroom.app.conversation.start import read_model_name
 from greenroom.app.library.run_result import make_refusing_factories
 from greenroom.app.organisation.charter import find_charter, list_charters
@@ -23,7 +22,7 @@ from greenroom.app.text_reader import TextReader
 from greenroom.app.toolset.manual_call import make_manual_call_factories
 from greenroom.app.toolset.toolbox import Toolbox
 from greenroom.core.base.errors import RefusedError, WorldFault
-from greenroom.core.ports.executor import Capabilities
+from greenroom.core.ports.executor import Capabilities, CapabilitiesFactory
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.team import Team
 
@@ -38,7 +37,7 @@ def make_capability_factories(app: AppContext) -> Mapping[str, CapabilitiesFacto
 
     conversation_factories = make_conversation_factories(app, app.notes, app.toolset, app.get_approval_timeout)
     return {
-        JOB: make_run_capabilities,
+        CHANGE_RUN: make_run_capabilities,
         ORGANISATION_KIT: partial(make_organisation_capabilities, app),
         **conversation_factories,
         **make_manual_call_factories(app.toolset),
@@ -48,10 +47,10 @@ def make_capability_factories(app: AppContext) -> Mapping[str, CapabilitiesFacto
 
 async def make_organisation_capabilities(app: AppContext, team: Team) -> Capabilities:
     """Make the capabilities of an organisation when it starts. Raise `WorldFault` if it is over."""
-    world = await app.runtime.world(team.team_id)
-    if BASE_TASK not in world.tasks:
+    state = await app.runtime.state(team.team_id)
+    if BASE_TASK not in state.tasks:
         raise WorldFault("organisation.organisation_over", name=team.name)
-    founder_spec = world.agents[world.tasks[BASE_TASK].manager].spec  # all others start with its language and model
+    founder_spec = state.agents[state.tasks[BASE_TASK].manager].spec  # all others start with its language and model
     toolset = app.toolset(Path(team.workspace))
     planning_skills = build_planned_skills(app, toolset.specs, reader=TextReader(), project=app.notes())
     conversation_skills = build_conversation_skills(

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from greenroom.app.messages import translate
 from greenroom.app.settings.home import worktrees_folder
 from greenroom.app.toolset.manual_call import find_ended_step
 from greenroom.app.workspace import current_folder, find_workspace_root
@@ -116,8 +117,8 @@ class AppContext:
         unused = self._model_session.find_unused() if self._model_session is not None else None
         if unused is None:
             return ""
-        answers = "1 answer" if unused.count == 1 else f"{unused.count} answers"
-        return f"Not used: {answers} in {unused.file} ({', '.join(unused.models)})."
+        models = ", ".join(unused.models)
+        return translate("models.unused_answers", count=unused.count, file=unused.file, models=models)
 
     def estimate_cost(self, model: str, files: int) -> tuple[int, int] | None:
         """Estimate the lowest and highest cost of a change of this many files, in millionths of a dollar; None if

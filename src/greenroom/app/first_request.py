@@ -77,7 +77,7 @@ async def _make_step_context(
     )
     try:
         team = await runtime.create("prompt", [(agent, spec), *called_agents], first_intents=first_intents)
-        return _FirstStepContext(await runtime.world(team), agent)
+        return _FirstStepContext(await runtime.state(team), agent)
     finally:
         await runtime.close()
 
@@ -85,10 +85,10 @@ async def _make_step_context(
 class _FirstStepContext:
     """The context of a step before which nothing has happened."""
 
-    def __init__(self, world: TeamState, agent: AgentId) -> None:
-        self.world = world
-        self.agent: AgentState = world.agents[agent]
-        self.step: Step = next(step for step in world.steps.values() if step.agent_id == agent)
+    def __init__(self, state: TeamState, agent: AgentId) -> None:
+        self.state = state
+        self.agent: AgentState = state.agents[agent]
+        self.step: Step = next(step for step in state.steps.values() if step.agent_id == agent)
         self.key = f"prompt:{self.step.step_id}"
 
     def show(self, event: LiveEvent) -> None:

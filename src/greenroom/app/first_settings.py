@@ -13,6 +13,7 @@ from greenroom.adapters.models.catalog.catalog import (
     load_providers,
     split_model_name,
 )
+from greenroom.app.messages import translate
 from greenroom.app.settings.home import replace_file, write_gitignore
 from greenroom.app.settings.keys import quote_toml, saved_keys
 from greenroom.app.settings.layers import PROJECT_FOLDER, is_visible, project_folder, user_file
@@ -44,15 +45,19 @@ class ModelChoice:
 
 async def find_candidates(environ: Mapping[str, str]) -> Sequence[Candidate]:
     """Find providers that are ready to use: keys in the environment, saved keys and local servers."""
-    from_environment = [(key.provider.name, f"a key in ${key.variable}") for key in find_keys(environ)]
-    from_file = [(name, "a key that you have stored") for name in saved_keys() if name in load_providers()]
+    from_environment = [
+        (key.provider.name, translate("init.key_in_variable", variable=key.variable)) for key in find_keys(environ)
+    ]
+    from_file = [(name, translate("init.stored_key")) for name in saved_keys() if name in load_providers()]
     by_provider = {
         name: Candidate(provider=name, why=why, models=propose_models(name))
         for name, why in reversed((*from_environment, *from_file))
     }
     for server in await find_local_servers(environ=environ):
         models = ", ".join(server.models[:3]) + (", …" if len(server.models) > 3 else "")
-        why = f"a server at {server.base_url}" + (f" with {models}" if models else " without a model")
+        why = translate("init.server_at", base_url=server.base_url) + (
+            translate("init.server_with", models=models) if models else translate("init.server_without")
+        )
         models_in_full = tuple(f"{server.provider.name}:{name}" for name in server.models)
         by_provider[server.provider.name] = Candidate(provider=server.provider.name, why=why, models=models_in_full)
     order = list(

@@ -30,8 +30,9 @@ from typing import (
 import msgspec
 
 from greenroom.abilities.skills.conversation.builtin_calls import RESERVED_NAMES
+from greenroom.app.messages import translate
 from greenroom.app.threads import run_in_thread
-from greenroom.core.base.errors import GreenroomError, WorldFault
+from greenroom.core.base.errors import OutputError, WorldFault
 from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.model import ToolSpec
@@ -42,10 +43,6 @@ from greenroom.core.state.team_state import TeamState
 
 MAX_SCHEMA_DEPTH: Final = 16
 """How deeply a schema is inlined. Deeper levels stay references."""
-
-
-class OutputError(GreenroomError):
-    """Data that does not match the expected type. The text says what is wrong and where."""
 
 
 class TypeAdapter:
@@ -274,12 +271,12 @@ class Tool(Generic[P, R]):
         tool_copy.context = context
         return tool_copy
 
-    def terms(self, world: TeamState, step: Step) -> StepTerms:
+    def terms(self, state: TeamState, step: Step) -> StepTerms:
         """Return the terms of a call: its effect, and an approval question if `needs_approval` is set."""
         if not self.needs_approval:
             return StepTerms(effect=self.effect)
         arguments = format_value(dict(step.work.instruction_content or {}))
-        question = f"{step.agent_id} wants to call {self.name} with {arguments}"
+        question = translate("question.call_tool", agent=step.agent_id, tool=self.name, arguments=arguments)
         return StepTerms(effect=self.effect, verdict="ask", question=question, digest=arguments)
 
     async def run(self, context: StepContext) -> Outcome:

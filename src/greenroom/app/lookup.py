@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from greenroom.adapters.storage.database import DATABASE_NAME, list_team_names
+from greenroom.app.messages import shorten_names, translate
 from greenroom.core.base.errors import RefusedError, Rejection
 from greenroom.core.base.ids import TaskId, TeamId
 from greenroom.core.base.records import record
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from greenroom.app.runtime import Runtime
 
 LAST: Final = "last"
-MAX_IDS_SHOWN: Final = 5
 
 
 @record
@@ -54,19 +54,21 @@ async def resolve_id(runtime: Runtime, text: str) -> TaskReference:
     team = pick_team([TeamId(info.stream) for info in await runtime.log.streams() if info.head.version], team_text)
     if not slash:
         return TaskReference(team=team)
-    known = [*(await runtime.world(team)).tasks, *(ended.task_id for ended in await runtime.ended_tasks(team))]
+    known = [*(await runtime.state(team)).tasks, *(ended.task_id for ended in await runtime.ended_tasks(team))]
     if task not in known:
-        known_tasks = ", ".join(sorted(known, key=lambda name: (len(name), name))) or "none"
-        raise make_refusal("unknown_task", f"Team {team!r} has no task {task!r}.", f"Its tasks: {known_tasks}.")
+        known_tasks = ", ".join(sorted(known, key=lambda name: (len(name), name))) or translate("hints.none")
+        raise make_refusal(
+            "unknown_task",
+            translate("lookup.unknown_task", team=team, task=task),
+            translate("lookup.its_tasks", known=known_tasks),
+        )
     return TaskReference(team=team, task=TaskId(task))
 
 
 def pick_team(teams: Sequence[TeamId], text: str) -> TeamId:
     """Return the one team of these (oldest first) that `text` names."""
     if not teams:
-        raise make_refusal(
-            "no_teams", f"There is no team {text!r}: nothing has run here yet.", "Start a run with `greenroom run`."
-        )
+        raise make_refusal("no_teams", translate("lookup.nothing_yet", text=text), translate("lookup.start_run"))
     if text == LAST:
         return teams[-1]
     if text in teams:
@@ -75,16 +77,18 @@ def pick_team(teams: Sequence[TeamId], text: str) -> TeamId:
     if len(matching) == 1:
         return matching[0]
     if matching:
-        raise make_refusal("ambiguous_id", f"{text!r} can mean {_join_newest(matching)}.", "Type more characters.")
+        raise make_refusal(
+            "ambiguous_id",
+            translate("lookup.ambiguous", text=text, names=_join_newest(matching)),
+            translate("lookup.type_more"),
+        )
     raise make_refusal(
-        "unknown_id", f"There is no team {text!r}.", f"The newest: {_join_newest(teams)}. `last` is the newest."
+        "unknown_id", translate("lookup.unknown_team", text=text), translate("lookup.newest", names=_join_newest(teams))
     )
 
 
 def _join_newest(teams: Sequence[TeamId]) -> str:
-    newest = list(reversed(teams))[:MAX_IDS_SHOWN]
-    hidden_count = len(teams) - len(newest)
-    return ", ".join(newest) + (f" and {hidden_count} more" if hidden_count else "")
+    return shorten_names(list(reversed(teams)))
 
 
 def make_refusal(code: str, why: str, hint: str = "") -> RefusedError:

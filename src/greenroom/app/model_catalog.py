@@ -18,6 +18,7 @@ from greenroom.adapters.models.catalog.catalog import (
     get_provider,
     load_providers,
 )
+from greenroom.app.messages import translate
 from greenroom.app.model_registry import ModelRegistry
 from greenroom.app.settings.keys import find_key, saved_keys
 from greenroom.app.settings.schema import Settings
@@ -111,17 +112,17 @@ async def fetch_model_names(registry: ModelRegistry, source: ModelSource) -> tup
     """Return the endpoint's list of models, or why there is none."""
     entry = load_providers().get(source.provider)
     if entry is not None and entry.wire != "openai":
-        return (), "uses its own SDK, which does not list models"
+        return (), translate("model_catalog.own_sdk")
     try:
         async with asyncio.timeout(LISTING_TIMEOUT_S):
             names = await registry.endpoint(source.provider).list_models()
     except TimeoutError:
-        return (), f"did not list its models within {LISTING_TIMEOUT_S:.0f} s"
+        return (), translate("model_catalog.timed_out", seconds=LISTING_TIMEOUT_S)
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        return (), f"did not list its models: {error}"
+        return (), translate("model_catalog.failed", error=error)
     except WorldFault as fault:
-        return (), f"cannot be used. {fault}"
-    return (sorted(names), "") if names else ((), "did not list its models (is the key right?)")
+        return (), translate("model_catalog.unusable", fault=fault)
+    return (sorted(names), "") if names else ((), translate("model_catalog.empty"))
 
 
 def describe_model(registry: ModelRegistry, source: ModelSource, model: str) -> ModelOffer:
@@ -193,7 +194,7 @@ async def run_trials(model: Model, *, clock: Callable[[], float] = time.monotoni
 async def run_trial(model: Model, mode: TrialMode, clock: Callable[[], float]) -> ModelTrial:
     started_at, first, has_called = clock(), 0.0, False
     usage: Usage | None = None
-    failure: Failed | None = Failed(kind="cut_off", why=f"{model.name} ended its stream too early.")
+    failure: Failed | None = Failed(kind="cut_off", why=translate("model_catalog.stream_ended", name=model.name))
     async with ClosingStream(model.stream(make_request(model, mode))) as events:
         async for event in events:
             first = first or (clock() - started_at if isinstance(event, ModelTextDelta | ToolCall) else 0.0)
@@ -212,7 +213,7 @@ async def run_trial(model: Model, mode: TrialMode, clock: Callable[[], float]) -
     trial = ModelTrial(way=mode, first=first, whole=clock() - started_at, usage=usage)
     if failure is not None:
         return evolve(trial, fault=failure.why, hopeless=failure.action == "ask")
-    return trial if has_called or mode != "tool" else evolve(trial, fault="It answered without calling the tool.")
+    return trial if has_called or mode != "tool" else evolve(trial, fault=translate("model_catalog.no_tool_call"))
 
 
 def make_request(model: Model, mode: TrialMode) -> ModelRequest:

@@ -24,6 +24,7 @@ from greenroom.adapters.models.replay.model import Recorder, ReplayModels
 from greenroom.adapters.models.replay.recording import FIRST_LINE, find_secrets
 from greenroom.adapters.models.retry import LazyModel, ModelGroup, RateLimiter, RetryingModel, RetryPolicy
 from greenroom.adapters.models.vendors import make_missing_fault
+from greenroom.app.messages import translate
 from greenroom.app.settings.keys import key_for, saved_keys
 from greenroom.app.settings.layers import LoadedSettings, load_settings
 from greenroom.app.settings.schema import PriceSettings as PriceSetting
@@ -47,10 +48,7 @@ MAX_ALIAS_DEPTH: Final = 8
 IDLE_TIMEOUT_S: Final = 300.0
 """Seconds without output after which a provider counts as hung."""
 
-NO_MODEL_MESSAGE: Final = (
-    "No model is set, and no key was found in the environment. "
-    "`greenroom init` sets one up; `greenroom demo` needs none."
-)
+NO_MODEL_MESSAGE: Final = "models.no_model_found"
 
 
 class ModelRegistry:
@@ -295,12 +293,9 @@ class ModelRegistry:
 def explain_missing_key(provider: Provider, provider_settings: ProviderSettings) -> str:
     """Make the error for a missing key, with what to do."""
     variables: Sequence[str] = (provider_settings.key_env,) if provider_settings.key_env else provider.keys
-    key_page_hint = f" Get one at {provider.get_key}." if provider.get_key else ""
-    key_hint = f"Set ${variables[0]}, or type" if variables else "Type"
-    return (
-        f"There is no key for {provider.name!r}.{key_page_hint} {key_hint} `greenroom init`. `greenroom "
-        "demo` needs none."
-    )
+    code = "models.missing_key" if variables else "models.missing_stored_key"
+    page = translate("models.get_key", get_key=provider.get_key) if provider.get_key else ""
+    return translate(code, name=provider.name, variable="".join(variables[:1]), page=page)
 
 
 def _convert_rates(price: PriceSetting) -> TokenRates:

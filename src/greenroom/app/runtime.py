@@ -14,18 +14,18 @@ from weakref import WeakValueDictionary
 
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.adapters.storage.sqlite.store_folder import Access
-from greenroom.app.capabilities import CapabilitiesFactory, make_capabilities
 from greenroom.app.clock import SystemClock, new_team_id
+from greenroom.app.messages import translate
 from greenroom.app.settings import home_folder
 from greenroom.app.task_status import TaskStatus, read_ended_status, read_status
 from greenroom.app.team_host import TeamHost
 from greenroom.core.base.amounts import UNLIMITED, Limits
 from greenroom.core.base.clock import Clock
-from greenroom.core.base.errors import RefusedError, Rejection, RunsElsewhere
+from greenroom.core.base.errors import RefusedError, Rejection, RunsElsewhere, WorldFault
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.base.records import record
 from greenroom.core.ports.codec import decode_archived, decode_event, decode_outcome, encode_intent, validate_intent
-from greenroom.core.ports.executor import Capabilities
+from greenroom.core.ports.executor import Capabilities, CapabilitiesFactory
 from greenroom.core.ports.log import InboxRow, Lease, LeaseHolder, Store
 from greenroom.core.rules.draft import CLIENT
 from greenroom.core.rules.intents import AddAgent, CreateTeam, ForkTeam, Intent
@@ -33,7 +33,7 @@ from greenroom.core.state.archive import ArchivedRecord, ArchiveKind
 from greenroom.core.state.events import Event
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.task import Task
-from greenroom.core.state.team import ForkOrigin
+from greenroom.core.state.team import ForkOrigin, Team
 from greenroom.core.state.team_state import TeamState
 from greenroom.core.sync.bus import CommitNotice
 from greenroom.core.sync.replay import StepHistory, fork_log, rebuild_archive, replay
@@ -78,7 +78,7 @@ class TaskWaiter:
             self._delayed_look.cancel()
 
     def _follow(self, commit: CommitNotice) -> None:
-        if self._task in commit.world.tasks:
+        if self._task in commit.state.tasks:
             self._look()
             return
         for row in commit.archived:
@@ -94,7 +94,7 @@ class TaskWaiter:
             return
         started_at = time.perf_counter()
         if started_at >= self._next_look:
-            status = read_status(self._host.world, self._task)
+            status = read_status(self._host.state, self._task)
             if status is not None and status.is_settled:
                 self.result.set_result(status)
             now = time.perf_counter()
@@ -219,7 +219,7 @@ class Runtime:
             raise _make_exists_error(team)
         async with self._get_lock(team):
             host = await self._acquire_host(team)
-        if host.world.team.team_id:  # created by another process meanwhile
+        if host.state.team.team_id:  # created by another process meanwhile
             await self.stop(team)
             raise _make_exists_error(team)
         return host
@@ -229,7 +229,7 @@ class Runtime:
         async with self._get_lock(team):
             host = self._hosts.get(team) or await self._acquire_host(team, force=take_over)
             if not host.is_running:  # second capabilities would open, and later close, what the first ones use
-                await host.run(await make_capabilities(self._capability_factories, host.world.team))
+                await host.run(await self._make_capabilities(host.state.team))
         return host
 
     async def stop(self, team: TeamId) -> None:
@@ -246,21 +246,21 @@ class Runtime:
             for intent in checked:
                 await self._submit_through_inbox(team, intent, timeout)
 
-    async def world(self, team: TeamId, at: int | None = None) -> TeamState:
+    async def state(self, team: TeamId, at: int | None = None) -> TeamState:
         """Return the team state, now or at version `at`."""
         host = self._hosts.get(team)
         if host is not None and at is None:
-            return host.world
+            return host.state
         if at is not None:
             await self._check_version(team, at)
-        return (await replay(self.log, team, at)).world
+        return (await replay(self.log, team, at)).state
 
     async def _check_version(self, team: TeamId, at: int) -> int:
         """Return the newest version of the team. Raise `RefusedError` if version `at` does not exist."""
         head = (await self.log.head(team)).version
         if not 1 <= at <= head:
             raise RefusedError(
-                Rejection(code="no_such_version", why=f"Team {team!r} has versions 1 to {head}, not {at}.")
+                Rejection(code="no_such_version", why=translate("runs.no_such_version", team=team, head=head, at=at))
             )
         return head
 
@@ -289,13 +289,15 @@ class Runtime:
 
     async def status(self, team: TeamId, task: TaskId) -> TaskStatus:
         """Return the status of a task."""
-        status = read_status(await self.world(team), task)
+        status = read_status(await self.state(team), task)
         if status is not None:
             return status
         row = await self.log.find(team, "task", task)
         record_ = decode_archived(row) if row else None
         if not isinstance(record_, Task):
-            raise RefusedError(Rejection(code="unknown_task", why=f"Team {team!r} has no task {task!r}."))
+            raise RefusedError(
+                Rejection(code="unknown_task", why=translate("lookup.unknown_task", team=team, task=task))
+            )
         return read_ended_status(record_)
 
     async def wait(self, team: TeamId, task: TaskId) -> TaskStatus:
@@ -303,9 +305,13 @@ class Runtime:
         host = self._hosts.get(team)
         if host is None:
             raise RefusedError(
-                Rejection(code="not_run_here", why=f"Team {team!r} does not run here.", hint="Start it first.")
+                Rejection(
+                    code="not_run_here",
+                    why=translate("runtime.not_run_here", team=team),
+                    hint=translate("runtime.start_first"),
+                )
             )
-        if task not in host.world.tasks:
+        if task not in host.state.tasks:
             return await self.status(team, task)
         with TaskWaiter(host, task) as waiter:
             return await waiter.result
@@ -325,6 +331,15 @@ class Runtime:
             raise
         await self.log.release(lease)
         return new
+
+    async def _make_capabilities(self, team: Team) -> Capabilities:
+        """Make the capabilities that the team's log names. Raise `WorldFault` if they are not installed."""
+        factory = self._capability_factories.get(team.kit)
+        if factory is None:
+            known = ", ".join(sorted(self._capability_factories)) or translate("hints.none")
+            raise WorldFault("capabilities.kit_not_installed", team_id=team.team_id, kit=team.kit, known=known)
+        capabilities = factory(team)
+        return capabilities if isinstance(capabilities, Capabilities) else await capabilities
 
     def _get_lock(self, team: TeamId) -> asyncio.Lock:
         """Return the lock for becoming or ceasing to be the team's owner."""
@@ -393,12 +408,12 @@ class Runtime:
             await self._try_visit(team, self._take_all)
 
     async def _take_all(self, visitor: TeamHost) -> None:
-        for row in await self.log.waiting(visitor.lease.stream):
+        for row in await self.log.list_inbox(visitor.lease.stream):
             await visitor.take_intent(row)
 
 
 def _make_exists_error(team: TeamId) -> RefusedError:
-    return RefusedError(Rejection(code="team_exists", why=f"The team {team!r} already exists."))
+    return RefusedError(Rejection(code="team_exists", why=translate("runtime.team_exists", team=team)))
 
 
 def _check_intents(*intents: Intent) -> Sequence[Intent]:

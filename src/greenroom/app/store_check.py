@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from greenroom.app.messages import translate
 from greenroom.core.base.errors import StoreFault
 from greenroom.core.ports.codec import ARCHIVE_TYPES, compute_fingerprint, decode_archived, decode_event, decode_state
 from greenroom.core.ports.log import Log
@@ -16,7 +17,7 @@ async def find_damage(log: Log) -> Sequence[str]:
         try:
             await _read_all(log, info.stream)
         except StoreFault as fault:
-            problems.append(f"Team {info.stream!r}: {fault}")
+            problems.append(translate("home.team_fault", team=info.stream, fault=fault))
     return problems
 
 
@@ -30,7 +31,7 @@ async def find_damaged_snapshots(log: Log) -> Sequence[str]:
         try:
             decode_state(snapshot.data)
         except StoreFault as fault:
-            problems.append(f"Team {info.stream!r}: {fault}")
+            problems.append(translate("home.team_fault", team=info.stream, fault=fault))
     return problems
 
 

@@ -32,27 +32,27 @@ class TaskStatus:
         return self.state != "working"
 
 
-def read_status(world: TeamState, task_id: TaskId) -> TaskStatus | None:
+def read_status(state: TeamState, task_id: TaskId) -> TaskStatus | None:
     """Return the status of an open task, or None if it is not open."""
-    task = world.tasks.get(task_id)
+    task = state.tasks.get(task_id)
     if task is None:
         return None
-    group = [agent for agent in task.group if agent in world.agents]
+    group = [agent for agent in task.group if agent in state.agents]
     if task.state == "cancelling" or any(
         step.state in ("running", "cancelling") and step.task_id == task_id
         for agent in group
-        for step in world.steps_of(agent)
+        for step in state.steps_of(agent)
     ):
         return TaskStatus(state="working")
-    pause_reason = _find_pause(world, task)
+    pause_reason = _find_pause(state, task)
     if pause_reason is not None:
         return TaskStatus(state=classify_pause(pause_reason), reason=pause_reason)
-    if _is_moving(world, task_id) or _is_answer_coming(world, task):
+    if _is_moving(state, task_id) or _is_answer_coming(state, task):
         return TaskStatus(state="working")
-    question = next(_find_questions(world, task), None)
+    question = next(_find_questions(state, task), None)
     if question is not None:
         return TaskStatus(state="waiting", reason=question)
-    if any(timer_id(wait_id, "wait") in world.timers for wait_id in _find_waits(world, task)):
+    if any(timer_id(wait_id, "wait") in state.timers for wait_id in _find_waits(state, task)):
         return TaskStatus(state="working")
     return TaskStatus(state="idle", reason="no agent has anything to do")
 
@@ -67,84 +67,84 @@ def classify_pause(why: str) -> TaskState:
     return _PAUSE_STATES.get(why.partition(":")[0], "paused")
 
 
-def _find_pause(world: TeamState, task: Task) -> str | None:
+def _find_pause(state: TeamState, task: Task) -> str | None:
     """Return the pause of the task, of a parent task or of the team."""
     pauses = [
         task.paused,
-        *(world.tasks[pause].paused for pause in world.list_ancestors(task.task_id)),
-        world.team.paused,
+        *(state.tasks[pause].paused for pause in state.list_ancestors(task.task_id)),
+        state.team.paused,
     ]
     return next((pause for pause in pauses if pause is not None), None)
 
 
-def _is_moving(world: TeamState, task_id: TaskId) -> bool:
+def _is_moving(state: TeamState, task_id: TaskId) -> bool:
     """Whether the task progresses by itself: a step, a wake-up or the scheduler."""
-    task = world.tasks[task_id]
-    if any(world.steps[step].task_id == task_id for step in world.hungry):
+    task = state.tasks[task_id]
+    if any(state.steps[step].task_id == task_id for step in state.awaiting_budget):
         return True
-    for agent in (world.agents[name] for name in task.group if name in world.agents):
+    for agent in (state.agents[name] for name in task.group if name in state.agents):
         # A step of another task may block this task's step, which runs after it.
-        has_step = any(world.steps[name].task_id == task_id for name in agent.todo)
-        if has_step and (agent.running is not None or next_step(world, agent.agent_id) is not None):
+        has_step = any(state.steps[name].task_id == task_id for name in agent.todo)
+        if has_step and (agent.running is not None or next_step(state, agent.agent_id) is not None):
             return True
     # The timeout of a wait is not progress: see `_find_questions`.
-    if any(timer.task_id == task_id and timer.purpose not in ("wait", "answer") for timer in world.timers.values()):
+    if any(timer.task_id == task_id and timer.purpose not in ("wait", "answer") for timer in state.timers.values()):
         return True
-    return bool(schedule(world, [task_id]))
+    return bool(schedule(state, [task_id]))
 
 
-def _is_answer_coming(world: TeamState, task: Task) -> bool:
+def _is_answer_coming(state: TeamState, task: Task) -> bool:
     """Whether an agent works on an answer that the task waits for, in any task."""
-    wait_ids = _find_waits(world, task)
+    wait_ids = _find_waits(state, task)
     return any(
-        not _is_awaiting_person(world, step)
-        and (world.agents[name].running is not None or next_step(world, name) is not None)
-        for name in {world.waits[wait_id].on for wait_id in wait_ids}
-        for step in world.steps_of(name)
+        not _is_awaiting_person(state, step)
+        and (state.agents[name].running is not None or next_step(state, name) is not None)
+        for name in {state.waits[wait_id].on for wait_id in wait_ids}
+        for step in state.steps_of(name)
         if step.answers in wait_ids
     )
 
 
-def _is_awaiting_person(world: TeamState, step: Step) -> bool:
+def _is_awaiting_person(state: TeamState, step: Step) -> bool:
     thread_steps = (
-        thread_step for thread_step in world.steps_of(step.agent_id) if thread_step.thread_id == step.thread_id
+        thread_step for thread_step in state.steps_of(step.agent_id) if thread_step.thread_id == step.thread_id
     )
     return any(thread_step.state == "awaiting_approval" for thread_step in thread_steps)
 
 
-def _find_questions(world: TeamState, task: Task) -> Iterator[str]:
+def _find_questions(state: TeamState, task: Task) -> Iterator[str]:
     """Yield the questions to people in the task, and from agents that its agents wait for."""
-    wait_ids = _find_waits(world, task)
-    thread_ids: set[ThreadId] = {step.thread_id for step in world.steps.values() if step.answers in wait_ids}
-    for approval in world.approvals.values():
+    wait_ids = _find_waits(state, task)
+    thread_ids: set[ThreadId] = {step.thread_id for step in state.steps.values() if step.answers in wait_ids}
+    for approval in state.approvals.values():
         if approval.state == "pending":
-            step = world.steps[approval.step_id]
+            step = state.steps[approval.step_id]
             if step.task_id == task.task_id or step.thread_id in thread_ids:
                 yield approval.question
-    message_ids = {world.waits[wait_id].message_id for wait_id in wait_ids}
-    for message in world.mail.values():
+    message_ids = {state.waits[wait_id].message_id for wait_id in wait_ids}
+    for message in state.mail.values():
         if message.task_id == task.task_id or message.message_id in message_ids:
             yield message.message
 
 
-def _find_waits(world: TeamState, task: Task) -> set[WaitingId]:
+def _find_waits(state: TeamState, task: Task) -> set[WaitingId]:
     """Return the waits that block the task's next step, of its agents and of those they wait for."""
     wait_ids: set[WaitingId] = set()
-    todo = [agent for agent in task.group if agent in world.agents and _has_work(world, agent, task)]
+    todo = [agent for agent in task.group if agent in state.agents and _has_work(state, agent, task)]
     while todo:
-        new_ids = [wait_id for wait_id in world.agents[todo.pop()].step_lock if wait_id not in wait_ids]
+        new_ids = [wait_id for wait_id in state.agents[todo.pop()].step_lock if wait_id not in wait_ids]
         wait_ids.update(new_ids)
-        todo += [world.waits[wait_id].on for wait_id in new_ids]
+        todo += [state.waits[wait_id].on for wait_id in new_ids]
     return wait_ids
 
 
-def _has_work(world: TeamState, agent: AgentId, task: Task) -> bool:
+def _has_work(state: TeamState, agent: AgentId, task: Task) -> bool:
     """Whether the agent has a step, a question or a subtask in the task."""
-    if any(step.task_id == task.task_id for step in world.steps_of(agent)):
+    if any(step.task_id == task.task_id for step in state.steps_of(agent)):
         return True
-    for wait in (world.waits[entry] for entry in world.agents[agent].step_lock):
-        home_thread = world.threads.get(wait.thread_id) if wait.thread_id is not None else None
+    for wait in (state.waits[entry] for entry in state.agents[agent].step_lock):
+        home_thread = state.threads.get(wait.thread_id) if wait.thread_id is not None else None
         if task.task_id in (wait.task_id, home_thread.task_id if home_thread is not None else None):
             return True
-    stage = world.find_active_stage(task.task_id)
+    stage = state.find_active_stage(task.task_id)
     return stage is not None and any(entry.agent == agent and entry.state == "running" for entry in stage.subtasks)

@@ -94,6 +94,7 @@ class TeamHost:
         self._changed_tasks: set[TaskId] = set()
         self._is_scheduling = False
         self._snapshot_at = snapshot_at
+        self._checked_version = 0
         self._snapshot: asyncio.Task[None] | None = None
         self._close_capabilities: CloseCallback = _close_nothing
 
@@ -101,8 +102,8 @@ class TeamHost:
     async def open(cls, log: Store, lease: Lease, *, clock: Clock, is_new: bool = False) -> TeamHost:
         """Replay the team, become its writer, and settle the steps that ran when the last owner ended. `is_new` says
         that this process created the stream, so there is nothing to read."""
-        replayed = ReplayResult(world=EMPTY_STATE, version=0, tail=0) if is_new else await replay(log, lease.stream)
-        sync = Synchroniser(log, lease, replayed.world, replayed.version, clock=clock)
+        replayed = ReplayResult(state=EMPTY_STATE, version=0, tail=0) if is_new else await replay(log, lease.stream)
+        sync = Synchroniser(log, lease, replayed.state, replayed.version, clock=clock)
         host = cls(log, lease, sync, clock, replayed.version - replayed.tail)
         sync.start()
         sync.bus.subscribe(host._follow)
@@ -111,7 +112,7 @@ class TeamHost:
             # End the processes of the previous owner first, then settle its steps: nothing may still run.
             try:
                 await end_leftover_groups(
-                    [prepared for step in replayed.world.steps.values() for prepared in step.prepared]
+                    [prepared for step in replayed.state.steps.values() for prepared in step.prepared]
                 )
                 await sync.submit(Recover(epoch=lease.epoch, owner=lease.owner), by=SYSTEM)
             except BaseException:
@@ -120,12 +121,12 @@ class TeamHost:
         return host
 
     @property
-    def world(self) -> TeamState:
-        return self.sync.world
+    def state(self) -> TeamState:
+        return self.sync.state
 
     def read_state(self) -> TeamState:
         """Return the current team state."""
-        return self.sync.world
+        return self.sync.state
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Subscribe to every commit."""
@@ -155,7 +156,7 @@ class TeamHost:
         await self.submit(_make_declaration(capabilities), by=SYSTEM)
         pool = self._make_pool(capabilities)
         await self._begin()
-        pool.wake(self.world.agents)
+        pool.wake(self.state.agents)
 
     async def create_team(
         self, *intents: Intent, capabilities: Capabilities | None = None
@@ -184,7 +185,7 @@ class TeamHost:
         if self._timers is not None:
             await self._timers.fire_due()  # fire the timers that became due while the team was stopped
         self._start_timers()
-        self._schedule(self.world.tasks)
+        self._schedule(self.state.tasks)
         loop = asyncio.get_running_loop()
         self._delayed_calls = [
             loop.call_later(LEASE_CHECK_S, self._schedule_lease_check),
@@ -222,7 +223,7 @@ class TeamHost:
         if self._snapshot is not None:
             await asyncio.gather(self._snapshot, return_exceptions=True)
         if self.sync.version - self._snapshot_at >= SNAPSHOT_AT_CLOSE:
-            await self._save_snapshot(self.world, self.sync.version)
+            await self._save_snapshot(self.state, self.sync.version)
 
     def _spawn(self, work: Coroutine[None, None, None], name: str) -> None:
         task = asyncio.create_task(work, name=name)
@@ -242,19 +243,19 @@ class TeamHost:
             self._pool.follow(commit.events, commit.archived)
             self._timers.follow(commit.events)
             self._start_timers()
-            self._schedule(find_changed_tasks(commit.world, commit.events))
+            self._schedule(find_changed_tasks(commit.state, commit.events))
         if commit.version - self._snapshot_at >= SNAPSHOT_EVERY and self._snapshot is None:
             self._snapshot_at = commit.version
-            self._snapshot = asyncio.create_task(self._save_snapshot(commit.world, commit.version))
+            self._snapshot = asyncio.create_task(self._save_snapshot(commit.state, commit.version))
 
     def _stop_if_unwritable(self, _: str | None) -> None:
         """Stop all steps if the log can no longer be written. Their results could not be recorded."""
         if self.sync.stopped is not None and self._pool is not None:
             self._spawn(self._pool.close(), "stopping")
 
-    async def _save_snapshot(self, world: TeamState, version: int) -> None:
+    async def _save_snapshot(self, state: TeamState, version: int) -> None:
         try:
-            snapshot = await asyncio.to_thread(make_snapshot, world, version)
+            snapshot = await asyncio.to_thread(make_snapshot, state, version)
             await self._log.save_snapshot(self.lease.stream, snapshot)
         except WorldFault as error:
             # A snapshot only saves time at the next start; the log is the truth.
@@ -271,7 +272,7 @@ class TeamHost:
         """Submit the scheduler's intents for the changed tasks."""
         if self._is_scheduling:
             self._changed_tasks.update(changed_tasks)
-        elif intents := schedule(self.world, changed_tasks):
+        elif intents := schedule(self.state, changed_tasks):
             self._is_scheduling = True
             self._spawn(self._submit_schedule(set(changed_tasks), intents), "schedule")
 
@@ -283,22 +284,24 @@ class TeamHost:
                 except Bug:
                     await self._submit_schedule_singly(changed_tasks)
                 changed_tasks, self._changed_tasks = self._changed_tasks, set()
-                intents = schedule(self.world, changed_tasks)
+                intents = schedule(self.state, changed_tasks)
         finally:
             self._is_scheduling = False
 
     async def _submit_schedule_singly(self, changed_tasks: set[TaskId]) -> None:
         """Submit the intents one by one after one of them failed, so that the others still run."""
-        for intent in schedule(self.world, changed_tasks):
+        for intent in schedule(self.state, changed_tasks):
             try:
                 await self.submit(intent, by=SYSTEM)
             except Bug as error:
                 logging.getLogger(__name__).warning("A scheduled intent failed: %s", error)
 
     def _schedule_lease_check(self) -> None:
-        """Check the lease regularly. Another process can take over the team while nothing is written here."""
-        if self._pool is not None and self._pool.is_busy:
+        """Check the lease regularly. Another process can take over the team while nothing is written here; a commit
+        since the last check proves that it has not."""
+        if self._pool is not None and self._pool.is_busy and self._checked_version == self.sync.version:
             self._spawn(self._check_lease(), "lease")
+        self._checked_version = self.sync.version
         self._delayed_calls[0] = asyncio.get_running_loop().call_later(LEASE_CHECK_S, self._schedule_lease_check)
 
     async def _check_lease(self) -> None:
@@ -329,7 +332,7 @@ class TeamHost:
             logging.getLogger(__name__).warning("An inbox intent failed: %s", error)
 
     async def _load_window(self, thread: ThreadId) -> Sequence[Step]:
-        state = self.world.threads.get(thread)
+        state = self.state.threads.get(thread)
         return await read_ended_steps(self._log, self.lease.stream, state.last, state.window_from) if state else ()
 
 
@@ -355,7 +358,7 @@ def watch_steps(
             if isinstance(row.record, Step):
                 on_ended(row.record)
         for event in commit.events:
-            if isinstance(event, StepStarted) and event.step_id in commit.world.steps:
-                on_started(commit.world.steps[event.step_id])
+            if isinstance(event, StepStarted) and event.step_id in commit.state.steps:
+                on_started(commit.state.steps[event.step_id])
 
     return host.listen(follow)

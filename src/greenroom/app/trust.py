@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from greenroom.app.agents.discovery import AgentFile, Agents, BrokenAgentFile, find_agents
+from greenroom.app.messages import shorten_names, translate
 from greenroom.app.settings.home import RecordFile, config_folder, read_inside
 from greenroom.app.settings.layers import PROJECT_FOLDER, is_shared_folder
 from greenroom.app.workspace import WorkspaceNote, read_notes, render_notes
@@ -34,7 +35,7 @@ class UnusableFile(WorldFault):
     """A file that cannot be used, with the reason."""
 
     def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path}: {why}. It is not used; repair it or move it away.")
+        super().__init__("files.not_used", path=path, why=why)
         self.path = path
 
 
@@ -43,9 +44,7 @@ VERSION: Final = 1
 MAX_FORMS_KEPT: Final = 20
 """How many versions of one item stay trusted, so that switching branches does not ask again."""
 
-UNREADABLE_MESSAGE: Final = (
-    "Your trust decisions are unknown. Repair the file, or move it away and run `greenroom trust` again."
-)
+UNREADABLE_MESSAGE: Final = "trust.decisions_unreadable"
 
 TrustState: TypeAlias = Literal["agreed", "changed", "new"]
 IsTrusted: TypeAlias = Callable[[TrustItem], bool]
@@ -73,7 +72,7 @@ class TrustStore:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = RecordFile(path, TrustFile, "what you trust", UNREADABLE_MESSAGE)
+        self._file = RecordFile(path, TrustFile, "trust.content", UNREADABLE_MESSAGE)
 
     def make_trust_check(self, root: Path) -> IsTrusted:
         """Return a check whether an item is trusted in its current version. It raises `WorldFault` if the file is
@@ -187,7 +186,7 @@ def read_project_scripts(root: Path, kind: ScriptKind) -> ScriptFolder:
     if is_shared_folder(root) or not folder.is_dir():
         return ScriptFolder()
     if not folder.resolve().is_relative_to(root.resolve()):
-        return ScriptFolder(troubles=(str(UnusableFile(folder, "leads out of the workspace")),))
+        return ScriptFolder(troubles=(str(UnusableFile(folder, translate("trust.leads_out"))),))
     return _read_scripts(folder, root, kind)
 
 
@@ -198,7 +197,7 @@ def _read_scripts(folder: Path, root: Path | None, kind: ScriptKind) -> ScriptFo
     except OSError:
         paths = []
     if len(paths) > MAX_SCRIPTS:
-        return ScriptFolder(troubles=(str(UnusableFile(folder, f"holds more than {MAX_SCRIPTS} files")),))
+        return ScriptFolder(troubles=(str(UnusableFile(folder, translate("trust.too_many_files", limit=MAX_SCRIPTS))),))
     sources: dict[str, bytes] = {}
     troubles: list[str] = []
     for path in paths:
@@ -236,8 +235,11 @@ def _list_definitions(source: bytes) -> str:
     names = list(
         dict.fromkeys(first or second for first, second in DEFINITION_PATTERN.findall(source.decode(errors="replace")))
     )
-    hidden_names = f" and {len(names) - MAX_NAMES_SHOWN} more" if len(names) > MAX_NAMES_SHOWN else ""
-    return f"defines {', '.join(names[:MAX_NAMES_SHOWN])}{hidden_names}" if names else "defines nothing"
+    return (
+        translate("trust.defines", names=shorten_names(names, limit=MAX_NAMES_SHOWN))
+        if names
+        else translate("trust.defines_nothing")
+    )
 
 
 def find_note_items(folder: Path) -> tuple[TrustItem, ...]:
@@ -254,7 +256,7 @@ def describe_note(note: WorkspaceNote) -> TrustItem:
     first_line = next(filter(None, (line.strip("# ") for line in note.text.splitlines())), "")
     summary = first_line if len(first_line) <= MAX_SUMMARY_CHARS else f"{first_line[: MAX_SUMMARY_CHARS - 1]}…"
     count = len(note.text.splitlines())
-    lines = f"{count} line{'s' if count != 1 else ''}"
+    lines = translate("trust.one_line" if count == 1 else "trust.several_lines", count=count)
     digest = _hash_text(f"{note.name}\0{note.text}")
     return TrustItem(kind="notes", name=note.name, shown=f"{summary} · {lines}", digest=digest)
 
@@ -315,10 +317,7 @@ def _describe_wants(agent_file: AgentFile) -> Iterator[str]:
         if names:
             yield f"{word}: {', '.join(names)}"
     if not spec.tools and not spec.groups:
-        yield "lists no tools"
-
-
-NOT_TRUSTED: Final = "it is not trusted yet: run `greenroom trust` to review what this workspace brings."
+        yield translate("trust.no_tools")
 
 
 def keep_trusted_agents(agents: Agents, root: Path, trusted: IsTrusted) -> Agents:
@@ -334,7 +333,7 @@ def keep_trusted_agents(agents: Agents, root: Path, trusted: IsTrusted) -> Agent
         broken_files=(
             *agents.broken_files,
             *(
-                BrokenAgentFile(name=name, text=explain_untrusted_agent(agent_file))
+                BrokenAgentFile(name=name, text=explain_untrusted_agent(agent_file), is_untrusted=True)
                 for name, agent_file in untrusted.items()
             ),
         ),
@@ -343,8 +342,8 @@ def keep_trusted_agents(agents: Agents, root: Path, trusted: IsTrusted) -> Agent
 
 def may_be_used(agent_file: AgentFile, root: Path, trusted: IsTrusted) -> bool:
     """Whether an agent can be used: a person's own always, a project's only if trusted."""
-    return agent_file.folder.scope == "user" or trusted(describe_agent(agent_file, root))
+    return agent_file.folder.scope != "project" or trusted(describe_agent(agent_file, root))
 
 
 def explain_untrusted_agent(agent_file: AgentFile) -> str:
-    return f"The agent {agent_file.spec.name!r} is from {agent_file.path}, and {NOT_TRUSTED}"
+    return translate("trust.agent_not_trusted", name=agent_file.spec.name, path=agent_file.path)

@@ -21,6 +21,7 @@ from typer._click import Context, HelpFormatter  # typer 0.29 carries its own co
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
+from greenroom.app.messages import translate
 from greenroom.cli.errors import StdoutFault, error_fields, find_output_format, print_error, report_error, report_usage
 from greenroom.cli.exit_codes import EXIT_MEANINGS, Exit
 from greenroom.cli.help import PlainContext, bold, parse_help, write_body, write_examples, write_exit_codes, write_list
@@ -256,7 +257,7 @@ class RuleCommand(LenientCommand):
         after_rule = args[args.index(words[0]) :] if words[0] in args and "--" not in args else []
         swallowed = next((word for word in after_rule if word in ("-q", "--quiet", "-v", "--verbose", "--home")), "")
         if swallowed:
-            raise BadParameter(f"{swallowed} would not be part of the rule. Quote the whole rule.", ctx)
+            raise BadParameter(translate("trust.quote_rule", option=swallowed), ctx)
         return rest
 
 

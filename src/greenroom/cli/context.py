@@ -15,9 +15,8 @@ from typing import TypeAlias
 
 import typer
 
-from greenroom.app.capabilities import CapabilitiesFactory
 from greenroom.app.context import AppContext, tune_process
-from greenroom.app.messages import LANGUAGES, set_language
+from greenroom.app.messages import LANGUAGES, set_language, translate
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings import home_folder
 from greenroom.cli.errors import error_fields, report_error
@@ -27,6 +26,7 @@ from greenroom.cli.render.output import Output
 from greenroom.cli.render.progress import Progress, progress_for
 from greenroom.cli.setup import Access, CommandSetup, read_setup
 from greenroom.core.base.errors import Bug, GreenroomError, RefusedError, Rejection, WorldFault
+from greenroom.core.ports.executor import CapabilitiesFactory
 
 
 class SignalStop:
@@ -119,6 +119,8 @@ def run(setup: CommandSetup, access: Access, work: CommandBody) -> int:
             silence(stream)
             return Exit.BROKEN_PIPE
         except asyncio.CancelledError:
+            if access == "make" and not out.has_begun:
+                progress.note(translate("context.stopped_early"), style="bold")
             return out.result("stopped", stop.code)
         except (GreenroomError, OSError) as error:
             progress.end()

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, TextIO, cast, get_args
 
 import typer
+from typer._click.exceptions import UsageError
 
 from greenroom.app.messages import translate
 from greenroom.cli.exit_codes import Exit, exit_for_error
@@ -51,7 +52,7 @@ class StdoutFault(WorldFault):
     """The result could not be written to stdout."""
 
     def __init__(self, error: OSError) -> None:
-        super().__init__(f"Cannot write to stdout ({error.strerror or error}). The command itself was carried out.")
+        super().__init__("errors.stdout", why=error.strerror or error)
 
 
 def explain(error: BaseException) -> str:
@@ -62,15 +63,14 @@ def explain(error: BaseException) -> str:
         return translate("errors.team_process_timeout")
     if isinstance(error, OSError):
         return translate("errors.system_refused", error=error)
-    what = str(error) or "no message"
+    what = str(error) or translate("errors.no_message")
     return translate("errors.internal_error", name=type(error).__name__, what=what)
 
 
 def error_fields(error: BaseException) -> Json:
     """Return the error as JSON fields: the message and, if known, a hint and a code."""
     if isinstance(error, RefusedError):
-        rejected = error.rejection
-        return {"error": rejected.why, **({"hint": rejected.hint} if rejected.hint else {}), "code": rejected.code}
+        return {"error": error.why, **({"hint": error.hint} if error.hint else {}), "code": error.rejection.code}
     code = error.code if isinstance(error, GreenroomError) else ""
     return {"error": explain(error), **({"code": code} if code else {})}
 
@@ -87,6 +87,8 @@ def report_error(error: BaseException, *, verbose: bool = False) -> Exit:
 def report_usage(error: typer.TyperException) -> Json:
     """Print a usage error on stderr. Return it as JSON fields."""
     error.message = error.message.removeprefix(PYDANTIC_PREFIX)
+    if isinstance(error, typer.BadParameter) and error.param is None and error.param_hint is None:
+        error = UsageError(error.message, error.ctx)  # without the prefix "Invalid value"
     show = getattr(error, "show", None)
     if callable(show):
         show()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeAlias
 import typer
 
 from greenroom.app.lookup import LAST, complete_ids
+from greenroom.app.messages import translate
 from greenroom.app.settings import home_folder, values
 from greenroom.app.settings.values import BadValue, Reader
 from greenroom.cli.setup import read_setup
@@ -30,7 +31,7 @@ def complete_id(context: typer.Context, incomplete: str) -> Iterator[tuple[str, 
     except WorldFault:
         return
     for name in complete_ids(home, incomplete):
-        yield name, "the newest team" if name == LAST else "team"
+        yield name, "the newest run" if name == LAST else "run"
 
 
 Id: TypeAlias = Annotated[
@@ -51,7 +52,7 @@ def _make_check(read: Reader) -> Callable[[str | None], str | None]:
             try:
                 read(value)
             except BadValue as unfit:
-                raise typer.BadParameter(f"must be {unfit}, not {value!r}.") from None
+                raise typer.BadParameter(translate("options.must_be", unfit=unfit, value=value)) from None
         return value
 
     return check
@@ -84,11 +85,11 @@ ApplyMode: TypeAlias = str | None
 def read_apply_mode(branch: str | None, *, apply: bool, in_worktree: bool = True) -> ApplyMode:
     """Combine --apply and --branch. Without a worktree (`in_worktree`) neither is allowed."""
     if branch is not None and not branch.strip():
-        raise typer.BadParameter("--branch needs a name.")
+        raise typer.BadParameter(translate("options.branch_name"))
     if apply and branch:
-        raise typer.BadParameter("Use either --apply or --branch, not both.")
+        raise typer.BadParameter(translate("options.apply_or_branch"))
     if not in_worktree and (apply or branch):
-        raise typer.BadParameter("--apply and --branch need a worktree. Remove --in-place and --no-tools.")
+        raise typer.BadParameter(translate("options.apply_needs_worktree"))
     return branch.strip() if branch else "" if apply else None
 
 
@@ -188,17 +189,17 @@ def join_words(words: Sequence[str], what: str = "question") -> str:
     """Join the typed words; raise `BadParameter` if there are none."""
     text = " ".join(words)
     if not text.strip():
-        raise typer.BadParameter(f"There is no {what}. Type it after the command, or pipe it in.")
+        raise typer.BadParameter(translate(f"options.no_{what}"))
     try:
         text.encode()
     except UnicodeEncodeError:  # a shell may pass bytes that are not UTF-8
-        raise typer.BadParameter(f"The {what} contains bytes that are not UTF-8. Write it in UTF-8.") from None
+        raise typer.BadParameter(translate("options.not_utf8")) from None
     return text.strip("\n")
 
 
 def read_stdin(what: str = "question") -> str:
     if sys.stdin.isatty():
-        typer.echo(f"Type your {what}. Ctrl-D on an empty line ends it.", err=True)
+        typer.echo(translate(f"options.type_{what}"), err=True)
     return _decode_input(sys.stdin.buffer.read(MAX_STDIN_BYTES + 1))
 
 
@@ -212,17 +213,17 @@ def read_piped() -> str:
     if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)):
         return ""
     if not select.select([number], (), (), STDIN_NOTICE_S)[0] and sys.stderr.isatty():
-        typer.echo("Waiting for piped input. If there is none, add `< /dev/null`.", err=True)
+        typer.echo(translate("options.waiting_for_pipe"), err=True)
     return _decode_input(sys.stdin.buffer.read(MAX_STDIN_BYTES + 1)).strip("\n")
 
 
 def _decode_input(data: bytes) -> str:
     if len(data) > MAX_STDIN_BYTES:
-        raise typer.BadParameter("Stdin has more than 1 MB. Pass a part of it, for instance with `head -c 500000`.")
+        raise typer.BadParameter(translate("options.stdin_too_long"))
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise typer.BadParameter(f"Stdin is not UTF-8 text: byte {error.start} cannot be decoded.") from None
+        raise typer.BadParameter(translate("options.stdin_not_utf8", byte=error.start)) from None
     if "\0" in text:
-        raise typer.BadParameter("Stdin is not text: it contains a NUL byte.")
+        raise typer.BadParameter(translate("options.stdin_nul"))
     return text

@@ -101,6 +101,7 @@ def silence(stream: TextIO | io.FileIO) -> None:
 
 SHOW_CURSOR: Final = b"\x1b[?25h"
 SIGNAL_EXIT_BASE: Final = 128
+RUN_COMMANDS: Final = frozenset({"run", "ask", "chat"})
 ENDING_SIGNALS: Final = frozenset({"SIGINT", "SIGTERM", "SIGHUP"})
 
 
@@ -118,10 +119,18 @@ def end_at_once(number: int, _: FrameType | None = None) -> None:
     os._exit(SIGNAL_EXIT_BASE + number)
 
 
+def end_early(number: int, _: FrameType | None = None) -> None:
+    """End the process before its command has started. Ctrl-C before a run prints that there is none."""
+    if number == signal.SIGINT and RUN_COMMANDS.intersection(sys.argv):
+        with suppress(OSError):
+            os.write(STDERR, b"Stopped. Nothing was started.\n")
+    end_at_once(number)
+
+
 def install_exit_handlers() -> None:
     """End the process on a signal with the usual exit code and without a traceback."""
     for number in find_ending_signals():
-        signal.signal(number, end_at_once)
+        signal.signal(number, end_early)
 
 
 @contextmanager
@@ -132,4 +141,4 @@ def restore_signals() -> Iterator[None]:
         yield
     finally:
         for number, handler in handlers:
-            signal.signal(number, handler)
+            signal.signal(number, end_at_once if handler is end_early else handler)

@@ -8,6 +8,8 @@ from typing import Annotated, Final, Literal, cast
 
 import typer
 
+from greenroom.app.messages import translate
+
 Format = Literal["text", "json", "stream-json"]
 FORMAT_OPTION: Final = "--output-format"
 Access = Literal["make", "change", "look", "none"]
@@ -38,7 +40,7 @@ def _remember(context: typer.Context, param: typer.CallbackParam, value: object)
     setup = read_setup(context)
     if param.name == "home":
         if not str(value).strip():
-            raise typer.BadParameter("it is empty. Name a folder, or remove the option.")
+            raise typer.BadParameter(translate("options.home_empty"))
         setup = replace(setup, home=Path(str(value)))
     elif param.name == "output_format":
         setup = replace(setup, output_format=cast("Format", value))

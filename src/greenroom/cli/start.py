@@ -58,10 +58,16 @@ class RunPlan:
     outside: str = ""
 
     @property
-    def line(self) -> str:
+    def who(self) -> str:
+        """The agent, its model, and whether that is a recording."""
         agent_part = "" if self.participants.first == ASSISTANT.name else f"{self.participants.first} · "
-        replay_part = " · from a recording" if self.is_replayed else ""
-        return f"{agent_part}{self.participants.models[0]} · {describe_limits(self.caps)}{replay_part}"
+        replay_part = f" · {translate('start.replayed')}" if self.is_replayed else ""
+        return f"{agent_part}{self.participants.models[0]}{replay_part}"
+
+    @property
+    def line(self) -> str:
+        """The agent, its model and the limits."""
+        return f"{self.who} · {describe_limits(self.caps)}"
 
     def message(self, request: TypedRequest) -> str:
         """Return the message for the agent: the piped text, then the request."""
@@ -88,7 +94,8 @@ async def plan_run(
         ask_trust(cli, cli.app.root)
     agents = cli.app.agents() if agent else None
     default_spec = build_coder(cli.app.language) if in_worktree else ASSISTANT
-    spec = agents.get(agent).spec if agents is not None else default_spec
+    is_default = agent == default_spec.name and (agents is None or agent not in agents.by_name)
+    spec = agents.get(agent).spec if agents is not None and not is_default else default_spec
     await provisions.find_local_servers()
     settings = provisions.loaded_settings.settings
     others = agents.specs if agents is not None else {}
@@ -146,7 +153,8 @@ def _list_outside_tools(participants: Participants, tools: Toolbox) -> str:
     wanted = {name for _, spec in participants.members for name in spec.tools}
     foreign = (tool for tool in tools if tool.card.source != BUILT_IN and tool.card.effect in SIDE_EFFECTS)
     names = [tool.name for tool in foreign if tool.name in wanted]
-    more = f" and {len(names) - MAX_TOOLS_SHOWN} more" if len(names) > MAX_TOOLS_SHOWN else ""
+    hidden = len(names) - MAX_TOOLS_SHOWN
+    more = translate("counts.and_more", count=hidden) if hidden > 0 else ""
     return translate("start.outside_tools", names=", ".join(names[:MAX_TOOLS_SHOWN]), more=more) if names else ""
 
 
@@ -160,20 +168,20 @@ def describe_limits(caps: LimitSettings) -> str:
     """Describe the limits in a few words."""
     parts = [
         f"${caps.cost:g}" if caps.cost is not None else "",
-        f"{caps.tokens:,} tokens" if caps.tokens is not None else "",
-        f"{caps.time:g} s of work" if caps.time is not None else "",
+        translate("start.limit_tokens", tokens=caps.tokens) if caps.tokens is not None else "",
+        translate("start.limit_time", time=caps.time) if caps.time is not None else "",
     ]
-    text = ", ".join(filter(None, parts))
-    return f"at most {text}" if text else "no limit"
+    limits = translate("counts.comma").join(filter(None, parts))
+    return translate("start.limits", limits=limits) if limits else translate("start.no_limit")
 
 
-def new_limits(cli: Invocation, world: TeamState, options: RunOptions) -> list[SetLimits]:
+def new_limits(cli: Invocation, state: TeamState, options: RunOptions) -> list[SetLimits]:
     """Return the intent that applies the typed limits to the team; empty if none was typed."""
     typed = {"money": options.cost, "tokens": options.tokens, "millis": options.time}
     if all(value is None for value in typed.values()):
         return []
     options.apply_limits(cli.app)
-    new, old = cli.app.model_session.loaded_settings.settings.limits.limits, world.budgets[TEAM_BUDGET].limits
+    new, old = cli.app.model_session.loaded_settings.settings.limits.limits, state.budgets[TEAM_BUDGET].limits
     changes = {name: getattr(new, name) for name, value in typed.items() if value is not None}
     return [SetLimits(budget_id=TEAM_BUDGET, limits=evolve(old, **changes))]
 
@@ -181,7 +189,6 @@ def new_limits(cli: Invocation, world: TeamState, options: RunOptions) -> list[S
 # --------------------------------------------------------------------------------------------- trust in a workspace
 
 TRUST_STYLES: Final = {"agreed": "green", "changed": "yellow", "new": "yellow"}
-TRUST_QUESTION: Final = "[y] trust them  [n] continue without them: "
 
 
 class TrustEntry(NamedTuple):
@@ -223,21 +230,14 @@ def ask_trust(cli: Invocation, root: Path) -> None:
     if not untrusted:
         return
     if not cli.is_attended:
-        for text in _describe_left_out(untrusted):
-            cli.progress.note(f"! {text}: {render_command(cli, 'trust')}", style="yellow")
+        for key, is_notes in (("start.left_out", False), ("start.notes_as_data", True)):
+            names = [item.trust_item.name for item in untrusted if (item.trust_item.kind == "notes") == is_notes]
+            if names:
+                text = translate(key, names=", ".join(names), command=render_command(cli, "trust"))
+                cli.progress.note(strip_control_characters(f"! {text}"), style="yellow")
         return
-    cli.progress.note("This workspace contains files that can act in your name. You have not trusted them yet:")
+    cli.progress.note(translate("start.workspace_untrusted"))
     for line in render_trust_entries(untrusted):
         cli.progress.note(line.plain)
-    if confirm(TRUST_QUESTION):
+    if confirm(translate("start.trust_question")):
         open_trust_store().trust_items(root, [item.trust_item for item in untrusted])
-
-
-def _describe_left_out(untrusted: Sequence[TrustEntry]) -> Iterator[str]:
-    notes = [item.trust_item.name for item in untrusted if item.trust_item.kind == "notes"]
-    if count := len(untrusted) - len(notes):
-        what, verb, them = ("1 thing", "is", "it") if count == 1 else (f"{count} things", "are", "them")
-        yield f"{what} of this workspace {verb} left out: you have not trusted {them} yet"
-    if notes:
-        verb = "is" if len(notes) == 1 else "are"
-        yield f"{' and '.join(notes)} {verb} read as data, not as instructions: not trusted yet"

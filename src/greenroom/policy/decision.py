@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from greenroom.core.base import hosts
+from greenroom.core.base.errors import translate
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.tool import BUILT_IN, ToolCard
 from greenroom.policy import command_line
@@ -39,7 +40,6 @@ _MIN_FOLDER_DEPTH: Final = 4
 """From this depth on, a folder outside the workspace is narrow enough to be allowed as a whole."""
 
 
-SECRET_REASON: Final = "may hold secrets"
 _VALUE: Final = re.compile(r"-[A-Za-z](?=[./])|(?:--?)?[A-Za-z_][A-Za-z0-9_.-]*=|@")
 
 LeadsOut: TypeAlias = Callable[[str], bool]
@@ -50,23 +50,25 @@ MAX_LINES_SHOWN: Final = 60
 MAX_COMMAND_CHARS: Final = 4_000
 """Maximum lines and characters of a command line that is shown whole."""
 
-RUN_PREFIX: Final = "It would run "
-REACH_PREFIX: Final = "It would reach "
-NO_RULE_SUFFIX: Final = ", which no rule allows."
-
 _LAYER_NAMES: Final[dict[Layer, str]] = {
     "built-in": "the built-in rule",
     "user": "your rule",
     "project": "the project's rule",
     "granted": "the rule you granted,",
 }
-_SENTENCES: Final = {
+_DENIALS: Final = {
+    "run": "run {what}",
+    "touch": "run {what}, and may touch {place}",
+    "read": "read {what}",
+    "write": "write {what}",
+    "reach": "reach {what}",
+    "call": "call the tool {what}",
     "deny": "It would {would}: {rule} forbids that.",
     "maybe": "It would {would}, and that may be what {rule} forbids or asks about.",
-    "ask": "It would {would}: {rule} asks first.",
-    "notify": "It will {would}: {rule} notifies you.",
-    "allow": "It may {would}: {rule} allows it.",
 }
+"""Sentences about denied calls, which models read. People read the others, from the catalogue."""
+
+_GAP: Final = "\0"
 
 
 def is_never_outside(_: str) -> bool:
@@ -81,6 +83,18 @@ class CommandContext:
     workspace: str
     leads_out: LeadsOut = is_never_outside
     is_sandboxed: Callable[[], bool] = bool
+
+
+@record
+class CallEffect:
+    """What a call would do: a code like `run`, and what it is about."""
+
+    code: str
+    what: str
+    place: str = ""
+
+    def __str__(self) -> str:
+        return translate(f"decision.{self.code}", what=self.what, place=self.place)
 
 
 @record
@@ -104,13 +118,14 @@ def combine_decisions(decisions: Sequence[TargetDecision]) -> TargetDecision:
     known = [target_decision.grants for target_decision in asking if target_decision.grants is not None]
     merged = tuple(dict.fromkeys(rule for rules in known for rule in rules))
     reasons = join_reasons(list(dict.fromkeys(target_decision.why for target_decision in asking)))
-    more = [f"And {len(reasons) - _MAX_REASONS_SHOWN} more."] if len(reasons) > _MAX_REASONS_SHOWN else []
+    hidden = len(reasons) - _MAX_REASONS_SHOWN
+    more = [translate("decision.more", count=hidden)] if hidden > 0 else []
     why = " ".join([*reasons[:_MAX_REASONS_SHOWN], *more])
     return evolve(worst, why=why, grants=merged if len(known) == len(asking) else None)
 
 
 def apply_rules(
-    hits: Sequence[Hit], default: TargetDecision, would: str, grants: tuple[str, ...] | None
+    hits: Sequence[Hit], default: TargetDecision, would: CallEffect, grants: tuple[str, ...] | None
 ) -> TargetDecision:
     """Apply rules to the default decision. Unless one of them opens, they can only tighten it."""
     hit = settle(hits)
@@ -121,11 +136,15 @@ def apply_rules(
     return judged if opened or STRICTNESS[judged.level] >= STRICTNESS[default.level] else default
 
 
-def decide_by_rule(hit: Hit, would: str, grants: tuple[str, ...] | None) -> TargetDecision:
+def decide_by_rule(hit: Hit, would: CallEffect, grants: tuple[str, ...] | None) -> TargetDecision:
     """Return a rule's decision, with a sentence that says whose rule it is."""
-    rule = str(hit.placed.rule)
-    says = _SENTENCES[hit.level if hit.certain else "maybe"]
-    why = says.format(would=would, rule=f"{_LAYER_NAMES[hit.placed.layer]} `{rule}`")
+    rule, layer, code = str(hit.placed.rule), hit.placed.layer, hit.level if hit.certain else "maybe"
+    if hit.level == "deny":
+        effect = _DENIALS[would.code].format(what=would.what, place=would.place)
+        why = _DENIALS[code].format(would=effect, rule=f"{_LAYER_NAMES[layer]} `{rule}`")
+    else:
+        owner = translate(f"decision.layer_{layer.replace('-', '_')}")
+        why = translate(f"decision.{code}", would=would, rule=f"{owner} `{rule}`")
     return TargetDecision(level=hit.level, why=why, rule=rule, grants=grants if hit.level == "ask" else (), hit=hit)
 
 
@@ -135,26 +154,28 @@ def decide_by_rule(hit: Hit, would: str, grants: tuple[str, ...] | None) -> Targ
 def decide_path(book: Rulebook, value: str, access: Access, workspace: str) -> TargetDecision:
     """Decide about a path. The workspace may be read except likely secrets, and written except protected files."""
     if value in HARMLESS_DEVICES:
-        return TargetDecision(level="allow", why=f"{render_quoted(value)} is not a file.", rule="built-in: devices")
+        return TargetDecision(
+            level="allow", why=translate("decision.device", what=render_quoted(value)), rule="built-in: devices"
+        )
     place = locate_path(value[:MAX_PATH_CHARS], workspace)
-    would = f"{'write' if access == 'write' else 'read'} {render_quoted(str(place))}"
+    would = CallEffect(code="write" if access == "write" else "read", what=render_quoted(str(place)))
     grants: tuple[str, ...] | None = (propose_path_rule(place, access),)
     hits = book.find_path_rules(place, access)
     if len(value) > MAX_PATH_CHARS or not value.isprintable():  # a deny stays, and no rule can allow it
-        why, grants = f"{render_quoted(value)} has characters that a file name should not have.", None
+        why, grants = translate("decision.odd_name", what=render_quoted(value)), None
         default = TargetDecision(level="deny" if "\0" in value else "ask", why=why, grants=grants)
         hits = [hit for hit in hits if hit.level == "deny"]
     elif access == "read" and is_secret(place.folded_inside):
-        why = f"It would {would}, which may hold secrets."
+        why = translate("decision.secrets", would=would)
         default = TargetDecision(level="ask", why=why, rule="built-in: secrets", grants=grants)
         # Only a rule that names likely secrets opens one: a wide rule was not written with it in mind.
         hits = [hit for hit in hits if not hit.opens or is_secret_pattern(fold_parts(hit.placed.rule.words))]
     elif place.inside is None or value.startswith("~"):  # a tool may expand it to a home folder
-        why = f"It would {would}, which is outside of the workspace."
+        why = translate("decision.outside", would=would)
         default = TargetDecision(level="ask", why=why, rule="built-in: outside", grants=grants)
     else:
         default = TargetDecision(
-            level="allow", why=f"It may {would}: that is in its workspace.", rule="built-in: workspace"
+            level="allow", why=translate("decision.inside", would=would), rule="built-in: workspace"
         )
     return apply_rules(hits, default, would, grants)
 
@@ -179,7 +200,7 @@ def decide_line(book: Rulebook, text: str, context: CommandContext, *, networked
     read = read_line(text)
     parts = [_decide_command(book, read, context, networked=networked), *_decide_named_files(book, read, context)]
     if len(read.text) > command_line.MAX_LINE_CHARS:
-        why = f"It would run a command line of more than {command_line.MAX_LINE_CHARS:,} characters."
+        why = translate("decision.long_line", limit=command_line.MAX_LINE_CHARS)
         parts.append(TargetDecision(level="ask", why=why, rule="built-in: too long", grants=None))
     hits = book.find_line_rules(text)
     exact = settle(hits)
@@ -194,7 +215,9 @@ def decide_line(book: Rulebook, text: str, context: CommandContext, *, networked
         or (part.hit and not part.hit.opens and not any(can_overrule(hit, part.hit) for hit in opening))
         or not opening
     ]
-    return combine_decisions([decide_by_rule(exact, f"run {render_quoted(read.text)}", None), *left])
+    return combine_decisions(
+        [decide_by_rule(exact, CallEffect(code="run", what=render_quoted(read.text)), None), *left]
+    )
 
 
 def propose_line_rule(text: str) -> str:
@@ -218,21 +241,22 @@ def _decide_command(book: Rulebook, read: CommandLine, context: CommandContext, 
             continue
         rest = read.words[max(1, len(words)) :]
         trouble = next(
-            (f"{render_quoted(word)} {why}" for word in rest if (why := _find_path_problem(word, context))), ""
+            (f"{render_quoted(word)} {translate(why)}" for word in rest if (why := _find_path_problem(word, context))),
+            "",
         )
         if not trouble:
             hits.append(Hit(placed=layered_rule, opens=True))
         elif not near:
-            near = f" (`{layered_rule.rule}` does not: {trouble})"
-    would, prefix = f"run {render_quoted(read.text)}", find_useful_prefix(read.words or ())
+            near = translate("decision.near_rule", rule=layered_rule.rule, trouble=trouble)
+    would, prefix = CallEffect(code="run", what=render_quoted(read.text)), find_useful_prefix(read.words or ())
     # The narrowest useful rule for this line; None if that is a rule for the line itself.
     grants = (str(Rule(level="allow", kind="command", words=prefix)),) if prefix else None
     if not (networked and read.words is None) and context.is_sandboxed():
         default = TargetDecision(
-            level="allow", why=f"It may {would}: it runs in a sandbox.", rule="built-in: sandboxed"
+            level="allow", why=translate("decision.sandboxed", would=would), rule="built-in: sandboxed"
         )
     else:
-        why = f"It would {would}, which no rule allows{near}."
+        why = translate("decision.no_rule", would=would, near=near)
         default = TargetDecision(level="ask", why=why, rule="built-in: commands", grants=grants)
     return apply_rules(hits, default, would, grants)
 
@@ -240,7 +264,7 @@ def _decide_command(book: Rulebook, read: CommandLine, context: CommandContext, 
 def _decide_named_files(book: Rulebook, read: CommandLine, context: CommandContext) -> Iterator[TargetDecision]:
     """Decide about files that a line names: likely secrets, and files that a rule denies. A sandbox does not hide
     printed secrets, and rules about commands do not open denied files."""
-    would = f"run {render_quoted(read.text)}"
+    command = render_quoted(read.text)
     denied = [layered_rule for layered_rule in book.list_rules("path") if layered_rule.rule.level == "deny"]
     secret = False
     for value in dict.fromkeys(map(_read_value, read.tokens if read.words is None else read.words[1:])):
@@ -250,29 +274,30 @@ def _decide_named_files(book: Rulebook, read: CommandLine, context: CommandConte
         wild = read.words is None and is_pattern(value)
         if not secret and (_has_secrets(place) or (wild and may_name_secrets(value))):
             secret = True
-            why = f"It would {would}, and {render_quoted(str(place))} {SECRET_REASON}."
+            would = CallEffect(code="run", what=command)
+            why = translate("decision.names_secrets", would=would, what=render_quoted(str(place)))
             yield TargetDecision(level="ask", why=why, rule="built-in: secrets", grants=None)
         found = next(
             (layered_rule for layered_rule in denied if matches_tightening(layered_rule.rule.words, place)), None
         )
         if found is not None:
             denied = []  # report it once
-            touches = f"{would}, and may touch {render_quoted(str(place))}"
+            touches = CallEffect(code="touch", what=command, place=render_quoted(str(place)))
             yield decide_by_rule(Hit(placed=found, certain=False), touches, None)
 
 
 def _find_path_problem(word: str, context: CommandContext) -> str:
-    """Return what is wrong with a word or option value that may be a path; empty if nothing is."""
+    """Return the code of what is wrong with a word or option value that may be a path; empty if nothing is."""
     value = _read_value(word)
     if value in HARMLESS_DEVICES:
         return ""
     rooted = value.startswith("/") or value.casefold().startswith("file:")
     place = locate_path(value, context.workspace)
     if (rooted and ":" in value) or (place.inside is None and (rooted or ".." in value.split("/"))):
-        return "leads out of the workspace"
+        return "decision.leads_out"
     if place.inside and context.leads_out("/".join(place.inside)):
-        return "is a link that leads out of the workspace"
-    return SECRET_REASON if _has_secrets(place) else ""
+        return "decision.link_out"
+    return "decision.may_hold_secrets" if _has_secrets(place) else ""
 
 
 def _has_secrets(place: PolicyPath) -> bool:
@@ -292,35 +317,35 @@ def decide_host(book: Rulebook, value: str) -> TargetDecision:
     """Decide about a host. The network needs approval."""
     try:
         asked = hosts.parse_host(value)
-    except hosts.BadHost as why:
-        return TargetDecision(level="deny", why=f"The host {render_quoted(value)} {why}.", rule="built-in: host names")
+    except hosts.BadHost as bad:
+        return TargetDecision(level="deny", why=f"The host {render_quoted(value)} {bad}.", rule="built-in: host names")
     name = render_quoted(str(asked))
     port = 0 if asked.port in hosts.USUAL_PORTS else asked.port
     grants = (str(Rule(level="allow", kind="host", words=(asked.name, str(port)))),)
-    default = TargetDecision(
-        level="ask", why=f"{REACH_PREFIX}{name}{NO_RULE_SUFFIX}", rule="built-in: network", grants=grants
-    )
-    return apply_rules(book.find_host_rules(asked), default, f"reach {name}", grants)
+    would = CallEffect(code="reach", what=name)
+    why = translate("decision.no_rule", would=would, near="")
+    default = TargetDecision(level="ask", why=why, rule="built-in: network", grants=grants)
+    return apply_rules(book.find_host_rules(asked), default, would, grants)
 
 
 def decide_tool(book: Rulebook, card: ToolCard, *, alone: bool) -> TargetDecision:
     """Decide about a tool. A tool that only reads, or ends what the team started, is allowed. If the call names its
     targets (not `alone`), only they count, and rules about the tool can only tighten."""
     name, built_in = card.spec.name, card.source == BUILT_IN
-    would = f"call the tool {render_quoted(name)}"
+    would = CallEffect(code="call", what=render_quoted(name))
     grants = _propose_tool_rule(name)
     if not alone:
-        default = TargetDecision(level="allow", why=f"It may {would}.")
+        default = TargetDecision(level="allow", why=translate("decision.may", would=would))
     elif _is_read_only(card):
-        default = TargetDecision(level="allow", why=f"It may {would}: it only reads.", rule="built-in: tools that look")
+        default = TargetDecision(
+            level="allow", why=translate("decision.only_reads", would=would), rule="built-in: tools that look"
+        )
     elif built_in and card.ends_own:
-        why = f"It may {would}: it only ends what was begun here."
+        why = translate("decision.only_ends", would=would)
         default = TargetDecision(level="allow", why=why, rule="built-in: what was begun here")
     else:
-        known = "without saying what it touches" if built_in else "of which only the name is known"
-        default = TargetDecision(
-            level="ask", why=f"It would {would}, {known}.", rule="built-in: unknown tools", grants=grants
-        )
+        why = translate("decision.touches_unknown" if built_in else "decision.name_only", would=would)
+        default = TargetDecision(level="ask", why=why, rule="built-in: unknown tools", grants=grants)
     return apply_rules(book.find_tool_rules(name), default, would, grants)
 
 
@@ -354,29 +379,30 @@ def render_full_command(line: str, why: str) -> str:
     lines = line[: MAX_COMMAND_CHARS + 1].replace("\t", "    ").split("\n")
     told = "\n".join(f"  | {escape_unprintable(row)}" for row in lines[:MAX_LINES_SHOWN])
     more = len(lines) > MAX_LINES_SHOWN or len(line) > MAX_COMMAND_CHARS or len(told) > 2 * MAX_COMMAND_CHARS
-    return f"\n{told[: 2 * MAX_COMMAND_CHARS]}" + (
-        "\n  [… There is more of it than can be shown here …]" if more else ""
-    )
+    return f"\n{told[: 2 * MAX_COMMAND_CHARS]}" + (translate("decision.cut") if more else "")
 
 
 def join_reasons(reasons: Sequence[str]) -> list[str]:
     """Merge sentences that differ only in the host, and join them with the command that goes there."""
-    hosts = [
-        reason.removeprefix(REACH_PREFIX).removesuffix(NO_RULE_SUFFIX)
-        for reason in reasons
-        if reason.startswith(REACH_PREFIX) and _is_unruled(reason)
-    ]
-    others = [reason for reason in reasons if not (reason.startswith(REACH_PREFIX) and _is_unruled(reason))]
-    if not hosts:
+    prefix, suffix = _split_unruled("reach")
+    unruled = [reason for reason in reasons if reason.startswith(prefix) and reason.endswith(suffix)]
+    others = [reason for reason in reasons if reason not in unruled]
+    names = [reason.removeprefix(prefix).removesuffix(suffix) for reason in unruled]
+    if not names:
         return others
-    reach = f"reach {' and '.join((', '.join(hosts[:-1]), hosts[-1])) if hosts[1:] else hosts[0]}{NO_RULE_SUFFIX}"
-    if others and others[0].startswith(RUN_PREFIX) and _is_unruled(others[0]):
-        return [f"{others[0].removesuffix(NO_RULE_SUFFIX)} and {reach}", *others[1:]]
-    return [*others, f"It would {reach}"]
+    places = translate("decision.last_of", others=", ".join(names[:-1]), last=names[-1]) if names[1:] else names[0]
+    if others and others[0].startswith(_split_unruled("run")[0]) and others[0].endswith(suffix):
+        reach = CallEffect(code="reach", what=places)
+        joined = translate("decision.run_and_reach", run=others[0].removesuffix(suffix), reach=reach)
+        return [f"{joined}{suffix}", *others[1:]]
+    return [*others, f"{prefix}{places}{suffix}"]
 
 
-def _is_unruled(reason: str) -> bool:
-    return reason.endswith(NO_RULE_SUFFIX)
+def _split_unruled(code: str) -> tuple[str, str]:
+    """Return what is before and after the object in the sentence about something that no rule allows."""
+    sentence = translate("decision.no_rule", would=CallEffect(code=code, what=_GAP), near="")
+    prefix, _, suffix = sentence.partition(_GAP)
+    return prefix, suffix
 
 
 def render_quoted(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final
 
+from greenroom.core.base.errors import translate
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.tool import PolicyDecision, Target, ToolCard
 from greenroom.policy import decision
@@ -83,7 +84,7 @@ class RulesPolicy:
 
     def _decide_targets(self, book: Rulebook, card: ToolCard, targets: tuple[Target, ...]) -> Iterator[TargetDecision]:
         if len(targets) > MAX_TARGETS:
-            why = f"It would touch {len(targets):,} things at once, too many to review."
+            why = translate("decision.too_much", count=len(targets))
             yield TargetDecision(level="ask", why=why, rule="built-in: too much", grants=None)
         networked = any(target.kind == "host" for target in targets)
         for target in targets[:MAX_TARGETS]:

@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import Final, Literal, TypeAlias, get_args
 
 from greenroom.core.base import hosts
-from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.errors import WorldFault, translate
 from greenroom.core.base.records import record
 from greenroom.policy.command_line import find_special_sign, split_plain_words
 from greenroom.policy.paths import ANY, ROOT, Access
@@ -82,9 +82,9 @@ def parse(text: str) -> Rule:
         raise BadRule("policy.rule_not_printable", line=line[:60], max_rule_chars=MAX_RULE_CHARS)
     level, kind, what = (*line.split(maxsplit=2), "", "", "")[:3]
     if level not in LEVELS:
-        raise _build_error(line, f"begins with {level!r}, which is not a level", level, LEVELS)
+        raise _build_error(line, translate("policy.unknown_level", level=level), level, STRICTNESS)
     if kind not in KINDS:
-        raise _build_error(line, f"has the unknown kind {kind!r}", kind, KINDS)
+        raise _build_error(line, translate("policy.unknown_kind", kind=kind), kind, KINDS)
     if not what:
         raise BadRule("policy.rule_incomplete", line=line, kind=kind, examples=_EXAMPLES[kind])
     words, access = _read_subject(kind, line, what)
@@ -109,8 +109,8 @@ _EXAMPLES: Final = {
 def _build_error(line: str, why: str, word: str, known: Iterable[str]) -> BadRule:
     names = list(known)
     near = get_close_matches(word.lower(), names, n=1)
-    hint = f"Did you mean {near[0]!r}? " if near else ""
-    return BadRule("policy.unknown_rule_word", line=line, why=why, hint=hint, names=", ".join(names))
+    code = "policy.misspelled_rule_word" if near else "policy.unknown_rule_word"
+    return BadRule(code, line=line, why=why, near="".join(near), names=", ".join(names))
 
 
 def _read_subject(kind: RuleKind, line: str, what: str) -> tuple[tuple[str, ...], Access]:
@@ -130,8 +130,7 @@ def _read_subject(kind: RuleKind, line: str, what: str) -> tuple[tuple[str, ...]
             return (found.name, str(found.port)), ""
         case "tool":
             if _TOOL.fullmatch(what) is None:
-                no_tool = "which is not a tool name. A star is allowed only at the end."
-                raise BadRule("policy.bad_tool_name", line=line, what=what, no_tool=no_tool)
+                raise BadRule("policy.bad_tool_name", line=line, what=what)
             return (what,), ""
 
 
@@ -152,7 +151,7 @@ def _read_path(line: str, what: str) -> tuple[tuple[str, ...], Access]:
         access = "read" if words.pop() == "read" else "write"
     if len(words) != 1:
         wrong = words[-1] if len(words) == 2 else what
-        raise _build_error(line, f"has {wrong!r} after its path (quote a path with spaces)", wrong, ("read", "write"))
+        raise _build_error(line, translate("policy.word_after_path", wrong=wrong), wrong, ("read", "write"))
     return parse_path_pattern(line, words[0]), access
 
 

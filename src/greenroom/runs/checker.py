@@ -12,7 +12,7 @@ from greenroom.abilities.skills.conversation.builtin_calls import build_finish
 from greenroom.abilities.tools.command_output import LiveLines, OutputBuffer, collect_output
 from greenroom.abilities.tools.human import YES_WORDS
 from greenroom.abilities.tools.tool import CardedTool
-from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.errors import WorldFault, translate
 from greenroom.core.base.records import Data, encode, evolve
 from greenroom.core.ports.checks import (
     REPORT_KEY,
@@ -163,8 +163,8 @@ class ProjectChecks:
             self.base[check.name] = ran
         elif old is not None:
             against = compare(old, ran)
-        failing = sorted(against.new if against is not None else ran.failing)
-        shown = build_excerpt(text, failing) if failing or ran.outcome == "could_not_run" else ""
+        failed_tests = sorted(against.new if against is not None else ran.failed_tests)
+        shown = build_excerpt(text, failed_tests) if failed_tests or ran.outcome == "could_not_run" else ""
         return CheckResult(
             check=ran.check,
             kind=check.kind,
@@ -175,7 +175,7 @@ class ProjectChecks:
             seconds=ran.seconds,
             tree=ran.tree,
             passed=ran.passed,
-            failing=len(ran.failing),
+            failing=len(ran.failed_tests),
             skipped=ran.skipped,
             tests=await observer.keep(encode(ran)),
             output=ran.output,
@@ -198,9 +198,9 @@ def _remove_flaky(entry: CheckResult, again: CheckRun) -> CheckResult:
     known = entry.compared
     if known is None or again.outcome == "could_not_run":
         return entry
-    failing = {shorten_name(name) for name in again.failing}
-    flaky = tuple(name for name in known.new if name not in failing)
-    new = tuple(name for name in known.new if name in failing)
+    failed_tests = {shorten_name(name) for name in again.failed_tests}
+    flaky = tuple(name for name in known.new if name not in failed_tests)
+    new = tuple(name for name in known.new if name in failed_tests)
     return evolve(entry, compared=evolve(known, new=new, flaky=flaky))
 
 
@@ -264,6 +264,9 @@ FOUND_KEY: Final = "found"
 
 GO_ON_MESSAGE: Final = "Go on without verification."
 CAN_JUDGE_MESSAGE: Final = "The project's tests can judge the change."
+NO_CHECKS_MESSAGE: Final = "No checks were found here, so nothing can verify the change."
+NO_TESTS_MESSAGE: Final = "None of the tests can run here, so nothing can verify the change:"
+CONTINUE_QUESTION: Final = "Continue anyway?"
 STOPPED_MESSAGE: Final = (
     "Nothing here can verify a change, so no model was called. To continue anyway, add --allow-unverified."
 )
@@ -287,8 +290,8 @@ class BaselineTool(CardedTool):
         try:
             report = await self._checker.run_baseline(context)
         except WorldFault as fault:
-            said = f"The checks cannot run here, so no model was called. {fault}"
-            return Outcome(result={"output": said}, intents=(build_finish(context.step, said, failed=True),))
+            message = translate("checks.cannot_run_here", fault=fault)
+            return Outcome(result={"output": message}, intents=(build_finish(context.step, message, failed=True),))
         lines = (f"Before any change: {describe_report(report)}.", *report.left)
         result = {"output": "\n".join(lines), REPORT_KEY: report_to_data(report), FOUND_KEY: self._found_checks}
         return Outcome(result=result, blobs=report.blobs)
@@ -308,18 +311,18 @@ class ConfirmUnverifiedTool(CardedTool):
     def targets(self, _: Data) -> tuple[Target, ...]:
         return ()
 
-    def terms(self, world: TeamState, step: Step) -> StepTerms:
+    def terms(self, state: TeamState, step: Step) -> StepTerms:
         """Ask a person first, if one is present and there is something to ask."""
-        if self._alone or self._can_go_on(world, step):
+        if self._alone or self._can_go_on(state, step):
             return StepTerms(effect="pure")
-        question = "\n".join((*self._explain(), "Go on without verification? [y/N]"))
+        question = "\n".join((*self._explain(), CONTINUE_QUESTION))
         return StepTerms(effect="pure", verdict="ask", words=True, question=question, digest=question)
 
     async def run(self, context: StepContext) -> Outcome:
         """Continue, or end the run as unverified."""
         if can_judge(self._checker.checks, self._checker.base):
             return Outcome(result={"output": CAN_JUDGE_MESSAGE})
-        if self._can_go_on(context.world, context.step):
+        if self._can_go_on(context.state, context.step):
             return Outcome(result={"output": GO_ON_MESSAGE})
         if not self._alone and _read_answer(context).strip().rstrip(".!。！").lower() in YES_WORDS - {""}:
             return Outcome(result={"output": GO_ON_MESSAGE})
@@ -327,9 +330,9 @@ class ConfirmUnverifiedTool(CardedTool):
         end = build_finish(context.step, STOPPED_MESSAGE)
         return Outcome(result={"output": STOPPED_MESSAGE, VERDICT_KEY: encode_verdict(verdict)}, intents=(end,))
 
-    def _can_go_on(self, world: TeamState, step: Step) -> bool:
+    def _can_go_on(self, state: TeamState, step: Step) -> bool:
         """Return whether there is nothing to ask. The run's flags are in the first turn, which still waits."""
-        agreed = self._allowed or read_run_flags(world.steps_of(step.agent_id)).allow_unverified
+        agreed = self._allowed or read_run_flags(state.steps_of(step.agent_id)).allow_unverified
         return agreed or can_judge(self._checker.checks, self._checker.base)
 
     def _build_verdict(self) -> Verdict:
@@ -344,14 +347,14 @@ class ConfirmUnverifiedTool(CardedTool):
 
     def _explain(self) -> Sequence[str]:
         if not self._checker.checks:
-            return ("No checks were found here, so nothing can verify the change.",)
+            return (NO_CHECKS_MESSAGE,)
         named = [f"  {note.check}: {note.why}" for note in self._build_verdict().notes]
-        return ("None of the tests can run here, so nothing can verify the change:", *named)
+        return (NO_TESTS_MESSAGE, *named)
 
 
 def _read_answer(context: StepContext) -> str:
-    step = context.world.steps[context.step.step_id]
-    approval = context.world.approvals.get(step.approval) if step.approval is not None else None
+    step = context.state.steps[context.step.step_id]
+    approval = context.state.approvals.get(step.approval) if step.approval is not None else None
     return approval.reason if approval is not None else ""
 
 
@@ -362,5 +365,5 @@ def _build_spec(name: str, description: str) -> ToolSpec:
 def load_found_checks(steps: Iterable[Step]) -> tuple[Check, ...] | None:
     """Return the project's checks as recorded at the start of the run; None if they were not recorded."""
     base = [step for step in steps if step.work.executor == BASELINE and step.state == "finished"]
-    held = [(step.result or {}).get(FOUND_KEY) for step in base]
-    return next((msgspec.convert(found, tuple[Check, ...]) for found in held if found is not None), None)
+    stored_checks = [(step.result or {}).get(FOUND_KEY) for step in base]
+    return next((msgspec.convert(found, tuple[Check, ...]) for found in stored_checks if found is not None), None)

@@ -14,7 +14,7 @@ from typing import Final, Protocol, TypeAlias
 from greenroom.abilities.skills.conversation.builtin_calls import build_finish
 from greenroom.abilities.tools.command_output import LiveLines, OutputBuffer, collect_output
 from greenroom.abilities.tools.tool import CardedTool
-from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.errors import WorldFault, translate
 from greenroom.core.base.records import Data, record
 from greenroom.core.ports.checks import Check, CheckObserver
 from greenroom.core.ports.commands import Command, CommandEnded, CommandRunner
@@ -70,7 +70,7 @@ async def run_setup(setup: WorkspaceSetup, commands: CommandRunner, observer: Ch
     try:
         end = await collect_output(commands.run(command), observer.prepare, buffer, LiveLines(observer.show))
     except WorldFault as fault:
-        return Preparation(why=f"it cannot start: {fault}")
+        return Preparation(why=translate("checks.setup_cannot_start", fault=fault))
     well = end.how == "exited" and end.code == 0
     return Preparation(why="" if well else _describe_end(end, setup.seconds), printed=buffer.text)
 
@@ -91,30 +91,30 @@ class PrepareTool(CardedTool):
         """Run the setup. Without it checks mean nothing, so a failure ends the run before anything is spent."""
         if self._setup.left:
             return Outcome(result={"output": self._setup.left})
-        done = await run_setup(self._setup, self._commands, context)
-        if done.why:
-            return self._build_failure(context, done.why, done.printed)
-        told = f"Prepared with `{self._setup.line}`."
-        return Outcome(result={"output": told, "exit": 0, "printed": done.printed})
+        result = await run_setup(self._setup, self._commands, context)
+        if result.why:
+            return self._build_failure(context, result.why, result.printed)
+        message = f"Prepared with `{self._setup.line}`."
+        return Outcome(result={"output": message, "exit": 0, "printed": result.printed})
 
     def _build_failure(self, context: StepContext, why: str, printed: str) -> Outcome:
         end = f"\n{printed[-MAX_ERROR_CHARS:].strip()}" if printed.strip() else ""
-        said = f"`{self._setup.line}` ([workspace] setup) failed: {why}. The run did not start.{end}"
+        message = translate("checks.setup_failed", line=self._setup.line, why=why, output=end)
         return Outcome(
-            result={"output": said, "printed": printed}, intents=(build_finish(context.step, said, failed=True),)
+            result={"output": message, "printed": printed}, intents=(build_finish(context.step, message, failed=True),)
         )
 
 
 def _describe_end(end: CommandEnded, seconds: float) -> str:
     match end.how:
         case "exited":
-            return f"exit code {end.code}"
+            return translate("git.exit_code", code=end.code)
         case "timed_out":
-            return f"it took longer than {seconds:g} s"
+            return translate("checks.setup_too_slow", seconds=seconds)
         case "signalled":
-            return f"it was ended by signal {end.signal}"
+            return translate("checks.setup_killed", signal=end.signal)
         case _:
-            return "it was stopped"
+            return translate("checks.setup_stopped")
 
 
 IMPORT_PROBE: Final = """
@@ -192,27 +192,28 @@ def build_checkout_opener(
         workspace, tip = run_workspace.workspace, await run_workspace.worktree.tip()
         commit = await workspace.restore_paths(tip, run_workspace.snapshot.commit, paths) if paths else tip
         await workspace.close(run_workspace.run, SCRATCH_THREAD)
-        made: CheckoutTools | None = None
+        tools: CheckoutTools | None = None
         try:
             worktree = await workspace.open(run_workspace.run, SCRATCH_THREAD, commit)
             tree, beside = await workspace.tree(commit), await run_workspace.with_worktree(worktree)
-            made = toolset(WorktreeTools(folder=beside.folder, mount_point=beside.mount_point, mounts=beside.mounts))
-            unable = await _explain_setup_failure(setup, made.commands, observer) if setup.is_enabled else ""
-            yield Checkout(beside.folder, run_workspace.mount_point, tree, made.commands, unable)
+            tools = toolset(WorktreeTools(folder=beside.folder, mount_point=beside.mount_point, mounts=beside.mounts))
+            unable = await _explain_setup_failure(setup, tools.commands, observer) if setup.is_enabled else ""
+            yield Checkout(beside.folder, run_workspace.mount_point, tree, tools.commands, unable)
         finally:
-            if made is not None:
-                await made.close()
+            if tools is not None:
+                await tools.close()
             await workspace.close(run_workspace.run, SCRATCH_THREAD)
 
     return open_checkout
 
 
 async def _explain_setup_failure(setup: WorkspaceSetup, commands: CommandRunner, observer: CheckObserver) -> str:
-    done = await run_setup(setup, commands, observer)
-    if not done.why:
+    result = await run_setup(setup, commands, observer)
+    if not result.why:
         return ""
-    printed = f" It printed: {done.printed[-MAX_ERROR_CHARS:].strip()}" if done.printed.strip() else ""
-    return f"`{setup.line}` ([workspace] setup) failed: {done.why}.{printed}"
+    printed = result.printed[-MAX_ERROR_CHARS:].strip()
+    code = "checks.setup_failed_printing" if printed else "checks.setup_failed_silently"
+    return translate(code, line=setup.line, why=result.why, printed=printed)
 
 
 async def find_foreign_imports(
@@ -300,7 +301,7 @@ async def _find_linked_package(
     only if the worktree is not mounted at that folder."""
     root = Path(run_workspace.workspace.root)
     sources = [
-        Path(lent.source) for lent in run_workspace.shared_folders if PurePosixPath(lent.path).name == "node_modules"
+        Path(share.source) for share in run_workspace.shared_folders if PurePosixPath(share.path).name == "node_modules"
     ]
     if not sources or (await _read_output(checkout.commands, ("pwd", "-P"), ".", observer)).strip() == str(
         run_workspace.mount_point

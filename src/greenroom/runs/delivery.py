@@ -73,25 +73,25 @@ class RecordingTool(WrappedTool):
         async with self._lock:
             if self.name != RUN_CHECKS:
                 return await self._commit_changes(context, await super().run(context))
-            made = await self._worktree.commit(build_mark(context))  # checks run on the newest commit
+            step_commit = await self._worktree.commit(build_mark(context))  # checks run on the newest commit
             outcome = await super().run(context)
-            return evolve(outcome, result={**(outcome.result or {}), **build_facts(made)})
+            return evolve(outcome, result={**(outcome.result or {}), **build_facts(step_commit)})
 
     async def _commit_changes(self, context: StepContext, outcome: Outcome) -> Outcome:
         if not self._commits:
             return outcome
-        made = await self._worktree.commit(build_mark(context))
-        return evolve(outcome, result={**(outcome.result or {}), **build_facts(made)})
+        step_commit = await self._worktree.commit(build_mark(context))
+        return evolve(outcome, result={**(outcome.result or {}), **build_facts(step_commit)})
 
 
-def build_facts(made: StepCommit) -> Data:
+def build_facts(step_commit: StepCommit) -> Data:
     """Return the tree and the commit after a step, for its result."""
-    return {TREE_KEY: made.tree, **({COMMIT_KEY: made.commit} if made.commit else {})}
+    return {TREE_KEY: step_commit.tree, **({COMMIT_KEY: step_commit.commit} if step_commit.commit else {})}
 
 
 def build_mark(context: StepContext) -> CommitInfo:
     """Return the commit's run, task, agent and step."""
-    step, team = context.step, context.world.team
+    step, team = context.step, context.state.team
     return CommitInfo(
         run=team.team_id,
         key=context.key,
@@ -103,8 +103,8 @@ def build_mark(context: StepContext) -> CommitInfo:
 
 
 def _summarize_step(step: Step) -> str:
-    given = step.work.instruction_content or {}
-    what = next((str(given[name]) for name in ("path", "file", "script") if given.get(name)), "")
+    arguments = step.work.instruction_content or {}
+    what = next((str(arguments[name]) for name in ("path", "file", "script") if arguments.get(name)), "")
     words = " ".join(f"{step.work.executor} {what}".split())
     return words if len(words) <= MAX_SUMMARY_CHARS else f"{words[: MAX_SUMMARY_CHARS - 1]}…"
 
@@ -171,33 +171,33 @@ class DeliverTool(CardedTool):
 
     async def run(self, context: StepContext) -> Outcome:
         """Commit, decide the verdict, and end the work or report what is missing. A new message is read first."""
-        steps = await self._history(context.world.team.team_id)
+        steps = await self._history(context.state.team.team_id)
         stopped = await self._stop_background()
-        made = await self._run_workspace.worktree.commit(build_mark(context))
+        step_commit = await self._run_workspace.worktree.commit(build_mark(context))
         changes = (await self._run_workspace.diff()).changes
-        report, old = CheckReport(tree=made.tree, fresh=True), None
+        report, old = CheckReport(tree=step_commit.tree, fresh=True), None
         if changes:
-            verdict, report, old = await self._decide_verdict(made, changes, steps, stopped, context)
+            verdict, report, old = await self._decide_verdict(step_commit, changes, steps, stopped, context)
         elif read_run_flags(steps).question:
             verdict = Verdict(state="verified")
         else:
-            verdict = evolve(build_unverified("nothing_changed"), notes=tuple(_find_undelivered(made)))
+            verdict = evolve(build_unverified("nothing_changed"), notes=tuple(_find_undelivered(step_commit)))
         result: dict[str, object] = {
             "output": self._render_verdict(verdict, bool(changes)),
             VERDICT_KEY: encode_verdict(verdict),
-            **build_facts(made),
+            **build_facts(step_commit),
         }
         result |= {REPORT_KEY: report_to_data(report)} if report.checks else {}
         result |= {RESTORED_KEY: report_to_data(old)} if old is not None else {}
         blobs = (*report.blobs, *(old.blobs if old is not None else ()))
         after = self._decide_next(context.step, verdict, steps)
         return Outcome(
-            result=result, intents=() if has_unread_message(context.world, context.step) else (after,), blobs=blobs
+            result=result, intents=() if has_unread_message(context.state, context.step) else (after,), blobs=blobs
         )
 
     async def _decide_verdict(
         self,
-        made: StepCommit,
+        commit: StepCommit,
         changes: Sequence[PathChange],
         steps: Sequence[Step],
         stopped: Sequence[str],
@@ -205,18 +205,18 @@ class DeliverTool(CardedTool):
     ) -> tuple[Verdict, CheckReport, CheckReport | None]:
         """Return the verdict, the checks' report on this tree, and the old tests' report. Checks that ran on this tree
         are not repeated."""
-        checker, tree = self._checker, made.tree
+        checker, tree = self._checker, commit.tree
         # All paths of a change, both of a renamed file.
         paths = list(dict.fromkeys(name for change in changes for name in (change.path, change.before) if name))
         known = collect_known_entries(steps, tree)
-        wanted = [check.name for check in checker.checks if check.name not in known]
+        to_run = [check.name for check in checker.checks if check.name not in known]
         tests = [check.name for check in checker.checks if check.kind == "test"]
         elsewhere: list[Finding] = []
 
         async def look(checkout: Checkout) -> None:
             elsewhere.extend(await find_foreign_imports(checker.checks, paths, checkout, self._run_workspace, context))
 
-        fresh = await checker.run(wanted, context, first=look) if wanted else CheckReport(tree=tree, fresh=True)
+        fresh = await checker.run(to_run, context, first=look) if to_run else CheckReport(tree=tree, fresh=True)
         entries: dict[str, CheckResult] = {**known, **{entry.check: entry for entry in fresh.checks}}
         report = CheckReport(tree=tree, checks=tuple(entries.values()), left=fresh.left, fresh=True)
         found = decide_verdict(checker.checks, checker.base, report, ChangeFacts())
@@ -231,15 +231,19 @@ class DeliverTool(CardedTool):
         old: CheckReport | None = None
         if found.state != "failed" and tests:
             old = await checker.run(tests, context, paths=altered) if altered else None
-            if not wanted:
+            if not to_run:
                 async with self._open_checkout((), context) as checkout:
                     await look(checkout)
-        notes = [*self._build_notes(paths, stopped), *_find_false_claims(context.step, paths), *_find_undelivered(made)]
+        notes = [
+            *self._build_notes(paths, stopped),
+            *_find_false_claims(context.step, paths),
+            *_find_undelivered(commit),
+        ]
         notes += await self._find_uncommitted(paths)
         may = read_run_flags(steps).tests_may_change
         imported = tuple(elsewhere) if found.state != "failed" else ()
-        given = ChangeFacts(altered=altered, old=old, elsewhere=imported, tests_may_change=may, notes=tuple(notes))
-        return decide_verdict(checker.checks, checker.base, report, given), report, old
+        facts = ChangeFacts(altered=altered, old=old, elsewhere=imported, tests_may_change=may, notes=tuple(notes))
+        return decide_verdict(checker.checks, checker.base, report, facts), report, old
 
     def _build_notes(self, paths: Sequence[str], stopped: Sequence[str]) -> list[Finding]:
         compiled = tuple(path for path in paths if is_compiled(path))
@@ -257,8 +261,8 @@ class DeliverTool(CardedTool):
         uncommitted = [
             change.path for change in (await workspace.diff(snapshot.head, snapshot.commit, limit=0)).changes
         ]
-        seen = tuple(path for path in uncommitted if path not in paths)
-        return [Finding(code="not_committed", paths=seen)] if seen else []
+        missing_paths = tuple(path for path in uncommitted if path not in paths)
+        return [Finding(code="not_committed", paths=missing_paths)] if missing_paths else []
 
     def _render_verdict(self, verdict: Verdict, changed: bool) -> str:
         """Render a verdict for the agent."""
@@ -273,7 +277,7 @@ class DeliverTool(CardedTool):
 
     def _decide_next(self, step: Step, verdict: Verdict, steps: Sequence[Step]) -> Consequence:
         """Return the end, or another turn for the agent to fix failures. It reads only once that an old test fails."""
-        said = str((step.work.instruction_content or {}).get("said", ""))
+        answer = str((step.work.instruction_content or {}).get("said", ""))
         before = [each for each in steps if each.work.executor == DELIVER and each.thread_id == step.thread_id]
         again = verdict.state == "failed" and len(before) + 1 < MAX_TRIES
         was_told = any(find_verdict([each]).has_reason("tests_altered") for each in before)
@@ -282,16 +286,16 @@ class DeliverTool(CardedTool):
             work = Work(type="skill", executor="converse", intention="Mend what fails.")
             return QueueSteps(agent_id=step.agent_id, works=(work,), place="next")
         evidence = tuple(f"{receipt.check}: {receipt.outcome}" for receipt in verdict.receipts)
-        return build_finish(step, said, evidence, failed=verdict.state == "failed")
+        return build_finish(step, answer, evidence, failed=verdict.state == "failed")
 
 
-def _find_undelivered(made: StepCommit) -> list[Finding]:
-    return [Finding(code="not_delivered", paths=(each.path,), why=each.why) for each in made.left_out]
+def _find_undelivered(step_commit: StepCommit) -> list[Finding]:
+    return [Finding(code="not_delivered", paths=(each.path,), why=each.why) for each in step_commit.left_out]
 
 
 def _find_false_claims(step: Step, paths: Sequence[str]) -> list[Finding]:
     """Return the files that the agent claims to have changed but that are not in the change."""
-    held = (step.work.instruction_content or {}).get("files")
-    named = [str(name).removeprefix("./") for name in held] if isinstance(held, list) else []
+    files = (step.work.instruction_content or {}).get("files")
+    named = [str(name).removeprefix("./") for name in files] if isinstance(files, list) else []
     missing = tuple(name for name in named if not any(path == name or path.endswith(f"/{name}") for path in paths))
     return [Finding(code="not_in_change", paths=missing)] if missing else []

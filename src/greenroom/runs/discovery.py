@@ -290,10 +290,10 @@ def find_javascript_checks(folder: ProjectFolder) -> Iterator[Check]:
 
 
 def _choose_js_runner(folder: ProjectFolder, named: str) -> str:
-    said = named.partition("@")[0]
-    wanted = [said] if said in {"npm", "pnpm", "yarn", "bun"} else []
-    wanted += [runner for name, runner in JS_LOCKFILES if name in folder.names]
-    return next((runner for runner in wanted if folder.has_program(runner)), "npm")
+    declared = named.partition("@")[0]
+    runners = [declared] if declared in {"npm", "pnpm", "yarn", "bun"} else []
+    runners += [runner for name, runner in JS_LOCKFILES if name in folder.names]
+    return next((runner for runner in runners if folder.has_program(runner)), "npm")
 
 
 CMAKE_TEST_COMMAND: Final = (
@@ -486,12 +486,12 @@ def _has_program(folder: ProjectFolder, line: str) -> bool:
 
 def list_projects_below(view: FolderView) -> tuple[str, ...]:
     """Return the project folders at most two levels down, sorted."""
-    level, looked, found = ["."], 0, list[str]()
+    level, visited_count, found = ["."], 0, list[str]()
     for _ in range(MAX_DEPTH):
         names = ((folder, name) for folder in level for name in sorted(view.names(folder) - SKIPPED_FOLDERS))
         paths = [name if folder == "." else f"{folder}/{name}" for folder, name in names if not name.startswith(".")]
-        below = paths[: MAX_FOLDERS - looked]
-        looked += len(below)
+        below = paths[: MAX_FOLDERS - visited_count]
+        visited_count += len(below)
         begun = [path for path in below if view.names(path) & PROJECT_FILES]
         found += begun
         level = [path for path in below if path not in begun]

@@ -204,9 +204,9 @@ def parse_findings(text: str) -> dict[str, TestStatus]:
     for line in text.splitlines():
         if len(line) > MAX_LINE_CHARS:
             continue
-        said = _parse_finding(line, file, before)
-        if said:
-            counts[said] += 1
+        finding = _parse_finding(line, file, before)
+        if finding:
+            counts[finding] += 1
         elif FILE_LINE.fullmatch(line.strip()):
             file = line.strip()
         before = line.strip() or before
@@ -310,17 +310,17 @@ def read_outcome(check: Check, ended: CommandEnded, text: str, report: str = "")
     exact = parse_junit(report) if check.kind == "test" else {}
     tests, passed, skipped = _read_tests(check, text, exact)
     ran = partial(ran, skipped=skipped, exact=bool(exact))
-    failing = any(word == "failed" for word in tests.values())
-    reason = "" if failing or passed else "It skipped all tests." if skipped else _find_reason(check, ended.code, text)
+    failed = any(word == "failed" for word in tests.values())
+    reason = "" if failed or passed else "It skipped all tests." if skipped else _find_reason(check, ended.code, text)
     if reason:
         return ran(outcome="could_not_run", reason=reason, tests=tests)
-    if ended.code == 0 and not (failing and report):
+    if ended.code == 0 and not (failed and report):
         # If the runner exits with 0, a line that looks like a failure is ignored; a failure in its report counts.
         tests = {name: word for name, word in tests.items() if word != "failed"}
         return ran(outcome="passed", tests=tests, passed=passed)
-    if not failing and exact and passed and LOW_COVERAGE.search(text):
+    if not failed and exact and passed and LOW_COVERAGE.search(text):
         return ran(outcome="passed", reason=LOW_COVERAGE_REASON, tests=tests, passed=passed)
-    return ran(outcome="failed", tests=tests if failing else {**tests, WHOLE_CHECK: "failed"}, passed=passed)
+    return ran(outcome="failed", tests=tests if failed else {**tests, WHOLE_CHECK: "failed"}, passed=passed)
 
 
 def _read_tests(check: Check, text: str, exact: dict[str, TestStatus]) -> tuple[dict[str, TestStatus], int, int]:
@@ -356,8 +356,8 @@ def _find_reason(check: Check, code: int, text: str) -> str:
     return ""
 
 
-def _read_last_line(said: str) -> str:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+def _read_last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     return (lines[-1] if lines else "it does not say which")[:300]
 
 
@@ -367,14 +367,14 @@ AVA_SEPARATOR: Final = " › "
 
 def compare(base: CheckRun, now: CheckRun, flaky: Collection[str] = ()) -> CheckComparison:
     """Compare a run with the baseline. `flaky` are names that failed and then passed without a change."""
-    failing = now.failing - frozenset(flaky)
-    old = {name for name in failing if has_failed_before(name, base)}
-    new = failing - old
+    failed_tests = now.failed_tests - frozenset(flaky)
+    old = {name for name in failed_tests if has_failed_before(name, base)}
+    new = failed_tests - old
     if now.outcome == "could_not_run" and base.outcome != "could_not_run":
         new |= {WHOLE_CHECK}
     ran = now.outcome != "could_not_run"
     passes_again = {
-        name for name in base.failing if ran and not any(is_same_test(name, other) for other in now.failing)
+        name for name in base.failed_tests if ran and not any(is_same_test(name, other) for other in now.failed_tests)
     }
     gone: set[str] = set()
     if ran and _has_all_names(base) and _has_all_names(now):
@@ -399,9 +399,9 @@ def _has_all_names(ran: CheckRun) -> bool:
 
 def has_failed_before(name: str, base: CheckRun) -> bool:
     """Return whether this test, or its whole file, failed on the base too."""
-    if any(is_same_test(name, other) for other in base.failing):
+    if any(is_same_test(name, other) for other in base.failed_tests):
         return True
-    return name.partition("::")[0] in base.failing
+    return name.partition("::")[0] in base.failed_tests
 
 
 def is_same_test(name: str, other: str) -> bool:
@@ -411,7 +411,7 @@ def is_same_test(name: str, other: str) -> bool:
 
 def has_names(ran: CheckRun) -> bool:
     """Return whether every failure of a run has a name. An exit code or a count of failures gives none."""
-    return WHOLE_CHECK not in ran.failing
+    return WHOLE_CHECK not in ran.failed_tests
 
 
 def limit_names(names: Iterable[str]) -> tuple[str, ...]:
@@ -455,26 +455,26 @@ TELLING_LINE: Final = re.compile(
 )
 
 
-def build_excerpt(text: str, failing: Sequence[str] = ()) -> str:
+def build_excerpt(text: str, failed_tests: Sequence[str] = ()) -> str:
     """Return the most relevant lines in their order, preferring those about failing tests."""
     lines = [DRAWN_LINE.sub(r"\1\1\1", line)[:MAX_EXCERPT_LINE_CHARS] for line in text.splitlines() if line.strip()]
     if len(lines) <= MAX_EXCERPT_LINES:
         return "\n".join(lines)
-    wanted = _rank_lines(lines, failing)
-    if not wanted:
+    ranked = _rank_lines(lines, failed_tests)
+    if not ranked:
         return "\n".join(("…", *lines[-MAX_EXCERPT_LINES:]))
-    chosen = sorted(wanted[:MAX_EXCERPT_LINES])
-    told: list[str] = []
+    chosen = sorted(ranked[:MAX_EXCERPT_LINES])
+    excerpt: list[str] = []
     for before, at in zip((-1, *chosen), chosen, strict=False):
-        told += ["…"] if at > before + 1 and told else []
-        told.append(lines[at])
-    return "\n".join(told[: MAX_EXCERPT_LINES + 10])
+        excerpt += ["…"] if at > before + 1 and excerpt else []
+        excerpt.append(lines[at])
+    return "\n".join(excerpt[: MAX_EXCERPT_LINES + 10])
 
 
-def _rank_lines(lines: Sequence[str], failing: Sequence[str]) -> list[int]:
+def _rank_lines(lines: Sequence[str], failed_tests: Sequence[str]) -> list[int]:
     """Return the indexes of relevant lines, the most relevant first."""
-    short = {name.rpartition("::")[2] or name for name in failing}
+    short = {name.rpartition("::")[2] or name for name in failed_tests}
     naming = [at for at, line in enumerate(lines) if any(name in line for name in list(short)[:20])]
-    telling = [at for at, line in enumerate(lines) if TELLING_LINE.search(line)]
+    relevant = [at for at, line in enumerate(lines) if TELLING_LINE.search(line)]
     near = [at for place in naming[:3] for at in range(place, min(place + 12, len(lines)))]
-    return list(dict.fromkeys((*near, *telling, *naming)))
+    return list(dict.fromkeys((*near, *relevant, *naming)))

@@ -155,8 +155,8 @@ def decide_verdict(
         judged |= {check.kind} if failed is None and _has_judged(base_run, entry) else set()
     reasons = failures or _find_doubts(checks, judged, facts, base)
     if facts.altered:
-        failing = find_failing_old_tests(facts.old, base)
-        notes.append(Finding(code="tests_changed", paths=facts.altered, tests=failing))
+        failed_tests = find_failing_old_tests(facts.old, base)
+        notes.append(Finding(code="tests_changed", paths=facts.altered, tests=failed_tests))
     return Verdict(
         state="failed" if failures else "unverified" if reasons else "verified",
         reasons=tuple(reasons),
@@ -225,9 +225,9 @@ def _find_doubts(
             for ran in yours
         ] or [Finding(code="no_test_judged")]
     found += facts.elsewhere
-    failing = find_failing_old_tests(facts.old, base)
-    if failing and not facts.tests_may_change:
-        found.append(Finding(code="tests_altered", tests=failing, paths=facts.altered, count=len(failing)))
+    failed_tests = find_failing_old_tests(facts.old, base)
+    if failed_tests and not facts.tests_may_change:
+        found.append(Finding(code="tests_altered", tests=failed_tests, paths=facts.altered, count=len(failed_tests)))
     return found
 
 
@@ -269,8 +269,8 @@ def _build_receipt(
 
 def encode_verdict(verdict: Verdict) -> Data:
     """Encode a verdict for the log and for programs."""
-    kept: Data = msgspec.json.decode(encode(verdict))
-    return {"reasons": [], "notes": [], "receipts": [], **kept, "code": verdict.state}
+    fields: Data = msgspec.json.decode(encode(verdict))
+    return {"reasons": [], "notes": [], "receipts": [], **fields, "code": verdict.state}
 
 
 def find_verdict(steps: Iterable[Step]) -> Verdict:
@@ -278,23 +278,25 @@ def find_verdict(steps: Iterable[Step]) -> Verdict:
     found, tree = build_unverified("not_judged"), None
     for step in steps:
         result = step.result or {}
-        held = result.get(VERDICT_KEY)
-        if step.work.executor in (DELIVER, CONFIRM_UNVERIFIED) and isinstance(held, Mapping):
-            found, tree = decode_verdict(held), result.get(TREE_KEY)
+        stored = result.get(VERDICT_KEY)
+        if step.work.executor in (DELIVER, CONFIRM_UNVERIFIED) and isinstance(stored, Mapping):
+            found, tree = decode_verdict(stored), result.get(TREE_KEY)
         elif tree is not None and result.get(TREE_KEY, tree) != tree:
             found, tree = build_unverified("changed_later"), None
     return found
 
 
-def decode_verdict(held: Mapping[str, object]) -> Verdict:
+def decode_verdict(data: Mapping[str, object]) -> Verdict:
     """Decode a verdict from the log. An older version wrote `unproven`, with sentences."""
-    if held.get("state") == "unproven" or "missing" in held:
-        said = [str(text) for name in ("missing", "changed", "claims") for text in _read_sequence(held.get(name))]
-        state: VerdictState = "verified" if held.get("state") == "verified" else "unverified"
-        rows = [row for row in _read_sequence(held.get("receipts")) if isinstance(row, Mapping)]
+    if data.get("state") == "unproven" or "missing" in data:
+        texts = [str(text) for name in ("missing", "changed", "claims") for text in _read_sequence(data.get(name))]
+        state: VerdictState = "verified" if data.get("state") == "verified" else "unverified"
+        rows = [row for row in _read_sequence(data.get("receipts")) if isinstance(row, Mapping)]
         receipts = tuple(_decode_old_receipt(row) for row in rows)
-        return Verdict(state=state, reasons=tuple(Finding(code="stored", why=text) for text in said), receipts=receipts)
-    return msgspec.convert({key: value for key, value in held.items() if key != "code"}, Verdict)
+        return Verdict(
+            state=state, reasons=tuple(Finding(code="stored", why=text) for text in texts), receipts=receipts
+        )
+    return msgspec.convert({key: value for key, value in data.items() if key != "code"}, Verdict)
 
 
 def _decode_old_receipt(row: Mapping[str, object]) -> Receipt:
@@ -303,8 +305,8 @@ def _decode_old_receipt(row: Mapping[str, object]) -> Receipt:
     return Receipt(check=str(row.get("check", "")), kind="", outcome=outcome, tree=str(row.get("tree", "")))
 
 
-def _read_sequence(held: object) -> Sequence[object]:
-    return held if isinstance(held, Sequence) and not isinstance(held, str) else ()
+def _read_sequence(value: object) -> Sequence[object]:
+    return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
 
 
 def read_report(step: Step) -> CheckReport | None:

@@ -46,11 +46,11 @@ class RunWorkspace:
         """What commands see in the worktree beyond its files: folders that git ignores in the person's tree. What they
         write there is kept beside the worktree and removed with it."""
         layers = Path(self.worktree.folder).parent / LAYERS_FOLDER
-        all_mounts = (*self.git, *(_build_mount(lent, layers) for lent in self.shared_folders))
+        all_mounts = (*self.git, *(_build_mount(folder, layers) for folder in self.shared_folders))
         # Relative to the repository's root, which may be above the workspace folder.
         within = Path(self.snapshot.within).parts
         top = self.mount_point.parents[len(within) - 1] if within else None
-        return tuple(shown if top is None else replace(shown, at=str(top / shown.at)) for shown in all_mounts)
+        return tuple(mount if top is None else replace(mount, at=str(top / mount.at)) for mount in all_mounts)
 
     async def with_worktree(self, worktree: Worktree) -> RunWorkspace:
         """Return a copy with another worktree. Uncommitted files of this worktree are not in it."""
@@ -61,9 +61,9 @@ class RunWorkspace:
         return await self.workspace.diff(self.snapshot.commit, await self.worktree.tip())
 
 
-def _build_mount(lent: SharedFolder, layers: Path) -> SandboxMount:
-    name = hashlib.sha256(lent.path.encode()).hexdigest()[:16]
-    return SandboxMount(source=lent.source, at=lent.path, layer=str(layers / name), hidden=lent.hidden)
+def _build_mount(folder: SharedFolder, layers: Path) -> SandboxMount:
+    name = hashlib.sha256(folder.path.encode()).hexdigest()[:16]
+    return SandboxMount(source=folder.source, at=folder.path, layer=str(layers / name), hidden=folder.hidden)
 
 
 WrapTool: TypeAlias = Callable[[ToolExecutor], ToolExecutor]
@@ -105,8 +105,8 @@ class RunFlags:
     @property
     def data(self) -> Data | None:
         """The flags as stored in the first turn; None if none is set."""
-        said = {name: True for name in FLAG_NAMES if getattr(self, name)}
-        return {WANTED_KEY: said} if said else None
+        flags = {name: True for name in FLAG_NAMES if getattr(self, name)}
+        return {WANTED_KEY: flags} if flags else None
 
 
 DEFAULT_RUN_FLAGS: Final = RunFlags()
@@ -115,7 +115,7 @@ DEFAULT_RUN_FLAGS: Final = RunFlags()
 def read_run_flags(steps: Iterable[Step]) -> RunFlags:
     """Return the flags given when these steps began. Steps that an agent started itself do not count."""
     for step in steps:
-        held = (step.work.instruction_content or {}).get(WANTED_KEY)
-        if step.cause is None and step.work.executor == "converse" and isinstance(held, Mapping):
-            return RunFlags(**{name: bool(held.get(name)) for name in FLAG_NAMES})
+        flags = (step.work.instruction_content or {}).get(WANTED_KEY)
+        if step.cause is None and step.work.executor == "converse" and isinstance(flags, Mapping):
+            return RunFlags(**{name: bool(flags.get(name)) for name in FLAG_NAMES})
     return DEFAULT_RUN_FLAGS

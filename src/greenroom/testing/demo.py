@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.abilities.skills.converse import Converse
-from greenroom.app.capabilities import CapabilitiesFactory
 from greenroom.core.base.ids import AgentId
-from greenroom.core.ports.executor import Capabilities
+from greenroom.core.ports.executor import Capabilities, CapabilitiesFactory
 from greenroom.core.ports.model import ModelRequest, Models
 from greenroom.core.rules.intents import AddTask, StagePlan, SubtaskPlan
 from greenroom.core.state.spec import AgentSpec
@@ -184,10 +183,10 @@ class SignedLedger(LedgerTool):
         super().__init__(path, pace=pace)
         self._signed = LedgerTool(path, ask=True)
 
-    def terms(self, world: TeamState, step: Step) -> StepTerms:
+    def terms(self, state: TeamState, step: Step) -> StepTerms:
         """Return effectful terms. Publishing needs a person's approval."""
         line = str((step.work.instruction_content or {}).get("line"))
-        return self._signed.terms(world, step) if line.startswith("published") else super().terms(world, step)
+        return self._signed.terms(state, step) if line.startswith("published") else super().terms(state, step)
 
 
 def demo_folder(home: Path, team: str) -> Path:

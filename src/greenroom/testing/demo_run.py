@@ -81,14 +81,14 @@ def command_environment() -> dict[str, str]:
     """Return the git environment without Greenroom's variables and keys, so that the demo changes nothing of the
     person's."""
     dropped = ("_KEY", "_TOKEN", "PYTHONDONTWRITEBYTECODE")
-    kept = {
+    variables = {
         name: value
         for name, value in git_environment().items()
         if not name.startswith("GREENROOM_") and not name.endswith(dropped)
     }
-    path = os.pathsep.join((str(Path(sys.executable).parent), kept.get("PATH", os.defpath)))
+    path = os.pathsep.join((str(Path(sys.executable).parent), variables.get("PATH", os.defpath)))
     no_proxy = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
-    return {**kept, **no_proxy, "PATH": path, "PYTHONUTF8": "1"}
+    return {**variables, **no_proxy, "PATH": path, "PYTHONUTF8": "1"}
 
 
 def git(root: Path, *words: str) -> str:
@@ -282,12 +282,12 @@ async def read_log(home: Path) -> DemoLog:
     runtime = await Runtime.open(home, access="look")
     try:
         team = (await resolve_id(runtime, LAST)).team
-        world = await runtime.world(team)
+        state = await runtime.state(team)
         return DemoLog(
             team=team,
             events=[entry.event async for entry in runtime.events(team)],
             steps=[step async for step in runtime.archive(team, "step") if isinstance(step, Step)],
-            running=[step.step_id for step in world.steps.values() if step.state == "running"],
+            running=[step.step_id for step in state.steps.values() if step.state == "running"],
         )
     finally:
         await runtime.close()

@@ -33,13 +33,13 @@ class Harness:
 
     async def do(self, *stages: StagePlan, name: str = "task") -> TaskStatus:
         """Run a task of these stages and wait until it is over or idle."""
-        before = (await self.world()).team.tasks_made
+        before = (await self.state()).team.tasks_made
         await self.runtime.ask(self.team, AddTask(name=name, intention=name, manager=LEAD, stages=stages))
         return await self.runtime.wait(self.team, TaskId(f"t{before + 1}"))
 
-    async def world(self) -> TeamState:
+    async def state(self) -> TeamState:
         """Return the team state."""
-        return await self.runtime.world(self.team)
+        return await self.runtime.state(self.team)
 
     async def events(self) -> Sequence[Event]:
         """Return all events of the team."""

@@ -191,7 +191,7 @@ async def test_an_interrupted_turn_leaves_a_conversation_that_goes_on() -> None:
     model = Played(in_order(calls("echo", text="x"), says("Well.")))
     async with team(model, ann, solo=False) as here:
         await here.ask()
-        (thread,) = (await here.runtime.world(here.team)).threads
+        (thread,) = (await here.runtime.state(here.team)).threads
         await here.runtime.ask(here.team, Interrupt(thread_id=thread))
         assert await here.ask("Something else?") == "idle"
     assert model.asked[-1].messages[-1].content == "Something else?"

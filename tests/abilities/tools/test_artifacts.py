@@ -43,13 +43,13 @@ async def _plan(ann: Caller) -> Caller:
 
 async def newest(ann: Caller) -> Artifact:
     """The only artifact of the task."""
-    (one,) = (await ann.runtime.world(ann.team)).list_artifacts(T1)
+    (one,) = (await ann.runtime.state(ann.team)).list_artifacts(T1)
     return one
 
 
 async def joined(ann: Caller) -> None:
     """Let another agent take part, if it does not yet."""
-    if BOB not in (await ann.runtime.world(ann.team)).agents:
+    if BOB not in (await ann.runtime.state(ann.team)).agents:
         joins = AddAgent(agent_id=BOB, spec=AgentSpec(name="bob"))
         await ann.runtime.ask(ann.team, joins, AddParticipants(task_id=T1, agents=(BOB,)))
 
@@ -168,7 +168,7 @@ async def test_who_is_overtaken_at_the_last_moment_reads_it_and_nothing_is_lost(
         with patch.object(slow, "meanwhile", quicker):
             await ann.output("update_artifact", id="task_plan", edits=mine)
         assert ((await newest(ann)).version, (await newest(ann)).by) == (2, "bob")
-        threads = (await ann.runtime.world(ann.team)).threads
+        threads = (await ann.runtime.state(ann.team)).threads
         (notice,) = [one for thread in threads.values() if thread.agent_id == "ann" for one in thread.notices]
         assert "WriteArtifact was refused. The artifact 'task_plan' is at version 2 by bob" in notice
 
@@ -210,7 +210,7 @@ async def test_a_change_that_does_not_fit_is_refused_as_in_a_file(
 )
 async def test_what_cannot_be_made_says_why(plan: Caller, arguments: dict[str, object], why: str) -> None:
     assert why in await plan.error("create_artifact", **arguments)
-    assert len((await plan.runtime.world(plan.team)).artifacts) == 1
+    assert len((await plan.runtime.state(plan.team)).artifacts) == 1
 
 
 async def test_a_long_artifact_is_read_in_parts_and_an_empty_one_says_so(ann: Caller) -> None:
@@ -247,6 +247,6 @@ def test_the_tools_that_a_lead_requires_are_there() -> None:
 
 @pytest.mark.req("AF-65")
 async def test_the_inventory_of_a_task_is_what_a_lead_is_told(plan: Caller) -> None:
-    here = [told_of(one) for one in (await plan.runtime.world(plan.team)).list_artifacts(T1)]
+    here = [told_of(one) for one in (await plan.runtime.state(plan.team)).list_artifacts(T1)]
     context = sections(lead().build_system_prompt({"artifacts_inventory": here}))["current_context"]
     assert "- task_plan · Plan · text/markdown · version 1 by ann" in context

@@ -27,7 +27,7 @@ async def answered(team: Caller, words: str) -> str:
     """What is asked; it is answered like this."""
     await team.begin("propose_plan", steps=STEPS, files=FILES)
     assert (await team.runtime.wait(team.team, T1)).state == "waiting"
-    (asked,) = (await team.runtime.world(team.team)).approvals.values()
+    (asked,) = (await team.runtime.state(team.team)).approvals.values()
     answer = AnswerApproval(approval_id=asked.approval_id, answer="approved", reason=words)
     await team.runtime.ask(team.team, answer)
     await team.runtime.wait(team.team, T1)
@@ -48,8 +48,8 @@ async def test_a_plan_is_shown_with_a_guess_and_the_agent_hears_what_is_said_to_
         assert await answered(team, words) == f"{SHOWN} · about $2 (a guess)"
         (step,) = await team.steps()
         assert (step.result or {})["output"] == told
-        world = await team.runtime.world(team.team)
-        assert world.values[value_key(T1, PLAN_KEY)].content == SHOWN, "it stays on the board"
+        state = await team.runtime.state(team.team)
+        assert state.values[value_key(T1, PLAN_KEY)].content == SHOWN, "it stays on the board"
 
 
 async def test_who_does_not_want_the_plan_ends_the_work_before_anything_changed() -> None:

@@ -26,7 +26,7 @@ async def _ann() -> AsyncIterator[Caller]:
 
 async def ids(ann: Caller) -> list[str]:
     """The ids of all short-term memories, oldest first."""
-    return sorted((await ann.runtime.world(ann.team)).memories)
+    return sorted((await ann.runtime.state(ann.team)).memories)
 
 
 @pytest.mark.req("MA-58", "AG-85")

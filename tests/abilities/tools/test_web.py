@@ -92,7 +92,7 @@ async def test_a_fetch_that_fails_fails_the_call_and_never_the_run() -> None:
         assert gone.error == "Nobody answers at 'gone.example:443'."
         bad = await ann.call("web_fetch", url="file:///etc/passwd")
         assert bad.state == "failed"
-        assert "Only http:// and https://" in bad.error
+        assert "Use http:// or https://" in bad.error
         assert (await ann.call("web_fetch", url=URL)).state == "finished"
 
 

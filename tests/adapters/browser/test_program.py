@@ -11,8 +11,6 @@ import pytest
 
 from greenroom.adapters.browser.browser_folder import FolderScreenshotStore
 from greenroom.adapters.browser.chromium import (
-    NOT_INSTALLED,
-    SANDBOX_MISSING,
     Chromium,
     build_environment,
     find_program,
@@ -38,7 +36,7 @@ def test_the_first_chromium_of_the_path_is_used(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(BrowserFault) as raised:
         find_program()
-    assert str(raised.value) == NOT_INSTALLED
+    assert raised.value.code == "browser.not_installed"
     path = made(tmp_path)
     assert find_program() == str(path)
     assert find_program(str(path)) == str(path)
@@ -72,7 +70,7 @@ def test_it_gets_names_on_a_list_and_no_key() -> None:
 @pytest.mark.parametrize(
     ("does", "says"),
     [
-        ("echo 'No usable sandbox!' >&2; exit 1", SANDBOX_MISSING),
+        ("echo 'No usable sandbox!' >&2; exit 1", "Its sandbox needs user namespaces"),
         ("echo 'no screen' >&2; exit 3", "cannot be started: no screen"),
     ],
 )

@@ -137,8 +137,8 @@ async def test_of_a_commit_whose_steps_are_not_here_only_the_commit_is_said(tmp_
     [
         ("nosuch.py", 1, "There is no file 'nosuch.py' in '{root}'."),
         ("a.txt/below", 1, "There is no file 'a.txt/below' in '{root}'."),
-        ("a.txt", 31, "There is no line 31 in 'a.txt': it has 30 lines."),
-        ("one", 2, "There is no line 2 in 'one': it has 1 line."),
+        ("a.txt", 31, "There is no line 31 in 'a.txt': its last line is 30."),
+        ("one", 2, "There is no line 2 in 'one': its last line is 1."),
         ("empty", 1, "There is no line 1 in 'empty': it is empty."),
         ("keep", 1, "'keep' is a folder. Name a file in it."),
         ("link", 1, "'link' is a link. Name its target: 'a.txt'."),

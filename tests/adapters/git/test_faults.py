@@ -211,7 +211,7 @@ async def test_a_worktree_of_another_repository_is_explained(person: Person) -> 
 def test_what_git_says_becomes_a_sentence() -> None:
     assert make_fault("error: No space left on device", 128, ("add",)).reason == "disk"
     assert make_fault("fatal: loose object is corrupt", 128, ("log",)).reason == "repository"
-    assert str(make_fault("", 3, ("add",))) == "git add failed: code 3"
+    assert str(make_fault("", 3, ("add",))) == "git add failed: exit code 3"
     assert make_fault("fatal: cannot lock ref 'x': Unable to create", 1, ("update-ref",)).reason == "locked"
     assert make_fault("fatal: cannot lock ref 'x': is at 1 but expected 2", 1, ("update-ref",)).reason == "state"
 

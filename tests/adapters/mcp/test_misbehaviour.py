@@ -135,7 +135,7 @@ async def test_others_are_not_disturbed_by_a_call_that_takes_too_long(tmp_path: 
     ("mode", "why"),
     [
         ("leaves", "it has ended: (exit code 4)"),
-        ("jumbles", "it answered with something that is not MCP"),
+        ("jumbles", "it returned something that is not MCP"),
         ("refuses", "no tools today"),
         ("is_mute", "it did not list its tools within 1 s"),
     ],

@@ -83,7 +83,7 @@ async def test_cancelling_a_task_kills_its_command_and_sees_it_dead(tmp_path: Pa
     async with harness([spec("ann", "run_command")], cues, executors=[RunCommand()]) as house:
         work = asyncio.create_task(house.do(stage("ann")))
         await is_up(tmp_path)
-        running = [one for one in (await house.world()).steps.values() if one.state == "running"]
+        running = [one for one in (await house.state()).steps.values() if one.state == "running"]
         group = int(running[0].prepared[0].key)
         await house.runtime.ask(house.team, CancelTask(task_id=TaskId("t1")))
         assert (await house.runtime.wait(house.team, TaskId("t1"))).state == "cancelled"
@@ -121,9 +121,9 @@ async def test_a_fork_leaves_the_processes_of_the_first_team_alone(tmp_path: Pat
     async with harness([spec("ann", "run_command")], cues, executors=[KeyedCommand()]) as house:
         work = asyncio.create_task(house.do(stage("ann")))
         await is_up(tmp_path)
-        (running,) = [one for one in (await house.world()).steps.values() if one.state == "running"]
+        (running,) = [one for one in (await house.state()).steps.values() if one.state == "running"]
         fork = await house.runtime.fork(house.team)
         await house.runtime.ask(fork, PauseTeam())
         assert is_alive(int(running.prepared[0].key))
-        assert (await house.runtime.world(fork)).steps[running.step_id].prepared == ()
+        assert (await house.runtime.state(fork)).steps[running.step_id].prepared == ()
         work.cancel()

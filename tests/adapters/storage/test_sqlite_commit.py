@@ -35,6 +35,27 @@ async def test_all_appends_that_wait_share_one_commit(log: SqliteLog) -> None:
     assert log.commits - before == 1
 
 
+async def test_lease_changes_that_wait_share_the_commit_of_the_appends(log: SqliteLog) -> None:
+    owned = await leases(log, 2)
+    gate = hold_up(log)
+    tasks = [
+        asyncio.create_task(log.acquire("new", "me", made_at=1)),
+        asyncio.create_task(log.acquire("missing", "me")),
+        asyncio.create_task(log.append(batch(owned[0], 0, 3))),
+        asyncio.create_task(log.release(owned[0])),
+        asyncio.create_task(log.release(owned[1])),
+    ]
+    await asyncio.sleep(0)
+    before = log.commits
+    gate.set()
+    lease, missing, version, *released = await wait_soon(asyncio.gather(*tasks, return_exceptions=True))
+    assert log.commits - before == 1
+    assert (lease, version, released) == (Lease(stream="new", owner="me", epoch=1), 3, [None, None])
+    assert isinstance(missing, StoreFault)
+    assert [await log.holder(name) is not None for name in ("new", "s0", "s1")] == [True, False, False]
+    assert await log.append(batch(cast("Lease", lease), 0)) == 1
+
+
 async def test_one_stale_append_of_a_group_does_not_cost_a_second_commit(log: SqliteLog) -> None:
     owned = await leases(log, 3)
     gate = hold_up(log)

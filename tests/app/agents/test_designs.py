@@ -137,7 +137,7 @@ def test_only_the_main_agent_may_end_a_task_by_itself() -> None:
         ([ANN, BOB, ANN], "ann", "agents_config[2]: there is another agent called 'ann'. Rename one."),
         ([ANN, BOB], "bib", "There is no agent 'bib' to be the main one. Did you mean `bob`?"),
         ([ANN, {**BOB, "sumary_prompt": "x"}], "ann", "agents_config[1]: `sumary_prompt` is not a key of an agent."),
-        ([{**ANN, "summary_on_send": True}], "ann", "`summary_on_send` has no effect yet: it comes with handing work"),
+        ([{**ANN, "summary_on_send": True}], "ann", "`summary_on_send` has no effect yet. Remove it."),
     ],
 )
 def test_what_a_multi_agent_cannot_be_made_of_is_said(items: list[dict[str, object]], main: str, said: str) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from greenroom.abilities.skills.conversation_skills import build_conversation_skills
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.conversation.capabilities import make_conversation_factories
 from greenroom.app.conversation.capability_names import ASK, RUN
 from greenroom.app.conversation.chat import (
     Chat,
@@ -20,6 +19,7 @@ from greenroom.app.conversation.chat import (
     list_team_models,
     list_typed_texts,
 )
+from greenroom.app.conversation.factories import make_conversation_factories
 from greenroom.app.conversation.send import send_to_manager
 from greenroom.app.conversation.start import (
     ASSISTANT,
@@ -54,14 +54,14 @@ async def test_each_thing_that_is_said_is_a_turn_of_one_conversation() -> None:
         assert talk.voice.heard == ["user: Hi.", "assistant: Hello.", "user: How are you?"]
         assert "Be kind." in talk.voice.requests[0].messages[0].content
         assert talk.voice.called[0] == "test:voice"
-        assert (await talk.chat.world()).tasks[TaskId("t1")].name == "Chat: Hi."
+        assert (await talk.chat.state()).tasks[TaskId("t1")].name == "Chat: Hi."
 
 
 async def test_nothing_exists_before_something_was_said() -> None:
     async with talked() as talk:
         assert await talk.runtime.log.streams() == []
         with pytest.raises(Bug, match="no messages yet"):
-            await talk.chat.world()
+            await talk.chat.state()
 
 
 @pytest.mark.req("AG-34")
@@ -130,9 +130,9 @@ async def test_clearing_begins_anew_and_keeps_who_the_agent_is() -> None:
     async with talked() as talk:
         await talk.say("My name is Ada.")
         thread = talk.chat.thread
-        assert (await talk.chat.world()).threads[thread].size > 0
+        assert (await talk.chat.state()).threads[thread].size > 0
         await talk.chat.clear()
-        assert (await talk.chat.world()).threads[thread].size == 0
+        assert (await talk.chat.state()).threads[thread].size == 0
         assert await talk.chat.list_turns() == []
         await talk.say("Who am I?")
         assert talk.voice.heard == ["user: Who am I?"]
@@ -166,8 +166,8 @@ async def test_chats_with_different_models_never_mix() -> None:
         )
         await other.open()
         await other.wait()
-        assert list_team_models(await talk.chat.world()) == ("test:voice",)
-        assert list_team_models(await other.world()) == ("test:other",)
+        assert list_team_models(await talk.chat.state()) == ("test:voice",)
+        assert list_team_models(await other.state()) == ("test:other",)
         assert [one.prompt for one in await talk.chat.list_turns()] == ["I am Ada."]
         assert [one.prompt for one in await other.list_turns()] == ["I am Bob."]
         other.close()
@@ -176,10 +176,10 @@ async def test_chats_with_different_models_never_mix() -> None:
 async def test_a_chat_keeps_its_model_and_what_was_chosen_since() -> None:
     async with talked() as talk:
         await talk.say("Hi.")
-        world = await talk.chat.world()
-        assert list_team_models(world) == ("test:voice",)
+        state = await talk.chat.state()
+        assert list_team_models(state) == ("test:voice",)
         await talk.chat.set_model("test:other")
-        assert list_team_models(await talk.chat.world()) == ("test:other",)
+        assert list_team_models(await talk.chat.state()) == ("test:other",)
 
 
 async def test_what_was_said_can_be_read_again_without_what_went_along() -> None:

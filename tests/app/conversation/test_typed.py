@@ -122,7 +122,7 @@ def test_a_name_with_spaces_is_quoted(place: Path) -> None:
         ("@.env", "'.env' looks like a secret and is not read."),
         ("@../outside.txt", "is outside the workspace"),
         ("@/etc/passwd", "is outside the workspace"),
-        ("@src", "'src' is a folder; name a file in it."),
+        ("@src", "'src' is a folder. Name a file in it."),
         ("@notse.md", "There is no file 'notse.md'. Did you mean @notes.md?"),
         ("@src/mian.py", "There is no file 'src/mian.py'. Did you mean @src/main.py?"),
         ("@NOTES", "There is no file 'NOTES'. Did you mean @notes.md?"),

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.conversation.capabilities import make_conversation_factories
 from greenroom.app.conversation.chat import Chat, TurnOutcome
+from greenroom.app.conversation.factories import make_conversation_factories
 from greenroom.app.conversation.start import ASSISTANT, Participants, select_participants
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.amounts import Limits

@@ -63,11 +63,11 @@ class Place:
             async with caller(hands.executors) as team, asyncio.timeout(20):
                 await team.begin(name, **given)
                 await team.runtime.wait(team.team, T1)
-                for asked in (await team.runtime.world(team.team)).approvals.values() if answer else ():
+                for asked in (await team.runtime.state(team.team)).approvals.values() if answer else ():
                     said: Literal["approved", "denied"] = "approved" if answer == "yes" else "denied"
                     await team.runtime.ask(team.team, AnswerApproval(approval_id=asked.approval_id, answer=said))
                     await team.runtime.wait(team.team, T1)
-                waiting = tuple((await team.runtime.world(team.team)).steps.values())
+                waiting = tuple((await team.runtime.state(team.team)).steps.values())
                 (step,) = waiting or await team.steps()
                 return step
         finally:

@@ -44,7 +44,7 @@ async def test_all_of_the_persons_callbacks_hear_of_a_call(place: Place, log: Pa
 
 @pytest.mark.req("AG-138")
 async def test_the_projects_callbacks_hear_of_it_only_when_somebody_agreed(place: Place, log: Path) -> None:
-    assert "The callback of this project is not used until you trust it, a.py" in place.equipment().untrusted[0]
+    assert "Callbacks of this project are not used until you trust them: a.py" in place.equipment().untrusted[0]
     place.agreed = {"a.py"}
     await place.call("forecast", {"city": "Paris"})
     assert [name for name, *_ in heard(log)] == ["own", "named", "project"]

@@ -195,13 +195,13 @@ def test_the_projects_files_are_not_even_run_before_somebody_agrees(place: Place
     equipment = place.equipment()
     assert equipment.tools == ()
     assert equipment.untrusted == (
-        "The tools of this project are not used until you trust them, other.py, weather.py: greenroom trust",
+        "Tools of this project are not used until you trust them: other.py, weather.py. Run: greenroom trust",
     )
     assert not marker.exists()
     place.agreed = {"weather.py"}
     assert place.tools() == dict.fromkeys(("forecast", "order", "breaks"), "project:weather.py")
     assert place.equipment().untrusted == (
-        "The tool of this project is not used until you trust it, other.py: greenroom trust",
+        "Tools of this project are not used until you trust them: other.py. Run: greenroom trust",
     )
     assert marker.exists()
 

@@ -7,8 +7,8 @@ from typing import Literal, TypedDict
 import pytest
 from pydantic import BaseModel
 
-from greenroom.app.function_tool import OutputError, adapt_type, format_value, to_json_data
-from greenroom.core.base.errors import WorldFault
+from greenroom.app.function_tool import adapt_type, format_value, to_json_data
+from greenroom.core.base.errors import OutputError, WorldFault
 
 
 class Colour(Enum):

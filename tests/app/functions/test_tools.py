@@ -124,7 +124,7 @@ async def test_a_call_that_is_cut_off_is_over_when_its_thread_is() -> None:
         await run.cancel()
         over = asyncio.create_task(run.result())
         assert (await asyncio.wait({over}, timeout=0.2))[0] == set()
-        (step,) = [one for one in (await house.runtime.world(run.id)).steps.values() if one.work.executor == "work"]
+        (step,) = [one for one in (await house.runtime.state(run.id)).steps.values() if one.work.executor == "work"]
         assert step.state == "cancelling", "the thread still runs"
         let_go.set()
         with pytest.raises(RefusedError, match="cancelled"):

@@ -139,7 +139,7 @@ async def test_what_somebody_else_decides_is_not_waited_for() -> None:
     async with Greenroom(in_memory=True) as house, house.start(paying(done), "Pay five.", approve=approve) as run:
         waiting = asyncio.create_task(run.result())
         await asyncio.wait_for(asked.wait(), 10)
-        (one,) = (await house.runtime.world(run.id)).approvals
+        (one,) = (await house.runtime.state(run.id)).approvals
         await house.runtime.ask(run.id, AnswerApproval(approval_id=one, answer="approved"))
         assert (await asyncio.wait_for(waiting, 10)).output == "paid 5"
 

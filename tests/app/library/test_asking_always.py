@@ -183,7 +183,7 @@ async def test_what_a_person_has_agreed_to_before_they_left_is_done(work: Path, 
     async with Greenroom(home, workspace=work) as house:
         with pytest.raises(RefusedError, match="Approval is needed") as fault:
             await house.run(agent, "Go.")
-        (asked,) = (await house.runtime.world(TeamId(fault.value.run_id))).approvals
+        (asked,) = (await house.runtime.state(TeamId(fault.value.run_id))).approvals
         await house.runtime.ask(TeamId(fault.value.run_id), AnswerApproval(approval_id=asked, answer="approved"))
     async with Greenroom(home, workspace=work, non_interactive=True) as house:
         await house.run(agent, resume="last")

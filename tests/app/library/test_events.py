@@ -155,7 +155,7 @@ async def test_a_history_is_cleared_between_its_two_events_and_each_model_call_h
 
         def note(run_id: str, thread: str) -> None:
             host = house.runtime._hosts[TeamId(run_id)]
-            begins.append(host.world.threads[ThreadId(thread)].window_from)
+            begins.append(host.state.threads[ThreadId(thread)].window_from)
 
         house.events.subscribe("before_history_clear", note)
         house.events.subscribe("after_history_clear", note)

@@ -165,8 +165,8 @@ async def test_a_tool_of_the_project_is_there_when_the_person_has_agreed_to_it(p
     with_tool(place.root / ".greenroom")
     async with Greenroom(in_memory=True, workspace=place.root) as house:
         (note,) = house.notes
-        assert "shout.py: greenroom trust" in note
-        with pytest.raises(WorldFault, match=r"cannot use the tool 'shout'\. The tool of this project is not used"):
+        assert "shout.py. Run: greenroom trust" in note
+        with pytest.raises(WorldFault, match=r"cannot use the tool 'shout'\. Tools of this project are not used"):
             await house.run(loud(), "Shout.")
     agree(place.root)
     async with Greenroom(in_memory=True, workspace=place.root) as house:

@@ -58,9 +58,9 @@ class Office:
     ann: HumanAgent
     ben: HumanAgent
 
-    async def world(self) -> TeamState:
+    async def state(self) -> TeamState:
         """Return the team state."""
-        return await self.runtime.world(self.team)
+        return await self.runtime.state(self.team)
 
     async def steps(self, agent: AgentId) -> list[Step]:
         """Return the ended steps of an agent."""

@@ -72,7 +72,7 @@ async def test_first_the_manager_lives_and_then_the_first_task_begins_with_it() 
         assert order == sorted(order)
         first = next(one for one in events if isinstance(one, AgentAdded))
         assert first.agent_id == MANAGER
-        base = (await house.world()).tasks[BASE_TASK]
+        base = (await house.state()).tasks[BASE_TASK]
         assert (base.manager, base.standing, base.state) == (MANAGER, True, "running")
         assert set(base.group) >= {MANAGER, ANN}
         assert await house.runtime.log.holder(house.team) is None, "nobody owns it before it is started"
@@ -84,22 +84,22 @@ async def test_the_base_task_is_called_in_the_language_of_its_people_and_only_th
     language: str, name: str
 ) -> None:
     async with office(language) as house:
-        assert (await house.world()).tasks[BASE_TASK].name == name
+        assert (await house.state()).tasks[BASE_TASK].name == name
         host = await house.runtime.start(house.team)
         (refused,) = await host.submit(FinishTask(task_id=BASE_TASK), by=MANAGER)
         assert refused is not None
         assert refused.code == "standing"
         await house.runtime.ask(house.team, CancelTask(task_id=BASE_TASK))
-        assert BASE_TASK not in (await house.world()).tasks
+        assert BASE_TASK not in (await house.state()).tasks
 
 
 @pytest.mark.req("MAS-4", "MAS-5")
 async def test_the_team_holds_all_agents_and_each_task_has_its_own_group() -> None:
     async with office() as house:
         await house.allot(ANN)
-        world = await house.world()
-        assert set(world.agents) == {"manager", "wu", "ann", "ben"}
-        assert (world.tasks[BASE_TASK].group, world.tasks[T2].group) == (("manager", "ann", "ben"), ("manager", "ann"))
+        state = await house.state()
+        assert set(state.agents) == {"manager", "wu", "ann", "ben"}
+        assert (state.tasks[BASE_TASK].group, state.tasks[T2].group) == (("manager", "ann", "ben"), ("manager", "ann"))
 
 
 def test_what_a_charter_means() -> None:
@@ -171,7 +171,7 @@ async def test_a_team_of_another_kind_with_that_id_is_left_alone(runtime: Runtim
     await runtime.stop(taken)
     team = await create_organisation(runtime, founders())
     assert team != taken
-    assert (await runtime.world(taken)).team.kit == ""
+    assert (await runtime.state(taken)).team.kit == ""
 
 
 async def test_what_cannot_be_founded_is_not_there_and_the_next_one_founds_it(runtime: Runtime) -> None:

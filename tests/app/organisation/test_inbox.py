@@ -107,7 +107,7 @@ async def test_what_was_said_in_a_group_stays_readable_when_its_task_is_over() -
         await house.ann.form_group(GroupId("cups"), BEN, task=T2)
         await house.ben.send_to_group(GroupId("cups"), "Mine is cold.")
         await house.runtime.ask(house.team, FinishTask(task_id=T2, summary="Enough."))
-        assert GroupId("cups") not in (await house.world()).groups
+        assert GroupId("cups") not in (await house.state()).groups
         (group,) = (await house.ann.pool()).conversation_groups
         assert (group.participants, [one.content for one in group.messages]) == ((BEN, ANN), ["Mine is cold."])
 
@@ -116,7 +116,7 @@ async def test_what_others_say_to_each_other_is_in_nobody_elses_pool() -> None:
     async with office() as house:
         await house.writes(BEN, "For you only.")
         assert (await house.ann.pool()).conversation_privates == {}
-        assert BASE_TASK in (await house.world()).tasks
+        assert BASE_TASK in (await house.state()).tasks
 
 
 GAP = re.compile(r"\{(\w+)")

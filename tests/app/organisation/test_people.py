@@ -44,7 +44,7 @@ async def test_whatever_a_person_does_lets_go_on_what_a_provider_held_up_and_not
         await house.runtime.ask(house.team, PauseTask(task_id=BASE_TASK, why="provider: The key is wrong."))
         await house.runtime.ask(house.team, PauseTask(task_id=T2, why="limit: t2 money"))
         await house.ann.send("Tea.", MANAGER)
-        tasks = (await house.world()).tasks
+        tasks = (await house.state()).tasks
         assert (tasks[BASE_TASK].paused, tasks[T2].paused) == (None, "limit: t2 money")
 
 
@@ -80,8 +80,8 @@ async def test_a_request_is_sent_first_and_then_written_down() -> None:
         await house.ann.ask("Make tea.", MANAGER)
         (message,) = await said(house)
         assert (message.sender_id, message.receiver, message.kind) == (ANN, (MANAGER,), "request")
-        world = await house.world()
-        assert [step.work.executor for step in world.steps_of(MANAGER)] == ["planning"]
+        state = await house.state()
+        assert [step.work.executor for step in state.steps_of(MANAGER)] == ["planning"]
         (step,) = await house.steps(ANN)
         assert (step.state, step.work.executor, step.work.text_content) == ("finished", "send_message", "Make tea.")
         events = [told.event async for told in house.runtime.events(house.team)]
@@ -102,10 +102,10 @@ async def test_a_person_is_an_agent_like_any_other_and_has_a_task_group_and_step
     async with office() as house:
         await house.writes(ANN, "Good morning.")
         await house.ann.send("Good morning.", MANAGER)
-        world = await house.world()
-        assert {ANN, BEN, MANAGER} <= set(world.tasks[BASE_TASK].group)
-        assert world.agents[ANN].spec.kind == "human"
-        assert not list(world.steps_of(ANN)), "nothing is queued for a person"
+        state = await house.state()
+        assert {ANN, BEN, MANAGER} <= set(state.tasks[BASE_TASK].group)
+        assert state.agents[ANN].spec.kind == "human"
+        assert not list(state.steps_of(ANN)), "nothing is queued for a person"
         sent = [one.message_id for one in await said(house)]
         assert sent == ["manager>1", "ann>1"], "both are messages of one kind, with ids of one form"
 
@@ -124,9 +124,9 @@ async def test_an_answer_returns_the_id_that_is_waited_for_and_sets_the_waiter_f
         await house.writes(ANN, "Green or black?", waiting=True)
         (letter,) = await house.ann.inbox()
         assert (letter.number, letter.kind, letter.waiting) == (1, "question", "manager>1:ann")
-        assert (await house.world()).agents[MANAGER].step_lock == (letter.waiting,)
+        assert (await house.state()).agents[MANAGER].step_lock == (letter.waiting,)
         await house.ann.answer(letter, "Green.")
-        assert (await house.world()).agents[MANAGER].step_lock == ()
+        assert (await house.state()).agents[MANAGER].step_lock == ()
         assert (await said(house))[-1].return_waiting_id == letter.waiting
         assert await house.ann.inbox() == ()
         (step,) = await house.steps(ANN)
@@ -163,19 +163,19 @@ async def test_an_inbox_is_what_is_open_and_nobody_reads_all_that_was_ever_said_
 async def test_a_duty_is_done_with_a_report_and_the_stage_knows_it() -> None:
     async with office() as house:
         await house.allot(ANN, BEN)
-        world = await house.world()
-        assert not list(world.steps_of(ANN)), "a person is given no planning step"
-        assert [duty.stage_id for duty in world.agents[ANN].duties if duty.task_id == T2] == [None, S1]
+        state = await house.state()
+        assert not list(state.steps_of(ANN)), "a person is given no planning step"
+        assert [duty.stage_id for duty in state.agents[ANN].duties if duty.task_id == T2] == [None, S1]
         (letter,) = await house.ann.inbox()
         assert letter.kind == "duty"
         await house.ann.finish(letter, "It is mild.")
-        stage = (await house.world()).stages[S1]
+        stage = (await house.state()).stages[S1]
         assert [(one.state, one.summary) for one in stage.subtasks] == [("finished", "It is mild."), ("running", "")]
         (step,) = await house.steps(ANN)
         assert (step.stage_id, step.work.executor, (step.result or {})["summary"]) == (S1, "summary", "It is mild.")
         (other,) = await house.ben.inbox()
         await house.ben.finish(other, "No cup.", failed=True)
-        assert (await house.world()).stages[S1].subtasks[1].state == "failed"
+        assert (await house.state()).stages[S1].subtasks[1].state == "failed"
 
 
 async def test_each_letter_has_its_own_verb() -> None:
@@ -204,7 +204,7 @@ async def test_a_person_who_manages_is_asked_how_to_go_on_and_ends_the_stage() -
         assert (letter.kind, letter.stage) == ("stage", S1)
         assert "decide how to continue" in (await house.ann.pool()).global_messages[-1]
         await house.ann.finish(letter, "Good.")
-        assert S1 not in (await house.world()).stages
+        assert S1 not in (await house.state()).stages
         assert [one.stage_id for one in await house.steps(ANN)] == [None], (
             "the stage is over, and what was done is kept"
         )
@@ -241,9 +241,9 @@ async def test_a_group_is_of_people_and_a_model_hears_only_what_names_it() -> No
             await house.ann.form_group(GroupId("us"), MANAGER)
         await house.ann.form_group(GroupId("us"), BEN)
         await house.ann.send_to_group(GroupId("us"), "Between us.")
-        assert not list((await house.world()).steps_of(MANAGER))
+        assert not list((await house.state()).steps_of(MANAGER))
         await house.ben.send_to_group(GroupId("us"), "And you, manager?", MANAGER)
-        assert [one.work.executor for one in (await house.world()).steps_of(MANAGER)] == ["process_message"]
+        assert [one.work.executor for one in (await house.state()).steps_of(MANAGER)] == ["process_message"]
         (group,) = (await house.ann.pool()).conversation_groups
         assert (group.group_id, group.participants) == ("us", (ANN, BEN))
         assert [(one.sender_id, one.content) for one in group.messages] == [
@@ -264,7 +264,7 @@ async def test_a_group_is_formed_again_by_those_who_take_part_and_by_nobody_else
         with pytest.raises(RefusedError, match=r"'us' is a group of other people: ann, ben"):
             await HumanAgent(house.runtime, house.team, joe).form_group(GroupId("us"), ANN)
         await house.ben.form_group(GroupId("us"), joe)
-        assert (await house.world()).groups[GroupId("us")].participants == (BEN, joe)
+        assert (await house.state()).groups[GroupId("us")].participants == (BEN, joe)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -312,13 +312,13 @@ async def test_what_a_person_may_not_use_is_refused_before_anything_is_done() ->
 @pytest.mark.req("MAS-6")
 async def test_somebody_without_a_task_is_met_in_the_base_task_and_others_where_they_work() -> None:
     async with office() as house:
-        assert find_shared_task(await house.world(), ANN, WU).task_id == BASE_TASK
+        assert find_shared_task(await house.state(), ANN, WU).task_id == BASE_TASK
         await house.ann.send("Hello.", WU)
-        assert WU in (await house.world()).tasks[BASE_TASK].group
+        assert WU in (await house.state()).tasks[BASE_TASK].group
         await house.allot(BEN)
-        assert {BASE_TASK, T2} == {one.task_id for one in (await house.world()).tasks.values() if BEN in one.group}
+        assert {BASE_TASK, T2} == {one.task_id for one in (await house.state()).tasks.values() if BEN in one.group}
         await house.ann.send("How is it?", BEN, stage=S1)
-        assert ANN in (await house.world()).tasks[T2].group, "who writes about a stage belongs to its task"
+        assert ANN in (await house.state()).tasks[T2].group, "who writes about a stage belongs to its task"
         with pytest.raises(RefusedError, match="There is no agent 'nobody'"):
             await house.ann.send("?", AgentId("nobody"))
         with pytest.raises(RefusedError, match="has no open stage"):
@@ -330,9 +330,9 @@ async def test_what_was_done_in_a_task_that_is_over_is_written_down_in_the_base_
     async with office() as house:
         await house.allot(ANN)
         (letter,) = await house.ann.inbox()
-        assert any(duty.task_id == T2 for duty in (await house.world()).agents[ANN].duties)
+        assert any(duty.task_id == T2 for duty in (await house.state()).agents[ANN].duties)
         await house.runtime.ask(house.team, FinishTask(task_id=T2, summary="Enough."))
-        assert not any(duty.task_id == T2 for duty in (await house.world()).agents[ANN].duties)
+        assert not any(duty.task_id == T2 for duty in (await house.state()).agents[ANN].duties)
         with pytest.raises(RefusedError):
             await house.ann.finish(letter, "Late.")
         work = Work(type="tool", executor="read_code", instruction_content={})
@@ -344,9 +344,9 @@ async def test_what_was_done_in_a_task_that_is_over_is_written_down_in_the_base_
 
 async def test_a_person_is_named_or_the_only_one() -> None:
     async with office() as house:
-        world = await house.world()
-        assert find_person(world, "ben") == BEN
+        state = await house.state()
+        assert find_person(state, "ben") == BEN
         with pytest.raises(RefusedError, match=r"There is no person 'eve' here. There are: ann, ben"):
-            find_person(world, "eve")
+            find_person(state, "eve")
         with pytest.raises(RefusedError, match=r"The organisation has 2 people. Say who you are with --as"):
-            find_person(world, "")
+            find_person(state, "")

@@ -18,17 +18,17 @@ EVE, GUS = AgentId("eve"), AgentId("gus")
 
 async def test_a_changed_charter_brings_new_people_and_models_and_sends_nobody_away() -> None:
     async with office() as house:
-        world = await house.world()
-        assert plan_update(world, founders()) == ()
+        state = await house.state()
+        assert plan_update(state, founders()) == ()
         more = founders(people=("ann", "eve"))
         boss = evolve(more.managers[0], llm_config={"model": "fake:two"})
-        wanted = plan_update(world, evolve(more, managers=(boss,), limits=evolve(more.limits, money=1)))
+        wanted = plan_update(state, evolve(more, managers=(boss,), limits=evolve(more.limits, money=1)))
         assert [type(one) for one in wanted] == [AddAgent, AddParticipants, ChangeAgent, SetLimits]
         await house.runtime.ask(house.team, *wanted)
-        world = await house.world()
-        assert set(world.tasks[BASE_TASK].group) == {"manager", "ann", "ben", "eve"}
-        assert world.agents[MANAGER].spec.llm_config == {"model": "fake:two"}
-        assert world.budgets[TEAM_BUDGET].limits.money == 1
+        state = await house.state()
+        assert set(state.tasks[BASE_TASK].group) == {"manager", "ann", "ben", "eve"}
+        assert state.agents[MANAGER].spec.llm_config == {"model": "fake:two"}
+        assert state.budgets[TEAM_BUDGET].limits.money == 1
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ async def test_another_first_manager_joins_and_is_said_not_to_take_over(language
         (told,) = await update_organisation(house.runtime, house.team, evolve(now, managers=(boss,)), "/w/tea.toml")
         assert told.startswith(said)
         assert f"`greenroom cancel {house.team}`" in told
-        base = (await house.world()).tasks[BASE_TASK]
+        base = (await house.state()).tasks[BASE_TASK]
         assert (base.manager, "boss" in base.group) == (MANAGER, True)
 
 
@@ -70,9 +70,9 @@ async def test_a_name_that_a_model_has_given_keeps_one_person_out_and_nobody_els
             house.runtime, house.team, founders(people=("ann", name, "kim")), "/w/tea.toml"
         )
         assert said == (f"{name!r} cannot join: an agent of tea is called 'eve'. Write another name into /w/tea.toml.")
-        world = await house.world()
-        assert (world.agents[EVE].spec.kind, world.agents[AgentId("kim")].spec.kind) == ("llm", "human")
-        assert "kim" in world.tasks[BASE_TASK].group
+        state = await house.state()
+        assert (state.agents[EVE].spec.kind, state.agents[AgentId("kim")].spec.kind) == ("llm", "human")
+        assert "kim" in state.tasks[BASE_TASK].group
 
 
 async def test_the_name_of_somebody_who_has_left_is_said_to_be_used_in_both_languages() -> None:
@@ -81,7 +81,7 @@ async def test_the_name_of_somebody_who_has_left_is_said_to_be_used_in_both_lang
         await house.runtime.ask(house.team, RemoveAgent(agent_id=GUS, why="done"))
         (said,) = await update_organisation(house.runtime, house.team, founders(people=("ann", "gus")), "/w/tea.toml")
         assert said.startswith("'gus' cannot join: 'gus' has left tea, and a name is used only once.")
-        (said,) = find_taken_names(await house.world(), founders("zh", people=("ann", "gus")), "/w/tea.toml")
+        (said,) = find_taken_names(await house.state(), founders("zh", people=("ann", "gus")), "/w/tea.toml")
         assert said.startswith("'gus'无法加入")
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from greenroom.adapters.processes.local_commands import LocalCommands
 from greenroom.app.context import AppContext
-from greenroom.app.conversation.capability_names import JOB
+from greenroom.app.conversation.capability_names import CHANGE_RUN
 from greenroom.app.conversation.start import Participants
 from greenroom.app.runs import capabilities
 from greenroom.app.runs.capabilities import (
@@ -202,9 +202,9 @@ async def test_a_worktree_is_prepared_then_checked_then_worked_in(
     runtime = await Runtime.open(tmp_path)
     wanted = RunFlags(question=question)
     team = await create_run(runtime, CAST, "log\n\nDo it.", typed="Do it.", limits=Limits(), setup=setup, wanted=wanted)
-    world = await runtime.world(team)
+    state = await runtime.state(team)
     await runtime.close()
-    assert [one.work.executor for one in world.steps_of(ANN)] == first
-    assert (world.team.kit, world.team.workspace) == (JOB, "/somewhere")
-    (task,) = world.tasks.values()
+    assert [one.work.executor for one in state.steps_of(ANN)] == first
+    assert (state.team.kit, state.team.workspace) == (CHANGE_RUN, "/somewhere")
+    (task,) = state.tasks.values()
     assert (task.intention, task.manager) == ("Do it.", ANN)

@@ -151,7 +151,7 @@ def test_what_is_kept_later_counts_and_what_is_forgotten_is_gone(found: FoundSer
 
 def test_a_server_that_says_too_much_is_not_kept(found: FoundServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_LISTING_BYTES", 100)
-    with pytest.raises(WorldFault, match="says more than 0 MB about its tools"):
+    with pytest.raises(WorldFault, match="is larger than 0 MB"):
         open_listings().save(found, (ECHO,))
 
 

@@ -66,7 +66,7 @@ def test_a_damaged_file_is_told_without_its_keys(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["", "  ", "two words", "line\nbreak", "schlüssel", "tab\tbed", "\x7f"])
 def test_what_is_no_key_is_not_saved(tmp_path: Path, value: str) -> None:
-    with pytest.raises(WorldFault, match=r"is not valid: a key is one word. Copy it again"):
+    with pytest.raises(WorldFault, match=r"is not valid: a key is one word of ASCII characters. Copy it again"):
         save_key("openai", value, tmp_path)
     assert not keys_file(tmp_path).exists()
 

@@ -36,7 +36,7 @@ class Runs(Say):
             return (Target(kind="command", value=str(arguments["text"])),)
         return super().targets(arguments)
 
-    def terms(self, world: TeamState, step: Step) -> StepTerms:
+    def terms(self, state: TeamState, step: Step) -> StepTerms:
         """As a command."""
         return StepTerms(effect="effectful")
 
@@ -79,17 +79,17 @@ def test_a_server_is_told_nothing_that_it_does_not_know_by_what_it_says_itself()
 def test_it_is_asked_once_for_a_run_although_the_command_has_read_something_then() -> None:
     house, guarded = reading(House.furnished(), ANN, origins=(PAGE,)), walled(None)
     house.start(ANN, terms=guarded.terms(*asking(house, "git push spare")))
-    (name,) = house.world.approvals
+    (name,) = house.state.approvals
     house.do(AnswerApproval(approval_id=name, answer="approved", scope="run"), by=HUE)
-    house.later(10).start(ANN, terms=guarded.terms(house.world, next(house.world.steps_of(ANN))))
+    house.later(10).start(ANN, terms=guarded.terms(house.state, next(house.state.steps_of(ANN))))
     house.finish(ANN)
     assert guarded.terms(*asking(house.later(10), "git push spare")).verdict == "allow"
 
 
 def test_who_reads_a_page_after_the_terms_of_a_command_were_said_decides_anew() -> None:
     house, guarded = House.furnished(), walled(None)
-    world, step = asking(house, "git push spare")
-    terms = guarded.terms(world, step)
+    state, step = asking(house, "git push spare")
+    terms = guarded.terms(state, step)
     assert (terms.verdict, terms.exposed_at) == ("allow", None)
     read = reading(House.furnished(), ANN, origins=(PAGE,))
     _, later = asking(read, "git push spare")

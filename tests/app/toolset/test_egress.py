@@ -78,7 +78,7 @@ def test_what_is_to_be_asked_about_is_closed_to_who_has_not_named_it(tmp_path: P
 def test_what_binds_an_agent_closes_too(tmp_path: Path) -> None:
     house = House.furnished().queue(ANN, tool("browser_use", {"task": "x"}))
     spec = AgentSpec(name="ann", rules=("deny host payroll.corp.example",))
-    bound = evolve(house.world, agents=house.world.agents.set(ANN, evolve(house.world.agents[ANN], spec=spec)))
+    bound = evolve(house.state, agents=house.state.agents.set(ANN, evolve(house.state.agents[ANN], spec=spec)))
     step = next(bound.steps_of(ANN))
     shut = make_step_host_blocker(build_policy(tmp_path, ("allow tool browser_use",)), bound, step, ("*",))
     assert shut(parse_host("payroll.corp.example:443"))
@@ -324,7 +324,7 @@ PIP: Data = {
 def asking(given: Data, house: House | None = None) -> tuple[TeamState, Step]:
     made = house or House.furnished()
     made.queue(ANN, tool("execute_script", given))
-    return made.world, list(made.world.steps_of(ANN))[-1]
+    return made.state, list(made.state.steps_of(ANN))[-1]
 
 
 def guarded(*rules: str, reach: Sequence[str] | None = (), own: Sequence[str] = ()) -> ToolPipeline:
@@ -418,8 +418,8 @@ def test_what_is_no_host_is_forbidden_and_says_why(name: str) -> None:
 
 
 def test_more_hosts_than_anybody_reads_are_not_called_with() -> None:
-    world, step = asking({**FETCH, "hosts": [f"{one}.example" for one in range(9)]})
-    assert guarded().terms(world, step).effect == "pure", "it is not called"
+    state, step = asking({**FETCH, "hosts": [f"{one}.example" for one in range(9)]})
+    assert guarded().terms(state, step).effect == "pure", "it is not called"
     eight = decided({**FETCH, "hosts": [f"{one}.example" for one in range(8)]})
     assert all(f"`{one}.example`" in eight.question for one in range(8))
     assert len(eight.grant.splitlines()) == 8
@@ -431,8 +431,8 @@ def test_another_host_or_command_is_another_call() -> None:
 
 
 def test_unattended_it_is_not_done_and_the_agent_reads_why() -> None:
-    world, step = asking(PIP)
-    terms = decide_unattended(world, step, guarded().terms(world, step))
+    state, step = asking(PIP)
+    terms = decide_unattended(state, step, guarded().terms(state, step))
     assert terms.verdict == "deny"
     assert "reach `pypi.org` and `files.pythonhosted.org`, which no rule allows, and no person can" in terms.rule
 

@@ -41,7 +41,7 @@ class Sends(Say):
 
 def asking(house: House, text: str = "x") -> tuple[TeamState, Step]:
     house.queue(ANN, tool("say", {"text": text}))
-    return house.world, list(house.world.steps_of(ANN))[-1]
+    return house.state, list(house.state.steps_of(ANN))[-1]
 
 
 def house_that_has_read(*origins: str) -> House:
@@ -78,34 +78,34 @@ def test_what_stays_here_needs_nobody_whatever_was_read() -> None:
 
 
 def test_notify_is_asked_and_deny_stays_deny() -> None:
-    world, step = asking(house_that_has_read(FILE))
-    told = ToolPipeline(Sends(), Says(PolicyDecision(verdict="notify"))).terms(world, step)
-    denied = ToolPipeline(Sends(), Says(PolicyDecision(verdict="deny", why="No."))).terms(world, step)
+    state, step = asking(house_that_has_read(FILE))
+    told = ToolPipeline(Sends(), Says(PolicyDecision(verdict="notify"))).terms(state, step)
+    denied = ToolPipeline(Sends(), Says(PolicyDecision(verdict="deny", why="No."))).terms(state, step)
     assert (told.verdict, denied.verdict) == ("ask", "deny")
     assert "which is private too" in told.question
 
 
 def test_who_is_asked_anyway_is_told_too_and_agrees_to_both_at_once() -> None:
-    world, step = asking(house_that_has_read(FILE))
+    state, step = asking(house_that_has_read(FILE))
     ruling = PolicyDecision(verdict="ask", why="No rule allows it.", grant="allow host a.example")
-    terms = ToolPipeline(Sends(), Says(ruling)).terms(world, step)
+    terms = ToolPipeline(Sends(), Says(ruling)).terms(state, step)
     assert terms.question.startswith("ann wants to use say. No rule allows it.\nThis conversation has read")
     assert (terms.grant, terms.release) == ("allow host a.example", "host a.example")
-    each = ToolPipeline(Sends(), Says(PolicyDecision(verdict="ask", why="Each is confirmed."))).terms(world, step)
+    each = ToolPipeline(Sends(), Says(PolicyDecision(verdict="ask", why="Each is confirmed."))).terms(state, step)
     assert each.release == "", "a yes for the run would change nothing"
 
 
 def test_a_tool_that_asks_itself_says_it_too() -> None:
-    world, step = asking(house_that_has_read(FILE))
-    own = ToolPipeline(Sends(verdict="ask"), Says(ALLOW)).terms(world, step)
+    state, step = asking(house_that_has_read(FILE))
+    own = ToolPipeline(Sends(verdict="ask"), Says(ALLOW)).terms(state, step)
     assert "This conversation has read" in own.question
 
 
 def answered(house: House, sends: ToolPipeline, scope: ApprovalScope) -> None:
     house.start(ANN, terms=sends.terms(*asking(house)))
-    (name,) = house.world.approvals
+    (name,) = house.state.approvals
     house.do(AnswerApproval(approval_id=name, answer="approved", scope=scope), by=HUE)
-    house.start(ANN, terms=sends.terms(house.world, next(house.world.steps_of(ANN))))
+    house.start(ANN, terms=sends.terms(house.state, next(house.state.steps_of(ANN))))
     house.finish(ANN)
 
 
@@ -122,8 +122,8 @@ def test_a_yes_from_before_the_conversation_had_both_does_not_count(sends: ToolP
     house = house_that_has_read(FILE)
     answered(house, sends, "run")
     later = reading(house.later(10), AgentId("bob"), origins=(FILE,)).queue(AgentId("bob"), tool("say", {"text": "x"}))
-    bobs = list(later.world.steps_of(AgentId("bob")))[-1]
-    assert sends.terms(later.world, bobs).verdict == "ask"
+    bobs = list(later.state.steps_of(AgentId("bob")))[-1]
+    assert sends.terms(later.state, bobs).verdict == "ask"
 
 
 def test_where_nobody_is_there_it_is_not_done() -> None:
@@ -140,8 +140,8 @@ def test_of_many_labels_a_person_reads_the_first() -> None:
 
 
 def test_a_conversation_that_is_over_has_nothing_to_lose() -> None:
-    world, step = asking(House.furnished())
-    gone = TeamState(team=world.team)
+    state, step = asking(House.furnished())
+    gone = TeamState(team=state.team)
     assert find_exposure(gone, step, ("host a.example",)) is None
     assert tighten_ruling(ALLOW, None) is ALLOW
     assert describe_release(ALLOW, Exposure(why="", places=("a", "b"))) == "a\nb"
@@ -176,7 +176,7 @@ def test_the_terms_of_a_call_name_what_it_will_have_read() -> None:
     assert terms.origins == ("web:a.example",)
     house.start(ANN, terms=terms)
     house.finish(ANN, outcome="failed")
-    assert house.world.threads[thread(ANN, T1)].origins == ("web:a.example",)
+    assert house.state.threads[thread(ANN, T1)].origins == ("web:a.example",)
 
 
 def card(group: ToolGroup = "command", source: str = BUILT_IN, effect: Effect = "effectful") -> ToolCard:

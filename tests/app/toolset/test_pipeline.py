@@ -128,13 +128,13 @@ class Here:
         """All calls that ended."""
         return [one async for one in self.runtime.archive(self.team, "step") if isinstance(one, Step)]
 
-    async def world(self) -> TeamState:
+    async def state(self) -> TeamState:
         """What is true."""
-        return await self.runtime.world(self.team)
+        return await self.runtime.state(self.team)
 
     async def answer(self, scope: ApprovalScope = "once", *, yes: bool = True) -> None:
         """Answer the first question, and wait again."""
-        name = next(one.approval_id for one in (await self.world()).approvals.values() if one.state == "pending")
+        name = next(one.approval_id for one in (await self.state()).approvals.values() if one.state == "pending")
         answer = AnswerApproval(approval_id=name, answer="approved" if yes else "denied", scope=scope)
         await self.runtime.ask(self.team, answer)
         async with asyncio.timeout(20):
@@ -200,13 +200,13 @@ async def test_a_person_is_asked_about_exactly_this_call() -> None:
     tool = Say()
     async with here(tool, Says(ASK)) as team:
         await team.call(text="hello")
-        (asked,) = (await team.world()).approvals.values()
+        (asked,) = (await team.state()).approvals.values()
         assert asked.question == "ann wants to use say. It speaks.\n  | text: hello"
         assert (asked.grant, tool.calls) == (RULE, 0)
         assert asked.digest == call_digest("say", {"text": "hello"}) != call_digest("say", {"text": "Hello"})
         await team.answer()
         await team.call(text="hello")
-        assert len((await team.world()).approvals) == 1, "once is once"
+        assert len((await team.state()).approvals) == 1, "once is once"
     assert tool.calls == 1
 
 
@@ -230,7 +230,7 @@ class Runs(Say):
 async def test_a_tool_that_asks_by_itself_says_what_a_yes_lets_it_run(ruling: PolicyDecision, more: str) -> None:
     async with here(Runs(), Says(ruling)) as team:
         await team.call(text="hello")
-        (asked,) = (await team.world()).approvals.values()
+        (asked,) = (await team.state()).approvals.values()
     assert asked.question == f"Does it count?{more}"
 
 
@@ -238,7 +238,7 @@ async def test_a_person_sees_what_they_say_yes_to_and_nothing_of_it_is_obeyed() 
     text = "first\x1b[2J\nsecond \u202e" + "x" * 10_000
     async with here(Say(), Says(ASK)) as team:
         await team.call(text=text)
-        (asked,) = (await team.world()).approvals.values()
+        (asked,) = (await team.state()).approvals.values()
     lines = asked.question.split("\n")
     assert lines[1:3] == ["  | text: first\\x1b[2J", lines[2]]
     assert lines[2].startswith("  | second \\u202exxx")
@@ -251,8 +251,8 @@ def test_a_tool_s_own_word_can_only_tighten_and_a_yes_is_for_exactly_this_call(
     own: Verdict, ruling: PolicyDecision
 ) -> None:
     house = House.furnished().queue(ANN)
-    step = evolve(next(iter(house.world.steps_of(ANN))), work=CALL)
-    terms = ToolPipeline(Say(verdict=own), Says(ruling)).terms(house.world, step)
+    step = evolve(next(iter(house.state.steps_of(ANN))), work=CALL)
+    terms = ToolPipeline(Say(verdict=own), Says(ruling)).terms(house.state, step)
     order = ("allow", "notify", "ask", "deny")
     assert terms.verdict == max(own, ruling.verdict, key=order.index)
     assert terms.digest == call_digest("say", {"text": "x"})
@@ -265,7 +265,7 @@ async def test_a_yes_for_the_run_is_one_for_all_its_agents() -> None:
         await team.call(BOB, text="two")
         await team.answer("run")
         await team.call(BOB, text="three")
-        assert not (await team.world()).approvals
+        assert not (await team.state()).approvals
     assert tool.calls == 3
 
 
@@ -330,20 +330,20 @@ async def test_nobody_gets_done_by_those_whom_another_calls_what_it_may_not_do_i
     onward = evolve(question(CY), call_id="to-cy", delivery="call")
     work = Work(type="tool", executor="shell", instruction_content={"agent": "cy"}, call_id="to-cy")
     house.run(BOB, onward, QueueSteps(agent_id=BOB, works=(work, skill("converse", "go on")), place="next"))
-    (step,) = house.world.steps_of(CY)
-    assert bound_agents(house.world, step) == [CY, BOB, ANN]
+    (step,) = house.state.steps_of(CY)
+    assert bound_agents(house.state, step) == [CY, BOB, ANN]
     policy = Says(lambda agent: DENY if agent == ANN else ALLOW)
-    assert ToolPipeline(Say(), policy).terms(house.world, evolve(step, work=CALL)).verdict == "deny"
+    assert ToolPipeline(Say(), policy).terms(house.state, evolve(step, work=CALL)).verdict == "deny"
 
 
 async def test_who_is_bound_by_rules_binds_those_who_work_for_it() -> None:
     house = House.furnished().queue(ANN).run(ANN, *ask("bob"))
-    (step,) = house.world.steps_of(BOB)
-    bound = evolve(house.world.agents[ANN], spec=evolve(house.world.agents[ANN].spec, rules=("deny tool say",)))
-    world = evolve(house.world, agents=house.world.agents.set(ANN, bound))
+    (step,) = house.state.steps_of(BOB)
+    bound = evolve(house.state.agents[ANN], spec=evolve(house.state.agents[ANN].spec, rules=("deny tool say",)))
+    state = evolve(house.state, agents=house.state.agents.set(ANN, bound))
     guarded = ToolPipeline(Say(), build_rules_policy({"user": ["allow tool say"]}, "/w"))
-    assert guarded.terms(house.world, evolve(step, work=CALL)).verdict == "allow"
-    assert guarded.terms(world, evolve(step, work=CALL)).verdict == "deny"
+    assert guarded.terms(house.state, evolve(step, work=CALL)).verdict == "allow"
+    assert guarded.terms(state, evolve(step, work=CALL)).verdict == "deny"
 
 
 STEP = Step(
@@ -541,6 +541,6 @@ async def test_a_callback_that_does_not_end_is_left_and_hears_of_nothing_more_un
 def test_where_nobody_is_there_why_it_is_not_done_is_said_apart_from_the_call(question: str, rule: str) -> None:
     house = House.furnished().queue(ANN)
     asked = StepTerms(effect="effectful", verdict="ask", question=question, digest="x")
-    terms = decide_unattended(house.world, next(iter(house.world.steps_of(ANN))), asked)
+    terms = decide_unattended(house.state, next(iter(house.state.steps_of(ANN))), asked)
     assert (terms.verdict, "\n" in terms.rule) == ("deny", False)
     assert terms.rule.endswith(rule)

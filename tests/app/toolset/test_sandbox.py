@@ -149,7 +149,7 @@ def test_a_place_that_is_too_wide_has_none_and_says_why(monkeypatch: pytest.Monk
     monkeypatch.setattr(found, "find_strongest_sandbox", lambda _: SandboxChoice(tier="bubblewrap"))
     walls = WorkspaceSandbox(Path("/"))
     assert (walls.is_holding(), walls.get_sandbox()) == (False, None)
-    assert "too much of this machine" in walls.choice.why[0]
+    assert "it is a system folder" in walls.choice.why[0]
 
 
 HOLDS = {"bubblewrap": True, "landlock": True, "seatbelt": False, "none": False}

@@ -283,8 +283,8 @@ class Watched(BrowserModel):
 
     found: StepTerms | None = None
 
-    def terms(self, world: TeamState, step: Step) -> StepTerms:
-        self.found = super().terms(world, step)
+    def terms(self, state: TeamState, step: Step) -> StepTerms:
+        self.found = super().terms(state, step)
         return self.found
 
 

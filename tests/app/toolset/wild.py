@@ -158,9 +158,9 @@ class Probe:
         """Return the tool's targets."""
         return self._tool.targets(arguments)
 
-    def terms(self, world: TeamState, step: Step) -> StepTerms:
+    def terms(self, state: TeamState, step: Step) -> StepTerms:
         """Return the tool's terms."""
-        return self._tool.terms(world, step)
+        return self._tool.terms(state, step)
 
     async def run(self, context: StepContext) -> Outcome:
         """Record the call."""
@@ -505,17 +505,17 @@ class WildTeam:
 
     async def _attend(self, host: TeamHost) -> None:
         """Answer questions until all agents are idle."""
-        while host.world.steps:
-            waiting = [one for one in host.world.approvals.values() if one.state == "pending"]
+        while host.state.steps:
+            waiting = [one for one in host.state.approvals.values() if one.state == "pending"]
             if waiting:
-                await host.submit(*(intent for one in waiting for intent in self._said(host.world, one)), by=DOOR)
+                await host.submit(*(intent for one in waiting for intent in self._said(host.state, one)), by=DOOR)
             await asyncio.sleep(0)
 
-    def _said(self, world: TeamState, approval: Approval) -> Iterator[Intent]:
+    def _said(self, state: TeamState, approval: Approval) -> Iterator[Intent]:
         """Answer. Sometimes the question is replaced after the answer."""
         yield self._answer(approval)
         if self.wild.chance(0.1):
-            tool = self._toolbox.get(world.steps[approval.step_id].work.executor)
+            tool = self._toolbox.get(state.steps[approval.step_id].work.executor)
             given = self.wild.arguments(tool.card.spec.parameters)
             work = Work(type="tool", executor=tool.name, instruction_content=given)
             yield ModifyStep(step_id=approval.step_id, work=work)

@@ -134,10 +134,10 @@ def ends(house: House) -> None:
 
 
 def knows(house: House) -> None:
-    old = house.do(i.SaveMemory(content="the API is slow", tags=("api",)), by=CY).world.team.last_memory
+    old = house.do(i.SaveMemory(content="the API is slow", tags=("api",)), by=CY).state.team.last_memory
     house.do(i.SaveMemory(content="the API is slow at night", merged_from=(MemoryId(old),)), by=CY)
     house.do(i.SaveMemory(content="a draft"), by=BOB)
-    house.do(i.ClearMemory(memory_ids=(MemoryId(house.world.team.last_memory),)), by=BOB)
+    house.do(i.ClearMemory(memory_ids=(MemoryId(house.state.team.last_memory),)), by=BOB)
     draft = i.WriteArtifact(
         task_id=T1,
         artifact_id=ArtifactId("task_plan"),
@@ -157,7 +157,7 @@ def reads(house: House) -> None:
     note = i.PostNote(task_id=T1, content="it says so")
     house.finish(CY, note, i.SaveMemory(content="it says so"), origins=("file:README.md",))
     house.queue(CY)
-    exposed = house.world.threads[ThreadId("cy@t1")].exposed_at
+    exposed = house.state.threads[ThreadId("cy@t1")].exposed_at
     sends = evolve(ASK, outward=("host example.org",), exposed_at=exposed, release="host example.org")
     asked = house.start(CY, terms=sends).approval
     assert asked is not None
@@ -176,32 +176,32 @@ def keeps(house: House) -> None:
 
 def projection(events: Iterator[Event]) -> dict[str, object]:
     """Return the content of a log in a form that stays the same when records get new fields."""
-    world, over = EMPTY_STATE, []
+    state, over = EMPTY_STATE, []
     for event in events:
-        row = build_archive_row(world, event)
+        row = build_archive_row(state, event)
         if row is not None:
             over.append(f"{row.kind} {row.key} {getattr(row.record, 'state', '')}".strip())
-        world = reduce(world, event)
+        state = reduce(state, event)
     return {
-        "team": [world.team.team_id, world.team.name, world.team.epoch, world.team.paused],
-        "tasks": [format_task(task, (), ()) for task in sort_rows(world.tasks)],
-        "stages": [format_stage(stage) for stage in sort_rows(world.stages)],
-        "agents": [format_agent(world, agent.agent_id) for agent in sort_rows(world.agents)],
-        "values": {key: value.content for key, value in sorted(world.values.items())},
-        "waits": sorted(world.waits),
-        "mail": sorted(world.mail),
-        "timers": {name: timer.due for name, timer in sorted(world.timers.items())},
+        "team": [state.team.team_id, state.team.name, state.team.epoch, state.team.paused],
+        "tasks": [format_task(task, (), ()) for task in sort_rows(state.tasks)],
+        "stages": [format_stage(stage) for stage in sort_rows(state.stages)],
+        "agents": [format_agent(state, agent.agent_id) for agent in sort_rows(state.agents)],
+        "values": {key: value.content for key, value in sorted(state.values.items())},
+        "waits": sorted(state.waits),
+        "mail": sorted(state.mail),
+        "timers": {name: timer.due for name, timer in sorted(state.timers.items())},
         "spent": {
-            name: [one.spent.money, one.spent.tokens, one.spent.steps] for name, one in sorted(world.budgets.items())
+            name: [one.spent.money, one.spent.tokens, one.spent.steps] for name, one in sorted(state.budgets.items())
         },
-        "retired": sorted(world.retired),
-        "memories": {name: memory.content for name, memory in sorted(world.memories.items())},
-        "artifacts": {name: [one.version, *one.earlier, one.blob] for name, one in sorted(world.artifacts.items())},
-        "read": {name: list(one.origins) for name, one in sorted(world.threads.items()) if one.origins},
-        "shared": {name: list(one.origins) for name, one in sorted(world.tasks.items()) if one.origins},
-        "releases": sorted(world.releases),
-        "remembered": {one.agent_id: one.memory for one in sort_rows(world.agents) if one.memory},
-        "groups": {name: list(one.participants) for name, one in sorted(world.groups.items())},
+        "retired": sorted(state.retired),
+        "memories": {name: memory.content for name, memory in sorted(state.memories.items())},
+        "artifacts": {name: [one.version, *one.earlier, one.blob] for name, one in sorted(state.artifacts.items())},
+        "read": {name: list(one.origins) for name, one in sorted(state.threads.items()) if one.origins},
+        "shared": {name: list(one.origins) for name, one in sorted(state.tasks.items()) if one.origins},
+        "releases": sorted(state.releases),
+        "remembered": {one.agent_id: one.memory for one in sort_rows(state.agents) if one.memory},
+        "groups": {name: list(one.participants) for name, one in sorted(state.groups.items())},
         "over": over,
     }
 

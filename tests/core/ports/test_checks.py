@@ -28,7 +28,7 @@ def test_the_digest_is_of_what_would_be_run() -> None:
 
 def test_what_failed_is_known_by_id() -> None:
     ran = CheckRun(check="c", digest="d", outcome="failed", tests={"a": "failed", "b": "passed", "c": "skipped"})
-    assert ran.failing == {"a"}
+    assert ran.failed_tests == {"a"}
 
 
 @pytest.mark.parametrize(

@@ -101,16 +101,16 @@ def test_a_damaged_event_is_refused_with_its_number(data: bytes) -> None:
 def test_a_world_comes_back_from_its_snapshot_with_all_its_tables() -> None:
     house = House.furnished(limits=Limits(money=5)).queue(ANN).run(ANN, question(BOB))
     house.do(i.SetValue(task_id=T1, key="a/b", content="x\ny"), i.PostNote(task_id=T1, content="n"))
-    world = decode_state(encode_state(house.world))
-    assert world == house.world
-    assert list(world.values) == ["t1/a/b"]
-    assert world.budgets[TEAM_BUDGET].limits is UNLIMITED
+    state = decode_state(encode_state(house.state))
+    assert state == house.state
+    assert list(state.values) == ["t1/a/b"]
+    assert state.budgets[TEAM_BUDGET].limits is UNLIMITED
 
 
 def test_a_budget_whose_limits_were_lifted_is_unlimited_after_a_restart_too() -> None:
     house = House.furnished(limits=Limits(money=5)).do(i.SetLimits(budget_id=task_budget(T1), limits=Limits()))
-    world = decode_state(encode_state(house.world))
-    assert world.budgets[task_budget(T1)].limits is UNLIMITED
+    state = decode_state(encode_state(house.state))
+    assert state.budgets[task_budget(T1)].limits is UNLIMITED
 
 
 def test_the_fingerprint_names_the_reducers() -> None:
@@ -207,7 +207,7 @@ def test_a_damaged_row_of_the_archive_is_refused_with_its_key(data: bytes) -> No
 @pytest.mark.parametrize("cut", [0, 1, 30, -5])
 def test_a_damaged_snapshot_is_refused(cut: int) -> None:
     with pytest.raises(StoreFault, match="snapshot cannot be read"):
-        decode_state(encode_state(House.furnished().world)[:cut])
+        decode_state(encode_state(House.furnished().state)[:cut])
 
 
 def test_what_is_odd_about_a_record_is_said_with_its_place() -> None:

@@ -47,7 +47,7 @@ def test_an_executor_is_found_by_its_type_and_its_name() -> None:
     ("outcome", "why"),
     [
         ("done", "It returned str, not an Outcome."),
-        (Outcome(state="cancelled"), "the state 'cancelled'; finished, failed and uncertain are known"),
+        (Outcome(state="cancelled"), "the unknown state 'cancelled'. Use finished, failed or uncertain"),
         (evolve(Outcome(), intents=[]), "intents that are not a tuple"),
         (evolve(Outcome(), spent=3), "an invalid cost"),
         (evolve(Outcome(), error=None), "an error that is not text"),
@@ -64,9 +64,9 @@ def test_an_outcome_that_is_none_is_refused(outcome: object, why: str) -> None:
 @pytest.mark.parametrize(
     ("terms", "why"),
     [
-        ("pure", "It wants to run under 'pure', which are not terms."),
-        (evolve(StepTerms(effect="pure"), priced="yes"), "under invalid terms. "),
-        (StepTerms(effect="pure", needs=Amounts(tokens=-1)), "at a negative cost"),
+        ("pure", "Its terms 'pure' are not a StepTerms."),
+        (evolve(StepTerms(effect="pure"), priced="yes"), "Its terms are invalid. "),
+        (StepTerms(effect="pure", needs=Amounts(tokens=-1)), "a negative cost"),
     ],
 )
 def test_terms_that_are_none_are_refused(terms: object, why: str) -> None:

@@ -88,11 +88,11 @@ def test_a_removed_agent_leaves_nothing_behind() -> None:
     house.do(i.SetTimer(agent_id=CY, task_id=T1, name="tea", due=house.now + 5))
     house.do(i.SetLimits(budget_id=BudgetId("agent:cy"), limits=Limits(steps=9)))
     house.do(i.RemoveAgent(agent_id=CY))
-    assert CY not in house.world.agents
+    assert CY not in house.state.agents
     assert CY not in house.task().group
     assert house.released(waiting) == "agent_gone"
-    assert not [timer for timer in house.world.timers.values() if timer.agent_id == CY]
-    assert "agent:cy" not in house.world.budgets
+    assert not [timer for timer in house.state.timers.values() if timer.agent_id == CY]
+    assert "agent:cy" not in house.state.budgets
     assert house.texts(ANN) == [f"cy will not answer: the agent was removed (message {waiting.split(':')[0]})."]
 
 
@@ -112,25 +112,25 @@ def test_letters_from_and_to_a_removed_agent_are_settled() -> None:
         by=SYSTEM,
     )
     house.queue(CY).run(CY, i.SendMessage(task_id=T1, receiver=(HUE,), message="why?", need_reply=True))
-    assert len(house.world.mail) == 3
+    assert len(house.state.mail) == 3
     house.do(i.RemoveAgent(agent_id=CY))
-    assert {one.message for one in house.world.mail.values()} == {"when?", "who?"}
+    assert {one.message for one in house.state.mail.values()} == {"when?", "who?"}
     house.do(i.RemoveAgent(agent_id=HUE))
-    assert not house.world.mail
+    assert not house.state.mail
 
 
 def test_a_step_that_waits_for_a_yes_is_asked_of_somebody_else_when_who_was_asked_leaves() -> None:
     house = House.furnished().do(i.AddAgent(agent_id=ZED, spec=PERSON)).queue(ANN)
     house.start(ANN, terms=StepTerms(effect="effectful", verdict="ask", question="may I?", digest="d"))
     house.do(i.RemoveAgent(agent_id=HUE))
-    (letter,) = house.world.mail.values()
+    (letter,) = house.state.mail.values()
     assert (letter.receiver, letter.message, letter.data) == ((ZED,), "may I?", {"approval_id": "ann#1?1"})
     house.do(i.RemoveAgent(agent_id=ZED))
-    assert not house.world.mail, "nobody is there to be asked"
+    assert not house.state.mail, "nobody is there to be asked"
     house.do(i.AddAgent(agent_id=GUEST, spec=PERSON))
-    assert [one.receiver for one in house.world.mail.values()] == [(GUEST,)]
+    assert [one.receiver for one in house.state.mail.values()] == [(GUEST,)]
     house.answer(ANN, by=GUEST)
-    assert not house.world.mail
+    assert not house.state.mail
 
 
 def test_people_hear_that_what_they_wrote_to_who_leaves_is_not_read() -> None:
@@ -176,14 +176,14 @@ def test_a_model_removes_no_people_no_managers_and_nothing_of_the_house_and_is_t
         house.do(i.AddAgent(agent_id=name, spec=spec))
     house.refused("not_yours_to_remove", i.RemoveAgent(agent_id=name), by=BOSS)
     house.queue(BOSS).run(BOSS, i.RemoveAgent(agent_id=name))
-    assert name in house.world.agents
+    assert name in house.state.agents
     (told,) = house.happened(Noticed)
     assert told.code == "not_yours_to_remove"
     assert f"'boss' may not remove {name!r}" in told.text
     assert "Ask a person" in told.text
     house.do(i.RemoveAgent(agent_id=CY), by=BOSS)
     house.do(i.RemoveAgent(agent_id=name), by=HUE if spec is not None else DOOR)
-    assert name not in house.world.agents
+    assert name not in house.state.agents
 
 
 def test_who_has_done_its_subtask_may_go_before_the_stage_is_over() -> None:
@@ -204,7 +204,7 @@ def test_the_manager_adds_agents_to_the_group_once() -> None:
     house = House.furnished().do(i.AddTask(name="more", intention="more", manager=BOSS))
     house.do(i.AddParticipants(task_id=T2, agents=(ANN, ANN, BOSS)), by=BOSS)
     assert house.task(T2).group == (BOSS, ANN)
-    assert T2 in collect_working_memory(house.world, ANN)
+    assert T2 in collect_working_memory(house.state, ANN)
 
 
 def test_nobody_else_adds_agents_to_a_group() -> None:
@@ -226,7 +226,7 @@ def test_working_memory_gains_a_task_or_stage_and_loses_nothing() -> None:
     house = House.furnished(stages=(plan(("one", ANN)),)).queue(BOB)
     house.do(i.UpdateWorkingMemory(agent_id=BOB, task_id=T1, stage_id=S1), by=BOB)
     house.do(i.UpdateWorkingMemory(agent_id=BOB, task_id=T1), by=BOSS)
-    assert collect_working_memory(house.world, BOB) == {T1: {S1: [], "no_relative": ["bob#1"]}}
+    assert collect_working_memory(house.state, BOB) == {T1: {S1: [], "no_relative": ["bob#1"]}}
 
 
 def test_working_memory_is_changed_by_oneself_or_a_manager_and_for_open_work_only() -> None:
@@ -242,26 +242,26 @@ def test_working_memory_is_changed_by_oneself_or_a_manager_and_for_open_work_onl
 def test_a_finished_stage_is_forgotten_by_everybody_with_its_steps() -> None:
     house = House.furnished(stages=(plan(("one", ANN)), plan(("two", ANN)))).assign()
     house.do(i.UpdateWorkingMemory(agent_id=BOB, task_id=T1, stage_id=S1), by=BOB).queue(ANN)
-    assert collect_working_memory(house.world, ANN) == {T1: {S1: ["ann#1"], "no_relative": ["ann#2"]}}
+    assert collect_working_memory(house.state, ANN) == {T1: {S1: ["ann#1"], "no_relative": ["ann#2"]}}
     house.do(i.FinishStage(stage_id=S1), by=BOSS)
-    assert collect_working_memory(house.world, ANN) == {T1: {"no_relative": ["ann#2"]}}
-    assert collect_working_memory(house.world, BOB) == {T1: {}}
+    assert collect_working_memory(house.state, ANN) == {T1: {"no_relative": ["ann#2"]}}
+    assert collect_working_memory(house.state, BOB) == {T1: {}}
 
 
 @pytest.mark.req("MAS-77", "MAS-230")
 def test_a_finished_task_is_forgotten_by_everybody_with_its_steps() -> None:
     house = House.furnished(stages=(plan(("one", ANN)),)).assign().queue(ANN)
     house.do(i.FinishTask(task_id=T1), by=BOSS)
-    assert all(collect_working_memory(house.world, name) == {} for name in house.world.agents)
-    assert not house.world.steps
+    assert all(collect_working_memory(house.state, name) == {} for name in house.state.agents)
+    assert not house.state.steps
 
 
 def test_a_stage_enters_the_memory_of_its_members_when_it_starts() -> None:
     house = House.furnished(stages=(plan(("one", ANN)),))
-    assert collect_working_memory(house.world, ANN) == {T1: {}}
+    assert collect_working_memory(house.state, ANN) == {T1: {}}
     house.do(i.StartStage(stage_id=S1), by=BOSS)
-    assert collect_working_memory(house.world, ANN) == {T1: {S1: []}}
-    assert collect_working_memory(house.world, BOB) == {T1: {}}
+    assert collect_working_memory(house.state, ANN) == {T1: {S1: []}}
+    assert collect_working_memory(house.state, BOB) == {T1: {}}
 
 
 def test_a_removed_agent_takes_nothing_with_it_that_belongs_to_others() -> None:
@@ -270,8 +270,8 @@ def test_a_removed_agent_takes_nothing_with_it_that_belongs_to_others() -> None:
     waiting = house.ask_agent(ANN, BOB)[0]
     house.do(i.RemoveAgent(agent_id=CY))
     assert house.task(T2).group == (BOSS, ANN)
-    assert set(house.world.waits) == {waiting}
-    assert len(house.world.timers) == 2
+    assert set(house.state.waits) == {waiting}
+    assert len(house.state.timers) == 2
 
 
 # ---------------------------------------------------------------------------------------------- keeping for good
@@ -318,7 +318,7 @@ def test_what_was_read_when_something_was_kept_goes_with_the_agent_everywhere() 
     house.finish(CY, i.Remember(content="It says so."))
     assert house.agent(CY).origins == ("web:example.org",)
     house.do(i.AddTask(name="other", intention="x", manager=BOSS, group=(CY,))).queue(CY, task=T2)
-    assert house.world.threads[thread(CY, "t2")].origins == ("web:example.org",)
+    assert house.state.threads[thread(CY, "t2")].origins == ("web:example.org",)
 
 
 # ---------------------------------------------------------------------------------------------- giving

@@ -133,7 +133,7 @@ def test_a_question_back_is_answered_although_calls_of_the_same_reply_were_open(
     back = house.agent(CY).step_lock[0]
     house.run(ANN, reply(back, CY)).run(CY).run(CY, reply(house.agent(ANN).step_lock[0], ANN))
     house.run(ANN).run(ANN, reply(first, BOB))
-    assert not house.world.waits
+    assert not house.state.waits
 
 
 @pytest.mark.parametrize(("agent", "name", "executor"), [(ANN, "shell", "converse"), (PIA, "crawl", "send_message")])
@@ -153,7 +153,7 @@ def test_a_conversation_knows_its_open_calls_whatever_becomes_of_them() -> None:
     house = House.furnished().queue(ANN, call(number=1), call(number=2), call(number=3))
 
     def count() -> int:
-        return house.world.threads[HERE].open_calls
+        return house.state.threads[HERE].open_calls
 
     assert count() == 3
     house.run(ANN)
@@ -227,7 +227,7 @@ def ask(name: str, *others: str) -> tuple[i.SendMessage | i.QueueSteps, ...]:
 
 def waiting(house: House, call: str) -> WaitingId:
     """The id that the callee returns."""
-    return next(name for name, wait in house.world.waits.items() if wait.call_id == call)
+    return next(name for name, wait in house.state.waits.items() if wait.call_id == call)
 
 
 def test_calls_go_out_together_and_their_answers_are_their_results() -> None:
@@ -267,7 +267,7 @@ def test_an_answer_in_another_conversation_fills_no_call_of_this_one(order: tupl
     house = House.furnished().queue(ANN).run(ANN, *ask(*order))
     house.do(i.SendMessage(task_id=T1, receiver=(ANN,), message="by the way"), by=BOB)
     assert house.next(ANN) is None
-    assert all(wait.call_id for wait in house.world.waits.values())
+    assert all(wait.call_id for wait in house.state.waits.values())
 
 
 def once_more(*works: Work) -> i.QueueSteps:
@@ -282,7 +282,7 @@ def planning() -> House:
 @pytest.mark.req("MAS-131")
 def test_a_plan_that_is_made_again_is_no_plan_yet_and_gets_no_look_back() -> None:
     house = planning()
-    house.run(PIA, once_more(house.world.steps[house.agent(PIA).todo[0]].work))
+    house.run(PIA, once_more(house.state.steps[house.agent(PIA).todo[0]].work))
     assert house.todo(PIA) == ["planning"]
 
 
@@ -298,7 +298,7 @@ def test_what_nobody_may_plan_may_be_tried_again_by_itself_and_not_by_another_st
 def test_a_message_that_is_read_again_still_holds_its_stage_up() -> None:
     house = planning().run(PIA)
     house.do(i.SendMessage(task_id=T1, receiver=(PIA,), message="hello", stage_relative=S1), by=BOB)
-    first = house.world.steps[house.agent(PIA).todo[0]]
+    first = house.state.steps[house.agent(PIA).todo[0]]
     house.run(PIA, once_more(first.work))
     assert house.last(PIA).message_id == first.message_id == "bob>1"
 
@@ -310,7 +310,7 @@ def test_on_the_way_to_an_answer_it_goes_before_what_was_planned_behind_it() -> 
     house.run(PIA, i.QueueSteps(agent_id=PIA, works=(fills, tool("crawl"), skill("send_message"))))
     house.run(PIA, once_more(fills))
     assert house.todo(PIA) == ["instruction_generation", "crawl", "send_message"]
-    assert {house.world.steps[name].answers for name in house.agent(PIA).todo} == {waiting}
+    assert {house.state.steps[name].answers for name in house.agent(PIA).todo} == {waiting}
 
 
 def test_a_tool_decision_comes_before_the_rest_of_the_plan_where_somebody_waits() -> None:
@@ -326,4 +326,4 @@ def test_where_nothing_of_the_way_is_left_it_goes_where_all_go_that_jump() -> No
     house.ask_agent(BOB, PIA)
     house.do(i.SendMessage(task_id=T1, receiver=(PIA,), message="And?", need_reply=True), by=HUE)
     house.run(PIA, once_more(skill("send_message", house.texts(PIA)[0])))
-    assert [house.world.steps[name].answers is None for name in house.agent(PIA).todo] == [True, False]
+    assert [house.state.steps[name].answers is None for name in house.agent(PIA).todo] == [True, False]

@@ -97,10 +97,10 @@ def test_a_new_owner_settles_what_ran_by_its_effect_class(effect: Effect, state:
     house.later(MINUTE).do(i.Recover(epoch=1, owner="me"), by=SYSTEM)
     assert house.agent(ANN).running is None
     if state == "init":
-        assert house.world.steps[StepId("ann#1")].state == "init"
+        assert house.state.steps[StepId("ann#1")].state == "init"
     else:
         assert house.ended("ann#1").state == "uncertain"
-    assert house.world.budgets[task_budget(T1)].spent == Amounts(tokens=40, steps=1)
+    assert house.state.budgets[task_budget(T1)].spent == Amounts(tokens=40, steps=1)
 
 
 def test_what_was_being_cancelled_is_over_after_a_restart() -> None:
@@ -109,7 +109,7 @@ def test_what_was_being_cancelled_is_over_after_a_restart() -> None:
     house.do(i.CancelTask(task_id=T1)).do(i.Recover(epoch=1, owner="me"), by=SYSTEM)
     assert house.ended("ann#1").state == "cancelled"
     assert "may have happened in part" in house.ended("ann#1").error
-    assert not house.world.tasks
+    assert not house.state.tasks
 
 
 @pytest.mark.parametrize("epoch", [0, 3, 4])
@@ -122,7 +122,7 @@ def test_a_stale_owner_is_refused(epoch: int) -> None:
 def test_a_new_owner_is_written_down() -> None:
     house = House.furnished().do(i.Recover(epoch=2, owner="me"), by=SYSTEM)
     assert [(event.epoch, event.owner) for event in house.happened(OwnerChanged)] == [(2, "me")]
-    assert house.world.team.epoch == 2
+    assert house.state.team.epoch == 2
 
 
 # ---------------------------------------------------------------------------------------------- cancel, pause
@@ -137,7 +137,7 @@ def test_cancelling_ends_queued_steps_at_once_and_running_ones_when_they_are_dea
     assert house.task().state == "cancelling"
     house.release(ANN)
     assert house.ended("ann#1").state == "cancelled"
-    assert not house.world.tasks
+    assert not house.state.tasks
 
 
 def test_a_result_that_comes_in_the_last_moment_is_kept_but_asks_for_nothing() -> None:
@@ -146,7 +146,7 @@ def test_a_result_that_comes_in_the_last_moment_is_kept_but_asks_for_nothing() -
     house.do(i.CancelTask(task_id=T1)).finish(ANN, i.PostNote(task_id=T1, content="late"), result={"text": "paid"})
     assert house.archived(Step)[-1].result == {"text": "paid"}
     assert house.archived(Note) == []
-    assert not house.world.tasks
+    assert not house.state.tasks
 
 
 def test_a_step_that_finishes_while_it_is_being_paused_has_its_consequences() -> None:
@@ -190,11 +190,11 @@ def test_cancelling_a_task_in_which_everybody_waits_for_everybody_ends_it() -> N
     house.ask_agent(ANN, BOB, HUE)
     house.ask_agent(CY, ANN)
     house.do(i.CancelTask(task_id=T1))
-    assert not house.world.tasks
-    assert not house.world.waits
-    assert not house.world.mail
-    assert not house.world.timers
-    assert not house.world.threads
+    assert not house.state.tasks
+    assert not house.state.waits
+    assert not house.state.mail
+    assert not house.state.timers
+    assert not house.state.threads
 
 
 def test_a_task_is_not_kept_alive_by_telling_a_waiter_that_it_is_over() -> None:
@@ -205,7 +205,7 @@ def test_a_task_is_not_kept_alive_by_telling_a_waiter_that_it_is_over() -> None:
     house.do(i.CancelTask(task_id=T1))
     assert house.todo(ANN) == []
     house.release(CY)
-    assert not house.world.tasks
+    assert not house.state.tasks
 
 
 def test_a_task_that_ends_in_the_step_of_a_debtor_ends() -> None:
@@ -216,7 +216,7 @@ def test_a_task_that_ends_in_the_step_of_a_debtor_ends() -> None:
     house.run(BOSS, question(BOB), i.FinishTask(task_id=T1))
     assert house.todo(BOSS) == []
     house.release(CY)
-    assert not house.world.tasks
+    assert not house.state.tasks
 
 
 def test_what_is_being_cancelled_already_is_not_cancelled_twice() -> None:
@@ -225,7 +225,7 @@ def test_what_is_being_cancelled_already_is_not_cancelled_twice() -> None:
     house.do(i.FinishStage(stage_id=S1)).do(i.CancelTask(task_id=T1))
     assert house.happened(StepCancelling) == []
     house.release(ANN)
-    assert not house.world.tasks
+    assert not house.state.tasks
 
 
 def test_letters_and_timers_of_a_task_go_with_it_and_those_of_others_stay() -> None:
@@ -236,8 +236,8 @@ def test_letters_and_timers_of_a_task_go_with_it_and_those_of_others_stay() -> N
             i.SetTimer(agent_id=ANN, task_id=task, name=f"tea {task}", due=house.now),
         )
     house.do(i.CancelTask(task_id=T1))
-    assert [letter.task_id for letter in house.world.mail.values()] == [T2]
-    assert [timer.task_id for timer in house.world.timers.values()] == [T2]
+    assert [letter.task_id for letter in house.state.mail.values()] == [T2]
+    assert [timer.task_id for timer in house.state.timers.values()] == [T2]
 
 
 def test_the_time_until_the_old_owner_was_last_heard_of_counts_and_the_downtime_does_not() -> None:

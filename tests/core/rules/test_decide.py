@@ -43,17 +43,17 @@ def test_a_team_begins_once() -> None:
 
 
 def test_people_doors_and_the_house_are_trusted_and_models_are_not() -> None:
-    world = House.furnished().world
-    assert all(is_trusted(world, by) for by in (DOOR, "door:page", SYSTEM, HUE))
-    assert not any(is_trusted(world, by) for by in (BOSS, ANN, "doorman", "systems", "ghost"))
+    state = House.furnished().state
+    assert all(is_trusted(state, by) for by in (DOOR, "door:page", SYSTEM, HUE))
+    assert not any(is_trusted(state, by) for by in (BOSS, ANN, "doorman", "systems", "ghost"))
 
 
 def test_a_manager_manages_without_being_trusted() -> None:
-    world = House.furnished().world
-    assert is_manager(world, BOSS)
-    assert is_manager(world, HUE)
-    assert not is_manager(world, ANN)
-    assert not is_manager(world, "ghost")
+    state = House.furnished().state
+    assert is_manager(state, BOSS)
+    assert is_manager(state, HUE)
+    assert not is_manager(state, ANN)
+    assert not is_manager(state, "ghost")
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:

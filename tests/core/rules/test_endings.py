@@ -47,7 +47,7 @@ def test_a_result_is_kept_with_what_it_cost() -> None:
         {"text": "done"},
         Amounts(tokens=7, steps=1, millis=30),
     )
-    assert not house.world.steps
+    assert not house.state.steps
 
 
 def test_a_finished_step_stays_finished() -> None:
@@ -91,7 +91,7 @@ def test_a_refused_consequence_costs_neither_the_result_nor_the_others() -> None
     assert house.ended("ann#1").state == "finished"
     assert [note.content for note in house.archived(Note)] == ["one", "two"]
     assert house.codes() == ["unknown_receiver"]
-    (notice,) = house.world.threads[thread(ANN, T1)].notices
+    (notice,) = house.state.threads[thread(ANN, T1)].notices
     assert notice.startswith("SendMessage was refused.")
 
 
@@ -100,7 +100,7 @@ def test_an_agent_that_was_refused_reads_why_and_gets_another_go() -> None:
     step = house.last(ANN)
     assert (step.work.text_content, step.retry, step.cause) == ("write to the ghost", 1, "ann#1")
     house.run(ANN)
-    assert house.world.threads[thread(ANN, T1)].notices == ()
+    assert house.state.threads[thread(ANN, T1)].notices == ()
 
 
 def test_after_some_goes_it_is_over() -> None:
@@ -125,7 +125,7 @@ def test_another_go_at_an_answer_comes_before_everything_else() -> None:
     waiting = house.ask_agent(BOB, PIA)[0]
     house.queue(PIA, skill("merge"), task=T2).run(PIA, NOBODY)
     assert house.todo(PIA) == ["send_message", "merge"]
-    step = house.world.steps[house.agent(PIA).todo[0]]
+    step = house.state.steps[house.agent(PIA).todo[0]]
     assert (step.answers, step.jumped, step.retry) == (waiting, True, 1)
 
 
@@ -133,24 +133,24 @@ def test_a_notice_is_read_by_the_next_skill_and_not_swallowed_by_a_tool() -> Non
     house = House.furnished().queue(ANN)
     house.run(ANN, NOBODY, i.QueueSteps(agent_id=ANN, works=(tool("shell", {}), skill())))
     house.run(ANN)
-    assert len(house.world.threads[thread(ANN, T1)].notices) == 1
+    assert len(house.state.threads[thread(ANN, T1)].notices) == 1
     house.run(ANN)
-    assert house.world.threads[thread(ANN, T1)].notices == ()
+    assert house.state.threads[thread(ANN, T1)].notices == ()
 
 
 def test_a_notice_stays_until_a_step_that_saw_it_has_finished() -> None:
     house = House.furnished().queue(ANN, skill(), skill(), skill()).run(ANN, NOBODY)
     house.start(ANN)
     house.finish(ANN, NOBODY, outcome="failed")
-    assert len(house.world.threads[thread(ANN, T1)].notices) == 2
+    assert len(house.state.threads[thread(ANN, T1)].notices) == 2
     house.run(ANN)
-    assert house.world.threads[thread(ANN, T1)].notices == ()
+    assert house.state.threads[thread(ANN, T1)].notices == ()
 
 
 def test_consequences_after_the_end_of_the_task_leave_no_notice_anywhere() -> None:
     house = House.furnished().queue(BOSS).run(BOSS, i.FinishTask(task_id=T1), i.PostNote(task_id=T1, content="late"))
     assert house.codes() == []
-    assert not house.world.threads
+    assert not house.state.threads
 
 
 def test_an_agent_may_remove_itself_in_its_own_step() -> None:
@@ -159,7 +159,7 @@ def test_an_agent_may_remove_itself_in_its_own_step() -> None:
     house.do(i.AddParticipants(task_id=T1, agents=(second,)))
     waiting = house.ask_agent(ANN, second)[0]
     house.run(second, i.RemoveAgent(agent_id=second), i.PostNote(task_id=T1, content="bye"))
-    assert second not in house.world.agents
+    assert second not in house.state.agents
     assert house.released(waiting) == "agent_gone"
     assert house.codes() == []
 
@@ -187,7 +187,7 @@ def test_steps_on_the_way_to_an_answer_wait_for_what_was_asked_before_them() -> 
     first = house.ask_agent(ANN, BOB)[0]
     house.run(BOB, question(CY), i.QueueSteps(agent_id=BOB, works=(skill(), skill("reflection")), task_id=T1))
     second = house.agent(BOB).step_lock[0]
-    assert [(house.world.steps[one].answers, house.world.steps[one].after) for one in house.agent(BOB).todo] == [
+    assert [(house.state.steps[one].answers, house.state.steps[one].after) for one in house.agent(BOB).todo] == [
         (first, (second,)),
         (first, (second,)),
     ]
@@ -231,25 +231,25 @@ def test_another_go_at_an_answer_waits_for_what_was_asked_in_the_first_one() -> 
 def test_a_step_that_nobody_answers_goes_back_and_its_task_pauses_until_somebody_has_seen_to_it() -> None:
     house = House.furnished().queue(ANN)
     house.start(ANN)
-    step = house.world.steps[StepId("ann#1")]
+    step = house.state.steps[StepId("ann#1")]
     release = i.ReleaseStep(step_id=step.step_id, attempt=1, why="no credit left", spent=Amounts(tokens=3), pause=True)
     house.do(release, by=ANN)
-    assert house.world.tasks[T1].paused == "provider: no credit left"
-    assert house.world.steps[step.step_id].state == "init"
-    assert house.world.budgets[TEAM_BUDGET].spent.tokens == 3
+    assert house.state.tasks[T1].paused == "provider: no credit left"
+    assert house.state.steps[step.step_id].state == "init"
+    assert house.state.budgets[TEAM_BUDGET].spent.tokens == 3
     house.do(i.ResumeTask(task_id=T1))
     house.start(ANN)
-    assert house.world.steps[step.step_id].attempt == 2
+    assert house.state.steps[step.step_id].attempt == 2
 
 
 def test_a_step_that_is_begun_anew_pauses_nothing_and_costs_what_was_reserved_unless_told() -> None:
     house = House.furnished().queue(ANN)
     for told in (None, Amounts(tokens=-5)):
         house.start(ANN, terms=StepTerms(effect="model", needs=Amounts(tokens=40)))
-        attempt = house.world.steps[StepId("ann#1")].attempt
+        attempt = house.state.steps[StepId("ann#1")].attempt
         house.do(i.ReleaseStep(step_id=StepId("ann#1"), attempt=attempt, spent=told), by=ANN)
-    assert house.world.tasks[T1].paused is None
-    assert house.world.budgets[TEAM_BUDGET].spent.tokens == 80
+    assert house.state.tasks[T1].paused is None
+    assert house.state.budgets[TEAM_BUDGET].spent.tokens == 80
 
 
 def test_a_task_that_is_paused_already_keeps_its_reason() -> None:
@@ -257,7 +257,7 @@ def test_a_task_that_is_paused_already_keeps_its_reason() -> None:
     house.start(ANN)
     house.do(i.PauseTask(task_id=T1, why="lunch"))
     house.do(i.ReleaseStep(step_id=StepId("ann#1"), attempt=1, why="no answer", pause=True), by=ANN)
-    assert house.world.tasks[T1].paused == "lunch"
+    assert house.state.tasks[T1].paused == "lunch"
 
 
 HERE = i.Interrupt(thread_id=thread(ANN, T1))
@@ -272,7 +272,7 @@ def test_what_runs_is_ended_and_each_call_gets_its_one_result() -> None:
     ended = [house.ended(f"ann#{number}").state for number in (2, 3, 4, 5)]
     assert ended == ["cancelled"] * 4
     assert house.todo(ANN) == []
-    assert house.world.threads[thread(ANN, T1)].open_calls == 0
+    assert house.state.threads[thread(ANN, T1)].open_calls == 0
 
 
 def test_the_conversation_goes_on_with_what_is_said_next() -> None:

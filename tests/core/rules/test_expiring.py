@@ -25,7 +25,7 @@ def asking(patience: int | None) -> House:
 def test_a_question_waits_for_ever_unless_it_was_said_how_long() -> None:
     house = asking(None)
     assert house.question(ANN).expires_at is None
-    assert not house.world.timers
+    assert not house.state.timers
     house.later(1000 * DAY).do(AnswerApproval(approval_id=house.question(ANN).approval_id, answer="approved"), by=HUE)
 
 
@@ -49,8 +49,8 @@ def test_what_nobody_answers_in_time_is_denied_and_the_agent_reads_why(patience:
     ended = house.ended(asked.step_id)
     assert ended.state == "failed"
     assert ended.error == f"Denied: no one answered within {words}. Do without it, or say what is missing."
-    assert not house.world.approvals
-    assert not house.world.timers
+    assert not house.state.approvals
+    assert not house.state.timers
 
 
 def test_nothing_expires_before_its_time() -> None:
@@ -68,7 +68,7 @@ def test_an_answer_in_time_ends_the_clock() -> None:
     house = asking(DAY).later(DAY - 1)
     house.do(AnswerApproval(approval_id=house.question(ANN).approval_id, answer="approved"), by=HUE)
     assert house.happened(TimerCancelled)
-    assert not house.world.timers
+    assert not house.state.timers
 
 
 def test_a_yes_for_the_run_does_not_answer_what_has_expired() -> None:
@@ -84,8 +84,8 @@ def test_a_yes_for_the_run_does_not_answer_what_has_expired() -> None:
 
 def test_a_fork_asks_again_and_has_no_clock_of_the_past() -> None:
     house = asking(DAY)
-    house.do(ForkTeam(team_id=TeamId("other"), origin=ForkOrigin(team_id=house.world.team.team_id, version=1)))
-    assert not house.world.timers
+    house.do(ForkTeam(team_id=TeamId("other"), origin=ForkOrigin(team_id=house.state.team.team_id, version=1)))
+    assert not house.state.timers
 
 
 def test_how_long_questions_wait_is_said_once() -> None:

@@ -26,7 +26,7 @@ def filled(name: str = TOOL) -> i.ModifyStep:
 
 
 def notices(house: House) -> tuple[str, ...]:
-    return house.world.threads[thread(PIA, T1)].notices
+    return house.state.threads[thread(PIA, T1)].notices
 
 
 def gone(house: House, name: str = TOOL) -> None:
@@ -86,7 +86,7 @@ def test_an_interrupted_instruction_is_generated_again_and_its_tool_waits() -> N
     house = planned()
     house.start(PIA, "model")
     house.do(i.Recover(epoch=1, owner="next"), by=SYSTEM)
-    assert house.world.steps[TOOL].state == "pending"
+    assert house.state.steps[TOOL].state == "pending"
     house.run(PIA, filled())
     assert house.next(PIA) == TOOL
 
@@ -95,7 +95,7 @@ def test_each_instruction_is_for_the_next_tool() -> None:
     house = House.furnished().queue(PIA, FILL, tool("crawl"), FILL, tool("crawl"))
     house.run(PIA)
     gone(house)
-    assert house.world.steps[StepId("pia#4")].state == "pending"
+    assert house.state.steps[StepId("pia#4")].state == "pending"
     house.run(PIA, filled("pia#4"))
     assert house.next(PIA) == "pia#4"
 
@@ -103,19 +103,19 @@ def test_each_instruction_is_for_the_next_tool() -> None:
 def test_a_tool_without_an_instruction_step_of_its_own_is_nobodys_to_fail() -> None:
     house = House.furnished().queue(PIA, FILL, tool("crawl"), skill("reflection"), tool("crawl"))
     house.run(PIA, filled())
-    assert house.world.steps[StepId("pia#4")].state == "pending"
+    assert house.state.steps[StepId("pia#4")].state == "pending"
     assert house.next(PIA) == TOOL
 
 
 def test_a_tool_waits_while_somebody_else_before_it_may_fill_it_in() -> None:
     house = House.furnished().queue(PIA, FILL, FILL, tool("crawl"))
     house.run(PIA)
-    assert house.world.steps[StepId("pia#3")].state == "pending"
+    assert house.state.steps[StepId("pia#3")].state == "pending"
     house.start(PIA)
     house.queue(PIA, FILL, place="next").do(i.RemoveStep(step_id=StepId("pia#4")), by=PIA)
-    assert house.world.steps[StepId("pia#3")].state == "pending", "the one that runs may fill it in"
+    assert house.state.steps[StepId("pia#3")].state == "pending", "the one that runs may fill it in"
     house.finish(PIA, i.QueueSteps(agent_id=PIA, works=(FILL,), place="next"))
-    assert house.world.steps[StepId("pia#3")].state == "pending", "another go at it was queued"
+    assert house.state.steps[StepId("pia#3")].state == "pending", "another go at it was queued"
     house.run(PIA)
     gone(house, "pia#3")
 
@@ -164,7 +164,7 @@ def test_a_cancelled_task_cancels_both(running: bool) -> None:
     if running:
         house.release(PIA)
     assert house.ended(TOOL).state == "cancelled"
-    assert not house.world.tasks
+    assert not house.state.tasks
 
 
 def test_a_removed_agent_leaves_nothing_behind() -> None:

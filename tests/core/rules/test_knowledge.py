@@ -52,7 +52,7 @@ def test_only_the_group_writes_on_the_board() -> None:
 def test_a_value_keeps_the_newest_content_and_counts() -> None:
     house = House.furnished().do(i.SetValue(task_id=T1, key="port", content="80"), by=ANN)
     house.do(i.SetValue(task_id=T1, key="port", content="81"), by=BOB)
-    (value,) = house.world.values.values()
+    (value,) = house.state.values.values()
     assert (value.content, value.set_by, value.version) == ("81", BOB, 2)
 
 
@@ -60,14 +60,14 @@ def test_values_go_with_their_task_and_others_stay() -> None:
     house = House.furnished().do(i.AddTask(name="more", intention="more", manager=BOSS))
     house.do(i.SetValue(task_id=T1, key="a", content="1"), i.SetValue(task_id=T2, key="a", content="2"))
     house.do(i.FinishTask(task_id=T1))
-    assert [value.task_id for value in house.world.values.values()] == [T2]
+    assert [value.task_id for value in house.state.values.values()] == [T2]
 
 
 def test_a_window_only_moves_forward() -> None:
     house = House.furnished().queue(ANN)
     name = thread(ANN, T1)
     house.do(i.MoveWindow(thread_id=name, window_from=3), by=ANN)
-    assert house.world.threads[name].window_from == 3
+    assert house.state.threads[name].window_from == 3
     house.refused("window_backwards", i.MoveWindow(thread_id=name, window_from=2), by=ANN)
 
 
@@ -76,7 +76,7 @@ def test_a_step_that_sums_up_begins_the_window_with_itself_and_says_how_much_is_
     house = House.furnished().queue(ANN, skill(), skill("converse", "sum up"))
     house.run(ANN).start(ANN)
     house.finish(ANN, i.MoveWindow(thread_id=name, size=9), result={"text": "in short"})
-    here = house.world.threads[name]
+    here = house.state.threads[name]
     assert (here.window_from, here.size) == (here.last, 9)
     assert house.archived(Step)[-1].ended_in == here.last
     house.refused("bad_size", i.MoveWindow(thread_id=name, size=here.size + 1), by=ANN)
@@ -87,13 +87,13 @@ def test_a_conversation_grows_by_all_that_a_result_holds() -> None:
     house = House.furnished().queue(ANN)
     house.start(ANN)
     house.finish(ANN, result={"text": "", "calls": [{"arguments": {"content": "x" * 5000}}]})
-    assert house.world.threads[thread(ANN, T1)].size > 5000
+    assert house.state.threads[thread(ANN, T1)].size > 5000
 
 
 def test_a_workspace_belongs_to_its_thread() -> None:
     house = House.furnished().queue(ANN)
     house.do(i.SetWorkspace(thread_id=thread(ANN, T1), workspace={"path": "/w"}), by=ANN)
-    assert house.world.threads[thread(ANN, T1)].workspace == {"path": "/w"}
+    assert house.state.threads[thread(ANN, T1)].workspace == {"path": "/w"}
 
 
 def test_nobody_touches_somebody_elses_thread() -> None:
@@ -131,7 +131,7 @@ def written(*blobs: str) -> House:
 
 @pytest.mark.req("AF-66")
 def test_an_artifact_keeps_its_newest_version_and_knows_all_before_it() -> None:
-    (plan,) = written("a1", "b2", "c3").world.list_artifacts(T1)
+    (plan,) = written("a1", "b2", "c3").state.list_artifacts(T1)
     assert (plan.version, plan.blob, plan.earlier, plan.by) == (3, "c3", ("a1", "b2"), ANN)
     assert [plan.blob_of(version) for version in (0, 1, 2, 3, 4)] == [None, "a1", "b2", "c3", None]
 
@@ -141,9 +141,9 @@ def test_the_inventory_lists_the_artifacts_of_one_task_by_id() -> None:
     house = written("a1").do(i.AddTask(name="more", intention="more", manager=BOSS, group=(ANN,)))
     house.queue(ANN).write(ANN, evolve(PLAN, artifact_id=ArtifactId("main.py"), title="Code", lines=1))
     house.queue(ANN, task=T2).write(ANN, evolve(PLAN, task_id=T2))
-    assert [one.artifact_id for one in house.world.list_artifacts(T1)] == ["main.py", "task_plan"]
-    assert house.world.list_artifacts(TaskId("t9")) == ()
-    assert [describe_artifact(one) for one in house.world.list_artifacts(T1)] == [
+    assert [one.artifact_id for one in house.state.list_artifacts(T1)] == ["main.py", "task_plan"]
+    assert house.state.list_artifacts(TaskId("t9")) == ()
+    assert [describe_artifact(one) for one in house.state.list_artifacts(T1)] == [
         "main.py · Code · text/markdown · version 1 by ann · 1 line, 12 bytes",
         "task_plan · Plan · text/markdown · version 1 by ann · 2 lines, 12 bytes",
     ]
@@ -151,7 +151,7 @@ def test_the_inventory_lists_the_artifacts_of_one_task_by_id() -> None:
 
 def test_every_version_is_in_the_archive_and_the_world_forgets_them_with_the_task() -> None:
     house = written("a1", "b2").do(i.FinishTask(task_id=T1))
-    assert not house.world.artifacts
+    assert not house.state.artifacts
     found = house.archived(Artifact)
     assert [(one.version, one.blob, one.earlier) for one in found] == [(1, "a1", ()), (2, "b2", ())]
 
@@ -232,7 +232,7 @@ NOWHERE = MemoryId("20251101_072947_388226")
 
 def saved(house: House) -> list[Memory]:
     """All memories, oldest first."""
-    return [memory for _, memory in sorted(house.world.memories.items())]
+    return [memory for _, memory in sorted(house.state.memories.items())]
 
 
 @pytest.mark.req("AG-82", "AG-86")
@@ -247,8 +247,8 @@ def test_what_one_agent_saves_the_team_remembers_with_all_fields() -> None:
 def test_memories_outlive_their_task_and_a_fork_has_its_own() -> None:
     house = House.furnished().do(i.SaveMemory(content="kept"), by=ANN).do(i.FinishTask(task_id=T1))
     assert [one.content for one in saved(house)] == ["kept"]
-    before = house.world
-    house.do(i.ForkTeam(team_id=TeamId("fork"), origin=ForkOrigin(team_id=TeamId("team"), version=house.world.version)))
+    before = house.state
+    house.do(i.ForkTeam(team_id=TeamId("fork"), origin=ForkOrigin(team_id=TeamId("team"), version=house.state.version)))
     house.do(i.SaveMemory(content="only here"), by=ANN)
     assert [one.content for one in saved(house)] == ["kept", "only here"]
     assert len(before.memories) == 1
@@ -268,7 +268,7 @@ def test_no_two_memories_ever_have_the_same_id(seed: int) -> None:
     house = busy_house(Random(seed), 60)
     for number in range(5):
         house.later(-1000).do(i.SaveMemory(content=f"m{number}"), by="door")
-        house.do(i.ClearMemory(memory_ids=(MemoryId(house.world.team.last_memory),)), by="door")
+        house.do(i.ClearMemory(memory_ids=(MemoryId(house.state.team.last_memory),)), by="door")
     new = [e.memory.memory_id for e in house.log if isinstance(e, MemorySaved) and e.memory.updated_at is None]
     assert len(new) == len(set(new))
     assert new == sorted(new)
@@ -321,26 +321,26 @@ def test_nobody_from_outside_writes_in_it_but_a_person_does() -> None:
     house = House.furnished()
     house.refused("not_in_team", i.SaveMemory(content="x"), by=AgentId("ghost"))
     house.do(i.SaveMemory(content="x"))
-    house.refused("not_in_team", i.ClearMemory(memory_ids=tuple(house.world.memories)), by=AgentId("ghost"))
+    house.refused("not_in_team", i.ClearMemory(memory_ids=tuple(house.state.memories)), by=AgentId("ghost"))
 
 
 def test_a_full_memory_says_what_to_do_and_can_still_be_tidied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(knowledge, "MAX_MEMORIES", 2)
     house = House.furnished().do(i.SaveMemory(content="one"), i.SaveMemory(content="two"), by=ANN)
     assert "Clear or merge some first" in str(house.refused("memory_full", i.SaveMemory(content="three"), by=ANN))
-    first, second = sorted(house.world.memories)
+    first, second = sorted(house.state.memories)
     house.do(i.SaveMemory(content="still two", memory_id=first), by=ANN)
     house.do(i.SaveMemory(content="both", merged_from=(first, second)), by=ANN)
-    assert len(house.world.memories) == 1
+    assert len(house.state.memories) == 1
 
 
 @pytest.mark.req("AG-88")
 def test_what_is_cleared_is_gone_also_when_some_of_it_was_gone_before() -> None:
     house = House.furnished().do(i.SaveMemory(content="one"), i.SaveMemory(content="two"), by=ANN)
-    first, second = sorted(house.world.memories)
+    first, second = sorted(house.state.memories)
     house.do(i.ClearMemory(memory_ids=(first,)), by=BOB)
     house.do(i.ClearMemory(memory_ids=(first, second)), by=ANN)
-    assert not house.world.memories
+    assert not house.state.memories
 
 
 def test_a_refused_memory_is_read_by_its_agent() -> None:

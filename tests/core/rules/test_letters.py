@@ -32,10 +32,10 @@ def test_letters_have_one_number_for_all_people_that_never_changes() -> None:
     house = with_her(asked()).do(evolve(LETTER, receiver=(HER, ANN)), by=BOB)
     house.do(i.SendMessage(task_id=T1, receiver=(HUE,), message="no answer is wanted"), by=BOB)
     house.do(i.SendMessage(task_id=T1, receiver=(ANN,), message="a model's", need_reply=True), by=BOB)
-    assert dict(house.world.letters) == {"ann>1": 1, "bob>1": 2}
+    assert dict(house.state.letters) == {"ann>1": 1, "bob>1": 2}
     house.do(PLAIN, by=HUE).do(LETTER, by=CY)
-    assert dict(house.world.letters) == {"bob>1": 2, "cy>1": 3}
-    assert house.world.team.letters_made == 3
+    assert dict(house.state.letters) == {"bob>1": 2, "cy>1": 3}
+    assert house.state.team.letters_made == 3
 
 
 # ---------------------------------------------------------------------------------------------- plain answers
@@ -46,7 +46,7 @@ def test_a_plain_message_to_who_waits_is_the_answer(by: str) -> None:
     house = asked().do(PLAIN, by=by)
     assert house.released("ann>1:hue") == "reply"
     assert house.said().return_waiting_id == "ann>1:hue"
-    assert not house.world.mail
+    assert not house.state.mail
     assert house.senders(ANN)[0] == "from: hue", "it is read next, where it was asked for"
     assert house.agent(ANN).step_lock == ()
 
@@ -54,12 +54,12 @@ def test_a_plain_message_to_who_waits_is_the_answer(by: str) -> None:
 def test_an_answer_with_its_id_is_still_one() -> None:
     house = asked().do(evolve(PLAIN, return_waiting_id=WaitingId("ann>1:hue")), by=HUE)
     assert len(house.happened(MessageSettled)) == 1
-    assert not house.world.mail
+    assert not house.state.mail
 
 
 def test_a_plain_message_settles_a_letter_that_nobody_waits_for() -> None:
     house = House.furnished().do(evolve(LETTER, sender=ANN)).do(PLAIN, by=HUE)
-    assert not house.world.mail
+    assert not house.state.mail
     assert house.said().return_waiting_id is None
 
 
@@ -70,33 +70,33 @@ def test_a_plain_message_goes_to_the_conversation_that_asked() -> None:
 
 def test_with_several_letters_open_a_plain_message_answers_none_of_them() -> None:
     house = asked().do(evolve(LETTER, sender=ANN)).do(PLAIN, by=HUE)
-    assert len(house.world.mail) == 2
+    assert len(house.state.mail) == 2
     assert house.agent(ANN).step_lock == ("ann>1:hue",)
     assert house.senders(ANN)[-1] == "from: hue", "it simply goes out"
 
 
 def test_a_plain_message_to_several_who_asked_answers_none_of_them() -> None:
     house = asked().queue(BOB).run(BOB, question(HUE)).do(evolve(PLAIN, receiver=(ANN, BOB)), by=HUE)
-    assert len(house.world.mail) == 2
+    assert len(house.state.mail) == 2
     house.do(evolve(PLAIN, receiver=(CY, BOB)), by=HUE)
     assert house.released("bob>1:hue") == "reply"
-    assert list(house.world.mail) == ["ann>1"]
+    assert list(house.state.mail) == ["ann>1"]
 
 
 def test_a_plain_message_to_somebody_else_or_in_another_task_answers_nothing() -> None:
     house = asked().do(i.AddTask(name="side", intention="x", manager=BOSS, group=(ANN, HUE)))
     house.do(evolve(PLAIN, receiver=(BOB,)), evolve(PLAIN, task_id=T2), by=HUE)
-    assert list(house.world.mail) == ["ann>1"]
+    assert list(house.state.mail) == ["ann>1"]
 
 
 def test_a_message_of_an_agent_is_no_persons_answer() -> None:
     house = asked().do(PLAIN, by=BOB)
-    assert list(house.world.mail) == ["ann>1"]
+    assert list(house.state.mail) == ["ann>1"]
 
 
 def test_a_person_who_asks_back_and_waits_has_not_answered() -> None:
     house = asked().do(question(ANN), by=HUE)
-    assert list(house.world.mail) == ["ann>1"]
+    assert list(house.state.mail) == ["ann>1"]
     assert house.agent(ANN).step_lock == ("ann>1:hue",)
     assert house.next(ANN) is not None, "a locked agent still answers"
 
@@ -106,28 +106,28 @@ def test_each_of_two_people_answers_for_themselves() -> None:
     assert house.released("ann>1:hue") == "reply"
     assert house.agent(ANN).step_lock == ("ann>1:her",)
     house.do(PLAIN, by=HER)
-    assert not house.world.mail
+    assert not house.state.mail
 
 
 def test_an_answer_that_cannot_be_sent_settles_nothing() -> None:
     house = asked().do(i.SetLimits(budget_id=task_budget(T1), limits=Limits(hops=1)))
     house.refused("limit_reached", PLAIN, by=HUE)
-    assert list(house.world.mail) == ["ann>1"]
+    assert list(house.state.mail) == ["ann>1"]
 
 
 def test_a_question_about_a_step_is_not_answered_by_a_plain_message() -> None:
     house = asked().queue(BOB)
     house.start(BOB, terms=StepTerms(effect="effectful", verdict="ask", question="delete it?", digest="d"))
     house.do(evolve(PLAIN, receiver=(BOB,)), by=HUE)
-    assert len(house.world.approvals) == 1
-    assert "bob>1" in house.world.mail
+    assert len(house.state.approvals) == 1
+    assert "bob>1" in house.state.mail
 
 
 def test_a_duty_is_not_done_by_a_plain_message_and_does_not_stand_in_the_way_of_an_answer() -> None:
     house = House.furnished(stages=(plan(("one", HUE)),)).assign()
     house.queue(BOSS).run(BOSS, question(HUE)).do(evolve(PLAIN, receiver=(BOSS,)), by=HUE)
     assert house.released("boss>2:hue") == "reply"
-    (duty,) = house.world.mail.values()
+    (duty,) = house.state.mail.values()
     assert duty.data == {"subtask_id": "t1.s1.1"}
 
 
@@ -148,7 +148,7 @@ STAGE = StageId("t2.s1")
 
 def test_a_person_who_manages_is_told_by_letter_that_a_stage_has_nothing_left_to_do() -> None:
     house = managed_by(HUE)
-    (letter,) = house.world.mail.values()
+    (letter,) = house.state.mail.values()
     assert (letter.receiver, letter.need_reply, letter.data) == ((HUE,), True, {"stage_id": STAGE})
     assert (letter.task_id, letter.stage_relative) == (T2, STAGE)
     assert letter.message.splitlines()[1:] == ["- ann, one: finished. fine"]
@@ -159,34 +159,34 @@ def test_a_person_who_manages_is_told_by_letter_that_a_stage_has_nothing_left_to
 
 def test_ending_the_stage_is_the_answer_to_its_report() -> None:
     house = managed_by(HUE).do(i.FinishStage(stage_id=STAGE), by=HUE)
-    assert not house.world.mail
+    assert not house.state.mail
 
 
 def test_a_report_goes_with_its_task() -> None:
     house = managed_by(HUE).do(i.CancelTask(task_id=T2))
-    assert not house.world.mail
+    assert not house.state.mail
 
 
 def test_a_report_of_another_stage_stays_unanswered() -> None:
     house = managed_by(HUE).do(i.AddTask(name="y", intention="y", manager=BOSS, stages=(plan(("one", ANN)),)))
     other = StageId("t3.s1")
     house.do(i.StartStage(stage_id=other), i.FinishStage(stage_id=other), by=SYSTEM)
-    assert len(house.world.mail) == 1
+    assert len(house.state.mail) == 1
 
 
 def test_a_manager_that_is_no_person_gets_a_step_and_no_letter() -> None:
     house = House.furnished(stages=(plan(("one", ANN)),)).assign().do(i.ReportStage(stage_id=S1), by=SYSTEM)
     assert house.todo(BOSS) == ["converse"]
-    assert not house.world.mail
+    assert not house.state.mail
 
 
 def test_of_several_letters_the_named_one_is_answered_and_the_others_stay() -> None:
     house = House.furnished().queue(BOSS)
     asks = i.SendMessage(task_id=T1, receiver=(HUE,), message="Which?", need_reply=True)
     house.run(BOSS, asks, evolve(asks, message="And when?"))
-    first, second = sorted(house.world.mail)
+    first, second = sorted(house.state.mail)
     answer = i.SendMessage(task_id=T1, receiver=(BOSS,), message="The red one.", answers=MessageId(first))
     house.refused("unknown_letter", evolve(answer, answers=MessageId("boss>9")), by=HUE)
     house.refused("unknown_letter", evolve(answer, receiver=(CY,)), by=HUE)
     house.do(answer, by=HUE)
-    assert list(house.world.mail) == [second]
+    assert list(house.state.mail) == [second]

@@ -17,7 +17,7 @@ def costs(tokens: int, *, money: int = 0, priced: bool = True) -> StepTerms:
 
 
 def budget(house: House, name: BudgetId = TASK) -> Budget:
-    return house.world.budgets[name]
+    return house.state.budgets[name]
 
 
 @pytest.mark.parametrize("name", [TASK, TEAM_BUDGET, agent_budget(ANN)])
@@ -43,11 +43,11 @@ def test_who_finds_no_room_now_waits_and_starts_when_room_comes() -> None:
     house.start(ANN, terms=costs(60))
     assert house.start(BOB, terms=costs(60)).state == "awaiting_budget"
     assert house.next(BOB) is None
-    assert dict(house.world.hungry) == {"bob#1": TASK}
+    assert dict(house.state.awaiting_budget) == {"bob#1": TASK}
     house.finish(ANN, spent=Amounts(tokens=40))
     assert house.next(BOB) == "bob#1"
     assert house.start(BOB, terms=costs(60)).state == "running"
-    assert not house.world.hungry
+    assert not house.state.awaiting_budget
 
 
 def test_who_finds_no_room_after_all_waits_on() -> None:
@@ -86,7 +86,7 @@ def test_a_raised_limit_lets_the_task_go_on() -> None:
 def test_the_teams_limit_pauses_the_team() -> None:
     house = House.furnished(team_limits=Limits(steps=1)).queue(ANN, skill(), skill()).run(ANN)
     house.start(ANN)
-    assert house.world.team.paused == "limit: team steps"
+    assert house.state.team.paused == "limit: team steps"
     house.do(i.SetLimits(budget_id=TEAM_BUDGET, limits=Limits(steps=2)), i.ResumeTeam())
     assert house.start(ANN).state == "running"
 
@@ -106,7 +106,7 @@ def test_a_hungry_step_that_can_never_fit_reports_it_once_it_may_try() -> None:
     assert house.next(BOB) == "bob#1"
     house.start(BOB, terms=costs(60))
     assert house.task().paused == "limit: task:t1 tokens"
-    assert house.world.steps[StepId("bob#1")].state == "awaiting_budget"
+    assert house.state.steps[StepId("bob#1")].state == "awaiting_budget"
 
 
 def test_a_model_without_a_price_does_not_run_under_a_money_cap() -> None:
@@ -163,7 +163,7 @@ def test_a_step_that_never_ran_costs_nothing() -> None:
     house.start(BOB, terms=costs(60))
     house.do(i.CancelTask(task_id=T1))
     assert house.ended("bob#1").spent == NOTHING
-    assert not house.world.hungry
+    assert not house.state.awaiting_budget
 
 
 def test_only_a_person_sets_limits_and_only_of_what_there_is() -> None:
@@ -185,13 +185,13 @@ def test_an_endless_exchange_ends_at_the_limit_of_hops(name: BudgetId) -> None:
     assert len(house.agent(BOB).todo) == 2
     assert house.todo(CY) == []
     assert budget(house, name).spent.hops == 2
-    assert (house.task().paused or house.world.team.paused) == f"limit: {name} hops"
+    assert (house.task().paused or house.state.team.paused) == f"limit: {name} hops"
 
 
 def test_the_sender_reads_that_its_message_was_not_sent() -> None:
     house = House.furnished(limits=Limits(hops=0)).queue(ANN).run(ANN, hello(BOB))
     assert house.codes() == ["limit_reached"]
-    assert "No message was sent to bob" in house.world.threads[thread(ANN, T1)].notices[0]
+    assert "No message was sent to bob" in house.state.threads[thread(ANN, T1)].notices[0]
 
 
 def test_a_person_at_the_limit_of_hops_is_told_so_at_once() -> None:

@@ -60,7 +60,7 @@ def test_messages_of_every_task_are_delivered_and_no_queue_keeps_one() -> None:
         house.do(i.SendMessage(task_id=task, receiver=(BOB, CY), message=f"about {task}"), by=ANN)
         assert format_task(house.task(task), (), ())["communication_queue"] == []
     for agent in (BOB, CY):
-        delivered = [house.world.steps[name] for name in house.agent(agent).todo]
+        delivered = [house.state.steps[name] for name in house.agent(agent).todo]
         assert [(step.task_id, step.work.text_content.splitlines()[1]) for step in delivered] == [
             ("t1", "about t1"),
             ("t2", "about t2"),
@@ -71,7 +71,7 @@ def test_messages_of_every_task_are_delivered_and_no_queue_keeps_one() -> None:
 @pytest.mark.req("MAS-154")
 def test_the_id_to_return_stands_in_the_text_of_the_step_or_there_is_none() -> None:
     house = House.furnished().do(question(BOB), HELLO, by=ANN)
-    asked, told = (house.world.steps[name] for name in house.agent(BOB).todo)
+    asked, told = (house.state.steps[name] for name in house.agent(BOB).todo)
     assert re.findall("<return_waiting_id>(.*)</return_waiting_id>", asked.work.text_content) == [asked.answers]
     assert "return_waiting_id" not in told.work.text_content
     assert told.answers is None
@@ -107,7 +107,7 @@ def test_a_message_whose_sender_waits_is_next_and_carries_its_own_waiting_id(rec
     house = House.furnished().queue(receiver, skill("merge"))
     house.queue(ANN).run(ANN, question(CY, receiver))
     assert house.todo(receiver) == [executor, "merge"]
-    step = house.world.steps[house.agent(receiver).todo[0]]
+    step = house.state.steps[house.agent(receiver).todo[0]]
     assert step.answers == f"ann>1:{receiver}"
     assert step.work.text_content.endswith(f"<return_waiting_id>ann>1:{receiver}</return_waiting_id>")
 
@@ -117,28 +117,28 @@ def test_waiting_makes_one_id_per_receiver_and_locks_the_sender() -> None:
     house = House.furnished().queue(ANN).run(ANN, question(BOB, CY))
     assert house.said().waiting == ("ann>1:bob", "ann>1:cy")
     assert house.agent(ANN).step_lock == ("ann>1:bob", "ann>1:cy")
-    assert [(wait.waiter, wait.on) for _, wait in sorted(house.world.waits.items())] == [(ANN, BOB), (ANN, CY)]
+    assert [(wait.waiter, wait.on) for _, wait in sorted(house.state.waits.items())] == [(ANN, BOB), (ANN, CY)]
 
 
 def test_a_person_gets_a_letter_and_no_step() -> None:
     house = House.furnished().queue(ANN).run(ANN, question(HUE))
     assert house.todo(HUE) == []
-    assert list(house.world.mail) == ["ann>1"]
+    assert list(house.state.mail) == ["ann>1"]
     house.do(reply(WaitingId("ann>1:hue"), ANN), by=HUE)
-    assert not house.world.mail
+    assert not house.state.mail
     assert house.agent(ANN).step_lock == ()
 
 
 def test_a_letter_to_several_people_and_agents_waits_for_the_people() -> None:
     house = House.furnished().queue(ANN).run(ANN, question(BOB, HUE))
     house.run(BOB, reply(WaitingId("ann>1:bob"), ANN))
-    (letter,) = house.world.mail.values()
+    (letter,) = house.state.mail.values()
     assert (letter.receiver, letter.waiting) == ((HUE,), ("ann>1:hue",))
 
 
 def test_a_note_to_a_person_that_needs_no_answer_is_not_owed() -> None:
     house = House.furnished().do(i.SendMessage(task_id=T1, receiver=(HUE,), message="fyi", sender=ANN))
-    assert not house.world.mail
+    assert not house.state.mail
 
 
 # ---------------------------------------------------------------------------------------------- who
@@ -258,9 +258,9 @@ def test_a_call_has_a_conversation_of_its_own_that_closes_when_it_is_over() -> N
     house = House.furnished().queue(ANN).run(ANN, evolve(question(BOB), delivery="call"))
     assert house.last(BOB).thread_id == thread(BOB, "ann>1")
     house.run(BOB, i.QueueSteps(agent_id=BOB, works=(skill(),)))
-    assert thread(BOB, "ann>1") in house.world.threads
+    assert thread(BOB, "ann>1") in house.state.threads
     house.run(BOB, reply(WaitingId("ann>1:bob"), ANN))
-    assert thread(BOB, "ann>1") not in house.world.threads
+    assert thread(BOB, "ann>1") not in house.state.threads
     assert house.agent(ANN).step_lock == ()
 
 
@@ -273,7 +273,7 @@ def test_a_handoff_moves_the_subtask_and_the_control() -> None:
     house.run(ANN, OVER)
     assert house.todo(ANN) == []
     assert house.ended("ann#3").state == "skipped"
-    stage = house.world.stages[S1]
+    stage = house.state.stages[S1]
     assert (stage.subtasks[0].agent, stage.subtasks[0].state) == (BOB, "running")
     step = house.last(BOB)
     assert (step.thread_id, step.stage_id, step.subtask_id) == (thread(BOB, ONE), S1, ONE)
@@ -290,7 +290,7 @@ def test_after_a_handoff_the_subtask_is_the_others_to_give_away_and_to_end() -> 
     house.run(ANN, i.FinishSubtask(subtask_id=ONE, stage_id=S1))
     assert house.codes() == ["not_manager"]
     house.run(BOB, evolve(OVER, receiver=(ANN,)))
-    assert house.world.stages[S1].subtasks[0].agent == ANN
+    assert house.state.stages[S1].subtasks[0].agent == ANN
 
 
 def test_a_subtask_that_is_over_is_not_handed_off() -> None:
@@ -310,10 +310,10 @@ def test_a_handoff_to_a_person_is_a_letter_that_ending_the_subtask_answers() -> 
     house = House.furnished(stages=(plan(("one", ANN)),)).assign()
     house.run(ANN, evolve(OVER, receiver=(HUE,), data={"why": "a signature"}))
     assert len(house.happened(SubtaskHandedOver)) == 1
-    (letter,) = house.world.mail.values()
+    (letter,) = house.state.mail.values()
     assert letter.data == {"why": "a signature", "subtask_id": ONE}
     house.do(i.FinishSubtask(subtask_id=ONE, stage_id=S1), by=HUE)
-    assert not house.world.mail
+    assert not house.state.mail
 
 
 def test_a_handoff_lets_those_go_who_waited_for_the_old_agent() -> None:
@@ -324,7 +324,7 @@ def test_a_handoff_lets_those_go_who_waited_for_the_old_agent() -> None:
 
 def test_the_same_stage_may_not_be_started_by_a_message() -> None:
     house = House.furnished(stages=(plan(("one", ANN)),)).do(evolve(HELLO, stage_relative=S1), by=ANN)
-    assert house.world.stages[S1].state == "init"
+    assert house.state.stages[S1].state == "init"
     house.do(i.StartStage(stage_id=S1), by=SYSTEM)
 
 
@@ -334,6 +334,6 @@ def test_a_letter_to_two_people_stays_until_both_have_answered() -> None:
     house.do(i.AddParticipants(task_id=T1, agents=(her,)))
     house.do(i.SendMessage(task_id=T1, receiver=(HUE, her), message="when?", need_reply=True, sender=ANN))
     house.do(i.RemoveAgent(agent_id=HUE))
-    assert [letter.receiver for letter in house.world.mail.values()] == [(her,)]
+    assert [letter.receiver for letter in house.state.mail.values()] == [(her,)]
     house.do(i.RemoveAgent(agent_id=her))
-    assert not house.world.mail
+    assert not house.state.mail

@@ -100,7 +100,7 @@ def test_a_standing_task_is_made_and_ended_by_people_only() -> None:
     house.refused("standing", i.FinishTask(task_id=T2), by=BOSS)
     house.refused("standing", i.CancelTask(task_id=T2), by=BOSS)
     house.do(i.FinishTask(task_id=T2), by=HUE)
-    assert T2 not in house.world.tasks
+    assert T2 not in house.state.tasks
 
 
 # ---------------------------------------------------------------------------------------------- groups
@@ -116,7 +116,7 @@ def test_what_is_said_in_a_group_reaches_its_people_and_the_models_that_are_name
     assert house.said().receiver == (HUE, CY)
     assert house.todo(CY) == ["converse"]
     assert house.todo(ANN) == []
-    assert not house.world.mail, "in a group no person owes an answer"
+    assert not house.state.mail, "in a group no person owes an answer"
 
 
 @pytest.mark.req("MAS-238")
@@ -135,7 +135,7 @@ def test_a_group_is_formed_again_with_others_but_not_in_another_task() -> None:
     house.do(i.AddAgent(agent_id=AgentId("joe"), spec=AgentSpec(name="Joe", kind="human")))
     house.do(i.AddParticipants(task_id=T1, agents=(AgentId("joe"),)))
     house.do(evolve(FORM, participants=(HUE, IVY, AgentId("joe"))))
-    assert house.world.groups[PEOPLE].participants == (HUE, IVY, "joe")
+    assert house.state.groups[PEOPLE].participants == (HUE, IVY, "joe")
     house.do(i.AddTask(name="other", intention="x", manager=BOSS, group=(HUE, IVY)))
     house.refused("group_exists", evolve(FORM, task_id=T2))
 
@@ -156,7 +156,7 @@ def test_who_is_gone_hears_nothing_and_a_group_is_over_with_its_task() -> None:
     house.do(i.RemoveAgent(agent_id=IVY)).do(SAYS, by=HUE)
     assert house.said().receiver == ("joe",)
     house.do(i.FinishTask(task_id=T1))
-    assert not house.world.groups
+    assert not house.state.groups
 
 
 # ---------------------------------------------------------------------------------------------- what they do
@@ -173,7 +173,7 @@ def test_what_a_person_did_is_a_step_of_theirs_that_is_over() -> None:
         "send_message",
     )
     assert house.todo(HUE) == []
-    assert isinstance(house.world.threads[thread(HUE, "t1")], Thread)
+    assert isinstance(house.state.threads[thread(HUE, "t1")], Thread)
 
 
 @pytest.mark.req("MAS-244")
@@ -225,7 +225,7 @@ def test_a_manager_who_plans_decides_by_a_plan_how_to_go_on_after_a_stage() -> N
     )
     house.assign(StageId("t2.s1"))
     house.run(ANN, i.QueueSteps(agent_id=ANN, works=()))
-    stage = house.world.stages[StageId("t2.s1")]
+    stage = house.state.stages[StageId("t2.s1")]
     house.do(i.ReportStage(stage_id=stage.stage_id), by="system")
     assert house.todo(lead) == ["planning"]
 

@@ -50,28 +50,28 @@ def test_what_the_policy_denies_fails_before_it_starts() -> None:
 
 def test_a_step_that_must_be_asked_about_waits_as_state_with_a_letter_to_the_person() -> None:
     house = asking()
-    step = house.world.steps[StepId("ann#1")]
+    step = house.state.steps[StepId("ann#1")]
     assert (step.state, step.terms) == ("awaiting_approval", ASK)
     assert house.question(ANN).asked_of == HUE
-    (letter,) = house.world.mail.values()
+    (letter,) = house.state.mail.values()
     assert (letter.sender_id, letter.receiver, letter.message, letter.need_reply) == (ANN, (HUE,), "delete it?", True)
 
 
 def test_a_step_that_waits_for_a_person_holds_neither_slot_nor_reservation() -> None:
     house = asking()
     assert house.agent(ANN).running is None
-    assert all(budget.reserved == NOTHING for budget in house.world.budgets.values())
+    assert all(budget.reserved == NOTHING for budget in house.state.budgets.values())
     house.do(i.AddTask(name="side", intention="x", manager=BOSS, group=(ANN,))).queue(ANN, task=T2)
     assert house.start(ANN).state == "running"
 
 
 def test_a_yes_lets_it_start_and_settles_the_letter() -> None:
     house = asking().answer(ANN)
-    assert not house.world.mail
+    assert not house.state.mail
     assert house.next(ANN) == "ann#1"
     assert house.start(ANN, terms=ASK).state == "running"
     house.finish(ANN)
-    assert not house.world.approvals
+    assert not house.state.approvals
 
 
 def test_a_no_fails_the_step_and_lets_its_waiter_go() -> None:
@@ -82,7 +82,7 @@ def test_a_no_fails_the_step_and_lets_its_waiter_go() -> None:
     house.do(i.AnswerApproval(approval_id=name, answer="denied", reason="Never."), by=HUE)
     assert (house.ended("ann#1").state, house.ended("ann#1").error) == ("failed", "Denied by hue. Never.")
     assert house.released(waiting) == "unanswered"
-    assert not house.world.mail
+    assert not house.state.mail
     house.refused("unknown_approval", i.AnswerApproval(approval_id=name, answer="approved"))
 
 
@@ -91,14 +91,14 @@ def test_another_call_than_the_one_that_was_shown_is_asked_about_again() -> None
     step = house.start(ANN, terms=StepTerms(effect="effectful", verdict="ask", question="and this?", digest="rm -r /"))
     assert (step.state, step.approval) == ("awaiting_approval", "ann#1?2")
     assert len(house.happened(ApprovalVoided)) == 1
-    assert [one.approval_id for one in house.world.approvals.values()] == ["ann#1?2"]
+    assert [one.approval_id for one in house.state.approvals.values()] == ["ann#1?2"]
 
 
 def test_the_policy_is_asked_again_after_the_yes() -> None:
     house = asking().answer(ANN)
     house.start(ANN, terms=StepTerms(effect="effectful", verdict="deny", digest=ASK.digest))
     assert house.ended("ann#1").state == "failed"
-    assert not house.world.approvals
+    assert not house.state.approvals
 
 
 def test_a_policy_that_has_become_lenient_does_not_ask() -> None:
@@ -124,7 +124,7 @@ def test_a_hungry_step_may_have_to_be_asked_about_when_room_comes() -> None:
     house.start(ANN, terms=StepTerms(effect="model", needs=Amounts(tokens=60)))
     house.finish(BOB)
     assert house.start(ANN, terms=ASK).state == "awaiting_approval"
-    assert not house.world.hungry
+    assert not house.state.awaiting_budget
 
 
 @pytest.mark.parametrize("cut", ["crash", "pause", "release"])
@@ -141,7 +141,7 @@ def test_a_yes_holds_for_every_attempt_at_what_was_shown(cut: str) -> None:
     assert (step.state, step.attempt) == ("running", 2)
     assert house.happened(ApprovalRequested) == []
     house.finish(ANN)
-    assert not house.world.approvals
+    assert not house.state.approvals
 
 
 def test_a_yes_does_not_hold_for_another_call_after_an_interruption() -> None:
@@ -149,7 +149,7 @@ def test_a_yes_does_not_hold_for_another_call_after_an_interruption() -> None:
     house.start(ANN, terms=KEYED)
     house.release(ANN)
     assert house.start(ANN, terms=evolve(KEYED, digest="rm -r /")).state == "awaiting_approval"
-    assert [one.approval_id for one in house.world.approvals.values()] == ["ann#1?2"]
+    assert [one.approval_id for one in house.state.approvals.values()] == ["ann#1?2"]
 
 
 def test_a_yes_does_not_hold_for_an_interrupted_step_that_was_changed() -> None:
@@ -163,7 +163,7 @@ def test_a_fork_asks_again_about_what_ran_with_a_yes() -> None:
     house = asking().answer(ANN)
     house.start(ANN, terms=KEYED)
     house.do(i.ForkTeam(team_id=TeamId("fork"), origin=ForkOrigin(team_id=TeamId("team"), version=9)))
-    assert not house.world.approvals
+    assert not house.state.approvals
     assert house.start(ANN, terms=KEYED).state == "awaiting_approval"
 
 
@@ -179,7 +179,7 @@ def test_a_question_that_an_old_log_asked_again_leaves_no_yes_behind() -> None:
         terms=KEYED,
         approval=ApprovalId("ann#1?2"),
     )
-    assert not reduce(house.world, again).approvals
+    assert not reduce(house.state, again).approvals
 
 
 def test_only_a_person_answers() -> None:
@@ -196,15 +196,15 @@ def test_without_a_person_in_the_house_the_question_still_stands() -> None:
     house = House.furnished().do(i.RemoveAgent(agent_id=HUE)).queue(ANN)
     house.start(ANN, terms=ASK)
     assert house.question(ANN).asked_of is None
-    assert not house.world.mail
+    assert not house.state.mail
     house.answer(ANN, by=DOOR)
     assert house.next(ANN) == "ann#1"
 
 
 def test_a_question_about_a_cancelled_step_is_settled() -> None:
     house = asking().do(i.CancelTask(task_id=T1))
-    assert not house.world.approvals
-    assert not house.world.mail
+    assert not house.state.approvals
+    assert not house.state.mail
 
 
 def test_a_step_that_is_asked_about_has_begun_and_is_not_removed() -> None:
@@ -216,7 +216,7 @@ def test_a_message_that_only_looks_like_a_question_does_no_harm() -> None:
     fake = {"approval_id": house.question(ANN).approval_id}
     house.queue(BOB).run(BOB, i.SendMessage(task_id=T1, receiver=(HUE, PIA), message="hm?", need_reply=True, data=fake))
     house.answer(ANN)
-    assert not house.world.mail
+    assert not house.state.mail
 
 
 # ---------------------------------------------------------------------------------------------- timers
@@ -240,7 +240,7 @@ def test_a_timer_wakes_its_agent_when_it_is_due(agent: AgentId, executor: str) -
 def test_a_timer_set_again_replaces_the_old_one() -> None:
     house = House.furnished()
     house.do(tea(house.now + 10), tea(house.now + 20), by=ANN)
-    assert [timer.due for timer in house.world.timers.values()] == [house.now + 20]
+    assert [timer.due for timer in house.state.timers.values()] == [house.now + 20]
 
 
 def test_a_timer_is_cancelled_by_its_agent_or_a_person() -> None:
@@ -250,14 +250,14 @@ def test_a_timer_is_cancelled_by_its_agent_or_a_person() -> None:
     house.do(i.CancelTimer(timer_id=TEA), by=ANN)
     house.refused("unknown_timer", i.CancelTimer(timer_id=TEA), by=ANN)
     house.do(tea(house.now), i.CancelTimer(timer_id=TEA))
-    assert not house.world.timers
+    assert not house.state.timers
 
 
 @pytest.mark.parametrize("by", [ANN, BOB, DOOR, SYSTEM])
 def test_the_timeout_of_a_wait_is_nobodys_to_cancel(by: str) -> None:
     house = House.furnished()
     house.ask_agent(ANN, BOB)
-    (timer,) = house.world.timers
+    (timer,) = house.state.timers
     house.refused("unknown_timer", i.CancelTimer(timer_id=timer), by=by)
 
 
@@ -288,17 +288,17 @@ def test_a_timer_that_comes_while_its_task_is_ending_wakes_nobody() -> None:
 def test_a_timeout_is_in_the_state_with_its_deadline() -> None:
     house = House.furnished()
     waiting = house.ask_agent(ANN, BOB, timeout=500)[0]
-    (timer,) = house.world.timers.values()
+    (timer,) = house.state.timers.values()
     assert (timer.due, timer.subject, timer.purpose) == (house.now + 500, waiting, "wait")
     house.run(BOB, reply(waiting, ANN))
-    assert not house.world.timers
+    assert not house.state.timers
 
 
 def test_a_persons_own_timeout_counts_too() -> None:
     house = House.furnished().queue(ANN).run(ANN, question(HUE, timeout=5))
-    (waiting,) = house.world.waits
+    (waiting,) = house.state.waits
     house.later(5).fire(waiting)
-    assert not house.world.mail
+    assert not house.state.mail
     assert house.agent(ANN).step_lock == ()
 
 
@@ -327,15 +327,15 @@ def asked(house: House, *agents: AgentId) -> list[ApprovalId]:
     for agent in agents:
         house.queue(agent, tool("shell", {"script": "git push"}))
         house.start(agent, terms=GRANTS)
-    return [one.approval_id for one in house.world.approvals.values()]
+    return [one.approval_id for one in house.state.approvals.values()]
 
 
 def test_a_yes_to_a_rule_is_one_for_all_who_have_asked_for_the_same() -> None:
     house = House.furnished()
     first, *_ = asked(house, ANN, BOB)
     house.do(i.AnswerApproval(approval_id=first, answer="approved", scope="run"))
-    assert {one.state for one in house.world.approvals.values()} == {"approved"}
-    assert house.world.grants[RULE].by == DOOR
+    assert {one.state for one in house.state.approvals.values()} == {"approved"}
+    assert house.state.grants[RULE].by == DOOR
     assert [house.next(agent) is not None for agent in (ANN, BOB)] == [True, True]
 
 
@@ -344,16 +344,16 @@ def test_a_yes_to_one_call_is_none_to_a_rule() -> None:
     first, second = asked(house, ANN, BOB)
     house.do(i.AnswerApproval(approval_id=first, answer="approved"))
     house.do(i.AnswerApproval(approval_id=second, answer="denied", scope="always"))
-    assert not house.world.grants
+    assert not house.state.grants
 
 
 def test_a_person_may_agree_to_another_rule_but_not_to_none() -> None:
     house = House.furnished().queue(ANN)
     house.start(ANN, terms=evolve(GRANTS, grant=""))
-    (name,) = house.world.approvals
+    (name,) = house.state.approvals
     house.refused("no_rule", i.AnswerApproval(approval_id=name, answer="approved", scope="always"))
     house.do(i.AnswerApproval(approval_id=name, answer="approved", scope="always", grant="allow command git"))
-    assert list(house.world.grants) == ["allow command git"]
+    assert list(house.state.grants) == ["allow command git"]
 
 
 def test_what_is_only_told_needs_nobody() -> None:
@@ -366,14 +366,14 @@ def test_another_team_has_agreed_to_nothing() -> None:
     (name,) = asked(house, ANN)
     house.do(i.AnswerApproval(approval_id=name, answer="approved", scope="run"))
     house.do(i.ForkTeam(team_id=TeamId("fork"), origin=ForkOrigin(team_id=TeamId("team"), version=len(house.log))))
-    assert not house.world.grants
+    assert not house.state.grants
 
 
 def test_a_question_that_wants_words_is_answered_with_some() -> None:
     house = House.furnished().queue(ANN)
     house.start(ANN, terms=StepTerms(effect="pure", verdict="ask", question="Which?", digest="q", words=True))
-    (name,) = house.world.approvals
+    (name,) = house.state.approvals
     house.refused("no_words", i.AnswerApproval(approval_id=name, answer="approved", reason=" "))
     house.do(i.AnswerApproval(approval_id=name, answer="approved", reason="blue"))
-    assert house.world.approvals[name].reason == "blue"
-    assert not house.world.threads[thread(ANN, T1)].notices, "the words are the step's, not a notice"
+    assert house.state.approvals[name].reason == "blue"
+    assert not house.state.threads[thread(ANN, T1)].notices, "the words are the step's, not a notice"

@@ -18,7 +18,7 @@ def test_steps_run_in_the_order_of_the_queue_whatever_stage_they_belong_to() -> 
     house = House.furnished(stages=(plan(("one", ANN)),)).queue(ANN, skill("merge")).assign()
     house.queue(ANN, skill("reflection"), stage=S1)
     ran = []
-    while (step := next_step(house.world, ANN)) is not None:
+    while (step := next_step(house.state, ANN)) is not None:
         ran.append(step.work.executor)
         house.run(ANN)
     assert ran == ["merge", "converse", "reflection"]
@@ -29,7 +29,7 @@ def test_add_step_appends_and_add_next_step_goes_before_the_next_one_in_the_orde
     house = House.furnished().queue(ANN, skill("planning"), skill("reflection"))
     house.queue(ANN, skill("merge"), tool("shell", {}), place="next")
     assert house.todo(ANN) == ["merge", "shell", "planning", "reflection"]
-    assert collect_working_memory(house.world, ANN) == {T1: {"no_relative": ["ann#3", "ann#4", "ann#1", "ann#2"]}}
+    assert collect_working_memory(house.state, ANN) == {T1: {"no_relative": ["ann#3", "ann#4", "ann#1", "ann#2"]}}
 
 
 @pytest.mark.req("MAS-75")
@@ -38,7 +38,7 @@ def test_whoever_queues_steps_is_told_their_ids_and_the_agent_remembers_them(pla
     house = House.furnished().queue(ANN).queue(ANN, skill("merge"), skill("reflection"), place=place)
     told = [event.step_id for event in house.happened(StepQueued)]
     assert told == ["ann#2", "ann#3"]
-    remembered = collect_working_memory(house.world, ANN)[T1]["no_relative"]
+    remembered = collect_working_memory(house.state, ANN)[T1]["no_relative"]
     assert remembered == (["ann#1", *told] if place == "last" else [*told, "ann#1"])
 
 
@@ -87,7 +87,7 @@ def test_a_step_that_waits_holds_up_its_own_thread_and_no_other(hold: str) -> No
     house.queue(ANN, skill("merge"), task=T2)
     if hold == "approval":
         house.start(ANN, terms=ASKS)
-    step = next_step(house.world, ANN)
+    step = next_step(house.state, ANN)
     assert step is not None
     assert step.work.executor == "merge"
     house.run(ANN)
@@ -128,12 +128,12 @@ def test_a_thread_is_open_until_its_stage_or_task_is_over() -> None:
     house = House.furnished(stages=(plan(("one", ANN)),)).assign()
     name = thread(ANN, "t1.s1.1")
     house.start(ANN)
-    assert is_thread_open(house.world, name)
+    assert is_thread_open(house.state, name)
     house.do(FinishStage(stage_id=S1))
-    assert name in house.world.threads
-    assert not is_thread_open(house.world, name)
-    assert not is_thread_open(house.world, thread(ANN, "nowhere"))
-    assert not is_thread_open(house.world, None)
+    assert name in house.state.threads
+    assert not is_thread_open(house.state, name)
+    assert not is_thread_open(house.state, thread(ANN, "nowhere"))
+    assert not is_thread_open(house.state, None)
 
 
 def test_no_steps_go_into_a_conversation_that_is_over() -> None:

@@ -129,7 +129,7 @@ def test_a_step_that_has_not_begun_is_changed_or_removed() -> None:
     house.do(i.ModifyStep(step_id=StepId("ann#1"), work=skill("reflection", "look back")), by=ANN)
     assert house.todo(ANN) == ["reflection", "merge"]
     house.do(i.ModifyStep(step_id=StepId("ann#1"), work=tool("shell")), by=ANN)
-    assert house.world.steps[StepId("ann#1")].state == "pending"
+    assert house.state.steps[StepId("ann#1")].state == "pending"
     house.do(i.RemoveStep(step_id=StepId("ann#1")), by=ANN)
     assert house.todo(ANN) == ["merge"]
     assert house.ended("ann#1").state == "skipped"
@@ -206,7 +206,7 @@ def test_what_an_answering_step_queues_is_on_the_way_to_the_answer() -> None:
     waiting = house.ask_agent(BOB, ANN)[0]
     house.run(ANN, steps(tool("shell", {}), skill()))
     assert house.todo(ANN) == ["shell", "converse", "merge"]
-    assert [house.world.steps[one].answers for one in house.agent(ANN).todo] == [waiting, waiting, None]
+    assert [house.state.steps[one].answers for one in house.agent(ANN).todo] == [waiting, waiting, None]
     house.run(ANN, effect="effectful")
     assert house.agent(BOB).step_lock == (waiting,)
     house.run(ANN, reply(waiting, BOB))
@@ -227,7 +227,7 @@ def test_a_long_tail_tool_gets_a_tool_decision_next_in_its_own_conversation() ->
     house.run(PIA, steps(tool("crawl", {}), skill("reflection"), agent=PIA, task=None))
     house.run(PIA, i.NeedToolDecision(agent_id=PIA, task_id=T1, stage_id=S1, tool_name="crawl"), effect="effectful")
     assert house.todo(PIA) == ["tool_decision", "reflection"]
-    first = house.world.steps[house.agent(PIA).todo[0]]
+    first = house.state.steps[house.agent(PIA).todo[0]]
     assert (first.thread_id, first.stage_id, first.work.text_content) == (thread(PIA, "t1.s1.1"), S1, "crawl")
 
 
@@ -240,7 +240,7 @@ def test_the_wish_for_a_tool_decision_becomes_an_instruction_to_its_agent_that_a
     message = sent.message
     assert (message.kind, message.task_id, message.receiver, message.stage_relative) == ("instruction", T1, (PIA,), S1)
     assert message.data == {"instruction": "add_tool_decision", "tool_name": "crawl"}
-    step = house.world.steps[house.agent(PIA).todo[0]]
+    step = house.state.steps[house.agent(PIA).todo[0]]
     assert (step.work.executor, step.message_id, step.cause) == ("tool_decision", message.message_id, "pia#2")
 
 

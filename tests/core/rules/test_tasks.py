@@ -36,11 +36,11 @@ def test_agents_and_people_make_and_change_what_a_task_is(by: str) -> None:
     house.do(i.AddStages(task_id=T2, stages=(plan(("one", ANN)),)), i.StartTask(task_id=T2), by=by)
     house.do(i.StartStage(stage_id=stage), by=by)
     house.do(i.UpdateStageAgentState(stage_id=stage, agent_id=ANN, state="working"), by=by)
-    member = house.world.stages[stage].find_member(ANN)
+    member = house.state.stages[stage].find_member(ANN)
     assert member is not None
     assert (house.task(T2).state, member.state) == ("running", "working")
     house.do(i.FinishStage(stage_id=stage), i.FinishTask(task_id=T2), by=by)
-    assert T2 not in house.world.tasks
+    assert T2 not in house.state.tasks
 
 
 @pytest.mark.req("MAS-41")
@@ -49,7 +49,7 @@ def test_an_agents_state_is_changed_by_itself_by_others_and_by_people(by: str) -
     house = House.furnished(stages=(plan(("one", BOB)),)).do(
         i.UpdateWorkingMemory(agent_id=ANN, task_id=T1, stage_id=S1), by=by
     )
-    assert S1 in collect_working_memory(house.world, ANN)[T1]
+    assert S1 in collect_working_memory(house.state, ANN)[T1]
     steps = i.QueueSteps(agent_id=ANN, works=(skill(),), task_id=T1)
     house.do(i.SendMessage(task_id=T1, receiver=(ANN,), message="do this too") if by == BOSS else steps, by=by)
     assert house.agent(ANN).working_state == "working"
@@ -66,7 +66,7 @@ def test_a_task_may_wait_to_be_started() -> None:
 
 def test_a_task_begins_with_its_limits() -> None:
     house = House.furnished().do(i.AddTask(name="more", intention="x", manager=ANN, limits=Limits(money=5)))
-    assert house.world.budgets[task_budget(T2)].limits == Limits(money=5)
+    assert house.state.budgets[task_budget(T2)].limits == Limits(money=5)
 
 
 def test_only_a_manager_creates_tasks_and_only_for_agents_there_are() -> None:
@@ -85,7 +85,7 @@ def test_a_model_makes_nobody_manage_a_task_who_is_a_person_and_is_told_so() -> 
     house.queue(BOSS).run(BOSS, wanted)
     (told,) = house.happened(Noticed)
     assert "'boss' may not make 'hue' manage a task" in told.text
-    assert set(house.world.tasks) == {T1}
+    assert set(house.state.tasks) == {T1}
     house.do(wanted, by=HUE)
     assert house.task(T2).manager == HUE
 
@@ -138,7 +138,7 @@ def test_the_manager_ends_a_task_with_a_summary_and_evidence(state: Literal["fin
     (task,) = house.archived(Task)
     assert (task.state, task.summary, task.evidence, task.ended_at) == (state, "that was it", ("tests ran",), house.now)
     assert [(stage.state, stage.subtasks[0].state) for stage in house.archived(Stage)] == [("cancelled", "cancelled")]
-    assert not house.world.tasks
+    assert not house.state.tasks
 
 
 @pytest.mark.req("MAS-101")
@@ -224,7 +224,7 @@ def test_ending_one_task_leaves_the_work_of_others_alone() -> None:
     house = House.furnished().do(i.AddTask(name="more", intention="x", manager=BOSS, group=(ANN,)), by=SYSTEM)
     house.queue(ANN).queue(ANN, task=T2).do(i.CancelTask(task_id=T1))
     assert house.next(ANN) == "ann#2"
-    assert list(house.world.tasks) == [T2]
+    assert list(house.state.tasks) == [T2]
 
 
 def test_a_task_created_after_its_parent_ended_in_the_same_step_stands_alone() -> None:
@@ -255,7 +255,7 @@ def test_the_parts_of_a_task_end_with_it(end: i.Intent) -> None:
     house = nested().queue(ANN, task=T2).queue(ANN, task=TaskId("t3"))
     house.do(i.AddTask(name="other", intention="x", manager=BOSS))
     house.do(end)
-    assert list(house.world.tasks) == ["t4"]
+    assert list(house.state.tasks) == ["t4"]
     assert {task.task_id: task.state for task in house.archived(Task)} | {T1: ""} == {
         T1: "",
         T2: "cancelled",
@@ -267,10 +267,10 @@ def test_a_whole_is_over_when_its_last_part_is_dead() -> None:
     house = nested().queue(ANN, task=TaskId("t3"))
     house.start(ANN)
     house.do(i.CancelTask(task_id=T2)).do(i.CancelTask(task_id=T1))
-    assert sorted(house.world.tasks) == [T1, T2, "t3"]
+    assert sorted(house.state.tasks) == [T1, T2, "t3"]
     house.release(ANN)
     assert [event.task_id for event in house.happened(TaskEnded)] == ["t3", T2, T1]
-    assert not house.world.tasks
+    assert not house.state.tasks
 
 
 def test_a_paused_task_pauses_its_parts() -> None:
@@ -282,7 +282,7 @@ def test_a_paused_task_pauses_its_parts() -> None:
 
 def test_ending_a_part_leaves_the_whole_alone() -> None:
     house = nested().do(i.CancelTask(task_id=T2))
-    assert list(house.world.tasks) == [T1]
+    assert list(house.state.tasks) == [T1]
 
 
 @pytest.mark.parametrize(("word", "end"), [("finished", "finished"), ("failed", "failed")])

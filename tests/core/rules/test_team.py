@@ -18,8 +18,8 @@ FORK = i.ForkTeam(team_id=TeamId("fork"), origin=ForkOrigin(team_id=TeamId("team
 
 def test_a_team_begins_with_its_limits() -> None:
     house = House().do(i.CreateTeam(team_id=TeamId("a"), name="A", kit="demo", limits=Limits(money=5)))
-    assert house.world.team.kit == "demo"
-    assert house.world.budgets[TEAM_BUDGET].limits == Limits(money=5)
+    assert house.state.team.kit == "demo"
+    assert house.state.budgets[TEAM_BUDGET].limits == Limits(money=5)
 
 
 def test_only_a_person_or_the_house_begins_a_team() -> None:
@@ -35,7 +35,7 @@ def test_what_the_house_has_is_declared_once_until_it_changes() -> None:
     house.do(i.Declare(blueprints=(spec,), abilities=(ability,)))
     assert not house.happened(Declared)
     house.do(i.Declare(abilities=(ability,)))
-    assert not house.world.blueprints
+    assert not house.state.blueprints
     house.refused("not_manager", i.Declare(), by=ANN)
 
 
@@ -52,7 +52,7 @@ def test_a_paused_team_starts_nothing_and_goes_on_when_told() -> None:
 def test_pausing_again_is_in_the_log_and_starts_nothing() -> None:
     house = House.furnished().queue(ANN).do(i.PauseTeam(why="tea")).do(i.PauseTeam(why="cake"))
     assert [one.why for one in house.happened(TeamPaused)] == ["cake"]
-    assert house.world.team.paused == "cake"
+    assert house.state.team.paused == "cake"
     assert house.next(ANN) is None
 
 
@@ -76,8 +76,8 @@ def test_only_a_person_pauses_and_resumes_the_team() -> None:
 
 def test_a_fork_is_another_team_with_the_same_work() -> None:
     house = House.furnished().queue(ANN).do(FORK)
-    assert house.world.team.team_id == "fork"
-    assert house.world.team.origin == FORK.origin
+    assert house.state.team.team_id == "fork"
+    assert house.state.team.origin == FORK.origin
     assert house.next(ANN) == "ann#1"
     house.refused("not_manager", FORK, by=ANN)
 
@@ -88,7 +88,7 @@ def test_a_fork_interrupts_what_ran_and_pays_nothing_for_it() -> None:
     house.later(10 * MINUTE).do(FORK)
     (event,) = house.happened(StepInterrupted)
     assert event.spent == NOTHING
-    assert house.world.budgets[TEAM_BUDGET].spent == house.world.budgets[TEAM_BUDGET].reserved == NOTHING
+    assert house.state.budgets[TEAM_BUDGET].spent == house.state.budgets[TEAM_BUDGET].reserved == NOTHING
     house.refused("stale_attempt", i.ReleaseStep(step_id=event.step_id, attempt=1), by=ANN)
 
 
@@ -106,8 +106,8 @@ def test_a_fork_voids_questions_to_people_and_asks_them_again_itself() -> None:
     house.start(BOB, terms=asks)
     house.answer(BOB).do(FORK)
     assert len(house.happened(ApprovalVoided)) == 2
-    assert not house.world.approvals
-    assert not house.world.mail
+    assert not house.state.approvals
+    assert not house.state.mail
     for agent in (ANN, BOB):
         assert house.start(agent, terms=asks).state == "awaiting_approval"
 
@@ -116,7 +116,7 @@ def test_a_fork_forgets_wakeups_and_bounds_its_waits_anew() -> None:
     house = House.furnished().do(i.SetTimer(agent_id=ANN, task_id=T1, name="tea", due=10**9))
     waiting = house.ask_agent(ANN, BOB, timeout=500)[0]
     house.later(400).do(FORK)
-    (timer,) = house.world.timers.values()
+    (timer,) = house.state.timers.values()
     assert (timer.subject, timer.due) == (waiting, house.now + 500)
     assert len(house.happened(TimerSet)) == 1
     house.later(499).refused("too_early", i.FireTimer(timer_id=timer.timer_id))
@@ -135,15 +135,15 @@ def test_a_letter_to_a_person_survives_a_fork() -> None:
     house = House.furnished().do(
         i.SendMessage(task_id=T1, receiver=(HUE,), message="when?", need_reply=True, sender=ANN), FORK
     )
-    assert len(house.world.mail) == 1
+    assert len(house.state.mail) == 1
 
 
 @pytest.mark.parametrize("receiver", [BOB, HUE])
 def test_a_wait_without_a_bound_stays_without_one(receiver: AgentId) -> None:
     house = House.furnished(waiting_timeout=None).queue(ANN)
     house.run(ANN, question(receiver)).do(FORK)
-    assert not house.world.timers
-    assert len(house.world.waits) == 1
+    assert not house.state.timers
+    assert len(house.state.waits) == 1
 
 
 def test_a_fork_knows_the_files_that_were_prepared_and_has_no_hand_in_the_processes() -> None:
@@ -152,4 +152,4 @@ def test_a_fork_knows_the_files_that_were_prepared_and_has_no_hand_in_the_proces
     file = PreparedEffect(kind="file", key="a.txt", before="1", after="2")
     process = PreparedEffect(kind=PROCESS_KIND, key="77", before="boot:1")
     house.do(i.PrepareEffect(step_id=step.step_id, attempt=1, prepared=(process, file)), by=ANN).do(FORK)
-    assert house.world.steps[step.step_id].prepared == (file,)
+    assert house.state.steps[step.step_id].prepared == (file,)

@@ -108,11 +108,11 @@ def test_a_clarifying_question_back_is_allowed_and_both_go_on() -> None:
     first = house.ask_agent(ANN, BOB)[0]
     house.run(BOB, question(ANN))
     second = house.agent(BOB).step_lock[0]
-    assert is_waiting_for(house.world, ANN, BOB)
-    assert is_waiting_for(house.world, BOB, ANN)
+    assert is_waiting_for(house.state, ANN, BOB)
+    assert is_waiting_for(house.state, BOB, ANN)
     house.run(ANN, reply(second, BOB))
     house.run(BOB).run(BOB, reply(first, ANN))
-    assert not house.world.waits
+    assert not house.state.waits
 
 
 def test_a_locked_agent_may_not_ask_who_waits_for_it() -> None:
@@ -142,8 +142,8 @@ def test_a_locked_agent_may_write_without_waiting_to_whom_it_likes() -> None:
 def test_who_waits_for_nobody_waits_for_nobody() -> None:
     house = House.furnished()
     house.ask_agent(ANN, BOB, CY)
-    assert not is_waiting_for(house.world, BOB, ANN)
-    assert not is_waiting_for(house.world, ANN, PIA)
+    assert not is_waiting_for(house.state, BOB, ANN)
+    assert not is_waiting_for(house.state, ANN, PIA)
 
 
 def test_word_for_an_answer_that_was_put_off_is_read_although_somebody_else_is_waited_for() -> None:
@@ -201,15 +201,15 @@ def test_a_notice_is_read_in_the_reading_skill_of_who_plans() -> None:
 def test_a_person_may_take_their_time_unless_the_sender_says_otherwise() -> None:
     house = House.furnished()
     house.ask_agent(ANN, HUE)
-    assert not house.world.timers
+    assert not house.state.timers
     house.ask_agent(CY, HUE, timeout=7)
-    assert [timer.due for timer in house.world.timers.values()] == [house.now + 7]
+    assert [timer.due for timer in house.state.timers.values()] == [house.now + 7]
 
 
 def test_a_team_without_a_bound_waits_on() -> None:
     house = House.furnished(waiting_timeout=None)
     house.ask_agent(ANN, BOB)
-    assert not house.world.timers
+    assert not house.state.timers
 
 
 def test_nothing_expires_unless_configured() -> None:
@@ -275,8 +275,8 @@ def test_a_circle_is_found_once_where_many_ways_lead_to_it() -> None:
     house = House.furnished()
     house.ask_agent(ANN, BOB, CY)
     house.run(BOB, question(PIA)).run(CY, question(PIA))
-    assert not is_waiting_for(house.world, ANN, BOSS)
-    assert is_waiting_for(house.world, ANN, PIA)
+    assert not is_waiting_for(house.state, ANN, BOSS)
+    assert is_waiting_for(house.state, ANN, PIA)
 
 
 def test_word_that_no_answer_comes_is_read_next() -> None:

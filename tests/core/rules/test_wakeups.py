@@ -11,7 +11,7 @@ COSTLY = StepTerms(effect="model", needs=Amounts(tokens=60))
 
 
 def woken(house: House) -> set[str]:
-    return {str(name) for name in find_touched_agents(house.world, house.fresh)}
+    return {str(name) for name in find_touched_agents(house.state, house.fresh)}
 
 
 def test_a_note_on_the_board_wakes_nobody() -> None:
@@ -60,7 +60,7 @@ def test_a_task_that_began_and_ended_in_one_commit_wakes_nobody() -> None:
     house = House.furnished().do(i.AddTask(name="side", intention="x", manager=BOSS, group=(CY,)))
     events = list(house.fresh)
     house.do(i.CancelTask(task_id=T2))
-    assert find_touched_agents(house.world, [*events, *house.fresh]) == set()
+    assert find_touched_agents(house.state, [*events, *house.fresh]) == set()
 
 
 def test_a_resumed_team_and_a_new_owner_wake_everybody() -> None:

@@ -30,12 +30,12 @@ def takes(minutes: int) -> StepTerms:
 
 
 def budget(house: House, name: BudgetId = TASK) -> Budget:
-    return house.world.budgets[name]
+    return house.state.budgets[name]
 
 
 def ring(house: House, clock: TimerId = CLOCK) -> House:
     """Let the working time of a step be over."""
-    house.now = max(house.now, house.world.timers[clock].due)
+    house.now = max(house.now, house.state.timers[clock].due)
     return house.do(i.FireTimer(timer_id=clock), by=SYSTEM)
 
 
@@ -58,7 +58,7 @@ def test_where_any_of_its_budgets_limits_it_a_step_reserves_ten_minutes(name: Bu
     assert DEFAULT_WORKING_TIME_MS == 10 * MINUTE
     assert step.reserved == Amounts(steps=1, millis=DEFAULT_WORKING_TIME_MS)
     assert step.until == house.now + DEFAULT_WORKING_TIME_MS
-    (timer,) = house.world.timers.values()
+    (timer,) = house.state.timers.values()
     assert (timer.timer_id, timer.purpose, timer.subject, timer.due) == (CLOCK, "work", "ann#1", step.until)
     assert budget(house, name).reserved.millis == DEFAULT_WORKING_TIME_MS
 
@@ -233,7 +233,7 @@ def test_a_clock_that_rings_while_its_step_is_being_ended_does_nothing() -> None
     ring(house)
     assert house.happened(StepCancelling) == []
     house.later(MINUTE).release(ANN)
-    assert house.world.steps[StepId("ann#1")].state == "init"
+    assert house.state.steps[StepId("ann#1")].state == "init"
     assert budget(house).spent.millis == 5 * MINUTE
 
 
@@ -276,7 +276,7 @@ def test_the_clock_goes_with_the_attempt(way: str) -> None:
             house.do(i.Recover(epoch=1, owner="next"), by=SYSTEM)
         case _:
             house.do(i.ForkTeam(team_id=TeamId("fork"), origin=ForkOrigin(team_id=TeamId("team"), version=9)))
-    assert not house.world.timers
+    assert not house.state.timers
     assert len([event for event in house.log if isinstance(event, TimerCancelled)]) == 1
 
 
@@ -299,7 +299,7 @@ def test_waiting_for_a_person_or_an_answer_is_no_working_time() -> None:
     house = limited(5, ANN, BOB)
     ask = StepTerms(effect="model", verdict="ask", digest="d")
     house.start(ANN, terms=ask)
-    assert not house.world.timers
+    assert not house.state.timers
     house.later(90 * MINUTE).answer(ANN).start(ANN, terms=ask)
     house.later(MINUTE).finish(
         ANN, i.SendMessage(task_id=T1, receiver=(CY,), message="?", need_reply=True, waiting=True, timeout=99 * MINUTE)
@@ -315,13 +315,13 @@ def test_the_working_time_of_a_part_is_the_wholes_too() -> None:
     assert house.start(ANN).reserved.millis == 5 * MINUTE
     ring(house).release(ANN)
     assert "'task:t1'" in house.ended("ann#1").error
-    assert house.world.threads[thread(ANN, T2)].notices
+    assert house.state.threads[thread(ANN, T2)].notices
 
 
 def test_a_step_that_ran_before_the_limit_was_set_ends_by_itself_and_counts_then() -> None:
     house = House.furnished().queue(ANN)
     house.start(ANN)
     house.do(i.SetLimits(budget_id=TASK, limits=Limits(millis=MINUTE)))
-    assert not house.world.timers
+    assert not house.state.timers
     house.later(2 * MINUTE).finish(ANN)
     assert budget(house).spent.millis == 2 * MINUTE

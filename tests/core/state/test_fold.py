@@ -15,7 +15,7 @@ def test_every_event_has_a_reducer() -> None:
 
 def test_the_past_does_not_change() -> None:
     house = House.furnished()
-    before, copy = house.world, fold_all(EMPTY_STATE, house.log)
+    before, copy = house.state, fold_all(EMPTY_STATE, house.log)
     house.do(PauseTeam(), PauseTask(task_id=T1)).queue(ANN)
     assert before == copy
     assert before.team.paused is None
@@ -23,14 +23,14 @@ def test_the_past_does_not_change() -> None:
 
 def test_the_archive_is_made_from_the_log_alone() -> None:
     house = House.furnished().queue(ANN).run(ANN).do(PauseTask(task_id=T1))
-    rows, world = [], EMPTY_STATE
+    rows, state = [], EMPTY_STATE
     for event in house.log:
-        if (row := build_archive_row(world, event)) is not None:
+        if (row := build_archive_row(state, event)) is not None:
             rows.append(row.record)
-        world = reduce(world, event)
+        state = reduce(state, event)
     assert rows == house.archive
 
 
 def test_rows_come_by_their_key_whatever_the_hash_of_the_day() -> None:
-    names = [agent.agent_id for agent in sort_rows(House.furnished().world.agents)]
+    names = [agent.agent_id for agent in sort_rows(House.furnished().state.agents)]
     assert names == sorted(names)

@@ -31,16 +31,16 @@ def house_at_work() -> House:
     return house.do(i.PostNote(task_id=T1, content="note well", stage_id=S1), by=ANN)
 
 
-def task_state(world: TeamState, name: TaskId, notes: Sequence[Note] = (), ended: Sequence[Stage] = ()) -> MasData:
+def task_state(state: TeamState, name: TaskId, notes: Sequence[Note] = (), ended: Sequence[Stage] = ()) -> MasData:
     """An open task, with its stages."""
-    task = world.tasks[name]
-    return format_task(task, (*ended, *(world.stages[stage] for stage in task.stages)), notes)
+    task = state.tasks[name]
+    return format_task(task, (*ended, *(state.stages[stage] for stage in task.stages)), notes)
 
 
 @pytest.mark.req("MAS-43", "MAS-44", "MAS-45", "MAS-46", "MAS-47", "MAS-48", "MAS-50", "MAS-51", "MAS-52")
 def test_a_task_in_mas_words() -> None:
     house = house_at_work()
-    portrait = task_state(house.world, T1, notes=house.archived(Note))
+    portrait = task_state(house.state, T1, notes=house.archived(Note))
     stages = portrait.pop("stage_list")
     assert isinstance(stages, list)
     assert [stage["stage_id"] for stage in stages] == ["t1.s1", "t1.s2"]
@@ -59,7 +59,7 @@ def test_a_task_in_mas_words() -> None:
 
 @pytest.mark.req("MAS-42", "MAS-53", "MAS-54", "MAS-55", "MAS-56", "MAS-57", "MAS-58")
 def test_a_stage_in_mas_words() -> None:
-    assert format_stage(house_at_work().world.stages[S1]) == {
+    assert format_stage(house_at_work().state.stages[S1]) == {
         "task_id": "t1",
         "stage_id": "t1.s1",
         "stage_intention": "a goal",
@@ -73,7 +73,7 @@ def test_a_stage_in_mas_words() -> None:
 @pytest.mark.req("MAS-60", "MAS-61", "MAS-62", "MAS-63", "MAS-64", "MAS-67", "MAS-69", "MAS-70", "MAS-71", "MAS-89")
 def test_an_agent_in_mas_words() -> None:
     house = house_at_work()
-    portrait = format_agent(house.world, ANN)
+    portrait = format_agent(house.state, ANN)
     steps = portrait.pop("agent_step")
     assert isinstance(steps, dict)
     assert (steps["agent_id"], steps["todo_list"]) == ("ann", ["ann#1", "ann#2"])
@@ -98,13 +98,13 @@ def test_an_agent_in_mas_words() -> None:
 @pytest.mark.req("MAS-68")
 def test_an_agent_is_shown_with_what_it_keeps_for_good() -> None:
     house = house_at_work().do(i.Remember(content="### Prices\nin euros"), by=ANN)
-    assert format_agent(house.world, ANN)["persistent_memory"] == "### Prices\nin euros"
+    assert format_agent(house.state, ANN)["persistent_memory"] == "### Prices\nin euros"
 
 
 @pytest.mark.req("MAS-72")
 def test_a_person_is_shown_with_what_was_said_to_them() -> None:
     pool: dict[str, object] = {"conversation_groups": (), "conversation_privates": {}, "global_messages": ("hello",)}
-    found = format_agent(house_at_work().world, HUE, pool=pool)["conversation_pool"]
+    found = format_agent(house_at_work().state, HUE, pool=pool)["conversation_pool"]
     assert found == {"conversation_groups": [], "conversation_privates": {}, "global_messages": ["hello"]}
 
 
@@ -114,7 +114,7 @@ def test_a_step_in_mas_words() -> None:
         ANN, tool("shell", {"command": ["ls"]}, "look around", "see what is there"), stage=S1
     )
     house.queue(ANN, skill("merge", "put it together"))
-    assert format_step(house.world.steps[house.agent(ANN).todo[0]]) == {
+    assert format_step(house.state.steps[house.agent(ANN).todo[0]]) == {
         "task_id": "t1",
         "stage_id": "t1.s1",
         "agent_id": "ann",
@@ -127,7 +127,7 @@ def test_a_step_in_mas_words() -> None:
         "instruction_content": {"command": ["ls"]},
         "execute_result": None,
     }
-    other = format_step(house.world.steps[house.agent(ANN).todo[1]])
+    other = format_step(house.state.steps[house.agent(ANN).todo[1]])
     assert (other["stage_id"], other["text_content"], other["instruction_content"]) == (
         "no_relative",
         "put it together",
@@ -140,18 +140,18 @@ def test_what_is_over_is_portrayed_from_the_archive() -> None:
     house = house_at_work()
     house.start(ANN)
     house.finish(
-        ANN, i.FinishSubtask(subtask_id=house.world.stages[S1].subtasks[0].subtask_id, stage_id=S1), result={"a": 1}
+        ANN, i.FinishSubtask(subtask_id=house.state.stages[S1].subtasks[0].subtask_id, stage_id=S1), result={"a": 1}
     )
     ended = house.archived(Step)
     assert format_step(ended[0])["execute_result"] == {"a": 1}
-    steps = format_agent(house.world, ANN, ended=ended)["agent_step"]
+    steps = format_agent(house.state, ANN, ended=ended)["agent_step"]
     assert isinstance(steps, dict)
     assert [(step["step_id"], step["execution_state"]) for step in steps["step_list"]] == [
         ("ann#1", "finished"),
         ("ann#2", "init"),
     ]
     house.do(i.FinishStage(stage_id=S1))
-    stages = task_state(house.world, T1, ended=house.archived(Stage))["stage_list"]
+    stages = task_state(house.state, T1, ended=house.archived(Stage))["stage_list"]
     assert isinstance(stages, list)
     assert [(stage["stage_id"], stage["execution_state"]) for stage in stages] == [
         ("t1.s1", "finished"),
@@ -166,37 +166,37 @@ def test_what_is_over_is_portrayed_from_the_archive() -> None:
 @pytest.mark.req("MAS-40")
 def test_a_stage_points_to_agents_and_never_to_steps() -> None:
     house = house_at_work()
-    assert "#" not in json.dumps(format_stage(house.world.stages[S1]))
-    assert "#" not in json.dumps(task_state(house.world, T1))
+    assert "#" not in json.dumps(format_stage(house.state.stages[S1]))
+    assert "#" not in json.dumps(task_state(house.state, T1))
 
 
 @pytest.mark.req("MAS-39")
 def test_the_same_work_is_seen_from_the_task_and_from_the_agents() -> None:
     house = house_at_work()
-    world = house.world
-    task = task_state(world, T1)
+    state = house.state
+    task = task_state(state, T1)
     stages = task["stage_list"]
     assert isinstance(stages, list)
     allotted = {agent: stage["stage_id"] for stage in reversed(stages) for agent in stage["agent_allocation"]}
     assert allotted == {ANN: S1, BOB: S1, CY: "t1.s2"}
-    steps = [format_step(world.steps[name]) for name in sorted(world.steps)]
+    steps = [format_step(state.steps[name]) for name in sorted(state.steps)]
     seen = {(step["task_id"], step["stage_id"], step["agent_id"]) for step in steps}
     assert seen == {(T1, S1, ANN), (T1, S1, BOB)}, "a stage names agents, a step names its agent and its stage"
     for _, stage, agent in seen:
-        assert stage in collect_working_memory(world, AgentId(str(agent)))[T1]
+        assert stage in collect_working_memory(state, AgentId(str(agent)))[T1]
 
 
 @pytest.mark.req("MAS-94")
 def test_all_tasks_are_found_by_their_id_until_they_are_over() -> None:
     house = house_at_work()
     house.do(i.AddTask(name="more", intention="do more", manager=BOSS, group=(ANN,)))
-    portraits = {name: task_state(house.world, name) for name in house.world.tasks}
+    portraits = {name: task_state(house.state, name) for name in house.state.tasks}
     assert {name: (task["task_id"], task["task_name"]) for name, task in portraits.items()} == {
         T1: (T1, "job"),
         T2: (T2, "more"),
     }
     house.do(i.CancelTask(task_id=T2))
-    assert set(house.world.tasks) == {T1}
+    assert set(house.state.tasks) == {T1}
     assert [task.task_id for task in house.archived(Task)] == [T2]
 
 
@@ -216,13 +216,13 @@ def test_configurations_are_shown_without_their_secrets() -> None:
             spec=AgentSpec(name="Her", kind="human", human_config={"account": "her", "password": "1234", "pin": None}),
         )
     )
-    assert format_agent(house.world, AgentId("new"))["llm_config"] == {
+    assert format_agent(house.state, AgentId("new"))["llm_config"] == {
         "model": "x:y",
         "api_key": "***",
         "max_tokens": 9,
         "nested": {"Secret": "***", "list": [{"token": "***"}, "ok"]},
     }
-    assert format_agent(house.world, AgentId("her"))["human_config"] == {
+    assert format_agent(house.state, AgentId("her"))["human_config"] == {
         "account": "her",
         "password": "***",
         "pin": None,
@@ -232,17 +232,17 @@ def test_configurations_are_shown_without_their_secrets() -> None:
 @pytest.mark.req("MAS-67", "MAS-74")
 def test_working_memory_holds_unfinished_work_by_task_and_stage() -> None:
     house = house_at_work().queue(ANN, skill("merge"))
-    assert collect_working_memory(house.world, ANN) == {T1: {S1: ["ann#1", "ann#2"], "no_relative": ["ann#3"]}}
+    assert collect_working_memory(house.state, ANN) == {T1: {S1: ["ann#1", "ann#2"], "no_relative": ["ann#3"]}}
     house.run(ANN)
-    assert collect_working_memory(house.world, ANN) == {T1: {S1: ["ann#2"], "no_relative": ["ann#3"]}}
-    assert collect_working_memory(house.world, PIA) == {T1: {}}
+    assert collect_working_memory(house.state, ANN) == {T1: {S1: ["ann#2"], "no_relative": ["ann#3"]}}
+    assert collect_working_memory(house.state, PIA) == {T1: {}}
 
 
 def test_a_stage_that_is_over_is_forgotten_although_a_step_of_it_is_still_dying() -> None:
     house = house_at_work()
     house.start(ANN)
     house.do(i.FinishStage(stage_id=S1))
-    assert collect_working_memory(house.world, ANN) == {T1: {}}
+    assert collect_working_memory(house.state, ANN) == {T1: {}}
 
 
 def test_every_portrait_is_json() -> None:
@@ -252,11 +252,11 @@ def test_every_portrait_is_json() -> None:
         i.QueueSteps(agent_id=ANN, works=(tool("patch"),)),
         i.SendMessage(task_id=T1, receiver=(BOSS,), message="x"),
     )
-    world = house.world
+    state = house.state
     for portrait in (
-        task_state(world, T1, notes=house.archived(Note)),
-        *(format_agent(world, name, ended=house.archived(Step)) for name in world.agents),
-        *(format_step(world.steps[name]) for name in world.steps),
+        task_state(state, T1, notes=house.archived(Note)),
+        *(format_agent(state, name, ended=house.archived(Step)) for name in state.agents),
+        *(format_step(state.steps[name]) for name in state.steps),
     ):
         assert json.loads(json.dumps(portrait)) == portrait
 

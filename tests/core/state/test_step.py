@@ -33,4 +33,4 @@ def test_a_changed_step_is_remembered_as_what_it_became() -> None:
 
 def test_a_step_has_its_number_among_its_agents_steps() -> None:
     house = House.furnished().queue(ANN, skill(), skill())
-    assert [house.world.steps[name].ordinal for name in house.agent(ANN).todo] == [1, 2]
+    assert [house.state.steps[name].ordinal for name in house.agent(ANN).todo] == [1, 2]

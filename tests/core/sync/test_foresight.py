@@ -29,8 +29,8 @@ STEP = Step(
 
 
 async def test_what_is_sure_to_follow_is_in_the_same_commit() -> None:
-    def foresee(world: TeamState, events: Sequence[Event]) -> Iterator[tuple[Intent, str]]:
-        if any(isinstance(event, AgentAdded) for event in events) and AgentId("bob") not in world.agents:
+    def foresee(state: TeamState, events: Sequence[Event]) -> Iterator[tuple[Intent, str]]:
+        if any(isinstance(event, AgentAdded) for event in events) and AgentId("bob") not in state.agents:
             yield agent("bob"), BY
 
     log = TroubledLog()
@@ -38,7 +38,7 @@ async def test_what_is_sure_to_follow_is_in_the_same_commit() -> None:
         sync.predict, before = foresee, log.appends
         await sync.submit(agent("ann"), by=BY)
         assert log.appends == before + 1
-        assert {AgentId("ann"), AgentId("bob")} <= set(sync.world.agents)
+        assert {AgentId("ann"), AgentId("bob")} <= set(sync.state.agents)
 
 
 async def test_what_was_foreseen_badly_costs_nobody_anything() -> None:
@@ -50,7 +50,7 @@ async def test_what_was_foreseen_badly_costs_nobody_anything() -> None:
     async with writing(TroubledLog()) as sync:
         sync.predict = refused
         assert await sync.submit(agent("ann"), by=BY) == [None]
-        assert set(sync.world.agents) == {AgentId("ann"), AgentId("cy")}
+        assert set(sync.state.agents) == {AgentId("ann"), AgentId("cy")}
 
 
 @pytest.mark.req("AG-186")

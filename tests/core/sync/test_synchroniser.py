@@ -100,7 +100,7 @@ async def test_requests_that_wait_together_are_one_commit() -> None:
         before = log.appends
         await asyncio.gather(*(sync.submit(agent(f"a{number}"), by=BY) for number in range(100)))
         assert log.appends == before + 1
-        assert len(sync.world.agents) == 100
+        assert len(sync.state.agents) == 100
 
 
 async def test_each_intent_is_decided_on_the_fold_of_the_ones_before_it() -> None:
@@ -116,7 +116,7 @@ async def test_of_what_is_asked_for_as_a_whole_all_happens_or_nothing() -> None:
         other = sync.submit(agent("cy"), by=BY)
         verdicts = await whole
         assert [verdict.code if verdict else None for verdict in verdicts] == [None, "agent_exists"]
-        assert (await other, list(sync.world.agents)) == ([None], ["cy"]), "others in the same commit are not hurt"
+        assert (await other, list(sync.state.agents)) == ([None], ["cy"]), "others in the same commit are not hurt"
         assert await sync.submit_atomic(agent("ann"), agent("bob"), by=BY) == [None, None]
         assert sync.version == len(log._find_stream(TEAM).events)
 
@@ -128,19 +128,19 @@ async def test_nobody_sees_what_is_not_committed() -> None:
         log.before = gate.wait
         wish = asyncio.ensure_future(sync.submit(agent("ann"), by=BY))
         await log.has_begun(2)
-        assert "ann" not in sync.world.agents
+        assert "ann" not in sync.state.agents
         gate.set()
         await wish
-        assert "ann" in sync.world.agents
+        assert "ann" in sync.state.agents
 
 
 async def test_a_refused_intent_writes_nothing() -> None:
     log = TroubledLog()
     async with writing(log) as sync:
-        before = (log.appends, sync.version, sync.world)
+        before = (log.appends, sync.version, sync.state)
         assert await sync.submit(ResumeTeam(), by=BY) != [None]
         assert (log.appends, sync.version) == before[:2]
-        assert sync.world is before[2]
+        assert sync.state is before[2]
 
 
 async def test_a_full_disk_loses_nothing_and_says_so() -> None:
@@ -158,7 +158,7 @@ async def test_a_full_disk_loses_nothing_and_says_so() -> None:
         log.before = full
         assert await sync.submit(agent("ann"), by=BY) == [None]
         assert told == ["The disk is full.", None]
-        assert "ann" in sync.world.agents
+        assert "ann" in sync.state.agents
         assert (await log.head(TEAM)).version == sync.version
 
 
@@ -202,7 +202,7 @@ async def test_a_stale_owner_is_refused_now_and_later() -> None:
         assert [type(one) for one in found] == [StaleOwner, StaleOwner]
         with pytest.raises(StaleOwner):
             await sync.submit(agent("eve"), by=BY)
-        assert "ann" not in sync.world.agents
+        assert "ann" not in sync.state.agents
         assert (await log.head(TEAM)).version == version
 
 
@@ -231,7 +231,7 @@ async def test_a_result_that_cannot_be_written_costs_its_asker_and_nobody_else()
         found = await asyncio.gather(sync.submit(bad, by=BY), sync.submit(agent("bob"), by=BY), return_exceptions=True)
         assert isinstance(found[0], Bug)
         assert found[1] == [None]
-        assert set(sync.world.agents) == {"bob"}
+        assert set(sync.state.agents) == {"bob"}
 
 
 async def test_a_writer_that_breaks_says_so_and_leaves_nobody_waiting() -> None:
@@ -271,7 +271,7 @@ async def test_a_caller_that_goes_away_does_not_take_its_wish_along() -> None:
         wish.cancel()
         gate.set()
         await sync.submit(agent("bob"), by=BY)
-        assert {"ann", "bob"} <= set(sync.world.agents)
+        assert {"ann", "bob"} <= set(sync.state.agents)
 
 
 async def test_time_never_runs_backwards_in_the_log() -> None:
@@ -308,7 +308,7 @@ async def test_taking_an_inbox_intent_and_its_events_are_one_transaction() -> No
             await sync.take_from_inbox(name, intent, by=BY)
         await log.put(TEAM, InboxRow(intent_id="garbage", by="cli", data=b"{", put_at=0))
         await sync.take_from_inbox("garbage", Rejection(code="bad_intent", why="Not an intent."), by=BY)
-        assert await log.waiting(TEAM) == []
+        assert await log.list_inbox(TEAM) == []
         answers = [decode_outcome(await log.outcome(TEAM, name) or b"") for name in ("good", "bad", "garbage")]
         assert [answer.code if answer else None for answer in answers] == [None, "not_paused", "bad_intent"]
 
@@ -336,7 +336,7 @@ async def test_closing_writes_what_was_asked_for_before() -> None:
         await closing
         await sync.close()
         assert [await wish for wish in (*wishes, late)] == [[None]] * 3
-        assert set(sync.world.agents) == {"ann", "bob", "cy"}
+        assert set(sync.state.agents) == {"ann", "bob", "cy"}
 
 
 async def test_whoever_has_gone_is_not_told_that_the_writer_stopped() -> None:

@@ -95,39 +95,39 @@ LIVELY: tuple[Wish, ...] = (
 """Intents that start work in an idle team."""
 
 
-def wish(rng: Random, world: TeamState, now: int) -> tuple[i.Intent, str]:
+def wish(rng: Random, state: TeamState, now: int) -> tuple[i.Intent, str]:
     """Return an intent and its sender: mostly one that advances the team, sometimes any."""
-    busy, ready = words.busy(world), words.startable(world)
+    busy, ready = words.busy(state), words.startable(state)
     kind = rng.randrange(16)
     if kind < 6 and busy:
-        return owned(rng, world, finish(rng, world))
+        return owned(rng, state, finish(rng, state))
     if kind < 10 and ready:
-        return owned(rng, world, work.start_step(rng, world))
+        return owned(rng, state, work.start_step(rng, state))
     if kind == 10 and busy:
-        return owned(rng, world, rng.choice((work.release_step, work.prepare_effect))(rng, world))
+        return owned(rng, state, rng.choice((work.release_step, work.prepare_effect))(rng, state))
     if kind == 11 and rng.randrange(2):
-        return rng.choice(HOUSE if rng.randrange(2) == 0 else SELDOM)(rng, world), words.asker(rng, world)
+        return rng.choice(HOUSE if rng.randrange(2) == 0 else SELDOM)(rng, state), words.asker(rng, state)
     if kind == 12:
-        return anything(rng, world, now), words.asker(rng, world)
-    return rng.choice(LIVELY)(rng, world), rng.choice(("door", "system", words.asker(rng, world)))
+        return anything(rng, state, now), words.asker(rng, state)
+    return rng.choice(LIVELY)(rng, state), rng.choice(("door", "system", words.asker(rng, state)))
 
 
-def anything(rng: Random, world: TeamState, now: int) -> i.Intent:
+def anything(rng: Random, state: TeamState, now: int) -> i.Intent:
     """Return any intent."""
     if rng.randrange(6) == 0:
-        return talk.set_timer(rng, world, now)
+        return talk.set_timer(rng, state, now)
     kinds = (*CONSEQUENCES, *SELDOM, *HOUSE, *LIVELY, work.start_step, work.prepare_effect, work.release_step, finish)
-    return rng.choice(kinds)(rng, world)
+    return rng.choice(kinds)(rng, state)
 
 
 def owned(
-    rng: Random, world: TeamState, intent: i.StartStep | i.FinishStep | i.ReleaseStep | i.PrepareEffect
+    rng: Random, state: TeamState, intent: i.StartStep | i.FinishStep | i.ReleaseStep | i.PrepareEffect
 ) -> tuple[i.Intent, str]:
     """Return the intent with its step's agent as sender, mostly."""
-    step = world.steps.get(intent.step_id)
+    step = state.steps.get(intent.step_id)
     if step is not None and rng.randrange(12):
         return intent, step.agent_id
-    return intent, words.asker(rng, world)
+    return intent, words.asker(rng, state)
 
 
 def one_of(rng: Random) -> Callable[[Random, TeamState], i.Consequence]:
@@ -154,13 +154,13 @@ def mine(rng: Random, step: Step, intent: i.Consequence) -> i.Consequence:
             return intent
 
 
-def finish(rng: Random, world: TeamState) -> i.FinishStep:
+def finish(rng: Random, state: TeamState) -> i.FinishStep:
     """Return a result with up to three consequences. A step that owes an answer mostly gives it."""
 
     def consequences(step: Step) -> tuple[i.Consequence, ...]:
-        found = [mine(rng, step, one_of(rng)(rng, world)) for _ in range(rng.randrange(4))]
+        found = [mine(rng, step, one_of(rng)(rng, state)) for _ in range(rng.randrange(4))]
         if step.answers is not None and rng.randrange(3):
-            found.insert(rng.randint(0, len(found)), talk.answer(rng, world, step))
+            found.insert(rng.randint(0, len(found)), talk.answer(rng, state, step))
         return tuple(found)
 
-    return work.finish_step(rng, world, consequences)
+    return work.finish_step(rng, state, consequences)

@@ -10,16 +10,16 @@ from greenroom.core.state.team_state import TeamState, artifact_key
 from tests.core.wishes import words
 
 
-def memory(rng: Random, world: TeamState) -> MemoryId:
-    return words.one(rng, world.memories, MemoryId("20251101_072947_388226"))
+def memory(rng: Random, state: TeamState) -> MemoryId:
+    return words.one(rng, state.memories, MemoryId("20251101_072947_388226"))
 
 
-def save_memory(rng: Random, world: TeamState) -> SaveMemory:
+def save_memory(rng: Random, state: TeamState) -> SaveMemory:
     return SaveMemory(
         content=" " if rng.randrange(20) == 0 else "it is so",
         tags=rng.choice(((), ("api",), ("api", "search"), ("",))),
-        memory_id=memory(rng, world) if rng.randrange(4) == 0 else None,
-        merged_from=tuple(memory(rng, world) for _ in range(rng.choice((0, 0, 0, 1, 2)))),
+        memory_id=memory(rng, state) if rng.randrange(4) == 0 else None,
+        merged_from=tuple(memory(rng, state) for _ in range(rng.choice((0, 0, 0, 1, 2)))),
     )
 
 
@@ -27,14 +27,14 @@ def remember(rng: Random, _: TeamState) -> Remember:
     return Remember(content=rng.choice(("### Ports\nIt is 80.", "it is so", "# Too high", "  ", "x" * 9_000)))
 
 
-def clear_memory(rng: Random, world: TeamState) -> ClearMemory:
-    return ClearMemory(memory_ids=tuple(memory(rng, world) for _ in range(rng.randrange(4))))
+def clear_memory(rng: Random, state: TeamState) -> ClearMemory:
+    return ClearMemory(memory_ids=tuple(memory(rng, state) for _ in range(rng.randrange(4))))
 
 
-def write_artifact(rng: Random, world: TeamState) -> WriteArtifact:
+def write_artifact(rng: Random, state: TeamState) -> WriteArtifact:
     """Return a mostly valid write. Sometimes its base is not the newest version, or its content is missing."""
-    task, name = words.task(rng, world), ArtifactId(rng.choice(("task_plan", "main.py")))
-    old = world.artifacts.get(artifact_key(task, name))
+    task, name = words.task(rng, state), ArtifactId(rng.choice(("task_plan", "main.py")))
+    old = state.artifacts.get(artifact_key(task, name))
     newest = old.version if old is not None else 0
     return WriteArtifact(
         task_id=task,

@@ -23,44 +23,44 @@ def one(rng: Random, known: Iterable[N], ghost: N) -> N:
     return rng.choice(names) if names and rng.randrange(12) else ghost
 
 
-def agent(rng: Random, world: TeamState) -> AgentId:
-    return one(rng, world.agents, AgentId(GHOST))
+def agent(rng: Random, state: TeamState) -> AgentId:
+    return one(rng, state.agents, AgentId(GHOST))
 
 
-def task(rng: Random, world: TeamState) -> TaskId:
-    return one(rng, world.tasks, TaskId(GHOST))
+def task(rng: Random, state: TeamState) -> TaskId:
+    return one(rng, state.tasks, TaskId(GHOST))
 
 
-def stage(rng: Random, world: TeamState) -> StageId:
-    return one(rng, world.stages, StageId(GHOST))
+def stage(rng: Random, state: TeamState) -> StageId:
+    return one(rng, state.stages, StageId(GHOST))
 
 
-def thread(rng: Random, world: TeamState) -> ThreadId:
-    return one(rng, world.threads, ThreadId(GHOST))
+def thread(rng: Random, state: TeamState) -> ThreadId:
+    return one(rng, state.threads, ThreadId(GHOST))
 
 
-def step(rng: Random, world: TeamState) -> StepId:
-    return one(rng, world.steps, StepId("ghost#1"))
+def step(rng: Random, state: TeamState) -> StepId:
+    return one(rng, state.steps, StepId("ghost#1"))
 
 
-def waiting(rng: Random, world: TeamState) -> WaitingId:
-    return one(rng, world.waits, WaitingId("ghost>1:ghost"))
+def waiting(rng: Random, state: TeamState) -> WaitingId:
+    return one(rng, state.waits, WaitingId("ghost>1:ghost"))
 
 
-def asker(rng: Random, world: TeamState) -> str:
+def asker(rng: Random, state: TeamState) -> str:
     """Return a sender: a person, the runtime, an agent, or an unknown name."""
-    return rng.choice(("door", "door:page", "system", "boss", agent(rng, world)))
+    return rng.choice(("door", "door:page", "system", "boss", agent(rng, state)))
 
 
-def startable(world: TeamState) -> list[Step]:
+def startable(state: TeamState) -> list[Step]:
     """Return the steps that may start now."""
-    found = (next_step(world, name) for name in sorted(world.agents))
+    found = (next_step(state, name) for name in sorted(state.agents))
     return [step for step in found if step is not None]
 
 
-def busy(world: TeamState) -> list[Step]:
+def busy(state: TeamState) -> list[Step]:
     """Return the steps that run or are being ended."""
-    return [world.steps[one.running] for _, one in sorted(world.agents.items()) if one.running is not None]
+    return [state.steps[one.running] for _, one in sorted(state.agents.items()) if one.running is not None]
 
 
 def some(rng: Random, known: Iterable[N], most: int) -> tuple[N, ...]:

@@ -33,48 +33,48 @@ def work(rng: Random) -> Work:
     return Work(type="skill", executor=rng.choice(SKILLS), text_content="go on")
 
 
-def queue_steps(rng: Random, world: TeamState) -> i.QueueSteps:
+def queue_steps(rng: Random, state: TeamState) -> i.QueueSteps:
     return i.QueueSteps(
-        agent_id=words.agent(rng, world),
+        agent_id=words.agent(rng, state),
         works=tuple(work(rng) for _ in range(rng.randrange(4))),
         place=rng.choice(("last", "next")),
-        task_id=rng.choice((None, words.task(rng, world), words.task(rng, world))),
-        stage_id=rng.choice((None, None, words.stage(rng, world))),
-        thread_id=rng.choice((None, None, None, words.thread(rng, world))),
+        task_id=rng.choice((None, words.task(rng, state), words.task(rng, state))),
+        stage_id=rng.choice((None, None, words.stage(rng, state))),
+        thread_id=rng.choice((None, None, None, words.thread(rng, state))),
     )
 
 
-def record_step(rng: Random, world: TeamState) -> i.RecordStep:
+def record_step(rng: Random, state: TeamState) -> i.RecordStep:
     return i.RecordStep(
-        agent_id=words.agent(rng, world),
+        agent_id=words.agent(rng, state),
         work=work(rng),
-        task_id=words.task(rng, world),
-        stage_id=rng.choice((None, None, words.stage(rng, world))),
+        task_id=words.task(rng, state),
+        stage_id=rng.choice((None, None, words.stage(rng, state))),
         state=rng.choice(("finished", "failed")),
         result={"send_message": "hello"},
-        says=rng.choice((None, _says(rng, world))),
+        says=rng.choice((None, _says(rng, state))),
     )
 
 
-def _says(rng: Random, world: TeamState) -> i.SendMessage:
+def _says(rng: Random, state: TeamState) -> i.SendMessage:
     return i.SendMessage(
-        task_id=words.task(rng, world),
-        receiver=(words.agent(rng, world),),
+        task_id=words.task(rng, state),
+        receiver=(words.agent(rng, state),),
         message="hello",
-        sender=words.agent(rng, world),
+        sender=words.agent(rng, state),
     )
 
 
-def modify_step(rng: Random, world: TeamState) -> i.ModifyStep:
-    return i.ModifyStep(step_id=words.step(rng, world), work=work(rng))
+def modify_step(rng: Random, state: TeamState) -> i.ModifyStep:
+    return i.ModifyStep(step_id=words.step(rng, state), work=work(rng))
 
 
-def remove_step(rng: Random, world: TeamState) -> i.RemoveStep:
-    return i.RemoveStep(step_id=words.step(rng, world))
+def remove_step(rng: Random, state: TeamState) -> i.RemoveStep:
+    return i.RemoveStep(step_id=words.step(rng, state))
 
 
-def interrupt(rng: Random, world: TeamState) -> i.Interrupt:
-    return i.Interrupt(thread_id=words.thread(rng, world))
+def interrupt(rng: Random, state: TeamState) -> i.Interrupt:
+    return i.Interrupt(thread_id=words.thread(rng, state))
 
 
 def terms(rng: Random) -> StepTerms:
@@ -89,32 +89,32 @@ def terms(rng: Random) -> StepTerms:
     )
 
 
-def start_step(rng: Random, world: TeamState) -> i.StartStep:
-    ready = words.startable(world)
-    name = rng.choice(ready).step_id if ready and rng.randrange(10) else words.step(rng, world)
-    known = world.steps.get(name)
+def start_step(rng: Random, state: TeamState) -> i.StartStep:
+    ready = words.startable(state)
+    name = rng.choice(ready).step_id if ready and rng.randrange(10) else words.step(rng, state)
+    known = state.steps.get(name)
     judged = known.work if known is not None and rng.randrange(20) else work(rng)
     return i.StartStep(step_id=name, terms=terms(rng), work=judged)
 
 
-def attempt(rng: Random, world: TeamState) -> tuple[StepId, int, Step | None]:
+def attempt(rng: Random, state: TeamState) -> tuple[StepId, int, Step | None]:
     """Return a running attempt, sometimes one that does not run."""
-    busy = words.busy(world)
+    busy = words.busy(state)
     if busy and rng.randrange(10):
         step = rng.choice(busy)
         return step.step_id, step.attempt + (rng.randrange(10) == 0), step
-    return words.step(rng, world), rng.randrange(3), None
+    return words.step(rng, state), rng.randrange(3), None
 
 
-def prepare_effect(rng: Random, world: TeamState) -> i.PrepareEffect:
-    name, number, _ = attempt(rng, world)
+def prepare_effect(rng: Random, state: TeamState) -> i.PrepareEffect:
+    name, number, _ = attempt(rng, state)
     return i.PrepareEffect(
         step_id=name, attempt=number, prepared=(PreparedEffect(kind="file", key="a.py", after="1f"),)
     )
 
 
-def release_step(rng: Random, world: TeamState) -> i.ReleaseStep:
-    name, number, _ = attempt(rng, world)
+def release_step(rng: Random, state: TeamState) -> i.ReleaseStep:
+    name, number, _ = attempt(rng, state)
     return i.ReleaseStep(step_id=name, attempt=number)
 
 
@@ -123,9 +123,9 @@ ORIGINS = ((), ("web:a",), (), ("file:b", "web:c"), (), (), ("mcp:d",))
 
 
 def finish_step(
-    rng: Random, world: TeamState, consequences: Callable[[Step], tuple[i.Consequence, ...]]
+    rng: Random, state: TeamState, consequences: Callable[[Step], tuple[i.Consequence, ...]]
 ) -> i.FinishStep:
-    name, number, step = attempt(rng, world)
+    name, number, step = attempt(rng, state)
     reserved = step.reserved if step else NOTHING
     spent = Amounts(money=rng.randint(0, reserved.money), tokens=rng.randint(0, reserved.tokens))
     intents = consequences(step) if step else ()
@@ -142,11 +142,11 @@ def finish_step(
     )
 
 
-def set_limits(rng: Random, world: TeamState) -> i.SetLimits:
+def set_limits(rng: Random, state: TeamState) -> i.SetLimits:
     known = (
         TEAM_BUDGET,
-        task_budget(words.task(rng, world)),
-        agent_budget(words.agent(rng, world)),
+        task_budget(words.task(rng, state)),
+        agent_budget(words.agent(rng, state)),
         BudgetId("team:other"),
     )
     limits = Limits(
@@ -160,11 +160,11 @@ def set_limits(rng: Random, world: TeamState) -> i.SetLimits:
     return i.SetLimits(budget_id=rng.choice(known), limits=limits)
 
 
-def move_window(rng: Random, world: TeamState) -> i.MoveWindow:
+def move_window(rng: Random, state: TeamState) -> i.MoveWindow:
     return i.MoveWindow(
-        thread_id=words.thread(rng, world), window_from=rng.randrange(world.version + 1), size=rng.choice((0, 0, 5))
+        thread_id=words.thread(rng, state), window_from=rng.randrange(state.version + 1), size=rng.choice((0, 0, 5))
     )
 
 
-def set_workspace(rng: Random, world: TeamState) -> i.SetWorkspace:
-    return i.SetWorkspace(thread_id=words.thread(rng, world), workspace={"path": "/tmp/x"})
+def set_workspace(rng: Random, state: TeamState) -> i.SetWorkspace:
+    return i.SetWorkspace(thread_id=words.thread(rng, state), workspace={"path": "/tmp/x"})

@@ -189,7 +189,9 @@ class _BlockScanner:
         return end
 
     def _end_reasoning(self, found: re.Match[str]) -> int:
-        """Treat everything up to here as reasoning: some templates open the reasoning themselves."""
+        """Treat everything up to here as reasoning: some templates open the reasoning themselves. A quote does not."""
+        if self._aligned_text[: found.start()].rpartition("\n")[2].lstrip().startswith(">"):
+            return found.end()
         if self._blocks:
             self._unrun_block = (self._blocks[0].tag, "inside your thoughts")
         self._blocks.clear()

@@ -70,9 +70,9 @@ class CompactSkill:
         self._models = models
         self._policies = {"converse": CONVERSE_COMPACTION, **(policies or {})}
 
-    def terms(self, world: TeamState, step: Step) -> StepTerms:
+    def terms(self, state: TeamState, step: Step) -> StepTerms:
         """Return the terms of a model call that reads the conversation once more."""
-        spec, thread = world.agents[step.agent_id].spec, world.threads.get(step.thread_id)
+        spec, thread = state.agents[step.agent_id].spec, state.threads.get(step.thread_id)
         model = model_call.pick_model(self._models, spec)
         max_bytes = int(SUMMARY_INPUT_SHARE * model.card.window) * BYTES_PER_TOKEN
         return model_call.build_terms(
@@ -93,13 +93,13 @@ class CompactSkill:
         max_bytes = int(SUMMARY_INPUT_SHARE * window) * BYTES_PER_TOKEN
         conversation = "\n\n".join(text for step in history[:cut] for text in policy.render_step(step, spec.language))
         reply = await request_reply(context, model, _build_request(context, model, cut_middle(conversation, max_bytes)))
-        kept, missing = collect_human_messages(context.world, history[:cut], int(KEPT_MESSAGES_SHARE * room))
+        kept, missing = collect_human_messages(context.state, history[:cut], int(KEPT_MESSAGES_SHARE * room))
         summary = _fit_text(cut_middle(reply.text.strip(), MAX_SUMMARY_CHARS), room // 4) or NO_SUMMARY
         result = {
             "summary": summary,
             "kept": kept,
             "missing": missing,
-            "open": list_open_items(context.world, context.step),
+            "open": list_open_items(context.state, context.step),
         }
         left = len(render_summary(result, spec.language).encode()) + sum(map(measure_step, history[cut:]))
         begins = history[cut].ended_in if cut < len(history) else None
@@ -116,7 +116,7 @@ def _build_request(context: StepContext, model: Model, conversation: str) -> Mod
         spec.language, "compact", {"talk": add_fence(conversation), "wish": spec.history.summary_prompt}
     )
     return ModelRequest(
-        purpose=model_call.build_purpose(context.step, context.world.team.team_id, context.step.ordinal),
+        purpose=model_call.build_purpose(context.step, context.state.team.team_id, context.step.ordinal),
         messages=(ChatMessage(role="user", content=prompt),),
         max_output=model_call.find_max_output(model, spec),
     )
@@ -138,7 +138,7 @@ def measure_step(step: Step) -> int:
     return count_bytes_added(step.work, step.result, step.error)
 
 
-def collect_human_messages(world: TeamState, old: Sequence[Step], max_bytes: int) -> tuple[list[str], int]:
+def collect_human_messages(state: TeamState, old: Sequence[Step], max_bytes: int) -> tuple[list[str], int]:
     """Return the messages of people verbatim, and how many did not fit."""
     said: list[str] = []
     for step in sorted(old, key=lambda item: item.work.executor != "compact"):  # a summary covers earlier steps
@@ -146,7 +146,7 @@ def collect_human_messages(world: TeamState, old: Sequence[Step], max_bytes: int
         before = result.get("kept")
         if step.work.executor == "compact" and isinstance(before, list):
             said += [str(item) for item in before]
-        elif "deferred" not in result and is_from_people(world, step):
+        elif "deferred" not in result and is_from_people(state, step):
             # A planning agent receives what people write only as messages.
             is_said = step.work.executor == "converse" or step.message_id is not None
             said += [step.work.text_content] if is_said else []
@@ -182,11 +182,11 @@ def _compute_allowance(sizes: Sequence[int], max_bytes: int) -> int:
     return max(sizes, default=0)
 
 
-def list_open_items(world: TeamState, step: Step) -> list[str]:
+def list_open_items(state: TeamState, step: Step) -> list[str]:
     """List the answers that the agent owes in this conversation, and its unread notices."""
-    owed = [item for item in world.steps_of(step.agent_id) if item.thread_id == step.thread_id and item.answers]
-    waiting = dict.fromkeys(str(item.answers).partition(">")[0] for item in owed if item.answers in world.waits)
-    thread = world.threads.get(step.thread_id)
+    owed = [item for item in state.steps_of(step.agent_id) if item.thread_id == step.thread_id and item.answers]
+    waiting = dict.fromkeys(str(item.answers).partition(">")[0] for item in owed if item.answers in state.waits)
+    thread = state.threads.get(step.thread_id)
     return [*(f"{item} waits for your answer." for item in waiting), *(thread.notices if thread is not None else ())]
 
 

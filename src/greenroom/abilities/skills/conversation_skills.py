@@ -33,21 +33,21 @@ class SummarizeSkill:
         self._role_factory = role_factory
         self._transcripts = transcripts
 
-    def terms(self, world: TeamState, step: Step) -> StepTerms:
+    def terms(self, state: TeamState, step: Step) -> StepTerms:
         """Return the terms of a model call."""
-        model = model_call.pick_model(self._models, world.agents[step.agent_id].spec)
+        model = model_call.pick_model(self._models, state.agents[step.agent_id].spec)
         role, thread = (
-            self._role_factory.get_role(world, step, model.card, find_chosen_tools(world, step)),
-            world.threads.get(step.thread_id),
+            self._role_factory.get_role(state, step, model.card, find_chosen_tools(state, step)),
+            state.threads.get(step.thread_id),
         )
         size = role.size + len(role.spec.history.summary_prompt) + (thread.size if thread else 0)
         return model_call.build_terms(model, role.spec, size, prompt=role.version)
 
     async def run(self, context: StepContext) -> Outcome:
         """Ask for the summary and end the work with it. If the spec requires proof, the work is verified first."""
-        model, team = model_call.pick_model(self._models, context.agent.spec), context.world.team.team_id
+        model, team = model_call.pick_model(self._models, context.agent.spec), context.state.team.team_id
         role = self._role_factory.get_role(
-            context.world, context.step, model.card, find_chosen_tools(context.world, context.step)
+            context.state, context.step, model.card, find_chosen_tools(context.state, context.step)
         )
         spec = role.spec
         transcript = self._transcripts.get(

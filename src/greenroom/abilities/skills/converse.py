@@ -74,12 +74,12 @@ class Converse:
         self.role_factory = RoleFactory(tools, reader, solo=solo, project=project)
         self.transcripts = transcripts or Transcripts()
 
-    def terms(self, world: TeamState, step: Step) -> StepTerms:
+    def terms(self, state: TeamState, step: Step) -> StepTerms:
         """Return the maximum cost of the request and the longest reply."""
-        model = model_call.pick_model(self._models, world.agents[step.agent_id].spec)
+        model = model_call.pick_model(self._models, state.agents[step.agent_id].spec)
         role, thread = (
-            self.role_factory.get_role(world, step, model.card, find_chosen_tools(world, step)),
-            world.threads.get(step.thread_id),
+            self.role_factory.get_role(state, step, model.card, find_chosen_tools(state, step)),
+            state.threads.get(step.thread_id),
         )
         texts = [step.work.text_content, role.addon, *(thread.notices if thread else ())]
         size = role.size + sum(len(text.encode()) for text in texts) + (thread.size if thread else 0)
@@ -88,17 +88,17 @@ class Converse:
     async def run(self, context: StepContext) -> Outcome:
         """Call the model and interpret its reply."""
         model = model_call.pick_model(self._models, context.agent.spec)
-        selected = find_chosen_tools(context.world, context.step)
+        selected = find_chosen_tools(context.state, context.step)
         if selected is None and 0 < self._filter_above < len(self._tool_names.intersection(context.agent.spec.tools)):
             return _defer_turn(
                 context, "filter_tools", "Choose the tools that are needed.", context.step.work.text_content
             )
-        role = self.role_factory.get_role(context.world, context.step, model.card, selected)
-        team = context.world.team.team_id
+        role = self.role_factory.get_role(context.state, context.step, model.card, selected)
+        team = context.state.team.team_id
         transcript = self.transcripts.get(
             team, context.step.thread_id, await context.history(), native=role.is_native, language=role.spec.language
         )
-        if not is_new_request(context.step) and has_unread_message(context.world, context.step):
+        if not is_new_request(context.step) and has_unread_message(context.state, context.step):
             return Outcome(result={"deferred": "told"})  # the next turn reads everything
         transcript.start_turn(context.step)
         if transcript.returned is not None and not is_new_request(context.step):
@@ -139,7 +139,7 @@ class Converse:
             self._build_reply_context(context, role, transcript, last=last), role, reply
         )
         outcome = _build_outcome(context, reply, interpretation, newest, transcript.loop_detector.loop)
-        thread = context.world.threads.get(context.step.thread_id)
+        thread = context.state.threads.get(context.step.thread_id)
         new = tuple(
             origin_label for origin_label in role.origins if thread is None or origin_label not in thread.origins
         )
@@ -180,7 +180,7 @@ class Converse:
     def _build_reply_context(
         self, context: StepContext, role: Role, transcript: Transcript, *, last: bool
     ) -> ReplyContext:
-        thread = context.world.threads.get(context.step.thread_id)
+        thread = context.state.threads.get(context.step.thread_id)
         return ReplyContext(
             step=context.step,
             role=role,
@@ -189,7 +189,7 @@ class Converse:
             loop=transcript.loop_detector.loop if transcript.loop_detector.must_end else None,
             nudges=transcript.nudges,
             misread=transcript.misread_turns,
-            has_unread_message=has_unread_message(context.world, context.step),
+            has_unread_message=has_unread_message(context.state, context.step),
             reader=self._reader,
         )
 
@@ -216,7 +216,7 @@ def _defer_turn(context: StepContext, skill: str, intention: str, text: str) -> 
     step = context.step
     works = (
         Work(type="skill", executor=skill, intention=intention, text_content=text if skill != "compact" else ""),
-        evolve(step.work, text_content=text, instruction_content=describe_origin(context.world, step)),
+        evolve(step.work, text_content=text, instruction_content=describe_origin(context.state, step)),
     )
     queued = QueueSteps(agent_id=step.agent_id, works=works, place="next")
     return Outcome(result={"deferred": skill}, intents=(queued,))
@@ -253,7 +253,7 @@ def _build_partial_outcome(context: StepContext, reply: ModelReply, newest: str,
 
 def _render_newest(context: StepContext, role: Role, transcript: Transcript, *, last: bool) -> str:
     """Render the newest message. After a tool result it may be empty."""
-    thread = context.world.threads.get(context.step.thread_id)
+    thread = context.state.threads.get(context.step.thread_id)
     said = "\n".join((context.step.work.text_content, *(thread.notices if thread else ()))).strip()
     limit = ""
     circle, ends = transcript.loop_detector.loop, transcript.loop_detector.must_end

@@ -27,9 +27,9 @@ MAX_USE_CHARS: Final = 160
 _NUMBER: Final = re.compile(r"\d{1,6}")
 
 
-def find_chosen_tools(world: TeamState, step: Step) -> frozenset[str] | None:
+def find_chosen_tools(state: TeamState, step: Step) -> frozenset[str] | None:
     """Return the tools chosen for this agent in this task, or None if there is no choice yet."""
-    value = world.values.get(value_key(step.task_id, f"{CHOICE_KEY_PREFIX}{step.agent_id}"))
+    value = state.values.get(value_key(step.task_id, f"{CHOICE_KEY_PREFIX}{step.agent_id}"))
     if value is None:
         return None
     names = json.loads(value.content)
@@ -54,19 +54,19 @@ class FilterToolsSkill:
         self._tools = {tool.name: tool for tool in tools}
         self.threshold = threshold
 
-    def terms(self, world: TeamState, step: Step) -> StepTerms:
+    def terms(self, state: TeamState, step: Step) -> StepTerms:
         """Return the terms of a model call that reads the list."""
-        spec = world.agents[step.agent_id].spec
-        size = len(self._render_prompt(world, step).encode())
+        spec = state.agents[step.agent_id].spec
+        size = len(self._render_prompt(state, step).encode())
         return model_call.build_terms(model_call.pick_model(self._models, spec), spec, size)
 
     async def run(self, context: StepContext) -> Outcome:
         """Call the model and store its choice. Without a usable choice, keep all tools."""
         spec, step = context.agent.spec, context.step
-        model, names = model_call.pick_model(self._models, spec), self.list_choices(context.world, step)
+        model, names = model_call.pick_model(self._models, spec), self.list_choices(context.state, step)
         request = ModelRequest(
-            purpose=model_call.build_purpose(step, context.world.team.team_id, step.ordinal),
-            messages=(ChatMessage(role="user", content=self._render_prompt(context.world, step)),),
+            purpose=model_call.build_purpose(step, context.state.team.team_id, step.ordinal),
+            messages=(ChatMessage(role="user", content=self._render_prompt(context.state, step)),),
             max_output=model_call.find_max_output(model, spec),
         )
         try:
@@ -81,16 +81,16 @@ class FilterToolsSkill:
             intents=(SetValue(task_id=step.task_id, key=f"{CHOICE_KEY_PREFIX}{step.agent_id}", content=kept),),
         )
 
-    def list_choices(self, world: TeamState, step: Step) -> list[str]:
+    def list_choices(self, state: TeamState, step: Step) -> list[str]:
         """Return the names of all tools to choose from."""
         return [
             name
-            for name in world.agents[step.agent_id].spec.tools
+            for name in state.agents[step.agent_id].spec.tools
             if name in self._tools and name not in ALWAYS_OFFERED
         ]
 
-    def _render_prompt(self, world: TeamState, step: Step) -> str:
-        names = self.list_choices(world, step)
+    def _render_prompt(self, state: TeamState, step: Step) -> str:
+        names = self.list_choices(state, step)
         # The purpose of each tool in one sentence.
         uses = (self._tools[name].description.strip().split("\n", 1)[0].split(". ", 1)[0] for name in names)
         rows = [
@@ -98,4 +98,4 @@ class FilterToolsSkill:
             for number, (name, use) in enumerate(zip(names, uses, strict=True), start=1)
         ]
         told = {"task": step.work.text_content, "tools": "\n".join(rows)}
-        return PACK.render(world.agents[step.agent_id].spec.language, "filter_tools", told)
+        return PACK.render(state.agents[step.agent_id].spec.language, "filter_tools", told)

@@ -41,7 +41,7 @@ BasedOn: TypeAlias = Annotated[
 def find_artifact(context: StepContext, name: str, expected_version: int | None = None) -> Artifact:
     """Return the named artifact. Raise `ModelFault` if `expected_version` is not the newest version."""
     name = ArtifactId(name.strip())
-    found = context.world.artifacts.get(artifact_key(context.step.task_id, name))
+    found = context.state.artifacts.get(artifact_key(context.step.task_id, name))
     if found is None:
         raise ModelFault(f"There is no artifact {name!r} in this task. {render_inventory(context)}")
     if expected_version is not None and expected_version != found.version:
@@ -52,7 +52,7 @@ def find_artifact(context: StepContext, name: str, expected_version: int | None 
 
 def render_inventory(context: StepContext) -> str:
     """List all artifacts of the task, one per line."""
-    here = context.world.list_artifacts(context.step.task_id)
+    here = context.state.list_artifacts(context.step.task_id)
     return (
         "\n".join(("There are:", *map(describe_artifact, here)))
         if here
@@ -95,7 +95,7 @@ async def write_version(
         lines=content.count(b"\n") + bool(content and not content.endswith(b"\n")),
         based_on=based_on,
     )
-    refused = check_artifact(context.world, intent, context.agent.agent_id)
+    refused = check_artifact(context.state, intent, context.agent.agent_id)
     if refused is not None:
         raise ModelFault(str(refused))
     blob = await context.keep(content)
@@ -125,8 +125,8 @@ class CreateArtifactTool(CardedTool):
 
     card = make_card(
         "create_artifact",
-        "Begin a result of the task that all who work on it can read and change: a plan (id task_plan, to keep track "
-        "of the work), a report, a draft, code that is handed over. Not for one that is there already, which is "
+        "Create an artifact: a result that all agents of the task can read and change: a plan (id task_plan, to keep "
+        "track of the work), a report, a draft, code that is handed over. Not for one that is there already, which is "
         "changed with update_artifact, nor for files of the workspace. "
         'Example: {"id": "task_plan", "title": "Plan", "content": "- [ ] look\\n- [ ] report\\n"}',
         build_schema(CreateArguments),
@@ -253,7 +253,7 @@ class ReadArtifactTool(CardedTool):
         """Return the lines and where they stop, or the list of artifacts."""
         asked = read_arguments(ReadArguments, context.step)
         if not asked.id.strip():
-            here = context.world.list_artifacts(context.step.task_id)
+            here = context.state.list_artifacts(context.step.task_id)
             return Outcome(result={"output": render_inventory(context)}, origins=collect_origins(*here))
         artifact = find_artifact(context, asked.id)
         version = asked.version or artifact.version

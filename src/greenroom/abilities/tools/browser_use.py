@@ -67,7 +67,7 @@ class BrowserReply:
 class BrowserModelProtocol(Protocol):
     """The agent's model, as browser tasks use it."""
 
-    def terms(self, world: TeamState, step: Step) -> StepTerms:
+    def terms(self, state: TeamState, step: Step) -> StepTerms:
         """Return what a browser task may cost. Raise `WorldFault` if there is no model."""
         ...
 
@@ -403,7 +403,7 @@ class BrowserUseTool(CardedTool):
         spec=ToolSpec(
             name=NAME,
             description=(
-                "Do an errand in a real browser: pages that are made by scripts, forms, several pages in a row. A "
+                "Do a task in a real browser: pages that are made by scripts, forms, several pages in a row. A "
                 "model of yours leads it, up to 100 moves; you get its result and what it wrote down. Slow and dear: "
                 "to read one page use web_fetch. Name the addresses in the task, or the hosts beside it: then only "
                 "those and what is below them are reached, and the person is asked about each; name others that their "
@@ -440,10 +440,10 @@ class BrowserUseTool(CardedTool):
         found = tuple(Target(kind="host", value=str(named_host)) for named_host in places)
         return found or (Target(kind="tool", value=NAME),)
 
-    def terms(self, world: TeamState, step: Step) -> StepTerms:
+    def terms(self, state: TeamState, step: Step) -> StepTerms:
         """Return the reservation for the model. Without a model the call fails with an explanation."""
         try:
-            return self._model.terms(world, step)
+            return self._model.terms(state, step)
         except WorldFault:
             return StepTerms(effect="effectful")
 

@@ -169,7 +169,7 @@ class BackgroundCommands:
         over = [key for key, command in self._by_handle.items() if command.ended is not None]
         for key in over[: max(0, len(self._by_handle) - MAX_REMEMBERED_COMMANDS)]:
             del self._by_handle[key]
-        self._by_handle[context.world.team.team_id, running.handle] = running
+        self._by_handle[context.state.team.team_id, running.handle] = running
         told = (
             f'It runs in the background. command_output(handle="{running.handle}") shows what it prints, '
             f'stop_command(handle="{running.handle}") ends it. It ends after {script.seconds} s, or with this run.'
@@ -179,7 +179,7 @@ class BackgroundCommands:
     async def find(self, context: StepContext, handle: str) -> BackgroundCommand | None:
         """Return the command with this handle. Return None if it was started before a restart and is gone. Raise
         `ModelFault` if this team has no such handle."""
-        found = self._by_handle.get((context.world.team.team_id, handle))
+        found = self._by_handle.get((context.state.team.team_id, handle))
         if found is None and not any(
             step.step_id == handle and "handle" in (step.result or {}) and step.work.executor == NAME
             for step in await context.history()

@@ -63,7 +63,7 @@ class AskUserTool(CardedTool):
         """Return no targets: the tool touches nothing."""
         return ()
 
-    def terms(self, world: TeamState, step: Step) -> StepTerms:
+    def terms(self, state: TeamState, step: Step) -> StepTerms:
         """Require an answer from a person first."""
         return _build_question_terms(str((step.work.instruction_content or {}).get("question", "")).strip())
 
@@ -80,8 +80,8 @@ def _build_question_terms(question: str) -> StepTerms:
 
 
 def _find_approval(context: StepContext) -> Approval | None:
-    step = context.world.steps[context.step.step_id]
-    return context.world.approvals.get(step.approval) if step.approval is not None else None
+    step = context.state.steps[context.step.step_id]
+    return context.state.approvals.get(step.approval) if step.approval is not None else None
 
 
 class ProposePlanArguments(Arguments, frozen=True):
@@ -124,7 +124,7 @@ class ProposePlanTool(CardedTool):
         """Return no targets: the tool touches nothing."""
         return ()
 
-    def terms(self, world: TeamState, step: Step) -> StepTerms:
+    def terms(self, state: TeamState, step: Step) -> StepTerms:
         """Require an answer from a person first, unless the agent works alone."""
         try:
             asked = convert_arguments(ProposePlanArguments, step.work.instruction_content or {}, self.name)
@@ -132,7 +132,7 @@ class ProposePlanTool(CardedTool):
             return StepTerms(effect="pure")
         if self._alone:
             return StepTerms(effect="pure")
-        question = render_plan(asked.steps, asked.files, self._guess(world, step, len(asked.files)))
+        question = render_plan(asked.steps, asked.files, self._guess(state, step, len(asked.files)))
         return _build_question_terms(question)
 
     async def run(self, context: StepContext) -> Outcome:

@@ -49,8 +49,8 @@ def find_memories(
     ignored."""
     wanted_tags, wanted_words, wanted_ids = set(map(str.casefold, tags)), list(map(str.casefold, words)), set(ids)
     found = []
-    for name in sorted(context.world.memories, reverse=True):  # ids sort by time
-        memory = context.world.memories[name]
+    for name in sorted(context.state.memories, reverse=True):  # ids sort by time
+        memory = context.state.memories[name]
         text = "\n".join((memory.content, *memory.tags)).casefold()
         if wanted_ids and name not in wanted_ids:
             continue
@@ -64,12 +64,12 @@ def find_memories(
 def _check_rules(context: StepContext, *wanted: Consequence) -> tuple[Consequence, ...]:
     """Return the intents if the rules accept them in order. The rules decide again at commit, because other agents work
     concurrently."""
-    world = context.world
+    state = context.state
     for intent in wanted:
-        decided = decide(world, intent, by=context.agent.agent_id, now=world.at)
+        decided = decide(state, intent, by=context.agent.agent_id, now=state.at)
         if isinstance(decided, Rejection):
             raise ModelFault(f"{decided} Nothing was changed.")
-        world = decided.world
+        state = decided.state
     return wanted
 
 

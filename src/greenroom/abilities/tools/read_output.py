@@ -193,7 +193,7 @@ class ReadOutputTool(CardedTool):
     async def _find_step(self, context: StepContext, handle: str) -> Step:
         step = next((past_step for past_step in await context.history() if past_step.step_id == handle), None)
         if step is None and self._find is not None:
-            step = await self._find(context.world.team.team_id, StepId(handle))
+            step = await self._find(context.state.team.team_id, StepId(handle))
         if step is None or step.result is None:
             raise ModelFault(
                 f"There is no output {handle!r} in this team. A handle stands in the placeholder of a long result: "

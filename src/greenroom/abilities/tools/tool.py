@@ -95,9 +95,9 @@ class WrappedTool:
         """Return the targets of the wrapped tool."""
         return self._tool.targets(arguments)
 
-    def terms(self, world: TeamState, step: Step) -> StepTerms:
+    def terms(self, state: TeamState, step: Step) -> StepTerms:
         """Return the terms of the wrapped tool."""
-        return self._tool.terms(world, step)
+        return self._tool.terms(state, step)
 
     async def run(self, context: StepContext) -> Outcome:
         """Run the wrapped tool."""
@@ -128,7 +128,7 @@ class LongTailTool(WrappedTool):
             # A custom tool may raise anything. Its agent decides about that, too.
             logging.getLogger(__name__).exception("%s failed in %s", self.name, step.step_id)
             outcome = _build_failure(step, f"{self.name} broke: {type(error).__name__}: {error}", error)
-        stage, name = step.stage_id if step.stage_id in context.world.stages else None, step.work.executor
+        stage, name = step.stage_id if step.stage_id in context.state.stages else None, step.work.executor
         decide = NeedToolDecision(agent_id=step.agent_id, task_id=step.task_id, stage_id=stage, tool_name=name)
         return evolve(outcome, intents=(*outcome.intents, decide))
 

@@ -51,7 +51,7 @@ MAX_VISITED_URLS: Final = 500
 JPEG_QUALITY: Final = 60
 BLANK: Final = "about:blank"
 WEB_SCHEMES: Final = ("http://", "https://")
-BROWSER_GONE: Final = "Chromium is gone: it crashed or was closed."
+BROWSER_GONE: Final = "browser.chromium_gone"
 
 
 class PlaywrightTab:
@@ -227,11 +227,6 @@ PASSED_VARIABLES: Final = ("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ
 DISPLAY_VARIABLES: Final = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR")
 """Further variables that a visible browser needs."""
 
-NOT_INSTALLED: Final = (
-    "Chromium is not installed. Install it (Debian, Ubuntu: `apt-get install chromium`; macOS: `brew install --cask "
-    'chromium`), or set its path: `program = "/path/to/chromium"` below [browser] in your settings.'
-)
-
 
 def find_program(configured: str = "") -> str:
     """Return the path of Chromium. Raise `BrowserFault` with instructions if there is none."""
@@ -243,7 +238,7 @@ def find_program(configured: str = "") -> str:
     paths = (*map(shutil.which, PROGRAM_NAMES), *(mac_path for mac_path in MAC_PATHS if Path(mac_path).is_file()))
     first = next(filter(None, paths), None)
     if first is None:
-        raise BrowserFault(NOT_INSTALLED)
+        raise BrowserFault("browser.not_installed")
     return first
 
 
@@ -277,10 +272,6 @@ VIEWPORT: Final = ViewportSize(width=1280, height=800)
 CLOSE_TIMEOUT_S: Final = 5.0
 """How long closing may take before it is ended, in seconds."""
 
-SANDBOX_MISSING: Final = (
-    "Its sandbox needs user namespaces (`sysctl kernel.unprivileged_userns_clone=1`), or its "
-    "helper (Debian: `apt-get install chromium-sandbox`). Without a sandbox no page is opened."
-)
 
 _COMPLAINT: Final = re.compile(r"\[err\] (.+)")
 """Matches Chromium's own error in playwright's message."""
@@ -336,7 +327,7 @@ class Chromium:
         except Error as error:
             message = str(error)
             if "sandbox" in message.lower():
-                raise BrowserFault("browser.chromium_sandbox_missing", sandbox_missing=SANDBOX_MISSING) from None
+                raise BrowserFault("browser.chromium_sandbox_missing") from None
             complaint = _COMPLAINT.search(message)
             line = complaint[1] if complaint else message.partition("\n")[0]
             raise BrowserFault("browser.chromium_start_failed", error=line.strip()[:300]) from None

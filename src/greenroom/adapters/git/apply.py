@@ -39,6 +39,7 @@ from greenroom.adapters.git.refs import (
 )
 from greenroom.adapters.git.repository import Repository
 from greenroom.adapters.git.snapshot import PathPredicate, join_names, read_tree, split_names
+from greenroom.core.base.errors import translate
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.files import is_protected
 from greenroom.core.ports.workspace import AppliedChange, Conflict, Conflicts, WorkspaceFault
@@ -171,8 +172,7 @@ async def _refuse_on_branch(repository: Repository, commit: str) -> None:
     """Raise a *state* fault if the commit is already on a local branch: it would be merged with itself."""
     if names := await list_branches_with(repository, commit):
         short = commit[:10]
-        why = f"It is already applied, as commit {short} on {names[0]!r}, which is not checked out here."
-        raise WorkspaceFault("state", f"{why} Nothing was changed. To get it here too, run 'git cherry-pick {short}'.")
+        raise WorkspaceFault("state", "git.already_on_branch", short=short, branch=names[0])
 
 
 def make_conflicts(paths: Iterable[str], why: str) -> Conflicts:
@@ -189,7 +189,7 @@ def refuse_in_progress(repository: Repository) -> None:
     """Raise a *state* fault while a merge, rebase or similar is in progress."""
     git = repository.layout.git
     if what := next((what for name, what in IN_PROGRESS.items() if (git / name).exists()), ""):
-        raise WorkspaceFault("state", f"A {what} is in progress. Nothing was changed. Finish it first ('git status').")
+        raise WorkspaceFault("state", "git.in_progress", what=what)
 
 
 async def merge(
@@ -210,7 +210,7 @@ async def merge(
         "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", left, right
     )
     if result.code not in (0, 1):
-        raise WorkspaceFault("git", f"git merge-tree failed: {result.err[-300:]}")
+        raise WorkspaceFault("git", "git.merge_failed", err=result.err[-300:])
     tree, *conflicts = split_names(result.out)
     if not result.code:
         return tree
@@ -301,9 +301,7 @@ async def find_conflicts(
         )
         rows = [(staged[place].split(" ")[4], staged[place + 1]) for place in range(0, len(staged) - 1, 2)]
         if any(letter == "U" for letter, _ in rows):
-            raise WorkspaceFault(
-                "state", "Some files are in conflict. Nothing was changed. Resolve them first ('git status')."
-            )
+            raise WorkspaceFault("state", "git.files_in_conflict")
         conflicts += [Conflict(path=path, why=UNCOMMITTED) for _, path in rows if path in paths]
     known_paths = {clash.path for clash in conflicts}
     conflicts += [Conflict(path=path, why=UNCOMMITTED) for path in edited if path not in known_paths]
@@ -330,7 +328,7 @@ def _find_blocked(root: Path, changes: Sequence[FileDelta]) -> list[str]:
 async def make_move(repository: Repository, entry: JournalEntry) -> TreeMove:
     """Return the move of a journal entry, from its old to its new tree."""
     if not entry.old:
-        raise WorkspaceFault("state", f"An older version of Greenroom applied {entry.id!r}. Undo it with git.")
+        raise WorkspaceFault("state", "git.applied_by_older", id=entry.id)
     raw = repository.layout.is_own or (not entry.commit and not await find_ref(repository, "HEAD"))
     return TreeMove(old=entry.old, new=entry.new, changes=entry.changes, raw=raw)
 
@@ -375,20 +373,16 @@ async def switch_tree(
     if refused and not force and "unable to" not in result.err:
         return [refused[1] or refused[2]]
     if force:
-        raise HalfwayFault("disk", _describe_halfway(entry, result.err))
-    why = result.err.splitlines()[0] if result.err else f"{remaining[0]!r} cannot be removed"
+        raise _make_halfway_fault(entry, result.err)
+    why = result.err.splitlines()[0] if result.err else translate("git.cannot_remove", path=remaining[0])
     await switch_tree(repository, move.reverse(), entry, force=True)
-    raise WorkspaceFault("disk", f"Your files cannot be written ({why}). Nothing was changed. Fix this and try again.")
+    raise WorkspaceFault("disk", "git.files_not_written", why=why)
 
 
-def _describe_halfway(entry: JournalEntry, stderr: str) -> str:
-    rest = f" and {len(entry.paths) - MAX_FILES_NAMED} more" if len(entry.paths) > MAX_FILES_NAMED else ""
-    names = ", ".join(map(repr, entry.paths[:MAX_FILES_NAMED])) + rest
-    return (
-        f"Your files cannot be written or restored. Some of {names} may be changed already. "
-        f"Both versions are kept in the repository ({make_applied_ref(entry.id)}). Free disk space or fix the "
-        f"permissions; the next `apply`, `undo` or `run` here finishes it. (git: {stderr[-300:]})"
-    )
+def _make_halfway_fault(entry: JournalEntry, stderr: str) -> HalfwayFault:
+    names, hidden = ", ".join(map(repr, entry.paths[:MAX_FILES_NAMED])), len(entry.paths) - MAX_FILES_NAMED
+    names = translate("hints.names_and_more", names=names, count=hidden) if hidden > 0 else names
+    return HalfwayFault("disk", "git.halfway", names=names, ref=make_applied_ref(entry.id), stderr=stderr[-300:])
 
 
 @asynccontextmanager

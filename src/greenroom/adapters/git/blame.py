@@ -14,6 +14,7 @@ from greenroom.adapters.git.apply import is_in_head, write_tree_with
 from greenroom.adapters.git.journal import FileState, JournalEntry, list_entries
 from greenroom.adapters.git.refs import find_ref, is_ancestor, parse_commit_info, parse_trailers, write_commit
 from greenroom.adapters.git.repository import Repository
+from greenroom.core.base.errors import translate
 from greenroom.core.base.records import record
 from greenroom.core.ports.workspace import BlameLine, WorkspaceFault
 
@@ -46,8 +47,8 @@ async def blame(repository: Repository, path: str, line: int) -> BlameLine | Non
     content = await asyncio.to_thread(_read_text, repository.root, path)
     lines = content.removesuffix(b"\n").split(b"\n") if content else []
     if not 0 < line <= len(lines):
-        has = "is empty" if not lines else f"has {len(lines)} line{'s' if len(lines) != 1 else ''}"
-        raise WorkspaceFault("name", f"There is no line {line} in {path!r}: it {has}.")
+        code = "git.no_line" if lines else "git.empty_file"
+        raise WorkspaceFault("name", code, line=line, path=path, count=len(lines))
     position = LinePosition(path=path, line=line, content=content)
     head = await find_ref(repository, "HEAD")
     origin_in_head = await _follow_line(repository, head, position) if head else None
@@ -70,16 +71,16 @@ def _read_text(root: Path, path: str) -> bytes:
     try:
         kind = place.lstat().st_mode
     except OSError:
-        raise WorkspaceFault("name", f"There is no file {path!r} in {str(root)!r}.") from None
+        raise WorkspaceFault("name", "git.no_file", path=path, root=str(root)) from None
     if stat.S_ISDIR(kind):
-        problem = f"{path!r} is a folder. Name a file in it."
+        problem = translate("git.is_folder", path=path)
     elif stat.S_ISLNK(kind):
-        problem = f"{path!r} is a link. Name its target: {str(place.readlink())!r}."
+        problem = translate("git.is_link", path=path, target=str(place.readlink()))
     elif not stat.S_ISREG(kind):
-        problem = f"{path!r} is not a regular file, so it has no lines."
+        problem = translate("git.not_regular", path=path)
     content = b"" if problem else place.read_bytes()
     if b"\0" in content[:BINARY_PROBE_BYTES]:
-        problem = f"{path!r} is binary, so it has no lines."
+        problem = translate("git.is_binary", path=path)
     if problem:
         raise WorkspaceFault("name", problem)
     return content

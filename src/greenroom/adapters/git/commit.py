@@ -35,6 +35,7 @@ from greenroom.adapters.git.refs import (
 )
 from greenroom.adapters.git.repository import Repository
 from greenroom.adapters.git.snapshot import join_names
+from greenroom.core.base.errors import translate
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.workspace import BranchResult, CommitResult, Conflicts, WorkspaceFault
 
@@ -47,12 +48,6 @@ MAX_HOOK_OUTPUT_CHARS: Final = 2000
 HEADS_PREFIX: Final = "refs/heads/"
 HOOK_FOLDERS: Final = (".husky",)
 HOOK_FILES: Final = (".pre-commit-config", "lefthook", ".lefthook")
-NO_GIT_IDENTITY: Final = "Git has no name for your commits. Set user.name and user.email with 'git config'."
-NO_COMMIT_YET: Final = "This repository has no commit yet."
-COMMIT_REFUSED: Final = (
-    "The commit was refused; the files stay applied. Fix the cause and commit them yourself, or undo the "
-    "change with `greenroom undo`."
-)
 
 
 async def find_hook_files(repository: Repository, base: str, tip: str) -> tuple[str, ...]:
@@ -74,22 +69,21 @@ async def find_hook_files(repository: Repository, base: str, tip: str) -> tuple[
 async def commit(repository: Repository, entry: JournalEntry, message: str, *, hooks: bool = True) -> CommitResult:
     """Commit an applied change."""
     if repository.layout.is_own:
-        why = f"{str(repository.root)!r} is not in a git repository, so nothing can be committed."
-        raise WorkspaceFault("state", f"{why} The files are applied.")
+        raise WorkspaceFault("state", "git.cannot_commit", root=str(repository.root))
     if not await find_ref(repository, "HEAD"):
-        raise WorkspaceFault("state", f"{NO_COMMIT_YET} The files are applied. Commit them yourself.")
+        raise WorkspaceFault("state", "git.applied_without_commit")
     if existing := await find_commit(repository, entry):
         if not entry.commit:
             await _save_commit(repository, entry, existing)
         return CommitResult(commit=existing)
     if entry.state != "applied":
-        raise WorkspaceFault("state", f"{entry.id!r} is {entry.state}, so there is nothing to commit.")
+        raise WorkspaceFault("state", "git.nothing_to_commit", id=entry.id, state=entry.state)
     refuse_in_progress(repository)
     entry = evolve(entry, head=await find_ref(repository, "HEAD"), commit="")
     await save_entry(repository, entry)
     trailers = {"run": entry.run, "applied": entry.id, "base": entry.base, "tip": entry.tip}
     before = select_states(entry.changes, after=False)
-    await commit_paths(repository, before, make_message(message, trailers), hooks=hooks, refusal=COMMIT_REFUSED)
+    await commit_paths(repository, before, make_message(message, trailers), hooks=hooks, refusal="git.commit_refused")
     created = await find_commit_with_trailer(repository, "applied", entry.id)
     if not created:
         head = await repository.objects.read_commit("HEAD")
@@ -97,8 +91,7 @@ async def commit(repository: Repository, entry: JournalEntry, message: str, *, h
     if not created:
         is_gone = await is_untouched(repository, entry)
         await save_entry(repository, evolve(entry, state="dropped" if is_gone else "applied"))
-        now = "Nothing is applied" if is_gone else "The files are applied"
-        raise WorkspaceFault("hook", f"{now}. The commit was made but is gone: a hook moved HEAD.")
+        raise WorkspaceFault("hook", "git.commit_and_files_gone" if is_gone else "git.commit_gone")
     await _save_commit(repository, entry, created)
     return CommitResult(commit=created, fresh=True)
 
@@ -164,23 +157,21 @@ def _make_refusal_fault(result: GitResult, refusal: str) -> WorkspaceFault:
     if is_locked(result.err):
         return make_fault(result.err, result.code, ("commit",))
     if "Please tell me who you are" in text or "empty ident name" in text:
-        return WorkspaceFault("state", NO_GIT_IDENTITY)
-    fallback = f"A hook failed without output (git exited with code {result.code}). Run the hook yourself to see why."
-    return WorkspaceFault(
-        "hook", f"{refusal} {f'Output of git or a hook: {text[-MAX_HOOK_OUTPUT_CHARS:]}' if text else fallback}"
-    )
+        return WorkspaceFault("state", "git.no_identity")
+    code, why = "git.hook_output" if text else "git.hook_silent", translate(refusal)
+    return WorkspaceFault("hook", code, why=why, output=text[-MAX_HOOK_OUTPUT_CHARS:], exit_code=result.code)
 
 
 async def check_can_commit(repository: Repository) -> None:
     """Raise a *state* fault if a commit would be refused now."""
     if repository.layout.is_own:
-        raise WorkspaceFault("state", f"{str(repository.root)!r} is not in a git repository, so nothing is committed.")
+        raise WorkspaceFault("state", "git.nothing_committed", root=str(repository.root))
     if not await find_ref(repository, "HEAD"):
-        raise WorkspaceFault("state", f"{NO_COMMIT_YET} Nothing was changed.")
+        raise WorkspaceFault("state", "git.no_commit_yet")
     refuse_in_progress(repository)
     for role in () if repository.config.named else ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
         if (await repository.git_as_owner().run_unchecked("var", role)).code:
-            raise WorkspaceFault("state", f"{NO_GIT_IDENTITY} Nothing was changed.")
+            raise WorkspaceFault("state", "git.no_identity_unchanged")
 
 
 async def branch(repository: Repository, name: str, base: str, tip: str, message: str) -> BranchResult | Conflicts:
@@ -215,17 +206,15 @@ async def check_branch_name(repository: Repository, name: str) -> None:
     """Raise a *name* fault for an invalid or taken branch name, a *repository* fault outside a repository."""
     result = await repository.refs_git.run_unchecked("check-ref-format", "--branch", name)
     if result.code or os.fsdecode(result.out).strip() != name or name == "HEAD" or "\n" in name:
-        raise WorkspaceFault("name", f"{name!r} is not a valid branch name. Use letters, digits, '-' and '/'.")
+        raise WorkspaceFault("name", "git.bad_branch_name", name=name)
     if name.startswith(HEADS_PREFIX):
         short = name.removeprefix(HEADS_PREFIX) or "work"
-        raise WorkspaceFault("name", f"{name!r} is a full ref name. Give only the branch name: {short!r}.")
+        raise WorkspaceFault("name", "git.full_ref_name", name=name, short=short)
     if repository.layout.is_own:
-        why = f"{str(repository.root)!r} is not in a git repository, so it has no branches. Run `greenroom apply`."
-        raise WorkspaceFault("repository", why)
+        raise WorkspaceFault("repository", "git.no_branches", root=str(repository.root))
     listed = await repository.refs_git.run("for-each-ref", "--format=%(refname)", "refs/heads")
     for other in (line.removeprefix(HEADS_PREFIX) for line in os.fsdecode(listed).split("\n") if line):
         if other == name:
-            raise WorkspaceFault("name", f"The branch {name!r} already exists. Choose another name.")
+            raise WorkspaceFault("name", "git.branch_exists", name=name)
         if other.startswith(f"{name}/") or name.startswith(f"{other}/"):
-            why = f"The branch {other!r} exists, so git cannot create {name!r}. Choose another name."
-            raise WorkspaceFault("name", why)
+            raise WorkspaceFault("name", "git.branch_in_the_way", other=other, name=name)

@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Final, cast
 
+from greenroom.core.base.errors import translate
 from greenroom.core.ports.workspace import WorkspaceFault
 
 LOCK_TIMEOUT_S: Final = 10.0
@@ -70,10 +71,10 @@ def translate_disk_errors(what: str) -> Iterator[None]:
     except OSError as error:
         why = error.strerror or str(error)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            why = "the disk is full; free disk space and try again"
+            why = translate("git.disk_full_reason")
         elif error.errno in (errno.EACCES, errno.EPERM):
-            why = f"{why}; check its owner with 'ls -l', make it writable and try again"
-        raise WorkspaceFault("disk", f"{what!r} cannot be written: {why}.") from error
+            why = translate("git.owner_reason", why=why)
+        raise WorkspaceFault("disk", "git.not_written", path=what, why=why) from error
 
 
 @asynccontextmanager
@@ -88,8 +89,7 @@ async def lock(place: Path, timeout: float = LOCK_TIMEOUT_S) -> AsyncIterator[No
                 fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             if time.monotonic() > end:
-                why = "Another greenroom is using this, perhaps in another terminal. Wait until it ends; try again."
-                raise WorkspaceFault("locked", why)
+                raise WorkspaceFault("locked", "git.used_elsewhere")
             await asyncio.sleep(0.02)
         yield
     finally:

@@ -154,7 +154,7 @@ async def load_entry(repository: Repository, applied: str) -> JournalEntry:
     """Load an entry. Raise a *name* fault if there is none."""
     commit = await find_ref(repository, make_applied_ref(applied))
     if not commit:
-        raise WorkspaceFault("name", f"Nothing was applied under the name {applied!r} in {str(repository.root)!r}.")
+        raise WorkspaceFault("name", "git.nothing_applied_in", applied=applied, root=str(repository.root))
     (entry,) = await _read_entries(repository, [commit])
     return entry
 

@@ -114,7 +114,7 @@ class ObjectReader:
         for name in dict.fromkeys(names):
             answer = await asyncio.to_thread(self._ask, "contents", name)
             if answer is None:
-                raise WorkspaceFault("repository", f"The repository lacks {name}. Check it with 'git fsck'.")
+                raise WorkspaceFault("repository", "git.object_missing", name=name)
             contents_by_name[name] = answer[1]
         return contents_by_name
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from subprocess import PIPE
 from typing import BinaryIO, Final, TypeAlias
 
+from greenroom.core.base.errors import translate
 from greenroom.core.base.records import record
 from greenroom.core.ports.workspace import WorkspaceFault, WorkspaceReason
 
@@ -87,26 +88,26 @@ LOCK_ERROR: Final = re.compile(
     HELD_LOCK.pattern + r"|cannot lock ref(?!.*(?:but expected|already exists|exists; cannot create))"
 )
 KNOWN_ERRORS: Final[Sequence[tuple[str, WorkspaceReason, str]]] = (
-    ("but expected", "state", "Another process moved this ref at the same time. Try again."),
-    ("exists; cannot create", "name", "An existing ref is a prefix of this name, or the reverse. Choose another."),
-    ("already exists", "state", "Another process created this ref at the same time. Try again."),
-    ("No space left on device", "disk", "The disk is full. Nothing was changed. Free disk space and try again."),
-    ("Disk quota exceeded", "disk", "The disk quota is used up. Nothing was changed. Free disk space and try again."),
-    ("Read-only file system", "disk", "The repository is on a read-only file system. Make it writable and try again."),
-    ("insufficient permission", "disk", "Greenroom may not write to the repository. Check its owner: 'ls -l .git'."),
-    ("Permission denied", "disk", "Greenroom may not read or write these files. Check who owns them: 'ls -l'."),
-    ("not a git repository", "repository", "The repository is broken or gone. Check it with 'git status'."),
-    ("bad config", "repository", "The repository's settings cannot be read. Check them with 'git config --list'."),
-    ("unknown repository extension", "git", "This git is too old for the repository. Update git."),
+    ("but expected", "state", "git.ref_moved"),
+    ("exists; cannot create", "name", "git.ref_prefix"),
+    ("already exists", "state", "git.ref_created"),
+    ("No space left on device", "disk", "git.disk_full"),
+    ("Disk quota exceeded", "disk", "git.quota_used"),
+    ("Read-only file system", "disk", "git.read_only"),
+    ("insufficient permission", "disk", "git.no_permission"),
+    ("Permission denied", "disk", "git.permission_denied"),
+    ("not a git repository", "repository", "git.repository_broken"),
+    ("bad config", "repository", "git.bad_config"),
+    ("unknown repository extension", "git", "git.too_old_for_repository"),
     (
         "index file",
         "repository",
-        "The repository's index is broken. Remove '.git/index' and run 'git reset' to rebuild it.",
+        "git.index_broken",
     ),
-    ("corrupt", "repository", "The repository is damaged. Check it with 'git fsck'."),
-    ("bad object", "repository", "The repository lacks an object. Check it with 'git fsck'."),
-    ("unable to read", "repository", "The repository lacks an object. Check it with 'git fsck'."),
-    ("missing", "repository", "The repository lacks an object. Check it with 'git fsck'."),
+    ("corrupt", "repository", "git.damaged"),
+    ("bad object", "repository", "git.lacks_object"),
+    ("unable to read", "repository", "git.lacks_object"),
+    ("missing", "repository", "git.lacks_object"),
 )
 
 
@@ -167,8 +168,7 @@ class Git:
             except subprocess.TimeoutExpired:
                 _kill(process)
                 close_pipes(process)
-                why = f"'git {words[0]}' did not end within {seconds:.0f} s and was stopped. Run it to see why."
-                raise WorkspaceFault("slow", why) from None
+                raise WorkspaceFault("slow", "git.too_slow", word=words[0], seconds=seconds) from None
             except asyncio.CancelledError:
                 _kill(process)  # the waiting thread closes the pipe
                 raise
@@ -191,7 +191,7 @@ class Git:
         except FileNotFoundError:
             raise _make_missing_fault(self._folder, self._program) from None
         except OSError as error:
-            raise WorkspaceFault("git", f"{self._program!r} cannot be started: {error.strerror}.") from error
+            raise WorkspaceFault("git", "git.not_started", program=self._program, strerror=error.strerror) from error
 
 
 def make_isolated_git(program: str, *, env: Mapping[str, str], settings: Mapping[str, str], folder: str = "/") -> Git:
@@ -208,8 +208,8 @@ def find_git(env: Mapping[str, str], tree: Path) -> str:
     safe = [folder for folder in folders if not Path(folder).resolve().is_relative_to(tree)]
     path = shutil.which("git", path=os.pathsep.join(safe) or DEFAULT_PATH)
     if path is None:
-        install = "xcode-select --install" if sys.platform == "darwin" else "your package manager (apt install git …)"
-        raise WorkspaceFault("git", f"git is not installed. Install it with {install}.")
+        install = "xcode-select --install" if sys.platform == "darwin" else translate("git.package_manager")
+        raise WorkspaceFault("git", "git.not_installed", install=install)
     return path
 
 
@@ -219,14 +219,13 @@ async def check_version(git: Git) -> None:
     numbers = re.search(r"(\d+)\.(\d+)", line)
     version = tuple(map(int, numbers.groups())) if numbers else (0,)
     if version < MIN_GIT_VERSION:
-        why = f"Greenroom needs git {'.'.join(map(str, MIN_GIT_VERSION))} or later; this is {line!r}. Update git."
-        raise WorkspaceFault("git", why)
+        raise WorkspaceFault("git", "git.too_old", needed=".".join(map(str, MIN_GIT_VERSION)), line=line)
 
 
 def _make_missing_fault(folder: str, program: str) -> WorkspaceFault:
     if Path(folder).is_dir():
-        return WorkspaceFault("git", f"{program!r} no longer exists. Install git again.")
-    return WorkspaceFault("repository", f"{folder!r} no longer exists.")
+        return WorkspaceFault("git", "git.program_gone", program=program)
+    return WorkspaceFault("repository", "git.folder_gone", folder=folder)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -254,14 +253,12 @@ def make_fault(stderr: str, code: int, words: Sequence[str]) -> WorkspaceFault:
     if is_locked(stderr):
         held_lock = HELD_LOCK.search(stderr)
         return _make_locked_fault(held_lock[1] if held_lock else "")
-    last = stderr.splitlines()[-1][:300] if stderr else f"code {code}"
+    last = stderr.splitlines()[-1][:300] if stderr else translate("git.exit_code", code=code)
     for part, reason, why in KNOWN_ERRORS:
         if part in stderr:
-            return WorkspaceFault(reason, f"{why} (git {words[0]}: {last})")
-    return WorkspaceFault("git", f"git {words[0]} failed: {last}")
+            return WorkspaceFault(reason, "git.with_output", why=translate(why), word=words[0], last=last)
+    return WorkspaceFault("git", "git.failed", word=words[0], last=last)
 
 
 def _make_locked_fault(name: str) -> WorkspaceFault:
-    detail = f"holds {name!r}" if name else "holds a lock"
-    advice = "Wait until it ends, or remove that lock file if no git is running. Then try again."
-    return WorkspaceFault("locked", f"Another git is running in this repository ({detail}). {advice}")
+    return WorkspaceFault("locked", "git.locked" if name else "git.locked_somewhere", path=name)

@@ -33,13 +33,13 @@ Ref: TypeAlias = tuple[str, str, str]
 def escape_name(name: str) -> str:
     """Escape a name for a ref and a folder. Letters and digits stay, and `@` except at the start."""
     if not name:
-        raise WorkspaceFault("name", "A run and a thread need a name.")
+        raise WorkspaceFault("name", "git.name_needed")
     escaped = "".join(
         letter if PLAIN_CHARACTER.match(letter) or (letter == "@" and place) else _escape(letter)
         for place, letter in enumerate(name)
     )
     if len(escaped) > MAX_NAME_CHARS:
-        raise WorkspaceFault("name", f"The name {name[:60]!r}… is too long.")
+        raise WorkspaceFault("name", "git.name_too_long", name=name[:60])
     return escaped
 
 
@@ -66,7 +66,7 @@ def make_applied_ref(applied: str) -> str:
     """Return the ref of the journal entry with this id."""
     run, found, number = applied.rpartition("/")
     if not found or not number.isdecimal():
-        raise WorkspaceFault("name", f"Nothing was applied under the name {applied!r}.")
+        raise WorkspaceFault("name", "git.nothing_applied", applied=applied)
     return f"{make_applied_prefix(run)}{number}"
 
 
@@ -79,7 +79,7 @@ async def resolve_commit(repository: Repository, name: str) -> str:
     """Return the commit that a name points to. Raise a *name* fault if there is none."""
     commit = "" if name.startswith("-") else await find_ref(repository, name)
     if not commit:
-        raise WorkspaceFault("name", f"There is no commit {name!r} in {str(repository.root)!r}.")
+        raise WorkspaceFault("name", "git.no_commit", commit=name, root=str(repository.root))
     return commit
 
 
@@ -87,7 +87,7 @@ async def resolve_tree(repository: Repository, commit: str) -> str:
     """Return the tree of a commit. Raise a *name* fault if there is none."""
     tree = await repository.objects.find(f"{commit}^{{tree}}")
     if not tree:
-        raise WorkspaceFault("name", f"There is no commit {commit!r} in {str(repository.root)!r}.")
+        raise WorkspaceFault("name", "git.no_commit", commit=commit, root=str(repository.root))
     return tree
 
 

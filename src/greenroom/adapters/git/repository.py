@@ -96,8 +96,7 @@ def _read_layout(root: Path, within: str) -> RepositoryLayout:
     commondir = git / "commondir"
     common = (git / _read_start(commondir).strip()).resolve() if commondir.is_file() else git
     if not (git / "HEAD").is_file() or not all((common / name).is_dir() for name in REQUIRED_FOLDERS):
-        why = f"{str(root / '.git')!r} is not a usable repository. Check it with 'git status'."
-        raise WorkspaceFault("repository", why)
+        raise WorkspaceFault("repository", "git.unusable_repository", root=str(root / ".git"))
     return RepositoryLayout(root=root, git=git, common=common, within="" if within == "." else within)
 
 
@@ -107,7 +106,7 @@ def _resolve_git_folder(path: Path) -> Path:
         return path.resolve()
     text = _read_start(path)
     if not text.startswith(GITDIR_PREFIX):
-        raise WorkspaceFault("repository", f"{str(path)!r} does not point to a repository.")
+        raise WorkspaceFault("repository", "git.points_nowhere", path=str(path))
     return (path.parent / text.removeprefix(GITDIR_PREFIX).strip()).resolve()
 
 
@@ -116,7 +115,7 @@ def _read_start(file: Path) -> str:
         with file.open("rb") as handle:
             return handle.read(MAX_LINK_BYTES).decode(errors="surrogateescape")
     except OSError as error:
-        raise WorkspaceFault("repository", f"{str(file)!r} cannot be read ({error.strerror}).") from error
+        raise WorkspaceFault("repository", "git.not_readable", file=str(file), strerror=error.strerror) from error
 
 
 @record

@@ -265,10 +265,7 @@ async def _list_changes(git: Git, excludes: Path | None) -> tuple[list[str], lis
     lines = split_names(await git.run(*words))
     unknown = [line[2:] for line in lines if line.startswith("? ")]
     if len(unknown) > MAX_UNKNOWN_FILES:
-        why = (
-            f"There are {len(unknown):,} untracked files here, too many to copy. Add generated folders to a .gitignore."
-        )
-        raise WorkspaceFault("too_large", why)
+        raise WorkspaceFault("too_large", "git.too_many_files", count=len(unknown))
     return list(dict.fromkeys(line[2:] for line in lines if not line.startswith("? "))), unknown
 
 

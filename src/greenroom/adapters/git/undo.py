@@ -5,8 +5,6 @@ If the commit is still HEAD, it is removed with its changes. If other commits fo
 
 from __future__ import annotations
 
-from typing import Final
-
 from greenroom.adapters.git.apply import (
     EDITED_SINCE,
     HalfwayFault,
@@ -44,11 +42,9 @@ from greenroom.adapters.git.refs import (
 )
 from greenroom.adapters.git.repository import Repository
 from greenroom.adapters.git.snapshot import split_names
+from greenroom.core.base.errors import translate
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.workspace import AppliedChange, Conflicts, UndoBlocked, UndoResult, WorkspaceFault
-
-REVERT_REFUSED: Final = "The revert commit was refused. Nothing was changed."
-REVERT_HINT: Final = "A revert commit can undo it."
 
 
 async def undo(repository: Repository, entry: JournalEntry, *, revert: bool) -> UndoResult | Conflicts | UndoBlocked:
@@ -63,15 +59,14 @@ async def undo(repository: Repository, entry: JournalEntry, *, revert: bool) -> 
     if revert:
         return await _revert(repository, evolve(entry, commit=commit))
     if blocker := await _find_undo_blocker(repository, commit):
-        return UndoBlocked(commit=commit, why=f"{blocker}. {REVERT_HINT}")
+        return UndoBlocked(commit=commit, why=blocker)
     # A kill may have prevented saving what the commit really changed.
     return await _begin_undo(repository, await add_commit(repository, entry, commit))
 
 
 def _make_rewritten_fault(entry: JournalEntry, commit: str) -> WorkspaceFault:
     """Return the fault for a rewritten commit: it may contain more than the change."""
-    why = f"Its commit {entry.commit[:10]} was amended, rebased or copied, so nothing was undone."
-    return WorkspaceFault("state", f"{why} Undo it with 'git revert {commit[:10]}'.")
+    return WorkspaceFault("state", "git.rewritten", old=entry.commit[:10], commit=commit[:10])
 
 
 async def _begin_undo(repository: Repository, entry: JournalEntry) -> UndoResult | Conflicts:
@@ -96,11 +91,9 @@ async def _undo_files(repository: Repository, entry: JournalEntry) -> UndoResult
     """Undo a change that HEAD does not contain. Raise a *state* fault if its commit is elsewhere or gone."""
     short = entry.commit[:10]
     if entry.commit and (names := await list_branches_with(repository, entry.commit)):
-        why = f"Its commit {short} is on {names[0]!r}, which is not checked out here, so nothing was undone."
-        raise WorkspaceFault("state", f"{why} Run 'git switch {names[0]}', then undo it.")
+        raise WorkspaceFault("state", "git.commit_elsewhere", short=short, branch=names[0])
     if entry.commit and await is_untouched(repository, entry):
-        why = f"There is nothing to undo: its commit {short} is on no branch, and your files do not contain it."
-        raise WorkspaceFault("state", why)
+        raise WorkspaceFault("state", "git.nothing_to_undo", short=short)
     in_head = [await repository.objects.find(f"HEAD:{change.path}") == change.after.blob for change in entry.changes]
     if entry.commit and all(in_head):
         raise _make_rewritten_fault(entry, await find_ref(repository, "HEAD"))
@@ -110,11 +103,11 @@ async def _undo_files(repository: Repository, entry: JournalEntry) -> UndoResult
 async def _find_undo_blocker(repository: Repository, commit: str) -> str:
     """Return why a commit cannot be removed; empty if it can."""
     if await find_ref(repository, "HEAD") != commit:
-        return "Other commits follow it"
+        return translate("git.commits_follow")
     remote = await repository.refs_git.read_line(
         "for-each-ref", "--count=1", "--format=%(refname)", "--contains", commit, "refs/remotes"
     )
-    return f"It is already on a remote branch ({remote})" if remote else ""
+    return translate("git.on_remote", remote=remote) if remote else ""
 
 
 async def undo_entry(repository: Repository, entry: JournalEntry, *, force: bool = False) -> UndoResult | Conflicts:
@@ -171,7 +164,7 @@ async def _revert(repository: Repository, entry: JournalEntry) -> UndoResult | C
     message = make_message(f'Revert "{subject}"\n\nThis reverts commit {entry.commit}.', trailers)
     try:
         await commit_paths(
-            repository, select_states(move.changes, after=False), message, hooks=True, refusal=REVERT_REFUSED
+            repository, select_states(move.changes, after=False), message, hooks=True, refusal="git.revert_refused"
         )
     except WorkspaceFault:
         await _roll_back_revert(repository, entry)

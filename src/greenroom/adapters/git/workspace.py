@@ -51,6 +51,7 @@ from greenroom.adapters.git.worktree import (
     open_worktree,
     remove_worktree,
 )
+from greenroom.core.base.errors import translate
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.workspace import (
     MAX_DIFF_BYTES,
@@ -159,12 +160,11 @@ class GitWorkspace:
             if await find_ref(repository, make_base_ref(run)):
                 return
             base = await find_ref(repository, make_base_ref(origin))
-            missing = "" if base else "its base commit"
+            missing = "" if base else translate("git.base_commit")
             if base and tip and not await is_ancestor(repository, base, tip):
-                missing = f"its commit {tip[:12]}"
+                missing = translate("git.its_commit", tip=tip[:12])
             if missing:
-                why = f"The files of {origin!r} cannot be restored: {self.root!r} no longer has"
-                raise WorkspaceFault("name", f"{why} {missing}. Start a new run.")
+                raise WorkspaceFault("name", "git.cannot_restore", origin=origin, root=self.root, missing=missing)
             if tip and tip != base:
                 ref = make_thread_ref(run, thread)
                 await move_ref(repository, ref, tip, await find_ref(repository, ref))
@@ -209,7 +209,7 @@ class GitWorkspace:
         repository, prefix = self._repository, f"{REF_ROOT}/{escape_name(run)}/"
         worktrees = [place.name for place in (repository.folder / TREES_FOLDER).glob(f"{escape_name(run)}+*")]
         if worktrees:
-            raise WorkspaceFault("state", f"There is still a worktree of {run!r} ({worktrees[0]}). Clean it first.")
+            raise WorkspaceFault("state", "git.worktree_left", run=run, worktree=worktrees[0])
         kept_run = (*await self._list_kept(prefix), RetainedRun(run=run))[0]
         if kept_run.unapplied and not discard:
             return Conflicts(
@@ -300,8 +300,7 @@ def _find_or_make_layout(folder: Path, cache: Path, own_folder: Path, home: str)
         return layout
     root = folder.resolve()
     if not root.is_dir():
-        advice = f"If you moved it, move it back or link to it: ln -s NEW-PATH {shlex.quote(str(folder))}"
-        raise WorkspaceFault("name", f"There is no folder {str(folder)!r}. {advice}")
+        raise WorkspaceFault("name", "git.no_folder", folder=str(folder), link=shlex.quote(str(folder)))
     folder_beside = _find_folder_beside(root, cache, own_folder)
     with translate_disk_errors(str(folder_beside)):
         folder_beside.mkdir(parents=True, exist_ok=True, mode=0o700)

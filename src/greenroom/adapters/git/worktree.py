@@ -44,6 +44,7 @@ from greenroom.adapters.git.snapshot import (
     stage_files,
     unflag_files,
 )
+from greenroom.core.base.errors import translate
 from greenroom.core.base.records import evolve, record, to_full_dict
 from greenroom.core.ports.sandbox import SandboxMount
 from greenroom.core.ports.workspace import (
@@ -105,12 +106,12 @@ class GitWorktree:
     The port `Worktree` documents each method.
     """
 
-    def __init__(self, repository: Repository, place: Path, record: WorktreeRecord) -> None:
+    def __init__(self, repository: Repository, place: Path, record: WorktreeRecord, *, staged_tree: str = "") -> None:
         self._repository = repository
         self._place = place
         self._record = record
         self._ref = make_thread_ref(record.run, record.thread)
-        self._staged_tree = ((0, 0), "")
+        self._staged_tree = (self._read_index_state(), staged_tree)
 
     @property
     def folder(self) -> str:
@@ -236,8 +237,7 @@ class GitWorktree:
     async def _lock_index(self) -> AsyncIterator[Git]:
         """Hold the index lock and yield git for it; remove a lock that a killed git left behind."""
         if not (self._place / "tree").is_dir():
-            why = f"The worktree {self.folder!r} is gone. Open it again; its commits are in the repository."
-            raise WorkspaceFault("repository", why)
+            raise WorkspaceFault("repository", "git.worktree_gone", folder=self.folder)
         async with lock(self._place / "lock"):
             (self._place / "index.lock").unlink(missing_ok=True)
             yield self._repository.git_for(Path(self.folder), self._place / "index")
@@ -289,26 +289,25 @@ async def open_worktree(repository: Repository, ignored: IgnoredFiles, run: str,
     place = find_worktree_folder(repository, run, thread)
     with translate_disk_errors(str(place)):
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    staged_tree = ""
     async with lock(repository.folder / "open.lock"):
         record = read_record(place)
         if record is not None and record.base != base:
-            why = (
-                f"The worktree of {thread!r} was opened from {record.base[:12]}, not from {base[:12]}. Clean it first."
-            )
-            raise WorkspaceFault("state", why)
+            raise WorkspaceFault("state", "git.other_base", thread=thread, base=record.base[:12], wanted=base[:12])
         if record is None or not (place / "tree").is_dir():
             root, git = str(repository.root), str(repository.layout.common)
             new_record = WorktreeRecord(run=run, thread=thread, base=base, root=root, git=git)
-            record = await _make_worktree(repository, ignored, place, new_record)
-    return GitWorktree(repository, place, record)
+            start = await find_ref(repository, make_thread_ref(run, thread)) or base
+            record = await _make_worktree(repository, ignored, place, new_record, start)
+            staged_tree = await resolve_tree(repository, start)
+    return GitWorktree(repository, place, record, staged_tree=staged_tree)
 
 
 async def _make_worktree(
-    repository: Repository, ignored: IgnoredFiles, place: Path, record: WorktreeRecord
+    repository: Repository, ignored: IgnoredFiles, place: Path, record: WorktreeRecord, start: str
 ) -> WorktreeRecord:
     await asyncio.to_thread(_clear_place, place, repository)
     tree = place / "tree"
-    start = await find_ref(repository, make_thread_ref(record.run, record.thread)) or record.base
     lock_words = ("--lock", "--reason", f"greenroom run {record.run}")  # keeps the entry when its files are gone
     await repository.common_git.run("worktree", "add", "--detach", "--no-checkout", *lock_words, str(tree), start)
     admin = (tree / ".git").read_text(encoding="utf-8", errors="surrogateescape").removeprefix(GITDIR_PREFIX).strip()
@@ -420,13 +419,13 @@ class GitWorktrees:
         repository, _, tree = name.partition("/")
         place = self._cache / repository / TREES_FOLDER / tree
         if not repository or not tree or {"..", "."} & {repository, tree} or "/" in tree or not place.is_dir():
-            raise WorkspaceFault("name", f"There is no worktree {name!r}. Run `greenroom workspaces list`.")
+            raise WorkspaceFault("name", "git.no_worktree", name=name)
         return place
 
     async def _read_status(self, place: Path) -> WorktreeStatus:
         name, folder, record = f"{place.parent.parent.name}/{place.name}", str(place / "tree"), read_record(place)
         if record is None:
-            why = "It was never finished, because its process was killed. It contains no work."
+            why = translate("git.never_finished")
             return WorktreeStatus(name=name, root="", folder=folder, orphan=why)
         status = WorktreeStatus(
             name=name, root=record.root, folder=folder, base=record.base, run=record.run, thread=record.thread
@@ -443,7 +442,7 @@ class GitWorktrees:
             uncommitted, skipped = await worktree.list_uncommitted()
         except WorkspaceFault as fault:
             files = await asyncio.to_thread(_list_some_files, place / "tree")
-            return evolve(status, dirty=files, orphan=f"Its repository cannot be used. {fault}")
+            return evolve(status, dirty=files, orphan=translate("git.repository_unusable", fault=fault))
         left_out = tuple(item for item in skipped if item.why != "environment")[:MAX_FILES_NAMED]
         return evolve(
             status, tip=tip, unapplied=unapplied, dirty=tuple(uncommitted[:MAX_FILES_NAMED]), left_out=left_out
@@ -453,31 +452,31 @@ class GitWorktrees:
         folder = place.parent.parent
         repository = await Repository.open(_find_layout(about, folder), folder, self._env)
         if not await find_ref(repository, about.base):
-            raise WorkspaceFault("repository", f"{about.root!r} no longer has the commit {about.base[:12]}.")
+            raise WorkspaceFault("repository", "git.base_gone", root=about.root, base=about.base[:12])
         return GitWorktree(repository, place, about), repository
 
 
 def _describe_deleted(run: str, unapplied: Sequence[str]) -> str:
     """Describe a worktree whose folder was deleted by hand."""
-    rest = "all its commits are applied"
+    rest = translate("git.all_applied")
     if unapplied:
-        count = "1 commit is" if len(unapplied) == 1 else f"{len(unapplied)} commits are"
-        rest = f"{count} not applied: run `greenroom apply {run}`"
-    return f"Its folder was deleted; {rest}. `greenroom workspaces clean` removes what is left"
+        code = "git.one_unapplied_left" if len(unapplied) == 1 else "git.unapplied_left"
+        rest = translate(code, count=len(unapplied), run=run)
+    return translate("git.folder_deleted", rest=rest)
 
 
 def _find_layout(record: WorktreeRecord, folder: Path) -> RepositoryLayout:
     """Return the layout of a worktree's repository. Raise `WorkspaceFault` if it is gone or another one."""
     root = Path(record.root)
     if not root.is_dir():
-        raise WorkspaceFault("repository", f"{record.root!r} is gone.")
+        raise WorkspaceFault("repository", "git.root_gone", root=record.root)
     git = Path(record.git)
     is_ours = (
         git.name == OWN_REPOSITORY and git.parent.name == folder.name and git.is_dir()
     )  # for a folder without a repository
     layout = make_own_layout(root, git.parent) if is_ours else find_layout(root)
     if layout is None or str(layout.common) != record.git:
-        raise WorkspaceFault("repository", f"{record.root!r} is now another repository.")
+        raise WorkspaceFault("repository", "git.other_repository", root=record.root)
     return layout
 
 

@@ -21,7 +21,7 @@ import msgspec
 
 from greenroom.adapters.mcp.configuration import McpServer
 from greenroom.adapters.mcp.schemas import UnusableToolError, clean_schema, clip_middle, remove_invisible, to_one_line
-from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.errors import WorldFault, translate
 from greenroom.core.base.records import Data, record
 
 NAME_PREFIX: Final = "mcp__"
@@ -119,9 +119,9 @@ def make_offers(server: str, listed: Iterable[ListedTool]) -> tuple[tuple[Offere
         try:
             offer = _make_offer(server, listed_tool)
             if offer.name in offered:
-                raise UnusableToolError("It has the same name as another one.")
+                raise UnusableToolError(translate("mcp_tool.same_name"))
             if len(offered) >= MAX_TOOLS:
-                raise UnusableToolError(f"There are more than {MAX_TOOLS} tools.")
+                raise UnusableToolError(translate("mcp_tool.too_many", limit=MAX_TOOLS))
         except UnusableToolError as unfit:
             skipped.append(SkippedTool(name=to_one_line(listed_tool.name, 80), why=str(unfit)))
         else:
@@ -134,17 +134,17 @@ def split_unique(listed: Iterable[ListedTool]) -> tuple[tuple[ListedTool, ...], 
     tools = tuple(listed)
     counts = Counter(tool.name for tool in tools)
     doubles = sorted(name for name, count in counts.items() if count > 1)
-    skipped = [SkippedTool(name=to_one_line(name, 80), why="It has the same name as another one.") for name in doubles]
+    skipped = [SkippedTool(name=to_one_line(name, 80), why=translate("mcp_tool.same_name")) for name in doubles]
     return tuple(tool for tool in tools if counts[tool.name] == 1), skipped
 
 
 def _make_offer(server: str, listed: ListedTool) -> OfferedTool:
     if not 0 < len(listed.name) <= MAX_LISTED_NAME_CHARS:
-        raise UnusableToolError(f"Its name has {len(listed.name)} characters.")
+        raise UnusableToolError(translate("mcp_tool.long_name", count=len(listed.name)))
     try:
         schema = clean_schema(listed.schema)
     except UnusableToolError as unfit:
-        raise UnusableToolError(f"Its schema {unfit}.") from None
+        raise UnusableToolError(translate("mcp_tool.bad_schema", unfit=unfit)) from None
     description = clip_middle(remove_invisible(listed.description).strip(), MAX_DESCRIPTION_CHARS)
     return OfferedTool(
         name=make_tool_name(server, listed.name),
@@ -220,7 +220,7 @@ def _compare_tool(before: ToolPin | None, current: ListedTool) -> ToolChange | N
             (before.hints, _render_hints(current)),
         )
     )
-    fallback = "only invisible characters have changed\n"
+    fallback = translate("mcp_tool.invisible_change")
     return ToolChange(name=to_one_line(current.name, 80), how="changed", diff=diff or fallback)
 
 

@@ -23,7 +23,7 @@ from greenroom.adapters.mcp.catalogue import (
 )
 from greenroom.adapters.mcp.configuration import McpServer, ResolvedServer, refuse_missing_program, resolve_server
 from greenroom.adapters.mcp.schemas import clip_middle
-from greenroom.core.base.errors import WorldFault, how_to_install
+from greenroom.core.base.errors import WorldFault, how_to_install, translate
 from greenroom.core.base.records import Data, record
 from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.model import ToolSpec
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from greenroom.adapters.mcp.connection import McpConnection
 
 SDK_PACKAGES: Final = frozenset({"mcp", "mcp_types", "httpx2", "anyio", "pydantic", "jsonschema_rs"})
-SDK_MISSING: Final = f"MCP servers need an extra package. Install it: {how_to_install('mcp')}."
 
 
 @record
@@ -129,8 +128,8 @@ class McpClient:
             raise self._make_fault(str(fault)) from None
         except TimeoutError:
             has_hung = await self._end_if_hung(connection)
-            done = ("was left" if self.server.url else "was ended") if has_hung else "was told to stop"
-            raise CallLost("mcp.call_timed_out", seconds=self.server.seconds, done=done) from None
+            code = ("mcp.was_left" if self.server.url else "mcp.process_ended") if has_hung else "mcp.told_to_stop"
+            raise CallLost("mcp.call_timed_out", seconds=self.server.seconds, done=translate(code)) from None
         except asyncio.CancelledError:
             await asyncio.shield(asyncio.ensure_future(self._end_if_hung(connection)))
             raise
@@ -141,7 +140,7 @@ class McpClient:
             await self.get_catalogue()
             if self._connection is not None and await self._connection.is_alive(self._timeouts.alive):
                 return ServerHealth(works=True, version=self._connection.version)
-            return ServerHealth(works=False, why=f"The MCP server {self.server.name!r} does not answer.")
+            return ServerHealth(works=False, why=translate("mcp.no_answer", name=self.server.name))
         except WorldFault as fault:
             return ServerHealth(works=False, why=str(fault))
 
@@ -156,7 +155,7 @@ class McpClient:
 
     async def _ensure_connection(self) -> McpConnection:
         if self._closed.is_set():
-            raise self._make_fault("it is not started any more: the run is over.")
+            raise self._make_fault(translate("mcp.run_is_over"))
         if self._connection is not None and self._connection.end_reason:
             self._connection = self._catalogue = None
         if self._connection is None:
@@ -176,9 +175,7 @@ class McpClient:
             async with asyncio.timeout(self._start_timeout):
                 return await connect(resolved, self._environment.folder, self._note_change)
         except TimeoutError:
-            raise self._make_fault(
-                f"it did not answer within {self._start_timeout:g} s after it was started."
-            ) from None
+            raise self._make_fault(translate("mcp.slow_start", seconds=self._start_timeout)) from None
         except WorldFault as fault:
             raise self._make_fault(str(fault)) from None
 
@@ -188,7 +185,7 @@ class McpClient:
                 return build_catalogue(self.server, *await connection.list_tools(), self._agreed)
         except TimeoutError:
             await self._end_connection(connection)
-            raise self._make_fault(f"it did not list its tools within {self._start_timeout:g} s.") from None
+            raise self._make_fault(translate("mcp.slow_listing", seconds=self._start_timeout)) from None
         except WorldFault as fault:
             raise self._make_fault(str(fault)) from None
 
@@ -217,11 +214,11 @@ class McpClient:
             has_changed = any(
                 change.how == "changed" and change.name == offer.listed.name for change in catalogue.changes
             )
-            why = "has changed since a person agreed to it" if has_changed else "is not offered any more as it was"
-            raise self._make_fault(f"its tool {offer.name} {why}. Use another one.")
+            why = translate("mcp.changed_since_review" if has_changed else "mcp.no_longer_offered")
+            raise self._make_fault(translate("mcp.tool_changed", name=offer.name, why=why))
 
     def _make_fault(self, why: str) -> WorldFault:
-        prefix = f"The MCP server {self.server.name!r}"
+        prefix = translate("mcp.server", name=self.server.name)
         return WorldFault(why if why.startswith(prefix) else f"{prefix}: {why[:1].lower()}{why[1:]}")
 
 
@@ -231,7 +228,7 @@ def _load_connect() -> Callable[[ResolvedServer, Path, Callable[[], None]], Awai
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in SDK_PACKAGES:
             raise
-        raise WorldFault(SDK_MISSING) from None
+        raise WorldFault("mcp.sdk_missing", command=how_to_install("mcp")) from None
     return connect
 
 

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from greenroom.adapters.mcp.schemas import is_plain, to_one_line
-from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.errors import WorldFault, translate
 from greenroom.core.base.records import encode, evolve, record
 
 VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -171,15 +171,16 @@ class _ServerTable(msgspec.Struct, kw_only=True):
 def _parse_server(source: str, name: str, raw: object, *, is_own: bool) -> McpServer:
     """Parse one server. Its table may hold secrets, so errors never quote values."""
     if not name.strip() or len(name) > MAX_NAME_CHARS or not is_plain(name):
-        why = f"{to_one_line(repr(name), 80)} is not a valid server name. Use up to {MAX_NAME_CHARS} letters."
-        raise WorldFault(f"{source}: {why}")
+        shown_name = to_one_line(repr(name), 80)
+        raise WorldFault("mcp.bad_name_in_file", source=source, name=shown_name, limit=MAX_NAME_CHARS)
     try:
         written = msgspec.convert(raw, _ServerTable)
         is_http = _is_http(written)
         _check_table(written, raw, is_own=is_own)
     except msgspec.ValidationError as error:
         what, _, where = str(error).partition(" - at `$")
-        raise WorldFault(f"{source}: `{name}{where.removesuffix('`')}`: {what[:1].lower()}{what[1:]}.") from None
+        key, why = f"{name}{where.removesuffix('`')}", f"{what[:1].lower()}{what[1:]}"
+        raise WorldFault("mcp.bad_setting", source=source, key=key, why=why) from None
     return McpServer(
         name=name,
         command="" if is_http else written.command or "",
@@ -201,14 +202,14 @@ def _make_error(key: str, what: str) -> msgspec.ValidationError:
 
 def _is_http(written: _ServerTable) -> bool:
     if written.type == "sse":
-        raise _make_error("type", '"sse" is no longer part of MCP. Use its streamable HTTP address and "http"')
+        raise _make_error("type", translate("mcp.type_sse"))
     if written.type not in {"", "stdio", *HTTP_TYPES}:
-        raise _make_error("type", 'it must be "stdio" or "http"')
+        raise _make_error("type", translate("mcp.bad_type"))
     if written.command is not None and written.url is not None:
-        raise _make_error("command", "it is set together with `url`. Keep one of the two")
+        raise _make_error("command", translate("mcp.command_and_url"))
     is_http = written.type in HTTP_TYPES or (not written.type and written.url is not None)
     if not ((written.url if is_http else written.command) or "").strip():
-        raise _make_error("url" if is_http else "command", "it is missing")
+        raise _make_error("url" if is_http else "command", translate("mcp.key_missing"))
     return is_http
 
 
@@ -217,21 +218,21 @@ def _check_table(written: _ServerTable, raw: object, *, is_own: bool) -> None:
     for key in raw if isinstance(raw, Mapping) else ():
         close_matches = get_close_matches(str(key), written.__struct_fields__, n=1, cutoff=0.8)
         if close_matches and key not in written.__struct_fields__:
-            raise _make_error(to_one_line(str(key), 40), f"it is unknown. Did you mean `{close_matches[0]}`?")
+            raise _make_error(to_one_line(str(key), 40), translate("mcp.unknown_key", near=close_matches[0]))
     texts = {"command": [written.command or ""], "args": written.args, "cwd": [written.cwd], "url": [written.url or ""]}
     for key, values in texts.items():
         if any("${" in value or "\0" in value for value in values):
-            raise _make_error(key, "it contains ${…}, which works only in `env` and `headers`. Write the value")
+            raise _make_error(key, translate("mcp.variable_not_here"))
     for key, table in (("env", written.env), ("headers", written.headers)):
         for name, value in table.items():
             if not FIELD_NAME.fullmatch(name):
-                raise _make_error(key, "it contains an invalid name")
+                raise _make_error(key, translate("mcp.invalid_name"))
             if set(value) & set("\0\r\n"):
-                raise _make_error(f"{key}.{name}", "it must be a single line")
+                raise _make_error(f"{key}.{name}", translate("mcp.single_line"))
     if written.url is not None and not _is_server_address(written.url):
-        raise _make_error("url", "it must be a URL like https://host/mcp, without a password")
+        raise _make_error("url", translate("mcp.bad_url"))
     if written.read_only and not is_own:
-        raise _make_error("read_only", "only your own settings can declare tools harmless. Set it there")
+        raise _make_error("read_only", translate("mcp.read_only_of_user"))
 
 
 def _is_server_address(text: str) -> bool:

@@ -44,7 +44,7 @@ from greenroom.adapters.mcp.catalogue import MAX_TOOLS, CallLost, ListedTool, Mc
 from greenroom.adapters.mcp.configuration import ResolvedServer
 from greenroom.adapters.mcp.schemas import CLIPPED_NOTE, UnusableToolError, clean_schema, to_one_line
 from greenroom.adapters.mcp.transports import HttpTransport, StdioTransport
-from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.errors import WorldFault, translate
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.base.text import remove_control_characters
 
@@ -139,7 +139,7 @@ class MessageFilter:
         self._invalid_lines += isinstance(message, ValidationError)
         if isinstance(message, ValidationError) and self._invalid_lines > MAX_INVALID_LINES:
             excerpt = to_one_line(str(message.errors()[0]["input"]), 80)
-            await self._on_end(f"It prints text that is not MCP to its standard output: {excerpt!r}.")
+            await self._on_end(translate("mcp.not_mcp_output", excerpt=excerpt))
             raise anyio.EndOfStream
         if isinstance(message, SessionMessage) and isinstance(message.message, JSONRPCResponse):
             tools = message.message.result.get("tools")
@@ -183,16 +183,16 @@ class MessageFilter:
 def filter_tool(tool: object) -> dict[str, object]:
     """Return a tool with only the fields that are used. Raise `UnusableToolError` if it is malformed."""
     if not isinstance(tool, Mapping):
-        raise UnusableToolError("It is not an object.")
+        raise UnusableToolError(translate("mcp_tool.no_object"))
     name, description, schema = tool.get("name"), tool.get("description"), tool.get("inputSchema")
     if not isinstance(name, str):
-        raise UnusableToolError("Its name is not a string.")
+        raise UnusableToolError(translate("mcp_tool.name_no_text"))
     if not isinstance(description, str | None):
-        raise UnusableToolError("Its description is not a string.")
+        raise UnusableToolError(translate("mcp_tool.description_no_text"))
     try:
         clean_schema(schema)
     except UnusableToolError as unfit:
-        raise UnusableToolError(f"Its schema {unfit}.") from None
+        raise UnusableToolError(translate("mcp_tool.bad_schema", unfit=unfit)) from None
     assert isinstance(schema, Mapping)
     hints = tool.get("annotations")
     annotations = hints if isinstance(hints, Mapping) else {}
@@ -219,10 +219,10 @@ LOST_PREFIXES: Final = ("Connection closed", "SSE stream")
 
 MAX_FAULT_CHARS: Final = 4_000
 REFUSED_STATUSES: Final = {
-    401: "it needs credentials. Add them to its `headers`",
-    403: "the credentials in its `headers` are not sufficient",
-    404: "there is no server at its address. Check its `url`",
-    405: "its address does not support MCP. Check its `url`",
+    401: "mcp.needs_credentials",
+    403: "mcp.weak_credentials",
+    404: "mcp.no_server_there",
+    405: "mcp.not_mcp_address",
 }
 CONNECTION_ERRORS: Final = (
     *(ExceptionGroup, MCPError, ValidationError, WorldFault, SubscriptionLost, httpx2.HTTPError),
@@ -308,7 +308,7 @@ class McpConnection:
         finally:
             self._calls -= 1
         if isinstance(result, InputRequiredResult):
-            return McpResult(text="It wants to ask a person something first, which is not possible here.", failed=True)
+            return McpResult(text=translate("mcp.asks_person"), failed=True)
         answer = read_result(result)
         return evolve(answer, text=self._resolved.redact(answer.text))
 
@@ -329,7 +329,7 @@ class McpConnection:
 
     async def close(self, *, now: bool = False) -> None:
         """Close the SDK's contexts and end the server's processes."""
-        self._end("It was ended.")
+        self._end(translate("mcp.was_ended"))
         if self._task is None:
             return
         if not self._ready.is_set() or (now and self._http is not None):
@@ -364,7 +364,7 @@ class McpConnection:
             )
             self._end(self._explain(error))
         finally:
-            self._end("It has ended.")
+            self._end(translate("mcp.has_ended"))
 
     @asynccontextmanager
     async def _open_streams(self) -> AsyncIterator[TransportStreams]:
@@ -399,7 +399,7 @@ class McpConnection:
 
     def _require_client(self) -> tuple[Client, MessageFilter]:
         if self._client is None or self._filter is None or self.end_reason:
-            raise WorldFault(self.end_reason or "It was not started.")
+            raise WorldFault(self.end_reason or translate("mcp.was_not_started"))
         return self._client, self._filter
 
     async def _request(self, request: Awaitable[T]) -> T:
@@ -426,15 +426,17 @@ class McpConnection:
         if message := next((str(fault) for fault in causes if isinstance(fault, WorldFault)), ""):
             return message
         if self._is_unreachable:
-            return f"It cannot be reached at {self._server.url}: {self._describe_error(causes[0])}."
+            return translate("mcp.unreachable", url=self._server.url, why=self._describe_error(causes[0]))
         status = REFUSED_STATUSES.get(self._http.status) if self._http is not None else None
         if status:
-            return f"It refused the connection: {status}."
-        return f"{self._describe_error(causes[0])}" if str(causes[0]) else f"It failed ({type(causes[0]).__name__})."
+            return translate("mcp.refused", why=translate(status))
+        if str(causes[0]):
+            return self._describe_error(causes[0])
+        return translate("mcp.failed", kind=type(causes[0]).__name__)
 
     def _describe_error(self, error: BaseException) -> str:
         message = error.message if isinstance(error, MCPError) else str(error)
-        return clip_text(self._resolved.redact(message)[:MAX_FAULT_CHARS]).strip() or "It gives no reason."
+        return clip_text(self._resolved.redact(message)[:MAX_FAULT_CHARS]).strip() or translate("mcp.no_reason")
 
 
 def list_causes(error: BaseException) -> list[BaseException]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 from urllib.parse import unquote
 
+from greenroom.core.base.errors import translate
 from greenroom.core.base.records import Data, encode
 from greenroom.core.base.text import remove_control_characters
 
@@ -65,15 +66,15 @@ class UnusableToolError(ValueError):
 def clean_schema(schema: object) -> Data:
     """Return the schema for the model. Raise `UnusableToolError` if it cannot be used."""
     if not isinstance(schema, Mapping):
-        raise UnusableToolError("is not a JSON object")
+        raise UnusableToolError(translate("mcp_tool.schema_no_object"))
     if measure_depth(schema) > MAX_DEPTH:
-        raise UnusableToolError(f"is nested more than {MAX_DEPTH} levels deep")
+        raise UnusableToolError(translate("mcp_tool.schema_too_deep", limit=MAX_DEPTH))
     if (size := len(encode(schema))) > MAX_SCHEMA_BYTES:
-        raise UnusableToolError(f"has {size} bytes; at most {MAX_SCHEMA_BYTES} are allowed")
+        raise UnusableToolError(translate("mcp_tool.schema_too_large", size=size, limit=MAX_SCHEMA_BYTES))
     if schema.get("type", "object") != "object":
-        raise UnusableToolError("is not of the type object")
+        raise UnusableToolError(translate("mcp_tool.schema_type"))
     if (parts := _SchemaSizes(schema).count_parts(schema, ())) > MAX_PARTS:
-        raise UnusableToolError(f"has {parts} parts with all references expanded; at most {MAX_PARTS} are allowed")
+        raise UnusableToolError(translate("mcp_tool.schema_parts", parts=parts, limit=MAX_PARTS))
     cleaned = {"type": "object", **_clean_mapping(schema)}
     _check_parameters(cleaned)
     _check_schema(cleaned)
@@ -106,7 +107,7 @@ class _SchemaSizes:
     def count_parts(self, node: object, inside: tuple[str, ...]) -> int:
         if isinstance(node, Mapping):
             if any(isinstance(node.get(word), str) for word in DYNAMIC_REFERENCES):
-                raise UnusableToolError("has a dynamic reference")
+                raise UnusableToolError(translate("mcp_tool.schema_dynamic"))
             reference = node.get("$ref")
             referenced = self._count_reference(reference, inside) if isinstance(reference, str) else 0
         else:
@@ -115,11 +116,11 @@ class _SchemaSizes:
 
     def _count_reference(self, reference: str, inside: tuple[str, ...]) -> int:
         if reference in inside or reference == "#":
-            raise UnusableToolError("refers to itself")
+            raise UnusableToolError(translate("mcp_tool.schema_itself"))
         if not reference.startswith("#/"):
-            raise UnusableToolError(f"refers to {to_one_line(reference, 80)!r}, which is external")
+            raise UnusableToolError(translate("mcp_tool.schema_external", reference=to_one_line(reference, 80)))
         if len(inside) > MAX_DEPTH:
-            raise UnusableToolError(f"has a chain of more than {MAX_DEPTH} references")
+            raise UnusableToolError(translate("mcp_tool.schema_chain", limit=MAX_DEPTH))
         if reference not in self._sizes:
             self._sizes[reference] = self.count_parts(self._resolve_reference(reference), (*inside, reference))
         return self._sizes[reference]
@@ -129,7 +130,7 @@ class _SchemaSizes:
         for step in reference.removeprefix("#/").split("/"):
             key = unquote(step).replace("~1", "/").replace("~0", "~")
             if not isinstance(target, Mapping) or key not in target:
-                raise UnusableToolError(f"refers to {to_one_line(reference, 80)!r}, which does not exist")
+                raise UnusableToolError(translate("mcp_tool.schema_missing", reference=to_one_line(reference, 80)))
             target = target[key]
         return target
 
@@ -150,7 +151,7 @@ def _clean_node(node: object, *, is_text: bool = False) -> object:
 
 def _require_visible(text: str) -> str:
     if not is_plain(text):
-        raise UnusableToolError("has invisible characters")
+        raise UnusableToolError(translate("mcp_tool.schema_invisible"))
     return text
 
 
@@ -158,12 +159,10 @@ def _check_parameters(schema: Data) -> None:
     """Check the names of parameters: providers refuse the whole request for one bad name."""
     properties = schema.get("properties", {})
     if not isinstance(properties, Mapping):
-        raise UnusableToolError("has properties that are not an object")
+        raise UnusableToolError(translate("mcp_tool.schema_properties"))
     for name in properties:
         if not PARAMETER_NAME.fullmatch(name):
-            raise UnusableToolError(
-                f"has a parameter {to_one_line(name, 80)!r}; use at most 64 letters, digits, _ . and -"
-            )
+            raise UnusableToolError(translate("mcp_tool.schema_parameter", name=to_one_line(name, 80)))
 
 
 def _check_schema(schema: Data) -> None:
@@ -172,4 +171,4 @@ def _check_schema(schema: Data) -> None:
     try:
         validator_for(dict(schema), offline=True)
     except (TypeError, ValueError) as error:
-        raise UnusableToolError(f"is invalid: {to_one_line(str(error), 200)}") from None
+        raise UnusableToolError(translate("mcp_tool.schema_invalid", error=to_one_line(str(error), 200))) from None

@@ -20,6 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from greenroom.adapters.mcp.configuration import ResolvedServer, refuse_missing_program
 from greenroom.adapters.mcp.schemas import to_one_line
+from greenroom.core.base.errors import translate
 
 SOURCE_FOLDER: Final = str(Path(__file__).resolve().parents[3])
 SUPERVISOR_CODE: Final = (
@@ -90,7 +91,7 @@ class StdioTransport:
             async with asyncio.timeout(STDERR_TIMEOUT_S):
                 await self._stderr_closed.wait()
         message = to_one_line(self._resolved.redact(self._stderr_tail.decode(errors="replace")[-600:]), 600)
-        return f"It has ended: {message}" if message else "It has ended."
+        return translate("mcp.has_ended_with", message=message) if message else translate("mcp.has_ended")
 
 
 MAX_MESSAGE_BYTES: Final = 128_000_000
@@ -111,7 +112,7 @@ class _BoundedBody(httpx2.AsyncByteStream):
         async for piece in self._body:
             read += len(piece)
             if read > MAX_MESSAGE_BYTES:
-                raise httpx2.ReadError(f"It sent a message of more than {MAX_MESSAGE_BYTES // 1_000_000} MB.")
+                raise httpx2.ReadError(translate("mcp.message_too_large", limit=MAX_MESSAGE_BYTES // 1000000))
             yield piece
 
     async def aclose(self) -> None:
@@ -133,7 +134,7 @@ class HttpTransport:
 
         async def check(request: httpx2.Request) -> None:
             if request.url.host != host:
-                raise httpx2.RequestError(f"It redirects to another host ({request.url.host!r}). This is refused.")
+                raise httpx2.RequestError(translate("mcp.redirects_away", host=request.url.host))
 
         async with (
             httpx2.AsyncClient(
@@ -151,7 +152,7 @@ class HttpTransport:
     async def _check_response(self, response: httpx2.Response) -> None:
         self.status = response.status_code
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise httpx2.DecodingError("It sent a compressed body, although none was requested.")
+            raise httpx2.DecodingError(translate("mcp.compressed_body"))
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             assert isinstance(response.stream, httpx2.AsyncByteStream)
             response.stream = _BoundedBody(response.stream)

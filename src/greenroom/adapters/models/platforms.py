@@ -21,7 +21,7 @@ from typing import ClassVar, Final
 from platformdirs import user_config_path
 
 from greenroom.adapters.models.catalog.catalog import load_providers, split_model_name
-from greenroom.core.base.errors import Bug, GreenroomError, WorldFault
+from greenroom.core.base.errors import Bug, GreenroomError, WorldFault, translate
 from greenroom.core.base.ids import AgentId, StepId, ThreadId
 from greenroom.core.ports.model import (
     ChatMessage,
@@ -448,7 +448,7 @@ class PlatformRegistry:
         if group is not None:
             members = self._groups.get(group)
             if not members:
-                there = ", ".join(self._groups) or "none"
+                there = ", ".join(self._groups) or translate("hints.none")
                 raise WorldFault("models.unknown_model_group", group=group, there=there)
             name = members[0]
         if not name:

@@ -51,7 +51,7 @@ class EgressBridgeJson(TypedDict):
 
     port: int
     socket: str
-    told: int
+    info: int
     gate: int
 
 
@@ -65,7 +65,7 @@ class BridgeBuilder:
 
     def hand_over(self) -> None:
         """Pass the pipes to bubblewrap, in the command's process. It reports the inner pid and waits."""
-        for number, source in ((self._bridge["told"], self._info_write), (self._bridge["gate"], self._gate_read)):
+        for number, source in ((self._bridge["info"], self._info_write), (self._bridge["gate"], self._gate_read)):
             os.dup2(source, number)
             os.set_inheritable(number, True)
 

@@ -192,7 +192,7 @@ class Bubblewrap(SandboxSession):
             contents={ARGUMENTS_FD: b"".join(os.fsencode(word) + b"\0" for word in arguments), FILTER_FD: self._filter},
             outer=True,
             signal_fd=SIGNAL_FD,
-            bridge=EgressBridge(port=PROXY_PORT, socket=egress_socket, told=INFO_FD, gate=BLOCK_FD)
+            bridge=EgressBridge(port=PROXY_PORT, socket=egress_socket, info=INFO_FD, gate=BLOCK_FD)
             if egress_socket
             else None,
         )

@@ -390,7 +390,7 @@ def find_included_settings(view: SandboxView) -> dict[Path, bool]:
             check=True,
         ).stdout
     except (OSError, subprocess.SubprocessError) as error:
-        raise WorldFault(f"git cannot list the settings of {str(view.root)!r}: {error}") from None
+        raise WorldFault("sandbox.git_settings_unreadable", root=str(view.root), error=error) from None
     fields = os.fsdecode(listed).split("\0")
     included = {}
     for origin, setting in zip(fields[::2], fields[1::2], strict=False):

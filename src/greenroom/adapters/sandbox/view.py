@@ -231,4 +231,4 @@ def refuse_unreachable(root: Path, identity: Identity) -> None:
         status = place.stat()
         bit = 0o100 if status.st_uid == identity.uid else 0o010 if status.st_gid == identity.gid else 0o001
         if identity.changes and not status.st_mode & bit:
-            raise WorldFault(f"the owner of {str(root)!r} (uid {identity.uid}) cannot enter {str(place)!r}")
+            raise WorldFault("sandbox.owner_cannot_enter", root=str(root), uid=identity.uid, place=str(place))

@@ -11,7 +11,7 @@ from itertools import count, islice
 from typing import Final
 
 from greenroom.adapters.storage.watch import StreamWatch, make_inbox_key
-from greenroom.core.base.errors import Bug, StaleOwner, StoreFault
+from greenroom.core.base.errors import Bug, StaleOwner, StoreFault, translate
 from greenroom.core.ports.log import (
     ArchiveRow,
     EventBatch,
@@ -108,9 +108,11 @@ class MemoryLog:
         stream = self._find_stream(batch.stream)
         self._check_fence(stream, batch)
         self._check_batch(stream, batch)
-        for version, event in enumerate(batch.events, len(stream.events) + 1):
-            ends = event.ends or event is batch.events[-1]
-            stream.events.append(StoredEvent(version, event.at, event.type, event.data, ends))
+        newest = len(stream.events) + len(batch.events)
+        stream.events += [
+            StoredEvent(version, event.at, event.type, event.data, event.ends or version == newest)
+            for version, event in enumerate(batch.events, len(stream.events) + 1)
+        ]
         stream.archive.extend(batch.archive)
         for taken in batch.taken:
             stream.inbox[taken.intent_id].outcome = taken.outcome
@@ -124,13 +126,14 @@ class MemoryLog:
     @staticmethod
     def _check_fence(stream: MemoryStream, batch: EventBatch) -> None:
         if stream.epoch != batch.epoch or not stream.owner:
-            now = f"{stream.owner!r} with epoch {stream.epoch}" if stream.owner else "no process"
-            raise StaleOwner("storage.memory_epoch_lost", epoch=batch.epoch, stream=batch.stream, now=now)
+            code = "storage.owner_with_epoch" if stream.owner else "storage.no_owner_since"
+            now = translate(code, owner=stream.owner, epoch=stream.epoch)
+            raise StaleOwner("storage.epoch_lost", epoch=batch.epoch, stream=batch.stream, now=now)
         if len(stream.events) != batch.expected_version:
             raise StaleOwner(
-                "storage.memory_version_conflict",
+                "storage.version_conflict",
                 stream=batch.stream,
-                count=len(stream.events),
+                version=len(stream.events),
                 expected_version=batch.expected_version,
             )
 
@@ -232,7 +235,7 @@ class MemoryLog:
         self._memory.watch.wake(make_inbox_key(stream))
         return True
 
-    async def waiting(self, stream: str) -> Sequence[InboxRow]:
+    async def list_inbox(self, stream: str) -> Sequence[InboxRow]:
         """Return the unanswered inbox rows, oldest first."""
         return [entry.row for entry in self._find_stream(stream).inbox.values() if entry.outcome is None]
 
@@ -299,7 +302,7 @@ class MemoryLog:
         """Return the bytes of a blob. Raise `StoreFault` if it is missing."""
         stored = self._require_open().blobs.get(digest)
         if stored is None:
-            raise StoreFault("storage.blob_missing", digest=digest)
+            raise StoreFault("storage.blob_missing", path=digest)
         return stored[0]
 
     # ------------------------------------------------------------------------------------------- upkeep

@@ -14,6 +14,7 @@ from greenroom.abilities.skills.conversation.completion import DEFAULT_MAX_TURNS
 from greenroom.app.agents import specs as values
 from greenroom.app.agents.front_matter import FrontMatterFile, UnusableAgentFile
 from greenroom.app.agents.specs import add_version
+from greenroom.app.messages import translate
 from greenroom.app.settings.schema import shorten
 from greenroom.app.settings.values import BadValue
 from greenroom.core.base.records import Data, record
@@ -68,7 +69,7 @@ def from_claude(file: FrontMatterFile) -> tuple[AgentSpec, tuple[AgentFileNote, 
     )
     other = [key for key, value in front_matter.items() if value not in (None, False) and key not in READ_KEYS]
     notes += [
-        AgentFileNote(key=shorten(key).strip("'"), text="has no equivalent here and has no effect.")
+        AgentFileNote(key=shorten(key).strip("'"), text=translate("claude.no_equivalent"))
         for key in other
         if (key, front_matter[key]) != (PERMISSION_MODE_KEY, PLAN_MODE)
     ]
@@ -83,7 +84,7 @@ def _choose_name(raw_name: str, notes: list[AgentFileNote]) -> str:
         valid_name = f"{valid_name}-agent" if valid_name in values.RESERVED_NAMES else valid_name
         notes.append(
             AgentFileNote(
-                key="name", text=f"{shorten(raw_name)} is not a valid name; the agent is called {valid_name!r}."
+                key="name", text=translate("claude.bad_name", raw_name=shorten(raw_name), valid_name=valid_name)
             )
         )
         return valid_name
@@ -95,9 +96,9 @@ def _parse_model(front_matter: Data, notes: list[AgentFileNote]) -> dict[str, ob
     model = f"anthropic:{name.partition('[')[0]}" if name.startswith("claude-") else MODEL_ROLES.get(name.lower())
     known_effort = EFFORT_LEVELS.get(str(effort).strip().lower())
     if model is None:
-        notes.append(AgentFileNote(key="model", text=f"{shorten(name)} is unknown; the agent uses the default model."))
+        notes.append(AgentFileNote(key="model", text=translate("claude.unknown_model", name=shorten(name))))
     if effort is not None and known_effort is None:
-        notes.append(AgentFileNote(key="effort", text=f"{shorten(effort)} is unknown and has no effect."))
+        notes.append(AgentFileNote(key="effort", text=translate("claude.unknown_effort", effort=shorten(effort))))
     return {key: value for key, value in (("model", model), ("effort", known_effort)) if value}
 
 
@@ -106,7 +107,9 @@ def _parse_max_turns(value: object, notes: list[AgentFileNote]) -> int:
     if value is None or 0 < turns <= DEFAULT_MAX_TURNS:
         return turns
     notes.append(
-        AgentFileNote(key="maxTurns", text=f"{shorten(value)} has no effect: it must be from 1 to {DEFAULT_MAX_TURNS}.")
+        AgentFileNote(
+            key="maxTurns", text=translate("claude.bad_max_turns", value=shorten(value), limit=DEFAULT_MAX_TURNS)
+        )
     )
     return 0
 
@@ -116,7 +119,7 @@ def _parse_tools(front_matter: Data, notes: list[AgentFileNote]) -> tuple[tuple[
     tool_names = _split_tool_list(front_matter.get("tools"))
     has_all_tools = front_matter.get("tools") is None or tool_names == ["*"]
     if has_all_tools:
-        text = "is missing, which means all tools: here the groups read, edit, command and web."
+        text = translate("claude.all_tools")
         notes.append(AgentFileNote(key="tools", text=text))
     called = {
         tool: _split_tool_list(tool.partition("(")[2].rstrip(")"))
@@ -127,9 +130,7 @@ def _parse_tools(front_matter: Data, notes: list[AgentFileNote]) -> tuple[tuple[
     missing = [] if has_all_tools else [tool for tool in tool_names if tool not in TOOL_GROUPS and not called.get(tool)]
     if missing:
         names = ", ".join(f"`{tool}`" for tool in missing)
-        notes.append(
-            AgentFileNote(key="tools", text=f"names {names}, which do not exist here; the agent works without them.")
-        )
+        notes.append(AgentFileNote(key="tools", text=translate("claude.unknown_tools", names=names)))
     allowed_groups = ALL_GROUPS if has_all_tools else {TOOL_GROUPS[tool] for tool in tool_names if tool in TOOL_GROUPS}
     denied = _find_denied_groups(front_matter, notes)
     return tuple(group for group in ALL_GROUPS if group in allowed_groups and group not in denied), tuple(
@@ -142,9 +143,9 @@ def _find_denied_groups(front_matter: Data, notes: list[AgentFileNote]) -> set[T
     denied = {TOOL_GROUPS[tool] for tool in denied_tools if tool in TOOL_GROUPS}
     if denied:
         groups = ", ".join(group for group in ALL_GROUPS if group in denied)
-        notes.append(AgentFileNote(key="disallowedTools", text=f"removes whole groups here: {groups}."))
+        notes.append(AgentFileNote(key="disallowedTools", text=translate("claude.denied_groups", groups=groups)))
     if front_matter.get(PERMISSION_MODE_KEY) == PLAN_MODE:
-        notes.append(AgentFileNote(key=PERMISSION_MODE_KEY, text=f"{PLAN_MODE!r} leaves only the groups read and web."))
+        notes.append(AgentFileNote(key=PERMISSION_MODE_KEY, text=translate("claude.plan_mode", plan_mode=PLAN_MODE)))
         denied |= {"edit", "command"}
     return denied
 

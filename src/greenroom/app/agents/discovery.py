@@ -18,6 +18,7 @@ from greenroom.app.agents import specs as values
 from greenroom.app.agents.claude import AgentFileNote, from_claude
 from greenroom.app.agents.front_matter import UnusableAgentFile, dump_yaml_text, read_front_matter_file
 from greenroom.app.agents.specs import BadKey, parse_spec
+from greenroom.app.messages import translate
 from greenroom.app.settings.home import config_folder, create_file, write_gitignore
 from greenroom.app.settings.layers import PROJECT_FOLDER, is_shared_folder, is_visible
 from greenroom.app.settings.schema import shorten
@@ -38,7 +39,7 @@ class AgentFolder:
     """A folder that may hold agents: its scope, its format, and for a project the root that it must be inside."""
 
     folder: Path
-    scope: Literal["project", "user"]
+    scope: Literal["project", "user", "built-in"]
     form: Literal["greenroom", "claude"] = "greenroom"
     root: Path | None = None
 
@@ -60,11 +61,13 @@ class AgentFile:
 
 @record
 class BrokenAgentFile:
-    """A file that is not a valid agent: the agent's name, the error, and the file's scope."""
+    """A file that is not a valid agent: the agent's name, the error, the file's scope, and whether only trust is
+    missing."""
 
     name: str
     text: str
-    scope: Literal["project", "user"] = "user"
+    scope: Literal["project", "user", "built-in"] = "user"
+    is_untrusted: bool = False
 
 
 @record
@@ -93,17 +96,23 @@ class Agents:
         broken = next((broken_file for broken_file in self.broken_files if broken_file.name == name), None)
         if broken is not None:
             raise WorldFault(broken.text)
-        raise RefusedError(Rejection(code="unknown_agent", why=f"There is no agent {name!r}.", hint=self._hint(name)))
+        raise RefusedError(
+            Rejection(code="unknown_agent", why=translate("agents.unknown", name=name), hint=self._hint(name))
+        )
 
     def _hint(self, name: str) -> str:
         near = get_close_matches(name, self.names, n=3)
         if near:
-            return f"Did you mean {_quote_names(near)}?"
+            return translate("hints.meant_names", names=_quote_names(near))
         known_names = (
-            f"There are: {_quote_names(self.names[:MAX_NAMES_SHOWN])}." if self.names else "There are no usable agents."
+            translate("hints.there", there=_quote_names(self.names[:MAX_NAMES_SHOWN]))
+            if self.names
+            else translate("agents.none_usable")
         )
-        broken_hint = " `greenroom agents list` shows which files cannot be read." if self.broken_files else ""
-        return f"{known_names}{broken_hint} Create one with `greenroom agents new NAME`."
+        if any(broken_file.is_untrusted for broken_file in self.broken_files):
+            return translate("agents.untrusted_hint", known_names=known_names)
+        broken_hint = translate("agents.broken_hint") if self.broken_files else ""
+        return translate("agents.create_hint", known_names=known_names, broken_hint=broken_hint)
 
 
 def find_agents(workspace: Path) -> Agents:
@@ -174,7 +183,7 @@ def _read_folder(place: AgentFolder) -> tuple[list[AgentFile], list[BrokenAgentF
     except UnusableAgentFile as fault:
         return usable, [BrokenAgentFile(name="", text=str(fault), scope=place.scope)]
     if len(files) > MAX_AGENT_FILES:
-        why = f"holds more than {MAX_AGENT_FILES} agents; only the first {MAX_AGENT_FILES} are read. Move some away."
+        why = translate("agents.too_many", limit=MAX_AGENT_FILES)
         broken.append(BrokenAgentFile(name="", text=str(UnusableAgentFile(place.folder, why)), scope=place.scope))
     for path in files[:MAX_AGENT_FILES]:
         try:
@@ -193,15 +202,13 @@ def _list_agent_files(place: AgentFolder) -> list[Path]:
         if not is_visible(folder):
             return []
         if place.root is not None and not folder.resolve().is_relative_to(place.root.resolve()):
-            raise UnusableAgentFile(
-                folder, "is a link that leads out of the project, and is not read. Make it a folder."
-            )
+            raise UnusableAgentFile(folder, translate("agents.link_outside"))
         markdown_files = (path for path in folder.iterdir() if path.suffix == ".md" and not path.name.startswith("."))
         files = (path for path in markdown_files if path.stem.lower() != "readme")
         return sorted(islice(files, MAX_AGENT_FILES + 1))
     except (OSError, RuntimeError) as error:  # a link to itself raises RuntimeError
         why = getattr(error, "strerror", None) or str(error)
-        raise UnusableAgentFile(folder, f"is not a readable folder of agents: {why}. Fix the folder.") from None
+        raise UnusableAgentFile(folder, translate("agents.folder_unreadable", why=why)) from None
 
 
 def _read_agent_file(path: Path, place: AgentFolder) -> AgentFile:
@@ -225,7 +232,7 @@ def _report_duplicates(agent_files: Sequence[AgentFile]) -> Iterator[BrokenAgent
             for other in agent_files
             if other is not agent_file and other.spec.name == agent_file.spec.name
         )
-        why = f"has the name {agent_file.spec.name!r}, and so does {others}. Neither is used: rename one."
+        why = translate("agents.same_name", name=agent_file.spec.name, others=others)
         yield BrokenAgentFile(
             name=agent_file.spec.name, text=str(UnusableAgentFile(agent_file.path, why)), scope=agent_file.folder.scope
         )
@@ -235,7 +242,6 @@ def _quote_names(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-NOT_USED_YET: Final = "has no effect yet; it comes with planning."
 RUN_ONLY_TOOLS: Final = frozenset({"run_checks", "propose_plan"})
 
 
@@ -254,25 +260,21 @@ def note_missing_tools(spec: AgentSpec, tools: Collection[str]) -> Iterator[Agen
     missing = [name for name in spec.tools if name not in tools and name not in RUN_ONLY_TOOLS]
     if missing:
         names = ", ".join(f"`{name}`" for name in missing)
-        yield AgentFileNote(
-            key="tools", text=f"names {names}, which this Greenroom does not have: requests leave them out."
-        )
+        yield AgentFileNote(key="tools", text=translate("agents.unknown_tools", names=names))
 
 
 def _note_missing_agents(spec: AgentSpec, agents: Agents) -> Iterator[AgentFileNote]:
     missing = [name for name in spec.calls if name not in agents.by_name]
     if missing:
         names = ", ".join(f"`{name}`" for name in missing)
-        yield AgentFileNote(
-            key="calls", text=f"names {names}, which do not exist. Create one with `greenroom agents new NAME`."
-        )
+        yield AgentFileNote(key="calls", text=translate("agents.unknown_calls", names=names))
 
 
 def _note_unused_keys(spec: AgentSpec) -> Iterator[AgentFileNote]:
     if spec.capabilities:
-        yield AgentFileNote(key="capabilities", text=NOT_USED_YET)
+        yield AgentFileNote(key="capabilities", text=translate("agents.planning_only"))
     if spec.cooperation is not None:
-        yield AgentFileNote(key="cooperation", text=NOT_USED_YET)
+        yield AgentFileNote(key="cooperation", text=translate("agents.planning_only"))
 
 
 AGENT_TEMPLATE: Final = """\
@@ -364,8 +366,10 @@ def _check_field(field: str, value: object, read: Reader) -> None:
     try:
         read(value)
     except BadValue as expected:
-        why = f"{shorten(value)} cannot be an agent's {field}."
-        raise RefusedError(Rejection(code=f"bad_{field}", why=why, hint=f"It must be {expected}.")) from None
+        why = translate("agents.bad_field", value=shorten(value), field=field)
+        raise RefusedError(
+            Rejection(code=f"bad_{field}", why=why, hint=translate("agents.must_be", expected=expected))
+        ) from None
 
 
 def _refuse_taken(workspace: Path, name: str, path: Path) -> None:
@@ -377,8 +381,8 @@ def _refuse_taken(workspace: Path, name: str, path: Path) -> None:
 
 
 def _make_taken_error(name: str, path: Path) -> RefusedError:
-    why = f"The agent {name!r} already exists, in {path}."
-    return RefusedError(Rejection(code="agent_exists", why=why, hint="Edit that file, or choose another name."))
+    why = translate("agents.exists", name=name, path=path)
+    return RefusedError(Rejection(code="agent_exists", why=why, hint=translate("agents.edit_or_rename")))
 
 
 def _refuse_outside_project(folder: Path, root: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Final, cast
 
 import yaml
 
+from greenroom.app.messages import translate
 from greenroom.app.settings.home import read_inside
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, evolve, record
@@ -57,12 +58,12 @@ def parse_yaml_keys(text: str) -> ParsedKeys:
         if node is None:
             return ParsedKeys(values={}, lines={})
         if not isinstance(node, yaml.MappingNode):
-            raise UnsupportedYaml("there are no keys in it. Write them like `name: code-reviewer`", _line_number(node))
+            raise UnsupportedYaml(translate("yaml.no_keys"), _line_number(node))
         return ParsedKeys(values=cast("Data", _read_node(node, "", lines)), lines=lines)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        why = error.problem or error.context or "it is not YAML"
-        why += '. Put a text with ": " in it in quotes' if COLON_ERROR in why else ""
+        why = error.problem or error.context or translate("yaml.not_yaml")
+        why += translate("yaml.quote_colon") if COLON_ERROR in why else ""
         raise UnsupportedYaml(why, mark.line + 1 if mark else 1) from None
     except yaml.YAMLError as error:
         raise UnsupportedYaml(str(error).partition("\n")[0], 1) from None
@@ -81,11 +82,11 @@ def _refuse_unsupported_yaml(text: str) -> None:
         line = event.start_mark.line + 1 if event.start_mark else 1
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_NESTING:
-            raise UnsupportedYaml("it is nested too deeply. Use fewer levels", line)
+            raise UnsupportedYaml(translate("yaml.too_deep"), line)
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise UnsupportedYaml("aliases (& and *) are not supported. Quote a text that starts with one", line)
+            raise UnsupportedYaml(translate("yaml.alias"), line)
         if getattr(event, "tag", None):
-            raise UnsupportedYaml("tags (!) are not supported. Quote a text that starts with one", line)
+            raise UnsupportedYaml(translate("yaml.tag"), line)
 
 
 def _line_number(node: yaml.Node) -> int:
@@ -108,11 +109,9 @@ def _read_mapping(node: yaml.MappingNode, parent_key: str, lines: dict[str, int]
     for name, value in node.value:
         key = f"{parent_key}.{name.value}" if parent_key else str(name.value)
         if not isinstance(name, yaml.ScalarNode):
-            raise UnsupportedYaml("a key must be a word", _line_number(name))
+            raise UnsupportedYaml(translate("yaml.bad_key"), _line_number(name))
         if name.value in table:
-            raise UnsupportedYaml(
-                f"`{key}` is defined twice, first in line {lines[key]}. Keep one of them", _line_number(name)
-            )
+            raise UnsupportedYaml(translate("yaml.defined_twice", key=key, line=lines[key]), _line_number(name))
         lines[key] = _line_number(name)
         table[name.value] = _read_node(value, key, lines)
     return table
@@ -135,7 +134,11 @@ class UnusableAgentFile(WorldFault):
     """A file that is not a valid agent, with path, line, problem and fix. `name` is the agent's name, if known."""
 
     def __init__(self, path: Path, why: str, line: int = 0, name: object = None) -> None:
-        super().__init__(remove_control_characters(f"{path}, line {line}: {why}" if line else f"{path} {why}"))
+        super().__init__(
+            remove_control_characters(
+                translate("agents.fault_in_line", path=path, line=line, why=why) if line else f"{path} {why}"
+            )
+        )
         self.name: Final = name if isinstance(name, str) else path.stem
 
 
@@ -154,7 +157,9 @@ class FrontMatterFile:
             # The empty line stands for the opening fence.
             return parse_yaml_keys("\n" + "\n".join(self.front_lines))
         except UnsupportedYaml as fault:
-            raise UnusableAgentFile(self.path, f"its front matter cannot be read: {fault}.", fault.line) from None
+            raise UnusableAgentFile(
+                self.path, translate("agents.front_matter_unreadable", fault=fault), fault.line
+            ) from None
 
 
 def read_front_matter_file(path: Path, inside: Path | None = None) -> FrontMatterFile:
@@ -163,9 +168,9 @@ def read_front_matter_file(path: Path, inside: Path | None = None) -> FrontMatte
         content = read_inside(path, inside, MAX_FILE_BYTES)
         text = content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except WorldFault as fault:
-        raise UnusableAgentFile(path, f"{fault}.") from None
+        raise UnusableAgentFile(path, translate("files.stop", text=fault)) from None
     except UnicodeDecodeError as error:
-        why = f"is not UTF-8: byte {error.start} cannot be read. Save it as UTF-8."
+        why = translate("agents.not_utf8", start=error.start)
         raise UnusableAgentFile(path, why) from None
     return evolve(split_front_matter(path, text), digest=hashlib.sha256(content).hexdigest())
 
@@ -174,13 +179,13 @@ def split_front_matter(path: Path, text: str) -> FrontMatterFile:
     """Split a file into its two parts."""
     hidden = CONTROL_CHARACTERS.search(text)
     if hidden is not None:
-        why = f"the character U+{ord(hidden[0]):04X} is invisible and not allowed. Delete it."
+        why = translate("agents.invisible_character", code=ord(hidden[0]))
         raise UnusableAgentFile(path, why, text.count("\n", 0, hidden.start()) + 1)
     first, *lines = text.split("\n")
     if first.rstrip() != FENCE:
-        why = "has no front matter. Begin it with a line ---, then `description: …`, then a line ---; the prompt below."
+        why = translate("agents.no_front_matter")
         raise UnusableAgentFile(path, why)
     end = next((index for index, line in enumerate(lines) if line.rstrip() == FENCE), None)
     if end is None:
-        raise UnusableAgentFile(path, "its front matter never ends. Write a line --- below its last key.", 1)
+        raise UnusableAgentFile(path, translate("agents.front_matter_open"), 1)
     return FrontMatterFile(path=path, front_lines=tuple(lines[:end]), text="\n".join(lines[end + 1 :]).strip())

@@ -16,6 +16,7 @@ from greenroom.abilities.protocols.calls import BadSchema, find_faults
 from greenroom.abilities.protocols.parse_result import ProtocolName
 from greenroom.abilities.skills.conversation.completion import DEFAULT_MAX_TURNS
 from greenroom.abilities.tools.tool import DEFAULT_TOOLS
+from greenroom.app.messages import translate
 from greenroom.app.settings.schema import shorten, suggest_name
 from greenroom.app.settings.values import BadValue, Reader, one_of, parse_count, parse_delay, parse_number, parse_text
 from greenroom.core.base.errors import WorldFault
@@ -26,8 +27,8 @@ from greenroom.policy.rules import BadRule, parse
 
 NAME_PATTERN: Final = re.compile(r"\w[\w.-]{0,63}")
 RESERVED_NAMES: Final = ("system", "door")
-NAME_RULE: Final = "a name of up to 64 letters, digits, - _ and ., like code-reviewer"
-LIST_RULE: Final = 'a list of names, like ["one", "two"]'
+NAME_RULE: Final = "values.agent_name"
+LIST_RULE: Final = "values.names"
 MAX_TEMPERATURE: Final = 2.0
 OPTIONAL_SKILLS: Final = ("think", "quick_think", "ask_info", "task_manager", "agent_manager")
 """Planning skills that an agent has only if its file lists them."""
@@ -36,16 +37,16 @@ OPTIONAL_SKILLS: Final = ("think", "quick_think", "ask_info", "task_manager", "a
 def parse_name(value: object) -> str:
     """Parse an agent's name."""
     if not isinstance(value, str) or not NAME_PATTERN.fullmatch(value) or value in RESERVED_NAMES:
-        raise BadValue(NAME_RULE if value not in RESERVED_NAMES else "another name: this one is reserved")
+        raise BadValue(NAME_RULE if value not in RESERVED_NAMES else "values.reserved_name")
     return value
 
 
 def parse_prose(value: object) -> str:
     """Parse a text of any number of lines."""
     if not isinstance(value, str) or not value.strip():
-        raise BadValue("a text that is not empty")
+        raise BadValue("values.prose")
     if CONTROL_CHARACTERS.search(value):
-        raise BadValue("a text without invisible characters")
+        raise BadValue("values.visible_text")
     return value.strip()
 
 
@@ -68,7 +69,7 @@ def parse_rules(value: object) -> tuple[str, ...]:
     """Parse rules that restrict an agent."""
     items = [value] if isinstance(value, str) else value
     if not isinstance(items, list | tuple):
-        raise BadValue("a list of rules, like [deny command git push]")
+        raise BadValue("values.rules")
     return tuple(dict.fromkeys(_parse_rule(parse_text(item)) for item in items))
 
 
@@ -76,15 +77,15 @@ def _parse_rule(rule_text: str) -> str:
     try:
         rule = parse(rule_text)
     except BadRule as bad:
-        raise BadValue(f"a list of rules. {bad}") from None
+        raise BadValue("values.rules_with_fault", bad=bad) from None
     if rule.level not in ("ask", "deny"):
-        raise BadValue("a list of rules that ask or deny; an agent's file cannot allow anything")
+        raise BadValue("values.restricting_rules")
     return str(rule)
 
 
 def parse_bool(value: object) -> bool:
     if not isinstance(value, bool):
-        raise BadValue("true or false")
+        raise BadValue("values.switch")
     return value
 
 
@@ -92,7 +93,7 @@ def int_between(minimum: int, maximum: int) -> Reader:
 
     def read(value: object) -> int:
         if type(value) is not int or not minimum <= value <= maximum:
-            raise BadValue(f"a whole number from {minimum} to {maximum}")
+            raise BadValue("values.number_between", minimum=minimum, maximum=maximum)
         return value
 
     return read
@@ -100,7 +101,7 @@ def int_between(minimum: int, maximum: int) -> Reader:
 
 def parse_temperature(value: object) -> float:
     """Parse the sampling temperature."""
-    expected = "a number from 0 to 2"
+    expected = "values.temperature"
     if parse_number(value, expected) > MAX_TEMPERATURE:
         raise BadValue(expected)
     return parse_number(value, expected)
@@ -108,7 +109,7 @@ def parse_temperature(value: object) -> float:
 
 def parse_rate(value: object) -> int:
     """Parse a fraction from 0 to 1 and return it as percent."""
-    expected = "a number from 0 to 1, like 0.92"
+    expected = "values.rate"
     if parse_number(value, expected) > 1:
         raise BadValue(expected)
     return round(parse_number(value, expected) * 100)
@@ -123,7 +124,7 @@ def parse_model(value: object) -> str:
     """Parse a role, a group or `provider:model`. The name is resolved when the model is used."""
     model_name = parse_text(value)
     if "://" in model_name or " " in model_name:
-        raise BadValue("a role, a group or provider:model, like openai:gpt-5.5, and not an address")
+        raise BadValue("values.agent_model")
     return model_name
 
 
@@ -135,8 +136,8 @@ def several_of(*words: str) -> Reader:
         for word in chosen:
             if word not in words:
                 near = get_close_matches(word, words, n=1)
-                hint = f" (did you mean `{near[0]}`?)" if near else ""
-                raise BadValue(f"a list of some of {', '.join(words)}{hint}")
+                hint = translate("values.meant", near=near[0]) if near else ""
+                raise BadValue("values.some_of", words=", ".join(words), hint=hint)
         return chosen
 
     return read
@@ -147,7 +148,7 @@ def parse_skills(value: object) -> tuple[str, ...]:
     try:
         return parse_names(several_of(*OPTIONAL_SKILLS)(value))
     except BadValue as unfit:
-        raise BadValue(f"{unfit}; use `capabilities` for what an agent is good at") from None
+        raise BadValue("values.skills", unfit=unfit) from None
 
 
 def translate_words(words: Mapping[str, str]) -> Reader:
@@ -162,11 +163,11 @@ def translate_words(words: Mapping[str, str]) -> Reader:
 
 def parse_schema(value: object) -> Mapping[str, object]:
     if not isinstance(value, Mapping):
-        raise BadValue("a JSON Schema, like {type: object, properties: {…}}")
+        raise BadValue("values.schema")
     try:
         find_faults(value, {})
     except BadSchema as bad:
-        raise BadValue(f"a JSON Schema ({bad})") from None
+        raise BadValue("values.bad_schema", bad=bad) from None
     return value
 
 
@@ -208,26 +209,19 @@ class KeyTarget:
 
 @record
 class RefusedKey:
-    """Why a key is refused, and what to do."""
+    """Why a key is refused, and what to do: a code of a message."""
 
     why: str
 
 
-def _refuse_until(what: str) -> RefusedKey:
-    return RefusedKey(why=f"has no effect yet: it comes with {what}. Remove it until then.")
-
-
-_SECRET: Final = RefusedKey(
-    why="is a secret and must not be in an agent's file. Delete it; `greenroom init` stores keys."
-)
-_ADDRESS: Final = RefusedKey(why="is an address, which an agent's file cannot set. Put it in your settings.")
-_LIMIT: Final = RefusedKey(why="is a limit of the run, not of an agent. Put it in the settings, under [limits].")
-_RETRY: Final = RefusedKey(why="is the same for all agents. Set `attempts` and `delay` under [retry] in the settings.")
-_FUNCTION: Final = RefusedKey(why="is a function, which a file cannot hold. Remove it.")
-_RUN: Final = RefusedKey(why="depends on how the agent runs, not on the agent. Remove it.")
-_ROO: Final = RefusedKey(
-    why="is only valid in Roo-Code's profiles. If this is one, add `design: roo`; if not, remove it."
-)
+_LATER: Final = RefusedKey(why="specs.no_effect_yet")
+_SECRET: Final = RefusedKey(why="specs.secret")
+_ADDRESS: Final = RefusedKey(why="specs.address")
+_LIMIT: Final = RefusedKey(why="specs.limit")
+_RETRY: Final = RefusedKey(why="specs.retry")
+_FUNCTION: Final = RefusedKey(why="specs.function")
+_RUN: Final = RefusedKey(why="specs.run")
+_ROO: Final = RefusedKey(why="specs.roo")
 
 OWN_KEYS: Final[Mapping[str, KeyTarget]] = {
     "name": KeyTarget(path=NAME_PATH, read=parse_name),
@@ -297,20 +291,18 @@ REFUSED_KEYS: Final[Mapping[str, RefusedKey]] = {
     **dict.fromkeys(("key", "api_key", "key_env", "token", "headers"), _SECRET),
     **dict.fromkeys(("base_url", "api_base", "url"), _ADDRESS),
     **dict.fromkeys(("limits", "max_cost", "max_time"), _LIMIT),
-    **dict.fromkeys(("summary_on_send", "clear_after_send_message"), _refuse_until("handing work over")),
-    **dict.fromkeys(("plan", "plan_depth", "plan_max_depth"), _refuse_until("planning")),
-    "human_config": _refuse_until("people in a team"),
-    "use_methodology": _refuse_until("methodologies"),
-    "use_analysis": _refuse_until("looking back on tasks"),
-    "force_save_memory": _refuse_until("memory"),
-    "files": _refuse_until("files given to a task"),
-    "agent_type": _refuse_until("agents that write code"),
-    "version": RefusedKey(why="is computed from the file. Remove it."),
-    "execute_tool_confirm": RefusedKey(why="is a person's choice, not an agent's. Put it in your settings."),
-    "disable_file_edit": RefusedKey(
-        why="is only valid with `design: jarvis`. Otherwise leave edit tools out of `tools`."
-    ),
-    "max_tokens": RefusedKey(why="is ambiguous: an answer's length is `max_output`, a run's limit is [limits] tokens."),
+    **dict.fromkeys(("summary_on_send", "clear_after_send_message"), _LATER),
+    **dict.fromkeys(("plan", "plan_depth", "plan_max_depth"), _LATER),
+    "human_config": _LATER,
+    "use_methodology": _LATER,
+    "use_analysis": _LATER,
+    "force_save_memory": _LATER,
+    "files": _LATER,
+    "agent_type": _LATER,
+    "version": RefusedKey(why="specs.computed"),
+    "execute_tool_confirm": RefusedKey(why="specs.choice_of_person"),
+    "disable_file_edit": RefusedKey(why="specs.jarvis_only"),
+    "max_tokens": RefusedKey(why="specs.ambiguous_tokens"),
 }
 
 DESIGN_KEYS: Final[Mapping[Design, Mapping[str, KeyTarget]]] = {
@@ -347,7 +339,7 @@ def flatten_keys(raw: Mapping[str, object]) -> Iterator[tuple[str, object]]:
                 for inner_value in OWN_KEYS
                 if inner_value.startswith(f"{normalise_key(key)}.")
             )
-            raise BadKey(key, f"is a table. Write {inside} below it, indented.")
+            raise BadKey(key, translate("specs.is_table", inside=inside))
 
 
 def find_target(key: str, design: Design | None) -> KeyTarget:
@@ -358,27 +350,29 @@ def find_target(key: str, design: Design | None) -> KeyTarget:
         case KeyTarget():
             return target
         case RefusedKey():
-            raise BadKey(key, target.why)
+            raise BadKey(key, translate(target.why))
         case None:
-            raise BadKey(key, f"is not a key of an agent. {_suggest_key(key, {*ALL_KEYS, *design_keys, DESIGN_KEY})}")
+            raise BadKey(
+                key, translate("specs.unknown_key", hint=_suggest_key(key, {*ALL_KEYS, *design_keys, DESIGN_KEY}))
+            )
 
 
 def _suggest_key(key: str, known: set[str]) -> str:
     near = get_close_matches(normalise_key(key), sorted(known), n=1)
     if near:
-        return f"Did you mean `{near[0]}`?"
+        return translate("hints.meant_key", near=near[0])
     own_names = dict.fromkeys(key_name.partition(".")[0] for key_name in OWN_KEYS)
-    return f"There are: {', '.join(f'`{key_name}`' for key_name in own_names)}."
+    return translate("hints.there", there=", ".join(f"`{key_name}`" for key_name in own_names))
 
 
 def read_value(key: str, value: object, reader: Reader) -> object:
     """Read one value. Raise `BadKey` with the expected form."""
     if value is None:
-        raise BadKey(key, "is empty. Give it a value, or delete the line.")
+        raise BadKey(key, translate("specs.empty"))
     try:
         return reader(value)
     except BadValue as unfit:
-        raise BadKey(key, f"must be {unfit}, not {shorten(value)}.") from None
+        raise BadKey(key, translate("specs.bad_value", unfit=unfit, value=shorten(value))) from None
 
 
 DESIGN_DEFAULTS: Final[Mapping[Design, Mapping[FieldPath, object]]] = {
@@ -415,7 +409,7 @@ def apply_design(design: Design | None, fields: Mapping[FieldPath, object]) -> d
         return dict(fields)
     for path, key in DESIGN_REQUIRED[design].items():
         if path not in fields:
-            raise BadKey(key, f"is missing, and `design: {design}` needs it. Add it.")
+            raise BadKey(key, translate("specs.missing_for_design", design=design))
     completed = {**DESIGN_DEFAULTS[design], **fields}
     return _apply_jarvis_defaults(completed) if design == "jarvis" else completed
 
@@ -443,7 +437,7 @@ def _drop_edits(names: tuple[str, ...], path: FieldPath) -> tuple[str, ...]:
     return tuple(name for name in names if name not in ({EDIT_GROUP} if path == GROUPS_PATH else EDIT_TOOLS))
 
 
-PROMPT_BELOW: Final = "the text below the front matter"
+PROMPT_BELOW: Final = "---"
 
 
 def parse_spec(raw: Data, *, prompt: str = "", default_name: str = "", trusted: bool = True) -> AgentSpec:
@@ -465,8 +459,8 @@ def parse_spec(raw: Data, *, prompt: str = "", default_name: str = "", trusted: 
         try:
             fields[NAME_PATH] = parse_name(default_name)
         except BadValue as unfit:
-            what = f", and {default_name!r} cannot be one" if default_name else ""
-            raise BadKey("name", f"is missing{what}. It must be {unfit}.") from None
+            what = translate("specs.bad_default_name", default_name=default_name) if default_name else ""
+            raise BadKey("name", translate("specs.missing_name", what=what, unfit=unfit)) from None
     return add_version(_build_spec(fields))
 
 
@@ -487,10 +481,10 @@ def _read_design(raw: Data) -> Design | None:
 
 def _make_duplicate_error(key: str, other: str) -> BadKey:
     if other == PROMPT_BELOW:
-        return BadKey(key, f"and {PROMPT_BELOW} are the same thing, the prompt. Keep one of them.")
+        return BadKey(key, translate("specs.same_as_prompt"))
     if key == other:
-        return BadKey(key, "is defined twice. Keep one of them.")
-    return BadKey(key, f"and `{other}` are two names for the same thing. Keep one of them.")
+        return BadKey(key, translate("specs.defined_twice"))
+    return BadKey(key, translate("specs.two_names", other=other))
 
 
 def _refuse_raised_limit(by_path: Mapping[FieldPath, tuple[str, object]]) -> None:
@@ -498,8 +492,7 @@ def _refuse_raised_limit(by_path: Mapping[FieldPath, tuple[str, object]]) -> Non
     if cast("int", rounds) > DEFAULT_MAX_TURNS:
         raise BadKey(
             key,
-            f"is more than Greenroom's limit of {DEFAULT_MAX_TURNS}, which a project cannot raise. "
-            "If you want it, put the agent into your own folder: `greenroom agents new NAME --user`.",
+            translate("specs.above_limit", limit=DEFAULT_MAX_TURNS),
         )
 
 
@@ -535,7 +528,7 @@ def parse_agents_config(
 def _parse_agent(item: Data, where: str, common: str) -> AgentSpec:
     try:
         if not any(normalise_key(key) == "name" for key in item):
-            raise BadKey("name", "is missing. Each agent of a MultiAgent needs one.")
+            raise BadKey("name", translate("specs.name_missing"))
         spec = parse_spec({**item, "design": "jarvis"})
     except BadKey as fault:
         raise WorldFault(f"{where}: {fault}") from None

@@ -7,8 +7,10 @@ from typing import Final
 ASK: Final = "ask"
 RUN: Final = "run"
 CHAT: Final = "chat"
-JOB: Final = "job"
-SINGLE_TASK: Final = (ASK, RUN, JOB)
+CHANGE_RUN: Final = "job"
+"""A run that changes files in a worktree. `RUN` only answers."""
+
+SINGLE_TASK: Final = (ASK, RUN, CHANGE_RUN)
 """Capabilities of teams whose only task ends with the answer."""
 
 CONVERSATIONS: Final = (*SINGLE_TASK, CHAT)

@@ -24,6 +24,7 @@ from greenroom.app.conversation.start import (
     replace_model,
 )
 from greenroom.app.lookup import LAST, make_refusal, resolve_id
+from greenroom.app.messages import translate
 from greenroom.app.runtime import Runtime
 from greenroom.app.task_status import TaskStatus
 from greenroom.app.team_host import TeamHost
@@ -53,18 +54,18 @@ from greenroom.core.state.thread import Thread
 from greenroom.core.sync.bus import CommitNotice
 
 
-def list_team_models(world: TeamState) -> tuple[str, ...]:
+def list_team_models(state: TeamState) -> tuple[str, ...]:
     """Return the models of a team, by the names in its agents' specs. A scripted team has none."""
-    if world.team.kit not in CONVERSATIONS:
+    if state.team.kit not in CONVERSATIONS:
         return ()
-    return tuple(dict.fromkeys(read_model_name(agent.spec) for agent in world.agents.values()))
+    return tuple(dict.fromkeys(read_model_name(agent.spec) for agent in state.agents.values()))
 
 
-def choose_model(world: TeamState, agent: AgentId, name: str) -> tuple[ChangeAgent, ...]:
+def choose_model(state: TeamState, agent: AgentId, name: str) -> tuple[ChangeAgent, ...]:
     """Change the model of an agent, and of all agents with the same model."""
-    current_model = read_model_name(world.agents[agent].spec)
+    current_model = read_model_name(state.agents[agent].spec)
     agents = [
-        agent_state for agent_state in sort_rows(world.agents) if read_model_name(agent_state.spec) == current_model
+        agent_state for agent_state in sort_rows(state.agents) if read_model_name(agent_state.spec) == current_model
     ]
     return tuple(
         ChangeAgent(agent_id=agent_state.agent_id, spec=replace_model(agent_state.spec, name)) for agent_state in agents
@@ -73,10 +74,10 @@ def choose_model(world: TeamState, agent: AgentId, name: str) -> tuple[ChangeAge
 
 async def fail_idle_tasks(runtime: Runtime, team: TeamId) -> None:
     """Fail the tasks that are idle, with their last error. Chats stay open."""
-    world = await runtime.world(team)
-    if world.team.kit not in SINGLE_TASK:
+    state = await runtime.state(team)
+    if state.team.kit not in SINGLE_TASK:
         return
-    for task_id in tuple(world.tasks):
+    for task_id in tuple(state.tasks):
         if (await runtime.status(team, task_id)).state == "idle":
             why = await find_last_error(runtime, team, task_id)
             await runtime.ask(team, FinishTask(task_id=task_id, state="failed", summary=why))
@@ -107,7 +108,7 @@ class Turn:
 async def list_turns(runtime: Runtime, team: TeamId, thread: Thread) -> list[Turn]:
     """Return the turns in a thread's window."""
     turns: list[Turn] = []
-    spec = (await runtime.world(team)).agents[thread.agent_id].spec
+    spec = (await runtime.state(team)).agents[thread.agent_id].spec
     async for step in runtime.archive(team, "step"):
         if not isinstance(step, Step) or step.thread_id != thread.thread_id or step.ended_in < thread.window_from:
             continue
@@ -198,9 +199,9 @@ class Chat:
             raise Bug("This chat has no messages yet.")
         return self.team
 
-    async def world(self) -> TeamState:
+    async def state(self) -> TeamState:
         """Return the team's state."""
-        return await self._runtime.world(self.existing_team)
+        return await self._runtime.state(self.existing_team)
 
     async def create_team(
         self, participants: Participants, text: str, *, typed: str = "", limits: Limits, capabilities_name: str = CHAT
@@ -214,7 +215,7 @@ class Chat:
     async def open(self) -> TeamHost:
         """Start the team's agents."""
         host = await self._runtime.start(self.existing_team)
-        self._spent_before = host.world.budgets[TEAM_BUDGET].spent
+        self._spent_before = host.state.budgets[TEAM_BUDGET].spent
         self._unsubscribes = [host.listen(self._follow), host.watch(self._watch)]
         return host
 
@@ -226,12 +227,12 @@ class Chat:
 
     async def send(self, text: str, *, typed: str = "") -> None:
         """Send a message. Paused work is interrupted, and its message is read together with this one."""
-        world = await self.world()
-        language = world.agents[self.agent].spec.language
+        state = await self.state()
+        language = state.agents[self.agent].spec.language
         message = mark_interrupted(text, language=language) if self._was_interrupted else text
-        resume_intents = _make_resume_intents(world)
+        resume_intents = _make_resume_intents(state)
         interrupt_intents: list[Intent] = (
-            [Interrupt(thread_id=self.thread)] if resume_intents and self._has_work(world) else []
+            [Interrupt(thread_id=self.thread)] if resume_intents and self._has_work(state) else []
         )
         queued = evolve(
             self._make_queue_intent(make_turn(message, typed or text)), origins=label_attachments(text, typed)
@@ -240,9 +241,9 @@ class Chat:
 
     async def resume(self) -> None:
         """Continue with the queued work, or let the agent decide what is next."""
-        world = await self.world()
-        queue_intents = [] if self._has_work(world) else [self._make_queue_intent(make_turn(""))]
-        await self._ask(*_make_resume_intents(world), *queue_intents)
+        state = await self.state()
+        queue_intents = [] if self._has_work(state) else [self._make_queue_intent(make_turn(""))]
+        await self._ask(*_make_resume_intents(state), *queue_intents)
 
     async def interrupt(self) -> None:
         """Interrupt the current turn. The conversation stays open."""
@@ -252,15 +253,15 @@ class Chat:
     async def wait(self) -> TurnOutcome:
         """Wait until the turn ends, and return its outcome."""
         status = await self._runtime.wait(self.existing_team, FIRST_TASK_ID)
-        spent = (await self.world()).budgets[TEAM_BUDGET].spent
+        spent = (await self.state()).budgets[TEAM_BUDGET].spent
         cost, self._spent_before = spent.minus(self._spent_before), spent
         outcome = self._make_outcome(status, await self._read_last_answer())
         self._texts.clear()
         self._last_step, self._was_interrupted, self._is_stopping = None, self._is_stopping, False
-        return evolve(outcome, spent=cost, last=FIRST_TASK_ID not in (await self.world()).tasks)
+        return evolve(outcome, spent=cost, last=FIRST_TASK_ID not in (await self.state()).tasks)
 
     async def _read_last_answer(self) -> str:
-        spec, last = (await self.world()).agents[self.agent].spec, self._last_step
+        spec, last = (await self.state()).agents[self.agent].spec, self._last_step
         if last is None:
             return ""
         if spec.answer is None:
@@ -280,14 +281,14 @@ class Chat:
 
     async def clear(self) -> None:
         """Start over with an empty history. The agent stays the same, and the log keeps everything."""
-        thread = (await self.world()).threads.get(self.thread)
+        thread = (await self.state()).threads.get(self.thread)
         if thread is not None:
             begin = max(thread.last + 1, thread.window_from)
             await self._runtime.ask(self.existing_team, MoveWindow(thread_id=self.thread, window_from=begin, size=0))
 
     async def set_model(self, model: str) -> None:
         """Use another model from now on."""
-        await self._runtime.ask(self.existing_team, *choose_model(await self.world(), self.agent, model))
+        await self._runtime.ask(self.existing_team, *choose_model(await self.state(), self.agent, model))
 
     async def set_limits(self, limits: Limits) -> None:
         """Set the limits of the chat."""
@@ -299,19 +300,19 @@ class Chat:
 
     async def list_approvals(self) -> list[Approval]:
         """Return the pending approvals."""
-        return [approval for approval in (await self.world()).approvals.values() if approval.state == "pending"]
+        return [approval for approval in (await self.state()).approvals.values() if approval.state == "pending"]
 
     async def answer_approval(self, answer: AnswerApproval) -> None:
         await self._runtime.ask(self.existing_team, answer)
 
     async def list_turns(self) -> list[Turn]:
         """Return the turns since the chat was last cleared, oldest first."""
-        thread = (await self.world()).threads.get(self.thread)
+        thread = (await self.state()).threads.get(self.thread)
         return await list_turns(self._runtime, self.existing_team, thread) if thread is not None else []
 
     async def is_working(self) -> bool:
         """Whether the chat has open steps."""
-        return self._has_work(await self.world())
+        return self._has_work(await self.state())
 
     def _follow(self, commit: CommitNotice) -> None:
         for row in commit.archived:
@@ -327,8 +328,8 @@ class Chat:
         elif isinstance(event, Retried):
             self._texts.pop(step.step_id, None)
 
-    def _has_work(self, world: TeamState) -> bool:
-        thread = world.threads.get(self.thread)
+    def _has_work(self, state: TeamState) -> bool:
+        thread = state.threads.get(self.thread)
         return thread is not None and thread.open_steps > 0
 
     def _make_queue_intent(self, work: Work) -> QueueSteps:
@@ -339,9 +340,9 @@ class Chat:
         await self._runtime.ask(self.existing_team, *intents)
 
 
-def _make_resume_intents(world: TeamState) -> list[Intent]:
-    intents: list[Intent] = [ResumeTeam()] if world.team.paused is not None else []
-    task = world.tasks.get(FIRST_TASK_ID)
+def _make_resume_intents(state: TeamState) -> list[Intent]:
+    intents: list[Intent] = [ResumeTeam()] if state.team.paused is not None else []
+    task = state.tasks.get(FIRST_TASK_ID)
     return [*intents, ResumeTask(task_id=FIRST_TASK_ID)] if task is not None and task.paused is not None else intents
 
 
@@ -365,21 +366,23 @@ async def find_chat(runtime: Runtime, name: str) -> TeamId | None:
     """Find a chat that can continue. Return None if `name` is `last` and no chat is open."""
     if name.strip() == LAST:
         for team in await list_chats(runtime):
-            if FIRST_TASK_ID in (await runtime.world(team)).tasks:
+            if FIRST_TASK_ID in (await runtime.state(team)).tasks:
                 return team
         return None
     team = (await resolve_id(runtime, name)).team
-    world = await runtime.world(team)
-    if world.team.kit != CHAT:
-        raise make_refusal("no_chat", f"{team!r} is not a chat.", f"Continue it with `greenroom resume {team}`.")
-    if FIRST_TASK_ID not in world.tasks:
-        hint = f"Start a new one with `greenroom chat`, or continue from an earlier step: `greenroom rewind {team}`."
-        raise make_refusal("chat_over", f"The chat {team!r} is over.", hint)
+    state = await runtime.state(team)
+    if state.team.kit != CHAT:
+        raise make_refusal(
+            "no_chat", translate("chat.not_a_chat", team=team), translate("chat.resume_instead", team=team)
+        )
+    if FIRST_TASK_ID not in state.tasks:
+        hint = translate("chat.start_new", team=team)
+        raise make_refusal("chat_over", translate("chat.is_over", team=team), hint)
     return team
 
 
 async def _read_capabilities_name(runtime: Runtime, team: TeamId) -> str:
     try:
-        return (await runtime.world(team)).team.kit
+        return (await runtime.state(team)).team.kit
     except StoreFault:
         return ""  # skip a log that cannot be read

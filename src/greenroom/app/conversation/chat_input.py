@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path, PurePath
 from typing import Final, Protocol, TypeAlias
 
+from greenroom.app.messages import MESSAGES, translate
 from greenroom.app.settings.home import read_inside
 from greenroom.app.settings.layers import is_visible
 from greenroom.core.base.errors import WorldFault
@@ -107,24 +108,22 @@ class HandledInput:
 
 Handler: TypeAlias = Callable[[str], HandledInput]
 
-COMMANDS: Final = {
-    "help": "show the commands",
-    "clear": "start over; the log keeps the conversation",
-    "retry": "send the last message again",
-    "continue": "continue the answer",
-    "model": "NAME  switch to another model",
-    "cost": "show the cost of this chat",
-    "limit": "cost|tokens|time VALUE  set a limit",
-    "history": "show the conversation so far",
-    "done": "SUMMARY  end this chat permanently",
-    "exit": "leave; you can resume it later",
-}
-"""The chat commands with their help. Arguments come before two spaces."""
 
+class ChatCommands(Mapping[str, str]):
+    """The chat commands with their help in the language of the process. Arguments come before two spaces."""
+
+    def __getitem__(self, name: str) -> str:
+        return MESSAGES.table("chat_commands", "")[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(MESSAGES.table("chat_commands", ""))
+
+    def __len__(self) -> int:
+        return len(MESSAGES.table("chat_commands", ""))
+
+
+COMMANDS: Final = ChatCommands()
 COMMAND_ALIASES: Final = {"quit": "exit", "q": "exit", "bye": "exit", "new": "clear", "?": "help", "go": "continue"}
-NO_SHELL_MESSAGE: Final = (
-    "`!` is for shell commands, which are not supported yet. To send it as text, put a space before it."
-)
 
 
 def run_handlers(text: str, handlers: Sequence[Handler]) -> HandledInput:
@@ -148,15 +147,17 @@ def handle_command(text: str) -> HandledInput:
     if name in COMMANDS:
         return HandledInput(content="", need_return=True, command=ChatCommand(name=name, argument=rest.strip()))
     similar = get_close_matches(first.lower(), [*COMMANDS, *COMMAND_ALIASES], n=1)
-    suggestion = f"Did you mean /{similar[0]}?" if similar else "/help lists the commands."
-    return HandledInput(content="", need_return=True, reply=f"There is no command /{first}. {suggestion}")
+    suggestion = translate("chat.meant_command", near=similar[0]) if similar else translate("chat.see_help")
+    return HandledInput(
+        content="", need_return=True, reply=translate("chat.unknown_command", word=first, hint=suggestion)
+    )
 
 
 def handle_shell(text: str) -> HandledInput:
     """Refuse `!command`: there is no shell yet."""
     if not text.startswith("!"):
         return HandledInput(content=text)
-    return HandledInput(content="", need_return=True, reply=NO_SHELL_MESSAGE)
+    return HandledInput(content="", need_return=True, reply=translate("chat.no_shell"))
 
 
 MAX_FILE_BYTES: Final = 64 * 1024
@@ -179,7 +180,7 @@ def make_file_handler(folder: Path, root: Path) -> Handler:
             try:
                 attachment = _read_attachment(quoted or bare, folder, root)
             except UnreadableAttachment as fault:
-                return HandledInput(content=text, need_return=True, reply=f"{fault} Nothing was sent.")
+                return HandledInput(content=text, need_return=True, reply=translate("chat.nothing_sent", fault=fault))
             if attachment is not None:
                 attachments[attachment.name] = attachment
         return HandledInput(content=text, attached=tuple(attachments.values()))
@@ -194,17 +195,13 @@ def _read_attachment(mentioned: str, folder: Path, root: Path) -> Attachment | N
         similar = _find_similar(mentioned, folder)
         if not similar and "/" not in mentioned and "." not in mentioned.rstrip(PUNCTUATION):
             return None
-        suggestion = (
-            f"Did you mean @{similar}?"
-            if similar
-            else "Use a path relative to this folder, or put a space after the @."
-        )
-        raise UnreadableAttachment(f"There is no file {mentioned!r}. {suggestion}")
+        suggestion = translate("chat.meant_file", near=similar) if similar else translate("chat.use_relative_path")
+        raise UnreadableAttachment(translate("chat.no_file", path=mentioned, hint=suggestion))
     real_path = path.resolve()
     if not real_path.is_relative_to(root.resolve()):
-        raise UnreadableAttachment(f"{mentioned!r} is outside the workspace {root} and is not read.")
+        raise UnreadableAttachment(translate("chat.file_outside", path=mentioned, root=root))
     if is_secret(path) or is_secret(real_path.relative_to(root.resolve())):
-        raise UnreadableAttachment(f"{mentioned!r} looks like a secret and is not read.")
+        raise UnreadableAttachment(translate("chat.file_secret", path=mentioned))
     return Attachment(text=_read_text(real_path, mentioned), name=str(real_path.relative_to(root.resolve())))
 
 
@@ -220,17 +217,17 @@ def _find_file(mentioned: str, folder: Path, root: Path) -> Path | None:
 def _read_text(real_path: Path, mentioned: str) -> str:
     """Read a file. Raise `UnreadableAttachment` if it is not text, too long or holds a private key."""
     if real_path.is_dir():
-        raise UnreadableAttachment(f"{mentioned!r} is a folder; name a file in it.")
+        raise UnreadableAttachment(translate("git.is_folder", path=mentioned))
     try:
         text = read_inside(real_path, None, MAX_FILE_BYTES).decode("utf-8-sig")
     except WorldFault as fault:
-        raise UnreadableAttachment(f"{mentioned!r} {fault}.") from None
+        raise UnreadableAttachment(translate("files.fault", path=repr(mentioned), fault=fault)) from None
     except UnicodeDecodeError:
-        raise UnreadableAttachment(f"{mentioned!r} is not a text file (it is not UTF-8).") from None
+        raise UnreadableAttachment(translate("chat.file_not_utf8", path=mentioned)) from None
     if "\0" in text:
-        raise UnreadableAttachment(f"{mentioned!r} is not a text file.")
+        raise UnreadableAttachment(translate("chat.file_not_text", path=mentioned))
     if "-----BEGIN " in text and PRIVATE_KEY in text:
-        raise UnreadableAttachment(f"{mentioned!r} holds a private key and is not read.")
+        raise UnreadableAttachment(translate("chat.file_private_key", path=mentioned))
     return text
 
 

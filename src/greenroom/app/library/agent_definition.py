@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Generic, NamedTuple, TypeAlias, cast, get_args
+from functools import cached_property, wraps
+from typing import Any, Final, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast, get_args
 
 from greenroom.app.agents import specs as values
 from greenroom.app.agents.specs import MAX_ROUNDS, add_version
@@ -18,7 +19,39 @@ from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.model import Model
 from greenroom.core.state.spec import AgentSpec, ToolGroup
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 ToolList: TypeAlias = Sequence[str | Tool[..., Any] | Callable[..., Any]]
+
+RENAMED_ARGUMENTS: Final = {
+    "prompt": "instructions",
+    "repairs": "output_retries",
+    "rounds": "max_turns",
+    "groups": "toolsets",
+    "most": "limit",
+    "memory": "in_memory",
+}
+"""Old names of arguments. The error for one names its new name."""
+
+
+def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a method raise a `TypeError` that names the right argument when it is called with an unknown one."""
+    known = [name for name in inspect.signature(function).parameters if name != "self"]
+
+    @wraps(function)
+    def call(*args: P.args, **arguments: P.kwargs) -> R:
+        for name in arguments:
+            if name not in known:
+                new_name = RENAMED_ARGUMENTS.get(name)
+                hint = f"Use `{new_name}`." if new_name in known else suggest_name(name, known)
+                public_name = type(args[0]).__name__
+                if function.__name__ != "__init__":
+                    public_name += f".{function.__name__}"
+                raise TypeError(f"{public_name}() has no argument `{name}`. {hint}")
+        return function(*args, **arguments)
+
+    return call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +76,10 @@ class ToolSelection:
 
 def select_tools(tools: ToolList, toolsets: Sequence[str]) -> ToolSelection:
     """Build the selection. Raise `WorldFault` for invalid values."""
-    given = require_list(tools, "tools")
+    items = require_list(tools, "tools")
     return ToolSelection(
-        functions=tuple(item if isinstance(item, Tool) else Tool(item) for item in given if not isinstance(item, str)),
-        builtin_names=tuple(item for item in given if isinstance(item, str)),
+        functions=tuple(item if isinstance(item, Tool) else Tool(item) for item in items if not isinstance(item, str)),
+        builtin_names=tuple(item for item in items if isinstance(item, str)),
         toolsets=_check_toolsets(require_list(toolsets, "toolsets")),
     )
 
@@ -54,7 +87,7 @@ def select_tools(tools: ToolList, toolsets: Sequence[str]) -> ToolSelection:
 def require_list(value: object, field: str, owner: str = "an agent") -> Sequence[Any]:
     """Return the value if it is a list; raise `WorldFault` otherwise."""
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise WorldFault(f"{value!r} cannot be the {field} of {owner}. Pass a list: {field}=[…].")
+        raise WorldFault("library.list_expected", value=value, field=field, owner=owner)
     return value
 
 
@@ -62,13 +95,14 @@ def _check_toolsets(groups: Sequence[object]) -> tuple[ToolGroup, ...]:
     known = get_args(ToolGroup)
     for group in groups:
         if group not in known:
-            raise WorldFault(f"There is no toolset {group!r}. {suggest_name(str(group), known)}")
+            raise WorldFault("library.unknown_toolset", group=group, hint=suggest_name(str(group), known))
     return cast("tuple[ToolGroup, ...]", tuple(groups))
 
 
 class AgentDefinition(Generic[T]):
     """An immutable description of an agent. See `Agent`."""
 
+    @check_arguments
     def __init__(
         self,
         name: str,
@@ -146,7 +180,7 @@ def _check_name(name: str) -> str:
     try:
         return values.parse_name(name)
     except BadValue as unfit:
-        raise WorldFault(f"{name!r} is not a valid agent name. It must be {unfit}.") from None
+        raise WorldFault("library.bad_agent_name", name=name, unfit=unfit) from None
 
 
 def _check_value(reader: Reader, value: object, field: str) -> None:
@@ -154,7 +188,7 @@ def _check_value(reader: Reader, value: object, field: str) -> None:
     try:
         reader(value)
     except BadValue as unfit:
-        raise WorldFault(f"{value!r} is not a valid {field}. It must be {unfit}.") from None
+        raise WorldFault("library.bad_value", value=value, field=field, unfit=unfit) from None
 
 
 def _merge_model_config(base: Data | None, model: str, temperature: float | None) -> Data | None:

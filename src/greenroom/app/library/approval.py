@@ -91,35 +91,35 @@ class ApprovalHandler:
         return self._approve is not None
 
     def follow(self, commit: CommitNotice) -> None:
-        self.ask_pending(commit.world)
+        self.ask_pending(commit.state)
 
-    def ask_pending(self, world: TeamState) -> None:
+    def ask_pending(self, state: TeamState) -> None:
         """Start a callback for each pending approval."""
         approve = self._approve
         if approve is None:
             return
-        pending = {name: approval for name, approval in world.approvals.items() if approval.state == "pending"}
+        pending = {name: approval for name, approval in state.approvals.items() if approval.state == "pending"}
         for name in self._callbacks.keys() - pending.keys():
             self._callbacks.pop(name).cancel()
             self._decided_count += 1
         for name in pending.keys() - self._callbacks.keys():
-            self._callbacks[name] = asyncio.create_task(self._ask(approve, world, pending[name]))
+            self._callbacks[name] = asyncio.create_task(self._ask(approve, state, pending[name]))
             self._callbacks[name].add_done_callback(self._note_failure)
 
     async def wait_for(self, work: Coroutine[Any, Any, S]) -> S:
         """Wait for `work`. Raise `WorldFault` if the `approve` function fails first."""
         if self._approve is None:
             return await work
-        waiting, failing = asyncio.ensure_future(work), asyncio.ensure_future(self._failure_event.wait())
+        work_task, failure_task = asyncio.ensure_future(work), asyncio.ensure_future(self._failure_event.wait())
         try:
-            await asyncio.wait({waiting, failing}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({work_task, failure_task}, return_when=asyncio.FIRST_COMPLETED)
             error = self._callback_error
             if error is not None:
-                raise WorldFault(f"`approve` failed, so nothing was decided: {_describe_error(error)}.") from error
-            return waiting.result()
+                raise WorldFault("library.approve_failed", error=_describe_error(error)) from error
+            return work_task.result()
         finally:
-            waiting.cancel()
-            failing.cancel()
+            work_task.cancel()
+            failure_task.cancel()
 
     async def wait_for_decision(self) -> bool:
         """Wait for the next decision. Return False if none is pending and none was made since the last call."""
@@ -148,9 +148,9 @@ class ApprovalHandler:
         if _get_error(callback) is not None:
             self._failure_event.set()
 
-    async def _ask(self, approve: ApprovalCallback, world: TeamState, approval: Approval) -> None:
-        intent = make_answer(approval, await _ask_callback(approve, _make_request(world, approval)))
-        writing = asyncio.create_task(self._submit_answer(world.team.team_id, intent, approval.grant))
+    async def _ask(self, approve: ApprovalCallback, state: TeamState, approval: Approval) -> None:
+        intent = make_answer(approval, await _ask_callback(approve, _make_request(state, approval)))
+        writing = asyncio.create_task(self._submit_answer(state.team.team_id, intent, approval.grant))
         self._writes.add(writing)
         writing.add_done_callback(self._writes.discard)
         await asyncio.shield(writing)
@@ -201,15 +201,15 @@ def _make_text_answer(name: ApprovalId, reply: ApprovalReply) -> AnswerApproval:
     raise TypeError(f"it returned {reply!r} to a question that wants a text; return a text, or False for no answer")
 
 
-def _make_request(world: TeamState, approval: Approval) -> ApprovalRequest:
-    step = world.steps[approval.step_id]
+def _make_request(state: TeamState, approval: Approval) -> ApprovalRequest:
+    step = state.steps[approval.step_id]
     work, prefix = step.work, describe_request(step)
     return ApprovalRequest(
         agent=approval.agent_id,
         tool=work.executor,
         arguments=dict(work.instruction_content or {}),
         question=approval.question,
-        run_id=world.team.team_id,
+        run_id=state.team.team_id,
         reason=approval.question.removeprefix(prefix).strip() if approval.question.startswith(prefix) else "",
         grant=approval.grant,
         release=approval.release,

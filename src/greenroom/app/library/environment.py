@@ -9,25 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from greenroom.abilities.skills.conversation.transcript import Transcripts
 from greenroom.abilities.skills.conversation_skills import build_conversation_skills
 from greenroom.abilities.tools.read_output import ReadOutputTool
 from greenroom.abilities.tools.tool import ALWAYS_OFFERED
 from greenroom.app.context import AppContext
-from greenroom.app.conversation.capabilities import TeamTools
+from greenroom.app.conversation.factories import TeamTools
 from greenroom.app.conversation.start import Participants
-from greenroom.app.function_tool import OutputError, Tool
+from greenroom.app.function_tool import Tool
 from greenroom.app.library.agent_definition import AgentDefinition, name_own_model, require_list
-from greenroom.app.library.events import EventBus, ObservedExecutor, ObservedModel
+from greenroom.app.library.events import EventBus, ObservedCapabilities, ObservedModel
 from greenroom.app.settings.schema import suggest_name
 from greenroom.app.text_reader import TextReader
 from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.app.toolset.policy import ConfirmingPolicy, ConfirmsAgent, build_policy, open_user_rules
 from greenroom.app.toolset.redaction import SecretRedactor
 from greenroom.app.toolset.toolbox import Toolbox, ToolSource
-from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.errors import OutputError, WorldFault
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Capabilities, Executor
@@ -49,7 +49,7 @@ def collect_agents(agent: AgentDefinition[Any]) -> dict[str, AgentDefinition[Any
         definition = pending.pop()
         existing = by_name.setdefault(definition.name, definition)
         if existing is not definition:
-            raise WorldFault(f"Two agents are called {definition.name!r}. Give one of them another name.")
+            raise WorldFault("library.agents_same_name", name=definition.name)
         pending += [other for other in definition.agents if by_name.get(other.name) is not other]
     return by_name
 
@@ -66,9 +66,9 @@ class RunModels:
         self._addons = {name for name, agent in agents.items() if agent.spec.turn.protocols}
 
     def get_model(self, name: str) -> Model:
-        """Return the model with this name, with events."""
+        """Return the model with this name. It emits events if there are callbacks."""
         model = self._agent_models.get(name) or self._models.get_model(name)
-        return ObservedModel(model, self._events, self._addons.__contains__)
+        return model if self._events.is_silent else ObservedModel(model, self._events, self._addons.__contains__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ def make_library_capabilities(
     for item in agents.values():
         for function in item.tools:
             if tools.setdefault(function.name, function).function is not function.function:
-                raise WorldFault(f"Two tools are called {function.name!r}. Give one of them another name.")
+                raise WorldFault("library.tools_same_name", name=function.name)
     run_models = RunModels(agents, models, events)
     run_tools = make_tools([item.with_context(context) for item in tools.values()], run_models)
     skills = build_conversation_skills(
@@ -109,11 +109,8 @@ def make_library_capabilities(
         filter_above=filter_above,
         transcripts=transcripts,
     )
-    executors = (*skills, *run_tools.executors)
-    return Capabilities(
-        (ObservedExecutor(item, events) for item in executors),
-        on_close=run_tools.close,
-        approvals_expire=approvals_expire,
+    return ObservedCapabilities(
+        (*skills, *run_tools.executors), events, on_close=run_tools.close, approvals_expire=approvals_expire
     )
 
 
@@ -136,9 +133,6 @@ class TypedAnswerReader(TextReader):
         return ""
 
 
-OPEN_WITH_WORKSPACE: Final = 'Pass one: `Greenroom(workspace=".")`.'
-
-
 class AgentEnvironment:
     """An environment without a workspace: the program's functions are the only tools.
 
@@ -152,6 +146,7 @@ class AgentEnvironment:
         self._app = app
         self._rules = tuple(map(str, parse_all(require_list(rules, "rules", owner="a Greenroom"))))
         self._person_rules = open_user_rules()
+        self._policies: dict[tuple[object, ...], Policy] = {}
 
     @property
     def rules_state(self) -> object:
@@ -184,25 +179,23 @@ class AgentEnvironment:
         """Raise `WorldFault` if the team belongs to another workspace."""
         if team.workspace and team.workspace != str(self.root):
             call = f"Greenroom(workspace={team.workspace!r})"
-            raise WorldFault(f"{team.team_id!r} works in {team.workspace}. Continue it there: `{call}`.")
+            raise WorldFault("library.other_workspace", team_id=team.team_id, workspace=team.workspace, call=call)
 
     def equip(self, agent: AgentDefinition[Any]) -> AgentSpec:
         """Return the agent's spec with its tools by name. Raise `WorldFault` for an unknown tool."""
         selection, names = agent.tool_selection, {tool.name for tool in self.builtin_tools}
         if self.root is None and selection.needs_workspace:
             listed_names = ", ".join((*selection.builtin_names, *selection.toolsets))
-            raise WorldFault(
-                f"{agent.name!r} uses built-in tools ({listed_names}), which need a workspace. {OPEN_WITH_WORKSPACE}"
-            )
+            raise WorldFault("library.tools_need_workspace", name=agent.name, tools=listed_names)
         duplicate = next((function.name for function in selection.functions if function.name in names), None)
         if duplicate is not None:
-            raise WorldFault(f"There is a built-in tool {duplicate!r}. Give yours another name.")
+            raise WorldFault("library.builtin_tool_exists", name=duplicate)
         tools = self._list_tools(selection.functions)
         known_names = [tool.name for tool in tools]
         for name in selection.builtin_names:
             if name not in known_names:
                 why = " ".join(self.notes) or suggest_name(name, known_names)
-                raise WorldFault(f"{agent.name!r} cannot use the tool {name!r}. {why}")
+                raise WorldFault("library.tool_unusable", agent=agent.name, name=name, why=why)
         return Toolbox(tools).equip(agent.spec)
 
     def _list_tools(self, functions: Sequence[Tool[..., Any]]) -> list[ToolExecutor]:
@@ -220,7 +213,12 @@ class AgentEnvironment:
         self, functions: Sequence[Tool[..., Any]], models: Models, needs_confirmation: ConfirmsAgent | None
     ) -> TeamTools:
         """Build the tools of a run under the policy and settings. One of the `models` controls the browser."""
-        policy = self.make_policy(Path("/"), functions, needs_confirmation)
+        key = (self.rules_state, *(function.name for function in functions))
+        policy = self._policies.get(key)
+        if policy is None:
+            policy = self._policies[key] = self.make_policy(Path("/"), functions, None)
+        if needs_confirmation is not None:
+            policy = ConfirmingPolicy(policy, needs_confirmation)
         return _FunctionTools((*functions, ReadOutputTool(self._app.ended_step)), policy, self._app)
 
     def make_policy(

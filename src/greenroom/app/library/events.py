@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Final, TypeAlias
 
 from greenroom.abilities.skills.filter_tools import FilterToolsSkill
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.ports.executor import Executor, Outcome, StepContext
+from greenroom.core.ports.executor import Capabilities, CloseCallback, Executor, Outcome, StepContext
 from greenroom.core.ports.model import (
     ClosingStream,
     Failed,
@@ -72,7 +72,7 @@ class EventBus:
         """Call a plain function each time the event happens."""
         target: object = callback
         if not callable(target) or inspect.iscoroutinefunction(target):
-            raise WorldFault(f"{callback!r} cannot handle {event!r}: pass a plain function, not a coroutine.")
+            raise WorldFault("library.callback_is_coroutine", callback=callback, event=event)
         self._callbacks.setdefault(event, []).append(callback)
 
     def unsubscribe(self, event: str, callback: Callback) -> None:
@@ -95,7 +95,7 @@ class EventBus:
         """Emit events for a commit: a task starts or ends, a conversation is cleared."""
         if self.is_silent:
             return
-        run_id = commit.world.team.team_id
+        run_id = commit.state.team.team_id
         for event in commit.events:
             if isinstance(event, TaskStarted):
                 self.emit(TASK_STARTED, run_id=run_id, task=event.task_id)
@@ -123,11 +123,8 @@ class ObservedModel:
         self._bus = bus
         self._has_addon = has_addon
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Stream the model's answer."""
-        return self._model.stream(request) if self._bus.is_silent else self._stream_with_events(request)
-
-    async def _stream_with_events(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         purpose = request.purpose
         labels = {"run_id": purpose.team, "agent": purpose.agent, "step": purpose.step, "skill": purpose.skill}
         if purpose.skill == "converse" and self._has_addon(purpose.agent):
@@ -176,8 +173,6 @@ class ObservedExecutor:
 
     async def run(self, context: StepContext) -> Outcome:
         """Run the step and emit its events."""
-        if self._bus.is_silent:
-            return await self._executor.run(context)
         if self.type == "tool":
             arguments = dict(context.step.work.instruction_content or {})
             return await self._run_with_events(context, TOOL_CALL_EVENTS, tool=self.name, arguments=arguments)
@@ -188,12 +183,12 @@ class ObservedExecutor:
         outcome = await self._executor.run(context)
         for moved in (intent for intent in outcome.intents if isinstance(intent, MoveWindow)):
             # The history is cleared when this is committed; `follow` emits the event afterwards.
-            self._bus.emit(BEFORE_HISTORY_CLEAR, run_id=context.world.team.team_id, thread=moved.thread_id)
+            self._bus.emit(BEFORE_HISTORY_CLEAR, run_id=context.state.team.team_id, thread=moved.thread_id)
         return outcome
 
     async def _run_filter(self, context: StepContext, executor: FilterToolsSkill) -> Outcome:
-        labels = {"run_id": context.world.team.team_id, "agent": context.step.agent_id, "step": context.step.step_id}
-        figures = {"total": len(executor.list_choices(context.world, context.step)), "threshold": executor.threshold}
+        labels = {"run_id": context.state.team.team_id, "agent": context.step.agent_id, "step": context.step.step_id}
+        figures = {"total": len(executor.list_choices(context.state, context.step)), "threshold": executor.threshold}
         self._bus.emit(BEFORE_TOOL_FILTER, **labels, **figures)
         outcome = await executor.run(context)
         self._bus.emit(TOOL_FILTERED, **labels, **figures, selected=(outcome.result or {}).get("chosen", []))
@@ -201,7 +196,7 @@ class ObservedExecutor:
 
     async def _run_with_events(self, context: StepContext, pair: tuple[str, str], **details: object) -> Outcome:
         step, (before, after) = context.step, pair
-        labels = {"run_id": context.world.team.team_id, "agent": step.agent_id, "step": step.step_id, **details}
+        labels = {"run_id": context.state.team.team_id, "agent": step.agent_id, "step": step.step_id, **details}
         self._bus.emit(before, **labels)
         state, output = "failed", ""
         try:
@@ -217,3 +212,23 @@ class ObservedExecutor:
             raise
         finally:
             self._bus.emit(after, **labels, state=state, output=output)
+
+
+class ObservedCapabilities(Capabilities):
+    """Capabilities whose executors emit events while there are callbacks."""
+
+    def __init__(
+        self,
+        executors: Iterable[Executor],
+        bus: EventBus,
+        *,
+        on_close: CloseCallback | None = None,
+        approvals_expire: int | None = None,
+    ) -> None:
+        super().__init__(executors, on_close=on_close, approvals_expire=approvals_expire)
+        self._bus = bus
+
+    def get(self, type_: StepType, name: str) -> Executor | None:
+        """Return the executor of a step, or None."""
+        executor = super().get(type_, name)
+        return executor if executor is None or self._bus.is_silent else ObservedExecutor(executor, self._bus)

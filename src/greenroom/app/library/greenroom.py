@@ -16,7 +16,7 @@ from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.chat import Chat
 from greenroom.app.conversation.start import FIRST_TASK_ID, create_single_task_team
-from greenroom.app.library.agent_definition import AgentDefinition
+from greenroom.app.library.agent_definition import AgentDefinition, check_arguments
 from greenroom.app.library.approval import ApprovalCallback, ApprovalHandler
 from greenroom.app.library.environment import (
     AgentEnvironment,
@@ -82,6 +82,7 @@ class Greenroom:
     `events` holds callbacks by event name; see `EventBus`.
     """
 
+    @check_arguments
     def __init__(
         self,
         home: str | Path | None = None,
@@ -100,7 +101,7 @@ class Greenroom:
         non_interactive: bool | None = None,
     ) -> None:
         if in_memory and home is not None:
-            raise WorldFault("The log is either in memory or in a folder. Pass one of `in_memory` and `home`.")
+            raise WorldFault("library.home_or_memory")
         home_path = Path(home) if home is not None else None
         self.home = None if in_memory else home_folder(home_path or _default_home())
         self._given_models = models
@@ -154,7 +155,7 @@ class Greenroom:
     def runtime(self) -> Runtime:
         """The runtime below: all teams, their events and their archive."""
         if self._runtime is None:
-            raise WorldFault("This Greenroom is not open. Use it in `async with Greenroom() as greenroom:`.")
+            raise WorldFault("library.not_open")
         return self._runtime
 
     @property
@@ -212,7 +213,7 @@ class Greenroom:
         max_early: int | None,
     ) -> AsyncIterator[Run[T]]:
         if bool(text.strip()) == bool(resume):
-            raise WorldFault("Pass either a non-empty text, or `resume` with a run to continue.")
+            raise WorldFault("library.text_or_resume")
         prepared = await self._prepare(agent, solo=True, context=context)
         observer = self._make_observer(approve, max_early)
         if resume:
@@ -281,6 +282,7 @@ class Greenroom:
                 self._capabilities.pop(chat.team, None)
                 prepared.forget_team(chat.team)
 
+    @check_arguments
     async def runs(self, agent: AgentDefinition[T] | None = None, *, limit: int = MAX_RUNS_LISTED) -> list[RunInfo]:
         """Return up to `limit` stored runs and conversations of an agent, or of all agents, newest first."""
         return await list_runs(self.runtime, agent=agent.name if agent is not None else "", limit=limit)
@@ -345,7 +347,7 @@ class Greenroom:
 
     async def _find_resumable(self, agent: AgentDefinition[T], name: str, capabilities_name: str) -> TeamId:
         """Return the run or conversation to continue. Raise `WorldFault` if it cannot continue."""
-        kind = "conversation with" if capabilities_name == LIBRARY_CHAT else "run of"
+        kind = "conversation" if capabilities_name == LIBRARY_CHAT else "run"
         if name == LAST:
             runs = await list_runs(self.runtime, agent=agent.name, limit=MAX_RUNS_LISTED)
             resumable = [
@@ -354,14 +356,14 @@ class Greenroom:
                 if run_info.is_conversation == (capabilities_name == LIBRARY_CHAT) and not run_info.is_over
             ]
             if not resumable:
-                raise WorldFault(f"There is no {kind} the agent {agent.name!r} to continue.")
+                raise WorldFault(f"library.no_{kind}", agent=agent.name)
             name = resumable[0]
-        world = await self.runtime.world(TeamId(name))
-        if world.team.kit != capabilities_name or AgentId(agent.name) not in world.agents:
-            raise WorldFault(f"{name!r} is not a {kind} the agent {agent.name!r}. `greenroom.runs()` lists all runs.")
-        self._environment.refuse_other_workspace(world.team)
-        if capabilities_name == LIBRARY_CHAT and FIRST_TASK_ID not in world.tasks:
-            raise WorldFault(f"The conversation {name!r} is over.")
+        state = await self.runtime.state(TeamId(name))
+        if state.team.kit != capabilities_name or AgentId(agent.name) not in state.agents:
+            raise WorldFault(f"library.not_a_{kind}", name=name, agent=agent.name)
+        self._environment.refuse_other_workspace(state.team)
+        if capabilities_name == LIBRARY_CHAT and FIRST_TASK_ID not in state.tasks:
+            raise WorldFault("library.conversation_over", name=name)
         return TeamId(name)
 
     def _limits(self) -> Limits:

@@ -144,7 +144,7 @@ class RunObserver:
         self.attach(host)
         if self._unattended:
             await answer_pending(host)
-        self.approvals.ask_pending(host.world)
+        self.approvals.ask_pending(host.state)
 
     async def stream_events(self, result: Coroutine[Any, Any, RunResult[T]]) -> AsyncIterator[RunEvent[T]]:
         """Yield events until there is a result, then the result."""
@@ -184,7 +184,7 @@ class Run(Generic[T]):
 
     async def begin(self) -> None:
         """Start the agents, after resuming the task if it is paused."""
-        task = (await self._runtime.world(self.id)).tasks.get(FIRST_TASK_ID)
+        task = (await self._runtime.state(self.id)).tasks.get(FIRST_TASK_ID)
         if task is not None and task.paused is not None:
             await self._runtime.ask(self.id, ResumeTask(task_id=FIRST_TASK_ID))
         await self._observer.begin(await self._runtime.start(self.id))
@@ -199,7 +199,7 @@ class Run(Generic[T]):
 
     async def usage(self) -> RunUsage:
         """Return the usage so far."""
-        return make_usage((await self._runtime.world(self.id)).budgets[TEAM_BUDGET].spent)
+        return make_usage((await self._runtime.state(self.id)).budgets[TEAM_BUDGET].spent)
 
     async def executed_tools(self) -> ExecutedTools:
         """Return the tools executed so far, with counts."""
@@ -327,7 +327,7 @@ class Conversation(Generic[T]):
 
     async def _submit_text(self, text: str) -> None:
         if not text.strip():
-            raise WorldFault("The message is empty. Pass a text.")
+            raise WorldFault("library.message_empty")
         self._observer.buffer.clear()
         if self._chat.team is None:
             await self._create(text)
@@ -342,7 +342,7 @@ class Conversation(Generic[T]):
 
     def _check_started(self) -> None:
         if self._chat.team is None:
-            raise WorldFault("This conversation has no messages yet.")
+            raise WorldFault("library.no_messages_yet")
 
     async def _wait_for_answer(self) -> RunResult[T]:
         spent, approvals = NOTHING, self._observer.approvals

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Generic, NoReturn, TypeVar
 
-from greenroom.app.capabilities import CapabilitiesFactory
 from greenroom.app.conversation.start import FIRST_TASK_ID
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
+from greenroom.app.messages import translate
 from greenroom.app.runtime import Runtime
 from greenroom.app.task_status import read_status
 from greenroom.core.base.amounts import Amounts
@@ -26,6 +26,7 @@ from greenroom.core.base.errors import (
 )
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data
+from greenroom.core.ports.executor import CapabilitiesFactory
 from greenroom.core.ports.log import StreamInfo
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task
@@ -160,23 +161,29 @@ def make_run_error(state: str, why: str, *, resume_hint: str) -> GreenroomError:
         case "failed" | "idle":
             return ModelFault(why)
         case "provider":
-            return ProviderFault(f"{why.partition(': ')[2]} Continue later: {resume_hint}.")
+            return ProviderFault("library.provider_failed", why=why.partition(": ")[2], resume_hint=resume_hint)
         case "waiting":
             message, hint = (
-                f"Approval is needed: {why}",
-                f"Pass an `approve` function and continue: {resume_hint}.",
+                translate("library.approval_needed", why=why),
+                translate("library.pass_approve", resume_hint=resume_hint),
             )
         case "interrupted":
-            message, hint = "It was interrupted.", f"Send another message, or continue: {resume_hint}."
+            message, hint = (
+                translate("library.interrupted"),
+                translate("library.send_or_resume", resume_hint=resume_hint),
+            )
         case "cancelled" | "finished":
-            message, hint = f"It is {state}: {why}", ""
+            message, hint = translate("library.ended", state=state, why=why), ""
         case "limit":
             message, hint = (
-                f"The run reached a limit ({why.removeprefix('limit: ')}).",
-                f"Raise it, then {resume_hint}.",
+                translate("library.limit_reached", why=why.removeprefix("limit: ")),
+                translate("library.raise_limit", resume_hint=resume_hint),
             )
         case _:
-            message, hint = f"It is {state}: {why}.", f"Continue with {resume_hint}."
+            message, hint = (
+                translate("library.stopped", state=state, why=why),
+                translate("library.continue_with", resume_hint=resume_hint),
+            )
     return RefusedError(Rejection(code=state, why=message, hint=hint))
 
 
@@ -201,12 +208,8 @@ def make_refusing_factories() -> Mapping[str, CapabilitiesFactory]:
 
 def refuse_program_team(team: Team) -> NoReturn:
     """Raise `WorldFault` with the Python call that continues this run."""
-    name = team.team_id
-    resume_call = (
-        f"greenroom.chat(agent, resume={name!r})" if team.kit == LIBRARY_CHAT else f"greenroom.resume(agent, {name!r})"
-    )
     kind = "conversation" if team.kit == LIBRARY_CHAT else "run"
-    raise WorldFault(f"The {kind} {name!r} belongs to a program. Continue it in Python: `{resume_call}`.")
+    raise WorldFault(f"library.program_{kind}", name=team.team_id)
 
 
 ENDED_STATES: Final = ("finished", "failed", "cancelled")
@@ -252,19 +255,19 @@ async def list_runs(runtime: Runtime, *, agent: str = "", limit: int) -> list[Ru
 async def _read_run_info(runtime: Runtime, info: StreamInfo) -> RunInfo | None:
     team = TeamId(info.stream)
     try:
-        world = await runtime.world(team)
+        state = await runtime.state(team)
     except StoreFault:
         return None
-    if world.team.kit not in (LIBRARY_RUN, LIBRARY_CHAT):
+    if state.team.kit not in (LIBRARY_RUN, LIBRARY_CHAT):
         return None
-    task = world.tasks.get(FIRST_TASK_ID) or next(iter(await runtime.ended_tasks(team)), None)
+    task = state.tasks.get(FIRST_TASK_ID) or next(iter(await runtime.ended_tasks(team)), None)
     if task is None:
         return None
-    status = read_status(world, FIRST_TASK_ID)
-    state = status.state if status is not None else task.state
-    is_stopped = state == "working" and info.owner is None
+    status = read_status(state, FIRST_TASK_ID)
+    state_name = status.state if status is not None else task.state
+    is_stopped = state_name == "working" and info.owner is None
     return _make_run_info(
-        team, task, "stopped" if is_stopped else state, is_conversation=world.team.kit == LIBRARY_CHAT
+        team, task, "stopped" if is_stopped else state_name, is_conversation=state.team.kit == LIBRARY_CHAT
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from greenroom.app.context import AppContext
-from greenroom.app.conversation.capabilities import TeamTools
+from greenroom.app.conversation.factories import TeamTools
 from greenroom.app.function_tool import Tool
 from greenroom.app.library.agent_definition import AgentDefinition
 from greenroom.app.library.environment import AgentEnvironment
@@ -94,4 +94,4 @@ def _check_folder(workspace: str | Path) -> Path:
     with suppress(OSError, ValueError):
         if path.is_dir():
             return path.resolve()
-    raise WorldFault(f"{str(path)!r} cannot be a workspace: it is not a folder. Create it first, or choose another.")
+    raise WorldFault("library.workspace_not_folder", path=str(path))

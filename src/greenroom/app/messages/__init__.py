@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Final, TypeAlias
 
@@ -11,6 +11,7 @@ from greenroom.core.base import errors
 
 CHINESE: Final = "zh"
 LANGUAGES: Final = ("en", CHINESE)
+MAX_NAMES_SHOWN: Final = 5
 
 Phrases: TypeAlias = Mapping[str, str]
 
@@ -24,8 +25,8 @@ class MessageCatalogue:
         self._tables: dict[str, Mapping[str, Phrases]] = {}
 
     def table(self, name: str, language: str) -> Phrases:
-        """Return a table of messages in a language, or in English if the language is unknown."""
-        code = language.partition("-")[0]
+        """Return a table of messages in a language: that of the process if it is empty, English if it is unknown."""
+        code = (language or _Language.code).partition("-")[0]
         code = code if code in LANGUAGES else LANGUAGES[0]
         if code not in self._tables:
             file = files(self._package) / f"{self._stem}{code}.toml"
@@ -52,9 +53,14 @@ def set_language(language: str) -> None:
     _Language.code = language
 
 
-def translate(key: str, /, **values: object) -> str:
-    """Return the message with the key `TABLE.NAME` in the language of this process."""
-    return render_message(key, values)
+def current_language() -> str:
+    """Return the language of this process's messages."""
+    return _Language.code
+
+
+def count_things(noun: str, count: int) -> str:
+    """Return a number of things in words, as in `3 files`."""
+    return render_message(f"counts.{f'one_{noun}' if count == 1 else f'{noun}s'}", {"count": f"{count:,}"})
 
 
 def render_message(key: str, values: Mapping[str, object]) -> str:
@@ -64,7 +70,24 @@ def render_message(key: str, values: Mapping[str, object]) -> str:
         template = MESSAGES.table(table, _Language.code)[name]
     except KeyError:
         return key
-    return template.format(**values)
+    words = {
+        name: MESSAGES.table(f"{name}s", _Language.code).get(str(values[name]), values[name])
+        for name in ("noun", "state")
+        if name in values
+    }
+    return template.format(**{**values, **words})
+
+
+def shorten_names(names: Sequence[str], language: str = "", limit: int = MAX_NAMES_SHOWN) -> str:
+    """Join the first names, with the number of the others."""
+    shown, hidden = ", ".join(map(to_one_line, names[:limit])), len(names) - limit
+    return phrase("hints", "names_and_more", language, names=shown, count=hidden) if hidden > 0 else shown
+
+
+def to_one_line(text: str) -> str:
+    """Put a text on one line. A name with a line break would look like two lines of output."""
+    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
 
 
 errors.render = render_message
+translate: Final = errors.translate

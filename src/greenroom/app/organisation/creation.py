@@ -18,7 +18,7 @@ from greenroom.app.agents.specs import parse_spec
 from greenroom.app.clock import derive_team_id
 from greenroom.app.conversation.start import read_model_name, replace_model
 from greenroom.app.lookup import resolve_id
-from greenroom.app.messages import LANGUAGES, phrase
+from greenroom.app.messages import LANGUAGES, phrase, translate
 from greenroom.app.organisation.charter import Charter, CharterPerson, explain_bad_tool, find_bad_managers
 from greenroom.app.organisation.phrases import BASE_TASK, BUILTIN_ROLES, DEFAULT_MANAGER, ORGANISATION_KIT
 from greenroom.app.runtime import ORPHAN_CHECK_S, Runtime
@@ -142,9 +142,9 @@ async def create_organisation(runtime: Runtime, organisation: OrganisationSpec) 
             return team
 
 
-def _is_open(world: TeamState, workspace: str, name: str) -> bool:
-    identity = (world.team.kit, world.team.name, world.team.workspace)
-    return identity == (ORGANISATION_KIT, name, workspace) and BASE_TASK in world.tasks
+def _is_open(state: TeamState, workspace: str, name: str) -> bool:
+    identity = (state.team.kit, state.team.name, state.team.workspace)
+    return identity == (ORGANISATION_KIT, name, workspace) and BASE_TASK in state.tasks
 
 
 async def _create_or_read(runtime: Runtime, organisation: OrganisationSpec, team: TeamId) -> TeamState:
@@ -159,7 +159,7 @@ async def _create_or_read(runtime: Runtime, organisation: OrganisationSpec, team
             if refused.rejection.code != "team_exists":
                 raise
         if (await runtime.log.head(team)).version:
-            return await runtime.world(team)
+            return await runtime.state(team)
 
 
 async def _wait_for_first_commit(runtime: Runtime, team: TeamId) -> None:
@@ -195,9 +195,9 @@ async def list_organisations(runtime: Runtime) -> AsyncIterator[tuple[TeamId, Te
     """Yield all open organisations, newest first. Skip logs that cannot be read."""
     for info in reversed(await runtime.log.streams()):
         with suppress(StoreFault):
-            world = await runtime.world(TeamId(info.stream)) if info.head.version else None
-            if world is not None and world.team.kit == ORGANISATION_KIT and BASE_TASK in world.tasks:
-                yield TeamId(info.stream), world
+            state = await runtime.state(TeamId(info.stream)) if info.head.version else None
+            if state is not None and state.team.kit == ORGANISATION_KIT and BASE_TASK in state.tasks:
+                yield TeamId(info.stream), state
 
 
 async def find_team(runtime: Runtime, root: Path, name: str) -> TeamId | None:
@@ -205,7 +205,7 @@ async def find_team(runtime: Runtime, root: Path, name: str) -> TeamId | None:
     read."""
     for team in await _list_team_ids(runtime, str(root), name):
         with suppress(StoreFault):
-            if _is_open(await runtime.world(team), str(root), name):
+            if _is_open(await runtime.state(team), str(root), name):
                 return team
     return None
 
@@ -217,7 +217,7 @@ async def is_over(runtime: Runtime, root: Path, name: str) -> bool:
 
 async def find_elsewhere(runtime: Runtime, root: Path, name: str) -> list[tuple[TeamId, Path]]:
     """Return the organisations of the same name in other workspaces, newest first."""
-    open_teams = [(id_, world.team) async for id_, world in list_organisations(runtime)]
+    open_teams = [(id_, state.team) async for id_, state in list_organisations(runtime)]
     return [
         (id_, Path(team.workspace)) for id_, team in open_teams if team.name == name and team.workspace != str(root)
     ]
@@ -235,12 +235,14 @@ async def find_team_by_id(runtime: Runtime, name: str) -> TeamId | None:
         team = (await resolve_id(runtime, name)).team
     except RefusedError:
         return None
-    world = await runtime.world(team)
-    if world.team.kit != ORGANISATION_KIT:
+    state = await runtime.state(team)
+    if state.team.kit != ORGANISATION_KIT:
         return None
-    if BASE_TASK not in world.tasks:
-        why = f"The organisation {world.team.name!r} ({team}) is over."
-        raise RefusedError(Rejection(code="team_over", why=why, hint=f"`greenroom show {team}` shows what it did."))
+    if BASE_TASK not in state.tasks:
+        why = translate("organisation.team_over", name=state.team.name, team=team)
+        raise RefusedError(
+            Rejection(code="team_over", why=why, hint=translate("organisation.see_what_it_did", team=team))
+        )
     return team
 
 
@@ -249,51 +251,51 @@ async def update_organisation(
 ) -> tuple[str, ...]:
     """Update an organisation from its charter at `path`. Return a sentence for each refused member and each surprise.
     Several processes can update at the same time: a refused update is planned again."""
-    world = before = await runtime.world(team)
-    while intents := plan_update(world, organisation):
+    state = before = await runtime.state(team)
+    while intents := plan_update(state, organisation):
         try:
             await runtime.ask(team, *intents)
             break
         except RefusedError:
-            world = await runtime.world(team)
-            if plan_update(world, organisation) == intents:
+            state = await runtime.state(team)
+            if plan_update(state, organisation) == intents:
                 raise
-    return (*find_taken_names(world, organisation, path), *_find_surprises(world, before, organisation, path))
+    return (*find_taken_names(state, organisation, path), *_find_surprises(state, before, organisation, path))
 
 
-def plan_update(world: TeamState, organisation: OrganisationSpec) -> tuple[Intent, ...]:
+def plan_update(state: TeamState, organisation: OrganisationSpec) -> tuple[Intent, ...]:
     """Return the intents of the update. Agents missing in the charter stay, because they may have work."""
-    members = [(name, spec) for name, spec in organisation.members if _find_name_holder(world, name, spec) is None]
-    missing = tuple(name for name, _ in members if name not in world.tasks[BASE_TASK].group)
-    changed = [(name, spec) for name, spec in members if name in world.agents and spec != world.agents[name].spec]
-    limits = world.budgets[TEAM_BUDGET].limits
+    members = [(name, spec) for name, spec in organisation.members if _find_name_holder(state, name, spec) is None]
+    missing = tuple(name for name, _ in members if name not in state.tasks[BASE_TASK].group)
+    changed = [(name, spec) for name, spec in members if name in state.agents and spec != state.agents[name].spec]
+    limits = state.budgets[TEAM_BUDGET].limits
     return (
-        *(AddAgent(agent_id=name, spec=spec) for name, spec in members if name not in world.agents),
+        *(AddAgent(agent_id=name, spec=spec) for name, spec in members if name not in state.agents),
         *((AddParticipants(task_id=BASE_TASK, agents=missing),) if missing else ()),
         *(ChangeAgent(agent_id=name, spec=spec) for name, spec in changed),
         *((SetLimits(budget_id=TEAM_BUDGET, limits=organisation.limits),) if limits != organisation.limits else ()),
     )
 
 
-def find_taken_names(world: TeamState, organisation: OrganisationSpec, path: str) -> list[str]:
+def find_taken_names(state: TeamState, organisation: OrganisationSpec, path: str) -> list[str]:
     """Return who cannot join because an agent already has, or had, that name."""
     sentences = list[str]()
     for name, spec in organisation.members:
-        other = _find_name_holder(world, name, spec)
+        other = _find_name_holder(state, name, spec)
         if other is not None:
-            why = "name_taken" if other in world.agents else "name_left"
+            why = "name_taken" if other in state.agents else "name_left"
             variables = {"who": name, "other": other, "team": organisation.name, "path": path}
             sentences.append(phrase("founding", why, organisation.language, **variables))
     return sentences
 
 
-def _find_surprises(world: TeamState, before: TeamState, organisation: OrganisationSpec, path: str) -> list[str]:
+def _find_surprises(state: TeamState, before: TeamState, organisation: OrganisationSpec, path: str) -> list[str]:
     """Report unexpected results: the first manager never changes, and a new folder may get an old organisation. The
     second case shows when none of the charter's people was a member."""
     sentences, new = list[str](), organisation.managers[0].name
-    variables = {"team": organisation.name, "id": world.team.team_id, "path": path}
-    if world.tasks[BASE_TASK].manager != new:
-        old = world.tasks[BASE_TASK].manager
+    variables = {"team": organisation.name, "id": state.team.team_id, "path": path}
+    if state.tasks[BASE_TASK].manager != new:
+        old = state.tasks[BASE_TASK].manager
         sentences.append(phrase("founding", "other_manager", organisation.language, old=old, new=new, **variables))
     people = sorted(name for name, agent in before.agents.items() if agent.spec.kind == "human")
     if not any(spec.name in people for spec in organisation.people):
@@ -303,9 +305,9 @@ def _find_surprises(world: TeamState, before: TeamState, organisation: Organisat
     return sentences
 
 
-def _find_name_holder(world: TeamState, name: AgentId, spec: AgentSpec) -> AgentId | None:
+def _find_name_holder(state: TeamState, name: AgentId, spec: AgentSpec) -> AgentId | None:
     """Return another agent that has this name or one that looks like it."""
-    agent = world.agents.get(name)
+    agent = state.agents.get(name)
     if agent is not None:
         return None if (agent.spec.kind, agent.spec.style) == (spec.kind, spec.style) else name
-    return next((other for other in (*world.agents, *world.retired) if is_lookalike(other, name)), None)
+    return next((other for other in (*state.agents, *state.retired) if is_lookalike(other, name)), None)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal, TypeAlias, cast, get_args
 
 from greenroom.actors.payload import restore_result
-from greenroom.app.messages import MESSAGES, phrase
+from greenroom.app.messages import MESSAGES, phrase, translate
 from greenroom.app.runtime import Runtime
 from greenroom.app.task_status import TaskStatus, read_status
 from greenroom.app.toolset.redaction import SecretRedactor
@@ -79,11 +79,11 @@ def waiting_of(message: Message, person: AgentId) -> WaitingId | None:
     return message.waiting[message.receiver.index(person)]
 
 
-def find_unanswered(world: TeamState, person: AgentId) -> tuple[InboxMessage, ...]:
+def find_unanswered(state: TeamState, person: AgentId) -> tuple[InboxMessage, ...]:
     """Return the messages that a person must answer, oldest first, and all pending approvals."""
     inbox_messages = (
         InboxMessage(number=number, message=mail, kind=kind_of(mail), waiting=waiting_of(mail, person))
-        for mail, number in ((mail, world.letters[mail.message_id]) for mail in world.mail.values())
+        for mail, number in ((mail, state.letters[mail.message_id]) for mail in state.mail.values())
         if person in mail.receiver or kind_of(mail) == "approval"
     )
     return tuple(sorted(inbox_messages, key=lambda inbox_message: inbox_message.number))
@@ -167,7 +167,7 @@ class ConversationPool:
         return cast("MasData", to_json_value(fields))
 
 
-def pool_of(world: TeamState, messages: Iterable[Message], person: AgentId, language: str) -> ConversationPool:
+def pool_of(state: TeamState, messages: Iterable[Message], person: AgentId, language: str) -> ConversationPool:
     """Return a person's conversations from these messages."""
     known_messages = [message for message in messages if message.sender_id == person or person in message.receiver]
     privates: dict[str, list[PrivateMessage]] = {}
@@ -175,7 +175,7 @@ def pool_of(world: TeamState, messages: Iterable[Message], person: AgentId, lang
         for other, private_message in _list_private(message, person) if message.group is None else ():
             privates.setdefault(other, []).append(private_message)
     return ConversationPool(
-        conversation_groups=tuple(_list_groups(world, known_messages, person)),
+        conversation_groups=tuple(_list_groups(state, known_messages, person)),
         conversation_privates={other: tuple(private_message) for other, private_message in privates.items()},
         global_messages=tuple(
             notice for message in known_messages for notice in render_notices(message, person, language)
@@ -206,9 +206,9 @@ def _list_private(message: Message, person: AgentId) -> Iterator[tuple[str, Priv
         yield other, entry
 
 
-def _list_groups(world: TeamState, known_messages: Iterable[Message], person: AgentId) -> Iterator[GroupConversation]:
+def _list_groups(state: TeamState, known_messages: Iterable[Message], person: AgentId) -> Iterator[GroupConversation]:
     """Yield the person's groups with their messages, including groups that are over."""
-    joined = sorted(name for name, group in world.groups.items() if person in group.participants)
+    joined = sorted(name for name, group in state.groups.items() if person in group.participants)
     messages_by_group: dict[GroupId, list[Message]] = {name: [] for name in joined}
     for message in known_messages:
         if message.group is not None:
@@ -216,7 +216,7 @@ def _list_groups(world: TeamState, known_messages: Iterable[Message], person: Ag
     for name, group_messages in messages_by_group.items():
         yield GroupConversation(
             group_id=name,
-            participants=_list_participants(world, name, group_messages),
+            participants=_list_participants(state, name, group_messages),
             messages=tuple(
                 GroupMessage(
                     sender_id=group_message.sender_id,
@@ -228,15 +228,15 @@ def _list_groups(world: TeamState, known_messages: Iterable[Message], person: Ag
         )
 
 
-def _list_participants(world: TeamState, name: GroupId, group_messages: list[Message]) -> tuple[str, ...]:
+def _list_participants(state: TeamState, name: GroupId, group_messages: list[Message]) -> tuple[str, ...]:
     """Return a group's participants. For a group that is over, use its last message."""
-    if name in world.groups:
-        return world.groups[name].participants
+    if name in state.groups:
+        return state.groups[name].participants
     last = group_messages[-1]
     people = (
         agent_id
         for agent_id in last.receiver
-        if agent_id in world.agents and world.agents[agent_id].spec.kind == "human"
+        if agent_id in state.agents and state.agents[agent_id].spec.kind == "human"
     )
     return (last.sender_id, *people)
 
@@ -247,10 +247,10 @@ STATE_TYPES: Final[tuple[StateType, ...]] = get_args(StateType)
 STATUS_ORDER: Final = ("working", "provider", "limit", "paused", "waiting")
 
 
-def summarise_status(world: TeamState) -> TaskStatus:
+def summarise_status(state: TeamState) -> TaskStatus:
     """Return the organisation's status, from the task that matters most: working, blocked, waiting for a person, or
     idle."""
-    statuses = [status for task in world.tasks if (status := read_status(world, task)) is not None]
+    statuses = [status for task in state.tasks if (status := read_status(state, task)) is not None]
     statuses = [status for status in statuses if status.state in STATUS_ORDER]
     return min(statuses, key=lambda status: STATUS_ORDER.index(status.state), default=TaskStatus(state="idle"))
 
@@ -267,8 +267,10 @@ async def read_states(runtime: Runtime, team: TeamId, kind: str, *, secrets: Ite
         case "step":
             portraits = {step.step_id: format_step(step) for step in await _read_steps(runtime, team)}
         case _:
-            why = f"There are no states of type {kind!r}."
-            raise RefusedError(Rejection(code="unknown_type", why=why, hint=f"There are: {', '.join(STATE_TYPES)}."))
+            why = translate("organisation.no_state_type", kind=kind)
+            raise RefusedError(
+                Rejection(code="unknown_type", why=why, hint=translate("hints.there", there=", ".join(STATE_TYPES)))
+            )
     return serialise_states(portraits, secrets)
 
 
@@ -280,14 +282,14 @@ def serialise_states(portraits: States, secrets: Iterable[str] = ()) -> States:
 
 
 async def _read_tasks(runtime: Runtime, team: TeamId) -> dict[str, MasData]:
-    world, stages = await runtime.world(team), defaultdict[TaskId, list[Stage]](list)
+    state, stages = await runtime.state(team), defaultdict[TaskId, list[Stage]](list)
     notes: defaultdict[TaskId, list[Note]] = defaultdict(list)
     for stage in await _read_stages(runtime, team):
         stages[stage.task_id].append(stage)
     async for note in runtime.archive(team, "note"):
         if isinstance(note, Note):
             notes[note.task_id].append(note)
-    tasks = [*await runtime.ended_tasks(team), *world.tasks.values()]
+    tasks = [*await runtime.ended_tasks(team), *state.tasks.values()]
     return {
         task.task_id: format_task(task, stages[task.task_id], notes[task.task_id])
         for task in sorted(tasks, key=lambda task: _ordinal(task.task_id))
@@ -296,14 +298,14 @@ async def _read_tasks(runtime: Runtime, team: TeamId) -> dict[str, MasData]:
 
 async def _read_stages(runtime: Runtime, team: TeamId) -> list[Stage]:
     ended = [stage async for stage in runtime.archive(team, "stage") if isinstance(stage, Stage)]
-    return sorted([*ended, *(await runtime.world(team)).stages.values()], key=lambda stage: _ordinal(stage.stage_id))
+    return sorted([*ended, *(await runtime.state(team)).stages.values()], key=lambda stage: _ordinal(stage.stage_id))
 
 
 async def _read_steps(runtime: Runtime, team: TeamId) -> list[Step]:
     ended = [
         await _load_whole_step(runtime, step) async for step in runtime.archive(team, "step") if isinstance(step, Step)
     ]
-    return [*ended, *(await runtime.world(team)).steps.values()]
+    return [*ended, *(await runtime.state(team)).steps.values()]
 
 
 async def _load_whole_step(runtime: Runtime, step: Step) -> Step:
@@ -315,17 +317,17 @@ async def _load_whole_step(runtime: Runtime, step: Step) -> Step:
 
 
 async def _read_agents(runtime: Runtime, team: TeamId) -> dict[str, MasData]:
-    world, ended = await runtime.world(team), defaultdict[AgentId, list[Step]](list)
+    state, ended = await runtime.state(team), defaultdict[AgentId, list[Step]](list)
     for step in await _read_steps(runtime, team):
-        if step.step_id not in world.steps:
+        if step.step_id not in state.steps:
             ended[step.agent_id].append(step)
     messages = [message async for message in runtime.archive(team, "message") if isinstance(message, Message)]
     pools = {
-        name: pool_of(world, messages, name, agent.spec.language).portrait
-        for name, agent in world.agents.items()
+        name: pool_of(state, messages, name, agent.spec.language).portrait
+        for name, agent in state.agents.items()
         if agent.spec.kind == "human"
     }
-    return {name: format_agent(world, name, ended=ended[name], pool=pools.get(name)) for name in sorted(world.agents)}
+    return {name: format_agent(state, name, ended=ended[name], pool=pools.get(name)) for name in sorted(state.agents)}
 
 
 def _ordinal(name: str) -> tuple[tuple[int, str], ...]:

@@ -60,17 +60,17 @@ class HumanAgent:
         self.team = team
         self.me = me
 
-    async def world(self) -> TeamState:
+    async def state(self) -> TeamState:
         """Return the organisation's state. Raise `RefusedError` if the person has left it."""
-        world = await self._runtime.world(self.team)
-        if self.me not in world.agents:
+        state = await self._runtime.state(self.team)
+        if self.me not in state.agents:
             raise make_dismissed_error(
-                world.team.name, next((agent.spec.language for agent in world.agents.values()), "")
+                state.team.name, next((agent.spec.language for agent in state.agents.values()), "")
             )
-        return world
+        return state
 
     async def _language(self) -> str:
-        return (await self.world()).agents[self.me].spec.language
+        return (await self.state()).agents[self.me].spec.language
 
     async def send(
         self, text: str, *receivers: AgentId, need_reply: bool = False, stage: StageId | None = None
@@ -105,44 +105,44 @@ class HumanAgent:
 
     async def form_group(self, group: GroupId, *people: AgentId, task: TaskId = BASE_TASK) -> None:
         """Form a group with other people. Only a participant can form an existing group again."""
-        world, language = await self.world(), await self._language()
-        group_record = world.groups.get(group)
+        state, language = await self.state(), await self._language()
+        group_record = state.groups.get(group)
         if group_record is not None and self.me not in group_record.participants:
             who = ", ".join(group_record.participants)
             raise build_refusal("their_group", "other_name", language, name=group, who=who)
         if GROUP_NAME.fullmatch(group) is None or not group.isprintable():
             raise build_refusal("bad_group", "group_name", language, name=group)
         for person in people:
-            if person not in world.agents:
-                raise make_unknown_agent_error(person, world.agents, language)
-            if world.agents[person].spec.kind != "human":
+            if person not in state.agents:
+                raise make_unknown_agent_error(person, state.agents, language)
+            if state.agents[person].spec.kind != "human":
                 raise build_refusal("no_person", "name_it", language, name=person)
         if not {*people} - {self.me}:
             raise build_refusal("small_group", "directly", language)
-        await self._add_participants(world.tasks[task], people)
+        await self._add_participants(state.tasks[task], people)
         await self._runtime.ask(self.team, FormGroup(group_id=group, task_id=task, participants=(self.me, *people)))
 
     async def send_to_group(self, group: GroupId, text: str, *mentioned: AgentId) -> None:
         """Send a message to a group. Of the agents, only the mentioned ones receive it."""
-        world, language = await self.world(), await self._language()
-        group_record = world.groups.get(group)
+        state, language = await self.state(), await self._language()
+        group_record = state.groups.get(group)
         if group_record is None:
-            group_names = ", ".join(sorted(world.groups))
+            group_names = ", ".join(sorted(state.groups))
             raise build_refusal("unknown_group", "there", language, name=group, there=group_names)
         if self.me not in group_record.participants:
             raise build_refusal(
                 "not_yours", "other_group", language, name=group, who=", ".join(group_record.participants)
             )
         for agent_id in mentioned:
-            if agent_id not in world.agents:
-                raise make_unknown_agent_error(agent_id, world.agents, language)
-        await self._add_participants(world.tasks[group_record.task_id], mentioned)
+            if agent_id not in state.agents:
+                raise make_unknown_agent_error(agent_id, state.agents, language)
+        await self._add_participants(state.tasks[group_record.task_id], mentioned)
         await self._record_message(
             SendMessage(task_id=group_record.task_id, receiver=mentioned, message=text, group=group, sender=self.me)
         )
 
     async def _send_to(self, text: str, receiver: AgentId, stage: StageId | None, **how: object) -> None:
-        task = find_shared_task(await self.world(), self.me, receiver, stage)
+        task = find_shared_task(await self.state(), self.me, receiver, stage)
         await self._add_participants(task, (self.me, receiver))
         message = SendMessage(task_id=task.task_id, receiver=(receiver,), message=text, sender=self.me)
         await self._record_message(evolve(message, stage_relative=stage or "no_relative", **how))
@@ -210,13 +210,13 @@ class HumanAgent:
 
     async def check_permission(self, tool: str, stage: StageId | None = None) -> None:
         """Raise `RefusedError` if the person cannot use the tool, or not in that stage."""
-        world = await self.world()
-        spec = world.agents[self.me].spec
+        state = await self.state()
+        spec = state.agents[self.me].spec
         if tool not in spec.tools:
             known_names = ", ".join(spec.tools)
             raise build_refusal("not_permitted", "may_use", spec.language, me=self.me, tool=tool, there=known_names)
-        if stage is not None and stage not in world.stages:
-            known_names = ", ".join(sorted(world.stages))
+        if stage is not None and stage not in state.stages:
+            known_names = ", ".join(sorted(state.stages))
             raise build_refusal("unknown_stage", "there", spec.language, stage=stage, there=known_names)
 
     async def _record_step(
@@ -224,12 +224,12 @@ class HumanAgent:
     ) -> None:
         """Record a step of the person with its effect: in its task if that is open to them, else in the base task. The
         step is recorded first; resuming other work afterwards cannot undo it."""
-        world = await self.world()
-        step_task = world.tasks.get(task)
+        state = await self.state()
+        step_task = state.tasks.get(task)
         recorded_task = (
             step_task
             if step_task is not None and self.me in step_task.group and step_task.state != "cancelling"
-            else world.tasks[BASE_TASK]
+            else state.tasks[BASE_TASK]
         )
         step = RecordStep(
             agent_id=self.me,
@@ -239,8 +239,8 @@ class HumanAgent:
             state="finished",
             result=result,
         )
-        await self._runtime.ask(self.team, *restore_message_limit(world), evolve(step, **extra_fields))
-        for intent in resume_after_provider_fault(await self.world()):
+        await self._runtime.ask(self.team, *restore_message_limit(state), evolve(step, **extra_fields))
+        for intent in resume_after_provider_fault(await self.state()):
             with suppress(RefusedError):
                 await self._runtime.ask(self.team, intent)
 
@@ -252,7 +252,7 @@ class HumanAgent:
 
     async def inbox(self) -> tuple[InboxMessage, ...]:
         """Return the messages that the person must answer."""
-        return find_unanswered(await self.world(), self.me)
+        return find_unanswered(await self.state(), self.me)
 
     async def find_message(self, number: int) -> InboxMessage:
         """Return an inbox message by its number. Raise `RefusedError` if it does not exist."""
@@ -267,22 +267,22 @@ class HumanAgent:
 
     async def pool(self) -> ConversationPool:
         """Return all conversations of the person."""
-        return pool_of(await self.world(), await self.messages(), self.me, await self._language())
+        return pool_of(await self.state(), await self.messages(), self.me, await self._language())
 
 
-def find_shared_task(world: TeamState, person: AgentId, receiver: AgentId, stage: StageId | None = None) -> Task:
+def find_shared_task(state: TeamState, person: AgentId, receiver: AgentId, stage: StageId | None = None) -> Task:
     """Return the task in which two members can talk: the stage's task, a shared task, or the receiver's task. A
     receiver without work is reached in the base task."""
-    if receiver not in world.agents:
-        raise make_unknown_agent_error(receiver, world.agents, world.agents[person].spec.language)
-    tasks = [task for task in sort_oldest_first(world.tasks) if task.state != "cancelling" and receiver in task.group]
+    if receiver not in state.agents:
+        raise make_unknown_agent_error(receiver, state.agents, state.agents[person].spec.language)
+    tasks = [task for task in sort_oldest_first(state.tasks) if task.state != "cancelling" and receiver in task.group]
     if stage is not None:
         tasks = [task for task in tasks if stage in task.stages]
         if not tasks:
-            language = world.agents[person].spec.language
+            language = state.agents[person].spec.language
             raise build_refusal("not_their_stage", "no_stage", language, who=receiver, stage=stage)
     shared = [task for task in tasks if person in task.group]
-    return next(iter((*shared, *tasks)), world.tasks[BASE_TASK])
+    return next(iter((*shared, *tasks)), state.tasks[BASE_TASK])
 
 
 def sort_oldest_first(tasks: Mapping[TaskId, Task]) -> list[Task]:
@@ -298,26 +298,26 @@ def _choose_verb(inbox_message: InboxMessage) -> str:
     return inbox_message.kind if inbox_message.kind in ("question", "approval") else "duty"
 
 
-def restore_message_limit(world: TeamState) -> tuple[SetLimits, ...]:
+def restore_message_limit(state: TeamState) -> tuple[SetLimits, ...]:
     """Restore the limit of `MAX_MESSAGES` after a person acted, once half of it is used."""
-    budget = world.budgets.get(task_budget(BASE_TASK))
+    budget = state.budgets.get(task_budget(BASE_TASK))
     if budget is None or (budget.limits.hops or 0) > budget.spent.hops + MAX_MESSAGES // 2:
         return ()
     return (SetLimits(budget_id=budget.budget_id, limits=evolve(budget.limits, hops=budget.spent.hops + MAX_MESSAGES)),)
 
 
-def resume_after_provider_fault(world: TeamState) -> tuple[ResumeTask, ...]:
+def resume_after_provider_fault(state: TeamState) -> tuple[ResumeTask, ...]:
     """Resume tasks that a provider error paused. The provider may work again."""
-    paused_tasks = (task.task_id for task in world.tasks.values() if classify_pause(task.paused or "") == "provider")
+    paused_tasks = (task.task_id for task in state.tasks.values() if classify_pause(task.paused or "") == "provider")
     return tuple(ResumeTask(task_id=task) for task in sorted(paused_tasks))
 
 
-def find_person(world: TeamState, wanted: str) -> AgentId:
+def find_person(state: TeamState, wanted: str) -> AgentId:
     """Find a person by name, or the only person."""
-    people = [agent.agent_id for agent in sort_rows(world.agents) if agent.spec.kind == "human"]
+    people = [agent.agent_id for agent in sort_rows(state.agents) if agent.spec.kind == "human"]
     if wanted and wanted in people:
         return AgentId(wanted)
-    names, language = ", ".join(people), world.agents[people[0]].spec.language if people else ""
+    names, language = ", ".join(people), state.agents[people[0]].spec.language if people else ""
     if wanted:
         raise build_refusal("unknown_person", "there", language, name=wanted, there=names)
     if len(people) != 1:

@@ -11,8 +11,8 @@ from greenroom.abilities.skills.conversation_skills import build_conversation_sk
 from greenroom.abilities.tools.human import ProposePlanTool
 from greenroom.abilities.tools.run_checks import RunChecksTool
 from greenroom.app.context import AppContext
-from greenroom.app.conversation.capabilities import FILTER_TOOLS_ABOVE
-from greenroom.app.conversation.capability_names import JOB
+from greenroom.app.conversation.capability_names import CHANGE_RUN
+from greenroom.app.conversation.factories import FILTER_TOOLS_ABOVE
 from greenroom.app.conversation.start import (
     FIRST_TASK_ID,
     Participants,
@@ -22,6 +22,7 @@ from greenroom.app.conversation.start import (
     read_model_name,
 )
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
+from greenroom.app.messages import LANGUAGES
 from greenroom.app.messages.findings import render_finding
 from greenroom.app.runs.checks import plan_project_checks, read_worktree_setup
 from greenroom.app.runs.workspaces import open_run_workspace
@@ -111,9 +112,9 @@ async def create_run(
     )
     begin = (make_question_task(typed or question, participants), queued)
     return await runtime.create(
-        JOB,
+        CHANGE_RUN,
         require_first_delivery(participants),
-        capabilities_name=JOB,
+        capabilities_name=CHANGE_RUN,
         workspace=participants.workspace,
         limits=limits,
         first_intents=begin,
@@ -171,7 +172,7 @@ async def _build_toolset(app: AppContext, team: TeamId, run_workspace: RunWorksp
                 open_checkout,
                 app.steps,
                 stop_background=quiet,
-                describe=render_finding,
+                describe=partial(render_finding, language=LANGUAGES[0]),
                 has_setup=setup.is_enabled,
             ),
         )
@@ -189,9 +190,9 @@ async def _build_toolset(app: AppContext, team: TeamId, run_workspace: RunWorksp
     )
 
 
-def describe_estimate(app: AppContext, world: TeamState, step: Step, files: int) -> str:
+def describe_estimate(app: AppContext, state: TeamState, step: Step, files: int) -> str:
     """Describe the estimated cost of work on this many files, or return "" if no price is known."""
-    costs = app.estimate_cost(read_model_name(world.agents[step.agent_id].spec), files)
+    costs = app.estimate_cost(read_model_name(state.agents[step.agent_id].spec), files)
     if costs is None:
         return ""
     low, high = (

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from greenroom.app.messages import translate
 from greenroom.app.settings.home import RecordFile, config_folder, read_inside
 from greenroom.app.settings.layers import LoadedSettings, is_shared_folder, load_settings
 from greenroom.app.settings.schema import CheckSettings
@@ -23,7 +24,7 @@ from greenroom.runs.discovery import MAX_FILE_BYTES, find_checks
 MAX_MEANING_CHARS: Final = 160
 CHECKS_FILE: Final = "checks.json"
 FILE_VERSION: Final = 1
-UNREADABLE_ADVICE: Final = "Your choice of checks is unknown. Repair the file, or move it away and choose again."
+UNREADABLE_ADVICE: Final = "checks.choice_unreadable"
 MAX_DECLINED: Final = 200
 
 
@@ -49,7 +50,7 @@ class CheckChoices:
     def __init__(self, path: Path, ledger: TrustStore) -> None:
         self.path = path
         self.ledger = ledger
-        self._file = RecordFile(path, ChecksFile, "which checks you want", UNREADABLE_ADVICE)
+        self._file = RecordFile(path, ChecksFile, "checks.content", UNREADABLE_ADVICE)
 
     def get(self, root: Path) -> CheckChoice | None:
         """Return the choice for a project, or None if none was made. Raise `WorldFault` if the file is unreadable."""
@@ -178,8 +179,8 @@ def _choose_checks(checks: Sequence[Check], choice: CheckChoice | None) -> Itera
 
 def _explain_skipped(check: Check, choice: CheckChoice | None) -> str:
     names = {chosen.name for chosen in choice.checks} if choice is not None else set()
-    why = "it has changed since you approved it" if check.name in names else "it is not approved"
-    return f"{check.name} is not run: {why}, and this machine has no sandbox. Approve it with `greenroom trust`."
+    why = translate("checks.changed") if check.name in names else translate("checks.not_approved")
+    return translate("checks.not_run", name=check.name, why=why)
 
 
 def make_own_check(line: str, checks: Sequence[Check]) -> Check:
@@ -249,9 +250,5 @@ def read_worktree_setup(root: Path, *, sandboxed: bool) -> WorkspaceSetup:
     is_own = origin.layer not in ("project", "local")
     skip_reason = ""
     if settings.setup and not is_own and not sandboxed:
-        skip_reason = (
-            f"`{settings.setup}` was not run: {origin.source} names it, and this machine has no "
-            "sandbox. To run it, put "
-            "it below [workspace] in your own settings file (`greenroom config path`)."
-        )
+        skip_reason = translate("checks.setup_not_run", setup=settings.setup, source=origin.source)
     return WorkspaceSetup(line=settings.setup, seconds=settings.seconds, left=skip_reason)

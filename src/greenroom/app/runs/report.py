@@ -6,7 +6,8 @@ import posixpath
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from greenroom.app.messages.findings import NOT_DELIVERED_REASONS, render_finding, to_one_line
+from greenroom.app.messages import count_things, shorten_names, to_one_line, translate
+from greenroom.app.messages.findings import explain_reason, render_finding
 from greenroom.app.runs.workspaces import RunChange
 from greenroom.core.base.records import Data, record
 from greenroom.core.ports.workspace import Diff, PathChange, SkippedPath
@@ -16,7 +17,6 @@ from greenroom.runs.verdict import Receipt, Verdict, encode_verdict, find_verdic
 
 MAX_FILES_SHOWN: Final = 20
 DOC_SUFFIXES: Final = (".md", ".rst", ".txt", ".adoc")
-MAX_NAMES_SHOWN: Final = 5
 OUTCOME_SIGNS: Final = {"passed": "✓", "failed": "✗", "could_not_run": "✗", "does_not_judge": "·"}
 
 
@@ -32,7 +32,6 @@ class RunReport:
     conflicted: tuple[str, ...] = ()
     left_out: tuple[SkippedPath, ...] = ()
     root: str = ""
-    language: str = "en"
 
     @property
     def is_verified(self) -> bool:
@@ -47,28 +46,29 @@ class RunReport:
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why the change is not verified, one sentence each."""
-        return tuple(render_finding(reason, self.language) for reason in self.verdict.reasons)
+        return tuple(render_finding(reason) for reason in self.verdict.reasons)
 
     @property
     def lines(self) -> tuple[str, ...]:
         """Render the report: changed tests first, then the change, the check results and the notes."""
+        state = translate(f"states.{self.verdict.state}")
         test_notes = [note for note in self.verdict.notes if note.code == "tests_changed"]
         other_notes = [note for note in self.verdict.notes if note.code != "tests_changed"]
-        left_out = [f"{to_one_line(entry.path)} ({NOT_DELIVERED_REASONS[entry.why]})" for entry in self.left_out]
+        left_out = [f"{to_one_line(entry.path)} ({explain_reason(entry.why)})" for entry in self.left_out]
         return (
-            *(f"! {render_finding(note, self.language)}" for note in test_notes),
+            *(f"! {render_finding(note)}" for note in test_notes),
             *_render_stat(self.diff.changes),
             *map(_render_receipt, self.verdict.receipts),
-            *(f"{self.verdict.state}: {reason}" for reason in self.reasons),
-            *(f"Note: {render_finding(note, self.language)}" for note in other_notes),
-            *_render_note("only tests and docs are different", _find_only_tests(self.diff.changes)),
-            *_render_note("in a merge when the run started, used unchanged", self.conflicted),
-            *_render_note("a link that leads out of the repository", _find_outside_links(self.diff.changes, self.root)),
-            *_render_note("not in the worktree", left_out),
+            *(translate("stat.reason", state=state, reason=reason) for reason in self.reasons),
+            *(translate("stat.note", note=render_finding(note)) for note in other_notes),
+            *_render_note("stat.only_tests", _find_only_tests(self.diff.changes)),
+            *_render_note("stat.in_merge", self.conflicted),
+            *_render_note("stat.outside_links", _find_outside_links(self.diff.changes, self.root)),
+            *_render_note("stat.not_in_worktree", left_out),
         )
 
 
-async def build_report(change: RunChange, steps: Iterable[Step], language: str = "en") -> RunReport:
+async def build_report(change: RunChange, steps: Iterable[Step]) -> RunReport:
     """Build the report of a run from its log."""
     return RunReport(
         base=change.snapshot.commit,
@@ -78,32 +78,34 @@ async def build_report(change: RunChange, steps: Iterable[Step], language: str =
         conflicted=change.snapshot.conflicted,
         left_out=change.snapshot.left_out,
         root=change.workspace.root,
-        language=language,
     )
 
 
 def _render_stat(changes: Sequence[PathChange]) -> Sequence[str]:
     if not changes:
-        return ("No file was changed.",)
+        return (translate("stat.none"),)
     names = [to_one_line(change.path) for change in changes[:MAX_FILES_SHOWN]]
     width = max(map(len, names))
     lines = [f"  {name:{width}}  {_render_change(change)}" for name, change in zip(names, changes, strict=False)]
-    more = [f"  and {len(changes) - MAX_FILES_SHOWN} more"] if len(changes) > MAX_FILES_SHOWN else []
+    hidden = len(changes) - MAX_FILES_SHOWN
+    more = [f"  {translate('conversation.more', count=hidden)}"] if hidden > 0 else []
     added, removed = sum(change.added for change in changes), sum(change.removed for change in changes)
-    files = "1 file" if len(changes) == 1 else f"{len(changes)} files"
-    return (f"{files} changed, +{added} −{removed}", *lines, *more)
+    files = count_things("file", len(changes))
+    return (translate("stat.total", files=files, added=added, removed=removed), *lines, *more)
 
 
 def _render_change(change: PathChange) -> str:
-    old_path = f" (was {to_one_line(change.before)})" if change.kind == "renamed" else ""
-    what = old_path or (f" {change.kind}" if change.kind != "changed" else "")
-    return f"binary{what}" if change.binary else f"+{change.added} −{change.removed}{what}"
+    key = f"stat.{change.kind}"
+    what = f" {translate(key, before=to_one_line(change.before))}" if change.kind != "changed" else ""
+    return f"{translate('stat.binary')}{what}" if change.binary else f"+{change.added} −{change.removed}{what}"
 
 
 def _render_receipt(receipt: Receipt) -> str:
-    outcome = f"{receipt.passed} passed" if receipt.passed else receipt.outcome.replace("_", " ")
-    failing = f", {receipt.failing} failing" if receipt.failing else ""
-    return f"{OUTCOME_SIGNS[receipt.outcome]} {receipt.check}: {outcome}{failing}, {receipt.seconds:.1f} s"
+    key = "stat.passed" if receipt.passed else f"stat.outcome_{receipt.outcome}"
+    outcome, sign = translate(key, count=receipt.passed), OUTCOME_SIGNS[receipt.outcome]
+    if receipt.failing:
+        outcome = translate("stat.outcome_failing", outcome=outcome, failing=receipt.failing)
+    return translate("stat.receipt", sign=sign, check=receipt.check, outcome=outcome, seconds=receipt.seconds)
 
 
 def _find_only_tests(changes: Sequence[PathChange]) -> Sequence[str]:
@@ -111,9 +113,8 @@ def _find_only_tests(changes: Sequence[PathChange]) -> Sequence[str]:
     return code if code and all(map(is_test, code)) else ()
 
 
-def _render_note(title: str, names: Sequence[str]) -> Sequence[str]:
-    more = f" and {len(names) - MAX_NAMES_SHOWN} more" if len(names) > MAX_NAMES_SHOWN else ""
-    return (f"Note: {title}: {', '.join(map(to_one_line, names[:MAX_NAMES_SHOWN]))}{more}",) if names else ()
+def _render_note(key: str, names: Sequence[str]) -> Sequence[str]:
+    return (translate(key, names=shorten_names(names)),) if names else ()
 
 
 def _find_outside_links(changes: Sequence[PathChange], root: str) -> Sequence[str]:

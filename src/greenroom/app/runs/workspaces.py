@@ -17,11 +17,12 @@ from weakref import WeakKeyDictionary
 from greenroom.adapters.git.repository import find_layout
 from greenroom.adapters.git.workspace import GitWorkspace, is_known
 from greenroom.adapters.git.worktree import GitWorktrees
-from greenroom.app.conversation.capability_names import JOB
+from greenroom.app.conversation.capability_names import CHANGE_RUN
 from greenroom.app.conversation.chat_input import is_secret
 from greenroom.app.conversation.send import send_to_manager
 from greenroom.app.lookup import TaskReference, make_refusal
-from greenroom.app.messages.findings import NOT_DELIVERED_REASONS, to_one_line
+from greenroom.app.messages import to_one_line, translate
+from greenroom.app.messages.findings import explain_reason
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.home import home_folder, worktrees_folder
 from greenroom.app.settings.layers import load_settings
@@ -163,9 +164,6 @@ async def find_change(team: Team, history: History) -> RunChange:
     return RunChange(run=team.team_id, workspace=user_workspace, snapshot=snapshot, tip=tip)
 
 
-UNDO_LOST: Final = "the applied change can no longer be undone"
-
-
 def open_worktrees() -> Worktrees:
     return GitWorktrees(worktrees_folder())
 
@@ -223,21 +221,25 @@ async def describe_losses(root: Path, run: str) -> tuple[str, ...]:
     """Describe what forgetting a run would lose: unapplied work, and the ability to undo an applied change."""
     files = [text for entry in await list_run_worktrees(run) for text in describe_uncommitted(entry)]
     kept_entries = [entry for entry in await (await open_workspace(root)).list_kept_runs() if entry.run == run]
-    commits = [f"not applied: {text}" for entry in kept_entries for text in entry.unapplied]
-    return (*commits, *files, *((UNDO_LOST,) if any(entry.applied for entry in kept_entries) else ()))
+    commits = [translate("change.loses_commit", text=text) for entry in kept_entries for text in entry.unapplied]
+    return (
+        *commits,
+        *files,
+        *((translate("change.undo_lost"),) if any(entry.applied for entry in kept_entries) else ()),
+    )
 
 
 def describe_uncommitted(worktree: WorktreeStatus) -> list[str]:
     """Describe the files that exist only in a worktree."""
     return [
-        *(f"not committed: {to_one_line(path)}" for path in worktree.dirty),
-        *(f"cannot be committed: {text}" for text in describe_left_out(worktree)),
+        *(translate("left_out.not_committed", path=to_one_line(path)) for path in worktree.dirty),
+        *(translate("left_out.not_committable", path=text) for text in describe_left_out(worktree)),
     ]
 
 
 def describe_left_out(worktree: WorktreeStatus) -> list[str]:
     """Describe the files of a worktree that no commit can contain."""
-    return [f"{to_one_line(entry.path)} ({NOT_DELIVERED_REASONS[entry.why]})" for entry in worktree.left_out]
+    return [f"{to_one_line(entry.path)} ({explain_reason(entry.why)})" for entry in worktree.left_out]
 
 
 async def forget_run(root: Path, run: str) -> None:
@@ -259,13 +261,13 @@ class RewindPoint:
 
 async def list_rewind_points(runtime: Runtime, team: TeamId) -> list[RewindPoint]:
     """Return all steps that a run can rewind to, oldest first."""
-    world, points, ended_steps = EMPTY_STATE, list[RewindPoint](), list[Step]()
+    state, points, ended_steps = EMPTY_STATE, list[RewindPoint](), list[Step]()
     async for page in runtime.log.read(team):
         for stored in page:
             event = decode_event(stored)
             if isinstance(event, StepEnded):
-                ended_steps.append(apply_end(world.steps[event.step_id], event, stored.version))
-            world = reduce(world, event)
+                ended_steps.append(apply_end(state.steps[event.step_id], event, stored.version))
+            state = reduce(state, event)
             if stored.ends:
                 points += [RewindPoint(step=step, version=stored.version) for step in ended_steps]
                 ended_steps.clear()
@@ -276,22 +278,28 @@ async def find_rewind_point(runtime: Runtime, team: TeamId, text: str) -> Rewind
     """Find the step that `text` names: a step id, or a number if it is unique. Raise `RefusedError` otherwise."""
     points = await list_rewind_points(runtime, team)
     names = [entry.step.step_id for entry in points]
-    waiting = {entry: step.state for entry, step in (await runtime.world(team)).steps.items()}
+    waiting = {entry: step.state for entry, step in (await runtime.state(team)).steps.items()}
     matches = _match_steps([*names, *waiting], text.strip())
     if len(matches) > 1:
-        raise make_refusal("ambiguous_step", f"{text!r} can mean {', '.join(matches)}.", "Type the whole id.")
+        raise make_refusal(
+            "ambiguous_step",
+            translate("lookup.ambiguous", text=text, names=", ".join(matches)),
+            translate("lookup.type_whole_id"),
+        )
     hint = (
-        f"The last ended steps: {', '.join(reversed(names[-MAX_STEPS_NAMED:]))}." if names else "No step has ended yet."
+        translate("lookup.last_steps", names=", ".join(reversed(names[-MAX_STEPS_NAMED:])))
+        if names
+        else translate("lookup.no_step_ended")
     )
     if not matches:
-        raise make_refusal("unknown_step", f"{team} has no step {text!r} that has ended.", hint)
+        raise make_refusal("unknown_step", translate("lookup.unknown_step", team=team, text=text), hint)
     if matches[0] not in names:
-        why = f"Step {matches[0]} of {team} has not ended ({waiting[matches[0]]}), so you cannot rewind to it."
+        why = translate("lookup.step_not_ended", step=matches[0], team=team, state=waiting[matches[0]])
         raise make_refusal("open_step", why, hint)
     point = points[names.index(matches[0])]
-    if not (await runtime.world(team, point.version)).tasks:
-        why = f"With step {matches[0]} the work of {team} was over: there is nothing to continue."
-        raise make_refusal("over_then", why, "Name an earlier step.")
+    if not (await runtime.state(team, point.version)).tasks:
+        why = translate("lookup.work_was_over", step=matches[0], team=team)
+        raise make_refusal("over_then", why, translate("lookup.name_earlier_step"))
     return point
 
 
@@ -304,13 +312,13 @@ def _match_steps(names: Sequence[StepId], text: str) -> list[StepId]:
 
 async def rewind_run(runtime: Runtime, history: History, team: TeamId, point: RewindPoint) -> TeamId:
     """Create a new team from this point, with the files of that moment for a run. It does not start yet."""
-    world = await runtime.world(team)
-    is_run = world.team.kit == JOB
+    state = await runtime.state(team)
+    is_run = state.team.kit == CHANGE_RUN
     if is_run:
-        await find_change(world.team, history)  # refuse missing files before anything is created
+        await find_change(state.team, history)  # refuse missing files before anything is created
     new_team = await runtime.fork(team, point.version)
     if is_run:
-        await open_run_workspace((await runtime.world(new_team)).team, history)
+        await open_run_workspace((await runtime.state(new_team)).team, history)
         await _queue_preparation(runtime, history, new_team)
     return new_team
 
@@ -320,8 +328,8 @@ async def _queue_preparation(runtime: Runtime, history: History, team: TeamId) -
     preparations = [
         step for step in await history(team) if step.work.executor == checkout.NAME and step.state == "finished"
     ]
-    world = await runtime.world(team)
-    if preparations and preparations[-1].task_id in world.tasks:
+    state = await runtime.state(team)
+    if preparations and preparations[-1].task_id in state.tasks:
         work = Work(type="tool", executor=checkout.NAME, intention="Prepare the worktree.", instruction_content={})
         queue_steps = QueueSteps(
             agent_id=preparations[-1].agent_id, works=(work,), task_id=preparations[-1].task_id, place="next"

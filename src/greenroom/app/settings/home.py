@@ -13,6 +13,7 @@ from typing import Final, Generic, Protocol, TypeVar
 import msgspec
 from platformdirs import user_cache_path, user_config_path, user_data_path
 
+from greenroom.app.messages import translate
 from greenroom.core.base.errors import WorldFault
 
 HOME_VARIABLE: Final = "GREENROOM_HOME"
@@ -49,16 +50,16 @@ def read_inside(path: Path, root: Path | None, max_bytes: int) -> bytes:
     `WorldFault` continues a sentence that starts with the file name, without the final period."""
     try:
         if root is not None and not path.resolve().is_relative_to(root.resolve()):
-            raise WorldFault("is a link that leads outside. Put the file itself there")
+            raise WorldFault("files.link_outside")
         if not path.is_file():
-            raise WorldFault("is not a plain file. Move it away")
+            raise WorldFault("files.not_plain")
         with path.open("rb") as file:
             content = file.read(max_bytes + 1)
     except (OSError, RuntimeError) as error:  # a link to itself raises RuntimeError
         why = getattr(error, "strerror", None) or str(error)
-        raise WorldFault(f"cannot be read: {why}. Make it readable, or move it away") from None
+        raise WorldFault("files.unreadable", why=why) from None
     if len(content) > max_bytes:
-        raise WorldFault(f"is longer than {max_bytes // 1024} KB. Shorten it")
+        raise WorldFault("files.too_long", limit=max_bytes // 1024)
     return content
 
 
@@ -103,15 +104,15 @@ def change_file(path: Path, render: Callable[[], str | None]) -> None:
 
 
 def refuse_writable(path: Path, mode: int, what: str) -> None:
-    """Raise `WorldFault` if other users can write the file. `what` names its content."""
+    """Raise `WorldFault` if other users can write the file. The message `what` names its content."""
     if mode & WRITABLE_BY_OTHERS:
         command = f"chmod 600 {shlex.quote(str(path))}"
-        raise WorldFault("settings.writable_by_others", path=path, what=what, command=command)
+        raise WorldFault("settings.writable_by_others", path=path, what=translate(what), command=command)
 
 
 class RecordFile(Generic[R]):
-    """A JSON file of the person with one record. `what` names its content, `advice` says how to repair it. The file is
-    short and can change elsewhere, so every access reads it again."""
+    """A JSON file of the person with one record. The message `what` names its content, the message `advice` says how to
+    repair it. The file is short and can change elsewhere, so every access reads it again."""
 
     def __init__(self, path: Path, kind: type[R], what: str, advice: str) -> None:
         self.path = path
@@ -134,7 +135,9 @@ class RecordFile(Generic[R]):
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise self._unreadable(str(error)) from None
         if stored.version != default.version:
-            raise self._unreadable(f"it has version {stored.version}, and this Greenroom supports {default.version}")
+            raise self._unreadable(
+                translate("settings.other_version", stored=stored.version, supported=default.version)
+            )
         return stored
 
     def change(self, update: Callable[[R], R]) -> None:
@@ -142,7 +145,7 @@ class RecordFile(Generic[R]):
         change_file(self.path, lambda: msgspec.json.format(msgspec.json.encode(update(self.read()))).decode() + "\n")
 
     def _unreadable(self, why: str) -> WorldFault:
-        return WorldFault("settings.record_unreadable", path=self.path, why=why, advice=self._advice)
+        return WorldFault("settings.record_unreadable", path=self.path, why=why, advice=translate(self._advice))
 
 
 @contextmanager

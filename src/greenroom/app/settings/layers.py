@@ -17,6 +17,7 @@ import msgspec
 
 from greenroom.adapters.mcp.configuration import McpServer, render_masked
 from greenroom.adapters.models.catalog.catalog import load_providers, make_unknown_fault, split_model_name
+from greenroom.app.messages import translate
 from greenroom.app.settings.home import config_folder
 from greenroom.app.settings.keys import keys_file, refuse_readable
 from greenroom.app.settings.schema import (
@@ -35,12 +36,12 @@ from greenroom.core.base.records import record
 
 USER_ONLY_PROVIDER_KEYS: Final = ("key", "key_env", "headers")
 USER_ONLY_SETTINGS: Final[Mapping[str, str]] = {
-    "web": "decides who sees your searches, and what agents reach",
-    "browser": "decides which program starts, and what it reaches",
-    "after_tool_call": "names code that would run",
-    "sandbox": "decides how commands are confined, and what they reach",
-    "non_interactive": "decides whether you are asked at all",
-    "approvals_expire": "decides how long you have to answer",
+    "web": "user_only.web",
+    "browser": "user_only.browser",
+    "after_tool_call": "user_only.callbacks",
+    "sandbox": "user_only.sandbox",
+    "non_interactive": "user_only.asking",
+    "approvals_expire": "user_only.expiry",
 }
 """Settings that only the user's file can set, with the reason."""
 
@@ -55,18 +56,18 @@ def refuse_project_settings(raw: Raw, source: str, user_settings: Raw, user_file
     _refuse_spending(raw, source, as_table(user_settings.get("limits", {})), user_file)
     _refuse_providers(raw, source, as_table(user_settings.get("providers", {})), user_file)
     if raw.get("execute_tool_confirm") is False:  # a project can require more approvals, never fewer
-        raise make_project_error(source, ("execute_tool_confirm",), "decides what you are asked", user_file)
+        raise make_project_error(source, ("execute_tool_confirm",), "user_only.confirming", user_file)
 
 
 def _refuse_spending(raw: Raw, source: str, user_limits: Raw, user_file: str) -> None:
     """Raise `WorldFault` if a project raises a limit or sets a price. It can lower limits."""
     if "prices" in raw:
-        raise make_project_error(source, ("prices",), "decides when your money is spent", user_file)
+        raise make_project_error(source, ("prices",), "user_only.prices", user_file)
     project_limits, default_limits = as_table(raw.get("limits", {})), {"cost": LimitSettings().cost}
     for key, value in project_limits.items():
         cap = user_limits[key] if key in user_limits else default_limits.get(key)
         if cap is not None and (value is None or cast("float", value) > cast("float", cap)):
-            raise make_project_error(source, ("limits", key), f"is more than your own limit of {cap:g}", user_file)
+            raise make_project_error(source, ("limits", key), "user_only.limit", user_file, cap=cap)
 
 
 def _refuse_providers(raw: Raw, source: str, user_providers: Collection[str], user_file: str) -> None:
@@ -74,13 +75,13 @@ def _refuse_providers(raw: Raw, source: str, user_providers: Collection[str], us
         provider_table = as_table(table)
         for key in USER_ONLY_PROVIDER_KEYS:
             if key in provider_table:
-                reason = "is a secret" if key == "key" else "decides what is sent with your requests"
+                reason = "user_only.key" if key == "key" else "user_only.headers"
                 raise make_project_error(source, ("providers", name, key), reason, user_file)
         if "base_url" in provider_table and not is_allowed_base_url(
             name, str(provider_table["base_url"]), user_providers
         ):
             where = ("providers", name, "base_url")
-            raise make_project_error(source, where, "would send your key and your data there", user_file)
+            raise make_project_error(source, where, "user_only.base_url", user_file)
 
 
 def is_allowed_base_url(name: str, base_url: str, user_providers: Collection[str]) -> bool:
@@ -99,8 +100,14 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def make_project_error(source: str, key: Key, why: str, user_file: str) -> WorldFault:
-    return WorldFault("settings.user_only_setting", source=source, key=join_key(key), why=why, user_file=user_file)
+def make_project_error(source: str, key: Key, why: str, user_file: str, **values: object) -> WorldFault:
+    return WorldFault(
+        "settings.user_only_setting",
+        source=source,
+        key=join_key(key),
+        why=translate(why, **values),
+        user_file=user_file,
+    )
 
 
 OriginLookup = Callable[[str], str]

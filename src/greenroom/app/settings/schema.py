@@ -15,6 +15,7 @@ import msgspec
 
 from greenroom.adapters.mcp.configuration import ROOT_KEY, McpServer, parse_servers
 from greenroom.adapters.models.catalog.catalog import Wire
+from greenroom.app.messages import translate
 from greenroom.app.settings import values
 from greenroom.app.settings.home import read_inside
 from greenroom.app.settings.values import BadValue, Secret
@@ -30,7 +31,7 @@ MICRODOLLARS_PER_DOLLAR: Final = 1_000_000
 class GroupSettings:
     """`[groups.NAME]`: models that replace each other when one fails.
 
-    - `models`: Full model names; the first is the main model. Required.
+    - `models`: Full model names; the first is asked first. Required.
     """
 
     models: tuple[str, ...]
@@ -42,8 +43,8 @@ class ProviderSettings:
 
     - `base_url`: The API address.
     - `key_env`: The environment variable with the API key.
-    - `key`: The API key. Prefer `key_env` or `greenroom init`.
-    - `wire`: The client, `"openai"` or `"pydantic_ai"`.
+    - `key`: The API key. Prefer `key_env`, or `greenroom init`, which stores it in a file of its own.
+    - `wire`: The client: `openai` (built in) or `pydantic_ai` (the extra `vendors`).
     - `max_parallel`: How many requests run at the same time. Default: 64.
     - `requests_per_minute`: The rate limit in requests per minute. Default: none.
     - `headers`: Extra HTTP headers.
@@ -62,12 +63,12 @@ class ProviderSettings:
 
 @record
 class PriceSettings:
-    """`[prices."PROVIDER:MODEL"]`: prices in dollars per million tokens.
+    """`[prices."PROVIDER:MODEL"]`: prices that replace those of the catalog.
 
-    - `input`: Price of input tokens. Required.
-    - `output`: Price of output tokens. Required.
-    - `cached`: Price of cache reads. Default: `input`.
-    - `written`: Price of cache writes. Default: `input`.
+    - `input`: Dollars per million input tokens. Required.
+    - `output`: Dollars per million output tokens. Required.
+    - `cached`: Dollars per million tokens read from a cache. Default: `input`.
+    - `written`: Dollars per million tokens written to a cache. Default: `input`.
     """
 
     input: Annotated[float, values.parse_price]
@@ -81,7 +82,7 @@ class RetrySettings:
     """`[retry]`: when a model call is retried.
 
     - `attempts`: How often a failed call is repeated. Default: 3.
-    - `delay`: The first wait in seconds. Default: 1.
+    - `delay`: The first wait in seconds; later ones are longer. Default: 1.
     - `total`: The time limit of all attempts in seconds. Default: 300.
     """
 
@@ -94,9 +95,9 @@ class RetrySettings:
 class LimitSettings:
     """`[limits]`: what one run can spend. `"none"` removes a limit.
 
-    - `cost`: Dollars. Default: 5.
-    - `tokens`: Tokens. Default: none.
-    - `time`: Seconds of work. Default: none.
+    - `cost`: Dollars that a run can cost. Default: 5.
+    - `tokens`: Tokens that a run can use. Default: none.
+    - `time`: Seconds that a run can work. Waiting for you does not count. Default: none.
     """
 
     cost: Annotated[float | None, values.parse_cost] = 5.0
@@ -117,9 +118,9 @@ class LimitSettings:
 class WebSettings:
     """`[web]`: web search and web access.
 
-    - `search`: The search engine: `"ddgs"`, `"tavily"` or `"searxng"`. Default: `"ddgs"`.
+    - `search`: The search engine. Default: `ddgs`.
     - `searxng_url`: The address of your SearXNG server.
-    - `local`: Local hosts with ports that agents can reach, like `"localhost:8000"`. Default: none.
+    - `local`: Local hosts with ports that agents can reach, like `localhost:8000`. Default: none.
     - `ports`: Ports that agents can reach besides 80 and 443. Default: none.
     """
 
@@ -153,8 +154,8 @@ class BrowserSettings:
 class SandboxSettings:
     """`[sandbox]`: what confines commands.
 
-    - `walls`: `"auto"` uses the best sandbox of this machine. `"off"` disables it, and each command needs approval.
-      Default: `"auto"`.
+    - `walls`: `auto` uses the best sandbox of this machine. `off` disables it, and each command needs approval.
+      Default: `auto`.
     - `hosts`: Hosts that commands can reach through the egress proxy, as a name or `*.domain`. Default: none.
     """
 
@@ -167,8 +168,8 @@ class CheckSettings:
     """`[checks.NAME]`: a check of the project.
 
     - `run`: The command line. Required.
-    - `kind`: `"test"`, `"types"`, `"lint"` or `"build"`. Default: `"test"`.
-    - `folder`: Where it runs, relative to the workspace. Default: `"."`.
+    - `kind`: What it checks. A change needs a passing test to be verified. Default: `test`.
+    - `folder`: Where it runs, relative to the workspace. Default: `.`.
     - `seconds`: The time limit in seconds. Default: 900.
     """
 
@@ -194,12 +195,14 @@ class WorktreeSettings:
 
 @record
 class Settings:
-    """All settings.
+    """All settings. The settings page takes its descriptions from the docstrings of these records.
 
     - `version`: The version of the file format. Default: 1.
     - `model`: The default model: a full name, a group or a role. Default: the first model found on this machine.
-    - `strong`, `fast`: The models of the two roles.
-    - `language`: The language of messages and prompts, `"en"` or `"zh"`. Default: `"en"`.
+    - `strong`: The model for hard work.
+    - `fast`: The model for small work.
+    - `mcp`: MCP servers by name.
+    - `language`: The language of messages and prompts. Default: `en`.
     - `after_tool_call`: Folders with callbacks that run after each tool call. Default: none.
     - `execute_tool_confirm`: Whether every tool call needs approval, even read-only ones. Default: false.
     - `non_interactive`: Deny every call that would need approval. Default: false.
@@ -280,7 +283,7 @@ def read_toml(path: Path) -> Raw | None:
             return None
         content = read_inside(path, None, MAX_FILE_BYTES)
     except WorldFault as fault:
-        raise WorldFault(f"{path} {fault}.") from None
+        raise WorldFault("files.fault", path=path, fault=fault) from None
     except OSError as error:
         raise WorldFault("settings.toml_unreadable", path=path, strerror=error.strerror) from None
     try:
@@ -313,7 +316,11 @@ def check_table(raw: Raw, source: str, kind: type = Settings, parents: Key = ())
 def suggest_name(key: str, known: Collection[str]) -> str:
     """Suggest the closest known name, or list all names."""
     near = get_close_matches(key, known, n=1)
-    return f"Did you mean `{near[0]}`?" if near else f"There are: {', '.join(f'`{name}`' for name in known)}."
+    return (
+        translate("hints.meant_key", near=near[0])
+        if near
+        else translate("hints.there", there=", ".join(f"`{name}`" for name in known))
+    )
 
 
 def check_value(value: object, source: str, hint: object, key: Key) -> object:
@@ -339,8 +346,10 @@ def _read_value(value: object, source: str, hint: object, key: Key) -> object:
     try:
         parsed = reader(value)
     except BadValue as unfit:
-        shown_value = "" if SECRET_KEYS & set(key) else f", not {shorten(value)}"
-        raise WorldFault(f"{source}: `{join_key(key)}` must be {unfit}{shown_value}.") from None
+        code, shown_value = "settings.bad_value", shorten(value)
+        if SECRET_KEYS & set(key):
+            code, shown_value = "settings.bad_secret", ""
+        raise WorldFault(code, source=source, key=join_key(key), unfit=unfit, value=shown_value) from None
     return Secret(key[-2], str(parsed)) if key[0] == "providers" and key[-1] == "key" else parsed
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
+from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.hosts import parse_host
 
 MIN_KEY_CHARS_TO_SHOW: Final = 12
@@ -63,8 +64,8 @@ Reader = Callable[[object], object]
 Value = TypeVar("Value")
 
 
-class BadValue(ValueError):
-    """A value that cannot be used. Its text is the expected form."""
+class BadValue(GreenroomError, ValueError):
+    """A value that cannot be used. Its message is the expected form."""
 
 
 def parse_number(value: object, expected: str, minimum: float = 0) -> float:
@@ -99,11 +100,11 @@ def _make_time_parser(expected: str, minimum: float = 0) -> Callable[[object], f
 
 
 def _parse_cost(value: object) -> float:
-    return parse_with_unit(value, _COST, {"": 1}, 'a number of dollars, at least 0, or "none" for no limit')
+    return parse_with_unit(value, _COST, {"": 1}, "values.cost")
 
 
 def _parse_tokens(value: object) -> int:
-    expected = 'a whole number of tokens like 200000, "200k" or "2m", or "none" for no limit'
+    expected = "values.tokens"
     token_count = parse_with_unit(value, _TOKENS, _THOUSANDS, expected)
     if not token_count.is_integer():
         raise BadValue(expected)
@@ -112,20 +113,20 @@ def _parse_tokens(value: object) -> int:
 
 parse_cost: Final = or_none(_parse_cost)
 parse_tokens: Final = or_none(_parse_tokens)
-parse_time: Final = or_none(_make_time_parser('a time like 90, "90s", "15m" or "2h", or "none" for no limit'))
-parse_expiry: Final = or_none(_make_time_parser('a time like "30m", "24h" or "7d", or "none" for never', 0.001))
-parse_duration: Final = _make_time_parser('a time like 90, "90s" or "15m"', 0.001)
-parse_delay: Final = _make_time_parser('a time, at least 0, like 1.5 or "2s"')
+parse_time: Final = or_none(_make_time_parser("values.time"))
+parse_expiry: Final = or_none(_make_time_parser("values.expiry", 0.001))
+parse_duration: Final = _make_time_parser("values.duration", 0.001)
+parse_delay: Final = _make_time_parser("values.delay")
 
 
 def parse_price(value: object) -> float:
     """Parse dollars per million tokens."""
-    return parse_number(value, "a number of dollars per million tokens, at least 0")
+    return parse_number(value, "values.price")
 
 
 def parse_count(value: object) -> int:
     """Parse a whole number from 1."""
-    expected = "a whole number, at least 1"
+    expected = "values.count"
     if not isinstance(value, int):
         raise BadValue(expected)
     return int(parse_number(value, expected, minimum=1))
@@ -134,13 +135,13 @@ def parse_count(value: object) -> int:
 def parse_text(value: object) -> str:
     """Parse a non-empty text."""
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
-        raise BadValue("a non-empty text of one line")
+        raise BadValue("values.text")
     return value.strip()
 
 
 def parse_texts(value: object) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not value:
-        raise BadValue('a list with at least one name, like ["openai:gpt-5.5"]')
+        raise BadValue("values.texts")
     return tuple(parse_text(item) for item in value)
 
 
@@ -162,55 +163,53 @@ def _parse_folder(value: object) -> str:
     """Parse an absolute folder. A relative folder would depend on the current folder."""
     folder = Path(parse_text(value)).expanduser()
     if not folder.is_absolute():
-        raise BadValue("an absolute folder")
+        raise BadValue("values.folder")
     return str(folder)
 
 
 def parse_folders(value: object) -> tuple[str, ...]:
     """Parse folders. A variable separates them like $PATH."""
     paths = [part for part in value.split(os.pathsep) if part] if isinstance(value, str) else value
-    return list_of('a list of folders, each written from / or from ~, like ["~/callbacks"]', _parse_folder)(paths)
+    return list_of("values.folders", _parse_folder)(paths)
 
 
 def _parse_host_and_port(value: object) -> str:
     address = parse_host(parse_text(value))
     if not address.port:
-        raise BadValue("a host with its port")
+        raise BadValue("values.host_and_port")
     return str(address)
 
 
 def _parse_port(value: object) -> int:
     if type(value) is not int or not 0 < value <= 0xFFFF:
-        raise BadValue("a port")
+        raise BadValue("values.port")
     return value
 
 
-parse_hosts_and_ports: Final = list_of(
-    'a list of hosts with their ports, like ["localhost:8000"]', _parse_host_and_port
-)
+parse_hosts_and_ports: Final = list_of("values.hosts_and_ports", _parse_host_and_port)
 parse_hosts: Final = list_of(
-    'a list of hosts, like ["pypi.org", "*.pythonhosted.org"]',
+    "values.hosts",
     lambda value: str(parse_host(parse_text(value), pattern=True)),
 )
-parse_ports: Final = list_of("a list of ports, like [8443]", _parse_port)
+parse_ports: Final = list_of("values.ports", _parse_port)
 
 
 def parse_headers(value: object) -> Mapping[str, str]:
     if not isinstance(value, Mapping):
-        raise BadValue("a table of texts")
+        raise BadValue("values.headers")
     return {parse_text(name): parse_text(header) for name, header in value.items()}
 
 
 def parse_variable(value: object) -> str:
     """Parse the name of an environment variable. The value is not shown, because it may be the key itself."""
     if not isinstance(value, str) or not _VARIABLE.fullmatch(value):
-        raise BadValue("the name of an environment variable, like MY_API_KEY")
+        raise BadValue("values.variable")
     return value
 
 
 def parse_url(value: object) -> str:
     """Parse an address without a password."""
-    expected = "an address like https://host/v1, without a password in it"
+    expected = "values.url"
     try:
         parts = urlsplit(parse_text(value))
         is_valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.username is None
@@ -226,7 +225,7 @@ def one_of(*names: str) -> Reader:
 
     def read(value: object) -> str:
         if not isinstance(value, str) or value not in names:
-            raise BadValue(f"one of {', '.join(map(repr, names))}")
+            raise BadValue("values.one_of", names=", ".join(map(repr, names)))
         return value
 
     return read
@@ -236,12 +235,12 @@ def parse_switch(value: object) -> bool:
     """Parse a boolean, or its word from a variable."""
     state = SWITCH_WORDS.get(value.strip().lower()) if isinstance(value, str) else value
     if not isinstance(state, bool):
-        raise BadValue("true or false")
+        raise BadValue("values.switch")
     return state
 
 
 def parse_version(value: object) -> int:
     """Parse the version of the file format."""
     if type(value) is not int or value != 1:
-        raise BadValue("1, the only version that this Greenroom supports (a newer one may support more)")
+        raise BadValue("values.version")
     return value

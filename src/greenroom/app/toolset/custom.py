@@ -25,6 +25,7 @@ from typing import Final, TypeAlias, TypeVar, cast, get_args
 
 from greenroom.abilities.protocols.calls import BadSchema, find_faults
 from greenroom.app.function_tool import Tool, check_tool_name, choose_group, format_value
+from greenroom.app.messages import translate
 from greenroom.app.settings.home import config_folder
 from greenroom.app.settings.layers import load_settings
 from greenroom.app.settings.schema import Settings
@@ -75,7 +76,7 @@ class ForeignTool:
         check_tool_name(self.name)
         self.description = str(self._read("description", "")).strip()
         if not self.description:
-            raise UnusableTool(f"the tool {self.name!r} has no description: models read it to decide when to call it")
+            raise UnusableTool(translate("custom.no_description", name=self.name))
         effect = self._read_effect()
         spec = ToolSpec(
             name=self.name, description=self.description, parameters=self._read_parameters(), pure=effect == "pure"
@@ -119,22 +120,20 @@ class ForeignTool:
         value = self._read("effect", "effectful")
         if value not in get_args(Effect):
             raise UnusableTool(
-                f"the tool {self.name!r} has a bad effect {value!r}. There are: {', '.join(get_args(Effect))}"
+                translate("custom.bad_effect", name=self.name, value=value, known=", ".join(get_args(Effect)))
             )
         return cast("Effect", value)
 
     def _read_number(self, name: str, default: int) -> int:
         value = self._read(name, default)
         if type(value) is not int or value < 0:
-            raise UnusableTool(f"`{name}` of the tool {self.name!r} must be a whole number, at least 0, not {value!r}")
+            raise UnusableTool(translate("custom.bad_number", key=name, name=self.name, value=value))
         return value
 
     def _read_parameters(self) -> Data:
         value = self._read("parameters", None)
         if not isinstance(value, Mapping):
-            raise UnusableTool(
-                f"`parameters` of the tool {self.name!r} must be a JSON schema, not {type(value).__name__}"
-            )
+            raise UnusableTool(translate("custom.schema_expected", name=self.name, kind=type(value).__name__))
         return dict(value)
 
 
@@ -193,11 +192,11 @@ def _make_tool(tool_object: object, source: str) -> Iterator[ToolExecutor]:
 def _refuse_schema(tool: ToolExecutor) -> None:
     schema = tool.card.spec.parameters
     if schema.get("type") != "object":
-        raise WorldFault(f"the parameters of the tool {tool.name!r} are not a schema of an object")
+        raise WorldFault("custom.no_object_schema", name=tool.name)
     try:
         find_faults(schema, {})
     except BadSchema as error:
-        raise WorldFault(f"the parameters of the tool {tool.name!r} are not a JSON schema: {error}") from None
+        raise WorldFault("custom.bad_schema", name=tool.name, error=error) from None
 
 
 ENTRY_POINT_GROUP: Final = "greenroom.tools"
@@ -213,8 +212,7 @@ def load_package_tools() -> tuple[list[ToolExecutor], list[str]]:
             tools += _load_entry_point(entry, f"package:{package}")
         except WorldFault as fault:
             faults.append(
-                f"The package {package!r} has tools under {entry.name!r} that cannot be used: "
-                f"{str(fault).rstrip('.')}. It is left out; update or uninstall it."
+                translate("custom.package_unusable", package=package, name=entry.name, fault=str(fault).rstrip("."))
             )
     return tools, faults
 
@@ -279,15 +277,14 @@ def _call_factory(file: Path, name: str, factory: Callable[[], object]) -> list[
     try:
         callback = factory()
     except (Exception, SystemExit) as error:
-        raise UnusableFile(file, f"{name}() failed: {type(error).__name__}: {error}") from error
+        raise UnusableFile(
+            file, translate("custom.factory_failed", name=name, kind=type(error).__name__, error=error)
+        ) from error
     if callable(callback):
         return [cast("Callback", callback)]
     if callback is None and name == CALLBACK_FACTORIES[1]:
         return []
-    raise UnusableFile(file, f"{name}() returned {type(callback).__name__}, which cannot be called")
-
-
-TRUST_COMMAND: Final = "greenroom trust"
+    raise UnusableFile(file, translate("custom.not_callable", name=name, kind=type(callback).__name__))
 
 
 def load_custom_tools(root: Path, settings: Settings, trusted: IsTrusted) -> ToolSource:
@@ -304,7 +301,7 @@ def load_custom_tools(root: Path, settings: Settings, trusted: IsTrusted) -> Too
     tools = _drop_duplicates(root, (*own_tools, *package_tools, *project_tools), notes)
     callback_folders = list(dict.fromkeys((folder / SCRIPT_FOLDERS["callback"], *map(Path, settings.after_tool_call))))
     notes += [
-        f"{callback_folder} is not a folder, so it has no callbacks."
+        translate("custom.no_callback_folder", folder=callback_folder)
         for callback_folder in callback_folders[1:]
         if not callback_folder.is_dir()
     ]
@@ -324,7 +321,9 @@ def _load_script_tools(script: TrustedScript, owner: str) -> list[ToolExecutor]:
     except WorldFault as fault:
         raise UnusableFile(script.path, str(fault).rstrip(".")) from None
     except (Exception, SystemExit) as error:
-        raise UnusableFile(script.path, f"gives no tool: {type(error).__name__}: {error}") from error
+        raise UnusableFile(
+            script.path, translate("custom.gives_no_tool", kind=type(error).__name__, error=error)
+        ) from error
 
 
 def _drop_duplicates(root: Path, tools: Iterable[ToolExecutor], notes: list[str]) -> tuple[ToolExecutor, ...]:
@@ -336,8 +335,12 @@ def _drop_duplicates(root: Path, tools: Iterable[ToolExecutor], notes: list[str]
             sources[tool.name] = tool.card.source
             unique.append(tool)
             continue
-        owner_text = "there is a built-in one" if other_source == "built-in" else f"{other_source} defines one"
-        notes.append(f"The tool {tool.name!r} of {tool.card.source} is left out: {owner_text}. Give it another name.")
+        owner_text = (
+            translate("custom.builtin_exists")
+            if other_source == "built-in"
+            else translate("custom.other_defines", other=other_source)
+        )
+        notes.append(translate("custom.tool_left_out", name=tool.name, source=tool.card.source, owner=owner_text))
     return tuple(unique)
 
 
@@ -350,10 +353,8 @@ def _list_project_scripts(
     usable = [script for script in scripts.scripts if trusted(describe_script(script, kind, root))]
     left_out = [script.path.name for script in scripts.scripts if script not in usable]
     if left_out:
-        is_several = len(left_out) > 1
-        noun, verb, pronoun = (SCRIPT_FOLDERS[kind], "are", "them") if is_several else (kind, "is", "it")
-        note = f"The {noun} of this project {verb} not used until you trust {pronoun}"
-        untrusted.append(f"{note}, {', '.join(left_out)}: {TRUST_COMMAND}")
+        code = "custom.untrusted_tools" if kind == "tool" else "custom.untrusted_callbacks"
+        untrusted.append(translate(code, names=", ".join(left_out)))
     return usable
 
 
@@ -406,7 +407,7 @@ def load_module(path: Path, folder_files: Mapping[str, bytes]) -> ModuleType:
         return sys.modules[name]
     spec = importlib.util.find_spec(name)
     if spec is None or spec.loader is None:
-        raise UnusableFile(path, "is not a Python file")
+        raise UnusableFile(path, translate("custom.not_python"))
     module = sys.modules[name] = importlib.util.module_from_spec(spec)  # dataclasses look for their module there
     try:
         spec.loader.exec_module(module)
@@ -414,8 +415,10 @@ def load_module(path: Path, folder_files: Mapping[str, bytes]) -> ModuleType:
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         line = getattr(error, "lineno", None)
-        where = f" in line {line}" if line else ""
-        raise UnusableFile(path, f"cannot be run: {type(error).__name__}{where}: {error}") from error
+        where = translate("custom.in_line", line=line) if line else ""
+        raise UnusableFile(
+            path, translate("custom.cannot_run", kind=type(error).__name__, where=where, error=error)
+        ) from error
 
 
 def _module_name(file: str) -> str:

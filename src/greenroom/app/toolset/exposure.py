@@ -11,9 +11,10 @@ and approve it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
+from greenroom.app.messages import shorten_names, translate
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.tool import BUILT_IN, PolicyDecision, Target, ToolCard
 from greenroom.core.state.origin import (
@@ -111,25 +112,8 @@ def _shorten_line(text: str) -> str:
 
 RULE_OF_TWO: Final = "built-in: rule of two"
 MAX_LABELS_SHOWN: Final = 4
-
-
-LABEL_PHRASES: Final[Mapping[str, tuple[str, str]]] = {
-    "web": ("the web at {}", "many pages"),
-    "description": ("what the server {} says of its tools", "what servers say of their tools"),
-    "mcp": ("the server {}", "several servers"),
-    "tool": ("the tool {}", "several tools"),
-    "command": ("what `{}` printed", "what many commands printed"),
-    "file": ("the file {}", "many files"),
-    "memory": ("the memory {}", "many memories"),
-}
-"""The phrases of labels: for one, and for all of a kind."""
-
-DESTINATION_PHRASES: Final[Mapping[str, str]] = {
-    "command": "wherever `{}` goes",
-    "line": "wherever `{}` goes",
-    "server": "the server `{}`",
-    "tool": "wherever the tool `{}` goes",
-}
+LABEL_KINDS: Final = frozenset({"web", "description", "mcp", "tool", "command", "file", "memory"})
+DESTINATION_KINDS: Final = frozenset({"command", "line", "server", "tool"})
 
 
 @record
@@ -140,20 +124,20 @@ class Exposure:
     places: tuple[str, ...]
 
 
-def find_exposure(world: TeamState, step: Step, outward: Sequence[str], reads: Labels = ()) -> Exposure | None:
+def find_exposure(state: TeamState, step: Step, outward: Sequence[str], reads: Labels = ()) -> Exposure | None:
     """Return what needs approval. None if the call stays local, or all destinations were approved since. `reads` are
     the labels of what the call reads itself."""
-    thread, exposed_since = world.threads.get(step.thread_id), find_exposed_since(world, step, reads)
+    thread, exposed_since = state.threads.get(step.thread_id), find_exposed_since(state, step, reads)
     if thread is None or exposed_since is None:
         return None
-    released = {place for place, release_record in world.releases.items() if release_record.at >= exposed_since}
+    released = {place for place, release_record in state.releases.items() if release_record.at >= exposed_since}
     places = tuple(place for place in outward if place not in released)
     return Exposure(why=_explain_exposure(thread, places, reads), places=places) if places else None
 
 
-def find_exposed_since(world: TeamState, step: Step, reads: Labels = ()) -> int | None:
+def find_exposed_since(state: TeamState, step: Step, reads: Labels = ()) -> int | None:
     """Return since when the conversation, with what the call `reads`, has both untrusted and private data."""
-    thread = world.threads.get(step.thread_id)
+    thread = state.threads.get(step.thread_id)
     return thread.exposed_by(reads) if thread is not None else None
 
 
@@ -174,27 +158,25 @@ def describe_release(ruling: PolicyDecision, exposure: Exposure | None) -> str:
 
 def _explain_exposure(thread: Thread, places: Sequence[str], reads: Labels) -> str:
     untrusted_labels = filter_untrusted(thread.origins)
-    read_part = f"This conversation has read what others may have written ({_render_labels(untrusted_labels)})"
     private_labels = filter_private(thread.origins)
+    code, private = "exposure.holds_private", _render_labels(private_labels)
     if not private_labels:
-        held_part = f"and this call can take along what is private ({_render_labels(filter_disclosable(reads))})"
-    else:
-        held_part = (
-            "which is private too"
-            if untrusted_labels == private_labels
-            else f"and holds what is private ({_render_labels(private_labels)})"
-        )
-    kinds = [place.partition(" ") for place in places]
-    where = ", ".join(DESTINATION_PHRASES.get(kind, "`{}`").format(name) for kind, _, name in kinds)
-    return f"{read_part}, {held_part}; this would go to {where}."
+        code, private = "exposure.takes_private", _render_labels(filter_disclosable(reads))
+    elif untrusted_labels == private_labels:
+        code = "exposure.private_too"
+    where = ", ".join(_render_destination(*place.split(" ", 1)) for place in places)
+    return translate(code, untrusted=_render_labels(untrusted_labels), private=private, where=where)
+
+
+def _render_destination(kind: str, name: str = "") -> str:
+    return translate(f"destinations.{kind}", name=name) if kind in DESTINATION_KINDS else f"`{name}`"
 
 
 def _render_labels(labels: Labels) -> str:
-    more = f" and {len(labels) - MAX_LABELS_SHOWN} more" if len(labels) > MAX_LABELS_SHOWN else ""
-    return f"{', '.join(map(_render_label, labels[:MAX_LABELS_SHOWN]))}{more}"
+    return shorten_names([_render_label(label) for label in labels], limit=MAX_LABELS_SHOWN)
 
 
 def _render_label(label: str) -> str:
     kind, _, name = label.partition(":")
-    single, many = LABEL_PHRASES.get(kind, LABEL_PHRASES[DEFAULT_KIND])
-    return many if name == "*" else single.format(name)
+    kind = kind if kind in LABEL_KINDS else DEFAULT_KIND
+    return translate(f"{'many_labels' if name == '*' else 'labels'}.{kind}", name=name)

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from greenroom.app.capabilities import CapabilitiesFactory
-from greenroom.app.conversation.capabilities import TeamToolsFactory
+from greenroom.app.conversation.factories import TeamToolsFactory
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import Bug
 from greenroom.core.base.ids import AgentId, StepId, TaskId, TeamId, agent_of, step_id, task_id
 from greenroom.core.base.records import Data
-from greenroom.core.ports.executor import Capabilities
+from greenroom.core.ports.executor import Capabilities, CapabilitiesFactory
 from greenroom.core.rules.intents import AddTask, AnswerApproval, FinishTask, QueueSteps
 from greenroom.core.state.approval import Approval
 from greenroom.core.state.spec import AgentSpec
@@ -52,7 +51,7 @@ async def run_manual_call(runtime: Runtime, team: TeamId) -> Step:
         await runtime.start(team)
         await runtime.wait(team, CALL_TASK)
         while pending := [
-            approval for approval in (await runtime.world(team)).approvals.values() if approval.state == "pending"
+            approval for approval in (await runtime.state(team)).approvals.values() if approval.state == "pending"
         ]:
             await runtime.ask(team, *map(_make_answer, pending))
             await runtime.wait(team, CALL_TASK)
@@ -75,10 +74,10 @@ def _make_answer(approval: Approval) -> AnswerApproval:
 
 async def find_ended_step(runtime: Runtime, team: TeamId, name: StepId) -> Step | None:
     """Return an ended step of a team, or None. Nothing is read for an id that cannot exist."""
-    world = await runtime.world(team)
-    agent, number = world.agents.get(agent_of(name)), name.rpartition("#")[2]
+    state = await runtime.state(team)
+    agent, number = state.agents.get(agent_of(name)), name.rpartition("#")[2]
     number_made = int(number) if number.isdecimal() and len(number) < 10 else 0
-    if agent is None or name in world.steps or not 0 < number_made <= agent.steps_made:
+    if agent is None or name in state.steps or not 0 < number_made <= agent.steps_made:
         return None
     return (
         await replay.read_ended_step(runtime.log, team, name) if name == step_id(agent.agent_id, number_made) else None

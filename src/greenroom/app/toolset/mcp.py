@@ -31,6 +31,7 @@ from greenroom.adapters.mcp.client import (
 from greenroom.adapters.mcp.configuration import ROOT_KEY, McpServer, find_server_table, parse_servers, render_masked
 from greenroom.adapters.models.catalog.catalog import load_providers
 from greenroom.app.first_settings import SETTINGS_HEADER
+from greenroom.app.messages import translate
 from greenroom.app.settings.home import RecordFile, change_file, config_folder, read_inside
 from greenroom.app.settings.keys import quote_toml
 from greenroom.app.settings.layers import is_shared_folder
@@ -88,7 +89,7 @@ class Servers:
         if name in by_name:
             return by_name[name]
         near = get_close_matches(name, by_name, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else "`greenroom mcp list` shows them."
+        hint = translate("hints.meant", near=near[0]) if near else translate("mcp.see_list")
         raise WorldFault("toolset.unknown_mcp_server", name=name, hint=hint)
 
 
@@ -166,7 +167,7 @@ LISTINGS_FILE: Final = "mcp.json"
 MAX_LISTING_BYTES: Final = 4_000_000
 """The size limit of one listing, in bytes. Models can read only a fraction of that."""
 
-REWRITE_ADVICE: Final = "Delete it; `greenroom mcp check` writes it again."
+REWRITE_ADVICE: Final = "mcp.rewrite_listing"
 
 
 @record
@@ -200,7 +201,7 @@ class Listings:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = RecordFile(path, _ListingsFile, "which server tools you approved", REWRITE_ADVICE)
+        self._file = RecordFile(path, _ListingsFile, "mcp.listing_content", REWRITE_ADVICE)
 
     def latest(self, entry: FoundServer) -> ServerListing | None:
         """Return the latest listing of a server, with any settings."""
@@ -316,12 +317,8 @@ def describe_changes(name: str, catalogue: ToolCatalogue) -> str:
     """Describe how a server's tools differ from those that a person approved."""
     shown_changes = ", ".join(f"{change.name} ({change.how})" for change in catalogue.changes[:MAX_TOOLS_SHOWN])
     more = len(catalogue.changes) - MAX_TOOLS_SHOWN
-    rest = f" and {more} more" if more > 0 else ""
-    return (
-        f"The MCP server {name!r} has other tools than you approved: {shown_changes}{rest}. They are "
-        "not used until you review "
-        f"them: greenroom mcp check {shlex.quote(name)}"
-    )
+    rest = translate("hints.and_more", count=more) if more > 0 else ""
+    return translate("mcp.tools_changed", name=name, changes=shown_changes, more=rest, quoted_name=shlex.quote(name))
 
 
 MAX_TOOLS_SHOWN: Final = 5
@@ -360,7 +357,7 @@ def load_server_tools(
         clients.append(client)
         tools += make_stored_tools(client, listing.listed)
     untrusted = tuple(
-        f"The MCP server {entry.server.name!r} of this project is not used until you trust it: greenroom trust"
+        translate("mcp.project_server_needs_trust", name=entry.server.name)
         for entry in servers_here.entries
         if entry not in agreed and entry.server.enabled
     )
@@ -377,13 +374,10 @@ def _find_listing(entry: FoundServer, listings: Listings) -> ServerListing | str
     try:
         listing = listings.get(entry)
     except WorldFault as fault:
-        return f"The MCP server {name!r} is not used. {fault}"
+        return translate("mcp.server_not_used", name=name, fault=fault)
     if listing is not None:
         return listing
-    return (
-        f"The MCP server {name!r} is not used until you have reviewed its tools: greenroom mcp check "
-        f"{shlex.quote(name)}"
-    )
+    return translate("mcp.review_first", name=name, quoted_name=shlex.quote(name))
 
 
 def _make_change_watcher(name: str, tell: TellPerson) -> Callable[[ToolCatalogue], None]:
@@ -508,9 +502,7 @@ def _parse_or_empty(text: str) -> Data:
 
 VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 HEADER_PATTERN: Final = re.compile(r"([A-Za-z0-9_-]+)\s*[=:]\s*(.+)", re.ASCII | re.DOTALL)
-ADD_USAGE: Final = (
-    "`greenroom mcp add NAME -- COMMAND ARGS…` is for a program, `greenroom mcp add NAME URL` for an address."
-)
+ADD_USAGE: Final = "mcp.add_usage"
 
 
 @record
@@ -536,7 +528,7 @@ class NewServer:
         """Return the settings table. Raise `RefusedError` for contradictory options."""
         refuse_server_name(self.name)
         if not self.words or not self.words[0].strip():
-            raise _make_usage_error(f"{self.name!r} has neither a command nor an address.", ADD_USAGE)
+            raise _make_usage_error(translate("mcp.neither_command_nor_address", name=self.name), translate(ADD_USAGE))
         address_or_command = self._build_address_table() if self.is_address else self._build_command_table()
         other_keys = {"read_only": list(self.read_only), "timeout": self.timeout, "start_timeout": self.start_timeout}
         return {**address_or_command, **{key: value for key, value in other_keys.items() if value not in (None, [])}}
@@ -549,18 +541,19 @@ class NewServer:
     def _build_address_table(self) -> Data:
         if len(self.words) > 1:
             raise _make_usage_error(
-                f"{self.name!r} has both an address and a command.", f"A server has one of the two. {ADD_USAGE}"
+                translate("mcp.both_command_and_address", name=self.name),
+                translate("mcp.one_of_two", usage=translate(ADD_USAGE)),
             )
         if self.env or self.cwd:
-            raise _make_usage_error("A remote server gets no environment variables.", "Use --header instead.")
+            raise _make_usage_error(translate("mcp.remote_without_env"), translate("mcp.use_header"))
         headers = dict(_parse_header(header) for header in self.headers)
         return {"url": self.words[0].strip(), **({"headers": headers} if headers else {})}
 
     def _build_command_table(self) -> Data:
         if self.headers:
-            raise _make_usage_error("A program gets no headers.", "Use --env instead.")
+            raise _make_usage_error(translate("mcp.program_without_headers"), translate("mcp.use_env"))
         if any(not _is_text(word) for word in (*self.words, *self.env, self.cwd)):
-            raise _make_usage_error("The command contains bytes that are not text.", "Write it in UTF-8.")
+            raise _make_usage_error(translate("mcp.command_not_text"), translate("mcp.write_utf8"))
         other_keys = {
             "args": list(self.words[1:]),
             "env": dict(_parse_variable(variable) for variable in self.env),
@@ -573,16 +566,14 @@ def _parse_variable(text: str) -> tuple[str, str]:
     """Parse `NAME=VALUE`. A name alone passes the person's variable of that name."""
     name, equals, value = text.partition("=")
     if not VARIABLE_NAME.fullmatch(name):
-        raise _make_usage_error("An --env is NAME=VALUE.", "NAME alone passes your variable of that name.")
+        raise _make_usage_error(translate("mcp.env_form"), translate("mcp.env_name_alone"))
     return name, value if equals else f"${{{name}}}"
 
 
 def _parse_header(text: str) -> tuple[str, str]:
     match = HEADER_PATTERN.fullmatch(text.strip())
     if match is None:
-        raise _make_usage_error(
-            "A --header is NAME=VALUE.", "For instance: --header 'Authorization=Bearer ${MY_TOKEN}'"
-        )
+        raise _make_usage_error(translate("mcp.header_form"), translate("mcp.header_example"))
     return match[1], match[2]
 
 

@@ -11,6 +11,7 @@ from typing import Final
 from greenroom.abilities.protocols.calls import BadSchema, build_argument_checker
 from greenroom.abilities.tools.commands import NAME as COMMAND
 from greenroom.abilities.tools.read_output import present_text
+from greenroom.app.messages import translate
 from greenroom.app.team_host import TeamHost
 from greenroom.app.threads import was_abandoned
 from greenroom.app.toolset.exposure import (
@@ -46,9 +47,9 @@ MAX_REASON_CHARS: Final = 300
 def describe_request(step: Step) -> str:
     """Return the first sentence of an approval question. The reason follows."""
     if step.work.executor != COMMAND:
-        return f"{step.agent_id} wants to use {step.work.executor}."
+        return translate("question.use_tool", agent=step.agent_id, tool=step.work.executor)
     network = (step.work.instruction_content or {}).get("hosts")
-    return f"{step.agent_id} wants {'the network for a command' if network else 'to run a command'}."
+    return translate("question.use_network" if network else "question.run_command", agent=step.agent_id)
 
 
 def describe_command(step: Step, targets: Sequence[Target], question: str) -> str:
@@ -59,14 +60,15 @@ def describe_command(step: Step, targets: Sequence[Target], question: str) -> st
     text = "".join(line for line in lines if line not in question)
     hosts = [f"`{escape_unprintable(target.value)}`" for target in targets if target.kind == "host"]
     if unnamed_hosts := [host for host in hosts if host not in question]:
-        text += f"\nIt would reach {', '.join(unnamed_hosts)}."
+        text += "\n" + translate("question.would_reach", hosts=", ".join(unnamed_hosts))
     arguments = step.work.instruction_content or {}
     why = arguments.get("why")
     if isinstance(why, str) and why.strip():
         reason = escape_unprintable(" ".join(why.split()))
-        text += f"\nIt says why:\n  | {reason[:MAX_REASON_CHARS]}{' […]' if len(reason) > MAX_REASON_CHARS else ''}"
+        cut = " […]" if len(reason) > MAX_REASON_CHARS else ""
+        text += f"\n{translate('question.says_why')}\n  | {reason[:MAX_REASON_CHARS]}{cut}"
     elif arguments.get("hosts"):
-        text += "\nIt does not say why."
+        text += f"\n{translate('question.says_no_reason')}"
     return text
 
 
@@ -82,9 +84,7 @@ def render_arguments(targets: Sequence[Target], arguments: Data) -> str:
     lines = [line for name, text in texts.items() for line in f"{name}: {text[: MAX_ARGUMENT_CHARS + 1]}".split("\n")]
     rendered = "\n".join(f"  | {escape_unprintable(line)}" for line in lines[:MAX_ARGUMENT_LINES])
     more = len(lines) > MAX_ARGUMENT_LINES or len(rendered) > MAX_ARGUMENT_CHARS
-    return f"\n{rendered[:MAX_ARGUMENT_CHARS]}" + (
-        "\n  [… There is more of it than can be shown here …]" if more else ""
-    )
+    return f"\n{rendered[:MAX_ARGUMENT_CHARS]}" + (translate("decision.cut") if more else "")
 
 
 STRICTNESS: Final = ("allow", "notify", "ask", "deny")
@@ -127,27 +127,27 @@ class ToolPipeline:
         self._unattended = unattended
         self._check: Callable[[Data], list[str]] | None = None
 
-    def terms(self, world: TeamState, step: Step) -> StepTerms:
+    def terms(self, state: TeamState, step: Step) -> StepTerms:
         """Return the terms of a call, from the tool and from the policy."""
-        own_terms = self._decide_terms(world, step)
-        return decide_unattended(world, step, own_terms) if self._unattended else own_terms
+        own_terms = self._decide_terms(state, step)
+        return decide_unattended(state, step, own_terms) if self._unattended else own_terms
 
-    def _decide_terms(self, world: TeamState, step: Step) -> StepTerms:
+    def _decide_terms(self, state: TeamState, step: Step) -> StepTerms:
         arguments = step.work.instruction_content or {}
         if self._find_argument_fault(arguments):
             return StepTerms(effect="pure")  # it is not called, so there is nothing to decide
         targets = self._tool.targets(arguments)
-        own_terms = self._read_own_terms(world, step, targets)
+        own_terms = self._read_own_terms(state, step, targets)
         exposure, policy_ruling = (
-            find_exposure(world, step, own_terms.outward, own_terms.origins),
-            self._find_ruling(world, step, targets),
+            find_exposure(state, step, own_terms.outward, own_terms.origins),
+            self._find_ruling(state, step, targets),
         )
         ruling = tighten_ruling(policy_ruling, exposure)
         digest = call_digest(step.work.executor, arguments)
         if own_terms.verdict != "allow" and _strictness(own_terms) >= _strictness(ruling):
             # The tool asks a person itself: ask only once about one call, and the answer is for exactly this call.
             runs_command = policy_ruling.verdict == "ask" and any(target.kind == "command" for target in targets)
-            also_runs = f"A yes also lets it run on this machine: {policy_ruling.why}" if runs_command else ""
+            also_runs = translate("question.also_runs", why=policy_ruling.why) if runs_command else ""
             more_questions = (also_runs, exposure.why if exposure else "")
             return evolve(
                 own_terms, digest=digest, question="\n".join(filter(None, (own_terms.question, *more_questions)))
@@ -235,19 +235,19 @@ class ToolPipeline:
             return f"Not called: {'; '.join(faults)}. Look at the parameters of {self.name}."
         return MASK_IN_ARGUMENTS if self._redaction and self.card.group == "edit" and contains_mask(arguments) else ""
 
-    def _read_own_terms(self, world: TeamState, step: Step, targets: Sequence[Target]) -> StepTerms:
+    def _read_own_terms(self, state: TeamState, step: Step, targets: Sequence[Target]) -> StepTerms:
         """Return the tool's own terms with the origins of what it reads and its destinations."""
-        own_terms, destinations = self._tool.terms(world, step), find_destinations(self.card, targets, self._reach)
+        own_terms, destinations = self._tool.terms(state, step), find_destinations(self.card, targets, self._reach)
         origins = merge_labels(own_terms.origins, origins_of(self.card, targets))
-        exposed_since = find_exposed_since(world, step, origins) if destinations else None
+        exposed_since = find_exposed_since(state, step, origins) if destinations else None
         return evolve(own_terms, origins=origins, outward=destinations, exposed_at=exposed_since)
 
-    def _find_ruling(self, world: TeamState, step: Step, targets: tuple[Target, ...]) -> PolicyDecision:
+    def _find_ruling(self, state: TeamState, step: Step, targets: tuple[Target, ...]) -> PolicyDecision:
         """Return the strictest decision for the agent and for all agents on whose behalf it works."""
-        grants = world.grants
+        grants = state.grants
         rulings = [
-            self._policy.decide(agent, self.card, targets, grants, world.agents[agent].spec.rules)
-            for agent in bound_agents(world, step)
+            self._policy.decide(agent, self.card, targets, grants, state.agents[agent].spec.rules)
+            for agent in bound_agents(state, step)
         ]
         return max(rulings, key=_strictness)
 
@@ -256,11 +256,11 @@ def _strictness(decision: PolicyDecision | StepTerms) -> int:
     return STRICTNESS.index(decision.verdict)
 
 
-def bound_agents(world: TeamState, step: Step) -> list[AgentId]:
+def bound_agents(state: TeamState, step: Step) -> list[AgentId]:
     """Return the agents whose rules apply to a step: its own, and those on whose behalf it runs."""
-    thread = world.threads.get(step.thread_id)
+    thread = state.threads.get(step.thread_id)
     behalf = thread.on_behalf if thread is not None else ()
-    return [agent for agent in (step.agent_id, *behalf) if agent in world.agents]
+    return [agent for agent in (step.agent_id, *behalf) if agent in state.agents]
 
 
 def call_digest(name: str, arguments: Data) -> str:
@@ -290,14 +290,14 @@ DECIDE_YOURSELF: Final = (
 )
 
 
-def decide_unattended(world: TeamState, step: Step, own_terms: StepTerms) -> StepTerms:
+def decide_unattended(state: TeamState, step: Step, own_terms: StepTerms) -> StepTerms:
     """Return the terms without a person: approval questions are denied, text questions get a default answer."""
-    if own_terms.verdict != "ask" or _is_approved(world, step, own_terms):
+    if own_terms.verdict != "ask" or _is_approved(state, step, own_terms):
         return own_terms
     if own_terms.words:
         return evolve(own_terms, verdict="allow", rule=DECIDE_YOURSELF)
     # The agent knows the call itself, which is on the lines below the question.
-    question = own_terms.question.partition("\n")[0].rstrip(". ")
+    question = own_terms.question.partition("\n")[0].rstrip(". 。")
     return evolve(
         own_terms, verdict="deny", rule=f"{question}, and {NOBODY_TO_APPROVE}" if question else NOBODY_TO_APPROVE
     )
@@ -305,7 +305,7 @@ def decide_unattended(world: TeamState, step: Step, own_terms: StepTerms) -> Ste
 
 async def answer_pending(host: TeamHost) -> list[AnswerApproval]:
     """Answer all pending approvals by default, for an unattended run. Return the answers."""
-    pending = [approval for approval in sort_rows(host.world.approvals) if approval.state == "pending"]
+    pending = [approval for approval in sort_rows(host.state.approvals) if approval.state == "pending"]
     answers = [default_answer(approval) for approval in pending]
     await host.submit(*answers, by=SYSTEM)
     return answers
@@ -322,9 +322,9 @@ def default_answer(approval: Approval) -> AnswerApproval:
     )
 
 
-def _is_approved(world: TeamState, step: Step, terms: StepTerms) -> bool:
+def _is_approved(state: TeamState, step: Step, terms: StepTerms) -> bool:
     """Whether a person has already approved exactly this call."""
-    approval = world.approvals.get(step.approval) if step.approval is not None else None
+    approval = state.approvals.get(step.approval) if step.approval is not None else None
     if approval is None or approval.state != "approved":
         return False
     return covers(approval, terms.digest, terms.exposed_at)

@@ -8,6 +8,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from greenroom.app.messages import translate
 from greenroom.app.settings.home import change_file, config_folder, refuse_writable
 from greenroom.app.settings.keys import KEYS_FILE as KEYS
 from greenroom.app.settings.layers import PROJECT_FOLDER, is_shared_folder
@@ -115,7 +116,7 @@ class RulesFile:
         except (OSError, UnicodeDecodeError) as error:
             raise WorldFault("toolset.rules_unreadable", path=self.path, error=error) from None
         if self._own:
-            refuse_writable(self.path, mode, "what agents may do")
+            refuse_writable(self.path, mode, "policy.rules_content")
         return list(self._parse_lines(text))
 
     def _parse_lines(self, text: str) -> Iterator[RuleLine]:
@@ -133,7 +134,7 @@ class RulesFile:
         try:
             return str(parse(line))
         except BadRule as fault:
-            raise WorldFault(f"{self.path}, line {number}: {fault}") from None
+            raise WorldFault("agents.fault_in_line", path=self.path, line=number, why=fault) from None
 
 
 def with_rule(lines: list[RuleLine], rule: str, place: str) -> list[RuleLine]:
@@ -260,5 +261,5 @@ class ConfirmingPolicy:
         if ruling.verdict == "ask":
             return evolve(ruling, grant="")
         touched = ", ".join(dict.fromkeys(target.value for target in targets if target.kind != "tool"))
-        about_part = f"It is about {render_quoted(touched)}. " if touched else ""
-        return PolicyDecision(verdict="ask", rule=CONFIRM_RULE, why=f"{about_part}Every call is confirmed.")
+        code = "question.confirm_about" if touched else "question.confirm"
+        return PolicyDecision(verdict="ask", rule=CONFIRM_RULE, why=translate(code, what=render_quoted(touched)))

@@ -220,10 +220,10 @@ def make_host_blocker(
     return explain_blocked
 
 
-def make_step_host_blocker(policy: Policy, world: TeamState, step: Step, host_names: Sequence[str]) -> HostBlocker:
+def make_step_host_blocker(policy: Policy, state: TeamState, step: Step, host_names: Sequence[str]) -> HostBlocker:
     """Return the check for a step, with the rules of its agent and of those on whose behalf it works."""
-    limits = frozenset(rule for agent in bound_agents(world, step) for rule in world.agents[agent].spec.rules)
-    return make_host_blocker(policy, host_names, world.grants, limits)
+    limits = frozenset(rule for agent in bound_agents(state, step) for rule in state.agents[agent].spec.rules)
+    return make_host_blocker(policy, host_names, state.grants, limits)
 
 
 MAX_REFUSALS: Final = 20

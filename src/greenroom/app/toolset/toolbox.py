@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import TypeAlias
 
 from greenroom.abilities.tools.tool import ALWAYS_OFFERED, DEFAULT_TOOLS
+from greenroom.app.messages import translate
 from greenroom.core.base.errors import RefusedError, Rejection
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.executor import CloseCallback, Outcome
@@ -45,8 +46,8 @@ class Toolbox:
         tool = self._tools.get(name)
         if tool is None:
             near = get_close_matches(name, self._tools, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else "`greenroom tools list` shows them."
-            raise RefusedError(Rejection(code="unknown_tool", why=f"There is no tool {name!r}.", hint=hint))
+            hint = translate("hints.meant", near=near[0]) if near else translate("tools.see_list")
+            raise RefusedError(Rejection(code="unknown_tool", why=translate("tools.unknown", name=name), hint=hint))
         return tool
 
     def equip(self, spec: AgentSpec, *, default: Collection[str] = ()) -> AgentSpec:

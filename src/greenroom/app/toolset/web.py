@@ -116,7 +116,7 @@ TOKENS_PER_OUTPUT_TOKEN: Final = 8
 MIN_ERRAND_TOKENS: Final = 20_000
 NO_MODEL: Final = "There is no model here to lead a browser."
 RESERVE_USED_UP: Final = (
-    "What was reserved for the errand is used up. A person can give more: `tokens` below [browser] in their settings."
+    "What was reserved for the browser is used up. A person can give more: `tokens` below [browser] in their settings."
 )
 
 
@@ -127,12 +127,12 @@ class BrowserModel:
         self._models = models
         self._tokens = tokens
 
-    def terms(self, world: TeamState, step: Step) -> StepTerms:
+    def terms(self, state: TeamState, step: Step) -> StepTerms:
         """Reserve everything that the browser task can use, or as much as the limits leave."""
-        spec = world.agents[step.agent_id].spec
+        spec = state.agents[step.agent_id].spec
         model = self._model(spec)
         needs, priced = _estimate_needs(model, self._tokens)
-        while needs.tokens > MIN_ERRAND_TOKENS and not _is_within_limits(world, step, needs):
+        while needs.tokens > MIN_ERRAND_TOKENS and not _is_within_limits(state, step, needs):
             needs, priced = _estimate_needs(model, max(MIN_ERRAND_TOKENS, needs.tokens // 2))
         return StepTerms(effect="effectful", needs=needs, priced=priced, model=model.name, spec=spec.version)
 
@@ -169,8 +169,8 @@ def _estimate_needs(model: Model, tokens: int) -> tuple[Amounts, bool]:
     return Amounts(tokens=tokens, money=price or 0), price is not None
 
 
-def _is_within_limits(world: TeamState, step: Step, needs: Amounts) -> bool:
-    budgets = [world.budgets[name] for name in world.budgets_of(step.task_id, step.agent_id)]
+def _is_within_limits(state: TeamState, step: Step, needs: Amounts) -> bool:
+    budgets = [state.budgets[name] for name in state.budgets_of(step.task_id, step.agent_id)]
     return not any(budget.limits.exceeded_by(budget.spent.plus(budget.reserved).plus(needs)) for budget in budgets)
 
 
@@ -184,7 +184,7 @@ class _NoAudience:
 def _make_request(context: StepContext, model: Model, spec: AgentSpec, question: BrowserQuestion) -> ModelRequest:
     tools = ACTIONS if model.card.tools else ()
     return ModelRequest(
-        purpose=model_call.build_purpose(context.step, context.world.team.team_id, question.turn),
+        purpose=model_call.build_purpose(context.step, context.state.team.team_id, question.turn),
         messages=(
             ChatMessage(role="system", content=question.system),
             ChatMessage(role="user", content=question.seen),
@@ -219,7 +219,7 @@ def browser_tool(
 ) -> BrowserUseTool:
     """Return `browser_use`, controlled by the calling agent's model. Screenshots are stored below `home`."""
     return BrowserUseTool(
-        lambda context: LazyBrowser(browser, web, lambda hosts: make_blocker(context.world, context.step, hosts)),
+        lambda context: LazyBrowser(browser, web, lambda hosts: make_blocker(context.state, context.step, hosts)),
         BrowserModel(models, browser.tokens),
         FolderScreenshotStore(home / SCREENSHOTS_FOLDER),
         BrowserLimits(steps=browser.steps, seconds=browser.seconds, hosts=browser.hosts),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
 import typer
@@ -12,6 +13,7 @@ from rich.text import Text
 
 from greenroom.app.agents.discovery import (
     AgentFile,
+    AgentFolder,
     Agents,
     NewAgent,
     collect_notes,
@@ -19,8 +21,10 @@ from greenroom.app.agents.discovery import (
     note_missing_tools,
     write_agent,
 )
+from greenroom.app.conversation.start import ASSISTANT
 from greenroom.app.first_request import FirstRequest, RequestContext, build_first_request
 from greenroom.app.messages import translate
+from greenroom.app.runs.capabilities import CODER, build_coder
 from greenroom.app.text_reader import TextReader
 from greenroom.app.trust import describe_agent, explain_untrusted_agent, may_be_used, open_trust_store
 from greenroom.app.workspace import current_folder, find_workspace_root
@@ -48,7 +52,7 @@ SHOWN_APART: Final = ("name", "prompt", "version")
 async def agents_list(cli: Invocation) -> None:
     """List the agents you can use.
 
-    These are the agents of the project, your own, and those of Claude Code.
+    These are the built-in agents, those of the project, your own, and those of Claude Code.
 
     Examples:
       greenroom agents list
@@ -56,52 +60,61 @@ async def agents_list(cli: Invocation) -> None:
 
     Exit codes: 0; 2; 3.
     """
-    agents, agreed = _find_agents_and_trust()
+    agents, agreed = _find_agents_and_trust(cli.app.language)
     cli.out.listing(
         "agent", ({**_summary(agent_file), "agreed": agreed(agent_file)} for agent_file in agents.by_name.values())
     )
     cli.out.listing(
         "trouble", ({"agent": broken_file.name, "error": broken_file.text} for broken_file in agents.broken_files)
     )
-    if agents.by_name:
-        cells = list[list[Text]]()
-        for agent_file in agents.by_name.values():
-            spec, place = (
-                agent_file.spec,
-                str(agent_file.folder) if agreed(agent_file) else f"{agent_file.folder} (not trusted)",
-            )
-            model = str((spec.llm_config or {}).get("model", "")) or Text("default", style="dim")
-            what = shorten(strip_control_characters(spec.description or spec.role or spec.prompt), MAX_LINE_CHARS)
-            cells.append(make_row(spec.name, what, model, place))
-        cli.out.show(FittedTable(AGENT_COLUMNS, cells))
+    cells = list[list[Text]]()
+    for agent_file in agents.by_name.values():
+        spec, place = agent_file.spec, str(agent_file.folder)
+        place = place if agreed(agent_file) else translate("agents.not_trusted", folder=place)
+        model = str((spec.llm_config or {}).get("model", "")) or Text(translate("agents.default_model"), style="dim")
+        what = shorten(strip_control_characters(spec.description or spec.role or spec.prompt), MAX_LINE_CHARS)
+        cells.append(make_row(spec.name, what, model, place))
+    cli.out.show(FittedTable(AGENT_COLUMNS, cells))
     _note_others(cli, agents)
     if not all(map(agreed, agents.by_name.values())):
-        cli.progress.note(f"Some of these agents are not trusted yet. Review them with: {render_command(cli, 'trust')}")
+        cli.progress.note(translate("agents.some_untrusted", command=render_command(cli, "trust")))
 
 
-def _find_agents_and_trust() -> tuple[Agents, Callable[[AgentFile], bool]]:
+def _find_agents_and_trust(language: str) -> tuple[Agents, Callable[[AgentFile], bool]]:
     """Return all agents here, and a function that says whether an agent is trusted."""
     folder = current_folder()
     root = find_workspace_root(folder)
     trusted = open_trust_store().make_trust_check(root)
-    return find_agents(folder), lambda agent_file: may_be_used(agent_file, root, trusted)
+    return _add_built_in(find_agents(folder), language), lambda agent_file: may_be_used(agent_file, root, trusted)
+
+
+def _add_built_in(agents: Agents, language: str) -> Agents:
+    """Add the agents that need no file. An agent with the name of one of them is shown instead."""
+    specs = (
+        evolve(build_coder(language), description=translate("agents.coder")),
+        evolve(ASSISTANT, description=translate("agents.assistant")),
+    )
+    folder = AgentFolder(folder=Path(), scope="built-in")
+    built_in = {spec.name: AgentFile(spec=spec, path=Path(), folder=folder) for spec in specs}
+    return evolve(agents, by_name={**built_in, **agents.by_name})
 
 
 def _note_others(cli: Invocation, agents: Agents) -> None:
     for agent_file in agents.hidden:
         nearer = agents.by_name.get(agent_file.spec.name)
-        why = (
-            translate("agents.same_name_first", path=nearer.path) if nearer else "a nearer file of that name is broken"
+        note = (
+            translate("agents.ignored", path=agent_file.path, nearer=nearer.path)
+            if nearer
+            else translate("agents.ignored_broken", path=agent_file.path)
         )
-        cli.progress.note(strip_control_characters(f"! {agent_file.path} is ignored: {why}."), style="dim")
+        cli.progress.note(strip_control_characters(note), style="dim")
     for broken_file in agents.broken_files:
         cli.progress.note(f"! {broken_file.text}", style="yellow")
-    if agents.by_name:
-        first = next(iter(agents.by_name))
-        cli.progress.note(f"\nShow one: {render_command(cli, 'agents', 'show', first)}")
-    else:
-        message = translate("agents.none_usable_here") if agents.broken_files else translate("agents.none_here_yet")
-        cli.progress.note(f"{message} Create one: {render_command(cli, 'agents', 'new', 'NAME')}")
+    own = next((name for name, agent_file in agents.by_name.items() if agent_file.folder.scope != "built-in"), "")
+    show = translate("agents.show_one", command=render_command(cli, "agents", "show", own or CODER.name))
+    cli.progress.note(f"\n{show}")
+    if not own:
+        cli.progress.note(translate("agents.create_one", command=render_command(cli, "agents", "new", "NAME")))
 
 
 def _summary(agent_file: AgentFile) -> dict[str, object]:
@@ -111,7 +124,7 @@ def _summary(agent_file: AgentFile) -> dict[str, object]:
         "description": spec.description,
         "model": (spec.llm_config or {}).get("model", ""),
         "from": str(agent_file.folder),
-        "file": str(agent_file.path),
+        "file": str(agent_file.path) if agent_file.folder.scope != "built-in" else "",
         "version": spec.version,
     }
 
@@ -127,26 +140,31 @@ async def agents_show(cli: Invocation, name: AgentName) -> Exit:
 
     Exit codes: 0; 2; 3.
     """
-    agents, agreed = _find_agents_and_trust()
+    agents, agreed = _find_agents_and_trust(cli.app.language)
     agent_file = agents.get(name.strip())
     names = {tool.name for tool in cli.app.toolbox()}
     report = [str(note) for note in collect_notes(agent_file, agents, names)]
     if not agreed(agent_file):
         cli.progress.note(f"! {explain_untrusted_agent(agent_file)}\n", style="yellow")
-    head = strip_control_characters(f"  {agent_file.path}  ({agent_file.folder}; version {agent_file.spec.version})")
-    cli.out.show(Text(agent_file.spec.name, style="bold").append(head, style="not bold dim"), Text(""))
+    head = str(agent_file.folder)
+    if agent_file.folder.scope != "built-in":
+        known = {"path": agent_file.path, "folder": head, "version": agent_file.spec.version}
+        head = translate("agents.file_version", **known)
+    heading = Text(agent_file.spec.name, style="bold")
+    cli.out.show(heading.append(strip_control_characters(f"  {head}"), style="not bold dim"), Text(""))
     cli.out.show(
         FittedTable(
             FIELD_COLUMNS, [make_row(key, strip_control_characters(value)) for key, value in _list_fields(agent_file)]
         )
     )
     if agent_file.spec.prompt:
-        cli.out.show(Text("\nprompt", style="dim"))
+        cli.out.show(Text(f"\n{translate('agents.prompt')}", style="dim"))
         cli.out.write(f"{agent_file.spec.prompt}\n")
     if report:
-        cli.out.show(Text("\nignored here", style="dim"))
+        cli.out.show(Text(f"\n{translate('agents.ignored_here')}", style="dim"))
         cli.out.show(*(Text(strip_control_characters(f"! {text}"), style="yellow") for text in report))
-    cli.progress.note(f"\nSee what a model gets: {render_command(cli, 'prompt', 'show', agent_file.spec.name)}")
+    command = render_command(cli, "prompt", "show", agent_file.spec.name)
+    cli.progress.note(f"\n{translate('agents.see_request', command=command)}")
     extra_fields = {
         "agreed": agreed(agent_file),
         "spec": json.loads(encode(to_full_dict(agent_file.spec))),
@@ -201,10 +219,10 @@ async def agents_new(
     if not user:  # who creates the file trusts its content
         open_trust_store().trust_items(root, [describe_agent(find_agents(root).get(name), root)])
     cli.out.show(strip_control_characters(str(path)))
-    cli.progress.note("✓ Open the file in your editor and write the instructions of the agent.", style="green")
+    cli.progress.note(translate("agents.open_file"), style="green")
     if not user:
-        cli.progress.note(f"Then trust your edits: {render_command(cli, 'trust')}")
-    cli.progress.note(f"Then see what a model gets: {render_command(cli, 'prompt', 'show', name)}")
+        cli.progress.note(translate("agents.trust_edits", command=render_command(cli, "trust")))
+    cli.progress.note(translate("agents.then_see_request", command=render_command(cli, "prompt", "show", name)))
     return cli.out.result("written", Exit.DONE, name=name, file=str(path))
 
 
@@ -227,7 +245,7 @@ async def prompt_show(
 
     Exit codes: 0; 2; 3.
     """
-    agents = find_agents(current_folder())
+    agents = _add_built_in(find_agents(current_folder()), cli.app.language)
     tools, agent_spec = cli.app.toolbox(), agents.get(name.strip()).spec
     spec = tools.equip(evolve(agent_spec, language=agent_spec.language or cli.app.language))
     context = RequestContext(
@@ -261,13 +279,14 @@ def _show_part(cli: Invocation, title: str, content: str) -> None:
 
 def _describe_request(agent_request: FirstRequest) -> str:
     request = agent_request.request
-    how = [f"to {agent_request.model}" if agent_request.model else "to a model that is not set up yet"]
-    how.append(f"at most {request.max_output:,} tokens of output")
+    model = agent_request.model
+    how = [translate("agents.to_model", model=model) if model else translate("agents.to_no_model")]
+    how.append(translate("agents.max_output", tokens=request.max_output))
     if request.temperature is not None:
-        how.append(f"temperature {request.temperature:g}")
+        how.append(translate("agents.temperature", value=request.temperature))
     if request.effort is not None:
-        how.append(f"effort {request.effort}")
-    how += [] if request.streaming else ["not streamed"]
+        how.append(translate("agents.effort", value=request.effort))
+    how += [] if request.streaming else [translate("agents.not_streamed")]
     return strip_control_characters(" · ".join(how))
 
 

@@ -53,36 +53,40 @@ async def approvals_list(cli: Invocation) -> None:
     """
     infos = [info for info in await cli.runtime.log.streams() if info.head.version]
     asking = [TeamId(info.stream) for info in infos if info.questions != 0]  # teams without open requests are not read
-    worlds = dict[TeamId, TeamState]()
+    states = dict[TeamId, TeamState]()
     for team in asking:
         try:
-            worlds[team] = await cli.runtime.world(team)
+            states[team] = await cli.runtime.state(team)
         except StoreFault as error:  # a damaged log must not hide the others
             cli.progress.note(str(error), style="red")
-    pending = [(team, approval) for team, world in worlds.items() for approval in pending_approvals(world)]
+    pending = [(team, approval) for team, state in states.items() for approval in pending_approvals(state)]
     cli.out.listing("approval", (_approval_fields(team, approval) for team, approval in pending))
     if not pending:
-        cli.progress.note("Nothing waits for you.")
+        cli.progress.note(translate("approvals.none_wait"))
         return
     if cli.out.is_text:
         short = find_short_ids([TeamId(info.stream) for info in infos])
-        rows = [_approval_row(team_label(team, short[team]), approval) for team, approval in pending]
+        rows = [
+            _approval_row(team_label(team, short[team]), approval, confirmation=is_confirmation(states[team], approval))
+            for team, approval in pending
+        ]
         cli.out.show(FittedTable(APPROVAL_COLUMNS, rows))
     team, approval = pending[0]
-    answer_words, other = words_to_type(worlds[team], approval)
+    answer_words, other = words_to_type(states[team], approval)
     is_ambiguous = sum(other_team == team for other_team, _ in pending) > 1
     which = (f" --approval {approval.approval_id}" if is_ambiguous else "") + (f"   ({other})" if other else "")
-    cli.progress.note(f"\nAnswer one: {render_command(cli, 'answer', team, answer_words)}{which}")
+    command = render_command(cli, "answer", team, answer_words) + which
+    cli.progress.note(f"\n{translate('approvals.answer_one', command=command)}")
 
 
-def _approval_row(label: Text, approval: Approval) -> list[Text]:
-    asked = Text(strip_control_characters(quote_question(approval)))
-    for title, text in (("always", approval.grant), ("for this run", approval.release)):
-        if text:
-            asked.append(strip_control_characters(f"\n{title}: {text}"), style="dim")
+def _approval_row(label: Text, approval: Approval, *, confirmation: bool) -> list[Text]:
+    asked = Text(strip_control_characters(quote_question(approval, confirmation=confirmation)))
+    for key, rule in (("approvals.always", approval.grant), ("approvals.for_run", approval.release)):
+        if rule:
+            asked.append(strip_control_characters(f"\n{translate(key, rule=rule)}"), style="dim")
     if approval.expires_at is not None:
         left = format_ahead(approval.expires_at)
-        expiry = f"expires {left}" if left != "now" else "has expired: it is denied when the team is resumed"
+        expiry = translate("approvals.expires", when=left) if left else translate("approvals.expired")
         asked.append(f"\n{expiry}", style="yellow")
     return make_row(label, asked, format_ago(approval.asked_at))
 
@@ -136,19 +140,20 @@ async def answer(
     Exit codes: 0; 2; 3.
     """
     reference = await resolve_id(cli.runtime, name)
-    world = await cli.runtime.world(reference.team)
-    pending = _find_approval(world, reference, approval)
+    state = await cli.runtime.state(reference.team)
+    pending = _find_approval(state, reference, approval)
     text = " ".join(words).strip()
-    if text and (is_plan(world, pending) or is_confirmation(world, pending)):  # here yes and no are text like any other
+    if text and (is_plan(state, pending) or is_confirmation(state, pending)):  # here yes and no are text like any other
         decision = AnswerApproval(approval_id=pending.approval_id, answer="approved", reason=f"{text} {reason}".strip())
     else:
         decision = _make_answer(pending, text, reason, scope)
     await cli.runtime.ask(reference.team, decision)
-    cli.progress.note(keep_rule(world, pending, decision))
-    done = "Answered" if pending.words and decision.answer == "approved" else decision.answer.capitalize()
-    cli.out.show(f"{done}: {shorten(strip_control_characters(pending.question), MAX_QUESTION_CHARS)}")
+    cli.progress.note(keep_rule(state, pending, decision))
+    done = "answered" if pending.words and decision.answer == "approved" else decision.answer
+    question = shorten(strip_control_characters(pending.question), MAX_QUESTION_CHARS)
+    cli.out.show(translate(f"approvals.{done}", question=question))
     if await cli.runtime.log.holder(reference.team) is None:
-        cli.progress.note(f"No process runs the team. Continue with: {render_command(cli, 'resume', reference.team)}")
+        cli.progress.note(translate("approvals.not_running", command=render_command(cli, "resume", reference.team)))
     return cli.out.result(decision.answer, Exit.DONE, team=reference.team, approval=pending.approval_id)
 
 
@@ -177,8 +182,8 @@ def _make_answer(approval: Approval, text: str, reason: str, scope: ApprovalScop
     return AnswerApproval(approval_id=name, answer="approved", reason=reason, scope=scope)
 
 
-def _find_approval(world: TeamState, reference: TaskReference, wanted: str | None) -> Approval:
-    pending = [approval for approval in pending_approvals(world) if reference.task in (None, approval.task_id)]
+def _find_approval(state: TeamState, reference: TaskReference, wanted: str | None) -> Approval:
+    pending = [approval for approval in pending_approvals(state) if reference.task in (None, approval.task_id)]
     matches = [approval for approval in pending if wanted is None or approval.approval_id.startswith(wanted)]
     if len(matches) == 1:
         return matches[0]
@@ -188,5 +193,9 @@ def _find_approval(world: TeamState, reference: TaskReference, wanted: str | Non
     )
     if not pending:
         raise make_refusal("nothing_asked", translate("control.nothing_waits", reference=reference))
-    why = f"{len(matches)} requests wait." if matches else translate("control.no_matching_request", wanted=wanted)
+    why = (
+        translate("approvals.several_wait", count=len(matches))
+        if matches
+        else translate("control.no_matching_request", wanted=wanted)
+    )
     raise make_refusal("which_approval", why, translate("control.choose_approval", listed=listed))

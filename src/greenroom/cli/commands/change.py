@@ -12,10 +12,10 @@ from typing import Annotated, Final
 
 import typer
 
-from greenroom.app.conversation.capability_names import JOB
+from greenroom.app.conversation.capability_names import CHANGE_RUN
 from greenroom.app.lookup import LAST, TaskReference, resolve_id
-from greenroom.app.messages import translate
-from greenroom.app.messages.findings import to_one_line
+from greenroom.app.messages import count_things, to_one_line, translate
+from greenroom.app.messages.findings import explain_reason
 from greenroom.app.runs.report import RunReport, build_report
 from greenroom.app.runs.workspaces import (
     RunChange,
@@ -27,7 +27,13 @@ from greenroom.app.runs.workspaces import (
 )
 from greenroom.cli.context import Invocation, make_refusal, render_command
 from greenroom.cli.exit_codes import Exit
-from greenroom.cli.interactive.approvals import is_plan, pending_approvals, quote_question, words_to_type
+from greenroom.cli.interactive.approvals import (
+    is_confirmation,
+    is_plan,
+    pending_approvals,
+    quote_question,
+    words_to_type,
+)
 from greenroom.cli.options import Id, YesOption
 from greenroom.cli.render.output import strip_control_characters
 from greenroom.cli.render.questions import confirm
@@ -48,13 +54,7 @@ MAX_SUBJECT_CHARS: Final = 70  # characters of a commit's subject
 MAX_BODY_CHARS: Final = 4_000  # characters of a request in a commit message
 MAX_NAMES_SHOWN: Final = 5  # files and reasons listed
 MAX_QUESTION_CHARS: Final = 200  # characters of a question or a reason
-NO_COMMIT: Final = "Not committed: the repository has no commit yet."
 APPLIED_STATES: Final = ("applying", "applied", "undoing")
-RECOVERY_WORDS: Final = {
-    "applied": "is now applied completely",
-    "undone": "is now undone completely",
-    "dropped": "no longer fits, so nothing is applied",
-}
 
 
 async def diff(cli: Invocation, name: Id) -> Exit:
@@ -76,30 +76,38 @@ async def diff(cli: Invocation, name: Id) -> Exit:
     cli.out.write(patch.text)
     if patch.cut:
         cli.progress.note(
-            f"The patch is cut. Write all of it to a file: {render_command(cli, 'diff', reference.team)} >FILE",
-            style="yellow",
+            translate("change.patch_cut", command=render_command(cli, "diff", reference.team)), style="yellow"
         )
     return cli.out.result("shown", Exit.DONE, diff=patch.text, cut=patch.cut)
 
 
 async def _find_run_change(cli: Invocation, name: str) -> tuple[TaskReference, RunChange]:
-    """Find the run by name; `last` is the newest run with a worktree of the current folder."""
+    """Find the run by name; `last` is the newest run that worked on the current folder.
+
+    Elsewhere, print which repository the run belongs to.
+    """
     reference = await (_find_last_here(cli) if name.strip() == LAST else resolve_id(cli.runtime, name))
-    world = await cli.runtime.world(reference.team)
-    if world.team.kit != JOB:
+    state = await cli.runtime.state(reference.team)
+    if state.team.kit != CHANGE_RUN:
         raise make_refusal("no_job", translate("change.no_change", team=reference.team))
-    return reference, await find_change(world.team, cli.app.steps)
+    if not Path.cwd().resolve().is_relative_to(state.team.workspace):
+        cli.progress.note(translate("change.repository", root=state.team.workspace), style="dim")
+    return reference, await find_change(state.team, cli.app.steps)
 
 
 async def _find_last_here(cli: Invocation) -> TaskReference:
-    newest = await resolve_id(cli.runtime, LAST)
-    here = Path.cwd().resolve()
+    await resolve_id(cli.runtime, LAST)  # refuses if there is no run at all
+    here, newest = Path.cwd().resolve(), None
     for info in reversed(await cli.runtime.log.streams()):
-        team = (await cli.runtime.world(TeamId(info.stream))).team if info.head.version else None
-        if team is not None and team.kit == JOB and here.is_relative_to(team.workspace):
+        team = (await cli.runtime.state(TeamId(info.stream))).team if info.head.version else None
+        if team is not None and team.kit == CHANGE_RUN and here.is_relative_to(team.workspace):
             return TaskReference(team=team.team_id)
-    why = translate("change.no_worktree_here", here=str(here))
-    raise make_refusal("no_job_here", why, translate("change.go_to_folder", newest=newest))
+        newest = newest or (team if team is not None and team.kit == CHANGE_RUN else None)
+    hint = translate("change.no_run_anywhere")
+    if newest is not None:
+        command = render_command(cli, cli.setup.command, newest.team_id)
+        hint = translate("change.go_to_folder", newest=newest.team_id, root=newest.workspace, command=command)
+    raise make_refusal("no_job_here", translate("change.no_worktree_here", here=str(here)), hint)
 
 
 # ------------------------------------------------------------------------------------------------------------- apply
@@ -138,17 +146,16 @@ async def apply(
     changed = await run_change.workspace.list_changed_hooks(run_change.snapshot.commit, run_change.tip)
     run_hooks = not no_hooks and (hooks or not commits or not changed)
     if changed and commits and not hooks and not no_hooks:  # hooks run as the person, outside the sandbox
-        hook_note = translate("change.hooks_modified", paths=_render_paths(changed))
-        cli.progress.note(f"{hook_note} Use --hooks to run them.", style="yellow")
+        cli.progress.note(translate("change.hooks_modified", paths=_render_paths(changed)), style="yellow")
     async with _report_if_stopped(cli, run_change):
         done = await run_change.workspace.apply(reference.team, run_change.snapshot.commit, run_change.tip)
     if isinstance(done, Conflicts):
         return _report_clashes(cli, reference, done, branch=True)
     if not done.id:
-        cli.out.show("Your files have this change already.")
+        cli.out.show(translate("change.already_there"))
         return cli.out.result("already", Exit.DONE, team=reference.team, paths=[], commit="")
     if changed and not (commits and run_hooks):
-        cli.progress.note(f"Your next commit runs the hooks that this change modified: {_render_paths(changed)}.")
+        cli.progress.note(translate("change.next_commit_runs_hooks", paths=_render_paths(changed)))
     try:
         text = message.strip() or await _build_message(cli, reference.team)
         async with _report_if_stopped(cli, run_change):
@@ -156,7 +163,7 @@ async def apply(
     except WorkspaceFault as fault:
         return await _report_not_committed(cli, run_change, done, fault)
     if not no_commit and commit is None:
-        cli.progress.note(NO_COMMIT)
+        cli.progress.note(translate("change.no_commit_yet"))
     return await _report_applied(cli, run_change, report, done, commit)
 
 
@@ -187,39 +194,40 @@ async def _refuse_no_commit(cli: Invocation, reference: TaskReference, run_chang
 async def _report_state(cli: Invocation, reference: TaskReference, run_change: RunChange) -> RunReport:
     """Warn if the run is not over or its change is not verified; return the report."""
     if later := await _describe_pending(cli, reference.team):
-        cli.progress.note(f"{reference.team} is not finished: {later} Later changes are not included.", style="yellow")
+        cli.progress.note(translate("change.not_finished", team=reference.team, later=later), style="yellow")
     report = await build_report(run_change, await cli.app.steps(reference.team))
-    if not report.is_verified:
+    is_open = bool(later) and any(reason.code == "not_judged" for reason in report.verdict.reasons)
+    if not report.is_verified and not is_open:  # an open run was not judged yet, as the note says
         reasons = [reason.rstrip(".") for reason in report.reasons]
-        more = f"; and {len(reasons) - MAX_NAMES_SHOWN} more" if len(reasons) > MAX_NAMES_SHOWN else ""
-        cli.progress.note(
-            f"{report.verdict.state}: {strip_control_characters('; '.join(reasons[:MAX_NAMES_SHOWN]))}{more}.",
-            style="yellow",
-        )
+        hidden = len(reasons) - MAX_NAMES_SHOWN
+        more = translate("counts.and_more", count=hidden) if hidden > 0 else ""
+        shown = strip_control_characters("; ".join(reasons[:MAX_NAMES_SHOWN])) + more
+        state = translate(f"states.{report.verdict.state}")
+        cli.progress.note(translate("change.verdict", state=state, reasons=shown), style="yellow")
     return report
 
 
 async def _describe_pending(cli: Invocation, team: TeamId) -> str:
     """Describe what an unfinished run waits for and how to resume it; empty if it is over."""
-    world = await cli.runtime.world(team)
-    if not world.tasks:
+    state = await cli.runtime.state(team)
+    if not state.tasks:
         return ""
-    if pending := pending_approvals(world):
-        approval, (answer, other) = pending[0], words_to_type(world, pending[0])
-        question = shorten(
-            strip_control_characters(approval.question if is_plan(world, approval) else quote_question(approval)),
-            MAX_QUESTION_CHARS,
-        )
-        how = ", ".join(filter(None, (f"Answer with: {render_command(cli, 'answer', team, answer)}", other)))
+    if pending := pending_approvals(state):
+        approval, (answer, other) = pending[0], words_to_type(state, pending[0])
+        is_own = is_plan(state, approval) or is_confirmation(state, approval)
+        text = strip_control_characters(quote_question(approval, confirmation=is_own))
+        question = shorten(text, MAX_QUESTION_CHARS)
+        command = render_command(cli, "answer", team, answer)
+        how = translate("change.answer_with", command=f"{command}   ({other})" if other else command)
         return translate("change.waits_for_answer", question=question, how=how)
     holder = await cli.runtime.log.holder(team)
     if holder is not None:
         return translate("change.still_running", owner=holder.owner)
-    status = await cli.runtime.status(team, next(iter(world.tasks)))
-    pause_text = (
-        f"it is paused ({shorten(status.reason, MAX_QUESTION_CHARS)})" if status.reason else "no process runs it"
-    )
-    return f"{pause_text}. Continue with: {render_command(cli, 'resume', team)}."
+    status = await cli.runtime.status(team, next(iter(state.tasks)))
+    command = render_command(cli, "resume", team)
+    if not status.reason:
+        return translate("change.not_running", command=command)
+    return translate("change.paused", reason=shorten(status.reason, MAX_QUESTION_CHARS), command=command)
 
 
 @asynccontextmanager
@@ -236,7 +244,8 @@ async def _report_if_stopped(cli: Invocation, run_change: RunChange) -> AsyncIte
             for application in await run_change.workspace.list_applied(run_change.run)
             if application.state == "applied"
         ]
-        cli.progress.note(f"Stopped. {_describe_applied(cli, run_change.run, applied)}", style="bold")
+        what = _describe_applied(cli, run_change.run, applied)
+        cli.progress.note(translate("change.stopped", applied=what), style="bold")
         raise
     finally:
         report_recovered(cli, run_change.workspace)
@@ -246,11 +255,12 @@ def _describe_applied(cli: Invocation, run: str, applied: Sequence[AppliedChange
     if not applied:
         return translate("change.nothing_applied")
     files, undo_hint = (
-        _count_files(len(applied[-1].paths)),
+        count_things("file", len(applied[-1].paths)),
         translate("change.undo_hint", command=render_command(cli, "undo", run)),
     )
     if applied[-1].commit:
-        return f"Applied, commit {applied[-1].commit[:10]}: {files}. {undo_hint}"
+        commit = applied[-1].commit[:10]
+        return translate("change.applied_commit_hint", commit=commit, files=files, undo_hint=undo_hint)
     return translate(
         "change.applied_uncommitted_hint", files=files, command=render_command(cli, "apply", run), undo_hint=undo_hint
     )
@@ -259,12 +269,9 @@ def _describe_applied(cli: Invocation, run: str, applied: Sequence[AppliedChange
 def report_recovered(cli: Invocation, user_workspace: Workspace) -> None:
     """Report applications that were interrupted by a kill and are completed now."""
     for application in user_workspace.take_recovered():
-        ends = RECOVERY_WORDS.get(application.state, f"is {application.state}")
-        cli.progress.note(
-            f"{application.run} was interrupted while it changed your files. It {ends} "
-            f"({_render_paths(application.paths)}).",
-            style="yellow",
-        )
+        paths = _render_paths(application.paths)
+        note = translate(f"change.recovered_{application.state}", run=application.run, paths=paths)
+        cli.progress.note(note, style="yellow")
 
 
 async def _report_applied(
@@ -273,9 +280,9 @@ async def _report_applied(
     is_repeated = not (done.fresh if commit_made is None else commit_made.fresh)
     exact = {} if commit_made is None else await _check_exactness(cli, run_change, commit_made.commit)
     commit = commit_made.commit if commit_made else ""
-    what = f"{'Applied already' if is_repeated else 'Applied'}: {_count_files(len(done.paths))}"
-    cli.out.show(what + (f", commit {commit[:10]}." if commit else "."))
-    cli.progress.note(f"Undo it with: {render_command(cli, 'undo', done.run)}")
+    key = f"change.applied{'_already' if is_repeated else ''}{'_commit' if commit else ''}"
+    cli.out.show(translate(key, files=count_things("file", len(done.paths)), commit=commit[:10]))
+    cli.progress.note(translate("change.undo_hint", command=render_command(cli, "undo", done.run)))
     result_fields = {"paths": list(done.paths), "commit": commit, "mixed": list[str](), "remark": ""}
     verdict_fields = {"verified": report.is_verified, "unproven": list(report.reasons)}
     return cli.out.result("applied", Exit.DONE, team=done.run, **result_fields, **verdict_fields, **exact)
@@ -298,10 +305,9 @@ async def _check_exactness(cli: Invocation, run_change: RunChange, commit: str) 
     without = [change.path for change in other if change.path in uncommitted]
     since = [change.path for change in other if change.path not in uncommitted]
     if without:
-        sentence = translate("change.checked_with_uncommitted")
-        cli.progress.note(f"{sentence}: {_render_paths(without)}.", style="yellow")
+        cli.progress.note(translate("change.checked_with_uncommitted", paths=_render_paths(without)), style="yellow")
     if since:
-        cli.progress.note(f"Run the checks again. Changed since they ran: {_render_paths(since)}.", style="yellow")
+        cli.progress.note(translate("change.changed_since_checks", paths=_render_paths(since)), style="yellow")
     return {"exact": False}
 
 
@@ -320,13 +326,12 @@ async def _report_not_committed(
     if now.state == "dropped":  # the files are not applied either
         raise fault
     commit = now.commit
-    what = (
-        translate("change.applied_commit_incomplete", commit=commit[:10])
-        if commit
-        else translate("change.applied_uncommitted")
-    )
-    cli.out.show(f"{what}: {_count_files(len(done.paths))}. {fault}")
-    cli.progress.note(f"Undo it with: {render_command(cli, 'undo', run_change.run)}")
+    files = count_things("file", len(done.paths))
+    if commit:
+        cli.out.show(translate("change.applied_commit_incomplete", commit=commit[:10], files=files, fault=fault))
+    else:
+        cli.out.show(translate("change.applied_uncommitted", files=files, fault=fault))
+    cli.progress.note(translate("change.undo_hint", command=render_command(cli, "undo", run_change.run)))
     result_fields = {"paths": list(done.paths), "commit": commit, "reason": fault.reason, "why": str(fault)}
     return cli.out.result("applied_not_committed", Exit.FAILED, team=run_change.run, **result_fields)
 
@@ -338,23 +343,20 @@ async def _build_message(cli: Invocation, team: TeamId) -> str:
     subject = first if len(first) <= MAX_SUBJECT_CHARS else f"{first[: MAX_SUBJECT_CHARS - 1]}…"
     if len(request) > MAX_BODY_CHARS:
         where = f"greenroom show {team} --output-format json"
-        cut = f"(Cut to {MAX_BODY_CHARS:,} of {len(request):,} characters. All of it: {where})"
+        cut = translate("change.message_cut", kept=MAX_BODY_CHARS, size=len(request), where=where)
         request = f"{request[:MAX_BODY_CHARS].rstrip()}…\n\n{cut}"
     return subject if subject == request else f"{subject}\n\n{request}"
 
 
 def _report_clashes(cli: Invocation, reference: TaskReference, clashes: Conflicts, *, branch: bool) -> Exit:
     for clash in clashes.clashes:
-        cli.progress.note(f"  {to_one_line(clash.path)}: {clash.why}")
-    cli.out.show("Nothing was changed: these files conflict.")
+        cli.progress.note(f"  {to_one_line(clash.path)}: {explain_reason(clash.why)}")
+    cli.out.show(translate("change.conflict"))
     if branch:
-        cli.progress.note(f"Put it on a branch instead: {render_command(cli, 'branch', reference.team, 'NAME')}")
+        command = render_command(cli, "branch", reference.team, "NAME")
+        cli.progress.note(translate("change.branch_instead", command=command))
     clash_fields = [{"path": clash.path, "why": clash.why} for clash in clashes.clashes]
     return cli.out.result("clash", Exit.FAILED, team=reference.team, clashes=clash_fields)
-
-
-def _count_files(count: int) -> str:
-    return f"{count} file{'s' if count != 1 else ''}"
 
 
 def _render_paths(paths: Sequence[str]) -> str:
@@ -386,7 +388,7 @@ async def branch(
     new_branch = await run_change.workspace.branch(new, run_change.snapshot.commit, run_change.tip, message)
     if isinstance(new_branch, Conflicts):
         return _report_clashes(cli, reference, new_branch, branch=False)
-    cli.out.show(f"Branch {new_branch.name} is at {new_branch.commit[:10]}.")
+    cli.out.show(translate("change.branched", name=new_branch.name, commit=new_branch.commit[:10]))
     exact_fields = await _check_exactness(cli, run_change, new_branch.commit)
     return cli.out.result(
         "branched", Exit.DONE, team=reference.team, branch=new_branch.name, commit=new_branch.commit, **exact_fields
@@ -426,21 +428,23 @@ async def undo(
         raise make_refusal("buried", done.why, translate("change.undo_by_revert", command=again))
     if not done.paths:  # another process was first, or the person undid a part by editing
         raise _make_not_applied_error(reference, await run_change.workspace.list_applied(reference.team))
-    cli.out.show(f"Undone: {_render_paths(done.paths)}.")
+    cli.out.show(translate("change.undone", paths=_render_paths(done.paths)))
     return cli.out.result(
         "undone", Exit.DONE, team=reference.team, paths=list(done.paths), revert=done.revert, remark=""
     )
 
 
 def _make_not_applied_error(reference: TaskReference, applications: Sequence[AppliedChange]) -> RefusedError:
-    undone = ": it was undone already" if applications and applications[-1].state == "undone" else ""
-    return make_refusal("not_applied", translate("change.not_applied", team=reference.team, undone=undone))
+    if applications and applications[-1].state == "undone":
+        return make_refusal("not_applied", translate("change.undone_already", team=reference.team))
+    return make_refusal("not_applied", translate("change.not_applied", team=reference.team))
 
 
 async def discard(cli: Invocation, name: Id, *, yes: YesOption = False) -> Exit:
     """Delete the worktree of a run.
 
-    Its commits stay in the repository. You are asked first if the change is not applied.
+    Its commits stay in the repository, so you can still resume, apply or undo it. You are asked first if the change is
+    not applied.
 
     Examples:
       greenroom discard last
@@ -452,16 +456,15 @@ async def discard(cli: Invocation, name: Id, *, yes: YesOption = False) -> Exit:
     holder = await cli.runtime.log.holder(reference.team)
     if holder is not None:
         stop = render_command(cli, "pause", reference.team)
-        raise make_refusal(
-            "works", f"{reference.team} runs in {holder.owner}.", translate("change.stop_first", stop=stop)
-        )
+        why = translate("change.runs_in", team=reference.team, owner=holder.owner)
+        raise make_refusal("works", why, translate("change.stop_first", stop=stop))
     applied = any(
         application.state == "applied" for application in await run_change.workspace.list_applied(reference.team)
     )
     changes = () if applied else (await run_change.diff()).changes
     lost = [text for worktree in await list_run_worktrees(reference.team) for text in describe_left_out(worktree)]
     warnings = (
-        [translate("change.unapplied_changes", team=reference.team, count_files=_count_files(len(changes)))]
+        [translate("change.unapplied_changes", team=reference.team, count_files=count_things("file", len(changes)))]
         if changes
         else []
     )
@@ -475,9 +478,9 @@ async def discard(cli: Invocation, name: Id, *, yes: YesOption = False) -> Exit:
     ):
         raise make_refusal("not_sure", translate("change.nothing_deleted"), translate("change.delete_with_yes"))
     await drop_worktrees(reference.team)
-    cli.out.show(f"Deleted. The commits of {reference.team} stay in the repository, below refs/greenroom.")
+    cli.out.show(translate("change.deleted", team=reference.team))
     if lost:
-        cli.out.show(f"Lost, because they were in no commit: {'; '.join(lost)}.")
+        cli.out.show(translate("change.lost", lost="; ".join(lost)))
     return cli.out.result("discarded", Exit.DONE, team=reference.team, lost=lost)
 
 
@@ -508,17 +511,18 @@ async def blame(
         raise make_refusal("in_no_commit", why, translate("change.commit_first"))
     lines = [
         strip_control_characters(line_origin.text.rstrip()),
-        f"commit {line_origin.commit[:10]}" if line_origin.commit else "not committed yet",
+        translate("change.commit", commit=line_origin.commit[:10])
+        if line_origin.commit
+        else translate("change.not_committed_yet"),
     ]
     run = step = None
     if line_origin.step is not None:
         run, step = line_origin.step.run, line_origin.step.step
-        lines += [
-            f"run {run}, step {step} of {line_origin.step.agent}: {strip_control_characters(line_origin.step.summary)}"
-        ]
+        summary = strip_control_characters(line_origin.step.summary)
+        lines += [translate("change.line_step", run=run, step=step, agent=line_origin.step.agent, summary=summary)]
         lines += await _explain_line(cli, TeamId(run), StepId(step), is_uncommitted=not line_origin.commit)
     else:
-        lines.append("No step of a run wrote it.")
+        lines.append(translate("change.no_step_wrote"))
     cli.out.show("\n".join(lines))
     return cli.out.result("blamed", Exit.DONE, commit=line_origin.commit, run=run, step=step)
 
@@ -544,14 +548,14 @@ async def _explain_line(cli: Invocation, team: TeamId, name: StepId, *, is_uncom
     line_step = next((step for step in steps if step.step_id == name), None)
     cause = next((step for step in steps if line_step is not None and step.step_id == line_step.cause), None)
     reason = strip_control_characters(str(((cause.result if cause else None) or {}).get("text", "")).strip())
-    run_change = await find_change((await cli.runtime.world(team)).team, cli.app.steps)
+    run_change = await find_change((await cli.runtime.state(team)).team, cli.app.steps)
     report = await build_report(run_change, steps)
     proofs = [line for line in report.lines if line.startswith(("✓", "✗", "NOT"))]
     commit = translate(
         "change.commit_or_undo", command=render_command(cli, "apply", team), command2=render_command(cli, "undo", team)
     )
     return [
-        *([f"why: {reason}"] if reason else []),
+        *([translate("change.why", reason=reason)] if reason else []),
         *proofs,
         *([commit] if is_uncommitted and run_change.snapshot.head else []),
     ]

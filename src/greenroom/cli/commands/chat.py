@@ -103,18 +103,18 @@ async def reopen(cli: Invocation, team: TeamId, options: RunOptions) -> Exit:
     if sys.stdin.isatty():
         with open_typist(cli.out, _make_aids(cli)) as person:
             return await _resume_chat(cli, team, person, options, is_resumed=True)
-    agent = (await cli.runtime.world(team)).tasks[FIRST_TASK_ID].manager
+    agent = (await cli.runtime.state(team)).tasks[FIRST_TASK_ID].manager
     if await Chat(cli.runtime, team=team, agent=agent).is_working():
         return await _resume_chat(cli, team, NoPersonInput(), options, is_resumed=True)
     resume_command = render_command(cli, "chat", "--resume", team)
-    cli.out.show(f"{team} is a chat that waits for you. Continue with: {resume_command}")
+    cli.out.show(translate("chat.waits", team=team, command=resume_command))
     return cli.out.result("waiting", Exit.WAITING, team=team, hint=resume_command)
 
 
 async def _start_chat(cli: Invocation, plan: RunPlan, person: PersonInput, first: TypedRequest, *, resume: str) -> Exit:
     screen = ChatScreen(cli, Chat(cli.runtime, agent=plan.participants.first), person, _make_handlers(cli), plan)
     if resume:
-        screen.note("There is no chat to resume. This is a new one.", style="dim")
+        screen.note(translate("chat.none_to_resume"), style="dim")
     screen.note(plan.line + (" · /help" if person.is_attended else ""), style="dim")
     for note in plan.notes:
         screen.note(note, style="dim")
@@ -131,41 +131,44 @@ async def _resume_chat(
     model: str = "",
     is_resumed: bool = False,
 ) -> Exit:
-    world = await cli.runtime.world(team)
+    state = await cli.runtime.state(team)
     holder = await cli.runtime.log.holder(team)
     if holder is not None:
         send_command = render_command(cli, "send", team, "TEXT")
         raise WorldFault("chat.already_open", team=team, owner=holder.owner, send_command=send_command)
-    if world.team.workspace:
-        ask_trust(cli, Path(world.team.workspace))
+    if state.team.workspace:
+        ask_trust(cli, Path(state.team.workspace))
     cli.app.use_recording(options.record, options.replay)
-    limits = new_limits(cli, world, options)
+    limits = new_limits(cli, state, options)
     if model:
         model_name = cli.app.model_session.resolve_alias(model)
-        await cli.runtime.ask(team, *choose_model(world, world.tasks[FIRST_TASK_ID].manager, model_name))
-        world = await cli.runtime.world(team)
-    for name in list_team_models(world):
+        await cli.runtime.ask(team, *choose_model(state, state.tasks[FIRST_TASK_ID].manager, model_name))
+        state = await cli.runtime.state(team)
+    for name in list_team_models(state):
         cli.app.get_model(name)  # refuse an unusable model before anything starts
     await cli.runtime.ask(team, *limits)
-    past_chat = Chat(cli.runtime, team=team, agent=world.tasks[FIRST_TASK_ID].manager)
+    past_chat = Chat(cli.runtime, team=team, agent=state.tasks[FIRST_TASK_ID].manager)
     screen = ChatScreen(cli, past_chat, person, _make_handlers(cli), None)
-    await _show_last_turn(screen, past_chat, await cli.runtime.world(team), says_enter=not is_resumed)
+    await _show_last_turn(screen, past_chat, await cli.runtime.state(team), says_enter=not is_resumed)
     return await screen.run(first.text, first.context, resume=is_resumed)
 
 
-async def _show_last_turn(screen: ChatScreen, past_chat: Chat, world: TeamState, *, says_enter: bool) -> None:
+async def _show_last_turn(screen: ChatScreen, past_chat: Chat, state: TeamState, *, says_enter: bool) -> None:
     turns_so_far = await past_chat.list_turns()
     turns = translate("chat.one_turn" if len(turns_so_far) == 1 else "chat.several_turns", count=len(turns_so_far))
-    screen.note(f"{past_chat.team} · {past_chat.agent} · {list_team_models(world)[0]} · {turns} · /help", style="dim")
+    screen.note(f"{past_chat.team} · {past_chat.agent} · {list_team_models(state)[0]} · {turns} · /help", style="dim")
     for last in turns_so_far[-1:]:
         screen.note(f"{PROMPT}{shorten(last.prompt, MAX_ANSWER_CHARS_SHOWN)}", style="dim")
-        screen.note(shorten(last.answer or f"({last.error or 'not answered'})", MAX_ANSWER_CHARS_SHOWN), style="dim")
-    for step in world.steps_of(past_chat.agent):
+        screen.note(
+            shorten(last.answer or f"({last.error or translate('chat.not_answered')})", MAX_ANSWER_CHARS_SHOWN),
+            style="dim",
+        )
+    for step in state.steps_of(past_chat.agent):
         if read_typed_text(step):
             screen.note(f"{PROMPT}{shorten(read_typed_text(step), MAX_ANSWER_CHARS_SHOWN)}", style="dim")
-    paused = world.team.paused or world.tasks[FIRST_TASK_ID].paused
+    paused = state.team.paused or state.tasks[FIRST_TASK_ID].paused
     if paused and says_enter:
-        screen.note(f"Paused: {paused.rstrip('.')}. Press Enter to continue.", style="yellow")
+        screen.note(translate("chat.paused", why=paused.rstrip(".")), style="yellow")
 
 
 def _make_handlers(cli: Invocation) -> tuple[Handler, ...]:

@@ -9,13 +9,13 @@ from typing import Annotated, Final
 
 import typer
 
-from greenroom.app.conversation.capability_names import ASK, CHAT, JOB
+from greenroom.app.conversation.capability_names import ASK, CHANGE_RUN, CHAT
 from greenroom.app.conversation.chat import list_team_models
 from greenroom.app.conversation.chat_input import build_message
 from greenroom.app.conversation.send import send_to_manager as deliver
 from greenroom.app.library.run_result import make_refusing_factories, refuse_program_team
 from greenroom.app.lookup import TaskReference, resolve_id
-from greenroom.app.messages import translate
+from greenroom.app.messages import current_language, translate
 from greenroom.app.organisation.phrases import ORGANISATION_KIT as ORGANISATION
 from greenroom.app.runs.workspaces import RewindPoint, find_rewind_point, list_rewind_points, open_workspace, rewind_run
 from greenroom.app.runs.workspaces import tell_run as tell_rewound
@@ -74,11 +74,11 @@ async def pause(
     Exit codes: 0; 2; 3.
     """
     reference = await resolve_id(cli.runtime, name)
-    _open_tasks(await cli.runtime.world(reference.team), reference)
+    _open_tasks(await cli.runtime.state(reference.team), reference)
     intent = PauseTeam(now=now) if reference.task is None else PauseTask(task_id=reference.task, now=now)
     await cli.runtime.ask(reference.team, intent)
-    cli.out.show(f"{reference} is paused: no new steps start.")
-    cli.progress.note(f"Continue with: {render_command(cli, 'resume', str(reference))}")
+    cli.out.show(translate("control.paused", reference=reference))
+    cli.progress.note(translate("report.continue", command=render_command(cli, "resume", str(reference))))
     return cli.out.result("paused", Exit.DONE, team=reference.team, task=reference.task)
 
 
@@ -95,7 +95,7 @@ async def cancel(cli: Invocation, name: Id) -> Exit:
     """
     reference = await resolve_id(cli.runtime, name)
     head = (await cli.runtime.log.head(reference.team)).version
-    tasks = _open_tasks(await cli.runtime.world(reference.team, head), reference)
+    tasks = _open_tasks(await cli.runtime.state(reference.team, head), reference)
     await cli.runtime.ask(reference.team, *(CancelTask(task_id=task) for task in tasks))
     is_ended = True
     try:
@@ -104,7 +104,7 @@ async def cancel(cli: Invocation, name: Id) -> Exit:
     except TimeoutError:
         is_ended = False
     names = ", ".join(tasks)
-    cli.out.show(f"Cancelled: {names}." if is_ended else f"Cancelling: {names}. Some steps are still running.")
+    cli.out.show(translate("control.cancelled" if is_ended else "control.cancelling", tasks=names))
     return cli.out.result("cancelled" if is_ended else "cancelling", Exit.DONE, team=reference.team, tasks=list(tasks))
 
 
@@ -116,8 +116,8 @@ async def _wait_until_over(cli: Invocation, team: TeamId, version: int, tasks: s
             return
 
 
-def _open_tasks(world: TeamState, reference: TaskReference) -> tuple[TaskId, ...]:
-    tasks = tuple(task for task in world.tasks if reference.task in (None, task))
+def _open_tasks(state: TeamState, reference: TaskReference) -> tuple[TaskId, ...]:
+    tasks = tuple(task for task in state.tasks if reference.task in (None, task))
     if not tasks:
         raise make_refusal(
             "nothing_open", translate("control.no_open_tasks", reference=reference), translate("control.list_all_tasks")
@@ -150,20 +150,27 @@ def send(
 async def _send(cli: Invocation, name: str, text: str) -> Exit:
     """Deliver the message; print which agent will read it and when."""
     reference = await resolve_id(cli.runtime, name)
-    team = (await cli.runtime.world(reference.team)).team
+    state = await cli.runtime.state(reference.team)
+    team = state.team
     if team.kit == ORGANISATION:
         why = translate("control.organisation_uses_inbox", team=reference.team)
-        raise make_refusal("organisation", why, translate("control.send_to_inbox", name=team.name))
+        people = sorted(name for name, agent in state.agents.items() if agent.spec.kind == "human")
+        person = ("--as", people[0]) if len(people) > 1 else ()
+        command = render_command(cli, "inbox", team.name, *person, "--say", '"…"')
+        raise make_refusal("organisation", why, translate("control.send_to_inbox", command=command))
     if team.kit in (DEMO_KIT, ASKING_KIT):
         why = translate("control.agents_are_scripted", team=reference.team)
         raise make_refusal("scripted", why, translate("control.chat_instead"))
     delivery = await deliver(cli.runtime, reference, build_message(text))
-    when = "when the team is resumed: no process runs it"
-    if delivery.owner is not None:
-        when = f"when it is resumed: it is paused ({delivery.paused})" if delivery.paused else "in its next turn"
-    cli.out.show(f"{delivery.reader} in {reference.team}/{delivery.task} will read it {when}.")
+    where = {"reader": delivery.reader, "task": f"{reference.team}/{delivery.task}"}
+    if delivery.owner is None:
+        cli.out.show(translate("control.read_when_run", **where))
+    elif delivery.paused:
+        cli.out.show(translate("control.read_when_resumed", why=delivery.paused, **where))
+    else:
+        cli.out.show(translate("control.read_next_turn", **where))
     if delivery.owner is None or delivery.paused:
-        cli.progress.note(f"Continue with: {render_command(cli, 'resume', reference.team)}")
+        cli.progress.note(translate("report.continue", command=render_command(cli, "resume", reference.team)))
     return cli.out.result(
         "told", Exit.DONE, team=reference.team, task=delivery.task, agent=delivery.reader, owner=delivery.owner
     )
@@ -190,14 +197,17 @@ async def fork(
     """
     reference = await resolve_id(cli.runtime, name)
     if reference.task is not None:
-        raise make_refusal("whole_teams", translate("control.fork_whole_team"), f"Use {reference.team}.")
+        raise make_refusal(
+            "whole_teams", translate("control.fork_whole_team"), translate("control.use", team=reference.team)
+        )
     new = await cli.runtime.fork(reference.team, at)
     cli.out.show(new)
-    origin = (await cli.runtime.world(new)).team.origin
+    origin = (await cli.runtime.state(new)).team.origin
     start_version = origin.version if origin else at
     if at is not None and start_version != at:
-        cli.progress.note(f"Version {at} is in the middle of a commit; the new team starts at version {start_version}.")
-    cli.progress.note(f"Show it: {render_command(cli, 'show', new)}   Run it: {render_command(cli, 'resume', new)}")
+        cli.progress.note(translate("control.fork_version", at=at, version=start_version))
+    show, run = render_command(cli, "show", new), render_command(cli, "resume", new)
+    cli.progress.note(translate("control.forked", show=show, run=run))
     return cli.out.result("forked", Exit.DONE, team=new, origin=reference.team, at=start_version)
 
 
@@ -232,27 +242,26 @@ async def resume(
 async def _resume_team(cli: Invocation, name: str, options: RunOptions, apply_mode: ApplyMode = None) -> Exit:
     """Ask the owner of a team to resume it, or become the owner."""
     reference = await resolve_id(cli.runtime, name)
-    world = await cli.runtime.world(reference.team)
-    if world.team.kit in make_refusing_factories():
-        refuse_program_team(world.team)
-    if world.team.kit == ORGANISATION and reference.task is None:
+    state = await cli.runtime.state(reference.team)
+    if state.team.kit in make_refusing_factories():
+        refuse_program_team(state.team)
+    if state.team.kit == ORGANISATION and reference.task is None:
         start = render_command(cli, "org", "start", reference.team)
-        raise make_refusal(
-            "organisation", translate("control.is_organisation", team=reference.team), f"Run it: `{start}`."
-        )
+        why = translate("control.is_organisation", team=reference.team)
+        raise make_refusal("organisation", why, translate("control.run_it", command=start))
     paused = [
-        task for task in world.tasks.values() if reference.task in (None, task.task_id) and task.paused is not None
+        task for task in state.tasks.values() if reference.task in (None, task.task_id) and task.paused is not None
     ]
-    team = [ResumeTeam()] if reference.task is None and world.team.paused is not None else []
+    team = [ResumeTeam()] if reference.task is None and state.team.paused is not None else []
     intents: list[ResumeTeam | ResumeTask] = [*team, *(ResumeTask(task_id=task.task_id) for task in paused)]
     holder = await cli.runtime.log.holder(reference.team)
     if apply_mode is not None:
-        _refuse_to_apply(cli, reference, world, is_running=holder is not None)
-    limits = new_limits(cli, world, options)
+        _refuse_to_apply(cli, reference, state, is_running=holder is not None)
+    limits = new_limits(cli, state, options)
     cli.out.begin(team=reference.team)
-    if holder is None and not world.tasks:
+    if holder is None and not state.tasks:
         return await _report_over(cli, reference)
-    if holder is None and world.team.kit == CHAT:
+    if holder is None and state.team.kit == CHAT:
         return await reopen(cli, reference.team, options)
     if holder is not None and not intents and not limits:
         raise WorldFault(
@@ -263,23 +272,23 @@ async def _resume_team(cli: Invocation, name: str, options: RunOptions, apply_mo
         )
     if holder is None:  # refuse or ask for trust before anything runs here
         cli.app.use_recording(options.record, options.replay)
-        for model in list_team_models(world):
+        for model in list_team_models(state):
             cli.app.get_model(model)
-        if world.team.workspace:
-            ask_trust(cli, Path(world.team.workspace))
+        if state.team.workspace:
+            ask_trust(cli, Path(state.team.workspace))
     if limits or intents:
         await cli.runtime.ask(reference.team, *limits, *intents)
     if holder is not None:
-        cli.out.show(f"{reference} is resumed in {holder.owner}.")
+        cli.out.show(translate("control.resumed", reference=reference, owner=holder.owner))
         return cli.out.result("resumed", Exit.DONE, team=reference.team, owner=holder.owner)
-    return await _follow_here(cli, reference.team, world, apply_mode)
+    return await _follow_here(cli, reference.team, state, apply_mode)
 
 
-def _refuse_to_apply(cli: Invocation, reference: TaskReference, world: TeamState, *, is_running: bool) -> None:
+def _refuse_to_apply(cli: Invocation, reference: TaskReference, state: TeamState, *, is_running: bool) -> None:
     """Refuse --apply and --branch, unless the run ends in this process."""
-    if world.team.kit == JOB and world.tasks and not is_running:
+    if state.team.kit == CHANGE_RUN and state.tasks and not is_running:
         return
-    if world.team.kit != JOB:
+    if state.team.kit != CHANGE_RUN:
         why, hint = (
             translate("control.no_worktree", team=reference.team),
             translate("control.remove_apply_branch"),
@@ -299,15 +308,15 @@ def _refuse_to_apply(cli: Invocation, reference: TaskReference, world: TeamState
     raise make_refusal("nothing_to_take", why, hint)
 
 
-async def _follow_here(cli: Invocation, team: TeamId, world: TeamState, apply_mode: ApplyMode) -> Exit:
-    if not list_team_models(world):
+async def _follow_here(cli: Invocation, team: TeamId, state: TeamState, apply_mode: ApplyMode) -> Exit:
+    if not list_team_models(state):
         return report_ending(cli, team, await follow_attended(cli, team))
     if not cli.app.is_attended:
         await answer_pending(await cli.runtime.start(team))
-    if world.team.kit == JOB:
-        return await resume_run(cli, world, apply_mode)
+    if state.team.kit == CHANGE_RUN:
+        return await resume_run(cli, state, apply_mode)
     view = RunView(cli.setup, cli.out)
-    view.note(", ".join(list_team_models(world)), style="dim")
+    view.note(", ".join(list_team_models(state)), style="dim")
     inner_cli = replace(cli, progress=view)
     return report_ending(inner_cli, team, await follow_attended(inner_cli, team), printed=view.printed_answer)
 
@@ -315,9 +324,11 @@ async def _follow_here(cli: Invocation, team: TeamId, world: TeamState, apply_mo
 async def _report_over(cli: Invocation, reference: TaskReference) -> Exit:
     tasks = [task for task in await cli.runtime.ended_tasks(reference.team) if reference.task in (None, task.task_id)]
     code = exit_for_statuses(task.state for task in tasks)
-    ended = ", ".join(f"{task.task_id} {task.state}" for task in tasks) or "there are no tasks"
-    cli.out.show(f"{reference} has nothing left to do: {ended}.")
-    cli.progress.note(f"Run it again from a version: {render_command(cli, 'fork', reference.team, '--at', 'VERSION')}")
+    ended = ", ".join(f"{task.task_id} {translate(f'states.{task.state}')}" for task in tasks)
+    ended = ended or translate("states.no_task")
+    cli.out.show(translate("control.over", reference=reference, ended=ended))
+    command = render_command(cli, "fork", reference.team, "--at", "VERSION")
+    cli.progress.note(translate("control.run_from_version", command=command))
     return cli.out.result(tasks[-1].state if tasks else "finished", code, team=reference.team)
 
 
@@ -325,7 +336,6 @@ async def _report_over(cli: Invocation, reference: TaskReference) -> Exit:
 
 STEPS_SHOWN: Final = 40  # newest steps listed; of the others only their number
 MAX_STEP_CHARS: Final = 70
-FILES_STAY: Final = "Your files are not rewound: this run works in them directly and keeps no versions of them."
 
 
 async def rewind(
@@ -358,26 +368,28 @@ async def rewind(
     text, reference = " ".join(words or ()).strip(), await resolve_id(cli.runtime, name)
     if to is None:
         return await _list_steps(cli, reference, text)
-    world = await cli.runtime.world(reference.team)
-    await _refuse_rewind(cli, reference, world.team, text)
+    state = await cli.runtime.state(reference.team)
+    await _refuse_rewind(cli, reference, state.team, text)
     target = await find_rewind_point(cli.runtime, reference.team, to.strip())
-    for model in () if no_run else list_team_models(world):
+    for model in () if no_run else list_team_models(state):
         cli.app.get_model(model)
     new = await rewind_run(cli.runtime, cli.app.steps, reference.team, target)
     await tell_rewound(cli.runtime, new, build_message(text) if text else "")
-    await _note_rewound(cli, reference.team, world.team, target, new)
+    await _note_rewound(cli, reference.team, state.team, target, new)
     if not no_run:
         cli.app.set_attendance(yes=False, non_interactive=non_interactive)
         return await _resume_team(cli, new, RunOptions())
     cli.out.show(new)
-    cli.progress.note(f"Continue with: {render_command(cli, 'resume', new)}")
+    cli.progress.note(translate("report.continue", command=render_command(cli, "resume", new)))
     fields = {"origin": reference.team, "step": target.step.step_id, "version": target.version}
     return cli.out.result("rewound", Exit.DONE, team=new, **fields)
 
 
 async def _refuse_rewind(cli: Invocation, reference: TaskReference, team: Team, text: str) -> None:
     if reference.task is not None:
-        raise make_refusal("whole_teams", translate("control.rewind_whole_team"), f"Use {reference.team}.")
+        raise make_refusal(
+            "whole_teams", translate("control.rewind_whole_team"), translate("control.use", team=reference.team)
+        )
     if team.kit in make_refusing_factories():
         refuse_program_team(team)
     if text and team.kit in (DEMO_KIT, ASKING_KIT):
@@ -389,15 +401,15 @@ async def _refuse_rewind(cli: Invocation, reference: TaskReference, team: Team, 
 
 
 async def _note_rewound(cli: Invocation, old: TeamId, team: Team, target: RewindPoint, new: str) -> None:
-    cli.progress.note(f"{new} starts as {old} was at the end of {target.step.step_id}. {old} is not changed.")
-    if team.kit != JOB:
+    cli.progress.note(translate("control.rewound", new=new, old=old, step=target.step.step_id))
+    if team.kit != CHANGE_RUN:
         if team.kit != ASK:
-            cli.progress.note(FILES_STAY, style="yellow")
+            cli.progress.note(translate("control.files_stay"), style="yellow")
         return
     user_workspace = await open_workspace(Path(team.workspace))
     if any(application.state == "applied" for application in await user_workspace.list_applied(old)):
         back = render_command(cli, "undo", old)
-        cli.progress.note(f"The change of {old} is applied to your files. Before you apply {new}, undo it: {back}")
+        cli.progress.note(translate("control.undo_first", old=old, new=new, command=back))
 
 
 async def _list_steps(cli: Invocation, reference: TaskReference, text: str) -> Exit:
@@ -408,26 +420,26 @@ async def _list_steps(cli: Invocation, reference: TaskReference, text: str) -> E
     if not points:
         raise make_refusal("no_steps", translate("control.no_step_ended", team=reference.team))
     if len(points) > STEPS_SHOWN:
-        cli.out.show(f"… {len(points) - STEPS_SHOWN} earlier steps")
+        cli.out.show(translate("control.earlier_steps", count=len(points) - STEPS_SHOWN))
     width = max(len(point.step.step_id) for point in points[-STEPS_SHOWN:])
     for point in points[-STEPS_SHOWN:]:
         cli.out.show(f"{point.step.step_id:<{width}}  {_describe_point(point)}")
     candidates = [point for point in points[:-1] if _commit_of(point)] or points[:-1] or points
-    cli.progress.note(
-        f"Rewind to one: {render_command(cli, 'rewind', reference.team, '--to', candidates[-1].step.step_id)}"
-    )
+    command = render_command(cli, "rewind", reference.team, "--to", candidates[-1].step.step_id)
+    cli.progress.note(translate("control.rewind_to_one", command=command))
     rows = [{"step": point.step.step_id, "version": point.version, "commit": _commit_of(point)} for point in points]
     return cli.out.result("listed", Exit.DONE, team=reference.team, steps=rows)
 
 
 def _describe_point(point: RewindPoint) -> str:
-    how = "" if point.step.state == "finished" else f" ({point.step.state})"
+    how = "" if point.step.state == "finished" else f" ({translate(f'states.{point.step.state}')})"
     text = str((point.step.result or {}).get("text", "")) if point.step.work.type == "skill" else ""
-    what = f"{step_words(point.step)}: {' '.join(text.split())}" if text.strip() else step_words(point.step)
+    name = step_words(point.step, current_language())
+    what = f"{name}: {' '.join(text.split())}" if text.strip() else name
     return (
         strip_control_characters(shorten(what, MAX_STEP_CHARS))
         + how
-        + (" · files changed" if _commit_of(point) else "")
+        + (f" · {translate('control.files_changed')}" if _commit_of(point) else "")
     )
 
 

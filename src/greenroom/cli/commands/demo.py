@@ -40,16 +40,11 @@ from greenroom.testing import demo_run as job
 from greenroom.testing.demo import AGENTS, ASKING_KIT, DEFAULT_PACE_S, DEMO_KIT, PACE_VARIABLE, PERSON, TASK, demo_pace
 from greenroom.testing.demo_run import DemoLog, ScriptedProvider, git, read_log
 
-INTRODUCTION: Final = (
-    "The model is scripted: no key, no network. Everything else is real: git, files, tests, sandbox, kill -9."
-)
-TEAM_INTRODUCTION: Final = (
-    "The agents' replies are scripted. Everything else is real: the log, the files, the tool calls."
-)
 MISSING_CUE: Final = "The script has no reply"
 SETTINGS: Final = """\
 # The model of the demo: a script, served on this machine while the demo ran.
 model = "scripted:coder"
+language = "{language}"
 
 [providers.scripted]
 base_url = "{address}"
@@ -72,7 +67,7 @@ class Fact(NamedTuple):
 
 def make_fact(text: str, *, held: bool, found: object = "") -> Fact:
     """Make a fact; a false one says what was found."""
-    return Fact(held, text if held else f"false: {text} (found: {found or 'nothing'})")
+    return Fact(held, text if held else translate("demo.false", text=text, found=found or translate("hints.none")))
 
 
 # ------------------------------------------------------------------------------------------------------- the commands
@@ -100,7 +95,9 @@ class DemoPlay:
         config, cache = self.folder / "config" / "greenroom", self.folder / "cache" / "greenroom"
         for created_folder in (config, cache):
             created_folder.mkdir(parents=True, exist_ok=True)
-        (config / "config.toml").write_text(SETTINGS.format(address=address), encoding="utf-8")
+        (config / "config.toml").write_text(
+            SETTINGS.format(address=address, language=self.cli.app.language), encoding="utf-8"
+        )
         tier_cache = user_cache_path("greenroom", appauthor=False) / TIER_CACHE_FILE
         if tier_cache.is_file():
             shutil.copy(tier_cache, cache / TIER_CACHE_FILE)
@@ -157,7 +154,9 @@ class DemoPlay:
     def check_untouched(self) -> Fact:
         """Check that the person's files are unchanged."""
         now = job.fingerprint(self.root)
-        return make_fact(f"your files are unchanged: {self.fingerprint}", held=now == self.fingerprint, found=now)
+        return make_fact(
+            translate("demo.files_unchanged", fingerprint=self.fingerprint), held=now == self.fingerprint, found=now
+        )
 
     def list_changed(self, log: DemoLog) -> Sequence[str]:
         """Return the files that the run has changed so far, by its commits."""
@@ -177,12 +176,12 @@ async def show_repository(play: DemoPlay) -> Sequence[Fact]:
         for line in git(play.root, *words).splitlines():
             play.say(line, first="   │ ", style="dim")
     play.fingerprint, play.head = job.fingerprint(play.root), git(play.root, "rev-parse", "HEAD").strip()
-    return [Fact(held=True, text=f"the fingerprint of all files is {play.fingerprint}")]
+    return [Fact(held=True, text=translate("demo.fingerprint", fingerprint=play.fingerprint))]
 
 
 async def work_and_die(play: DemoPlay) -> Sequence[Fact]:
     if play.tier == "none":
-        play.say("There is no sandbox here, so the checks need your approval. The demo gives it for you.")
+        play.say(translate("demo.approve_checks"))
         await play.run("trust", "--yes")
     async with play.start("run", job.REQUEST, "--yes") as process:
         ends = [asyncio.create_task(play.provider.half_done.wait()), asyncio.create_task(process.wait())]
@@ -190,19 +189,20 @@ async def work_and_die(play: DemoPlay) -> Sequence[Fact]:
         for task in ends:
             task.cancel()
         if not play.provider.half_done.is_set() or process.returncode is not None:
-            return [Fact(held=False, text="it ended or stopped before its work was half done")]
+            return [Fact(held=False, text=translate("demo.ended_early"))]
         base = next(iter((await read_log(play.home)).checks), None)
         play.show_command(f"kill -9 {process.pid}")
         process.kill()
         code = await asyncio.wait_for(process.wait(), COMMAND_TIMEOUT_S)
     log = play.log_before_kill = await read_log(play.home)
     counts = (base.passed, base.failing) if base else "no check ran"
-    first = translate("demo.first_check_ran", check=base.check if base else "a check", passing_tests=job.PASSING_TESTS)
-    half, changed = "half done, and only in the worktree: export.py is written, its test is not", play.list_changed(log)
+    first = translate("demo.first_check_ran", check=base.check if base else "?", passing_tests=job.PASSING_TESTS)
+    half, changed = translate("demo.half_done"), play.list_changed(log)
+    running = translate("demo.step_running", steps=", ".join(log.running))
     return [
         make_fact(first, held=counts == (job.PASSING_TESTS, 1), found=counts),
-        make_fact(f"process {process.pid} was killed by signal 9", held=code == -9, found=code),
-        make_fact(f"the log has step {', '.join(log.running)} started, not ended", held=bool(log.running)),
+        make_fact(translate("demo.killed", pid=process.pid), held=code == -9, found=code),
+        make_fact(running, held=bool(log.running)),
         make_fact(half, held=changed == ["export.py"], found=changed),
         play.check_untouched(),
     ]
@@ -213,7 +213,7 @@ async def resume(play: DemoPlay) -> Sequence[Fact]:
     assert first is not None
     code, pid = await play.run("resume", "last")
     if play.tier == "none" and code == Exit.WAITING:
-        play.say("There is no sandbox here, so the tests it wrote need your approval. The demo gives it for you.")
+        play.say(translate("demo.approve_tests"))
         await play.run("answer", "last", "yes", "--for", "run")
         code, _ = await play.run("resume", "last")
     log = await read_log(play.home)
@@ -221,10 +221,10 @@ async def resume(play: DemoPlay) -> Sequence[Fact]:
     twice = [step for step, count in log.endings.items() if count != 1]
     taken_over = log.team == first.team and any(f":{pid}:" in owner for owner in owners)
     return [
-        make_fact(f"the same run {log.team}, resumed by process {pid}", held=taken_over, found=owners),
+        make_fact(translate("demo.same_run", team=log.team, pid=pid), held=taken_over, found=owners),
         make_fact(translate("demo.steps_ended_once", count=len(log.endings)), held=not twice, found=twice),
-        make_fact("no earlier step was lost", held=first.endings.keys() <= log.endings.keys()),
-        make_fact("it ended with exit code 0: verified", held=code == 0, found=code),
+        make_fact(translate("demo.none_lost"), held=first.endings.keys() <= log.endings.keys()),
+        make_fact(translate("demo.ended_verified"), held=code == 0, found=code),
     ]
 
 
@@ -234,23 +234,21 @@ async def show_verdict(play: DemoPlay) -> Sequence[Fact]:
     delivery_result = str(tries[0].result) if tries else ""
     repair = next((step.step_id for step in log.steps_of("patch") if tries and step.ended_in > tries[0].ended_in), "")
     counts = (last.passed, last.failing) if last else "no check ran"
-    again = translate(
-        "demo.check_ran_again", check=last.check if last else "the check", passing_tests=job.PASSING_TESTS + 1
-    )
+    again = translate("demo.check_ran_again", check=last.check if last else "?", passing_tests=job.PASSING_TESTS + 1)
     tree = git(play.root, "rev-parse", f"refs/greenroom/{log.team}/main^{{tree}}").strip()
     changed, files = (
         play.list_changed(log),
-        f"{len(job.CHANGED_FILES)} files changed: {', '.join(job.CHANGED_FILES)}",
+        translate("demo.files_changed", count=len(job.CHANGED_FILES), files=", ".join(job.CHANGED_FILES)),
     )
     return [
         make_fact(
-            f"it said “{job.EARLY_SUMMARY}”, but the checks: {job.NEW_TEST} fails",
+            translate("demo.said_done", summary=job.EARLY_SUMMARY, test=job.NEW_TEST),
             held=job.NEW_TEST in delivery_result,
             found=delivery_result,
         ),
-        make_fact(f"step {repair} fixed export.py", held=bool(repair)),
+        make_fact(translate("demo.fixed", step=repair), held=bool(repair)),
         make_fact(again, held=counts == (job.PASSING_TESTS + 1, 1), found=counts),
-        make_fact(f"it ran on tree {tree[:10]}, which is what you get", held=last is not None and last.tree == tree),
+        make_fact(translate("demo.ran_on_tree", tree=tree[:10]), held=last is not None and last.tree == tree),
         make_fact(files, held=changed == sorted(job.CHANGED_FILES), found=changed),
         play.check_untouched(),
     ]
@@ -267,11 +265,11 @@ async def apply(play: DemoPlay) -> Sequence[Fact]:
     other = git(root, "diff", "--stat", f"refs/greenroom/{log.team}/main", "HEAD", "--", *job.CHANGED_FILES)
     uncommitted = git(root, "status", "--short").strip()
     proven_text, yours_text = (
-        "it contains what was verified, and nothing else",
+        translate("demo.only_verified"),
         translate("demo.still_uncommitted", uncommitted=job.UNCOMMITTED),
     )
     return [
-        make_fact(f"one more commit, in your name: {you}", held=(len(commits), author) == (1, you), found=commits),
+        make_fact(translate("demo.one_commit", you=you), held=(len(commits), author) == (1, you), found=commits),
         make_fact(proven_text, held=paths == sorted(job.CHANGED_FILES) and not other, found=paths),
         make_fact(yours_text, held=uncommitted == f"?? {job.UNCOMMITTED}", found=uncommitted),
     ]
@@ -281,18 +279,18 @@ async def undo(play: DemoPlay) -> Sequence[Fact]:
     await play.run("undo", "last")
     now, head = job.fingerprint(play.root), git(play.root, "rev-parse", "HEAD").strip()
     return [
-        make_fact(f"before {play.fingerprint}, after {now}: byte for byte", held=now == play.fingerprint),
-        make_fact(f"the last commit is {play.head[:10]} again", held=head == play.head, found=head[:10]),
+        make_fact(translate("demo.byte_for_byte", before=play.fingerprint, after=now), held=now == play.fingerprint),
+        make_fact(translate("demo.commit_again", commit=play.head[:10]), held=head == play.head, found=head[:10]),
     ]
 
 
 SCENES: Final[Sequence[tuple[str, Callable[[DemoPlay], Awaitable[Sequence[Fact]]]]]] = (
-    ("A repository: one test fails already, one file is not committed", show_repository),
-    ("A coder works in a worktree, until its process is killed", work_and_die),
-    ("Another process resumes the same run", resume),
-    ("A check failed and was fixed; you get what was checked", show_verdict),
-    ("You apply it: one commit, in your name", apply),
-    ("You undo it", undo),
+    ("demo.scene_repository", show_repository),
+    ("demo.scene_work", work_and_die),
+    ("demo.scene_resume", resume),
+    ("demo.scene_verdict", show_verdict),
+    ("demo.scene_apply", apply),
+    ("demo.scene_undo", undo),
 )
 
 
@@ -349,13 +347,13 @@ def demo(
 async def play_team(cli: Invocation, options: RunOptions, *, ask: bool) -> Exit:
     """Run a team of three scripted agents. A turn that the script does not cover is a failure."""
     cli.app.use_recording(options.record, options.replay)
-    cli.progress.note(TEAM_INTRODUCTION, style="bold")
+    cli.progress.note(translate("demo.introduction_team"), style="bold")
     agents, kit = ((*AGENTS, PERSON), ASKING_KIT) if ask else (AGENTS, DEMO_KIT)
     team = await cli.runtime.create("demo", agents, capabilities_name=kit, first_intents=(TASK,))
     cli.out.begin(team=team, scripted=True)
     ending = await follow(cli, team, TeamHistory())
     missed = [failure for failure in ending.history.failures if MISSING_CUE in failure]
-    return report_ending(cli, team, evolve(ending, fault=missed[0]) if missed else ending, name="last")
+    return report_ending(cli, team, evolve(ending, fault=missed[0]) if missed else ending)
 
 
 async def play_run(cli: Invocation, chosen: Path | None) -> Exit:
@@ -367,13 +365,13 @@ async def play_run(cli: Invocation, chosen: Path | None) -> Exit:
     play, began = DemoPlay(cli, folder, demo_pace()), time.monotonic()
     server = await asyncio.start_server(play.provider.answer, "127.0.0.1", 0)
     try:
-        play.say(INTRODUCTION, first="", style="bold")
+        play.say(translate("demo.introduction"), first="", style="bold")
         play.set_up(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1")
         cli.out.begin(scripted=True, folder=str(folder), home=str(play.home), sandbox=play.tier)
-        play.say(f"Folder: {folder}, which is kept. Sandbox: {play.tier}.", first="")
+        play.say(translate("demo.folder", folder=folder, tier=play.tier), first="")
         wrong = await play_scenes(play)
     except asyncio.CancelledError:
-        play.say(f"Stopped; all its processes have ended. {folder} is kept.", first="", style="bold")
+        play.say(translate("demo.stopped", folder=folder), first="", style="bold")
         raise
     finally:
         server.close()
@@ -382,14 +380,15 @@ async def play_run(cli: Invocation, chosen: Path | None) -> Exit:
 
 async def play_scenes(play: DemoPlay) -> Sequence[str]:
     """Play the scenes up to the first one with a false fact; return that scene and its false facts."""
-    for number, (title, scene) in enumerate(SCENES, start=1):
+    for number, (key, scene) in enumerate(SCENES, start=1):
+        title = translate(key)
         play.typed_commands.clear()
         play.say("")
         play.say(title, first=f"{number:<3}", style="bold")
         try:
             facts = await scene(play)
         except (GreenroomError, OSError) as error:  # TimeoutError is an OSError
-            facts = [Fact(held=False, text=str(error) or "it took too long")]
+            facts = [Fact(held=False, text=str(error) or translate("demo.too_long"))]
         for fact in facts:
             mark, style = ("✓", "green") if fact.held else ("✗", "bold red")
             play.say(fact.text, first=f"   {mark} ", style=style)
@@ -418,7 +417,7 @@ async def report_demo(play: DemoPlay, wrong: Sequence[str], whole: int) -> Exit:
     took = translate("demo.time_taken", whole=whole / 1000, millis=millis["rest"] / 1000)
     commands_shown = [*commands_to_type(play)]
     out = play.cli.out
-    out.write("\n".join((*ends, took, "", "Look for yourself:", *(f"  {line}" for line in commands_shown))) + "\n")
+    out.write("\n".join((*ends, took, "", translate("demo.look"), *(f"  {line}" for line in commands_shown))) + "\n")
     status, code = ("failed", Exit.FAILED) if wrong else ("finished", Exit.DONE)
     error = " ".join(line.strip() for line in wrong)
     return out.result(
@@ -432,10 +431,10 @@ def commands_to_type(play: DemoPlay) -> Iterator[str]:
     yield from (f"export {name}={shlex.quote(value)}" for name, value in play.own_environment.items())
     if "GREENROOM_CALLED_AS" in os.environ or not shutil.which("greenroom"):
         yield f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"'
-    yield "git log --oneline --all        # a commit for each step"
-    yield "greenroom show last            # who did what"
-    yield "greenroom diff last            # the change"
-    yield "greenroom replay last          # all events"
+    yield f"git log --oneline --all        # {translate('demo.look_log')}"
+    yield f"greenroom show last            # {translate('demo.look_show')}"
+    yield f"greenroom diff last            # {translate('demo.look_diff')}"
+    yield f"greenroom replay last          # {translate('demo.look_replay')}"
     if play.blamed_line:
-        yield "greenroom apply last           # apply it again; `undo last` undoes it"
-        yield f"greenroom blame {play.blamed_line:<15}# then: who wrote that line"
+        yield f"greenroom apply last           # {translate('demo.look_apply')}"
+        yield f"greenroom blame {play.blamed_line:<15}# {translate('demo.look_blame')}"

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from greenroom.app.messages import translate
 from greenroom.cli.app import RootGroup, run
 from greenroom.cli.exit_codes import Exit
 
@@ -29,7 +30,7 @@ def show_help(
     Exit codes: 0; 2.
     """
     if words and show_all:
-        raise typer.BadParameter("--all lists every command. Remove it, or the command.")
+        raise typer.BadParameter(translate("org.help_all"))
     root = context.find_root()
     if not show_all or not isinstance(root.command, RootGroup):
         return run([*(words or ()), "--help"])

@@ -16,10 +16,9 @@ import typer
 from rich.text import Text
 
 from greenroom.app.context import AppContext
-from greenroom.app.conversation.capability_names import JOB
+from greenroom.app.conversation.capability_names import CHANGE_RUN
 from greenroom.app.lookup import has_store, resolve_id
-from greenroom.app.messages import translate
-from greenroom.app.messages.findings import to_one_line
+from greenroom.app.messages import to_one_line, translate
 from greenroom.app.runs import workspaces
 from greenroom.app.runs.workspaces import (
     KeptRun,
@@ -77,7 +76,7 @@ async def du(cli: Invocation) -> Exit:
     total = folder_bytes(cli.home)
     if rows:
         cli.out.show(FittedTable(SIZE_COLUMNS, rows))
-    cli.out.show(f"{format_bytes(total)} in {cli.home}")
+    cli.out.show(translate("home.disk_space", size=format_bytes(total), home=cli.home))
     return cli.out.result("ok", Exit.DONE, bytes=total, home=str(cli.home))
 
 
@@ -93,7 +92,7 @@ async def gc(cli: Invocation) -> Exit:
     Exit codes: 0; 2; 3.
     """
     freed = await cli.runtime.log.collect() if has_store(cli.home) else 0
-    cli.out.show(f"{format_bytes(freed)} freed.")
+    cli.out.show(translate("home.freed", size=format_bytes(freed)))
     return cli.out.result("ok", Exit.DONE, freed=freed)
 
 
@@ -110,9 +109,11 @@ async def forget(cli: Invocation, name: Id, *, yes: YesOption = False) -> Exit:
     """
     reference = await resolve_id(cli.runtime, name)
     if reference.task is not None:
-        raise make_refusal("whole_teams", translate("home.only_whole_teams"), f"Use {reference.team}.")
+        raise make_refusal(
+            "whole_teams", translate("home.only_whole_teams"), translate("control.use", team=reference.team)
+        )
     events = (await cli.runtime.log.head(reference.team)).version
-    team = (await cli.runtime.world(reference.team)).team
+    team = (await cli.runtime.state(reference.team)).team
     work = await _find_work(cli, team)
     question = translate("home.confirm_delete_team", team=reference.team, events=events, work=_describe_work(work))
     if not yes and not (sys.stdin.isatty() and confirm(question)):
@@ -120,29 +121,29 @@ async def forget(cli: Invocation, name: Id, *, yes: YesOption = False) -> Exit:
         raise make_refusal(
             "not_confirmed",
             why,
-            translate("home.delete_without_asking", command=render_command(cli, "forget", name, "--yes")),
+            translate("home.delete_without_asking", command=render_command(cli, "forget", reference.team, "--yes")),
         )
     await cli.runtime.log.forget(reference.team)
     shutil.rmtree(demo_folder(cli.home, reference.team), ignore_errors=True)
-    if team.kit == JOB and work is not None:
+    if team.kit == CHANGE_RUN and work is not None:
         await workspaces.forget_run(Path(team.workspace), reference.team)
-    cli.out.show(f"Deleted: {reference.team}, {events} events{_describe_work(work)}.")
+    cli.out.show(translate("home.deleted", team=reference.team, events=events, work=_describe_work(work)))
     return cli.out.result("forgotten", Exit.DONE, team=reference.team, events=events, work=list(work or ()))
 
 
 async def _find_work(cli: Invocation, team: Team) -> tuple[str, ...] | None:
     """Return the work of a run that would be lost; None if that is unknown."""
-    if team.kit != JOB:
+    if team.kit != CHANGE_RUN:
         return ()
     try:
         return await workspaces.describe_losses(Path(team.workspace), team.team_id)
     except WorkspaceFault as fault:
-        cli.progress.note(f"Its files were not deleted. {fault}", style="yellow")
+        cli.progress.note(translate("home.files_not_deleted", fault=fault), style="yellow")
         return None
 
 
 def _describe_work(work: tuple[str, ...] | None) -> str:
-    return f" and its work ({_join_some(list(work))})" if work else ""
+    return translate("home.and_work", work=_join_some(list(work))) if work else ""
 
 
 def folder_bytes(root: Path) -> int:
@@ -161,12 +162,6 @@ def format_bytes(number: int) -> str:
 
 
 MAX_NAMES_SHOWN = 5  # files and commits that are listed; of more, only their number
-NO_WORKTREES = "No worktrees"
-DISCARD_HINT = "--discard removes it; its commits stay in the repository"
-LOSS_HINT = "and files that cannot be committed are deleted for good"
-ONLY_COPY_HINT = "Its files exist only here: --discard deletes them for good"
-DELETE_HINT = "--refs --discard deletes it for good"
-KEPT_HINT = "`greenroom apply RUN` applies it, `greenroom workspaces clean RUN --refs --discard` deletes it for good"
 
 
 async def workspaces_list(cli: Invocation) -> Exit:
@@ -182,18 +177,12 @@ async def workspaces_list(cli: Invocation) -> Exit:
     """
     worktrees = await open_worktrees().list()
     for worktree in worktrees:
-        cli.out.show(
-            f"{worktree.name}  run {worktree.run or '?'} of {worktree.root or '?'}: {_describe_worktree(worktree)}"
-        )
-    kept_runs, kept_text = await _find_kept_here(cli.app.root, worktrees)
+        known = {"name": worktree.name, "run": worktree.run or "?", "root": worktree.root or "?"}
+        cli.out.show(translate("home.worktree", **known), *(f"  {line}" for line in _list_work(worktree)))
+    kept_runs, kept_lines = await _find_kept_here(cli, worktrees)
     if not worktrees:
-        kept_text = (
-            f"{NO_WORKTREES}. {kept_text}"
-            if kept_text
-            else translate("home.no_unapplied_work", no_worktrees=NO_WORKTREES)
-        )
-    if kept_text:
-        cli.out.show(kept_text)
+        cli.out.show(translate("home.no_worktrees" if kept_lines else "home.no_unapplied_work"))
+    cli.out.show(*kept_lines)
     kept_fields = [
         {"run": entry.kept.run, "root": entry.root, "unapplied": list(entry.kept.unapplied)} for entry in kept_runs
     ]
@@ -202,16 +191,24 @@ async def workspaces_list(cli: Invocation) -> Exit:
     )
 
 
-async def _find_kept_here(root: Path, worktrees: Sequence[WorktreeStatus]) -> tuple[Sequence[KeptRun], str]:
+async def _find_kept_here(
+    cli: Invocation, worktrees: Sequence[WorktreeStatus]
+) -> tuple[Sequence[KeptRun], Sequence[str]]:
     """Find unapplied work whose worktree is gone, for instance because the cache was emptied."""
     try:
-        kept_runs = await find_unapplied_runs(root, worktrees)
+        kept_runs = await find_unapplied_runs(cli.app.root, worktrees)
     except WorkspaceFault as fault:
-        return (), str(fault)
-    work = _join_some([f"run {kept_run.kept.run} ({_render_unapplied(kept_run)})" for kept_run in kept_runs])
-    return kept_runs, translate(
-        "home.work_without_worktree", root=kept_runs[0].root, work=work, kept_hint=KEPT_HINT
-    ) if kept_runs else ""
+        return (), (str(fault),)
+    lines = list[str]()
+    for kept_run in kept_runs[:MAX_NAMES_SHOWN]:
+        run = kept_run.kept.run
+        lines.append(translate("home.work_without_worktree", run=run, root=kept_run.root))
+        lines += [f"  {line}" for line in _cut(_render_unapplied(kept_run))]
+        commands = {"apply": render_command(cli, "apply", run)}
+        commands["delete"] = render_command(cli, "workspaces", "clean", run, "--refs", "--discard")
+        lines.append(translate("home.apply_or_delete", **commands))
+    hidden = len(kept_runs) - MAX_NAMES_SHOWN
+    return kept_runs, [*lines, *([translate("conversation.more", count=hidden)] if hidden > 0 else [])]
 
 
 async def workspaces_clean(
@@ -241,17 +238,17 @@ async def workspaces_clean(
         why = await _clean_worktree(cli, worktree, discard=discard)
         if why:
             kept.append(worktree)
-            cli.out.show(f"{worktree.name} is kept: {why}.")
+            cli.out.show(translate("home.kept", name=worktree.name, why=why))
         else:
             cleaned.append(worktree.name)
-    cli.out.show(f"Removed: {len(cleaned)}. Left: {len(worktrees) - len(cleaned)}.")
+    cli.out.show(translate("home.removed", count=len(cleaned), left=len(worktrees) - len(cleaned)))
     deleted_runs = await _delete_kept_runs(
         cli, [worktree.root for worktree in worktrees], named, discard=discard, refs=refs
     )
     known_names = {name for worktree in worktrees for name in (worktree.name, worktree.run)} | set(deleted_runs)
     missing = [name for name in named if name not in known_names]
     for name in missing:
-        cli.out.show(f"There is no workspace {name!r}.")
+        cli.out.show(translate("home.no_workspace", name=name))
     code = Exit.USAGE if missing else Exit.FAILED if kept and named else Exit.DONE
     return cli.out.result(
         "cleaned", code, gone=cleaned, kept=[_worktree_fields(worktree) for worktree in kept], forgotten=deleted_runs
@@ -262,16 +259,14 @@ async def _clean_worktree(cli: Invocation, worktree: WorktreeStatus, *, discard:
     """Remove a worktree, or return why it is kept."""
     holder = await cli.runtime.log.holder(TeamId(worktree.run)) if worktree.run else None
     if holder is not None:
-        return f"its run is active in {holder.owner}"
+        return translate("home.run_active", owner=holder.owner)
     done = await open_worktrees().clean(worktree.name, discard=discard)
     if isinstance(done, Conflicts):
-        how = (
-            ONLY_COPY_HINT if worktree.orphan else f"{DISCARD_HINT}, {LOSS_HINT}" if worktree.left_out else DISCARD_HINT
-        )
-        return f"{_describe_worktree(worktree)}. {how}"
+        key = "only_copy" if worktree.orphan else "discard_loses" if worktree.left_out else "discard"
+        return translate(f"home.{key}", work=_join_some(_list_work(worktree)))
     lost = [*map(to_one_line, worktree.dirty if worktree.orphan else ()), *describe_left_out(worktree)]
     if lost:
-        cli.out.show(f"{worktree.name} was removed, with the only copy of {_join_some(lost)}.")
+        cli.out.show(translate("home.only_copy_removed", name=worktree.name, lost=_join_some(lost)))
     return ""
 
 
@@ -294,29 +289,35 @@ async def _delete_kept_runs(
         if await delete_kept_run(kept_run, discard=discard and refs):
             deleted.append(run)
             lost = [translate("home.undo_no_longer_possible", run=run)] if kept_run.kept.applied else []
-            lost += [_render_unapplied(kept_run)] if kept_run.kept.unapplied else []
-            loss_text = f" ({'; '.join(lost)})" if lost else ""
-            cli.out.show(f"Deleted in {kept_run.root}: the commits of {run}{loss_text}.")
+            lost += [_join_some(_render_unapplied(kept_run))] if kept_run.kept.unapplied else []
+            key = "home.commits_deleted_with" if lost else "home.commits_deleted"
+            cli.out.show(translate(key, root=kept_run.root, run=run, lost="; ".join(lost)))
         else:
-            cli.out.show(f"{run} is kept in {kept_run.root}: {_render_unapplied(kept_run)}. {DELETE_HINT}.")
+            work = _join_some(_render_unapplied(kept_run))
+            cli.out.show(translate("home.run_kept", run=run, root=kept_run.root, work=work))
     return deleted
 
 
-def _render_unapplied(kept_run: KeptRun) -> str:
-    return _join_some([f"not applied: {text}" for text in kept_run.kept.unapplied])
+def _render_unapplied(kept_run: KeptRun) -> list[str]:
+    return [translate("home.not_applied", work=text) for text in kept_run.kept.unapplied]
 
 
-def _describe_worktree(worktree: WorktreeStatus) -> str:
+def _list_work(worktree: WorktreeStatus) -> list[str]:
+    """List the work in a worktree that is nowhere else; of much only the first lines."""
     if worktree.orphan:
         files = _join_some([*map(to_one_line, worktree.dirty)])
-        return worktree.orphan.rstrip(".") + (f". Files in it: {files}" if files else "")
-    work = [*(f"not applied: {text}" for text in worktree.unapplied), *describe_uncommitted(worktree)]
-    return _join_some(work) or "no unapplied work"
+        return [worktree.orphan.rstrip("."), *([translate("home.files_in_it", files=files)] if files else [])]
+    work = [*(translate("home.not_applied", work=text) for text in worktree.unapplied), *describe_uncommitted(worktree)]
+    return _cut(work) or [translate("home.no_work")]
+
+
+def _cut(work: list[str]) -> list[str]:
+    hidden = len(work) - MAX_NAMES_SHOWN
+    return [*work[:MAX_NAMES_SHOWN], *([translate("conversation.more", count=hidden)] if hidden > 0 else [])]
 
 
 def _join_some(work: list[str]) -> str:
-    more = f" and {len(work) - MAX_NAMES_SHOWN} more" if len(work) > MAX_NAMES_SHOWN else ""
-    return "; ".join(work[:MAX_NAMES_SHOWN]) + more
+    return "; ".join(_cut(work))
 
 
 def _worktree_fields(worktree: WorktreeStatus) -> dict[str, object]:
@@ -329,17 +330,6 @@ def _worktree_fields(worktree: WorktreeStatus) -> dict[str, object]:
 # --------------------------------------------------------------------------------------------------------------- doctor
 
 STATE_SIGNS: Final = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "bad": ("✗", "red")}
-SANDBOX_WORDS: Final = {
-    "bubblewrap": "bubblewrap, a system call filter, limits",
-    "landlock": "Landlock (weaker than bubblewrap), a system call filter, limits",
-    "seatbelt": "sandbox-exec, not verified by us: every command needs approval",
-    "none": "none: every command needs approval",
-}
-INSTALL: Final = "On Linux install bubblewrap; docs/howto/sandbox.md lists what else can be missing."
-SNAPSHOT_HINT: Final = "Nothing is lost: the team is read from its log and writes a new snapshot when it runs."
-BACKUP_HINT: Final = (
-    "Copy {home} first. Then restore it from a backup, or delete the damaged team with `greenroom forget`."
-)
 MIN_FREE_BYTES: Final = 200_000_000  # bytes of free space below which doctor warns
 
 
@@ -368,11 +358,11 @@ async def doctor(
     Exit codes: 0; 2; 3 something is broken.
     """
     store_findings = await _check_store(cli.home, accept_loss=accept_loss)
-    python = f"Python {platform.python_version()} on {platform.system()}"
+    python = f"Python {platform.python_version()}, {platform.system()}"
     sqlite = DoctorFinding("sqlite", "ok", f"SQLite {sqlite3.sqlite_version}")
     if sqlite3.sqlite_version_info < (3, 35):
         sqlite = sqlite._replace(state="bad", todo=translate("home.use_newer_sqlite"))
-    git = DoctorFinding("git", "warn", "not on the PATH", translate("home.install_git"))
+    git = DoctorFinding("git", "warn", translate("home.git_missing"), translate("home.install_git"))
     if where := shutil.which("git"):
         git = DoctorFinding("git", "ok", where)
     machine = [DoctorFinding("python", "ok", python), sqlite, git, _check_sandbox(cli.app), _check_home(cli.home)]
@@ -394,12 +384,15 @@ def _check_sandbox(app: AppContext) -> DoctorFinding:
         settings = app.model_session.loaded_settings.settings.sandbox
     chosen = find_folder_sandbox(worktrees_folder(), settings, at=Path.cwd())
     why = "; ".join(chosen.why)
-    description = SANDBOX_WORDS[chosen.tier] + (f" ({why})" if why else "")
+    description = translate(f"home.sandbox_{chosen.tier}") + (f" ({why})" if why else "")
     has_no_sandbox = (
         chosen.tier == "none" and find_strongest_sandbox(settings.walls if settings else "auto").tier == "none"
     )
     return DoctorFinding(
-        "sandbox", "ok" if chosen.tier == "bubblewrap" else "warn", description, INSTALL if has_no_sandbox else ""
+        "sandbox",
+        "ok" if chosen.tier == "bubblewrap" else "warn",
+        description,
+        translate("home.install_sandbox") if has_no_sandbox else "",
     )
 
 
@@ -409,10 +402,10 @@ def _check_home(home: Path) -> DoctorFinding:
         free = shutil.disk_usage(existing_folder).free
     except OSError as error:
         return DoctorFinding("home", "bad", f"{home}: {error.strerror}", translate("home.choose_other_home"))
-    description = f"{home}, {format_bytes(free)} free"
+    description = translate("home.free", home=home, size=format_bytes(free))
     if not os.access(existing_folder, os.W_OK):
         todo = translate("home.home_read_only")
-        return DoctorFinding("home", "warn", f"{description}, read-only", todo)
+        return DoctorFinding("home", "warn", translate("home.read_only", home=description), todo)
     if free < MIN_FREE_BYTES:
         return DoctorFinding("home", "warn", description, translate("home.free_disk_space"))
     return DoctorFinding("home", "ok", description)
@@ -427,7 +420,7 @@ def _check_settings(app: AppContext) -> list[DoctorFinding]:
         return [DoctorFinding("settings", "bad", str(error), translate("home.fix_settings_file"))]
     count = len(loaded.origins)
     settings = DoctorFinding(
-        "settings", "ok", translate("home.settings_set_count", count=count) if count else "none set: the defaults apply"
+        "settings", "ok", translate("home.settings_set_count" if count else "home.settings_none", count=count)
     )
     try:
         name = provisions.resolve_alias("")
@@ -443,20 +436,23 @@ async def _check_store(home: Path, *, accept_loss: bool) -> list[DoctorFinding]:
         runtime = await Runtime.open(home, access="change" if accept_loss else "look", accept_loss=accept_loss)
     except GreenroomError as error:
         return [DoctorFinding("database", "bad", str(error), translate("home.database_unchanged"))]
-    copy = BACKUP_HINT.format(home=home)
+    copy = translate("home.backup", home=home)
     try:
         damage_findings = [DoctorFinding("database", "bad", text, copy) for text in await find_damage(runtime.log)]
         spoilt = [
-            DoctorFinding("snapshot", "warn", text, SNAPSHOT_HINT) for text in await find_damaged_snapshots(runtime.log)
+            DoctorFinding("snapshot", "warn", text, translate("home.snapshot"))
+            for text in await find_damaged_snapshots(runtime.log)
         ]
         teams = await runtime.log.streams()
     except GreenroomError as error:
         return [DoctorFinding("database", "bad", str(error), copy)]
     finally:
         await runtime.close()
-    running = [f"{info.stream} in {info.owner}" for info in teams if info.owner]
-    team_text = f"{len(teams)} teams, {len(running)} running" + (f": {', '.join(running)}" if running else "")
-    description = f"intact, schema {SCHEMA_VERSION}" if has_store(home) else "none yet: the first run creates it"
+    running = [translate("home.team_in", team=info.stream, owner=info.owner) for info in teams if info.owner]
+    key = "home.teams_running" if running else "home.teams"
+    team_text = translate(key, count=len(teams), running=", ".join(running))
+    key = "home.database_intact" if has_store(home) else "home.database_none"
+    description = translate(key, schema=SCHEMA_VERSION)
     return [
         *(damage_findings or [DoctorFinding("database", "ok", description)]),
         *spoilt,

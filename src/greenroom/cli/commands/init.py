@@ -25,7 +25,7 @@ from greenroom.app.first_settings import (
     render_settings,
     write_settings,
 )
-from greenroom.app.messages import translate
+from greenroom.app.messages import set_language, translate
 from greenroom.app.settings.keys import key_for, save_key
 from greenroom.app.settings.layers import list_settings, list_settings_files, load_settings
 from greenroom.app.settings.schema import Settings
@@ -84,7 +84,7 @@ def init(
         try:
             plan = _make_plan(progress, provider.strip(), model.strip(), key, user=user, yes=yes)
         except PersonLeft:
-            progress.note("\nNothing was written.", style="bold")
+            progress.note(f"\n{translate('init.nothing_written')}", style="bold")
             return out.result("stopped", Exit.INTERRUPTED)
         return _write_plan(plan, progress, out, user=user)
 
@@ -92,16 +92,17 @@ def init(
 def _make_plan(progress: Progress, provider: str, model: str, key: str, *, user: bool, yes: bool) -> InitPlan:
     """Collect everything before anything is written. Questions are asked only at a terminal."""
     settings, may_ask = load_settings({}, os.environ, Path.cwd()).settings, not yes and sys.stdin.isatty()
+    set_language(settings.language)
     provider_name = find_provider(settings, provider, model)
     if not provider_name and not may_ask and not yes:
         why = translate("init.stdin_not_terminal")
         raise make_refusal("no_terminal", why, translate("init.add_yes_or_provider"))
     found_candidates = asyncio.run(find_candidates(os.environ))
-    progress.note("Keys in the environment and model servers on this machine:")
+    progress.note(translate("init.found"))
     for candidate in found_candidates:
         progress.note(f"  ✓ {candidate.provider}: {candidate.why}", style="green")
     if not found_candidates:
-        progress.note("  none found. Ollama and LM Studio run models locally, without a key.", style="yellow")
+        progress.note(f"  {translate('init.none_found')}", style="yellow")
     chosen = _choose_provider(provider_name, found_candidates, may_ask=may_ask)
     key = key or _ask_key(settings, chosen.provider, may_ask=may_ask)
     choice = _choose_models(settings, chosen, model, may_ask=may_ask)
@@ -123,7 +124,7 @@ def _choose_provider(provider_name: str, found_candidates: Sequence[Candidate], 
         raise WorldFault("init.nothing_found")
     if usable:
         rows = [f"{candidate.provider}  ({candidate.why})" for candidate in usable]
-        return usable[choose("Which provider?", rows) if may_ask and len(usable) > 1 else 0]
+        return usable[choose(translate("init.which_provider"), rows) if may_ask and len(usable) > 1 else 0]
     offered_providers = list_key_providers()
     rows = [f"{name}  ({address})" for name, address in offered_providers]
     name, _ = offered_providers[choose(translate("init.ask_key_provider"), rows)]
@@ -147,8 +148,8 @@ def _choose_models(settings: Settings, chosen: Candidate, model: str, *, may_ask
     second = chosen.models[1:2] if needs_key(name) or not given else ()
     fast = second[0] if second else strong
     if may_ask and not given:
-        strong = qualify_model(settings, name, ask("Strong model", strong))
-        fast = qualify_model(settings, name, ask("Fast model", fast or strong))
+        strong = qualify_model(settings, name, ask(translate("init.strong_model"), strong))
+        fast = qualify_model(settings, name, ask(translate("init.fast_model"), fast or strong))
     if not strong:
         raise WorldFault("init.model_missing", name=name)
     return ModelChoice(strong=strong, fast=fast)
@@ -158,15 +159,16 @@ def _write_plan(plan: InitPlan, progress: Progress, out: Output, *, user: bool) 
     key_file = backup = None
     if plan.key:
         key_file = save_key(plan.provider, plan.key)
-        progress.note(f"✓ The key for {plan.provider} is stored in {key_file}, which only you can read.", style="green")
+        progress.note(translate("init.key_stored", provider=plan.provider, path=key_file), style="green")
     if plan.keep:
-        progress.note(f"! {plan.path} exists already and was not changed.", style="yellow")
+        progress.note(translate("init.kept", path=plan.path), style="yellow")
     else:
         backup = write_settings(plan.path, render_settings(plan.choice, user=user), user=user)
-        progress.note(f"✓ {plan.path}: strong {plan.choice.strong}, fast {plan.choice.fast}", style="green")
+        models = {"strong": plan.choice.strong, "fast": plan.choice.fast}
+        progress.note(translate("init.written", path=plan.path, **models), style="green")
     if backup is not None:
-        progress.note(f"  The old file is now {backup}.")
-    out.show("Next: greenroom models check")
+        progress.note(f"  {translate('init.backup', path=backup)}")
+    out.show(translate("init.next", command="greenroom models check"))
     models, keys = {"strong": plan.choice.strong, "fast": plan.choice.fast}, str(key_file) if key_file else None
     result_fields = {"provider": plan.provider, **models, "config": str(plan.path), "keys": keys}
     return out.result("kept" if plan.keep else "written", Exit.DONE, **result_fields)
@@ -199,7 +201,7 @@ async def config_show(cli: Invocation) -> None:
         "setting",
         ({"key": setting.key, "value": setting.value, "from": str(setting.origin)} for setting in settings_rows),
     )
-    unset = Text("not set", style="dim")
+    unset = Text(translate("init.not_set"), style="dim")
     cells = [make_row(setting.key, setting.value or unset.copy(), str(setting.origin)) for setting in settings_rows]
     cli.out.show(FittedTable(SETTING_COLUMNS, cells))
 
@@ -219,6 +221,10 @@ async def config_path(cli: Invocation) -> None:
     cli.out.listing("file", ({"what": file.what, "path": str(file.path), "there": file.is_visible} for file in files))
     cli.out.show(
         FittedTable(
-            FILE_COLUMNS, [make_row(file.what, str(file.path), "yes" if file.is_visible else "no") for file in files]
+            FILE_COLUMNS,
+            [
+                make_row(file.what, str(file.path), translate("counts.yes" if file.is_visible else "counts.no"))
+                for file in files
+            ],
         )
     )

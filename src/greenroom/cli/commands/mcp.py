@@ -6,12 +6,12 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final, TypeAlias, cast
 
 import typer
 from rich.text import Text
 
-from greenroom.app.messages import translate
+from greenroom.app.messages import count_things, translate
 from greenroom.app.settings.layers import user_file
 from greenroom.app.settings.schema import Settings
 from greenroom.app.toolset.mcp import (
@@ -44,7 +44,11 @@ SERVER_COLUMNS: Final = (
 )
 TOOL_COLUMNS: Final = (Column(name="tool"), Column(name="its description", can_shrink=True))
 MAX_LINE_CHARS: Final = 100
-NOT_ADDED: Final = "Nothing was changed. Add --force to add it anyway."
+STATE_KEYS: Final = {
+    "not checked": "mcp.not_checked",
+    "not trusted": "mcp.not_trusted",
+    "switched off": "mcp.switched_off",
+}
 ServerName: TypeAlias = Annotated[
     str, typer.Argument(metavar="NAME", help="Name of the server; see `greenroom mcp list`.")
 ]
@@ -65,7 +69,7 @@ def _is_trusted(cli: Invocation, entry: FoundServer) -> bool:
 
 
 async def _inspect(cli: Invocation, entry: FoundServer, listing: ServerListing | None = None) -> ServerInspection:
-    cli.progress.note(f"Starting {strip_control_characters(entry.server.name)} …", style="dim")
+    cli.progress.note(translate("mcp.starting", name=strip_control_characters(entry.server.name)), style="dim")
     return await inspect_server(
         entry, build_server_environment(entry, cli.app.root, os.environ, _read_settings(cli)), listing
     )
@@ -86,28 +90,28 @@ async def mcp_list(cli: Invocation) -> Exit:
     listed_servers = [_server_fields(cli, entry) for entry in servers.entries]
     cli.out.listing("server", listed_servers)
     if listed_servers:
-        keys = ("name", "whose", "state", "what")
-        cli.out.show(
-            FittedTable(
-                SERVER_COLUMNS,
-                [
-                    make_row(*(strip_control_characters(str(server_fields[key])) for key in keys))
-                    for server_fields in listed_servers
-                ],
-            )
-        )
+        cli.out.show(FittedTable(SERVER_COLUMNS, [_render_row(server_fields) for server_fields in listed_servers]))
     else:
         _note_none(cli)
     for hidden in servers.hidden:
         name = hidden.server.name
-        cli.progress.note(f"The project's {name!r} is not used: your server of the same name is.", style="yellow")
+        cli.progress.note(translate("mcp.project_hidden", name=name), style="yellow")
     _note_faults(cli, servers.faults)
     return cli.out.result("ok", Exit.DONE, faults=list(servers.faults))
 
 
+def _render_row(server_fields: Data) -> list[Text]:
+    key, count = STATE_KEYS.get(str(server_fields["state"])), cast("int", server_fields["tools"])
+    state = translate(key) if key else count_things("tool", count)
+    whose = translate("mcp.yours" if server_fields["whose"] == "yours" else "mcp.of_project")
+    name, what = (strip_control_characters(str(server_fields[field])) for field in ("name", "what"))
+    return make_row(name, whose, state, what)
+
+
 def _server_fields(cli: Invocation, entry: FoundServer) -> Data:
     listing = open_listings().get(entry)
-    state = _count_tools(len(listing.offered_tools)) if listing is not None else "not checked"
+    count = 0 if listing is None else len(listing.offered_tools)
+    state = "not checked" if listing is None else "1 tool" if count == 1 else f"{count} tools"
     if not _is_trusted(cli, entry):
         state = "not trusted"
     if not entry.server.enabled:
@@ -122,7 +126,7 @@ def _server_fields(cli: Invocation, entry: FoundServer) -> Data:
 
 
 def _note_none(cli: Invocation) -> None:
-    cli.progress.note(f"There are no MCP servers. Add one: {render_command(cli, 'mcp', 'add')} NAME -- COMMAND ARGS…")
+    cli.progress.note(translate("mcp.none", command=render_command(cli, "mcp", "add", "NAME -- COMMAND ARGS…")))
 
 
 def _note_faults(cli: Invocation, faults: Sequence[str]) -> None:
@@ -179,9 +183,8 @@ async def _check_server(cli: Invocation, entry: FoundServer, *, yes: bool) -> Da
         open_listings().save(entry, inspection.catalogue.listed)
     if has_changes:
         again = render_command(cli, "mcp", "check", shlex.quote(name), "--yes")
-        cli.progress.note(
-            "Accepted." if agreed else f"Changed tools are not used. Accept them with: {again}", style="yellow"
-        )
+        note = translate("mcp.accepted" if agreed else "mcp.changed_not_used", command=again)
+        cli.progress.note(note, style="yellow")
     changes = [{"name": change.name, "how": change.how, "diff": change.diff} for change in inspection.catalogue.changes]
     return {"name": name, "works": True, "agreed": agreed, **_inspection_fields(inspection), "changes": changes}
 
@@ -194,8 +197,9 @@ def _report_failure(cli: Invocation, name: str, fault: str) -> Data:
 def _show_checked(cli: Invocation, name: str, inspection: ServerInspection, *, is_first: bool) -> None:
     changes = inspection.catalogue.changes
     if changes:
-        differ = "1 tool differs" if len(changes) == 1 else f"{len(changes)} tools differ"
-        cli.out.show(Text(f"! {strip_control_characters(name)}: {differ} from those you accepted", style="yellow"))
+        key = "mcp.one_differs" if len(changes) == 1 else "mcp.several_differ"
+        differ = translate(key, name=strip_control_characters(name), count=len(changes))
+        cli.out.show(Text(differ, style="yellow"))
         for change in changes:
             cli.out.show(Text(f"  {change.how}: {strip_control_characters(change.name)}", style="yellow"))
             for line in strip_control_characters(change.diff).splitlines():
@@ -206,7 +210,8 @@ def _show_checked(cli: Invocation, name: str, inspection: ServerInspection, *, i
     if is_first:
         _show_tools(cli, inspection)
     else:
-        cli.out.show(f"  MCP {inspection.version}, {_count_tools(len(inspection.catalogue.offered))}, unchanged.")
+        tools = count_things("tool", len(inspection.catalogue.offered))
+        cli.out.show(f"  {translate('mcp.unchanged', version=inspection.version, tools=tools)}")
         _note_left_out(cli, inspection)
 
 
@@ -226,7 +231,7 @@ def _show_tools(cli: Invocation, inspection: ServerInspection) -> None:
         make_row(tool.name, shorten(strip_control_characters(" ".join(tool.description.split())), MAX_LINE_CHARS))
         for tool in offered
     ]
-    cli.out.show(f"MCP {inspection.version}, {_count_tools(len(rows))}.")
+    cli.out.show(translate("mcp.tools", version=inspection.version, tools=count_things("tool", len(rows))))
     if rows:
         cli.out.show(FittedTable(TOOL_COLUMNS, rows))
     _note_left_out(cli, inspection)
@@ -234,13 +239,8 @@ def _show_tools(cli: Invocation, inspection: ServerInspection) -> None:
 
 def _note_left_out(cli: Invocation, inspection: ServerInspection) -> None:
     for left in inspection.catalogue.left_out:
-        cli.progress.note(
-            f"Left out: {strip_control_characters(left.name)}. {strip_control_characters(left.why)}", style="yellow"
-        )
-
-
-def _count_tools(tools: int) -> str:
-    return "1 tool" if tools == 1 else f"{tools} tools"
+        note = translate("mcp.left_out", name=left.name, why=left.why)
+        cli.progress.note(strip_control_characters(note), style="yellow")
 
 
 async def mcp_add(
@@ -305,20 +305,20 @@ async def _add_server(cli: Invocation, new_server: NewServer, *, force: bool) ->
         inspection = await _inspect(cli, new_entry)
     except WorldFault as fault:
         if not force:
-            raise WorldFault(f"{fault} {NOT_ADDED}") from None
+            raise WorldFault("mcp.not_added", fault=fault) from None
         cli.progress.note(str(fault), style="red")
     file.add(name, new_server.table)
     if inspection is not None:
         open_listings().save(new_entry, inspection.catalogue.listed)
-    cli.out.show(f"Added: {name} (in {file.path})")
+    cli.out.show(translate("mcp.added", name=name, path=file.path))
     if any(entry.server.name == name for entry in _list_servers(cli).entries if not entry.is_own):
-        cli.progress.note("The project's server of the same name is no longer used: yours is.", style="yellow")
+        cli.progress.note(translate("mcp.yours_is_used"), style="yellow")
     if inspection is None:
         check = render_command(cli, "mcp", "check", shlex.quote(name))
-        cli.progress.note(f"It is used after you have checked its tools: {check}", style="yellow")
+        cli.progress.note(translate("mcp.check_first", command=check), style="yellow")
         return cli.out.result("added", Exit.DONE, file=str(file.path), works=False)
     _show_tools(cli, inspection)
-    cli.progress.note("\nTo use the tools, write `groups: [mcp]` in an agent's file, or list them under `tools`.")
+    cli.progress.note(f"\n{translate('mcp.how_to_use')}")
     return cli.out.result("added", Exit.DONE, file=str(file.path), works=True, **_inspection_fields(inspection))
 
 
@@ -342,5 +342,5 @@ async def mcp_remove(cli: Invocation, name: ServerName) -> Exit:
     file.remove(name)
     open_listings().forget(entry)
     cli.out.begin(name=name)
-    cli.out.show(f"Removed: {name} (from {file.path})")
+    cli.out.show(translate("mcp.removed", name=name, path=file.path))
     return cli.out.result("removed", Exit.DONE, file=str(file.path))

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
 from greenroom.app.evals import EvalResult, run_tasks, select_tasks
+from greenroom.app.messages import translate
 from greenroom.app.model_catalog import (
     ModelOffer,
     ModelTrial,
@@ -42,7 +43,6 @@ TRIAL_COLUMNS: Final = (
     Column(name="works"),
     *(Column(name=name, right=True, min_terminal_width=60) for name in ("first word", "all", "tokens", "cost")),
 )
-CALL_WORDS: Final = {"streamed": "streamed", "whole": "not streamed", "tool": "with a tool"}
 
 
 async def models_list(
@@ -71,31 +71,32 @@ async def models_list(
             price = (
                 f"{_format_price(offer.input)} / {_format_price(offer.output)}"
                 if offer.input is not None
-                else "unknown"
+                else translate("runs.unknown")
             )
-            tools, key = "yes" if offer.tools else "no", offer.key or "none needed"
+            tools = translate("counts.yes" if offer.tools else "counts.no")
+            key = offer.key or translate("models.no_key_needed")
             cells.append(make_row(offer.name, f"{offer.window:,}", tools, price, key))
         for offer in catalog_shelf.offers:
             cli.out.item("model", _offer_fields(offer))
     if cells:
         cli.out.show(FittedTable(MODEL_COLUMNS, cells))
-    cli.progress.note(f"\nTest one: {render_command(cli, 'models', 'check', 'NAME')}")
+    command = render_command(cli, "models", "check", "NAME")
+    cli.progress.note(f"\n{translate('models.test_one', command=command)}")
 
 
 def _choose_shown(cli: Invocation, catalog_shelf: ProviderModels, *, show_all: bool) -> list[ModelOffer]:
     """Return the models to show: all of a named provider, else the first known ones."""
     name = catalog_shelf.source.provider
     if catalog_shelf.trouble:
-        then = "; the models below are from the catalog" if catalog_shelf.offers else ""
-        cli.progress.note(f"{name} {catalog_shelf.trouble.rstrip('.')}{then}.", style="yellow")
+        key = "models.trouble_catalog" if catalog_shelf.offers else "models.trouble"
+        cli.progress.note(translate(key, name=name, why=catalog_shelf.trouble.rstrip(".")), style="yellow")
     if show_all or len(catalog_shelf.offers) <= MAX_MODELS_SHOWN:
         return list(catalog_shelf.offers)
     shown = [offer for offer in catalog_shelf.offers if offer.known][:MAX_MODELS_SHOWN] or list(
         catalog_shelf.offers[:MAX_MODELS_SHOWN]
     )
-    cli.progress.note(
-        f"{name} has {len(catalog_shelf.offers)} models. List all: {render_command(cli, 'models', 'list', name)}"
-    )
+    command = render_command(cli, "models", "list", name)
+    cli.progress.note(translate("models.list_all", name=name, count=len(catalog_shelf.offers), command=command))
     return shown
 
 
@@ -139,15 +140,16 @@ async def models_check(
         raise WorldFault("models.check_over_limit", dollars=format_dollars(max_cost), cap=cap)
     works = [await _try_model(cli, model_name) for model_name in models]
     if any(works):
-        cli.progress.note(f"\nAsk it: {render_command(cli, 'ask', '--model', names[works.index(True)], 'QUESTION')}")
+        command = render_command(cli, "ask", "--model", names[works.index(True)], "QUESTION")
+        cli.progress.note(f"\n{translate('models.ask_it', command=command)}")
     return cli.out.result("ok" if all(works) else "failed", Exit.DONE if all(works) else Exit.PROVIDER)
 
 
 async def _try_model(cli: Invocation, model: Model) -> bool:
     """Run the test calls; return whether the model answers a streamed call."""
     max_cost = estimate_max_cost(model)
-    cost = "its price is unknown" if max_cost is None else f"at most {format_dollars(max_cost)}" if max_cost else "free"
-    cli.progress.note(f"{model.name}: three small calls, {cost}.", style="bold")
+    key = "models.calls_unpriced" if max_cost is None else "models.calls_priced" if max_cost else "models.calls_free"
+    cli.progress.note(translate(key, name=model.name, money=format_dollars(max_cost or 0)), style="bold")
     results: list[ModelTrial] = []
     async for trial in run_trials(model):
         results.append(trial)
@@ -159,17 +161,17 @@ async def _try_model(cli: Invocation, model: Model) -> bool:
 
 
 def _render_trial(trial: ModelTrial) -> list[Text]:
-    works = Text("no", style="red") if trial.fault else Text("yes", style="green")
+    works = Text(translate("counts.no" if trial.fault else "counts.yes"), style="red" if trial.fault else "green")
     first, whole = f"{trial.first:.2f} s" if trial.first else "", f"{trial.whole:.2f} s"
     usage = trial.usage or Usage()
-    tokens = f"{usage.input + usage.output:,}" if trial.usage is not None else "unknown"
+    tokens = f"{usage.input + usage.output:,}" if trial.usage is not None else translate("runs.unknown")
     return make_row(
-        CALL_WORDS[trial.way],
+        translate(f"models.call_{trial.way}"),
         works,
         first,
         whole,
         tokens,
-        "unknown" if usage.money is None else format_dollars(usage.money),
+        translate("runs.unknown") if usage.money is None else format_dollars(usage.money),
     )
 
 
@@ -218,16 +220,19 @@ async def eval_live(
     refuse_unpriced(provisions.get_model(name), caps)
     cli.out.begin(model=name)
     cli.out.expect("verdicts")
-    cli.progress.note(f"{name} · {len(tasks)} tasks · {describe_limits(caps)}", style="dim")
+    cli.progress.note(
+        translate("models.eval_heading", name=name, count=len(tasks), limits=describe_limits(caps)), style="dim"
+    )
     verdicts: list[EvalResult] = []
     async for verdict in run_tasks(provisions, name, caps.limits, tasks):
         verdicts.append(verdict)
         cli.out.item("verdict", _verdict_fields(verdict))
         cli.out.show(_render_verdict(verdict))
     passed, cost = sum(verdict.has_passed for verdict in verdicts), sum(verdict.money for verdict in verdicts)
-    cli.out.show(Text(f"\n{passed} of {len(verdicts)} passed, {format_dollars(cost)}", style="bold"))
+    known = {"passed": passed, "count": len(verdicts), "money": format_dollars(cost)}
+    cli.out.show(Text(f"\n{translate('models.eval_result', **known)}", style="bold"))
     if options.record is not None:
-        cli.progress.note(f"The recording is in {options.record}.")
+        cli.progress.note(translate("models.recorded", path=options.record))
     code = Exit.DONE if passed == len(verdicts) else Exit.FAILED
     return cli.out.result(
         "ok" if code == Exit.DONE else "failed", code, passed=passed, cost=cost / MILLIONTHS_PER_DOLLAR
@@ -240,7 +245,7 @@ def _render_verdict(verdict: EvalResult) -> Text:
         (f"{sign} ", style), f"{verdict.task:<20} {verdict.seconds:5.1f} s  {format_dollars(verdict.money):>8}"
     )
     if not verdict.has_passed:
-        line.append(f"  missed: {'; '.join(verdict.missed)}", style="red")
+        line.append(f"  {translate('models.missed', what='; '.join(verdict.missed))}", style="red")
     if verdict.error:
         line.append(f"\n  {verdict.error}", style="dim")
     return line

@@ -121,8 +121,8 @@ def _inbox_command(cli: Invocation, name: str, people: tuple[str, ...]) -> str:
     return render_command(cli, "inbox", name, *(("--as", people[0]) if len(people) > 1 else ()))
 
 
-def _list_people(world: TeamState) -> tuple[str, ...]:
-    return tuple(name for name, agent in sorted(world.agents.items()) if agent.spec.kind == "human")
+def _list_people(state: TeamState) -> tuple[str, ...]:
+    return tuple(name for name, agent in sorted(state.agents.items()) if agent.spec.kind == "human")
 
 
 async def org_start(cli: Invocation, name: OrganisationName = "", *, options: RunOptions = DEFAULT_OPTIONS) -> Exit:
@@ -139,29 +139,30 @@ async def org_start(cli: Invocation, name: OrganisationName = "", *, options: Ru
     organisation = await find_organisation(cli, name)
     holder = await cli.runtime.log.holder(organisation.team) if organisation.team is not None else None
     if organisation.team is not None and holder is not None:
-        language = language_of(await cli.runtime.world(organisation.team))
+        state = await cli.runtime.state(organisation.team)
+        language = language_of(state)
         known = {
-            "talk": render_command(cli, "inbox", organisation.typed_name),
+            "talk": _inbox_command(cli, organisation.typed_name, _list_people(state)),
             "stop": render_command(cli, "org", "stop", organisation.typed_name),
         }
         raise WorldFault(organisation_phrase("held", language, name=organisation.name, owner=holder.owner, **known))
     options.apply_limits(cli.app)
     team = await prepare_organisation(cli, organisation, options)
-    world = await cli.runtime.world(team)
-    limits = () if organisation.has_charter else new_limits(cli, world, options)
-    await cli.runtime.ask(team, *limits, *build_resume_intents(world))
+    state = await cli.runtime.state(team)
+    limits = () if organisation.has_charter else new_limits(cli, state, options)
+    await cli.runtime.ask(team, *limits, *build_resume_intents(state))
     cli.out.begin(team=team, name=organisation.name)
     history = await _read_history(cli, team)
     host, language = await cli.runtime.start(team), history.language
     try:
         cli.progress.note(organisation_phrase("works", language, name=organisation.name, team=team), style="bold")
         inbox_hint = organisation_phrase(
-            "talk", language, command=_inbox_command(cli, organisation.typed_name, _list_people(history.world))
+            "talk", language, command=_inbox_command(cli, organisation.typed_name, _list_people(history.state))
         )
         cli.progress.note(inbox_hint, style="dim")
         cli.progress.begin(history)
         async with show_events_meanwhile(cli, team, history):
-            world = await _wait_until_over(cli, host)
+            state = await _wait_until_over(cli, host)
     except asyncio.CancelledError:
         cli.progress.end()
         again = render_command(cli, "org", "start", organisation.typed_name)
@@ -170,7 +171,7 @@ async def org_start(cli: Invocation, name: OrganisationName = "", *, options: Ru
     finally:
         cli.progress.end()
         await cli.runtime.stop(team)
-    return _report_over(cli, world)
+    return _report_over(cli, state)
 
 
 async def _read_history(cli: Invocation, team: TeamId) -> TeamHistory:
@@ -178,11 +179,11 @@ async def _read_history(cli: Invocation, team: TeamId) -> TeamHistory:
     head = (await cli.runtime.log.head(team)).version
     history = TeamHistory(keeps_records=False)
     if head > MAX_EVENTS_REPLAYED:
-        history = TeamHistory(world=await cli.runtime.world(team, head), version=head, keeps_records=False)
+        history = TeamHistory(state=await cli.runtime.state(team, head), version=head, keeps_records=False)
     else:
         async for logged_event in cli.runtime.events(team):
             history.add(logged_event)
-    history.language = language_of(history.world)
+    history.language = language_of(history.state)
     return history
 
 
@@ -190,7 +191,7 @@ async def _wait_until_over(cli: Invocation, host: TeamHost) -> TeamState:
     """Wait until the organisation is stopped or has ended; return its team state."""
 
     def has_ended() -> bool:
-        return host.sync.stopped is not None or host.world.team.paused is not None or BASE_TASK not in host.world.tasks
+        return host.sync.stopped is not None or host.state.team.paused is not None or BASE_TASK not in host.state.tasks
 
     attach_progress(host, cli.progress)
     over = asyncio.Event()
@@ -201,20 +202,20 @@ async def _wait_until_over(cli: Invocation, host: TeamHost) -> TeamState:
         await over.wait()
     if host.sync.stopped is not None:
         raise host.sync.stopped
-    return host.world
+    return host.state
 
 
-def _report_over(cli: Invocation, world: TeamState) -> Exit:
+def _report_over(cli: Invocation, state: TeamState) -> Exit:
     """Report what ended the organisation. A stop by a person is a success; a limit is not."""
-    language, paused, code = language_of(world), world.team.paused, Exit.DONE
+    language, paused, code = language_of(state), state.team.paused, Exit.DONE
     if paused is None:
         why = organisation_phrase("over", language)
     elif (pause_state := classify_pause(paused)) == "paused":  # also while a step still runs
         why = organisation_phrase("ended", language, why=describe_reason(paused, language))
     else:
-        why, code = describe_pause(paused, language, build_resume_help(cli, world)), exit_for_statuses([pause_state])
+        why, code = describe_pause(paused, language, build_resume_help(cli, state)), exit_for_statuses([pause_state])
     cli.progress.note(why, style="bold")
-    return cli.out.result("stopped", code, team=world.team.team_id, why=why)
+    return cli.out.result("stopped", code, team=state.team.team_id, why=why)
 
 
 async def org_status(
@@ -237,17 +238,17 @@ async def org_status(
     Exit codes: 0; 2; 3.
     """
     organisation, team = await find_created(cli, name)
-    world, holder = await cli.runtime.world(team), await cli.runtime.log.holder(team)
+    state, holder = await cli.runtime.state(team), await cli.runtime.log.holder(team)
     cli.out.begin(team=team, name=organisation.name)
     if kind:
         state_fields = await read_states(cli.runtime, team, kind, secrets=cli.app.model_session.list_keys())
-        for state, fields in state_fields.items():
+        for state_name, fields in state_fields.items():
             short = (
                 (key, strip_control_characters(" ".join(str(value).split()))[:200]) for key, value in fields.items()
             )
-            cli.out.show(Text(state, style="bold"), *(Text(f"  {key}: {value}") for key, value in short))
+            cli.out.show(Text(state_name, style="bold"), *(Text(f"  {key}: {value}") for key, value in short))
         return cli.out.result("ok", Exit.DONE, states=state_fields)
-    history, status = await _read_history(cli, team), summarise_status(world).state
+    history, status = await _read_history(cli, team), summarise_status(state).state
     language = history.language
     where = (
         organisation_phrase("runs_in", language, owner=holder.owner)
@@ -260,7 +261,7 @@ async def org_status(
         cli.progress.note(
             organisation_phrase("start", language, command=render_command(cli, "org", "start", organisation.typed_name))
         )
-    agents = {agent: state.working_state for agent, state in sorted(world.agents.items())}
+    agents = {agent: state_name.working_state for agent, state_name in sorted(state.agents.items())}
     owner = holder.owner if holder else None
     return cli.out.result("ok", Exit.DONE, name=organisation.name, stands=status, owner=owner, agents=agents)
 
@@ -286,8 +287,8 @@ async def org_list(cli: Invocation) -> None:
     Exit codes: 0; 2; 3.
     """
     root, language = cli.app.root, cli.app.language
-    open_teams = [(team, world) async for team, world in list_organisations(cli.runtime)]
-    created_names = {world.team.name for _, world in open_teams if world.team.workspace == str(root)}
+    open_teams = [(team, state) async for team, state in list_organisations(cli.runtime)]
+    created_names = {state.team.name for _, state in open_teams if state.team.workspace == str(root)}
     broken = {name: fault for name in list_charters(root) if (fault := find_mistakes(cli, name))}
     cli.out.expect("teams")
     rows = [
@@ -295,9 +296,9 @@ async def org_list(cli: Invocation) -> None:
         for name in list_charters(root)
         if name not in created_names
     ]
-    for team, world in open_teams:
-        here = world.team.workspace == str(root)
-        rows.append(await _list_created(cli, team, world, broken.get(world.team.name, "") if here else ""))
+    for team, state in open_teams:
+        here = state.team.workspace == str(root)
+        rows.append(await _list_created(cli, team, state, broken.get(state.team.name, "") if here else ""))
     if not rows:
         cli.progress.note(organisation_phrase("none", language, command=render_command(cli, "org", "new", "NAME")))
     elif cli.out.is_text:
@@ -321,10 +322,10 @@ async def _list_uncreated(cli: Invocation, name: str, fault: str) -> list[Text]:
     )
 
 
-async def _list_created(cli: Invocation, team: TeamId, world: TeamState, fault: str) -> list[Text]:
+async def _list_created(cli: Invocation, team: TeamId, state: TeamState, fault: str) -> list[Text]:
     language, holder = cli.app.language, await cli.runtime.log.holder(team)
-    people, team_record, owner = list(_list_people(world)), world.team, holder.owner if holder else None
-    status = summarise_status(world).state if owner or team_record.paused is None else "stopped"
+    people, team_record, owner = list(_list_people(state)), state.team, holder.owner if holder else None
+    status = summarise_status(state).state if owner or team_record.paused is None else "stopped"
     status_text = (
         status_word(status, language) if owner or status == "stopped" else organisation_phrase("nobody", language)
     )
@@ -359,7 +360,7 @@ async def org_stop(cli: Invocation, name: OrganisationName = "") -> Exit:
     Exit codes: 0; 2; 3.
     """
     organisation, team = await find_created(cli, name)
-    language, holder = language_of(await cli.runtime.world(team)), await cli.runtime.log.holder(team)
+    language, holder = language_of(await cli.runtime.state(team)), await cli.runtime.log.holder(team)
     await cli.runtime.ask(team, PauseTeam(why=STOPPED_BY_PERSON, now=True))
     cli.out.show(organisation_phrase("is_stopped", language, name=organisation.name))
     cli.progress.note(
@@ -384,19 +385,19 @@ async def org_dismiss(
     Exit codes: 0; 2; 3.
     """
     organisation, team = await find_created(cli, name)
-    world, agent_id = await cli.runtime.world(team), AgentId(agent)
-    language = language_of(world)
+    state, agent_id = await cli.runtime.state(team), AgentId(agent)
+    language = language_of(state)
     if organisation.has_charter:  # members named in the charter would be created again, but a name is used once
         charter = find_charter(cli.app.root, organisation.name, language)
         if agent_id in (*charter.managers, *(person.name for person in charter.people)):
             raise build_refusal("in_charter", "take_out", language, name=agent_id, path=charter.path)
-    if agent_id not in world.agents:
-        raise make_unknown_agent_error(agent_id, world.agents, language)
-    if world.tasks[BASE_TASK].manager == agent_id:
+    if agent_id not in state.agents:
+        raise make_unknown_agent_error(agent_id, state.agents, language)
+    if state.tasks[BASE_TASK].manager == agent_id:
         raise build_refusal("hears_people", "stays", language, name=agent_id)
     await cli.runtime.ask(team, RemoveAgent(agent_id=agent_id, why="dismissed by a person"))
     cli.out.show(strip_control_characters(organisation_phrase("left", language, who=agent_id, name=organisation.name)))
-    if undone := len(world.agents[agent_id].todo):
+    if undone := len(state.agents[agent_id].todo):
         cli.progress.note(
             strip_control_characters(organisation_phrase("undone", language, who=agent_id, count=undone)),
             style="yellow",
@@ -470,7 +471,7 @@ async def _open_inbox(cli: Invocation, name: str, order: InboxOrder, options: Ru
     cli.out.hide_secrets(SecretRedactor(cli.app.model_session.list_keys()))
     organisation = await find_organisation(cli, name)
     team = await _find_team(cli, organisation, order, options)
-    human = HumanAgent(cli.runtime, team, find_person(await cli.runtime.world(team), order.person))
+    human = HumanAgent(cli.runtime, team, find_person(await cli.runtime.state(team), order.person))
     cli.out.begin(team=team, name=organisation.name, person=human.me)
     listener = OrganisationListener(cli, human)
     try:
@@ -487,7 +488,7 @@ async def _open_inbox(cli: Invocation, name: str, order: InboxOrder, options: Ru
         # Here an @ names an agent, not a file, and there is no history of chats.
         aids = TypingAids(
             commands=command_phrases(listener.language),
-            words=lambda typed: (name for name in sorted(listener.world.agents) if name.startswith(typed)),
+            words=lambda typed: (name for name in sorted(listener.state.agents) if name.startswith(typed)),
         )
         with open_typist(cli.out, aids) as person:
             return await _run_inbox(cli, order, InboxScreen(cli, human, listener, person), listener, person)
@@ -511,7 +512,7 @@ async def _send_line(cli: Invocation, order: InboxOrder, inbox: InboxScreen, lis
     """
     line: str | ManagerText | MessageCommand = order.say
     names = tuple(dict.fromkeys(name.strip().lstrip("@") for name in order.to.split(",") if name.strip()))
-    if names == (listener.world.tasks[BASE_TASK].manager,):
+    if names == (listener.state.tasks[BASE_TASK].manager,):
         line = ManagerText(text=order.say.strip())
     elif order.to:
         line = MessageCommand(names=names, text=order.say.strip(), mode="to")
@@ -525,8 +526,8 @@ async def _report_end(
     cli: Invocation, inbox: InboxScreen, listener: OrganisationListener, status: str, code: Exit
 ) -> Exit:
     """Report the end of a line or of piped lines: whether a process runs the organisation, and what failed."""
-    if await cli.runtime.log.holder(listener.team) is None:
-        start = build_resume_help(cli, listener.world).start
+    if inbox.has_acted and await cli.runtime.log.holder(listener.team) is None:
+        start = build_resume_help(cli, listener.state).start
         cli.progress.note(inbox_phrase("nobody", listener.language, command=start), style="dim")
     if code == Exit.DONE:
         return cli.out.result(status, code, person=listener.me)
@@ -547,10 +548,10 @@ async def _wait_until_settled(
         )
         raise
     wait_outcome = build_wait_result(
-        listener.world, status, listener.failures.all(), listener.language, build_resume_help(cli, listener.world)
+        listener.state, status, listener.failures.all(), listener.language, build_resume_help(cli, listener.state)
     )
     if inbox.has_asked and wait_outcome.code == Exit.DONE and not inbox.messages_heard:
-        why = inbox_phrase("unanswered", listener.language, manager=listener.world.tasks[BASE_TASK].manager)
+        why = inbox_phrase("unanswered", listener.language, manager=listener.state.tasks[BASE_TASK].manager)
         wait_outcome = WaitResult(status="failed", code=Exit.FAILED, reasons=(why,))
     inbox.show_reasons(wait_outcome.reasons)
     return cli.out.result(wait_outcome.status, wait_outcome.code, why=" ".join(wait_outcome.reasons))
@@ -577,15 +578,15 @@ async def _run_inbox(
 
 
 def _return_command(cli: Invocation, order: InboxOrder, listener: OrganisationListener) -> str:
-    return render_command(cli, "inbox", listener.world.team.name, *(("--as", listener.me) if order.person else ()))
+    return render_command(cli, "inbox", listener.state.team.name, *(("--as", listener.me) if order.person else ()))
 
 
 def _greet(cli: Invocation, inbox: InboxScreen, listener: OrganisationListener, *, here: bool) -> None:
-    world, language, name = listener.world, listener.language, listener.world.team.name
-    where = "stopped" if world.team.paused is not None else "runs_here" if here else "runs_there"
+    state, language, name = listener.state, listener.language, listener.state.team.name
+    where = "stopped" if state.team.paused is not None else "runs_here" if here else "runs_there"
     hello = inbox_phrase("hello", language, name=name, me=listener.me, where=inbox_phrase(where, language, name=name))
     cli.progress.note(hello, style="dim")
-    for task in world.tasks.values():
+    for task in state.tasks.values():
         if task.paused is not None:
-            inbox.say(describe_pause(task.paused, language, build_resume_help(cli, world)), "yellow")
+            inbox.say(describe_pause(task.paused, language, build_resume_help(cli, state)), "yellow")
     inbox.show_inbox()

@@ -47,7 +47,7 @@ from greenroom.cli.render.conversation import RunView
 from greenroom.cli.render.output import Output, strip_control_characters
 from greenroom.cli.render.progress import Progress
 from greenroom.cli.render.questions import PersonLeft, ask_line
-from greenroom.cli.start import RunPlan, plan_run
+from greenroom.cli.start import RunPlan, describe_limits, plan_run
 from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data, evolve, record
@@ -56,11 +56,6 @@ from greenroom.core.ports.codec import to_json_dict
 from greenroom.core.state.step import Step
 from greenroom.core.state.team_state import TeamState
 from greenroom.runs.workspace import DEFAULT_RUN_FLAGS, RunFlags
-
-NO_TOOLS: Final = (
-    "The agent has no tools, so it answers from the request only. Add tools to its file, or hide this with --no-tools."
-)
-FILES_UNTOUCHED: Final = "your files are not changed"
 
 
 def ask(
@@ -144,7 +139,10 @@ def run(
         if apply_mode is not None:
             why = translate("run.no_editing_tools", first=plan.participants.first)
             raise make_refusal("nothing_to_take", why, translate("run.remove_apply_branch"))
-        notes = [*plan.notes, *((NO_TOOLS,) if not no_tools and not plan.participants.workspace else ())]
+        notes = [
+            *plan.notes,
+            *((translate("run.no_tools"),) if not no_tools and not plan.participants.workspace else ()),
+        ]
         return await _run_question(cli, plan, RUN, request, *notes, wanted=RunFlags(question=question))
 
     return invoke(context, work)
@@ -172,7 +170,7 @@ async def _run_question(
         view.note(note, style="dim")
     inner_cli = replace(cli, progress=view)
     ending = await follow_attended(inner_cli, team, new=True)
-    return report_ending(inner_cli, team, ending, name="last", printed=view.printed_answer)
+    return report_ending(inner_cli, team, ending, printed=view.printed_answer)
 
 
 # --------------------------------------------------------------------------------------------------------------- a run
@@ -196,21 +194,20 @@ async def _start_run(
     view = RunView(cli.setup, cli.out)
     cli.out.begin(team=team, model=participants.models[0], agent=participants.first)
     view.own_text = request.text
-    view.note(f"run {team} · {plan.line} · {_describe_sandbox(cli)} · {FILES_UNTOUCHED}", style="dim")
+    view.note(translate("run.heading", team=team, who=plan.who), style="dim")
+    view.note(_describe_limits(cli, describe_limits(plan.caps)), style="dim")
     for note in filter(None, (*plan.notes, plan.outside)):
         view.note(note, style="dim")
     return await _run_to_end(replace(cli, progress=view), view, team, root, apply_mode, new=True)
 
 
-async def resume_run(cli: Invocation, world: TeamState, apply_mode: ApplyMode = None) -> Exit:
+async def resume_run(cli: Invocation, state: TeamState, apply_mode: ApplyMode = None) -> Exit:
     """Resume a run that no process runs, with the same display and the same report."""
-    view, team, root = RunView(cli.setup, cli.out), world.team.team_id, Path(world.team.workspace)
+    view, team, root = RunView(cli.setup, cli.out), state.team.team_id, Path(state.team.workspace)
     if apply_mode:
         await (await open_workspace(root)).check_can_commit(branch=apply_mode)
-    view.note(
-        f"run {team} resumed · {', '.join(list_team_models(world))} · {_describe_sandbox(cli)} · {FILES_UNTOUCHED}",
-        style="dim",
-    )
+    view.note(translate("run.heading_resumed", team=team, who=", ".join(list_team_models(state))), style="dim")
+    view.note(_describe_limits(cli), style="dim")
     return await _run_to_end(replace(cli, progress=view), view, team, root, apply_mode, new=False)
 
 
@@ -218,21 +215,22 @@ async def _run_to_end(
     cli: Invocation, view: RunView, team: TeamId, root: Path, apply_mode: ApplyMode, *, new: bool
 ) -> Exit:
     if not settle_checks(cli, root, sandboxed=cli.app.may_run_checks):
-        cli.progress.note(f"Not started. Continue with: {render_command(cli, 'resume', team)}", style="bold")
+        cli.progress.note(translate("run.not_started", command=render_command(cli, "resume", team)), style="bold")
         return cli.out.result("paused", Exit.WAITING, team=team)
     ending = await follow_attended(cli, team, new=new, listen=RunInput(cli, team, view).open)
-    return await _report_run(cli, view, team, ending, name="last" if new else team, apply_mode=apply_mode)
+    return await _report_run(cli, view, team, ending, apply_mode=apply_mode)
 
 
-def _describe_sandbox(cli: Invocation) -> str:
-    tier = cli.app.sandbox_tier
-    return "no sandbox: every command needs approval" if tier == "none" else f"sandbox: {tier}"
+def _describe_limits(cli: Invocation, limits: str = "") -> str:
+    """Describe what a run may spend and touch, as the second line of its heading."""
+    tier, prefix = cli.app.sandbox_tier, f"  {limits} · " if limits else "  "
+    if tier == "none":
+        return translate("run.heading_no_sandbox", limits=prefix)
+    return translate("run.heading_sandbox", limits=prefix, tier=tier)
 
 
 # -------------------------------------------------------------------------------------------------------- the checks
 
-CHECKS_QUESTION: Final = "[y] use all  [n] use none  [2 3] leave out 2 and 3  or type a command line: "
-NO_CHECKS: Final = "Checks: none found, so nothing can verify the change."
 NUMBER_LIST: Final = re.compile(r"\d{1,2}(?:[ ,]+\d{1,2})*")
 PROGRAM_NAME: Final = re.compile(r"[^\s/=$(){}\"'`|&;<>\\]+")
 """A word that can only be the name of a program: not a variable, a path or shell syntax."""
@@ -251,9 +249,10 @@ def settle_checks(cli: Invocation, root: Path, *, sandboxed: bool) -> CheckPlan 
             plan = plan_project_checks(root, sandboxed=sandboxed)
     else:
         for check in plan.run:
-            cli.progress.note(strip_control_characters(f"Checks: {check.name}: {check.line}   ({check.why})"))
+            text = translate("run.check", name=check.name, line=check.line, why=check.why.rstrip("."))
+            cli.progress.note(strip_control_characters(text))
     if not plan.run:
-        cli.progress.note(NO_CHECKS, style="yellow")
+        cli.progress.note(translate("run.no_checks"), style="yellow")
     for why in plan.skip_reasons:
         cli.progress.note(f"! {strip_control_characters(why)}", style="yellow")
     return plan
@@ -262,10 +261,10 @@ def settle_checks(cli: Invocation, root: Path, *, sandboxed: bool) -> CheckPlan 
 def _choose_checks(cli: Invocation, plan: CheckPlan, root: Path) -> Sequence[Check] | None:
     """Ask which checks to use; None without an answer. Raise `PersonLeft` if the person left."""
     approved = [check for check in plan.run if check.name in plan.confirmed]
-    cli.progress.note("Checks found here:")
+    cli.progress.note(translate("run.checks_found"))
     for number, check in enumerate(plan.unapproved, start=1):
         cli.progress.note(strip_control_characters(f"  {number}. {check.name}: {check.line}   ({check.why})"))
-    line = ask_line(CHECKS_QUESTION).strip()
+    line = ask_line(translate("run.choose_checks")).strip()
     if line.lower() in ("y", "yes"):
         return [*approved, *plan.unapproved]
     if line.lower() in ("n", "no", "none"):
@@ -279,67 +278,58 @@ def _choose_checks(cli: Invocation, plan: CheckPlan, root: Path) -> Sequence[Che
     if (
         PROGRAM_NAME.fullmatch(first) and shutil.which(first, path=path) is None
     ):  # a typo would be saved and fail in every run
-        cli.progress.note(f"There is no program {first!r}. Type y, n, numbers or a command line.", style="yellow")
+        cli.progress.note(translate("run.no_program", name=first), style="yellow")
         return _choose_checks(cli, plan, root)
     return [*approved, make_own_check(line, plan.unapproved)]
 
 
 # -------------------------------------------------------------------------------------------------------- the result
 
-VERDICT_HEADS: Final = {
-    "verified": ("✓ Verified", "bold green"),
-    "failed": ("✗ Failed", "bold red"),
-    "unverified": ("? Unverified", "bold yellow"),
-}
-LINE_STYLES: Final = {"!": "yellow", "failed": "red", "unverified": "yellow"}
-NOT_VERIFIED: Final = "Not applied: the change is not verified."
-NOT_FINISHED: Final = "Not applied: the run is not over yet. When it is, use `greenroom apply` or `greenroom branch`."
-NOTHING_TO_APPLY: Final = "Nothing was changed, so there is nothing to apply."
-APPLY_FAILED: Final = "Verified, but not applied"
-COMMIT_FAILED: Final = "Verified and applied, but not committed"
+VERDICT_STYLES: Final = {"verified": "green", "failed": "red", "unverified": "yellow"}
 
 
-async def _report_run(
-    cli: Invocation, view: RunView, team: TeamId, ending: Ending, *, name: str, apply_mode: ApplyMode
-) -> Exit:
+async def _report_run(cli: Invocation, view: RunView, team: TeamId, ending: Ending, *, apply_mode: ApplyMode) -> Exit:
     """Report the change of a run, apply it if requested, and report how the run ended."""
     states, printed = {standing.state for _, standing in ending.standings}, view.printed_answer
     if states & {"waiting", "paused", "limit", "provider"}:
         if "limit" in states:  # the change so far is kept, but not verified
             report = await _build_report(cli, ending)
-            cli.progress.note("\n".join(("\nSo far, not verified:", *report.lines)))
+            cli.progress.note("\n".join(("", translate("run.so_far"), *report.lines)))
             if report.diff.changes:
-                cli.progress.note(f"View it with: {render_command(cli, 'diff', name)}")
+                cli.progress.note(translate("run.view", command=render_command(cli, "diff", team)))
         else:
             view.show_verdict()
-        apply_fields = {"taken": _report_not_applied(cli, NOT_FINISHED).fields} if apply_mode is not None else {}
+        apply_fields = (
+            {"taken": _report_not_applied(cli, translate("run.not_finished")).fields} if apply_mode is not None else {}
+        )
         extra_fields = {"verified": False, "answered": False, **apply_fields}
-        return report_ending(cli, team, ending, name=name, printed=printed, extra_fields=extra_fields)
+        return report_ending(cli, team, ending, printed=printed, extra_fields=extra_fields)
     report = await _build_report(cli, ending)
-    head, style = VERDICT_HEADS["failed" if ending.code == Exit.FAILED else report.verdict.state]
-    if report.is_verified and not report.diff.changes:
-        head = "✓ Answered"
-    cli.progress.note(f"\n{head}: {summarise(ending)}", style=style)
+    state = "failed" if ending.code == Exit.FAILED else report.verdict.state
+    key = "run.answered" if report.is_verified and not report.diff.changes else f"run.{state}"
+    cli.progress.note("")
+    cli.progress.note(translate(key, figures=summarise(ending.history)), style=f"bold {VERDICT_STYLES[state]}")
+    line_styles = {"!": "yellow", **{translate(f"states.{name}"): style for name, style in VERDICT_STYLES.items()}}
     for line in report.lines:
-        cli.progress.note(line, style=LINE_STYLES.get(line.partition(":")[0].partition(" ")[0], ""))
+        cli.progress.note(line, style=next((line_styles[word] for word in line_styles if line.startswith(word)), ""))
     apply_result = await _apply_verified(cli, team, apply_mode, report) if apply_mode is not None else None
     if report.diff.changes and (apply_result is None or not apply_result.done):
-        await _offer_change(cli, team, name)
+        await _offer_change(cli, team)
     extra_fields = {**_report_fields(report), **({"taken": apply_result.fields} if apply_result is not None else {})}
     # Successful only if it is verified and, if requested, applied. A failed run has its own reason.
     reasons, fault = report.verdict.reasons, apply_result.fault if apply_result is not None else ""
     code = reasons[0].code if report.verdict.state == "unverified" and reasons else ""
     why = "" if code and "failed" in states else "; ".join(report.reasons)
     final_ending = evolve(ending, fault=fault, unverified=code, why=why)
-    return report_ending(cli, team, final_ending, name=name, printed=printed, extra_fields=extra_fields, has_head=True)
+    return report_ending(cli, team, final_ending, printed=printed, extra_fields=extra_fields, has_head=True)
 
 
 async def _build_report(cli: Invocation, ending: Ending) -> RunReport:
     async def steps(_: TeamId) -> list[Step]:
         return ending.history.steps
 
-    run_change = await find_change(ending.history.world.team, steps)
-    return await build_report(run_change, ending.history.steps, cli.app.language)
+    run_change = await find_change(ending.history.state.team, steps)
+    return await build_report(run_change, ending.history.steps)
 
 
 def _report_fields(report: RunReport) -> Data:
@@ -359,8 +349,6 @@ def _report_fields(report: RunReport) -> Data:
 
 
 # -------------------------------------------------------------------------------------------------- apply or discard
-
-CHANGE_CHOICES: Final = "[a] apply  [b NAME] on a branch  [d] show the diff  [x] discard  [Enter] later: "
 
 
 @record
@@ -397,22 +385,21 @@ class NestedOutput(Output):
 async def _apply_verified(cli: Invocation, team: TeamId, name: str, report: RunReport) -> ApplyResult:
     """Apply the change, or put it on a branch of this name, if it is verified."""
     if not report.diff.changes:
-        return ApplyResult(fields={"status": "not_taken", "why": NOTHING_TO_APPLY}, done=True)
+        return ApplyResult(fields={"status": "not_taken", "why": translate("run.nothing_to_apply")}, done=True)
     if not report.is_verified:
-        return _report_not_applied(cli, NOT_VERIFIED)
+        return _report_not_applied(cli, translate("run.not_verified"))
     nested_output = NestedOutput(cli.progress)
     inner_cli = replace(cli, out=nested_output)
     try:
         code = await (branch_change(inner_cli, team, name) if name else apply_change(inner_cli, team))
     except GreenroomError as error:
-        return ApplyResult(fields={"status": "not_taken", "why": str(error)}, fault=f"{APPLY_FAILED}: {error}")
+        fault = translate("run.apply_failed", why=error)
+        return ApplyResult(fields={"status": "not_taken", "why": str(error)}, fault=fault)
     if "reason" in nested_output.fields:
-        return ApplyResult(
-            fields=nested_output.fields, done=True, fault=f"{COMMIT_FAILED}: {nested_output.fields['why']}"
-        )
-    return ApplyResult(
-        fields=nested_output.fields, done=code == Exit.DONE, fault="" if code == Exit.DONE else f"{APPLY_FAILED}."
-    )
+        fault = translate("run.commit_failed", why=nested_output.fields["why"])
+        return ApplyResult(fields=nested_output.fields, done=True, fault=fault)
+    fault = "" if code == Exit.DONE else translate("run.apply_conflict")
+    return ApplyResult(fields=nested_output.fields, done=code == Exit.DONE, fault=fault)
 
 
 def _report_not_applied(cli: Invocation, why: str) -> ApplyResult:
@@ -420,20 +407,20 @@ def _report_not_applied(cli: Invocation, why: str) -> ApplyResult:
     return ApplyResult(fields={"status": "not_taken", "why": why})
 
 
-async def _offer_change(cli: Invocation, team: TeamId, name: str) -> None:
+async def _offer_change(cli: Invocation, team: TeamId) -> None:
     """Ask what to do with the change; without a person, print the commands."""
     done = False
     while cli.is_attended and not done:
         try:
-            choice = ask_line(CHANGE_CHOICES).strip()
+            choice = ask_line(translate("run.choose_change")).strip()
         except PersonLeft:
             break
         if choice.lower() in ("", "l", "later"):
             break
         done = await _do_choice(cli, team, choice)
     if not done:
-        verbs = "   ".join(render_command(cli, verb, name) for verb in ("apply", "diff", "discard"))
-        cli.progress.note(f"Apply, view or discard it: {verbs}", style="bold")
+        commands = {verb: render_command(cli, verb, team) for verb in ("apply", "diff", "discard")}
+        cli.progress.note(translate("run.decide_later", **commands), style="bold")
 
 
 async def _do_choice(cli: Invocation, team: TeamId, choice: str) -> bool:
@@ -449,7 +436,7 @@ async def _do_choice(cli: Invocation, team: TeamId, choice: str) -> bool:
         case "b" | "branch", name if name:
             work = branch_change(cli, team, name)
         case _:
-            cli.progress.note("Unknown choice. Type a, b NAME, d, x or Enter.", style="yellow")
+            cli.progress.note(translate("run.unknown_choice"), style="yellow")
             return False
     try:
         return await work == Exit.DONE and word.lower() not in ("d", "diff")

@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, Literal, cast
 
 import msgspec
 import typer
 from rich.text import Text
 
-from greenroom.app.conversation.capability_names import JOB
+from greenroom.app.conversation.capability_names import CHANGE_RUN, RUN
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, CostSum, TeamCosts, format_dollars, group_costs, sum_costs
 from greenroom.app.lookup import TaskReference, find_short_ids, resolve_id
-from greenroom.app.messages import translate
+from greenroom.app.messages import count_things, translate
 from greenroom.app.messages.findings import render_finding
 from greenroom.app.task_status import read_status
 from greenroom.cli.context import Invocation, make_refusal, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.follow import unverified_code
+from greenroom.cli.interactive.report import summarise
 from greenroom.cli.options import Id, complete_id
 from greenroom.cli.render.output import Column, FittedTable, event_fields, make_row
 from greenroom.cli.render.progress import event_text
-from greenroom.cli.render.team import TeamHistory, format_duration, read_history, render_history, team_fields
+from greenroom.cli.render.team import (
+    TeamHistory,
+    format_duration,
+    read_history,
+    render_history,
+    task_title,
+    team_fields,
+)
 from greenroom.cli.render.words import shorten
 from greenroom.core.base.errors import StoreFault
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data
 from greenroom.core.ports.log import StreamInfo
+from greenroom.core.state.step import Step
+from greenroom.core.state.team_state import TeamState
 from greenroom.runs.verdict import Finding, Verdict, encode_verdict, find_verdict
 
 MAX_TEAMS_SHOWN: Final = 10
@@ -35,9 +45,12 @@ TASK_COLUMNS: Final = (
     Column(name="id"),
     Column(name="task", can_shrink=True),
     Column(name="state"),
-    Column(name="started", min_terminal_width=50),
-    Column(name="runs in", min_terminal_width=60),
+    Column(name="verdict", min_terminal_width=50),
+    Column(name="started", min_terminal_width=60),
+    Column(name="runs in", min_terminal_width=100),
 )
+NO_VERDICT: Final = "–"
+VERDICT_STYLES: Final = {"verified": "green", "failed": "red", "unverified": "yellow"}
 STATE_STYLES: Final = {
     "damaged": "red",
     "finished": "green",
@@ -67,11 +80,13 @@ async def runs(
     cli.out.listing("task", rows)
     if cli.out.is_text and rows:
         short = find_short_ids([TeamId(info.stream) for info in infos])
-        cli.out.show(FittedTable(TASK_COLUMNS, [_render_cells(task_row, short) for task_row in rows]))
+        columns = TASK_COLUMNS if any(row["owner"] for row in rows) else TASK_COLUMNS[:-1]
+        cli.out.show(FittedTable(columns, [_render_cells(task_row, short) for task_row in rows]))
     if not rows:
-        cli.progress.note(f"There are no tasks in {cli.home} yet. Start one: {render_command(cli, 'run', 'TASK')}")
+        cli.progress.note(translate("runs.none_yet", home=cli.home, command=render_command(cli, "run", "TASK")))
     elif len(infos) > len(shown):
-        cli.progress.note(f"Older runs: {len(infos) - len(shown)}. List all: {render_command(cli, 'runs', '--all')}")
+        command = render_command(cli, "runs", "--all")
+        cli.progress.note(translate("runs.older", count=len(infos) - len(shown), command=command))
 
 
 async def _list_rows(cli: Invocation, info: StreamInfo) -> list[Data]:
@@ -79,31 +94,44 @@ async def _list_rows(cli: Invocation, info: StreamInfo) -> list[Data]:
     team = TeamId(info.stream)
     team_row = {"team": team, "task": "", "name": "", "created_at": info.created_at, "owner": info.owner}
     try:
-        world, ended = await cli.runtime.world(team), await cli.runtime.ended_tasks(team)
+        state, ended = await cli.runtime.state(team), await cli.runtime.ended_tasks(team)
+        is_over = state.team.kit in (CHANGE_RUN, RUN) and not state.tasks
+        verdict = _find_verdict(state, await cli.app.steps(team)) if is_over else None
     except StoreFault as error:  # a damaged log must not hide the others
         cli.progress.note(str(error), style="red")
         return [{**team_row, "state": "damaged", "why": str(error)}]
     task_states = [(task, str(task.state), shorten(task.summary)) for task in ended]
-    for task in world.tasks.values():
-        if (status := read_status(world, task.task_id)) is not None:
+    for task in state.tasks.values():
+        if (status := read_status(state, task.task_id)) is not None:
             word = "stopped" if status.state == "working" and not info.owner else status.state
             task_states.append((task, word, status.reason))
-    if not task_states and world.team.team_id:
-        return [{**team_row, "name": world.team.name, "state": "no task", "why": ""}]
+    if not task_states and state.team.team_id:
+        return [{**team_row, "name": state.team.name, "state": "no task", "why": ""}]
+    team_row["verdict"] = verdict.state if verdict is not None else ""
     return [
-        {**team_row, "task": task.task_id, "name": task.name, "state": state, "why": why, "created_at": task.created_at}
-        for task, state, why in sorted(task_states, key=lambda entry: -entry[0].created_at)
+        {
+            **team_row,
+            "task": task.task_id,
+            "name": task_title(task),
+            "state": state_name,
+            "why": why,
+            "created_at": task.created_at,
+        }
+        for task, state_name, why in sorted(task_states, key=lambda entry: -entry[0].created_at)
     ]
 
 
 def _render_cells(task_row: Data, short: Mapping[TeamId, str]) -> list[Text]:
     team, task, state = TeamId(str(task_row["team"])), str(task_row["task"]), str(task_row["state"])
     label = team_label(team, short[team]).append(f"/{task}" if task else "", style="not bold dim")
-    state_text, begun = (
-        Text(state, style=STATE_STYLES.get(state, "yellow")),
-        format_ago(cast("int", task_row["created_at"])),
+    state_text = Text(translate(f"states.{state.replace(' ', '_')}"), style=STATE_STYLES.get(state, "yellow"))
+    verdict = str(task_row.get("verdict", ""))
+    verdict_text = Text(
+        translate(f"states.{verdict}") if verdict else NO_VERDICT, style=VERDICT_STYLES.get(verdict, "")
     )
-    return make_row(label, shorten(str(task_row["name"]), 48), state_text, begun, str(task_row["owner"] or ""))
+    begun = format_ago(cast("int", task_row["created_at"]))
+    name, owner = shorten(str(task_row["name"]), 48), str(task_row["owner"] or "")
+    return make_row(label, name, state_text, verdict_text, begun, owner)
 
 
 def team_label(team: TeamId, short: str) -> Text:
@@ -113,20 +141,20 @@ def team_label(team: TeamId, short: str) -> Text:
 
 def format_ago(millis: int) -> str:
     """Format the time since then in the largest unit."""
-    return f"{_format_span(int(time.time()) - millis // 1000)} ago"
+    return _format_span("ago", max(int(time.time()) - millis // 1000, 0))
 
 
 def format_ahead(millis: int) -> str:
-    """Format the time until then in the largest unit."""
+    """Format the time until then in the largest unit; empty if it is over."""
     left = millis // 1000 - int(time.time())
-    return f"in {_format_span(left)}" if left > 0 else "now"
+    return _format_span("in", left) if left > 0 else ""
 
 
-def _format_span(seconds: int) -> str:
-    for size, word in ((86_400, "d"), (3_600, "h"), (60, "min")):
+def _format_span(prefix: str, seconds: int) -> str:
+    for size, unit in ((86_400, "days"), (3_600, "hours"), (60, "minutes")):
         if seconds >= size:
-            return f"{seconds // size} {word}"
-    return f"{max(seconds, 0)} s"
+            return translate(f"counts.{prefix}_{unit}", count=seconds // size)
+    return translate(f"counts.{prefix}_seconds", count=seconds)
 
 
 # ---------------------------------------------------------------------------------------------------------------- show
@@ -148,27 +176,37 @@ async def show(cli: Invocation, name: Id) -> Exit:
     holder = await cli.runtime.log.holder(reference.team)
     owner = holder.owner if holder else None
     cli.out.begin(team=reference.team)
-    how = f"version {history.version} · " + (f"runs in {owner}" if owner else "no process runs it")
-    cli.out.show(*render_history(history, how, reference.task))
-    verdict = _find_verdict(history)
+    how = (
+        translate("runs.state_running", version=history.version, owner=owner)
+        if owner
+        else translate("runs.state_not_running", version=history.version)
+    )
+    cli.out.show(*render_history(history, how, reference.task), "", summarise(history))
+    verdict = _find_verdict(history.state, history.steps)
     if verdict is not None:
-        reasons = (render_finding(reason, cli.app.language) for reason in (*verdict.reasons, *verdict.notes))
-        cli.out.show("", f"verdict: {verdict.state}", *(f"  {reason}" for reason in reasons))
-    if history.world.tasks and owner is None:
-        cli.progress.note(f"\nContinue with: {render_command(cli, 'resume', reference.team)}")
+        resume = translate("runs.not_judged_yet", command=render_command(cli, "resume", reference.team))
+        reasons = (
+            resume if history.state.tasks and reason.code == "not_judged" else render_finding(reason)
+            for reason in (*verdict.reasons, *verdict.notes)
+        )
+        heading = translate("runs.verdict", state=translate(f"states.{verdict.state}"))
+        cli.out.show(heading, *(f"  {reason}" for reason in reasons))
+    cli.progress.note("")
+    if history.state.tasks and owner is None:
+        cli.progress.note(translate("runs.continue", command=render_command(cli, "resume", reference.team)))
     else:
-        cli.progress.note(f"\nReplay it: {render_command(cli, 'replay', name)}")
+        cli.progress.note(translate("runs.replay", command=render_command(cli, "replay", reference.team)))
     if history.steps:
-        cli.progress.note(f"List the steps to rewind to: {render_command(cli, 'rewind', reference.team)}")
+        cli.progress.note(translate("runs.list_steps", command=render_command(cli, "rewind", reference.team)))
     kept = {"verdict": encode_verdict(verdict)} if verdict is not None else {}
     return cli.out.result("ok", Exit.DONE, **team_fields(history, owner, reference.task), **kept)
 
 
-def _find_verdict(history: TeamHistory) -> Verdict | None:
+def _find_verdict(state: TeamState, steps: Sequence[Step]) -> Verdict | None:
     """Return the verdict of a run; None for a team that changes no files."""
-    if history.world.team.kit == JOB:
-        return find_verdict(history.steps)
-    code = unverified_code(history)
+    if state.team.kit == CHANGE_RUN:
+        return find_verdict(steps)
+    code = unverified_code(state, steps)
     return Verdict(state="unverified", reasons=(msgspec.convert({"code": code}, Finding),)) if code else None
 
 
@@ -205,16 +243,15 @@ async def cost(
     cli.out.begin(by=by)
     cli.out.listing("row", ({by: key, **_sum_fields(row_sum)} for key, row_sum in rows.items()))
     if not rows:
-        cli.progress.note(f"No model was called yet. Try: {render_command(cli, 'ask', 'QUESTION')}")
+        cli.progress.note(translate("runs.no_model_called", command=render_command(cli, "ask", "QUESTION")))
     elif cli.out.is_text:
         names = {str(account.team): account.name for account in accounts} if by == "run" else {}
         cli.out.show(_render_table(rows, grand_total, by, names))
     if grand_total.reserved:
-        whose = "its" if grand_total.reserved == 1 else "their"
-        interrupted = _count_calls(grand_total.reserved, "interrupted ")
-        cli.progress.note(f"Includes {interrupted} counted at {whose} reservation.", style="yellow")
+        calls = count_things("interrupted_call", grand_total.reserved)
+        cli.progress.note(translate("runs.reserved_calls", calls=calls), style="yellow")
     if grand_total.unpriced:
-        why = translate("runs.unpriced_calls", count_calls=_count_calls(grand_total.unpriced))
+        why = translate("runs.unpriced_calls", count_calls=count_things("call", grand_total.unpriced))
         cli.progress.note(why, style="yellow")
     return cli.out.result("ok", Exit.DONE, by=by, **_sum_fields(grand_total))
 
@@ -253,24 +290,23 @@ def _render_table(rows: Mapping[str, CostSum], grand_total: CostSum, by: str, na
     titles = {key: [shorten(names.get(key, ""), 48)] if names else [] for key in rows}
     cells = [make_row(key, *titles[key], *_render_figures(row_sum)) for key, row_sum in rows.items()]
     if len(rows) > 1:
-        cells.append(make_row(Text("total", style="bold"), *([""] if names else []), *_render_figures(grand_total)))
+        cells.append(
+            make_row(
+                Text(translate("runs.total"), style="bold"), *([""] if names else []), *_render_figures(grand_total)
+            )
+        )
     return FittedTable((*name_columns, *figures), cells)
 
 
 def _render_figures(row_sum: CostSum) -> tuple[str, str, str]:
     price = format_dollars(row_sum.spent.money)
     if row_sum.unpriced:
-        price = f"{price} + unknown" if row_sum.unpriced < row_sum.calls else "unknown"
+        is_partly_known = row_sum.unpriced < row_sum.calls
+        price = translate("runs.cost_and_unknown", price=price) if is_partly_known else translate("runs.unknown")
     return f"{row_sum.calls:,}", f"{row_sum.spent.tokens:,}", price
 
 
-def _count_calls(count: int, kind: str = "") -> str:
-    return f"1 {kind}call" if count == 1 else f"{count:,} {kind}calls"
-
-
 # ------------------------------------------------------------------------------------------------------ events, replay
-
-VIEW_NOTE: Final = "Read from the log: nothing is run again and no model is called."
 
 
 async def events(
@@ -303,7 +339,7 @@ async def events(
             cli.out.show(event_text(before, history, line, with_type=True))
         elif logged_event.version > after:
             cli.out.item(line.type, event_fields(reference.team, logged_event), many="events")
-        if follow and logged_event.version >= head and not history.world.tasks:
+        if follow and logged_event.version >= head and not history.state.tasks:
             break
     return cli.out.result("ok", Exit.DONE, team=reference.team, version=history.version)
 
@@ -315,16 +351,16 @@ async def _find_with_head(cli: Invocation, name: str) -> tuple[TaskReference, in
 
 async def _can_follow(cli: Invocation, team: TeamId) -> bool:
     """Whether the team has open tasks. Print a note if no process runs it."""
-    if not (await cli.runtime.world(team)).tasks:
+    if not (await cli.runtime.state(team)).tasks:
         return False
     if await cli.runtime.log.holder(team) is None:
-        cli.progress.note(f"No process runs the team. Resume it: {render_command(cli, 'resume', team)}", style="yellow")
+        cli.progress.note(translate("runs.not_running", command=render_command(cli, "resume", team)), style="yellow")
     return True
 
 
 def _note_whole_team(cli: Invocation, reference: TaskReference) -> None:
     if reference.task is not None:
-        cli.progress.note(f"The log covers the whole team: all events of {reference.team} are shown.", style="dim")
+        cli.progress.note(translate("runs.whole_team", team=reference.team), style="dim")
 
 
 async def replay(
@@ -347,11 +383,12 @@ async def replay(
     if at is not None and at > head:
         raise make_refusal("no_such_version", translate("runs.no_such_version", team=reference.team, head=head, at=at))
     cli.out.begin(team=reference.team, at=at or head)
-    cli.progress.note(VIEW_NOTE, style="dim")
+    cli.progress.note(translate("runs.from_log"), style="dim")
     if at is not None:
         history = await read_history(cli.runtime, reference.team, at)
-        cli.out.show(*render_history(history, f"as it was at version {at} of {head}", reference.task))
-        cli.progress.note(f"\nFork from here: {render_command(cli, 'fork', reference.team, '--at', str(at))}")
+        cli.out.show(*render_history(history, translate("runs.state_at", at=at, head=head), reference.task))
+        command = render_command(cli, "fork", reference.team, "--at", str(at))
+        cli.progress.note(f"\n{translate('runs.fork_here', command=command)}")
         return cli.out.result("ok", Exit.DONE, **team_fields(history, None, reference.task))
     _note_whole_team(cli, reference)
     history = TeamHistory(keeps_records=False)
@@ -361,9 +398,8 @@ async def replay(
         if line.summary.story or cli.setup.verbose:
             before = f"{line.version:>5}  {'+' + format_duration(line.at - history.began_at):>7}  "
             cli.out.show(event_text(before, history, line))
-    cli.progress.note(
-        f"\nShow the state at a version: {render_command(cli, 'replay', reference.team, '--at', 'VERSION')}"
-    )
+    command = render_command(cli, "replay", reference.team, "--at", "VERSION")
+    cli.progress.note(f"\n{translate('runs.state_at_version', command=command)}")
     spent = history.total()
     counts = {"steps": spent.steps, "tokens": spent.tokens, "messages": history.messages_sent}
     return cli.out.result("ok", Exit.DONE, team=reference.team, version=history.version, **counts)

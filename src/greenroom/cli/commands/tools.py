@@ -22,7 +22,7 @@ from greenroom.cli.render.output import Column, FittedTable, make_row, strip_con
 from greenroom.cli.render.words import shorten
 from greenroom.core.base.records import Data
 from greenroom.core.ports.tool import ToolCard
-from greenroom.core.state.step import Effect, Step
+from greenroom.core.state.step import Step
 
 TOOL_COLUMNS: Final = (
     Column(name="tool"),
@@ -31,12 +31,6 @@ TOOL_COLUMNS: Final = (
     Column(name="from", style="dim"),
 )
 MAX_LINE_CHARS: Final = 100
-JSON_EXAMPLE: Final = 'Pass an object: --json \'{"file": "a.py"}\'.'
-EFFECT_WORDS: Final[Mapping[Effect, str]] = {
-    "pure": "changes nothing outside the run",
-    "keyed": "can be checked after a crash",
-    "effectful": "is never run twice",
-}
 ToolName: TypeAlias = Annotated[
     str, typer.Argument(metavar="TOOL", help="Name of the tool; see `greenroom tools list`.")
 ]
@@ -58,7 +52,9 @@ async def tools_list(cli: Invocation) -> None:
     cli.out.listing("tool", map(_summary, cards))
     cells = list[list[Text]]()
     for card in cards:
-        first = f"Same as {card.alias_of}" if card.alias_of else card.spec.description.split(". ", 1)[0]
+        first = (
+            translate("tools.same_as", name=card.alias_of) if card.alias_of else card.spec.description.split(". ", 1)[0]
+        )
         cells.append(
             make_row(card.spec.name, card.group, shorten(strip_control_characters(first), MAX_LINE_CHARS), card.source)
         )
@@ -66,7 +62,8 @@ async def tools_list(cli: Invocation) -> None:
     tool_source = find_tool_source(root)
     for note in (*tool_source.notes, *tool_source.untrusted):
         cli.progress.note(strip_control_characters(f"! {note}"), style="yellow")
-    cli.progress.note(f"\nShow one: {render_command(cli, 'tools', 'show', cards[0].spec.name)}")
+    command = render_command(cli, "tools", "show", cards[0].spec.name)
+    cli.progress.note(f"\n{translate('tools.show_one', command=command)}")
 
 
 def _summary(card: ToolCard) -> dict[str, object]:
@@ -91,8 +88,12 @@ async def tools_show(cli: Invocation, name: ToolName) -> Exit:
     Exit codes: 0; 2; 3.
     """
     card = cli.app.toolbox().get(name.strip()).card
-    cli.out.show(Text(f"{card.spec.name} · {card.group} · {EFFECT_WORDS[card.effect]} · {card.source}\n"))
-    cli.out.show(strip_control_characters(card.spec.description), Text("\nparameters", style="dim"))
+    cli.out.show(
+        Text(f"{card.spec.name} · {card.group} · {translate(f'tools.effect_{card.effect}')} · {card.source}\n")
+    )
+    cli.out.show(
+        strip_control_characters(card.spec.description), Text(f"\n{translate('tools.parameters')}", style="dim")
+    )
     cli.out.show(strip_control_characters(json.dumps(card.spec.parameters, indent=2, ensure_ascii=False)))
     return cli.out.result("ok", Exit.DONE, tool={**_summary(card), "parameters": dict(card.spec.parameters)})
 
@@ -151,11 +152,12 @@ def _report_result(cli: Invocation, step: Step) -> Exit:
     status, error = str(step.state), step.error
     ending, code = result.get("how", "exited"), result.get("exit_code", 0)
     if status == "finished" and ending != "exited":  # a command that ran to its end may still have failed
-        status, error = "failed", f"{step.work.executor} was stopped ({ending})."
+        status, error = "failed", translate("tools.stopped", executor=step.work.executor, ending=ending)
     elif status == "finished" and code:
         status, error = "failed", translate("tools.failed_exit_code", executor=step.work.executor, exit_code=code)
     if status != "finished":
-        cli.progress.note(strip_control_characters(f"{status}: {error}"), style="red")
+        text = translate("report.reason", state=translate(f"states.{status}"), reason=error)
+        cli.progress.note(strip_control_characters(text), style="red")
     done = Exit.DONE if status == "finished" else Exit.FAILED
     return cli.out.result(status, done, output=output, error=error, result=result)
 
@@ -164,16 +166,18 @@ def _parse_object(text: str) -> Data:
     try:
         parsed = json.loads(text)
     except ValueError as error:
-        raise make_refusal("bad_arguments", translate("tools.json_invalid", error=error), JSON_EXAMPLE) from None
+        raise make_refusal(
+            "bad_arguments", translate("tools.json_invalid", error=error), translate("tools.json_example")
+        ) from None
     if not isinstance(parsed, dict):
-        raise make_refusal("bad_arguments", translate("tools.json_not_object"), JSON_EXAMPLE)
+        raise make_refusal("bad_arguments", translate("tools.json_not_object"), translate("tools.json_example"))
     return parsed
 
 
 def _parse_argument(tool: str, properties: Mapping[str, object], given: str) -> tuple[str, object]:
     name, sign, text = given.partition("=")
     if given.lstrip().startswith("{") or not sign or name not in properties:
-        hint = translate("tools.write_name_value", properties=", ".join(properties) or "none")
+        hint = translate("tools.write_name_value", properties=", ".join(properties) or translate("hints.none"))
         if given.lstrip().startswith("{"):
             hint = translate("tools.pass_object_as_json", given=given)
         raise make_refusal("bad_arguments", translate("tools.not_a_parameter", given=given, tool=tool), hint)

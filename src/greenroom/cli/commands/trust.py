@@ -8,17 +8,16 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from greenroom.app.messages import translate
+from greenroom.app.messages import count_things, translate
 from greenroom.app.runs.checks import list_check_items, open_choices
 from greenroom.app.toolset.policy import normalise_rule, open_user_rules
 from greenroom.app.trust import find_troubles, open_trust_store
-from greenroom.cli.context import Invocation, render_command
+from greenroom.cli.context import Invocation, make_refusal, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.questions import confirm
 from greenroom.cli.start import TrustEntry, list_trust_entries, render_trust_entries
-
-TRUST_QUESTION: Final = "Trust their current content? [y] yes  [n] no: "
+from greenroom.policy.rules import BadRule
 
 
 async def trust(
@@ -48,15 +47,14 @@ async def trust(
     if only_list or not untrusted:
         return cli.out.result("ok", Exit.DONE, open=len(untrusted))
     if not yes and not (cli.out.is_text and sys.stdin.isatty() and sys.stderr.isatty()):
-        cli.progress.note(
-            f"Not trusted: there is no terminal to ask you. To trust them, run: {render_command(cli, 'trust', '--yes')}"
-        )
+        cli.progress.note(translate("trust.no_terminal", command=render_command(cli, "trust", "--yes")))
         return cli.out.result("waiting", Exit.WAITING, open=len(untrusted))
-    if not yes and not confirm(TRUST_QUESTION):
-        cli.progress.note("Nothing was trusted.")
+    if not yes and not confirm(translate("trust.question")):
+        cli.progress.note(translate("trust.nothing_trusted"))
         return cli.out.result("refused", Exit.FAILED, open=len(untrusted))
     open_trust_store().trust_items(root, untrusted)
-    cli.progress.note(f"✓ Trusted. To revoke this, run: {render_command(cli, 'trust', '--revoke')}", style="green")
+    command = render_command(cli, "trust", "--revoke")
+    cli.progress.note(translate("trust.trusted", command=command), style="green")
     return cli.out.result("agreed", Exit.DONE, open=0)
 
 
@@ -71,20 +69,21 @@ def _show_entries(cli: Invocation, root: Path) -> list[TrustEntry]:
     for fault in find_troubles(root):
         cli.progress.note(strip_control_characters(f"! {fault}"), style="yellow")
     if not entries:
-        cli.progress.note("This workspace contains nothing that needs your trust.")
+        cli.progress.note(translate("trust.nothing_here"))
     return entries
 
 
 def _revoke_trust(cli: Invocation, root: Path) -> Exit:
     count, choices = open_trust_store().revoke(root), open_choices()
-    cli.progress.note(f"Revoked: {count} {'thing' if count == 1 else 'things'} that you trusted here.")
+    cli.progress.note(translate("trust.revoked", things=count_things("thing", count)))
     chosen = choices.get(root)
     if chosen is not None:
         choices.forget(root)
-        cli.progress.note("The next run at a terminal asks again which checks to use.")
+        cli.progress.note(translate("trust.checks_asked_again"))
     return cli.out.result("revoked", Exit.DONE, count=count, checks=chosen is not None)
 
 
+EVERYWHERE: Final = "everywhere"  # where a rule applies, for programs
 RULE_COLUMNS: Final = (Column(name="rule", can_shrink=True), Column(name="where", style="dim"))
 Rule: TypeAlias = Annotated[
     list[str],
@@ -105,21 +104,19 @@ async def permissions_list(cli: Invocation) -> None:
     Exit codes: 0; 2; 3.
     """
     file = open_user_rules()
-    rules = [(rule, place or "everywhere") for place, rules_there in file.list_rules().items() for rule in rules_there]
+    rules = [(rule, place or EVERYWHERE) for place, rules_there in file.list_rules().items() for rule in rules_there]
     cli.out.begin(file=str(file.path))
     cli.out.listing("rule", ({"rule": rule, "where": place} for rule, place in rules))
     if rules:
         cli.out.show(
             FittedTable(
                 RULE_COLUMNS,
-                [make_row(strip_control_characters(rule), strip_control_characters(place)) for rule, place in rules],
+                [make_row(strip_control_characters(rule), _render_place(place)) for rule, place in rules],
             )
         )
     else:
-        cli.progress.note(
-            "You have no permission rules. Reading and editing in a workspace needs none; for all else you "
-            f"are asked. To add one: {render_command(cli, 'permissions', 'add')} allow command npm test"
-        )
+        command = render_command(cli, "permissions", "add", "allow command npm test")
+        cli.progress.note(translate("trust.no_rules", command=command))
 
 
 async def permissions_add(cli: Invocation, rule: Rule, *, everywhere: Everywhere = False) -> Exit:
@@ -134,8 +131,12 @@ async def permissions_add(cli: Invocation, rule: Rule, *, everywhere: Everywhere
     Exit codes: 0; 2; 3.
     """
     text, (place, where) = " ".join(rule), _find_place(cli, everywhere=everywhere)
-    new = open_user_rules().add(text, place)
-    cli.out.show(f"{'Added' if new else 'Already there'}: {normalise_rule(text)} ({where})")
+    try:
+        new = open_user_rules().add(text, place)
+    except BadRule as error:  # typed wrong
+        raise make_refusal(error.code, str(error)) from error
+    key = "trust.rule_added" if new else "trust.rule_there"
+    cli.out.show(translate(key, rule=normalise_rule(text), where=where))
     return cli.out.result("ok", Exit.DONE, rule=normalise_rule(text), new=new)
 
 
@@ -152,9 +153,15 @@ async def permissions_remove(cli: Invocation, rule: Rule, *, everywhere: Everywh
     """
     text, (place, where) = " ".join(rule), _find_place(cli, everywhere=everywhere)
     gone = open_user_rules().remove(text, place)
-    cli.out.show(f"Removed: {text}" if gone else f"Unknown rule ({where}): {text}")
+    cli.out.show(translate("trust.rule_removed" if gone else "trust.rule_unknown", rule=text, where=where))
     return cli.out.result("ok" if gone else "unknown", Exit.DONE if gone else Exit.FAILED)
 
 
+def _render_place(place: str) -> str:
+    return translate("trust.everywhere") if place == EVERYWHERE else strip_control_characters(place)
+
+
 def _find_place(cli: Invocation, *, everywhere: bool) -> tuple[Path | None, str]:
-    return (None, "everywhere") if everywhere else (cli.app.root, f"in {cli.app.root}")
+    if everywhere:
+        return None, translate("trust.everywhere")
+    return cli.app.root, translate("trust.in_folder", folder=cli.app.root)

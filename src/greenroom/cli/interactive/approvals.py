@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.app.messages import translate
+from greenroom.app.messages.findings import render_for_people
 from greenroom.app.toolset.policy import open_user_rules
 from greenroom.core.base.text import remove_control_characters
 from greenroom.core.rules.intents import AnswerApproval
@@ -21,51 +22,52 @@ SCOPE_WORDS: Final[dict[str, ApprovalScope]] = {
 }
 PLAN_TOOL: Final = "propose_plan"
 EDIT_PREFIX: Final = re.compile(r"\A(?:e|edit)(?::\s*|\s+|$)", re.IGNORECASE)
-PLAN_CHOICES: Final = "[y] yes  [e WHAT] edit: what to do differently  [n] no, end the run: "
-UNKNOWN_ANSWER: Final = "Unknown answer."
 
 
-def pending_approvals(world: TeamState) -> list[Approval]:
+def pending_approvals(state: TeamState) -> list[Approval]:
     """Return all approval requests without an answer, oldest first."""
-    pending = [approval for approval in world.approvals.values() if approval.state == "pending"]
+    pending = [approval for approval in state.approvals.values() if approval.state == "pending"]
     return sorted(pending, key=lambda approval: (approval.asked_at, approval.approval_id))
 
 
-def is_plan(world: TeamState, approval: Approval) -> bool:
+def is_plan(state: TeamState, approval: Approval) -> bool:
     """Whether the request is about a plan."""
-    step = world.steps.get(approval.step_id)
+    step = state.steps.get(approval.step_id)
     return step is not None and step.work.executor == PLAN_TOOL
 
 
-def is_confirmation(world: TeamState, approval: Approval) -> bool:
+def is_confirmation(state: TeamState, approval: Approval) -> bool:
     """Whether the request asks to continue a run that no check can verify."""
-    step = world.steps.get(approval.step_id)
+    step = state.steps.get(approval.step_id)
     return step is not None and step.work.executor == CONFIRM_UNVERIFIED
 
 
-def words_to_type(world: TeamState, approval: Approval) -> tuple[str, str]:
+def words_to_type(state: TeamState, approval: Approval) -> tuple[str, str]:
     """Return what to type after `greenroom answer ID`, and the alternatives."""
-    if is_plan(world, approval):
-        return "yes", 'or no, or "what to do differently"'
-    if approval.words and not is_confirmation(world, approval):
-        return '"your answer"', ""
-    return "yes", "or no"
+    if is_plan(state, approval):
+        return "yes", translate("approvals.or_plan")
+    if approval.words and not is_confirmation(state, approval):
+        return translate("approvals.your_answer"), ""
+    return "yes", translate("approvals.or_no")
 
 
-def quote_question(approval: Approval) -> str:
+def quote_question(approval: Approval, *, confirmation: bool = False) -> str:
     """Return the question of a request. An agent's text is quoted line by line, so that it cannot imitate Greenroom."""
+    if confirmation:
+        return render_for_people(approval.question)
     if not approval.words:
         return approval.question
-    return f"{approval.agent_id} asks: " + "\n  | ".join(remove_control_characters(approval.question).splitlines())
+    question = "\n  | ".join(remove_control_characters(approval.question).splitlines())
+    return translate("approvals.asks", agent=approval.agent_id, question=question)
 
 
-def render_question(approval: Approval, *, plan: bool = False) -> str:
+def render_question(approval: Approval, *, plan: bool = False, confirmation: bool = False) -> str:
     """Render a request and its possible answers."""
-    if plan or approval.words:
-        return f"{quote_question(approval)}\n{PLAN_CHOICES if plan else '(Ctrl-D to answer later) '}"
+    question = quote_question(approval, confirmation=confirmation)
+    if approval.words and not confirmation:
+        return f"{question}\n{translate('approvals.plan_choices' if plan else 'approvals.answer_later')}"
     if not approval.grant:
-        run = "once  [r] this run" if approval.release else "yes"
-        return f"{approval.question}\n[y] {run}  [n] no: "
+        return translate("approvals.once_or_run" if approval.release else "approvals.yes_or_no", question=question)
     rules = approval.grant.replace("\n", "; ")
     return translate("approvals.choose_scope", question=approval.question, rules=rules)
 
@@ -85,12 +87,12 @@ def parse_answer(approval: Approval, line: str, *, plan: bool = False) -> Answer
     return AnswerApproval(approval_id=name, answer="approved", scope=scope, reason=reason.strip())
 
 
-def keep_rule(world: TeamState, approval: Approval, answer: AnswerApproval) -> str:
+def keep_rule(state: TeamState, approval: Approval, answer: AnswerApproval) -> str:
     """Save a permanent permission rule of the person. Return a sentence about it; empty for other answers."""
     if answer.answer != "approved" or answer.scope != "always":
         return ""
-    if not world.team.workspace:
+    if not state.team.workspace:
         return translate("approvals.no_workspace")
     for rule in (answer.grant or approval.grant).splitlines():
-        open_user_rules().add(rule, Path(world.team.workspace))
+        open_user_rules().add(rule, Path(state.team.workspace))
     return translate("approvals.rule_saved")

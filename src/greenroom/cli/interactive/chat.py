@@ -27,13 +27,14 @@ from greenroom.app.conversation.chat_input import (
 )
 from greenroom.app.conversation.start import read_model_name
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
+from greenroom.app.messages import translate
 from greenroom.app.settings import values
 from greenroom.app.settings.schema import LimitSettings
 from greenroom.app.team_host import watch_steps
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.errors import explain
 from greenroom.cli.exit_codes import Exit, exit_for_statuses
-from greenroom.cli.interactive.approvals import UNKNOWN_ANSWER, keep_rule, parse_answer, render_question
+from greenroom.cli.interactive.approvals import keep_rule, parse_answer, render_question
 from greenroom.cli.interactive.follow import show_events, show_events_meanwhile
 from greenroom.cli.interactive.report import describe_turn_cost, explain_turn, turn_fields
 from greenroom.cli.render.conversation import RunView
@@ -56,13 +57,9 @@ LIMIT_PARSERS: Final = {
 }
 """The parser of a value after `/limit NAME`, and the budget field that it sets."""
 
-KEY_HELP: Final = (
-    ("Alt-Enter, or \\ at the end", "add a line"),
-    ('""" on its own line', "start or end a text of several lines"),
-    ("@path", "attach a file of this workspace"),
-    ("Ctrl-C", "stop the answer; press twice to leave"),
-    ("Ctrl-D", "leave; the chat can be resumed"),
-)
+KEYS: Final = (("Alt-Enter, \\", "line"), ('"""', "lines"), ("@path", "file"), ("Ctrl-C", "stop"), ("Ctrl-D", "leave"))
+"""What can be typed, and the message that explains it."""
+
 MAX_ANSWER_CHARS_SHOWN: Final = 2_000  # characters of an answer in the history
 TURN_CODES: Final = {"answered": Exit.DONE, "interrupted": Exit.INTERRUPTED}
 
@@ -120,7 +117,7 @@ class ChatScreen:
                 return self._leave()
             except asyncio.CancelledError:
                 self._view.end()
-                self._say_how_to_resume("Stopped. ")
+                self._say_how_to_resume("conversation.stopped")
                 raise
             finally:
                 self._view.end()
@@ -130,8 +127,8 @@ class ChatScreen:
         if self._chat.team is not None:
             self._history = await read_history(self._cli.runtime, self._chat.team)
             await self._open()
-            world = await self._chat.world()
-            self._is_paused = bool(world.team.paused or any(task.paused for task in world.tasks.values()))
+            state = await self._chat.state()
+            self._is_paused = bool(state.team.paused or any(task.paused for task in state.tasks.values()))
         if first:
             await self._handle_line(first, (Attachment(text=context),) if context else ())
         elif self._is_paused and resume:
@@ -153,7 +150,7 @@ class ChatScreen:
                 self._code = Exit.INTERRUPTED
             case InterruptInput():
                 self._leaves_on_interrupt = True
-                self.note("Press Ctrl-C again, or Ctrl-D, to leave.", style="dim")
+                self.note(translate("chat.press_again"), style="dim")
             case EndOfInput():
                 self._code = Exit.DONE
 
@@ -204,8 +201,8 @@ class ChatScreen:
         host.watch(self._deferred.defer(self._view.piece))
         watch_steps(host, self._deferred.defer(self._view.begin_step), self._deferred.defer(self._view.end_step))
         watch_steps(host, self._notice_step, lambda _: None)
-        host.listen(lambda commit: None if commit.world.tasks else self._woken.set())
-        self._cli.out.begin(team=self._chat.team, model=list_team_models(host.world)[0], agent=self._chat.agent)
+        host.listen(lambda commit: None if commit.state.tasks else self._woken.set())
+        self._cli.out.begin(team=self._chat.team, model=list_team_models(host.state)[0], agent=self._chat.agent)
 
     def _notice_step(self, step: Step) -> None:
         """Wake the prompt when a step starts that was not caused here."""
@@ -232,22 +229,24 @@ class ChatScreen:
         }
         if name == "help":
             split = {name: about.rpartition("  ") for name, about in COMMANDS.items()}
-            rows = [*((f"/{name} {takes}".strip(), about) for name, (takes, _, about) in split.items()), *KEY_HELP]
+            rows = [(f"/{name} {takes}".strip(), about) for name, (takes, _, about) in split.items()]
+            rows += [(key, translate(f"chat.key_{name}")) for key, name in KEYS]
             wide = max(len(left) for left, _ in rows)
             self.note("\n".join(f"  {left.ljust(wide)}  {right}" for left, right in rows))
         elif self._chat.team is None:
-            self.note("There are no messages yet.")
+            self.note(translate("chat.no_messages"))
         else:
             await handlers[name](words)
 
     async def _end_chat(self, summary: str) -> None:
         await self._chat.complete(summary)
-        self.note(f"The chat has ended. Read it with: {render_command(self._cli, 'show', self._chat.existing_team)}")
+        command = render_command(self._cli, "show", self._chat.existing_team)
+        self.note(translate("chat.ended", command=command))
         self._code = Exit.DONE
 
     async def _clear(self, _: str) -> None:
         await self._chat.clear()
-        self.note("Cleared. The next message starts a new conversation.")
+        self.note(translate("chat.cleared"))
 
     async def _retry(self, _: str) -> None:
         turns = await self._chat.list_turns()
@@ -263,43 +262,42 @@ class ChatScreen:
     async def _show_history(self, _: str) -> None:
         for turn in await self._chat.list_turns():
             self.note(f"› {shorten(turn.prompt, MAX_ANSWER_CHARS_SHOWN)}", style="bold")
-            answer = turn.answer or f"({turn.error or 'not answered'})"
+            answer = turn.answer or f"({turn.error or translate('chat.not_answered')})"
             self.note(answer if len(answer) <= MAX_ANSWER_CHARS_SHOWN else f"{answer[:MAX_ANSWER_CHARS_SHOWN]}…")
 
     async def _show_cost(self, _: str) -> None:
-        budget = (await self._chat.world()).budgets[TEAM_BUDGET]
+        budget = (await self._chat.state()).budgets[TEAM_BUDGET]
         spent, caps = budget.spent, describe_limits(_to_limit_settings(budget.limits))
-        self.note(
-            f"{spent.tokens:,} tokens · {format_dollars(spent.money)} · "
-            f"{format_duration(spent.millis)} of work · {caps}"
-        )
+        money, duration = format_dollars(spent.money), format_duration(spent.millis)
+        self.note(translate("chat.cost", tokens=spent.tokens, money=money, duration=duration, limits=caps))
 
     async def _choose_model(self, name: str) -> None:
-        world = await self._chat.world()
+        state = await self._chat.state()
         if not name:
-            present = read_model_name(world.agents[self._chat.agent].spec)
-            self.note(f"{present}. Change it with /model NAME; `greenroom models list` shows the models.")
+            present = read_model_name(state.agents[self._chat.agent].spec)
+            self.note(translate("chat.model_now", model=present))
             return
         settled = self._cli.app.model_session.resolve_alias(name)
-        refuse_unpriced(self._cli.app.get_model(settled), _to_limit_settings(world.budgets[TEAM_BUDGET].limits))
+        refuse_unpriced(self._cli.app.get_model(settled), _to_limit_settings(state.budgets[TEAM_BUDGET].limits))
         await self._chat.set_model(settled)
-        self.note(f"Model: {settled}.")
+        self.note(translate("chat.model", model=settled))
 
     async def _set_limit(self, words: str) -> None:
-        old = (await self._chat.world()).budgets[TEAM_BUDGET].limits
+        old = (await self._chat.state()).budgets[TEAM_BUDGET].limits
         name, _, value = words.partition(" ")
         if name not in LIMIT_PARSERS or not value.strip():
-            caps = f"{describe_limits(_to_limit_settings(old))}. " if not words else ""
-            self.note(f"{caps}Set one, for instance: /limit cost 10, /limit tokens 200k, /limit time none.")
+            if not words:
+                self.note(translate("chat.limits", limits=describe_limits(_to_limit_settings(old))))
+            self.note(translate("chat.set_limit"))
             return
         read, amount = LIMIT_PARSERS[name]
         try:
             new = evolve(_to_limit_settings(old), **{name: read(value.strip())})
         except values.BadValue as unfit:
-            self.note(f"The limit must be {unfit}, not {value.strip()!r}.")
+            self.note(translate("chat.bad_limit", unfit=unfit, value=value.strip()))
             return
         await self._chat.set_limits(evolve(old, **{amount: getattr(new.limits, amount)}))
-        self.note(f"Limits: {describe_limits(new)}.")
+        self.note(translate("chat.limits", limits=describe_limits(new)))
 
     # ------------------------------------------------------------------------------------------------------ turns
 
@@ -338,7 +336,7 @@ class ChatScreen:
         approvals = await self._chat.list_approvals()
         for approval in approvals:
             if not await self._ask_approval(approval):
-                self.note("Not answered. Press Enter to be asked again, or type a message.", style="bold")
+                self.note(translate("chat.ask_again"), style="bold")
                 return False
         return bool(approvals)
 
@@ -356,9 +354,9 @@ class ChatScreen:
                 return False
             answer = parse_answer(approval, reply)
             if answer is None:
-                self.note(UNKNOWN_ANSWER, style="yellow")
+                self.note(translate("approvals.unknown_answer"), style="yellow")
                 continue
-            note = keep_rule(await self._chat.world(), approval, answer)
+            note = keep_rule(await self._chat.state(), approval, answer)
             await self._chat.answer_approval(answer)
             self.note(note, style="dim")
         return True
@@ -395,7 +393,7 @@ class ChatScreen:
         ):
             self._cli.out.write(f"{self._answer.rstrip()}\n")
         if finished_turn.state == "interrupted":
-            self.note("Interrupted. Press Enter to continue, or type a message.", style="bold")
+            self.note(translate("chat.interrupted"), style="bold")
         elif finished_turn.state not in ("answered", "finished") and not (
             finished_turn.state == "waiting" and self._person.is_attended
         ):
@@ -404,7 +402,7 @@ class ChatScreen:
         self.note(f"  {describe_turn_cost(finished_turn)}\n" if finished_turn.spent.tokens else "", style="dim")
         self._cli.out.item("turn", {"asked": self._view.own_text, **turn_fields(finished_turn, self._answer)})
         if finished_turn.last:
-            self.note(f"The chat has ended: {finished_turn.state}.")
+            self.note(translate("chat.ended_as", state=translate(f"states.{finished_turn.state}")))
             self._code = self._turn_code
 
     def _print_trouble(self, text: str) -> None:
@@ -416,7 +414,7 @@ class ChatScreen:
 
     def _leave(self) -> Exit:
         if self._turn_code is None and not self._person.is_attended:
-            self._print_trouble("Nothing was sent: stdin is empty.")
+            self._print_trouble(translate("chat.stdin_empty"))
             self._turn_code, self._status = Exit.USAGE, "error"
         code = (self._code if self._person.is_attended else self._turn_code) or Exit.DONE
         if leftover := self._cli.app.unused_recording():
@@ -426,7 +424,7 @@ class ChatScreen:
         spent = {"version": self._history.version, "tokens": total.tokens, "cost": total.money / MILLIONTHS_PER_DOLLAR}
         return self._cli.out.result(status, code, answer=self._answer, **spent)
 
-    def _say_how_to_resume(self, before: str = "") -> None:
-        if self._chat.team is not None and self._history.world.tasks:
+    def _say_how_to_resume(self, key: str = "report.continue") -> None:
+        if self._chat.team is not None and self._history.state.tasks:
             again = render_command(self._cli, "chat", "--resume", self._chat.team)
-            self.note(f"{before}Continue with: {again}", style="bold")
+            self.note(translate(key, command=again), style="bold")

@@ -11,13 +11,13 @@ from greenroom.app.conversation.capability_names import RUN
 from greenroom.app.conversation.chat import fail_idle_tasks
 from greenroom.app.conversation.send import send_to_manager as deliver
 from greenroom.app.lookup import TaskReference
+from greenroom.app.messages import translate
 from greenroom.app.task_status import TaskStatus
 from greenroom.app.team_host import TeamHost, watch_steps
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.errors import explain
 from greenroom.cli.exit_codes import Exit, exit_for_statuses
 from greenroom.cli.interactive.approvals import (
-    UNKNOWN_ANSWER,
     is_confirmation,
     is_plan,
     keep_rule,
@@ -32,6 +32,8 @@ from greenroom.cli.render.team import TeamHistory, read_history
 from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.ids import TaskId, TeamId
 from greenroom.core.base.records import record
+from greenroom.core.state.step import Step
+from greenroom.core.state.team_state import TeamState
 from greenroom.runs.workspace import read_run_flags
 
 CHANGING_TOOLS: Final = frozenset({"patch", "rewrite", "execute_script"})  # tools that may change files
@@ -79,25 +81,25 @@ async def follow(cli: Invocation, team: TeamId, history: TeamHistory) -> Ending:
             tasks = await _work_until_settled(cli, team)
     except asyncio.CancelledError:
         cli.progress.end()
-        cli.progress.note(f"Stopped. Continue with: {render_command(cli, 'resume', team)}", style="bold")
+        cli.progress.note(translate("conversation.stopped", command=render_command(cli, "resume", team)), style="bold")
         raise
     finally:
         cli.progress.end()
     standings = [(task, history.status(task)) for task in tasks]
-    return Ending(standings=standings, history=history, unverified=unverified_code(history))
+    return Ending(standings=standings, history=history, unverified=unverified_code(history.state, history.steps))
 
 
-def unverified_code(history: TeamHistory) -> str:
+def unverified_code(state: TeamState, steps: Sequence[Step]) -> str:
     """Return why nothing verified a run in the person's own files: it changed some, or changed none though asked to.
 
     Empty for every other run.
     """
-    can_change_files = any(not CHANGING_TOOLS.isdisjoint(agent.spec.tools) for agent in history.world.agents.values())
-    if history.world.team.kit != RUN or not can_change_files:
+    can_change_files = any(not CHANGING_TOOLS.isdisjoint(agent.spec.tools) for agent in state.agents.values())
+    if state.team.kit != RUN or not can_change_files:
         return ""
-    if any(step.work.executor in CHANGING_TOOLS and step.state in ("finished", "uncertain") for step in history.steps):
+    if any(step.work.executor in CHANGING_TOOLS and step.state in ("finished", "uncertain") for step in steps):
         return "in_place"
-    return "" if read_run_flags(history.steps).question else "nothing_changed"
+    return "" if read_run_flags(steps).question else "nothing_changed"
 
 
 @asynccontextmanager
@@ -143,7 +145,7 @@ async def _work_until_settled(cli: Invocation, team: TeamId) -> tuple[TaskId, ..
         tasks = await _wait_until_settled(cli, host, team)
         await fail_idle_tasks(cli.runtime, team)
     except asyncio.CancelledError:
-        cli.progress.note("Stopping: running steps are ended and recorded. Ctrl-C again stops now.", style="yellow")
+        cli.progress.note(translate("conversation.stopping"), style="yellow")
         raise
     else:
         return tasks
@@ -160,11 +162,11 @@ def attach_progress(host: TeamHost, progress: Progress) -> None:
 
 async def _wait_until_settled(cli: Invocation, host: TeamHost, team: TeamId) -> tuple[TaskId, ...]:
     """Wait until every task, including new ones, has ended or is at rest; return all of them."""
-    tasks = tuple(host.world.tasks)
+    tasks = tuple(host.state.tasks)
     while True:
         for task in tasks:
             await cli.runtime.wait(team, task)
-        tasks = tuple(dict.fromkeys((*tasks, *host.world.tasks)))
+        tasks = tuple(dict.fromkeys((*tasks, *host.state.tasks)))
         statuses = [await cli.runtime.status(team, task) for task in tasks]
         if all(standing.is_settled and standing.state != "idle" for standing in statuses):
             return tasks
@@ -200,16 +202,16 @@ async def follow_attended(
 
 
 async def _ask_approvals(cli: Invocation, team: TeamId) -> None:
-    while pending := pending_approvals(world := await cli.runtime.world(team)):
+    while pending := pending_approvals(state := await cli.runtime.state(team)):
         approval = pending[0]
-        plan = is_plan(world, approval)
-        line = ask_line(render_question(approval, plan=plan))
-        line = "no" if not line.strip() and is_confirmation(world, approval) else line  # its default is [y/N]
+        plan, confirmation = is_plan(state, approval), is_confirmation(state, approval)
+        line = ask_line(render_question(approval, plan=plan, confirmation=confirmation))
+        line = "no" if not line.strip() and confirmation else line  # its default is no
         answer = parse_answer(approval, line, plan=plan)
         if answer is None:
-            cli.progress.note(UNKNOWN_ANSWER, style="yellow")
+            cli.progress.note(translate("approvals.unknown_answer"), style="yellow")
             continue
-        note = keep_rule(world, approval, answer)
+        note = keep_rule(state, approval, answer)
         await cli.runtime.ask(team, answer)
         if note:
             cli.progress.note(note, style="dim")
@@ -253,6 +255,6 @@ class RunInput:
         try:
             delivery = await deliver(self._cli.runtime, TaskReference(team=self._team), text)
         except GreenroomError as error:
-            self._view.note(f"Not sent: {explain(error)}", style="yellow")
+            self._view.note(translate("conversation.not_sent", why=explain(error)), style="yellow")
         else:
-            self._view.show_typed(text, f"{delivery.reader} reads it in its next turn")
+            self._view.show_typed(text, delivery.reader)

@@ -44,8 +44,8 @@ from greenroom.core.state.team_state import TeamState
 class InboxScreen:
     """The inbox of a person who reads and types. Without a terminal, each line of stdin is handled in turn.
 
-    `messages_heard` counts messages from agents, `has_asked` says that the manager got a request, `was_view` that the
-    last line only displayed something. `errors` lists what failed.
+    `messages_heard` counts messages from agents, `has_asked` says that the manager got a request, `has_acted` that a
+    line did more than display something, `was_view` that the last one did not. `errors` lists what failed.
     """
 
     def __init__(self, cli: Invocation, human: HumanAgent, listener: OrganisationListener, person: PersonInput) -> None:
@@ -59,7 +59,7 @@ class InboxScreen:
         self._human = human
         self.errors: list[str] = []
         self.messages_heard = 0
-        self.has_asked = self.was_view = False
+        self.has_asked = self.has_acted = self.was_view = False
 
     async def run(self) -> Exit:
         """Run until the person leaves; return the exit code of the first line that failed."""
@@ -88,7 +88,7 @@ class InboxScreen:
         """Whether the person was dismissed, which ends the session."""
         if self._listener.is_dismissed:
             self._is_over = True
-            self._report_failure(make_dismissed_error(self._listener.world.team.name, self._listener.language))
+            self._report_failure(make_dismissed_error(self._listener.state.team.name, self._listener.language))
         return self._listener.is_dismissed
 
     async def do(self, line: str | entry.TypedCommand) -> Exit:
@@ -100,8 +100,8 @@ class InboxScreen:
             if isinstance(typed, entry.ExitCommand):
                 self._is_over = True
                 return self._last_code
-            if BASE_TASK not in self._listener.world.tasks:
-                known = {"name": self._listener.world.team.name, "team": self._listener.team}
+            if BASE_TASK not in self._listener.state.tasks:
+                known = {"name": self._listener.state.team.name, "team": self._listener.team}
                 raise make_refusal("team_over", inbox_phrase("over", self._listener.language, **known))
             self._record_code(await self._act(typed))
             await self._after(typed)
@@ -119,10 +119,11 @@ class InboxScreen:
         rest_phrase = inbox_phrase("rests", self._listener.language)
         self.has_asked |= isinstance(typed, entry.ManagerText)
         self.was_view = isinstance(typed, entry.ViewCommand)
+        self.has_acted |= not self.was_view
         if not self.was_view:
             self._told_reasons.intersection_update(() if isinstance(typed, entry.ResumeCommand) else (rest_phrase,))
         await self._listener.catch_up()
-        if self._listener.world.team.paused is not None and self._person.is_attended and not self.was_view:
+        if self._listener.state.team.paused is not None and self._person.is_attended and not self.was_view:
             self.show_reasons((rest_phrase,))
 
     def _record_code(self, code: Exit) -> None:
@@ -136,18 +137,18 @@ class InboxScreen:
 
     def show_news(self) -> None:
         """Show all messages that arrived since the last call."""
-        world, language = self._listener.world, self._listener.language
+        state, language = self._listener.state, self._listener.language
         for message, inbox_message in self._listener.take_news():
-            self.messages_heard += not is_person(world, message.sender_id)
+            self.messages_heard += not is_person(state, message.sender_id)
             if inbox_message is not None:
-                self.show(display.render_inbox_message(world, inbox_message, language))
+                self.show(display.render_inbox_message(state, inbox_message, language))
             else:
-                self.show(display.render_message(world, message, language, self._listener.me))
+                self.show(display.render_message(state, message, language, self._listener.me))
             self._cli.out.item(
                 "message", display.message_fields(message, inbox_message.number if inbox_message else None)
             )
         self.show_reasons(
-            describe_pause(why, language, build_resume_help(self._cli, world)) for why in self._listener.take_pauses()
+            describe_pause(why, language, build_resume_help(self._cli, state)) for why in self._listener.take_pauses()
         )
 
     def show_reasons(self, reasons: Iterable[str]) -> None:
@@ -170,8 +171,8 @@ class InboxScreen:
     # ------------------------------------------------------------------------------------------------------ output
 
     @property
-    def _world(self) -> TeamState:
-        return self._listener.world
+    def _state(self) -> TeamState:
+        return self._listener.state
 
     def note(self, name: str, /, **known: object) -> None:
         """Print a phrase of the catalogue on stderr."""
@@ -227,7 +228,7 @@ class InboxScreen:
 
     async def _send_text(self, text: str) -> None:
         """Send text to the manager, as the answer if the manager has asked exactly one question."""
-        question, manager = self._find_manager_question(), self._world.tasks[BASE_TASK].manager
+        question, manager = self._find_manager_question(), self._state.tasks[BASE_TASK].manager
         if question is not None:
             await self._reply(question, text)
         else:
@@ -235,7 +236,7 @@ class InboxScreen:
             self._report_done("sent", to=manager)
 
     def _find_manager_question(self) -> InboxMessage | None:
-        manager = self._world.tasks[BASE_TASK].manager
+        manager = self._state.tasks[BASE_TASK].manager
         questions = (
             inbox_message
             for inbox_message in self._listener.list_unanswered()
@@ -269,16 +270,16 @@ class InboxScreen:
             numbers = ", ".join(str(inbox_message.number) for inbox_message in waiting)
             raise self._make_refusal("which_letter", "one_question" if waiting else "no_question", numbers=numbers)
         inbox_message = waiting[0] if typed.number is None else await self._human.find_message(typed.number)
-        how_to_answer = display.how_to_answer(self._world, inbox_message, self._listener.language)
+        how_to_answer = display.how_to_answer(self._state, inbox_message, self._listener.language)
         approval = (
-            self._world.approvals.get(approval_of(inbox_message.message)) if inbox_message.kind == "approval" else None
+            self._state.approvals.get(approval_of(inbox_message.message)) if inbox_message.kind == "approval" else None
         )
         if approval is None:
             raise self._make_refusal("no_approval", "no_question", hint=how_to_answer)
         answer = parse_answer(approval, typed.words)
         if answer is None:
             raise self._make_refusal("no_answer", "no_answer", how=how_to_answer)
-        note = keep_rule(self._world, approval, answer)
+        note = keep_rule(self._state, approval, answer)
         await self._human.decide(inbox_message, answer)
         if note:
             self.say(note, "dim")
@@ -294,7 +295,7 @@ class InboxScreen:
                 await self._send_to(typed)
             case entry.GroupMessageCommand(group=group, text=text):
                 named = [
-                    name for name in entry.find_mentions(text, self._world.agents) if not is_person(self._world, name)
+                    name for name in entry.find_mentions(text, self._state.agents) if not is_person(self._state, name)
                 ]
                 await self._human.send_to_group(GroupId(group), text, *map(AgentId, named))
                 self._report_done("sent", to=f"#{group}")
@@ -309,7 +310,7 @@ class InboxScreen:
         """Send to all named agents, or to none if one is unknown."""
         names = [AgentId(name) for name in typed.names]
         for name in names:
-            find_shared_task(self._world, self._human.me, name)
+            find_shared_task(self._state, self._human.me, name)
         if self._human.me in names:
             raise self._make_refusal("yourself", "yourself", me=self._human.me)
         if typed.mode == "ask":
@@ -322,7 +323,7 @@ class InboxScreen:
         """Call a tool under the permission rules of all agents, and record the call."""
         stage = StageId(typed.stage) if typed.stage else None
         await self._human.check_permission(typed.tool, stage)
-        root = Path(self._world.team.workspace)
+        root = Path(self._state.team.workspace)
         self._cli.app.toolbox(root).get(typed.tool)
         team = await create_manual_call(self._cli.runtime, root, typed.tool, typed.arguments)
         call = await run_manual_call(self._cli.runtime, team)
@@ -339,7 +340,7 @@ class InboxScreen:
         return Exit.DONE if call.state == "finished" else Exit.FAILED
 
     async def _resume(self) -> None:
-        intents, limited = build_resume_intents(self._world), summarise_status(self._world).state == "limit"
+        intents, limited = build_resume_intents(self._state), summarise_status(self._state).state == "limit"
         await self._cli.runtime.ask(self._human.team, *intents)
         if intents:
             self._report_done("resumed_within" if limited else "resumed")
@@ -349,7 +350,7 @@ class InboxScreen:
     # -------------------------------------------------------------------------------------------------------- views
 
     async def _show_view(self, typed: entry.ViewCommand) -> None:
-        world, me, language = self._world, self._human.me, self._listener.language
+        state, me, language = self._state, self._human.me, self._listener.language
         match typed.what:
             case "inbox":
                 self.show_inbox()
@@ -360,18 +361,18 @@ class InboxScreen:
                 if not notices:
                     self.note("no_notices")
             case "tasks":
-                fields = (display.task_fields(world, task) for task in world.tasks.values())
+                fields = (display.task_fields(state, task) for task in state.tasks.values())
                 self._show_list(
-                    "task", (*render_open_tasks(world, language=language), *render_waits(world, language)), fields
+                    "task", (*render_open_tasks(state, language=language), *render_waits(state, language)), fields
                 )
             case "who":
                 self._show_list(
-                    "agent", display.agent_lines(world, me, language), display.agents_fields(world, me, language)
+                    "agent", display.agent_lines(state, me, language), display.agents_fields(state, me, language)
                 )
             case "history":
                 await self._show_history(typed.about)
             case "help":
-                self._cli.out.show(*display.help_parts(language, world.tasks[BASE_TASK].manager))
+                self._cli.out.show(*display.help_parts(language, state.tasks[BASE_TASK].manager))
                 self._show_list("command", (), display.command_fields(language))
             case _:
                 assert_never(typed.what)
@@ -388,14 +389,14 @@ class InboxScreen:
             self._cli.out.show(Text(inbox_phrase("some", language, count=len(unanswered)), style="bold"))
         else:
             self.note("nothing")
-        lines = (display.render_inbox_message(self._world, inbox_message, language) for inbox_message in unanswered)
+        lines = (display.render_inbox_message(self._state, inbox_message, language) for inbox_message in unanswered)
         self._show_list("letter", lines, map(display.inbox_message_fields, unanswered))
 
     async def _show_history(self, other: str) -> None:
-        world, language = self._world, self._listener.language
+        state, language = self._state, self._listener.language
         messages = (await self._human.pool()).conversation_privates.get(other, ())
-        if not messages and other not in (*world.agents, *world.retired):
-            raise make_unknown_agent_error(other, world.agents, language)
+        if not messages and other not in (*state.agents, *state.retired):
+            raise make_unknown_agent_error(other, state.agents, language)
         lines = (
             Text(display.hang_indent(f"{message.timestamp}  {message.sender_id}: {message.content}"))
             for message in messages
@@ -413,7 +414,7 @@ class InboxScreen:
             self.note("no_history", who=other)
 
 
-def is_person(world: TeamState, name: str) -> bool:
+def is_person(state: TeamState, name: str) -> bool:
     """Whether this member is a person."""
-    agent = world.agents.get(AgentId(name))
+    agent = state.agents.get(AgentId(name))
     return agent is not None and agent.spec.kind == "human"

@@ -130,14 +130,14 @@ class PlainLines:
     def _decode_line(self, line: bytes) -> str:
         if len(line) > MAX_LINE_BYTES:
             why = translate("lines.stdin_line_too_long", count=self._count)
-            raise RefusedError(Rejection(code="too_long", why=why, hint="Split it."))
+            raise RefusedError(Rejection(code="too_long", why=why, hint=translate("lines.split")))
         try:
             text = line.decode("utf-8-sig").rstrip("\r")
         except UnicodeDecodeError:
             text = "\0"
         if "\0" in text:
             why = translate("lines.stdin_line_not_utf8", count=self._count)
-            raise RefusedError(Rejection(code="no_text", why=why, hint="Write it in UTF-8."))
+            raise RefusedError(Rejection(code="no_text", why=why, hint=translate("lines.use_utf8")))
         return text
 
 

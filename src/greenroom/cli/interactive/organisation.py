@@ -100,7 +100,7 @@ async def find_organisation(cli: Invocation, name: str) -> Organisation:
     team = await find_team_by_id(cli.runtime, name)
     if team is None:
         raise make_unknown_charter_error(root, name, language)
-    team_record = (await cli.runtime.world(team)).team
+    team_record = (await cli.runtime.state(team)).team
     return Organisation(
         name=team_record.name,
         has_charter=Path(team_record.workspace) == root and team_record.name in charter_names,
@@ -122,8 +122,8 @@ async def prepare_organisation(cli: Invocation, organisation: Organisation, opti
     provisions, root, language = cli.app.model_session, cli.app.root, cli.app.language
     await provisions.find_local_servers()
     if organisation.team is not None and not organisation.has_charter:
-        world = await cli.runtime.world(organisation.team)
-        _refuse_models(cli, world.agents[world.tasks[BASE_TASK].manager].spec)
+        state = await cli.runtime.state(organisation.team)
+        _refuse_models(cli, state.agents[state.tasks[BASE_TASK].manager].spec)
         return organisation.team
     charter = find_charter(root, organisation.name, language)
     charter = evolve(charter, language=charter.language or language)
@@ -185,16 +185,16 @@ def explain_bad_model(cli: Invocation, name: str, language: str) -> str:
     return phrase("charter", "no_model", language, name=name, why=why) if why else ""
 
 
-def build_resume_intents(world: TeamState) -> list[ResumeTeam | ResumeTask | SetLimits]:
+def build_resume_intents(state: TeamState) -> list[ResumeTeam | ResumeTask | SetLimits]:
     """Return the intents that resume everything that is paused."""
-    team = [ResumeTeam()] if world.team.paused is not None else []
-    tasks = [ResumeTask(task_id=task.task_id) for task in world.tasks.values() if task.paused is not None]
-    return [*restore_message_limit(world), *team, *tasks] if team or tasks else []
+    team = [ResumeTeam()] if state.team.paused is not None else []
+    tasks = [ResumeTask(task_id=task.task_id) for task in state.tasks.values() if task.paused is not None]
+    return [*restore_message_limit(state), *team, *tasks] if team or tasks else []
 
 
-def build_resume_help(cli: Invocation, world: TeamState) -> ResumeHelp:
+def build_resume_help(cli: Invocation, state: TeamState) -> ResumeHelp:
     """Return how to resume the organisation from here. Elsewhere than at its charter, the command names its id."""
-    root, name, budget = Path(world.team.workspace), world.team.name, world.budgets[TEAM_BUDGET]
+    root, name, budget = Path(state.team.workspace), state.team.name, state.budgets[TEAM_BUDGET]
     path, limits, spent, left = charter_path(root, name), budget.limits, budget.spent, dict[str, str]()
     try:
         charter_limits = read_charter(root, path).caps.limits
@@ -207,7 +207,7 @@ def build_resume_help(cli: Invocation, world: TeamState) -> ResumeHelp:
     is_here = root == cli.app.root and path.exists()
     return ResumeHelp(
         name=name,
-        start=render_command(cli, "org", "start", name if is_here else world.team.team_id),
+        start=render_command(cli, "org", "start", name if is_here else state.team.team_id),
         path=str(path),
         keys={
             what: key
@@ -236,23 +236,25 @@ class FailureLog:
         self._steps: dict[StepId, tuple[str, str]] = {}
         self._tasks: list[str] = []
 
-    def add(self, world: TeamState, event: Event) -> None:
-        """Add an event; `world` is the team state before it."""
+    def add(self, state: TeamState, event: Event) -> None:
+        """Add an event; `state` is the team state before it."""
         match event:
-            case StepEnded(state="failed", step_id=name) if _is_manager_work(world, step := world.steps[name]):
+            case StepEnded(state="failed", step_id=name) if _is_manager_work(state, step := state.steps[name]):
                 sentence = inbox_phrase("gave_up", self._language, who=step.agent_id, why=event.error)
                 self._steps[name] = (step.work.executor, sentence)
             case StepQueued(cause=cause, agent_id=agent) if cause in self._steps and agent_of(cause) == agent:
                 # Only the same work again repairs the failure, not what other agents do about it.
                 if event.work.executor == self._steps[cause][0]:
                     del self._steps[cause]
-            case TaskEnded(state="failed" | "cancelled") if (task := world.tasks[event.task_id]).parent in (
+            case TaskEnded(state="failed" | "cancelled") if (task := state.tasks[event.task_id]).parent in (
                 None,
                 BASE_TASK,
             ):
                 # A subtask is left to the manager of its task.
-                state = end_word(event.state, self._language)
-                self._tasks.append(inbox_phrase("lost", self._language, task=task.task_id, name=task.name, state=state))
+                state_name = end_word(event.state, self._language)
+                self._tasks.append(
+                    inbox_phrase("lost", self._language, task=task.task_id, name=task.name, state=state_name)
+                )
             case _:
                 pass
 
@@ -260,12 +262,12 @@ class FailureLog:
         return (*(sentence for _, sentence in self._steps.values()), *self._tasks)
 
 
-def _is_manager_work(world: TeamState, step: Step) -> bool:
+def _is_manager_work(state: TeamState, step: Step) -> bool:
     """Whether a step is a manager's own work, which has no agent above it to handle a failure."""
-    thread = world.threads.get(step.thread_id)
+    thread = state.threads.get(step.thread_id)
     if thread is None or thread.subtask_id is not None or thread.call is not None:
         return False
-    task = world.tasks.get(thread.task_id)
+    task = state.tasks.get(thread.task_id)
     is_manager = task is not None and task.manager == thread.agent_id
     return is_manager and step.work.type == "skill" and step.work.executor != COMPACT_SKILL
 
@@ -280,34 +282,34 @@ class WaitResult:
 
 
 def build_wait_result(
-    world: TeamState, status: TaskStatus, failures: tuple[str, ...], language: str, resume_help: ResumeHelp
+    state: TeamState, status: TaskStatus, failures: tuple[str, ...], language: str, resume_help: ResumeHelp
 ) -> WaitResult:
     """Combine the status and the failures; the worst counts. `resume_help` says how to resume."""
-    reasons = (*failures, *(_find_stuck_tasks(world, language) if status.state == "idle" else ()))
+    reasons = (*failures, *(_find_stuck_tasks(state, language) if status.state == "idle" else ()))
     if reasons:
         return WaitResult(status="failed", code=Exit.FAILED, reasons=reasons)
     if status.state == "idle":
         return WaitResult(status="idle", code=Exit.DONE)
-    why = _explain_pause(world, status, language, resume_help)
+    why = _explain_pause(state, status, language, resume_help)
     return WaitResult(status=status.state, code=exit_for_statuses([status.state]), reasons=(why,))
 
 
-def _find_stuck_tasks(world: TeamState, language: str) -> Iterator[str]:
-    for task in sort_oldest_first(world.tasks):
-        status = read_status(world, task.task_id)
+def _find_stuck_tasks(state: TeamState, language: str) -> Iterator[str]:
+    for task in sort_oldest_first(state.tasks):
+        status = read_status(state, task.task_id)
         if task.task_id != BASE_TASK and status is not None and status.state == "idle":
             yield inbox_phrase("stuck", language, task=task.task_id, name=task.name, manager=task.manager)
 
 
-def _explain_pause(world: TeamState, status: TaskStatus, language: str, resume_help: ResumeHelp) -> str:
-    if world.team.paused is not None and status.state == "paused":
-        why = describe_reason(world.team.paused, language)
-        return inbox_phrase("stopped_why", language, name=world.team.name, why=why, command=resume_help.start)
+def _explain_pause(state: TeamState, status: TaskStatus, language: str, resume_help: ResumeHelp) -> str:
+    if state.team.paused is not None and status.state == "paused":
+        why = describe_reason(state.team.paused, language)
+        return inbox_phrase("stopped_why", language, name=state.team.name, why=why, command=resume_help.start)
     if status.state != "waiting":
         return describe_pause(status.reason, language, resume_help)
-    receivers = (name for message in world.mail.values() for name in message.receiver)
+    receivers = (name for message in state.mail.values() for name in message.receiver)
     question_counts = Counter(
-        name for name in receivers if name in world.agents and world.agents[name].spec.kind == "human"
+        name for name in receivers if name in state.agents and state.agents[name].spec.kind == "human"
     )
     people = ", ".join(f"{name} ({count})" for name, count in sorted(question_counts.items()))
     return inbox_phrase("waits_for", language, people=people) if people else status.reason
@@ -333,21 +335,21 @@ class OrganisationListener:
         self.woken = asyncio.Event()
 
     @property
-    def world(self) -> TeamState:
+    def state(self) -> TeamState:
         """The team state as of the last event read."""
-        return self._history.world
+        return self._history.state
 
     @property
     def is_dismissed(self) -> bool:
         """Whether the person was dismissed."""
-        return self.me not in self.world.agents
+        return self.me not in self.state.agents
 
     async def open(self) -> None:
         """Load the current state, and follow the log from there."""
         head = (await self._cli.runtime.log.head(self.team)).version
-        world = await self._cli.runtime.world(self.team, head)
-        self._history = TeamHistory(world=world, version=head, keeps_records=False)
-        self.language = self.world.agents[self.me].spec.language
+        state = await self._cli.runtime.state(self.team, head)
+        self._history = TeamHistory(state=state, version=head, keeps_records=False)
+        self.language = self.state.agents[self.me].spec.language
         self.failures = FailureLog(self.language)
         self._task = asyncio.create_task(self._follow())
 
@@ -361,7 +363,7 @@ class OrganisationListener:
             self._handle_event(logged_event)
 
     def _handle_event(self, logged_event: LoggedEvent) -> None:
-        self.failures.add(self.world, logged_event.event)
+        self.failures.add(self.state, logged_event.event)
         self._history.add(logged_event)
         self._cli.out.stream(self.team, logged_event)
         self._changed.set()
@@ -409,13 +411,13 @@ class OrganisationListener:
 
     def list_unanswered(self) -> tuple[InboxMessage, ...]:
         """Return the messages that wait for an answer of the person."""
-        return find_unanswered(self.world, self.me)
+        return find_unanswered(self.state, self.me)
 
     async def wait_until_settled(self) -> TaskStatus:
         """Wait until the organisation is at rest; return its status."""
         while True:
             await self.catch_up()
-            version, status = self._history.version, summarise_status(self.world)
+            version, status = self._history.version, summarise_status(self.state)
             if not status.is_settled:
                 await self._next()
                 continue
@@ -450,8 +452,8 @@ async def keep_running(cli: Invocation, listener: OrganisationListener) -> Async
 async def _start_or_stop(cli: Invocation, listener: OrganisationListener, host: TeamHost | None) -> TeamHost | None:
     """Start the organisation if no process runs it, stop it if it is at rest; return its host here."""
     await listener.catch_up()
-    world, runtime, team = listener.world, cli.runtime, listener.team
-    is_resting = world.team.paused is not None or BASE_TASK not in world.tasks
+    state, runtime, team = listener.state, cli.runtime, listener.team
+    is_resting = state.team.paused is not None or BASE_TASK not in state.tasks
     if host is not None and (is_resting or host.sync.stopped is not None):
         await runtime.stop(team)
         return None

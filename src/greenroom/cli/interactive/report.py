@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from greenroom.app.conversation.capability_names import ASK, JOB, RUN
+from greenroom.app.conversation.capability_names import ASK, CHANGE_RUN, RUN
 from greenroom.app.conversation.chat import TurnOutcome
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
-from greenroom.app.messages import translate
+from greenroom.app.messages import count_things, translate
+from greenroom.app.messages.findings import render_for_people
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.approvals import pending_approvals, words_to_type
-from greenroom.cli.render.team import format_duration
+from greenroom.cli.render.team import TeamHistory, format_duration
 from greenroom.cli.render.words import shorten
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data
@@ -25,19 +26,8 @@ if TYPE_CHECKING:
 MORE_FLAGS: Final = {"money": "--max-cost USD", "tokens": "--max-tokens N", "millis": "--max-time TIME"}
 """The options that raise a limit, by what it limits."""
 
-LIMIT_WORDS: Final = {
-    "money": "money",
-    "tokens": "tokens",
-    "millis": "working time",
-    "steps": "steps",
-    "hops": "messages",
-}
+LIMITS: Final = ("money", "tokens", "millis", "steps", "hops")
 MAX_REASON_CHARS: Final = 600  # characters of a reason
-WHY_UNVERIFIED: Final = {
-    "in_place": "It worked in your own files (--in-place), and no checks run there.",
-    "nothing_changed": "No file was changed. If you only want an answer, use --question.",
-}
-SUMMARY_HEAD: Final = "Agent's summary, not verified:"
 EXIT_STYLES: Final = {
     Exit.DONE: ("✓", "bold green"),
     Exit.FAILED: ("✗", "bold red"),
@@ -50,29 +40,28 @@ def report_ending(
     team: TeamId,
     ending: Ending,
     *,
-    name: str | None = None,
     printed: str = "",
     extra_fields: Data | None = None,
     has_head: bool = False,
 ) -> Exit:
     """Report how a run ended.
 
-    `name` is what the next command calls the team, `printed` the answer that stdout has already. `extra_fields` go into
-    the JSON result. With `has_head` the line about the ending was printed before.
+    `printed` is the answer that stdout has already. `extra_fields` go into the JSON result. With `has_head` the line
+    about the ending was printed before.
     """
     _print_ending(cli, ending, has_head=has_head)
     history, text = ending.history, _find_answer(cli, team, ending)
     if text and text.strip() != printed.strip():
         if cli.out.is_live:  # an empty line around the answer, where stdout and stderr share a screen
             cli.progress.note("")
-        if history.world.team.kit == JOB and history.total().tokens:
-            cli.progress.note(SUMMARY_HEAD, style="dim")
+        if history.state.team.kit == CHANGE_RUN and history.total().tokens:
+            cli.progress.note(translate("report.summary"), style="dim")
         cli.out.write(f"{text.rstrip()}\n")
         if cli.out.is_live:
             cli.progress.note("")
     if leftover := cli.app.unused_recording():
         cli.progress.note(leftover, style="yellow")
-    cli.progress.note(_next_command(cli, name or team, ending))
+    cli.progress.note(_next_command(cli, team, ending))
     return cli.out.result(
         ending.status,
         ending.code,
@@ -91,7 +80,7 @@ def report_ending(
 
 def _verdict_fields(ending: Ending) -> Data:
     """Return the verdict fields of a run in the person's own files, which no check verifies."""
-    if ending.history.world.team.kit != RUN:
+    if ending.history.state.team.kit != RUN:
         return {}
     why: Data = {}
     if ending.unverified:
@@ -104,30 +93,30 @@ def _print_ending(cli: Invocation, ending: Ending, *, has_head: bool) -> None:
     sign, style = EXIT_STYLES.get(ending.code, ("!", "bold yellow"))
     cli.progress.note("")
     if not has_head:
-        cli.progress.note(f"{sign} {ending.status}: {summarise(ending)}", style=style)
+        state, figures = translate(f"states.{ending.status}"), summarise(ending.history)
+        cli.progress.note(translate("report.ended", sign=sign, state=state, figures=figures), style=style)
     if ending.fault:
         cli.progress.note(f"  {ending.fault}")
     if ending.unverified and not has_head:
-        cli.progress.note(f"  {WHY_UNVERIFIED[ending.unverified]}", style="yellow")
+        cli.progress.note(f"  {translate(f'report.{ending.unverified}')}", style="yellow")
     if ending.why:
         if cli.setup.quiet:
-            _print_reason(cli, ending, f"{ending.status}: {ending.why}")
+            state = translate(f"states.{ending.status}")
+            _print_reason(cli, ending, translate("report.reason", state=state, reason=ending.why))
         return
     unfinished = [status for status in ending.standings if ending.fault or status[1].state != "finished"]
     for task, standing in unfinished if ending.code != Exit.DONE else ():
-        _print_reason(
-            cli,
-            ending,
-            f"{task} {standing.state}: {shorten(_explain_status(standing.state, standing.reason), MAX_REASON_CHARS)}",
-        )
+        reason = shorten(_explain_status(standing.state, standing.reason), MAX_REASON_CHARS)
+        state = translate(f"states.{standing.state}")
+        _print_reason(cli, ending, translate("report.task_reason", task=task, state=state, reason=reason))
 
 
 def _explain_status(word: str, reason: str) -> str:
     why = reason.removeprefix(f"{word}: ")
     budget, _, limit = why.partition(" ")
-    if word != "limit" or limit not in LIMIT_WORDS:
+    if word != "limit" or limit not in LIMITS:
         return why
-    return translate("report.limit_before_step", limit_words=LIMIT_WORDS[limit], budget=budget)
+    return translate("report.limit_before_step", limit_words=translate(f"report.limit_{limit}"), budget=budget)
 
 
 def _print_reason(cli: Invocation, ending: Ending, text: str) -> None:
@@ -138,44 +127,41 @@ def _print_reason(cli: Invocation, ending: Ending, text: str) -> None:
         cli.progress.note(f"  {text}")
 
 
-def summarise(ending: Ending) -> str:
+def summarise(history: TeamHistory) -> str:
     """Summarise the run in a few figures."""
-    history, total, kit = ending.history, ending.history.total(), ending.history.world.team.kit
-    money = f", {format_dollars(total.money)}" if total.money else ""
-    work = translate(
-        "report.tokens_and_time",
-        detail="at most " if history.is_at_most else "",
-        tokens=total.tokens,
-        money=money,
-        duration=format_duration(total.millis),
-    )
-    if kit == ASK:
-        return work
-    steps, messages = history.steps_ended, history.messages_sent
-    if kit in (RUN, JOB) and not messages:
-        return f"{steps} step{'s' if steps != 1 else ''}, {work}"
-    return f"{steps} steps, {messages} messages, {work}"
+    total, kit = history.total(), history.state.team.kit
+    key = "report.at_most" if history.is_at_most else "report.tokens_and_time"
+    comma, duration = translate("counts.comma"), format_duration(total.millis)
+    money = f"{comma}{format_dollars(total.money)}" if total.money else ""  # 0 if the price is unknown
+    figures = [translate(key, tokens=total.tokens, money=money, duration=duration)]
+    if kit != ASK:
+        has_messages = history.messages_sent or kit not in (RUN, CHANGE_RUN)
+        figures = [*([count_things("message", history.messages_sent)] if has_messages else []), *figures]
+        figures.insert(0, count_things("step", history.steps_ended))
+    return comma.join(figures)
 
 
 def _find_answer(cli: Invocation, team: TeamId, ending: Ending) -> str:
-    kit, guide = ending.history.world.team.kit, demo_folder(cli.home, team) / ANSWER_FILE
-    if ending.fault and kit != JOB:
+    kit, guide = ending.history.state.team.kit, demo_folder(cli.home, team) / ANSWER_FILE
+    if ending.fault and kit != CHANGE_RUN:
         return ""
     if ending.code == Exit.DONE and kit in (DEMO_KIT, ASKING_KIT) and guide.exists():
         return guide.read_text("utf-8")
     shown_states = ("finished", "failed") if ending.why else ("finished",)
-    return "\n".join(standing.reason for _, standing in ending.standings if standing.state in shown_states)
+    reasons = (standing.reason for _, standing in ending.standings if standing.state in shown_states)
+    return render_for_people("\n".join(reasons))
 
 
 def _next_command(cli: Invocation, team: str, ending: Ending) -> str:
     match ending.code:
         case Exit.DONE:
-            return f"Try next: {render_command(cli, 'show', team)}"
+            return translate("report.try_next", command=render_command(cli, "show", team))
         case Exit.WAITING if ending.status == "waiting":
-            world = ending.history.world
-            pending = pending_approvals(world)
-            answer, other = words_to_type(world, pending[0]) if pending else ("yes", "or no")
-            return f"Your turn: {render_command(cli, 'answer', team, answer)}" + (f"   ({other})" if other else "")
+            state = ending.history.state
+            pending = pending_approvals(state)
+            answer, other = words_to_type(state, pending[0]) if pending else ("yes", translate("approvals.or_no"))
+            command = render_command(cli, "answer", team, answer) + (f"   ({other})" if other else "")
+            return translate("report.your_turn", command=command)
         case Exit.LIMIT:
             flags = (
                 "--max-cost none"
@@ -184,41 +170,38 @@ def _next_command(cli: Invocation, team: str, ending: Ending) -> str:
                 for _, status in ending.standings
             )
             more_flags = dict.fromkeys(filter(None, flags))
-            return (
-                f"{'Allow more' if more_flags else 'Continue with'}: {render_command(cli, 'resume', team, *more_flags)}"
-            )
+            key = "report.allow_more" if more_flags else "report.continue"
+            return translate(key, command=render_command(cli, "resume", team, *more_flags))
         case Exit.PROVIDER:
             return translate("report.fix_then_continue", command=render_command(cli, "resume", team))
         case Exit.WAITING:
-            return f"Continue with: {render_command(cli, 'resume', team)}"
+            return translate("report.continue", command=render_command(cli, "resume", team))
         case _:
-            return f"See why: {render_command(cli, 'show', team)}"
+            return translate("report.see_why", command=render_command(cli, "show", team))
 
 
 # ------------------------------------------------------------------------------------------------------ turns of a chat
 
-TURN_HINTS: Final = {
-    "provider": "Press Enter to try again, or type /model NAME for another model.",
-    "limit": "Raise it with /limit, for instance /limit cost 10; then press Enter to continue.",
-    "paused": "Press Enter to continue.",
-    "failed": "Type /retry to ask again.",
-}
+TURN_HINTS: Final = ("provider", "limit", "paused", "failed")
 
 
 def explain_turn(turn: TurnOutcome, *, attended: bool, answer: str) -> str:
     """Explain why a turn has no answer and what to do. `answer` is the command that answers an approval request."""
-    why = f"{turn.state}: {_explain_status(turn.state, turn.why)}"
+    state, reason = translate(f"states.{turn.state}"), _explain_status(turn.state, turn.why)
+    why = translate("report.reason", state=state, reason=reason)
     if turn.last:
         return why
-    hint = TURN_HINTS.get(turn.state, "") if attended else answer if turn.state == "waiting" else ""
+    hint = answer if turn.state == "waiting" and not attended else ""
+    if attended and turn.state in TURN_HINTS:
+        hint = translate(f"report.turn_{turn.state}")
     return f"{why} {hint}".strip()
 
 
 def describe_turn_cost(turn: TurnOutcome) -> str:
     """Describe the cost of a turn. The cost of an interrupted call is its reservation."""
-    prefix = "at most " if turn.state == "interrupted" else ""
-    money = f" · {format_dollars(turn.spent.money)}" if turn.spent.money else ""
-    return f"{prefix}{turn.spent.tokens:,} tokens{money} · {format_duration(turn.spent.millis)}"
+    key = "report.turn_cost_at_most" if turn.state == "interrupted" else "report.turn_cost"
+    money = f"{format_dollars(turn.spent.money)} · " if turn.spent.money else ""
+    return translate(key, tokens=turn.spent.tokens, money=money, duration=format_duration(turn.spent.millis))
 
 
 def turn_fields(turn: TurnOutcome, answer: str) -> dict[str, object]:

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from greenroom.app.conversation.chat import read_typed_text
 from greenroom.app.cost import format_dollars
-from greenroom.app.messages import translate
-from greenroom.app.messages.findings import render_finding
+from greenroom.app.messages import current_language, translate
+from greenroom.app.messages.findings import render_finding, render_result
 from greenroom.cli.errors import StdoutFault
 from greenroom.cli.render.output import Console, Output, strip_control_characters
 from greenroom.cli.render.progress import LineProgress, LiveDisplay, describe_retry
@@ -25,42 +25,18 @@ from greenroom.core.ports.model import ModelReasoningDelta, ModelTextDelta, Retr
 from greenroom.core.state.step import Step
 from greenroom.runs.verdict import BASELINE, CONFIRM_UNVERIFIED, DELIVER, VERDICT_KEY, decode_verdict
 
-TOOL_VERBS: Final = {
-    "read_code": "reads",
-    "search_files": "searches for",
-    "list_files": "lists",
-    "patch": "changes",
-    "rewrite": "writes",
-    "execute_script": "runs",
-}
-"""The verb of a tool, followed by its first argument."""
+NAMED_TOOLS: Final = frozenset({"read_code", "search_files", "list_files", "patch", "rewrite", "execute_script"})
+"""Tools that are shown with a verb and their first argument."""
 
-STEP_PHRASES: Final = {
-    BASELINE: "runs the checks before any change",
-    CONFIRM_UNVERIFIED: "looks for checks that can verify the change",
-    DELIVER: "runs the checks on the change",
-    "run_checks": "runs the checks",
-    "propose_plan": "makes a plan",
-    "ask_user": "asks you",
-    "command_output": "reads the output of a command",
-    "stop_command": "stops a command",
-    "read_output": "reads a long output",
-    "converse": "thinks",
-    "compact": "summarises the conversation",
-    "summarize": "writes the report",
-}
-LOOP_PHRASES: Final = {
-    "same_call": "it repeats the same call",
-    "same_failure": "it repeats the same failure",
-    "in_turn": "it alternates between two calls",
-    "no_change": "no file changed and nothing new was found",
-}
+NAMED_STEPS: Final = frozenset(
+    {BASELINE, CONFIRM_UNVERIFIED, DELIVER, "run_checks", "propose_plan", "ask_user", "command_output"}
+    | {"stop_command", "read_output", "converse", "compact", "summarize"}
+)
+LOOP_CODES: Final = frozenset({"same_call", "same_failure", "in_turn", "no_change"})
 """How an agent repeats itself, by the code that its turn has stored."""
 
 SPEAKING_SKILLS: Final = ("converse", "summarize")
 FILTER_SKILL: Final = "filter_tools"
-THINKING: Final = "thinks"
-TYPING_HINT: Final = "type to send a message · Ctrl-C pauses"
 MAX_ARGUMENT_CHARS: Final = 44  # characters of a path or a command
 MAX_OUTPUT_CHARS: Final = 100  # characters of a tool result
 MAX_MESSAGE_CHARS: Final = 300  # characters of a message sent to an agent from elsewhere
@@ -71,14 +47,22 @@ MIN_ACTIVITY_WIDTH: Final = 24  # columns of the activity; with less space the f
 def describe_step(step: Step) -> str:
     """Describe a step, as in `writes export.py`."""
     name = step.work.executor
-    if name in STEP_PHRASES:
-        return STEP_PHRASES[name] if step.work.type == "tool" or step.answers is None else f"{step.agent_id} works"
+    if name in NAMED_STEPS:
+        if step.work.type == "tool" or step.answers is None:
+            return translate(f"conversation.step_{name}")
+        return translate("conversation.agent_works", agent=step.agent_id)
     texts = [value for value in (step.work.instruction_content or {}).values() if isinstance(value, str)]
-    return (
-        f"{TOOL_VERBS[name]} {shorten(strip_control_characters(texts[0]), MAX_ARGUMENT_CHARS)}"
-        if name in TOOL_VERBS and texts
-        else step_words(step)
-    )
+    if name in NAMED_TOOLS and texts:
+        what = shorten(strip_control_characters(texts[0]), MAX_ARGUMENT_CHARS)
+        return translate(f"conversation.{name}", what=what)
+    return step_words(step, current_language())
+
+
+def describe_result(output: str) -> str:
+    """Return the first line of a tool's result, or a sentence for people instead of one for the model."""
+    lines = [line for line in render_result(output).splitlines() if line.strip()]
+    first = lines[0] if lines else translate("conversation.done")
+    return shorten(strip_control_characters(first), MAX_OUTPUT_CHARS)
 
 
 def verdict_lines(step: Step) -> Sequence[str]:
@@ -88,11 +72,12 @@ def verdict_lines(step: Step) -> Sequence[str]:
         return ()
     verdict = decode_verdict(dict(kept_verdict))
     if verdict.is_verified:
-        return ("✓ verified",) if verdict.receipts else (translate("conversation.no_file_changed"),)
+        return (translate("conversation.verified" if verdict.receipts else "conversation.no_file_changed"),)
     reasons = [render_finding(reason) for reason in verdict.reasons]
-    more = [f"  and {len(reasons) - MAX_REASONS_SHOWN} more"] if len(reasons) > MAX_REASONS_SHOWN else []
-    sign = "✗" if verdict.state == "failed" else "?"
-    return (f"{sign} {verdict.state}:", *(f"  {reason}" for reason in reasons[:MAX_REASONS_SHOWN]), *more)
+    hidden = len(reasons) - MAX_REASONS_SHOWN
+    more = [translate("conversation.more", count=hidden)] if hidden > 0 else []
+    lines = (f"  {line}" for line in (*reasons[:MAX_REASONS_SHOWN], *more))
+    return (translate(f"conversation.verdict_{verdict.state}"), *lines)
 
 
 class RunView(LineProgress):
@@ -145,11 +130,11 @@ class RunView(LineProgress):
             self._start_new_line()
             super().note(text, style=style)
 
-    def show_typed(self, text: str, when: str) -> None:
-        """Show a message typed here, and when it will be read."""
+    def show_typed(self, text: str, reader: str) -> None:
+        """Show a message typed here, and which agent will read it."""
         self._typed_messages.add(text)
         self.note(f"› {strip_control_characters(shorten(text, MAX_MESSAGE_CHARS))}")
-        self.note(f"  noted: {when}", style="dim")
+        self.note(f"  {translate('conversation.noted', agent=reader)}", style="dim")
 
     # -------------------------------------------------------------------------------------------------------- steps
 
@@ -159,9 +144,8 @@ class RunView(LineProgress):
         text = read_typed_text(step)
         if text in self._typed_messages and step.attempt == 1:
             self.own_text = text
-            self.note(
-                f"· {step.agent_id} reads: {strip_control_characters(shorten(text, MAX_OUTPUT_CHARS))}", style="dim"
-            )
+            shown = strip_control_characters(shorten(text, MAX_OUTPUT_CHARS))
+            self.note(translate("conversation.agent_reads", agent=step.agent_id, text=shown), style="dim")
         if _is_for_person(step):
             self._start_new_line()
             self._answer_parts.clear()
@@ -190,21 +174,18 @@ class RunView(LineProgress):
         if lines := verdict_lines(step):
             self._verdict = lines
         elif step.work.executor == BASELINE and step.state == "finished":
-            self.note(f"Baseline: {strip_control_characters(output.removeprefix('Before any change: '))}")
+            report = strip_control_characters(output.removeprefix("Before any change: "))
+            self.note(translate("conversation.baseline", report=report))
         elif step.work.executor == FILTER_SKILL and step.result is not None:
             chosen, total = result.get("chosen"), result.get("total")
             count = len(chosen) if isinstance(chosen, list | tuple) else 0
             key = "conversation.tools_selected" if count else "conversation.no_tools_selected"
             self.note(f"· {translate(key, count=count, total=total)}", style="dim")
         elif step.work.type == "tool" and step.error != "not run":
-            first = next((line for line in output.splitlines() if line.strip()), "done")
             sign = "·" if step.state == "finished" else "✗"
-            self.note(
-                f"{sign} {describe_step(step)} → {shorten(strip_control_characters(first), MAX_OUTPUT_CHARS)}",
-                style="dim",
-            )
-        if loop_phrase := LOOP_PHRASES.get(str(result.get("circles", ""))):
-            self.note(f"! {step.agent_id} makes no progress: {loop_phrase}. The agent was told.", style="yellow")
+            self.note(f"{sign} {describe_step(step)} → {describe_result(output)}", style="dim")
+        if (loop := str(result.get("circles", ""))) in LOOP_CODES:
+            self.note(translate(f"conversation.{loop}", agent=step.agent_id), style="yellow")
 
     # ------------------------------------------------------------------------------------------------------- pieces
 
@@ -229,14 +210,14 @@ class RunView(LineProgress):
                 self._console.print(Text(strip_control_characters(text), style="dim"), end="", soft_wrap=True)
                 self._is_line_open = True
             case ModelReasoningDelta():
-                if _is_for_person(step) and self._doing != THINKING:
-                    self._show_activity(THINKING)
+                if _is_for_person(step) and self._doing != translate("conversation.step_converse"):
+                    self._show_activity(translate("conversation.step_converse"))
             case ToolPrinted(text=text):
                 self._show_tool_output(step, text)
             case Retried():
                 void = translate("conversation.earlier_text_void") if self._answer_parts else ""
                 self._answer_parts.clear()
-                self.note(f"{describe_retry(event)}.{void}", style="yellow")
+                self.note(f"{describe_retry(event)}{void}", style="yellow")
                 self._show_activity("")
             case _:
                 super().piece(step, event)
@@ -302,15 +283,20 @@ class RunView(LineProgress):
         typed = strip_control_characters(self.typed)[
             -(self._console.width - 4) :
         ]  # the end of the line, where the cursor is
-        return Group(row, Text(f"› {typed}▏") if typed else Text(f"  {TYPING_HINT}", style="dim"))
+        return Group(
+            row, Text(f"› {typed}▏") if typed else Text(f"  {translate('conversation.typing_hint')}", style="dim")
+        )
 
     def _render_row(self) -> str:
         """Render the current activity and the figures so far. Waiting for a person is not counted as work."""
         elapsed, total = time.monotonic() - self._since, self._history.total()
-        figures = [f"{'≤ ' if self._history.is_at_most else ''}{total.tokens:,} tokens"]
+        tokens = translate("conversation.figures_tokens", tokens=total.tokens)
+        figures = [f"{'≤ ' if self._history.is_at_most else ''}{tokens}"]
         figures += [format_dollars(total.money)] if total.money else []
-        right = " · ".join((*figures, f"{format_duration(total.millis + int(elapsed * 1000))} of work"))
-        left = f"{SPINNER[int(time.monotonic() * 10) % len(SPINNER)]} {self._doing or THINKING}"
+        duration = format_duration(total.millis + int(elapsed * 1000))
+        right = " · ".join((*figures, translate("conversation.figures_work", duration=duration)))
+        doing = self._doing or translate("conversation.step_converse")
+        left = f"{SPINNER[int(time.monotonic() * 10) % len(SPINNER)]} {doing}"
         room = self._console.width - cell_len(right) - cell_len(since := f" … {elapsed:.0f} s") - 3
         if room < MIN_ACTIVITY_WIDTH:
             return f"{left}{since}"

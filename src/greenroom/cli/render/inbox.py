@@ -41,24 +41,24 @@ class HangingText:
                 yield Text(" " * (rest_indent if index else indent)).append_text(part)
 
 
-def render_inbox_message(world: TeamState, inbox_message: InboxMessage, language: str) -> Text:
+def render_inbox_message(state: TeamState, inbox_message: InboxMessage, language: str) -> Text:
     """Render a message that waits for an answer: its number, sender and text, and how to answer it."""
     message = inbox_message.message
     text = Text(f"{inbox_message.number}", style="bold yellow").append("  ")
-    text.append(message.sender_id, style=f"not bold {colour(world, message.sender_id)}".strip())
+    text.append(message.sender_id, style=f"not bold {colour(state, message.sender_id)}".strip())
     stage = str((message.data or {}).get("stage_id", message.stage_relative))
     kind = "asks" if inbox_message.kind == "question" else inbox_message.kind
     waits = inbox_phrase("waits", language) if inbox_message.waiting is not None else ""
     text.append(f" · {inbox_phrase(kind, language, stage=stage)}{waits}\n", style="not bold dim")
-    text.append(_indent(_find_body(world, inbox_message, language)), style="not bold default")
-    return text.append(f"\n    {how_to_answer(world, inbox_message, language)}", style="not bold dim")
+    text.append(_indent(_find_body(state, inbox_message, language)), style="not bold default")
+    return text.append(f"\n    {how_to_answer(state, inbox_message, language)}", style="not bold dim")
 
 
-def _find_body(world: TeamState, inbox_message: InboxMessage, language: str) -> str:
+def _find_body(state: TeamState, inbox_message: InboxMessage, language: str) -> str:
     """Return the text of a message. The start of a duty, which the log has in English, is translated."""
     text = inbox_message.message.message
     stage = (
-        world.stages.get(inbox_message.stage)
+        state.stages.get(inbox_message.stage)
         if inbox_message.stage is not None and inbox_message.kind == "duty"
         else None
     )
@@ -70,9 +70,9 @@ def _find_body(world: TeamState, inbox_message: InboxMessage, language: str) -> 
     return inbox_phrase("briefing", language, **known) + text.removeprefix(logged) if text.startswith(logged) else text
 
 
-def how_to_answer(world: TeamState, inbox_message: InboxMessage, language: str) -> str:
+def how_to_answer(state: TeamState, inbox_message: InboxMessage, language: str) -> str:
     """Return how to answer a message, with the permission rule if there is one."""
-    approval = world.approvals.get(approval_of(inbox_message.message)) if inbox_message.kind == "approval" else None
+    approval = state.approvals.get(approval_of(inbox_message.message)) if inbox_message.kind == "approval" else None
     kind = (
         "question"
         if approval is not None and approval.words
@@ -87,7 +87,7 @@ def how_to_answer(world: TeamState, inbox_message: InboxMessage, language: str) 
     return f"{how}; {inbox_phrase('how_always', language, number=inbox_message.number, rules=rules)}"
 
 
-def render_message(world: TeamState, message: Message, language: str, me: AgentId) -> Text:
+def render_message(state: TeamState, message: Message, language: str, me: AgentId) -> Text:
     """Render a message that needs no answer; a notice is rendered in Greenroom's own words."""
     own_notices = render_notices(message, me, language)
     if own_notices:
@@ -97,7 +97,7 @@ def render_message(world: TeamState, message: Message, language: str, me: AgentI
         )
         return Text("\n").join(lines)
     text = Text(f"#{message.group} " if message.group else "", style="dim")
-    text.append(message.sender_id, style=f"not dim bold {colour(world, message.sender_id)}".strip())
+    text.append(message.sender_id, style=f"not dim bold {colour(state, message.sender_id)}".strip())
     return text.append("\n").append(_indent(message.message), style="not dim not bold default")
 
 
@@ -110,19 +110,19 @@ def hang_indent(text: str) -> str:
     return f"\n{INDENT}".join(strip_control_characters(text).splitlines())
 
 
-def agent_lines(world: TeamState, me: AgentId, language: str) -> Iterator[Text]:
+def agent_lines(state: TeamState, me: AgentId, language: str) -> Iterator[Text]:
     """Render all agents: what they are, and what they do now."""
-    for agent in sort_rows(world.agents):
-        what, _, state = describe_activity(world, agent, language)
+    for agent in sort_rows(state.agents):
+        what, _, state_name = describe_activity(state, agent, language)
         busy = (
             what
-            if agent.running or agent.step_lock or agent.todo or state == "asking"
+            if agent.running or agent.step_lock or agent.todo or state_name == "asking"
             else inbox_phrase("idle", language)
         )
         parts = dict.fromkeys(
             (agent.spec.role, inbox_phrase("person", language) if agent.spec.kind == "human" else busy)
         )
-        line = Text(agent.agent_id, style=f"bold {colour(world, agent.agent_id)}".strip())
+        line = Text(agent.agent_id, style=f"bold {colour(state, agent.agent_id)}".strip())
         you_mark = inbox_phrase("you", language) if agent.agent_id == me else ""
         yield line.append(strip_control_characters(f"{you_mark}  {' · '.join(parts)}"), style="not bold default")
 
@@ -168,21 +168,21 @@ def inbox_message_fields(inbox_message: InboxMessage) -> Json:
     }
 
 
-def agents_fields(world: TeamState, me: AgentId, language: str) -> Iterator[Json]:
+def agents_fields(state: TeamState, me: AgentId, language: str) -> Iterator[Json]:
     """Yield the fields of all agents: what they are, what they do, and whom they wait for."""
-    for agent in sort_rows(world.agents):
-        fields = agent_fields(world, agent, language)
+    for agent in sort_rows(state.agents):
+        fields = agent_fields(state, agent, language)
         extra_fields = {
             "kind": agent.spec.kind,
             "you": agent.agent_id == me,
-            "waits_for": list(find_waited_for(world, agent)),
+            "waits_for": list(find_waited_for(state, agent)),
         }
         yield {**fields, **extra_fields, "step": fields["step"] or None}
 
 
-def task_fields(world: TeamState, task: Task) -> Json:
+def task_fields(state: TeamState, task: Task) -> Json:
     """Return the fields of an open task with its open stages."""
-    stages = [world.stages[name] for name in task.stages]
+    stages = [state.stages[name] for name in task.stages]
     return {
         "task": task.task_id,
         "name": task.name,

@@ -17,6 +17,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from greenroom.app.messages import MESSAGES, current_language
 from greenroom.app.runtime import LoggedEvent
 from greenroom.cli.errors import Json, StdoutFault, explain, init_fields, result_fields, write_line
 from greenroom.cli.exit_codes import Exit
@@ -62,9 +63,10 @@ class FittedTable:
             for index, column_spec in enumerate(self.columns)
             if column_spec.min_terminal_width <= options.max_width
         ]
+        headings = MESSAGES.table("columns", current_language())
         for column in (self.columns[index] for index in shown):
             table.add_column(
-                Text(column.name, no_wrap=True, overflow="ellipsis"),
+                Text(headings.get(column.name, column.name), no_wrap=True, overflow="ellipsis"),
                 style=column.style,
                 justify="right" if column.right else "left",
                 min_width=column.min_width or None,
@@ -124,7 +126,7 @@ class Output:
         self.command_info: dict[str, object] = {}
         self._items: dict[str, list[Json]] = {}
         self._team_fields: dict[str, object] = {}
-        self._has_begun = False
+        self.has_begun = False
         self._has_ended = False
         self._redactor: SecretRedactor | None = None
 
@@ -161,8 +163,8 @@ class Output:
     def begin(self, **fields: object) -> None:
         """Write the first line of a stream: `command_info` and these fields. The team is repeated in the result."""
         self._team_fields = {name: fields[name] for name in fields if name == "team"}
-        if not self._has_begun:
-            self._has_begun = True
+        if not self.has_begun:
+            self.has_begun = True
             if self.format == "stream-json":
                 self._write(init_fields(**{**self.command_info, **fields}))
 
@@ -226,7 +228,7 @@ class Output:
         return code
 
     def _write(self, fields: Json) -> None:
-        if not self._has_begun:
+        if not self.has_begun:
             self.begin()
         with self._report_write_faults():
             write_line(self.file, fields if self._redactor is None else self._redactor.data(fields))

@@ -14,6 +14,7 @@ from rich.console import RenderableType
 from rich.live import Live as LiveArea
 from rich.text import Text
 
+from greenroom.app.messages import translate
 from greenroom.cli.render.output import Console
 from greenroom.cli.render.team import EventLine, TeamHistory, colour, is_organisation, render_team
 from greenroom.cli.setup import CommandSetup
@@ -114,7 +115,7 @@ class LineProgress(Progress):
         self._shows_everything = everything
 
     def line(self, history: TeamHistory, line: EventLine) -> None:
-        is_hidden = line.type in HIDDEN_EVENTS and is_organisation(history.world)
+        is_hidden = line.type in HIDDEN_EVENTS and is_organisation(history.state)
         if self._shows_everything or (line.summary.story and not is_hidden):
             when = time.strftime("%H:%M:%S  ", time.localtime(line.at / 1000))
             text, cut = event_text(when, history, line), self._console.is_terminal
@@ -133,7 +134,7 @@ class LineProgress(Progress):
     def trouble(self, text: str | None) -> None:
         """Print that the trouble started or is over."""
         if self._trouble and not text:
-            self.note("The problem is resolved; work continues.", style="green")
+            self.note(translate("conversation.resolved"), style="green")
         super().trouble(text)
 
 
@@ -153,8 +154,10 @@ class RowProgress(LineProgress):
 
 def describe_retry(event: Retried) -> str:
     """Describe why and when a model is called again."""
-    when = f"retrying in {event.wait:.0f} s" if event.wait >= 1 else "retrying"
-    return f"{event.failed.why.rstrip('.')}; {when}"
+    why = event.failed.why.rstrip(".")
+    if event.wait < 1:
+        return translate("conversation.retrying", why=why)
+    return translate("conversation.retrying_later", why=why, seconds=event.wait)
 
 
 def event_text(before: str, history: TeamHistory, line: EventLine, *, with_type: bool = False) -> Text:
@@ -165,7 +168,7 @@ def event_text(before: str, history: TeamHistory, line: EventLine, *, with_type:
     summary, text = line.summary, Text(before, style="dim")
     if with_type:
         text.append(f"{line.type:<18} ", style="not dim" if summary.story else "")
-    text.append(f"{summary.who:<6} ", style=f"not dim {colour(history.world, summary.who)}".strip())
+    text.append(f"{summary.who:<6} ", style=f"not dim {colour(history.state, summary.who)}".strip())
     text.append(f"{summary.mark or ' '} ", style=f"not dim {MARK_STYLES.get(summary.mark, '')}".strip())
     what = f"{line.type} {summary.text}" if summary.plain and not with_type else summary.text
     return text.append(what, style="" if (not summary.story if with_type else summary.plain) else "not dim")

@@ -20,6 +20,7 @@ from typing import Final
 import typer
 from rich.cells import cell_len
 
+from greenroom.app.messages import translate
 from greenroom.core.base.text import remove_control_characters
 
 PROMPT: Final = "› "
@@ -176,10 +177,10 @@ def choose(question: str, rows: Sequence[str]) -> int:
         err=True,
     )
     while True:
-        answer = ask("Number", "1")
+        answer = ask(translate("init.number"), "1")
         if answer.isdecimal() and 1 <= int(answer) <= len(rows):
             return int(answer) - 1
-        typer.echo(f"{answer!r} is not a number from 1 to {len(rows)}.", err=True)
+        typer.echo(translate("init.not_a_number", answer=answer, count=len(rows)), err=True)
 
 
 def confirm(question: str) -> bool:

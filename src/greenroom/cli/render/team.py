@@ -10,6 +10,8 @@ from typing import Final, NamedTuple
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from greenroom.app.cost import format_dollars
+from greenroom.app.messages import current_language, translate
 from greenroom.app.organisation.inbox import kind_of
 from greenroom.app.organisation.people import sort_oldest_first
 from greenroom.app.organisation.phrases import ORGANISATION_KIT as ORGANISATION
@@ -23,6 +25,7 @@ from greenroom.cli.render.words import (
     attempt_words,
     describe_event,
     describe_reason,
+    end_word,
     shorten,
     step_words,
 )
@@ -61,10 +64,10 @@ class TeamHistory:
     `keeps_records` ended records are only counted, for teams that run for days. `language` is that of the lines.
     """
 
-    world: TeamState = EMPTY_STATE
+    state: TeamState = EMPTY_STATE
     version: int = 0
     keeps_records: bool = True
-    language: str = "en"
+    language: str = field(default_factory=current_language)
     spent: dict[AgentId, Amounts] = field(default_factory=dict)
     is_at_most: bool = False
     steps_ended: int = 0
@@ -83,11 +86,11 @@ class TeamHistory:
     def add(self, logged_event: LoggedEvent) -> EventLine:
         """Add the next event; return its line."""
         event = logged_event.event
-        summary = describe_event(self.world, event, self.language.partition("-")[0])
+        summary = describe_event(self.state, event, self.language.partition("-")[0])
         self._count(event)
         if self.keeps_records:
             self._keep_record(event)
-        self.world = reduce(self.world, event)
+        self.state = reduce(self.state, event)
         self.version, self.at = logged_event.version, event.at
         self.began_at = self.began_at or event.at
         return EventLine(logged_event.version, event.at, type(event).__name__, summary)
@@ -109,7 +112,7 @@ class TeamHistory:
                 pass
 
     def _keep_record(self, event: Event) -> None:
-        ended = build_archive_row(self.world, event)
+        ended = build_archive_row(self.state, event)
         match ended.record if ended else event:
             case Task() as task:
                 self.tasks.append(task)
@@ -137,7 +140,7 @@ class TeamHistory:
 
     def status(self, name: TaskId) -> TaskStatus:
         """Return the status of a task that was open at the start or created since. Nothing is read from the log."""
-        status = read_status(self.world, name)
+        status = read_status(self.state, name)
         if status is not None:
             return status
         task = next(task for task in self.tasks if task.task_id == name)
@@ -147,13 +150,13 @@ class TeamHistory:
 
     def all_tasks(self, only: TaskId | None = None) -> list[Task]:
         """Return ended and open tasks in the order of their creation."""
-        tasks = (task for task in (*self.tasks, *self.world.tasks.values()) if only in (None, task.task_id))
+        tasks = (task for task in (*self.tasks, *self.state.tasks.values()) if only in (None, task.task_id))
         return sorted(tasks, key=lambda task: (len(task.task_id), task.task_id))
 
     def stages_of(self, task: Task) -> list[Stage]:
         """Return the stages of a task, ended ones first."""
         ended = [stage for stage in self.stages if stage.task_id == task.task_id]
-        return [*ended, *(self.world.stages[name] for name in task.stages)]
+        return [*ended, *(self.state.stages[name] for name in task.stages)]
 
     def board_of(self, task: Task) -> dict[str, str]:
         """Return the values on the board of a task, by key."""
@@ -176,8 +179,6 @@ async def read_history(runtime: Runtime, team: TeamId, at: int | None = None) ->
 
 # ------------------------------------------------------------------------------------------------------------- figures
 
-MICRODOLLARS_PER_DOLLAR: Final = 1_000_000
-
 
 def format_duration(millis: int) -> str:
     """Format a duration."""
@@ -186,12 +187,6 @@ def format_duration(millis: int) -> str:
     minutes, rest = divmod(millis // 1000, 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}h{minutes:02}m" if hours else f"{minutes}m{rest:02}s"
-
-
-def format_dollars(money: int) -> str:
-    """Format millionths of a dollar with as many digits as needed."""
-    value = money / MICRODOLLARS_PER_DOLLAR
-    return f"${value:,.2f}" if value >= 1 or not money else f"${value:.4f}" if value >= 0.0001 else f"${value:.6f}"
 
 
 # -------------------------------------------------------------------------------------------------------------- agents
@@ -211,22 +206,22 @@ SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 STATE_STYLES: Final = {"working": "bold", "waiting": "yellow", "asking": "yellow", "paused": "yellow", "idle": "dim"}
 
 
-def colour(world: TeamState, agent: str) -> str:
+def colour(state: TeamState, agent: str) -> str:
     """Return the colour of an agent. It stays the same until an agent before it leaves."""
-    names: list[str] = sorted(world.agents)
+    names: list[str] = sorted(state.agents)
     return AGENT_COLOURS[names.index(agent) % len(AGENT_COLOURS)] if agent in names else ""
 
 
-def describe_activity(world: TeamState, agent: AgentState, language: str = "en") -> tuple[str, str, str]:
+def describe_activity(state: TeamState, agent: AgentState, language: str = "en") -> tuple[str, str, str]:
     """Return what an agent does in words, its step, and its state."""
     if agent.running is not None:
-        step = world.steps[agent.running]
-        subtask = _describe_subtask(world, step, language)
+        step = state.steps[agent.running]
+        subtask = _describe_subtask(state, step, language)
         what = f"{step_words(step, language)}{subtask}{attempt_words(step.attempt, language)}"
         return what, step.step_id, "working" if step.state == "running" else step.state
     pending = [
         approval
-        for approval in world.approvals.values()
+        for approval in state.approvals.values()
         if (approval.agent_id, approval.state) == (agent.agent_id, "pending")
     ]
     if pending:
@@ -236,17 +231,17 @@ def describe_activity(world: TeamState, agent: AgentState, language: str = "en")
             "asking",
         )
     if agent.step_lock:
-        names = ", ".join(dict.fromkeys(world.waits[name].on for name in agent.step_lock if name in world.waits))
+        names = ", ".join(dict.fromkeys(state.waits[name].on for name in agent.step_lock if name in state.waits))
         return EVENT_WORDS.phrase("doing", "waits", language, names=names), "", "waiting"
     if agent.todo:
-        step = world.steps[agent.todo[0]]
-        state = "paused" if world.team.paused or world.tasks[step.task_id].paused else "queued"
-        return EVENT_WORDS.phrase("doing", "next", language, text=step_words(step, language)), step.step_id, state
+        step = state.steps[agent.todo[0]]
+        state_name = "paused" if state.team.paused or state.tasks[step.task_id].paused else "queued"
+        return EVENT_WORDS.phrase("doing", "next", language, text=step_words(step, language)), step.step_id, state_name
     return EVENT_WORDS.phrase("doing", "person", language) if agent.spec.kind == "human" else "", "", "idle"
 
 
-def _describe_subtask(world: TeamState, step: Step, language: str) -> str:
-    stage = world.stages.get(step.stage_id) if step.stage_id else None
+def _describe_subtask(state: TeamState, step: Step, language: str) -> str:
+    stage = state.stages.get(step.stage_id) if step.stage_id else None
     subtask = stage.find_subtask(step.subtask_id) if stage and step.subtask_id else None
     if subtask is None or subtask.name == step.agent_id or step.work.type != "skill" or step.answers is not None:
         return ""
@@ -256,14 +251,14 @@ def _describe_subtask(world: TeamState, step: Step, language: str) -> str:
 def render_agents(history: TeamHistory, *, is_live: bool = False) -> FittedTable:
     """Render a row per agent. With `is_live` working agents have a spinner and a running time."""
     now = int(time.time() * 1000) if is_live else history.at
-    agents, is_cut = history.world.agents.values(), len(history.world.agents) > MAX_AGENT_ROWS
+    agents, is_cut = history.state.agents.values(), len(history.state.agents) > MAX_AGENT_ROWS
     # If there are too many agents, those with work come first.
     shown = sorted(agents, key=lambda agent: (is_cut and agent.working_state == "idle", agent.agent_id))[
         :MAX_AGENT_ROWS
     ]
     rows = [_render_agent_row(history, agent, now, is_live=is_live) for agent in shown]
     if is_cut:
-        more = EVENT_WORDS.phrase("doing", "more", history.language, count=len(history.world.agents) - MAX_AGENT_ROWS)
+        more = EVENT_WORDS.phrase("doing", "more", history.language, count=len(history.state.agents) - MAX_AGENT_ROWS)
         rows.append(make_row("", "", more, "", "", "", ""))
     headings = EVENT_WORDS.table("columns", history.language)
     return FittedTable(
@@ -272,29 +267,29 @@ def render_agents(history: TeamHistory, *, is_live: bool = False) -> FittedTable
 
 
 def _render_agent_row(history: TeamHistory, agent: AgentState, now: int, *, is_live: bool) -> list[Text]:
-    name, world = agent.agent_id, history.world
-    what, step, state = describe_activity(world, agent, history.language)
-    spent, running = history.spent.get(name, NOTHING), world.steps.get(agent.running) if agent.running else None
+    name, state = agent.agent_id, history.state
+    what, step, state_name = describe_activity(state, agent, history.language)
+    spent, running = history.spent.get(name, NOTHING), state.steps.get(agent.running) if agent.running else None
     runs_for = max(now - running.started_at, 0) if running and running.started_at else 0
     sign = f"{SPINNER[now // 100 % len(SPINNER)]} " if is_live and agent.running else ""
     return make_row(
-        Text(name, style=colour(world, name)),
+        Text(name, style=colour(state, name)),
         agent.spec.role,
         what,
         step,
         Text(
-            f"{sign}{EVENT_WORDS.table('states', history.language).get(state, state)}",
-            style=STATE_STYLES.get(state, ""),
+            f"{sign}{EVENT_WORDS.table('states', history.language).get(state_name, state_name)}",
+            style=STATE_STYLES.get(state_name, ""),
         ),
         f"{spent.tokens:,}",
         format_duration(spent.millis + runs_for),
     )
 
 
-def agent_fields(world: TeamState, agent: AgentState, language: str = "en") -> dict[str, object]:
+def agent_fields(state: TeamState, agent: AgentState, language: str = "en") -> dict[str, object]:
     """Return an agent as fields: what it is, and what it does now."""
-    what, step, state = describe_activity(world, agent, language)
-    return {"agent": agent.agent_id, "role": agent.spec.role, "doing": what, "step": step, "state": state}
+    what, step, state_name = describe_activity(state, agent, language)
+    return {"agent": agent.agent_id, "role": agent.spec.role, "doing": what, "step": step, "state": state_name}
 
 
 # --------------------------------------------------------------------------------------------------- tasks and stages
@@ -311,10 +306,15 @@ SUBTASK_SIGNS: Final = {
 TASK_STYLES: Final = {"finished": "green", "failed": "red", "cancelled": "red", "running": "bold"}
 
 
+def task_title(task: Task) -> str:
+    """Return the name of a task for people. The standing task of an organisation has a name for models."""
+    return translate("runs.standing_task") if task.standing else task.name
+
+
 def render_task(task: Task, stages: list[Stage], note: str, style: str, language: str) -> list[Text]:
     """Render a task with a note after its name, why it is paused, and its stages."""
     head = Text(f"{task.task_id} ", style="dim").append(
-        strip_control_characters(shorten(task.name, MAX_TITLE_CHARS)), style="not dim bold"
+        strip_control_characters(shorten(task_title(task), MAX_TITLE_CHARS)), style="not dim bold"
     )
     paused = [render_pause(task.paused, language, "   ")] if task.paused is not None else []
     lines = (Text("  ").append_text(render_stage(stage)) for stage in stages)
@@ -336,60 +336,60 @@ def render_pause(why: str, language: str, indent: str = "") -> Text:
     return Text(strip_control_characters(f"{indent}{phrase}"), style="yellow")
 
 
-def render_open_tasks(world: TeamState, note: str = "", language: str = "en") -> Iterator[Text]:
+def render_open_tasks(state: TeamState, note: str = "", language: str = "en") -> Iterator[Text]:
     """Render the open tasks with their open stages. Without a `note`, each names its agents."""
-    if world.team.paused is not None:
-        yield render_pause(world.team.paused, language)
-    for task in sort_oldest_first(world.tasks):
-        stages = [world.stages[name] for name in task.stages]
+    if state.team.paused is not None:
+        yield render_pause(state.team.paused, language)
+    for task in sort_oldest_first(state.tasks):
+        stages = [state.stages[name] for name in task.stages]
         yield from render_task(task, stages, note or ", ".join(task.group), "dim", language)
 
 
 # ---------------------------------------------------------------------------------------------------- an organisation
 
 
-def is_organisation(world: TeamState) -> bool:
+def is_organisation(state: TeamState) -> bool:
     """Whether this team is an organisation."""
-    return world.team.kit == ORGANISATION
+    return state.team.kit == ORGANISATION
 
 
-def language_of(world: TeamState) -> str:
+def language_of(state: TeamState) -> str:
     """Return the language of the people in a team."""
-    return next((agent.spec.language for agent in sort_rows(world.agents) if agent.spec.kind == "human"), "en")
+    return next((agent.spec.language for agent in sort_rows(state.agents) if agent.spec.kind == "human"), "en")
 
 
-def render_organisation_head(world: TeamState, language: str) -> Text:
+def render_organisation_head(state: TeamState, language: str) -> Text:
     """Render an organisation in one line."""
-    budget = world.budgets[TEAM_BUDGET]
+    budget = state.budgets[TEAM_BUDGET]
     spent, most = format_dollars(budget.spent.money), budget.limits.money
     money = (
         spent
         if most is None
         else ORGANISATION_WORDS.phrase("picture", "of", language, spent=spent, most=format_dollars(most))
     )
-    busy = sum(1 for agent in world.agents.values() if agent.running is not None)
-    known = {"name": world.team.name, "tasks": max(len(world.tasks) - 1, 0), "busy": busy, "money": money}
+    busy = sum(1 for agent in state.agents.values() if agent.running is not None)
+    known = {"name": state.team.name, "tasks": max(len(state.tasks) - 1, 0), "busy": busy, "money": money}
     return Text(strip_control_characters(ORGANISATION_WORDS.phrase("picture", "head", language, **known)), style="bold")
 
 
-def render_waits(world: TeamState, language: str) -> Iterator[Text]:
+def render_waits(state: TeamState, language: str) -> Iterator[Text]:
     """Render which agent waits for which, and which people have to answer."""
-    for agent in sort_rows(world.agents):
-        if waited_agents := find_waited_for(world, agent):
+    for agent in sort_rows(state.agents):
+        if waited_agents := find_waited_for(state, agent):
             known = {"who": agent.agent_id, "whom": ", ".join(waited_agents)}
             yield Text(ORGANISATION_WORDS.phrase("picture", "waits", language, **known), style="yellow")
-    for agent in sort_rows(world.agents):
-        count = sum(1 for mail in world.mail.values() if agent.agent_id in mail.receiver)
+    for agent in sort_rows(state.agents):
+        count = sum(1 for mail in state.mail.values() if agent.agent_id in mail.receiver)
         if agent.spec.kind == "human" and count:
-            owes = {"who": agent.agent_id, "count": count, "name": world.team.name}
+            owes = {"who": agent.agent_id, "count": count, "name": state.team.name}
             yield Text(ORGANISATION_WORDS.phrase("picture", "owes", language, **owes), style="bold yellow")
 
 
-def find_waited_for(world: TeamState, agent: AgentState) -> tuple[str, ...]:
+def find_waited_for(state: TeamState, agent: AgentState) -> tuple[str, ...]:
     """Return the names that an agent waits for."""
-    waiting_agents = [world.waits[wait].on for wait in agent.step_lock if wait in world.waits]
+    waiting_agents = [state.waits[wait].on for wait in agent.step_lock if wait in state.waits]
     approvals = (
-        mail for mail in sort_rows(world.mail) if mail.sender_id == agent.agent_id and kind_of(mail) == "approval"
+        mail for mail in sort_rows(state.mail) if mail.sender_id == agent.agent_id and kind_of(mail) == "approval"
     )
     return tuple(dict.fromkeys((*waiting_agents, *(person for mail in approvals for person in mail.receiver))))
 
@@ -399,15 +399,16 @@ def find_waited_for(world: TeamState, agent: AgentState) -> tuple[str, ...]:
 
 def render_team(history: TeamHistory, trouble: str | None = None, *, is_live: bool = True) -> RenderableType:
     """Render the current state of a team, for the live area and for `team status`."""
-    world, language = history.world, history.language
-    has_organisation = is_organisation(world)
-    note = "" if has_organisation else f"team {world.team.team_id} · version {history.version}"
+    state, language = history.state, history.language
+    has_organisation = is_organisation(state)
+    known = {"team": state.team.team_id, "version": history.version}
+    note = "" if has_organisation else translate("runs.run_version", **known)
     parts: list[RenderableType] = [Text("")] if is_live else []
-    parts += [render_organisation_head(world, language)] if has_organisation else []
-    parts += render_open_tasks(world, note, language)
+    parts += [render_organisation_head(state, language)] if has_organisation else []
+    parts += render_open_tasks(state, note, language)
     parts += [Text(trouble, style="bold red")] if trouble else []
     parts += [Text(""), render_agents(history, is_live=is_live)]
-    return Group(*parts, *(render_waits(world, language) if has_organisation else ()))
+    return Group(*parts, *(render_waits(state, language) if has_organisation else ()))
 
 
 MAX_ITEMS_SHOWN: Final = 6  # notes and messages shown
@@ -420,10 +421,10 @@ def render_history(history: TeamHistory, how: str, only: TaskId | None = None) -
     parts: list[RenderableType] = [_render_heading(history, how)]
     for task in history.all_tasks(only):
         parts += ["", *_render_whole_task(history, task)]
-    if history.world.agents:
+    if history.state.agents:
         parts += ["", render_agents(history)]
-    parts += _render_origins(history.world)
-    parts += _render_open_steps(history.world)
+    parts += _render_origins(history.state)
+    parts += _render_open_steps(history.state)
     message_lines = [
         (message.sender_id, f" → {', '.join(message.receiver)}: {shorten(message.message)}")
         for message in history.messages
@@ -431,72 +432,85 @@ def render_history(history: TeamHistory, how: str, only: TaskId | None = None) -
     ]
     note_lines = [(note.agent_id, f": {shorten(note.content)}") for note in history.notes]
     for title, lines in (
-        (f"messages: {len(history.messages)}", message_lines),
-        (f"on the board: {len(note_lines)}", note_lines),
+        (translate("runs.messages", count=len(history.messages)), message_lines),
+        (translate("runs.on_board", count=len(note_lines)), note_lines),
     ):
         if lines:
             parts += ["", Text(title, style="dim")]
             parts += [
-                Text(f"  {name}", style=colour(history.world, name)).append(text, style="default")
+                Text(f"  {name}", style=colour(history.state, name)).append(text, style="default")
                 for name, text in lines[-MAX_ITEMS_SHOWN:]
             ]
     return parts
 
 
 def _render_heading(history: TeamHistory, how: str) -> Text:
-    team = history.world.team
-    text = Text(f"team {team.team_id}", style="bold").append(f"  {team.name}", style="not bold")
+    team = history.state.team
     began = time.strftime("%Y-%m-%d %H:%M", time.localtime(history.began_at / 1000))
-    text.append(f"  began {began} · {how}", style="not bold dim")
+    heading = (
+        translate("runs.heading_team", team=team.team_id, name=team.name, began=began, how=how)
+        if is_organisation(history.state)
+        else translate("runs.heading", team=team.team_id, began=began, how=how)
+    )
+    text = Text(heading, style="bold")
     if team.origin:
-        text.append(f"\nforked from {team.origin.team_id} at version {team.origin.version}", style="not bold dim")
+        origin = translate("runs.forked_from", team=team.origin.team_id, version=team.origin.version)
+        text.append(f"\n{origin}", style="not bold dim")
     return Text("\n").join((text, render_pause(team.paused, history.language))) if team.paused else text
 
 
 def _render_whole_task(history: TeamHistory, task: Task) -> list[RenderableType]:
     state, stages = TASK_STYLES.get(task.state, ""), history.stages_of(task)
-    parts: list[RenderableType] = [*render_task(task, [], task.state, state, history.language)]
+    parts: list[RenderableType] = [
+        *render_task(task, [], end_word(task.state, history.language), state, history.language)
+    ]
     for stage in stages:
         parts.append(Text("  ").append_text(render_stage(stage)))
         for subtask in stage.subtasks:
             if subtask.summary:
-                done = f"{subtask.name} by {subtask.agent}: {shorten(subtask.summary, 90)}"
-                parts.append(Text(f"      {done}", style="dim"))
+                known = {"name": subtask.name, "agent": subtask.agent, "summary": shorten(subtask.summary, 90)}
+                parts.append(Text(f"      {translate('runs.subtask_done', **known)}", style="dim"))
     parts += [Text(f"  {line}", style="dim") for line in history.board_of(task).get(PLAN_KEY, "").splitlines()]
-    parts += [Text(f"  artifact {artifact_line(artifact)}", style="dim") for artifact in history.artifacts_of(task)]
+    parts += [
+        Text(f"  {translate('runs.artifact', artifact=artifact_line(artifact))}", style="dim")
+        for artifact in history.artifacts_of(task)
+    ]
     if task.uncertain:
-        parts.append(Text(f"  uncertain, please check: {', '.join(task.uncertain)}", style="yellow"))
+        parts.append(Text(f"  {translate('runs.uncertain', steps=', '.join(task.uncertain))}", style="yellow"))
     if task.evidence:
-        parts.append(Text(f"  evidence: {', '.join(dict.fromkeys(task.evidence))}", style="dim"))
+        evidence = ", ".join(dict.fromkeys(task.evidence))
+        parts.append(Text(f"  {translate('runs.evidence', evidence=evidence)}", style="dim"))
     return parts
 
 
-def _render_origins(world: TeamState) -> Iterator[Text]:
+def _render_origins(state: TeamState) -> Iterator[Text]:
     """Render the sources that open conversations have read, and whether they ask before data leaves."""
-    for thread in sort_rows(world.threads):
+    for thread in sort_rows(state.threads):
         if thread.origins:
-            line = Text(f"{thread.thread_id} has read: {', '.join(thread.origins)}", style="dim")
-            asks = "" if thread.exposed_at is None else " (asks before it sends data)"
-            yield line.append(asks, style="yellow")
+            key = "runs.has_read" if thread.exposed_at is None else "runs.has_read_asks"
+            line = translate(key, thread=thread.thread_id, origins=", ".join(thread.origins))
+            yield Text(line, style="dim" if thread.exposed_at is None else "yellow")
 
 
-def _render_open_steps(world: TeamState) -> list[RenderableType]:
-    pending = [approval for approval in world.approvals.values() if approval.state == "pending"]
+def _render_open_steps(state: TeamState) -> list[RenderableType]:
+    pending = [approval for approval in state.approvals.values() if approval.state == "pending"]
     parts: list[RenderableType] = [
-        Text(f"? {approval.agent_id} asks: {approval.question}", style="yellow") for approval in pending
+        Text(f"? {translate('runs.asks', agent=approval.agent_id, question=approval.question)}", style="yellow")
+        for approval in pending
     ]
-    steps = (step for name in sorted(world.agents) for step in world.steps_of(name))
+    steps = (step for name in sorted(state.agents) for step in state.steps_of(name))
     waiting = [step for step in steps if step.state not in ("running", "cancelling")]
     if waiting:
         step_list = ", ".join(f"{step.step_id} {step_words(step)}" for step in waiting[:MAX_ITEMS_SHOWN])
-        more = f" and {len(waiting) - MAX_ITEMS_SHOWN} more" if len(waiting) > MAX_ITEMS_SHOWN else ""
-        parts.append(Text(f"to do: {step_list}{more}", style="dim"))
+        hidden = len(waiting) - MAX_ITEMS_SHOWN
+        more = translate("counts.and_more", count=hidden) if hidden > 0 else ""
+        parts.append(Text(translate("runs.to_do", steps=f"{step_list}{more}"), style="dim"))
     return ["", *parts] if parts else []
 
 
 def team_fields(history: TeamHistory, owner: str | None, only: TaskId | None = None) -> dict[str, object]:
     """Return a team as fields: the records as in the log, and a row per agent."""
-    world = history.world
+    state = history.state
     tasks = [
         {
             **to_json_dict(task),
@@ -506,20 +520,20 @@ def team_fields(history: TeamHistory, owner: str | None, only: TaskId | None = N
         }
         for task in history.all_tasks(only)
     ]
-    spent = {name: history.spent.get(name, NOTHING) for name in sorted(world.agents)}
+    spent = {name: history.spent.get(name, NOTHING) for name in sorted(state.agents)}
     agents = [
-        {**agent_fields(world, world.agents[name]), "tokens": amounts.tokens, "millis": amounts.millis}
+        {**agent_fields(state, state.agents[name]), "tokens": amounts.tokens, "millis": amounts.millis}
         for name, amounts in spent.items()
     ]
     return {
-        "team": to_json_dict(world.team),
+        "team": to_json_dict(state.team),
         "version": history.version,
         "owner": owner,
         "tasks": tasks,
         "agents": agents,
-        "open_steps": [to_json_dict(step) for step in world.steps.values()],
-        "approvals": [to_json_dict(approval) for approval in world.approvals.values()],
-        "read": {thread.thread_id: list(thread.origins) for thread in sort_rows(world.threads) if thread.origins},
+        "open_steps": [to_json_dict(step) for step in state.steps.values()],
+        "approvals": [to_json_dict(approval) for approval in state.approvals.values()],
+        "read": {thread.thread_id: list(thread.origins) for thread in sort_rows(state.threads) if thread.origins},
         "messages": len(history.messages),
         "notes": [to_json_dict(note) for note in history.notes],
         "steps_ended": history.steps_ended,

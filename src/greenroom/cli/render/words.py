@@ -148,13 +148,13 @@ def attempt_words(attempt: int, language: str) -> str:
     return EVENT_WORDS.phrase("doing", "attempt", language, number=attempt) if attempt > 1 else ""
 
 
-def describe_event(world: TeamState, event: Event, language: str = "en") -> EventSummary:
-    """Describe an event; `world` is the team state before it."""
+def describe_event(state: TeamState, event: Event, language: str = "en") -> EventSummary:
+    """Describe an event; `state` is the team state before it."""
     make_phrase = _EVENT_PHRASES.get(type(event))
     if make_phrase is None:
         about = next((str(getattr(event, name)) for name in ID_FIELDS if hasattr(event, name)), "")
         return EventSummary(who="", text=about, story=False, plain=True)
-    event_phrase = make_phrase(world, event, language)
+    event_phrase = make_phrase(state, event, language)
     name = event_phrase.phrase or type(event).__name__
     phrases = EVENT_WORDS.table("events", language)
     phrase = phrases[name] if name in phrases else EVENT_WORDS.table("events", "en")[name]
@@ -187,41 +187,41 @@ def _phrase_work_end(_: TeamState, event: tasks.TaskEnded | stages.StageEnded, l
     return EventPhrase(known={"state": end_word(event.state, language)}, mark=END_MARKS[event.state])
 
 
-def _phrase_stage_start(world: TeamState, event: stages.StageStarted, language: str) -> EventPhrase:
-    stage = world.stages[event.stage_id]
+def _phrase_stage_start(state: TeamState, event: stages.StageStarted, language: str) -> EventPhrase:
+    stage = state.stages[event.stage_id]
     parts = _punctuation("comma", language).join(subtask.name for subtask in stage.subtasks)
     return EventPhrase(known={"stage": stage, "parts": parts}, mark="◆")
 
 
 def _phrase_assignment(
-    world: TeamState, event: stages.SubtaskAssigned | stages.SubtaskHandedOver, _: str
+    state: TeamState, event: stages.SubtaskAssigned | stages.SubtaskHandedOver, _: str
 ) -> EventPhrase:
-    subtask = world.stages[event.stage_id].find_subtask(event.subtask_id)
+    subtask = state.stages[event.stage_id].find_subtask(event.subtask_id)
     return EventPhrase(event.agent_id, {"subtask": subtask}, phrase="Assigned" if subtask else "AssignedUnknown")
 
 
-def _phrase_subtask_end(world: TeamState, event: stages.SubtaskEnded, language: str) -> EventPhrase:
-    subtask = world.stages[event.stage_id].find_subtask(event.subtask_id)
+def _phrase_subtask_end(state: TeamState, event: stages.SubtaskEnded, language: str) -> EventPhrase:
+    subtask = state.stages[event.stage_id].find_subtask(event.subtask_id)
     who, name = (subtask.agent, subtask.name) if subtask else ("", event.subtask_id)
     summary = f"{_punctuation('colon', language)}{shorten(event.summary)}" if event.summary else ""
     known = {"state": end_word(event.state, language), "name": name, "summary": summary}
     return EventPhrase(who, known, END_MARKS[event.state])
 
 
-def _phrase_step_start(world: TeamState, event: steps.StepStarted, language: str) -> EventPhrase:
-    step = world.steps[event.step_id]
+def _phrase_step_start(state: TeamState, event: steps.StepStarted, language: str) -> EventPhrase:
+    step = state.steps[event.step_id]
     known = {"step": step_words(step, language), "again": attempt_words(event.attempt, language)}
     return EventPhrase(step.agent_id, known, story=event.attempt > 1)
 
 
-def _phrase_step_block(world: TeamState, event: steps.StepBlocked, language: str) -> EventPhrase:
-    step = world.steps[event.step_id]
+def _phrase_step_block(state: TeamState, event: steps.StepBlocked, language: str) -> EventPhrase:
+    step = state.steps[event.step_id]
     phrase = "" if event.state == "awaiting_approval" else "StepBlockedBudget"
     return EventPhrase(step.agent_id, {"step": step_words(step, language)}, "?", event.approval is None, phrase)
 
 
-def _phrase_step_end(world: TeamState, event: steps.StepEnded, language: str) -> EventPhrase:
-    step, is_finished = world.steps[event.step_id], event.state == "finished"
+def _phrase_step_end(state: TeamState, event: steps.StepEnded, language: str) -> EventPhrase:
+    step, is_finished = state.steps[event.step_id], event.state == "finished"
     if is_finished and step.work.type == "skill":
         text = str((event.result or {}).get("text", ""))
         phrase = "Thought" if text else "ThoughtNothing"
@@ -248,8 +248,8 @@ def _phrase_message(_: TeamState, event: messages.MessageSent, language: str) ->
     return EventPhrase(message.sender_id, known, "→", story, "MessageSentWaiting" if message.waiting else "")
 
 
-def _phrase_release(world: TeamState, event: messages.WaitReleased, language: str) -> EventPhrase:
-    wait = world.waits[event.waiting_id]
+def _phrase_release(state: TeamState, event: messages.WaitReleased, language: str) -> EventPhrase:
+    wait = state.waits[event.waiting_id]
     why = EVENT_WORDS.table("released", language).get(event.why, event.why)
     return EventPhrase(wait.waiter, {"on": wait.on, "why": why}, story=event.why != "reply")
 
@@ -290,8 +290,8 @@ _EVENT_PHRASES: Final[Mapping[type, Callable[[TeamState, Any, str], EventPhrase]
         {"keys": ", ".join(f"{effect.kind} {effect.key}" for effect in event.prepared)},
         story=False,
     ),
-    steps.StepInterrupted: lambda world, event, language: EventPhrase(
-        agent_of(event.step_id), {"step": step_words(world.steps[event.step_id], language)}, "!"
+    steps.StepInterrupted: lambda state, event, language: EventPhrase(
+        agent_of(event.step_id), {"step": step_words(state.steps[event.step_id], language)}, "!"
     ),
     steps.StepEnded: _phrase_step_end,
     messages.MessageSent: _phrase_message,
@@ -313,11 +313,11 @@ _EVENT_PHRASES: Final[Mapping[type, Callable[[TeamState, Any, str], EventPhrase]
     approvals.ApprovalRequested: lambda _, event, __: EventPhrase(
         event.agent_id, {"text": shorten(event.question)}, "?"
     ),
-    approvals.ApprovalAnswered: lambda world, event, language: EventPhrase(
-        world.approvals[event.approval_id].agent_id, {"answer": end_word(event.answer, language)}, "◆"
+    approvals.ApprovalAnswered: lambda state, event, language: EventPhrase(
+        state.approvals[event.approval_id].agent_id, {"answer": end_word(event.answer, language)}, "◆"
     ),
     budgets.LimitReached: lambda _, event, __: EventPhrase(agent_of(event.step_id) if event.step_id else "", mark="!"),
-    timers.TimerFired: lambda world, event, _: EventPhrase(
-        world.timers[event.timer_id].agent_id if event.timer_id in world.timers else ""
+    timers.TimerFired: lambda state, event, _: EventPhrase(
+        state.timers[event.timer_id].agent_id if event.timer_id in state.timers else ""
     ),
 }

@@ -4,6 +4,7 @@ Rejection           a rule refused the request: a value, never raised in the cor
 GreenroomError
 ├── RefusedError    a `Rejection`, raised to the caller
 ├── ModelFault      the model's reply cannot be used: report it to the model, which tries again
+│   └── OutputError     an answer or a tool's arguments do not match their type
 ├── WorldFault      tool, network, disk: retry or report
 │   ├── ProviderFault   the model's provider does not answer: a person must act, or retry later
 │   ├── StoreFault      the store cannot be used: damaged, foreign, too new, read-only
@@ -35,16 +36,32 @@ render: Renderer = render_code
 """Set by the message catalogue when it is imported."""
 
 
+def translate(code: str, /, **values: object) -> str:
+    """Return the message with this code and these values in the language of the process."""
+    return render(code, values)
+
+
 @record
 class Rejection:
-    """A rule refused a request. `code` is for programs, `why` names the problem, `hint` says what to do next."""
+    """A rule refused a request. `code` is for programs, `why` names the problem, `hint` says what to do next.
+
+    Models read `why` and `hint`. People read `rejections.MESSAGE` and `rejection_hints.MESSAGE` of the catalogue.
+    """
 
     code: str
     why: str
     hint: str = ""
+    message: str = ""
+    values: Mapping[str, object] = {}
 
     def __str__(self) -> str:
         return f"{self.why} {self.hint}".strip()
+
+
+def reject(message: str, why: str, hint: str = "", /, *, code: str = "", **values: object) -> Rejection:
+    """Make a rejection whose sentences are templates for `values`. Its code is `message` unless it is given."""
+    texts = (why.format(**values), hint.format(**values))
+    return Rejection(code=code or message, why=texts[0], hint=texts[1], message=message, values=values)
 
 
 class GreenroomError(Exception):
@@ -78,9 +95,32 @@ class RefusedError(GreenroomError):
         super().__init__(str(rejection))
         self.rejection = rejection
 
+    @property
+    def why(self) -> str:
+        """What the problem is, for a person."""
+        return self._find_text("rejections", self.rejection.why)
+
+    @property
+    def hint(self) -> str:
+        """What to do next, for a person."""
+        return self._find_text("rejection_hints", self.rejection.hint)
+
+    def __str__(self) -> str:
+        why = self.why
+        return f"{why}{'' if why.endswith('。') else ' '}{self.hint}".strip()
+
+    def _find_text(self, table: str, fallback: str) -> str:
+        key = f"{table}.{self.rejection.message}"
+        text = render(key, self.rejection.values)
+        return fallback if text.startswith(key) else text
+
 
 class ModelFault(GreenroomError):
     """The model's reply cannot be used. A tool raises it to make the model try again; the model reads the text."""
+
+
+class OutputError(ModelFault):
+    """Data that does not match the expected type. The text says what is wrong and where."""
 
 
 class WorldFault(GreenroomError):

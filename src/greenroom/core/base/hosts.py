@@ -10,6 +10,7 @@ from collections.abc import Callable
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final, TypeAlias
 
+from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.records import record
 
 USUAL_PORTS: Final = frozenset({0, 80, 443})
@@ -42,19 +43,19 @@ def block_no_host(_: Host) -> str:
     return ""
 
 
-class BadHost(ValueError):
+class BadHost(GreenroomError, ValueError):
     """The text is not a valid host. The message completes the sentence "HOST …"."""
 
 
 def parse_host(value: str, *, pattern: bool = False) -> Host:
     """Parse `name`, `name:port` or `[v6]:port`. Raise `BadHost` for anything else."""
     if not value.isascii():
-        raise BadHost("contains non-ASCII letters; write its xn-- form")
+        raise BadHost("hosts.not_ascii")
     lowered = value.lower()
     if lowered.startswith("["):
         name, bracket, rest = lowered[1:].partition("]")
         if not bracket or (rest and not rest.startswith(":")):
-            raise BadHost("is not a valid address")
+            raise BadHost("hosts.bad_address")
         return Host(name=_parse_ipv6(name), port=_parse_port(rest[1:]) if rest else 0)
     name, colon, port = lowered.partition(":")
     number = _parse_port(port) if colon else 0
@@ -62,42 +63,42 @@ def parse_host(value: str, *, pattern: bool = False) -> Host:
         return Host(name=name, port=number)
     if pattern and name.startswith("*."):
         if "." not in name[2:]:
-            raise BadHost("covers a whole top-level domain; name a domain below it")
+            raise BadHost("hosts.top_level")
         return Host(name=f"*.{_parse_name(name[2:])}", port=number)
     return Host(name=_parse_name(name), port=number)
 
 
 def _parse_port(text: str) -> int:
     if _PORT.fullmatch(text) is None or int(text) > 0xFFFF:
-        raise BadHost(f"has {text!r} in place of a port number")
+        raise BadHost("hosts.bad_port", text=text)
     return int(text)
 
 
 def _parse_ipv6(text: str) -> str:
     if "%" in text:
-        raise BadHost("names a network interface; remove the % and what follows")
+        raise BadHost("hosts.interface")
     try:
         return str(IPv6Address(text))
     except ValueError as error:
-        raise BadHost("is not a valid IPv6 address") from error
+        raise BadHost("hosts.bad_ipv6") from error
 
 
 def _parse_name(text: str) -> str:
     labels = text.split(".")
     if len(text) > _MAX_NAME_CHARS or not all(_LABEL.fullmatch(label) for label in labels):
-        raise BadHost("is not a valid host name; use letters, digits, hyphens and single dots only")
+        raise BadHost("hosts.bad_name")
     if _NUMBER.fullmatch(labels[-1]):
         try:
             return str(IPv4Address(text))
         except ValueError as error:
-            raise BadHost("is an IPv4 address in an unusual form; write four decimal numbers") from error
+            raise BadHost("hosts.odd_ipv4") from error
     return text
 
 
-def allows_host(pattern: Host, asked: Host) -> bool:
+def allows_host(pattern: Host, host: Host) -> bool:
     """Return whether an allowing rule applies to the host: same name, and a usual port unless the rule names one."""
     ports = {pattern.port} if pattern.port else USUAL_PORTS
-    return asked.port in ports and matches_host_pattern(pattern.name, asked.name)
+    return host.port in ports and matches_host_pattern(pattern.name, host.name)
 
 
 def matches_host_pattern(pattern: str, name: str) -> bool:

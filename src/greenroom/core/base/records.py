@@ -38,8 +38,8 @@ class Record(Struct, frozen=True, omit_defaults=True, gc=False):
 def record(cls: type[T]) -> type[T]:
     """Make `cls` a frozen, keyword-only record. Nouns, events and intents are records."""
     body = {name: value for name, value in vars(cls).items() if not isinstance(value, GetSetDescriptorType)}
-    made = new_class(cls.__name__, (Record,), {"kw_only": True}, lambda namespace: namespace.update(body))
-    return cast("type[T]", made)
+    record_class = new_class(cls.__name__, (Record,), {"kw_only": True}, lambda namespace: namespace.update(body))
+    return cast("type[T]", record_class)
 
 
 def count_bytes(data: Data) -> int:

@@ -69,9 +69,9 @@ class LabelledText(str):
 
     def __new__(cls, text: str, origins: tuple[str, ...] = ()) -> Self:
         """Make a string with origin labels."""
-        made = super().__new__(cls, text)
-        made.origins = origins
-        return made
+        new_text = super().__new__(cls, text)
+        new_text.origins = origins
+        return new_text
 
 
 def origins_of(text: str) -> tuple[str, ...]:

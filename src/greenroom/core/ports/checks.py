@@ -77,7 +77,7 @@ class CheckRun:
     output: str = ""
 
     @property
-    def failing(self) -> frozenset[str]:
+    def failed_tests(self) -> frozenset[str]:
         """The ids of the failed tests."""
         return frozenset(name for name, word in self.tests.items() if word == "failed")
 

@@ -172,11 +172,11 @@ _TABLES: Final[dict[str, tuple[type[object], Callable[[Any], str]]]] = {
 """The maps of the team state: the class of their rows, and the function that returns a row's key."""
 
 
-def encode_state(world: TeamState) -> bytes:
+def encode_state(state: TeamState) -> bytes:
     """Encode the whole team state, one line per table. Its size depends on open work, not on history."""
-    maps = (dict(world.retired), dict(world.hungry), dict(world.letters))
-    lines = [b"%d %d" % (world.version, world.at), *map(encode, (world.team, *maps))]
-    return b"\n".join([*lines, *(encode(list(getattr(world, name).values())) for name in _TABLES)])
+    maps = (dict(state.retired), dict(state.awaiting_budget), dict(state.letters))
+    lines = [b"%d %d" % (state.version, state.at), *map(encode, (state.team, *maps))]
+    return b"\n".join([*lines, *(encode(list(getattr(state, name).values())) for name in _TABLES)])
 
 
 def decode_state(data: bytes) -> TeamState:
@@ -188,14 +188,14 @@ def decode_state(data: bytes) -> TeamState:
 
 
 def _decode_tables(data: bytes) -> TeamState:
-    newest, team, retired, hungry, letters, *tables = data.split(b"\n")
+    newest, team, retired, awaiting_budget, letters, *tables = data.split(b"\n")
     version, at = newest.split()
     fields: dict[str, object] = {
         "version": int(version),
         "at": int(at),
         "team": _decode(Team, team),
         "retired": Map(_decode(dict[str, str], retired)),
-        "hungry": Map(_decode(dict[str, str], hungry)),
+        "awaiting_budget": Map(_decode(dict[str, str], awaiting_budget)),
         "letters": Map(_decode(dict[str, int], letters)),
     }
     for (name, (cls, key)), line in zip(_TABLES.items(), tables, strict=True):

@@ -14,6 +14,7 @@ from greenroom.core.rules.intents import Consequence
 from greenroom.core.state.agent import AgentState, Capability
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import PreparedEffect, Step, StepTerms, StepType
+from greenroom.core.state.team import Team
 from greenroom.core.state.team_state import TeamState
 
 
@@ -48,7 +49,7 @@ class StepContext(Protocol):
     """What an executor sees while it runs: a read-only team state and its own step."""
 
     @property
-    def world(self) -> TeamState:
+    def state(self) -> TeamState:
         """The newest committed team state."""
         ...
 
@@ -110,7 +111,7 @@ class Executor(Protocol):
         """When to use it, in a sentence."""
         ...
 
-    def terms(self, world: TeamState, step: Step) -> StepTerms:
+    def terms(self, state: TeamState, step: Step) -> StepTerms:
         """Return the terms for this step: effect class, cost, permission. Fast and without side effects."""
         ...
 
@@ -158,6 +159,11 @@ class Capabilities:
             Capability(name=executor.name, type=executor.type, description=executor.description)
             for executor in self._table.values()
         )
+
+
+CapabilitiesFactory: TypeAlias = Callable[[Team], Capabilities | Awaitable[Capabilities]]
+"""Makes the capabilities of a team when it starts. Can be a coroutine. The log stores its name, so that a resumed team
+gets the same capabilities."""
 
 
 def check_outcome(outcome: object) -> Outcome:

@@ -7,12 +7,12 @@ disk. Only the owner appends; all others put intents into the inbox.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from greenroom.core.base.records import record
+from greenroom.core.base.records import Record, record
 
 
-class StoredEvent(NamedTuple):
+class StoredEvent(Record, frozen=True):
     """An encoded event in the log. Versions count from 1 without gaps; `ends` marks the last event of a commit."""
 
     version: int
@@ -22,7 +22,7 @@ class StoredEvent(NamedTuple):
     ends: bool = True
 
 
-class NewEvent(NamedTuple):
+class NewEvent(Record, frozen=True):
     """An encoded event to append. `ends` is for copies: the last event of an append always ends a commit."""
 
     at: int
@@ -31,7 +31,7 @@ class NewEvent(NamedTuple):
     ends: bool = False
 
 
-class ArchiveRow(NamedTuple):
+class ArchiveRow(Record, frozen=True):
     """An encoded record that left the team state. `version` is that of the event that moved it, and unique."""
 
     kind: str
@@ -197,7 +197,7 @@ class Log(Protocol):
         """Put an intent into the inbox. Return False if its id is already there."""
         ...
 
-    async def waiting(self, stream: str) -> Sequence[InboxRow]:
+    async def list_inbox(self, stream: str) -> Sequence[InboxRow]:
         """Return the inbox rows not taken yet, oldest first."""
         ...
 

@@ -234,7 +234,8 @@ FREE_FAULT_KINDS: Final = frozenset(
 class Failed:
     """There is no answer. `why` is a sentence for people; `said` is the provider's own text.
 
-    `again` means that the caller may retry, with budget for it: this request may have cost something.
+    `again` means that the caller may retry, with budget for it: this request may have cost something. `unsent` means
+    that the provider never had the whole request, so it cost nothing.
     """
 
     kind: FaultKind
@@ -243,11 +244,12 @@ class Failed:
     status: int | None = None
     retry_after: float | None = None
     again: bool = False
+    unsent: bool = False
 
     @property
     def is_free(self) -> bool:
         """Whether the request cost nothing, because not even part of an answer came."""
-        return self.kind in FREE_FAULT_KINDS
+        return self.unsent or self.kind in FREE_FAULT_KINDS
 
     @property
     def action(self) -> FaultAction:

@@ -82,13 +82,13 @@ class LandlockRuleset:
 class EgressBridge:
     """A connection out of a sandbox without network: `port` inside leads to the unix socket `socket`.
 
-    `told` and `gate` are file descriptors: on the first the outermost program names its process, on the second it
+    `info` and `gate` are file descriptors: on the first the outermost program names its process, on the second it
     waits.
     """
 
     port: int
     socket: str
-    told: int
+    info: int
     gate: int
 
 

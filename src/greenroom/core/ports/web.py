@@ -142,7 +142,7 @@ class Redirect:
 class PageFetcher(Protocol):
     """Fetches pages. A failure raises `WebFault`."""
 
-    async def fetch(self, wanted: WebAddress) -> WebPage | Redirect:
+    async def fetch(self, address: WebAddress) -> WebPage | Redirect:
         """Fetch a page. Redirects on the same host are followed; each is checked."""
 
 

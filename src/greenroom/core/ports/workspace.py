@@ -36,8 +36,8 @@ MAX_DIFF_BYTES: Final = 4 * 1024 * 1024
 class WorkspaceFault(WorldFault):
     """A workspace operation failed and left nothing half done. `reason` is for programs, the message for people."""
 
-    def __init__(self, reason: WorkspaceReason, why: str) -> None:
-        super().__init__(why)
+    def __init__(self, reason: WorkspaceReason, why: str, /, **values: object) -> None:
+        super().__init__(why, spent=None, **values)
         self.reason: WorkspaceReason = reason
 
 

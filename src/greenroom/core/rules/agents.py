@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from greenroom.core.base.errors import Rejection
+from greenroom.core.base.errors import Rejection, reject
 from greenroom.core.base.ids import AgentId, has_mixed_scripts, is_lookalike, sender_of
 from greenroom.core.base.text import has_high_heading, is_underline_of
 from greenroom.core.rules.draft import (
@@ -48,18 +48,18 @@ MAX_MEMORY_CHARS: Final = 16_000
 
 def add_agent(draft: Draft, intent: AddAgent, by: str) -> RuleResult:
     """Add an agent. Its id must never have been used, and its name must be free."""
-    if not is_manager(draft.world, by):
+    if not is_manager(draft.state, by):
         return reject_not_manager(by, "make agents")
-    world = draft.world
-    refused = _check_name(world, intent.agent_id)
+    state = draft.state
+    refused = _check_name(state, intent.agent_id)
     if refused is not None:
         return refused
-    spec = intent.spec if intent.spec is not None else world.blueprints.get(intent.blueprint or "")
+    spec = intent.spec if intent.spec is not None else state.blueprints.get(intent.blueprint or "")
     if spec is None:
-        return reject_unknown("blueprint", str(intent.blueprint), tuple(world.blueprints))
-    if (spec.manager or spec.kind != "llm") and not is_trusted(world, by):
+        return reject_unknown("blueprint", str(intent.blueprint), tuple(state.blueprints))
+    if (spec.manager or spec.kind != "llm") and not is_trusted(state, by):
         return reject_not_manager(by, "make a manager, a person or a system agent")
-    refused = _check_granted(world, intent, spec, by)
+    refused = _check_granted(state, intent, spec, by)
     if refused is not None:
         return refused
     draft.emit(AgentAdded(at=draft.now, agent_id=intent.agent_id, spec=spec, made_by=by, origins=draft.read))
@@ -67,36 +67,33 @@ def add_agent(draft: Draft, intent: AddAgent, by: str) -> RuleResult:
     return None
 
 
-def _check_name(world: TeamState, name: AgentId) -> RuleResult:
+def _check_name(state: TeamState, name: AgentId) -> RuleResult:
     """Reject an id that is malformed, already used, or easily confused with another."""
     is_reserved = any(is_lookalike(name, known_name) for known_name in RESERVED_NAMES)
     if is_reserved or not AGENT_NAME.fullmatch(name) or not name.isprintable():
-        return Rejection(
-            code="bad_agent_id",
-            why=f"{name!r} cannot be an agent's id.",
-            hint="Use 1 to 64 characters without spaces and without # @ > : ! ? / ,",
-        )
+        hint = "Use 1 to 64 characters without spaces and without # @ > : ! ? / ,"
+        return reject("bad_agent_id", "{name!r} cannot be an agent's id.", hint, name=name)
     if has_mixed_scripts(name):
-        return Rejection(
-            code="bad_agent_id",
-            why=f"{name!r} mixes letters of scripts that look alike.",
-            hint="Write it in one script: Latin, Cyrillic or Greek.",
+        why, hint = (
+            "{name!r} mixes letters of scripts that look alike.",
+            "Write it in one script: Latin, Cyrillic or Greek.",
         )
-    if name in world.agents or name in world.retired:
-        return Rejection(code="agent_exists", why=f"The agent id {name!r} is taken.", hint="Choose another.")
+        return reject("mixed_agent_id", why, hint, code="bad_agent_id", name=name)
+    if name in state.agents or name in state.retired:
+        return reject("agent_exists", "The agent id {name!r} is taken.", "Choose another.", name=name)
     alike = min(
-        (known_name for known_name in (*world.agents, *world.retired) if is_lookalike(known_name, name)), default=None
+        (known_name for known_name in (*state.agents, *state.retired) if is_lookalike(known_name, name)), default=None
     )
     if alike is not None:
-        why = f"The agent id {name!r} can be taken for {alike!r}."
-        return Rejection(code="agent_exists", why=why, hint="Choose another.")
+        why = "The agent id {name!r} can be taken for {alike!r}."
+        return reject("similar_agent_exists", why, "Choose another.", code="agent_exists", name=name, alike=alike)
     return None
 
 
-def _check_granted(world: TeamState, intent: AddAgent, spec: AgentSpec, by: str) -> RuleResult:
+def _check_granted(state: TeamState, intent: AddAgent, spec: AgentSpec, by: str) -> RuleResult:
     """Reject a spec from a model that grants more than the model itself has. People's blueprints may grant anything."""
-    maker = world.agents.get(AgentId(by))
-    if intent.spec is None or maker is None or is_trusted(world, by):
+    maker = state.agents.get(AgentId(by))
+    if intent.spec is None or maker is None or is_trusted(state, by):
         return None
     extra = sorted({*spec.tools, *spec.calls} - {*maker.spec.tools, *maker.spec.calls})
     if not extra and not spec.groups and not spec.proof:
@@ -104,32 +101,33 @@ def _check_granted(world: TeamState, intent: AddAgent, spec: AgentSpec, by: str)
     return Rejection(
         code="not_yours_to_give",
         why=f"{by!r} may not give {', '.join(extra) or 'groups of tools'} to an agent: it has that not itself.",
-        hint=f"Give what you have, or make it from a blueprint: {', '.join(sorted(world.blueprints)) or 'none'}.",
+        hint=f"Give what you have, or make it from a blueprint: {', '.join(sorted(state.blueprints)) or 'none'}.",
     )
 
 
 def change_agent(draft: Draft, intent: ChangeAgent, by: str) -> RuleResult:
     """Change an agent's spec. Only people may, and the agent's kind and style stay."""
-    if not is_trusted(draft.world, by):
+    if not is_trusted(draft.state, by):
         return Rejection(code="not_yours", why=f"{by!r} may not change agents.", hint="Ask a person.")
-    agent = draft.world.agents.get(intent.agent_id)
+    agent = draft.state.agents.get(intent.agent_id)
     if agent is None:
-        return reject_unknown("agent", intent.agent_id, tuple(draft.world.agents))
+        return reject_unknown("agent", intent.agent_id, tuple(draft.state.agents))
     if (agent.spec.kind, agent.spec.style) != (intent.spec.kind, intent.spec.style):
-        return Rejection(code="another_kind", why=f"{agent.agent_id!r} stays {agent.spec.kind} and {agent.spec.style}.")
+        values = {"name": agent.agent_id, "kind": agent.spec.kind, "style": agent.spec.style}
+        return reject("another_kind", "{name!r} stays {kind} and {style}.", **values)
     draft.emit(AgentChanged(at=draft.now, agent_id=agent.agent_id, spec=intent.spec, changed_by=by))
     return None
 
 
 def remove_agent(draft: Draft, intent: RemoveAgent, by: str) -> RuleResult:
     """Remove an agent. Its queued steps are skipped and waits for it end."""
-    world = draft.world
-    if not is_manager(world, by):
+    state = draft.state
+    if not is_manager(state, by):
         return reject_not_manager(by, "remove agents")
-    agent = world.agents.get(intent.agent_id)
+    agent = state.agents.get(intent.agent_id)
     if agent is None:
-        return reject_unknown("agent", intent.agent_id, tuple(world.agents))
-    refused = _check_may_remove(world, agent, by) or _check_not_needed(world, agent)
+        return reject_unknown("agent", intent.agent_id, tuple(state.agents))
+    refused = _check_may_remove(state, agent, by) or _check_not_needed(state, agent)
     if refused is not None:
         return refused
     _close_open_work(draft, intent.agent_id)
@@ -138,50 +136,46 @@ def remove_agent(draft: Draft, intent: RemoveAgent, by: str) -> RuleResult:
     return None
 
 
-def _check_may_remove(world: TeamState, agent: AgentState, by: str) -> RuleResult:
+def _check_may_remove(state: TeamState, agent: AgentState, by: str) -> RuleResult:
     """Reject a model that removes a person, a system agent or another manager. It may remove workers and itself."""
     worker = agent.spec.kind == "llm" and not agent.spec.manager
-    if worker or by == agent.agent_id or is_trusted(world, by):
+    if worker or by == agent.agent_id or is_trusted(state, by):
         return None
     what = "is a person" if agent.spec.kind == "human" else "manages, or is a system agent"
     why = f"{by!r} may not remove {agent.agent_id!r}, who {what}: only a person may."
     return Rejection(code="not_yours_to_remove", why=why, hint="Ask a person with a message.")
 
 
-def _check_not_needed(world: TeamState, agent: AgentState) -> RuleResult:
+def _check_not_needed(state: TeamState, agent: AgentState) -> RuleResult:
     name = agent.agent_id
     if agent.running is not None:
-        return Rejection(
-            code="agent_busy",
-            why=f"{name!r} runs step {agent.running!r}.",
-            hint="Pause its task now, then remove it.",
-        )
-    if any(task.manager == name for task in world.tasks.values()):
-        return Rejection(code="agent_manages", why=f"{name!r} manages an open task.", hint="End the task first.")
+        hint = "Pause its task now, then remove it."
+        return reject("agent_busy", "{name!r} runs step {step!r}.", hint, name=name, step=agent.running)
+    if any(task.manager == name for task in state.tasks.values()):
+        return reject("agent_manages", "{name!r} manages an open task.", "End the task first.", name=name)
     if any(
         subtask.agent == name and subtask.state in ("init", "running")
-        for stage in world.stages.values()
+        for stage in state.stages.values()
         for subtask in stage.subtasks
     ):
-        return Rejection(
-            code="agent_allotted", why=f"{name!r} has open subtasks.", hint="End or hand over its subtasks first."
-        )
+        hint = "End or hand over its subtasks first."
+        return reject("agent_allotted", "{name!r} has open subtasks.", hint, name=name)
     return None
 
 
 def _close_open_work(draft: Draft, name: AgentId) -> None:
     """Close everything open that refers to the agent: waits, steps, messages, timers, threads."""
-    for wait in sort_rows(draft.world.waits):
+    for wait in sort_rows(draft.state.waits):
         if name in (wait.on, wait.waiter):
             release_wait(draft, wait.waiting_id, "agent_gone", silent=wait.waiter == name)
     _notify_senders(draft, name)
-    cancel_steps(draft, list(draft.world.steps_of(name)), "skipped")
-    for message in sort_rows(draft.world.mail):
+    cancel_steps(draft, list(draft.state.steps_of(name)), "skipped")
+    for message in sort_rows(draft.state.mail):
         settle_message(draft, message, message.receiver if message.sender_id == name else (name,))
-    for timer in sort_rows(draft.world.timers):
+    for timer in sort_rows(draft.state.timers):
         if timer.agent_id == name:
             draft.emit(TimerCancelled(at=draft.now, timer_id=timer.timer_id))
-    for thread in sort_rows(draft.world.threads):
+    for thread in sort_rows(draft.state.threads):
         if thread.agent_id == name:
             draft.emit(ThreadClosed(at=draft.now, thread_id=thread.thread_id))
 
@@ -190,12 +184,12 @@ def _notify_senders(draft: Draft, name: AgentId) -> None:
     """Tell people that the agent will not read the messages they sent it."""
     unread = {
         unread_step.message_id: unread_step
-        for unread_step in draft.world.steps_of(name)
+        for unread_step in draft.state.steps_of(name)
         if unread_step.message_id is not None
     }
     for message, step in unread.items():
         writer = sender_of(message)
-        if writer != name and filter_people(draft.world, (writer,)):
+        if writer != name and filter_people(draft.state, (writer,)):
             about = step.work.text_content.partition("\n")[2]
             data = {"instruction": "remove_agent", "agent_id": name, ABOUT_KEY: about}
             text = f"{name} will not answer: the agent was removed. You wrote: {about}"
@@ -204,14 +198,14 @@ def _notify_senders(draft: Draft, name: AgentId) -> None:
 
 def add_participants(draft: Draft, intent: AddParticipants, by: str) -> RuleResult:
     """Add agents to a task's group."""
-    task = draft.world.tasks.get(intent.task_id)
+    task = draft.state.tasks.get(intent.task_id)
     if task is None or task.state == "cancelling":
-        return reject_unknown("task", intent.task_id, tuple(draft.world.tasks))
-    if by != task.manager and not is_trusted(draft.world, by):
+        return reject_unknown("task", intent.task_id, tuple(draft.state.tasks))
+    if by != task.manager and not is_trusted(draft.state, by):
         return reject_not_manager(by, f"add agents to task {task.task_id!r}")
     for agent in intent.agents:
-        if agent not in draft.world.agents:
-            return reject_unknown("agent", agent, tuple(draft.world.agents))
+        if agent not in draft.state.agents:
+            return reject_unknown("agent", agent, tuple(draft.state.agents))
     draft.emit(ParticipantsAdded(at=draft.now, task_id=intent.task_id, agents=intent.agents))
     notify_participants(draft, task, tuple(name for name in intent.agents if name not in task.group))
     return None
@@ -219,7 +213,7 @@ def add_participants(draft: Draft, intent: AddParticipants, by: str) -> RuleResu
 
 def remember(draft: Draft, intent: Remember, by: str) -> RuleResult:
     """Append to the agent's permanent memory. The text must be short and fit into a prompt."""
-    agent = draft.world.agents.get(AgentId(by))
+    agent = draft.state.agents.get(AgentId(by))
     if agent is None:
         return Rejection(code="not_an_agent", why=f"{by!r} is not an agent: only agents have a memory of their own.")
     content = intent.content.strip()
@@ -237,14 +231,14 @@ def remember(draft: Draft, intent: Remember, by: str) -> RuleResult:
 
 def update_working_memory(draft: Draft, intent: UpdateWorkingMemory, by: str) -> RuleResult:
     """Add a task or stage to an agent's working memory."""
-    world = draft.world
-    if by != intent.agent_id and not is_manager(world, by):
+    state = draft.state
+    if by != intent.agent_id and not is_manager(state, by):
         return reject_not_manager(by, f"change the working memory of {intent.agent_id!r}")
-    if intent.agent_id not in world.agents:
-        return reject_unknown("agent", intent.agent_id, tuple(world.agents))
-    task = world.tasks.get(intent.task_id)
+    if intent.agent_id not in state.agents:
+        return reject_unknown("agent", intent.agent_id, tuple(state.agents))
+    task = state.tasks.get(intent.task_id)
     if task is None:
-        return reject_unknown("task", intent.task_id, tuple(world.tasks))
+        return reject_unknown("task", intent.task_id, tuple(state.tasks))
     if intent.agent_id not in task.group:
         return reject_not_in_group(intent.agent_id, task)
     if intent.stage_id is not None and intent.stage_id not in task.stages:

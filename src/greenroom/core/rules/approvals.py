@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from greenroom.core.base.errors import Rejection
+from greenroom.core.base.errors import Rejection, reject
 from greenroom.core.base.ids import AgentId, ApprovalId, StepId, WaitingId, timer_id
 from greenroom.core.base.records import evolve
 from greenroom.core.rules import limits
@@ -32,7 +32,7 @@ TIME_UNITS: Final = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000
 
 def compute_expiry(draft: Draft) -> int | None:
     """Return when an approval request made now expires; None if never."""
-    expires_after = draft.world.team.approvals_expire
+    expires_after = draft.state.team.approvals_expire
     return None if expires_after is None else draft.now + expires_after
 
 
@@ -53,16 +53,16 @@ def reject_expired(draft: Draft, approval: Approval) -> Rejection | None:
     """Reject an answer to an expired request. Its timer may not have fired if the team did not run."""
     if approval.expires_at is None or draft.now < approval.expires_at:
         return None
-    why = f"The question has expired: {_describe_expiry(approval, approval.expires_at)}"
-    return Rejection(code="expired", why=why, hint="The call counts as denied. The agent can ask again.")
+    hint, why = "The call counts as denied. The agent can ask again.", _describe_expiry(approval, approval.expires_at)
+    return reject("expired", "The question has expired: {reason}", hint, reason=why)
 
 
 def expire_approval(draft: Draft, name: ApprovalId, due: int) -> None:
     """Deny a request that got no answer in time. The agent reads why."""
-    approval = draft.world.approvals[name]
+    approval = draft.state.approvals[name]
     why = _describe_expiry(approval, due)
     draft.emit(ApprovalAnswered(at=draft.now, approval_id=name, answer="denied", scope="once", by=SYSTEM, reason=why))
-    step = draft.world.steps[approval.step_id]
+    step = draft.state.steps[approval.step_id]
     drop_step(draft, step, "failed", error=f"Denied: {why} Do without it, or say what is missing.")
 
 
@@ -81,12 +81,12 @@ def _format_duration(millis: int) -> str:
 
 def set_limits(draft: Draft, intent: SetLimits, by: str) -> RuleResult:
     """Set limits. Only a person may: an agent cannot raise its own."""
-    if not is_trusted(draft.world, by):
+    if not is_trusted(draft.state, by):
         return reject_not_manager(by, "set limits")
     scope, _, name = intent.budget_id.partition(":")
-    agents = draft.world.agents if scope == "agent" else ()
-    if intent.budget_id not in draft.world.budgets and AgentId(name) not in agents:
-        return reject_unknown("budget", intent.budget_id, tuple(draft.world.budgets))
+    agents = draft.state.agents if scope == "agent" else ()
+    if intent.budget_id not in draft.state.budgets and AgentId(name) not in agents:
+        return reject_unknown("budget", intent.budget_id, tuple(draft.state.budgets))
     return limits.set_budget_limits(draft, intent.budget_id, intent.limits)
 
 
@@ -95,23 +95,23 @@ def answer_approval(draft: Draft, intent: AnswerApproval, by: str) -> RuleResult
 
     A granted rule applies to every agent of the team and approves matching pending requests too.
     """
-    approval = draft.world.approvals.get(intent.approval_id)
+    approval = draft.state.approvals.get(intent.approval_id)
     if approval is None or approval.state != "pending":
-        return reject_unknown("approval", intent.approval_id, tuple(draft.world.approvals))
-    if not is_trusted(draft.world, by):
+        return reject_unknown("approval", intent.approval_id, tuple(draft.state.approvals))
+    if not is_trusted(draft.state, by):
         return Rejection(code="not_a_person", why=f"{by!r} may not answer: a person must.")
     late = reject_expired(draft, approval)
     if late is not None:
         return late
     if approval.words and intent.answer == "approved" and not intent.reason.strip():
-        return Rejection(code="no_words", why="This question needs a text answer.", hint="Write one.")
-    lasting = intent.scope != "once" and intent.answer == "approved"
-    grant = (intent.grant or approval.grant) if lasting else ""
-    if lasting and not grant and (not approval.release or intent.scope == "always"):
+        return reject("no_words", "This question needs a text answer.", "Write one.")
+    is_lasting = intent.scope != "once" and intent.answer == "approved"
+    grant = (intent.grant or approval.grant) if is_lasting else ""
+    if is_lasting and not grant and (not approval.release or intent.scope == "always"):
         return _reject_without_rule(approval)
-    release = approval.release if lasting else ""
+    release = approval.release if is_lasting else ""
     _record_answer(draft, approval, intent, by, grant)
-    for other in sort_rows(draft.world.approvals) if grant or release else ():
+    for other in sort_rows(draft.state.approvals) if grant or release else ():
         # A request about other destinations is not answered by this: the person did not see them.
         same = (other.grant, other.release) == (grant, release)
         if same and other.state == "pending" and reject_expired(draft, other) is None:
@@ -122,13 +122,15 @@ def answer_approval(draft: Draft, intent: AnswerApproval, by: str) -> RuleResult
 def _reject_without_rule(approval: Approval) -> Rejection:
     if approval.release:
         why = "Sending an agent's data to a destination is approved for one run at most."
-        return Rejection(code="no_rule", why=why, hint="Approve this call only, or approve it for this run.")
+        return reject(
+            "release_for_run_only", why, "Approve this call only, or approve it for this run.", code="no_rule"
+        )
     why = "There is no rule that is narrow enough to propose for this call."
-    return Rejection(code="no_rule", why=why, hint="Approve this call only, or name a rule.")
+    return reject("no_rule", why, "Approve this call only, or name a rule.")
 
 
 def _record_answer(draft: Draft, approval: Approval, intent: AnswerApproval, by: str, grant: str) -> None:
-    step = draft.world.steps[approval.step_id]
+    step = draft.state.steps[approval.step_id]
     draft.emit(
         ApprovalAnswered(
             at=draft.now,
@@ -154,16 +156,16 @@ def _record_answer(draft: Draft, approval: Approval, intent: AnswerApproval, by:
 
 def set_timer(draft: Draft, intent: SetTimer, by: str) -> RuleResult:
     """Set a timer that wakes an agent."""
-    world = draft.world
-    if by != intent.agent_id and not is_trusted(world, by):
+    state = draft.state
+    if by != intent.agent_id and not is_trusted(state, by):
         return reject_not_manager(by, f"set a timer for {intent.agent_id!r}")
-    agent, task = world.agents.get(intent.agent_id), world.tasks.get(intent.task_id)
+    agent, task = state.agents.get(intent.agent_id), state.tasks.get(intent.task_id)
     if agent is None:
-        return reject_unknown("agent", intent.agent_id, tuple(world.agents))
+        return reject_unknown("agent", intent.agent_id, tuple(state.agents))
     if agent.spec.kind == "human":
         return Rejection(code="not_for_people", why=f"{intent.agent_id!r} is a person: a timer wakes agents.")
     if task is None or task.state == "cancelling":
-        return reject_unknown("task", intent.task_id, tuple(world.tasks))
+        return reject_unknown("task", intent.task_id, tuple(state.tasks))
     if intent.agent_id not in task.group:
         return reject_not_in_group(intent.agent_id, task)
     timer = Timer(
@@ -183,10 +185,10 @@ def set_timer(draft: Draft, intent: SetTimer, by: str) -> RuleResult:
 
 def cancel_timer(draft: Draft, intent: CancelTimer, by: str) -> RuleResult:
     """Cancel a timer that would wake an agent. Timeouts of waits and of work cannot be cancelled."""
-    timer = draft.world.timers.get(intent.timer_id)
+    timer = draft.state.timers.get(intent.timer_id)
     if timer is None or timer.purpose != "wake":
         return reject_unknown("timer", intent.timer_id)
-    if by != timer.agent_id and not is_trusted(draft.world, by):
+    if by != timer.agent_id and not is_trusted(draft.state, by):
         return reject_not_manager(by, f"cancel the timer {intent.timer_id!r}")
     draft.emit(TimerCancelled(at=draft.now, timer_id=intent.timer_id))
     return None
@@ -195,10 +197,10 @@ def cancel_timer(draft: Draft, intent: CancelTimer, by: str) -> RuleResult:
 def fire_timer(draft: Draft, intent: FireTimer, by: str) -> RuleResult:
     """Handle a due timer: end a wait, wake an agent, stop a step that used its working time, or expire an approval
     request."""
-    timer = draft.world.timers.get(intent.timer_id)
+    timer = draft.state.timers.get(intent.timer_id)
     if timer is None:
         return reject_unknown("timer", intent.timer_id)
-    if not is_trusted(draft.world, by) or timer.due > draft.now:
+    if not is_trusted(draft.state, by) or timer.due > draft.now:
         return Rejection(code="too_early", why=f"The timer {intent.timer_id!r} is not due.")
     draft.emit(TimerFired(at=draft.now, timer_id=timer.timer_id))
     if timer.purpose == "wait":
@@ -207,8 +209,8 @@ def fire_timer(draft: Draft, intent: FireTimer, by: str) -> RuleResult:
         expire_approval(draft, ApprovalId(timer.subject), timer.due)
     elif timer.purpose == "work":
         _stop_overdue_step(draft, StepId(timer.subject))
-    elif draft.world.tasks[timer.task_id].state != "cancelling":
-        style = draft.world.agents[timer.agent_id].spec.style
+    elif draft.state.tasks[timer.task_id].state != "cancelling":
+        style = draft.state.agents[timer.agent_id].spec.style
         work = Work(
             type="skill",
             executor=choose_reading_skill(style),
@@ -222,6 +224,6 @@ def fire_timer(draft: Draft, intent: FireTimer, by: str) -> RuleResult:
 
 def _stop_overdue_step(draft: Draft, name: StepId) -> None:
     """Stop the attempt, unless it is already stopping or its working time is no longer limited."""
-    step = draft.world.steps[name]
-    if step.state == "running" and limits.find_time_budget(draft.world, step) is not None:
+    step = draft.state.steps[name]
+    if step.state == "running" and limits.find_time_budget(draft.state, step) is not None:
         draft.emit(StepCancelling(at=draft.now, step_id=name, attempt=step.attempt, then="out_of_time"))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
-from greenroom.core.base.errors import Rejection
+from greenroom.core.base.errors import Rejection, reject
+from greenroom.core.base.records import Record
 from greenroom.core.rules import (
     agents,
     approvals,
@@ -14,6 +15,7 @@ from greenroom.core.rules import (
     knowledge,
     messages,
     questions,
+    recovery,
     stages,
     steps,
     tasks,
@@ -30,7 +32,7 @@ RULES: Final[dict[type, Rule]] = {
     intents.Declare: team.declare,
     intents.PauseTeam: team.pause_team,
     intents.ResumeTeam: team.resume_team,
-    intents.Recover: endings.recover,
+    intents.Recover: recovery.recover,
     intents.AddAgent: agents.add_agent,
     intents.ChangeAgent: agents.change_agent,
     intents.RemoveAgent: agents.remove_agent,
@@ -54,11 +56,11 @@ RULES: Final[dict[type, Rule]] = {
     intents.RecordStep: steps.record_step,
     intents.ModifyStep: steps.modify_step,
     intents.RemoveStep: steps.remove_step,
-    intents.Interrupt: endings.interrupt,
+    intents.Interrupt: recovery.interrupt,
     intents.StartStep: steps.start_step,
     intents.PrepareEffect: steps.prepare_effect,
     intents.FinishStep: endings.finish_step,
-    intents.ReleaseStep: endings.release_step,
+    intents.ReleaseStep: recovery.release_step,
     intents.SendMessage: messages.send_message,
     intents.FormGroup: messages.form_group,
     intents.AskInfo: questions.ask_info,
@@ -79,20 +81,20 @@ RULES: Final[dict[type, Rule]] = {
 }
 
 
-class Transition(NamedTuple):
+class Transition(Record, frozen=True):
     """The accepted change: the events, the rows they move to the archive (by event index), and the state after them."""
 
     events: Sequence[Event]
     archived: Sequence[tuple[int, ArchiveEntry]]
-    world: TeamState
+    state: TeamState
 
 
-def decide(world: TeamState, intent: intents.Intent, *, by: str, now: int) -> Transition | Rejection:
+def decide(state: TeamState, intent: intents.Intent, *, by: str, now: int) -> Transition | Rejection:
     """Decide an intent. Pure: the same state, intent, sender and time always give the same answer."""
-    if not world.team.team_id and not isinstance(intent, intents.CreateTeam):
-        return Rejection(code="no_team", why="This log holds no team yet.", hint="Create one first.")
-    draft = Draft(world, now, RULES)
+    if not state.team.team_id and not isinstance(intent, intents.CreateTeam):
+        return reject("no_team", "This log holds no team yet.", "Create one first.")
+    draft = Draft(state, now, RULES)
     refused = draft.apply(intent, by)
     if refused is not None:
         return refused
-    return Transition(events=draft.events, archived=draft.archived, world=draft.world)
+    return Transition(draft.events, draft.archived, draft.state)

@@ -8,9 +8,8 @@ from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.errors import Rejection
 from greenroom.core.base.ids import AgentId, StepId, TaskId, ThreadId, timer_id
 from greenroom.core.base.records import Data, evolve
-from greenroom.core.rules.draft import Draft, RuleResult, find_own_step, is_trusted, reject_unknown
-from greenroom.core.rules.intents import FinishStep, Interrupt, Recover, ReleaseStep
-from greenroom.core.rules.limits import find_time_budget
+from greenroom.core.rules.draft import Draft, RuleResult, find_own_step
+from greenroom.core.rules.intents import FinishStep
 from greenroom.core.rules.origins import share_origins
 from greenroom.core.rules.queue import (
     choose_reply_skill,
@@ -30,10 +29,8 @@ from greenroom.core.state.step import (
     StepCancelling,
     StepEnd,
     StepEnded,
-    StepInterrupted,
 )
-from greenroom.core.state.task import TaskEnded, TaskPaused
-from greenroom.core.state.team import OwnerChanged
+from greenroom.core.state.task import TaskEnded
 from greenroom.core.state.team_state import TeamState, sort_rows
 from greenroom.core.state.thread import Noticed, ThreadClosed
 from greenroom.core.state.timer import TimerCancelled
@@ -76,7 +73,7 @@ def emit_end(
             spent=spent,
             blobs=blobs,
             queued=step.version,
-            previous=draft.world.threads[step.thread_id].last,
+            previous=draft.state.threads[step.thread_id].last,
             work=step.work if step.changed else None,
             origins=merge_labels(step.origins, (*began, *origins)),
             spoils=state != "finished" and step.work.call_id is not None and effect in SIDE_EFFECTS,
@@ -88,13 +85,13 @@ def emit_end(
 
 def cancel_answer_timer(draft: Draft, step: Step) -> None:
     """Cancel the expiry timer of the step's approval request."""
-    if step.approval is not None and (clock := timer_id(step.step_id, ANSWER_TIMER)) in draft.world.timers:
+    if step.approval is not None and (clock := timer_id(step.step_id, ANSWER_TIMER)) in draft.state.timers:
         draft.emit(TimerCancelled(at=draft.now, timer_id=clock))
 
 
 def cancel_work_timer(draft: Draft, step: Step) -> None:
     """Cancel the working-time timer of an ended attempt."""
-    if step.until is not None and (clock := timer_id(step.step_id, "work")) in draft.world.timers:
+    if step.until is not None and (clock := timer_id(step.step_id, "work")) in draft.state.timers:
         draft.emit(TimerCancelled(at=draft.now, timer_id=clock))
 
 
@@ -109,7 +106,7 @@ def end_step(
     settle: bool = True,
 ) -> None:
     """End a step. With `settle`, also release the agent that waits for its answer and close its thread if possible."""
-    approval = draft.world.approvals.get(step.approval) if step.approval else None
+    approval = draft.state.approvals.get(step.approval) if step.approval else None
     emit_end(draft, step, state, error=error, spent=spent, effect=effect)
     if approval is not None and approval.state != "approved":
         settle_question(draft, "approval_id", approval.approval_id)
@@ -123,9 +120,9 @@ def drop_step(draft: Draft, step: Step, state: StepEnd, *, error: str, effect: E
 
     An agent with style `plan` gets a step that reports the failure, because nothing else would tell it.
     """
-    tool = find_step_to_fill(draft.world, step)
+    tool = find_step_to_fill(draft.state, step)
     end_step(draft, step, state, error=error, effect=effect, settle=False)
-    if state == "failed" and draft.world.agents[step.agent_id].spec.style == "plan":
+    if state == "failed" and draft.state.agents[step.agent_id].spec.style == "plan":
         _report_refusal(draft, step, error)
     fail_unfilled_step(draft, tool, step)
     release_unanswered(draft, step)
@@ -149,9 +146,9 @@ def release_unanswered(draft: Draft, step: Step) -> None:
 
 def is_answer_owed(draft: Draft, step: Step) -> bool:
     """Return whether an answer is still awaited that no other step of the agent will give."""
-    if step.answers is None or step.answers not in draft.world.waits:
+    if step.answers is None or step.answers not in draft.state.waits:
         return False
-    return not any(other.answers == step.answers for other in draft.world.steps_of(step.agent_id))
+    return not any(other.answers == step.answers for other in draft.state.steps_of(step.agent_id))
 
 
 # ---------------------------------------------------------------------------------------------- notices
@@ -159,7 +156,7 @@ def is_answer_owed(draft: Draft, step: Step) -> bool:
 
 def add_notice(draft: Draft, step: Step, about: str, code: str, text: str) -> None:
     """Add a notice that the agent reads next in the step's conversation, if it is still open."""
-    if step.thread_id in draft.world.threads:
+    if step.thread_id in draft.state.threads:
         draft.emit(
             Noticed(
                 at=draft.now,
@@ -175,8 +172,8 @@ def add_notice(draft: Draft, step: Step, about: str, code: str, text: str) -> No
 def notify_agent(draft: Draft, step: Step, code: str, text: str) -> None:
     """Add a notice. Queue a step to read it if the conversation is open and has no step left."""
     add_notice(draft, step, "", code, text)
-    if is_thread_open(draft.world, step.thread_id) and not draft.world.threads[step.thread_id].open_steps:
-        agent = draft.world.agents[step.agent_id]
+    if is_thread_open(draft.state, step.thread_id) and not draft.state.threads[step.thread_id].open_steps:
+        agent = draft.state.agents[step.agent_id]
         executor = "reflection" if agent.spec.style == "plan" else "converse"
         work = evolve(step.work, type="skill", executor=executor, instruction_content=None, call_id=None)
         enqueue(draft, step.thread_id, evolve(work, text_content=text), stage=step.stage_id, goes_on=True)
@@ -185,11 +182,20 @@ def notify_agent(draft: Draft, step: Step, code: str, text: str) -> None:
 # ---------------------------------------------------------------------------------------------- instructions
 
 
-def find_step_to_fill(world: TeamState, step: Step) -> StepId | None:
+def notify_uncertain(draft: Draft, step: Step) -> None:
+    """Tell the agent that it is unknown whether a step happened."""
+    text = (
+        f"Step {step.step_id} ({step.work.executor}) was cut off while it ran. It is uncertain whether it happened. "
+        "It was not run again: look first, then decide."
+    )
+    notify_agent(draft, step, "uncertain", text)
+
+
+def find_step_to_fill(state: TeamState, step: Step) -> StepId | None:
     """Return the pending tool step that this step has to fill in: the first one behind it in its thread."""
     if step.work.executor != INSTRUCTION_SKILL:
         return None
-    thread_steps = [candidate for candidate in world.steps_of(step.agent_id) if candidate.thread_id == step.thread_id]
+    thread_steps = [candidate for candidate in state.steps_of(step.agent_id) if candidate.thread_id == step.thread_id]
     return next(
         (
             candidate.step_id
@@ -202,11 +208,11 @@ def find_step_to_fill(world: TeamState, step: Step) -> StepId | None:
 
 def fail_unfilled_step(draft: Draft, name: StepId | None, filler: Step) -> None:
     """Fail the tool step that `filler` left unfilled, unless another step will fill it in."""
-    tool = draft.world.steps.get(name) if name is not None else None
+    tool = draft.state.steps.get(name) if name is not None else None
     if tool is None or tool.state != "pending":
         return
     thread_steps = [
-        candidate for candidate in draft.world.steps_of(tool.agent_id) if candidate.thread_id == tool.thread_id
+        candidate for candidate in draft.state.steps_of(tool.agent_id) if candidate.thread_id == tool.thread_id
     ]
     if any(candidate.work.executor == INSTRUCTION_SKILL for candidate in thread_steps[: thread_steps.index(tool)]):
         return
@@ -223,7 +229,7 @@ def fail_unfilled_step(draft: Draft, name: StepId | None, filler: Step) -> None:
 
 def settle_question(draft: Draft, about: Literal["approval_id", "subtask_id", "stage_id"], name: str) -> None:
     """Mark the question to a person about this item as settled."""
-    for message in sort_rows(draft.world.mail):
+    for message in sort_rows(draft.state.mail):
         if message.data is not None and message.data.get(about) == name:
             settle_message(draft, message, message.receiver)
 
@@ -231,8 +237,8 @@ def settle_question(draft: Draft, about: Literal["approval_id", "subtask_id", "s
 def settle_message(draft: Draft, message: Message, receivers: tuple[AgentId, ...]) -> None:
     """Settle a message for these receivers. It leaves the state when no person has to answer it."""
     for receiver in receivers:
-        left = draft.world.mail.get(message.message_id)
-        if left is not None and receiver in left.receiver:
+        open_message = draft.state.mail.get(message.message_id)
+        if open_message is not None and receiver in open_message.receiver:
             draft.emit(MessageSettled(at=draft.now, message_id=message.message_id, agent_id=receiver))
 
 
@@ -244,16 +250,16 @@ def close_after_step(draft: Draft, step: Step) -> None:
 
 def close_thread_if_over(draft: Draft, thread_id: ThreadId) -> None:
     """Close a thread without open steps if it is a call, or if its stage or task has ended."""
-    thread = draft.world.threads.get(thread_id)
+    thread = draft.state.threads.get(thread_id)
     if thread is None or thread.open_steps:
         return
-    if thread.call is not None or not is_thread_open(draft.world, thread_id):
+    if thread.call is not None or not is_thread_open(draft.state, thread_id):
         draft.emit(ThreadClosed(at=draft.now, thread_id=thread_id))
 
 
 def cancel_steps(draft: Draft, steps: list[Step], state: StepEnd, then: AfterCancel = "cancelled") -> None:
     """End the waiting steps immediately and begin to stop the running ones."""
-    tools = [(find_step_to_fill(draft.world, step), step) for step in steps]
+    tools = [(find_step_to_fill(draft.state, step), step) for step in steps]
     for step in steps:
         if step.state == "running":
             draft.emit(StepCancelling(at=draft.now, step_id=step.step_id, attempt=step.attempt, then=then))
@@ -266,24 +272,24 @@ def cancel_steps(draft: Draft, steps: list[Step], state: StepEnd, then: AfterCan
         fail_unfilled_step(draft, tool, step)
 
 
-def steps_of_task(world: TeamState, task: TaskId) -> list[Step]:
+def steps_of_task(state: TeamState, task: TaskId) -> list[Step]:
     """Return all open steps of the task, over all agents of its group."""
-    return [step for agent in world.tasks[task].group for step in world.steps_of(agent) if step.task_id == task]
+    return [step for agent in state.tasks[task].group for step in state.steps_of(agent) if step.task_id == task]
 
 
 def end_task_if_done(draft: Draft, task_id: TaskId) -> None:
     """End a task that is ending, once it has no stages, steps and child tasks left."""
-    task = draft.world.tasks.get(task_id)
-    if task is None or task.ending is None or task.stages or task.parts or steps_of_task(draft.world, task_id):
+    task = draft.state.tasks.get(task_id)
+    if task is None or task.ending is None or task.stages or task.parts or steps_of_task(draft.state, task_id):
         return
     release_waits_where(draft, "task_over", lambda wait: wait.task_id == task_id)
-    for timer in sort_rows(draft.world.timers):
+    for timer in sort_rows(draft.state.timers):
         if timer.task_id == task_id:
             draft.emit(TimerCancelled(at=draft.now, timer_id=timer.timer_id))
-    for message in sort_rows(draft.world.mail):
+    for message in sort_rows(draft.state.mail):
         if message.task_id == task_id:
             settle_message(draft, message, message.receiver)
-    for thread in sort_rows(draft.world.threads):
+    for thread in sort_rows(draft.state.threads):
         if thread.task_id == task_id:
             draft.emit(ThreadClosed(at=draft.now, thread_id=thread.thread_id))
     draft.emit(
@@ -299,7 +305,7 @@ MAX_RETRIES = 3
 
 def find_running_step(draft: Draft, name: str, attempt: int, by: str) -> Step | Rejection:
     """Return the step if this attempt runs or is being stopped, and the sender may act on it."""
-    step = find_own_step(draft.world, name, by)
+    step = find_own_step(draft.state, name, by)
     if isinstance(step, Rejection):
         return step
     if step.state not in ("running", "cancelling") or step.attempt != attempt:
@@ -327,11 +333,11 @@ def finish_step(draft: Draft, intent: FinishStep, by: str) -> RuleResult:
         return step
     if intent.outcome == "cancelled" and not is_cancelled(step):
         return Rejection(code="not_cancelled", why=f"Step {step.step_id!r} was not cancelled.")
-    draft.locks = draft.world.agents[step.agent_id].step_lock
-    tool = find_step_to_fill(draft.world, step)
+    draft.locks = draft.state.agents[step.agent_id].step_lock
+    tool = find_step_to_fill(draft.state, step)
     # Ignore a negative cost: a step must not add to its budget.
     claimed = intent.spent if intent.spent.lowest >= 0 else NOTHING
-    spent = evolve(claimed, steps=1, millis=_measure_working_time(step, draft.now))
+    spent = evolve(claimed, steps=1, millis=measure_working_time(step, draft.now))
     emit_end(
         draft,
         step,
@@ -343,7 +349,7 @@ def finish_step(draft: Draft, intent: FinishStep, by: str) -> RuleResult:
         origins=intent.origins,
     )
     if intent.outcome == "uncertain":
-        _notify_uncertain(draft, step)
+        notify_uncertain(draft, step)
     if not is_cancelled(step):
         _apply_consequences(draft, step, intent)
     if tool is not None:
@@ -354,7 +360,7 @@ def finish_step(draft: Draft, intent: FinishStep, by: str) -> RuleResult:
     return None
 
 
-def _measure_working_time(step: Step, now: int) -> int:
+def measure_working_time(step: Step, now: int) -> int:
     """Return the working time in ms, up to the step's deadline. A clock that jumped back gives 0."""
     end = now if step.until is None else min(now, step.until)
     return 0 if step.started_at is None else max(0, end - step.started_at)
@@ -363,7 +369,7 @@ def _measure_working_time(step: Step, now: int) -> int:
 def _apply_consequences(draft: Draft, step: Step, intent: FinishStep) -> None:
     refused, begin = False, len(draft.events)
     draft.cause = evolve(step, blobs=intent.blobs) if intent.blobs else step
-    draft.read = draft.world.threads[step.thread_id].origins
+    draft.read = draft.state.threads[step.thread_id].origins
     for consequence in intent.intents:
         rejected = draft.apply(consequence, step.agent_id)
         if rejected is not None:
@@ -378,7 +384,7 @@ def _apply_consequences(draft: Draft, step: Step, intent: FinishStep) -> None:
 
 def _retry_after_refusal(draft: Draft, step: Step) -> None:
     """Queue the step again if its agent has nothing else queued in which to read the refusal."""
-    if not is_thread_open(draft.world, step.thread_id) or draft.world.threads[step.thread_id].open_steps:
+    if not is_thread_open(draft.state, step.thread_id) or draft.state.threads[step.thread_id].open_steps:
         return
     if step.work.type == "skill" and step.retry < MAX_RETRIES:
         _repeat_step(draft, step, retry=step.retry + 1)
@@ -389,23 +395,23 @@ def _repeat_step(draft: Draft, step: Step, retry: int = 0) -> None:
 
     A tool is not called twice and a native call is not answered twice: only the answer is still to be given.
     """
-    owed = step.answers if step.answers in draft.world.waits else None
-    agent = draft.world.agents[step.agent_id]
+    owed_answer = step.answers if step.answers in draft.state.waits else None
+    agent = draft.state.agents[step.agent_id]
     work = evolve(step.work, call_id=None)
     if work.type == "tool":
-        text = f"Answer now what you were asked.\n<return_waiting_id>{owed}</return_waiting_id>"
+        text = f"Answer now what you were asked.\n<return_waiting_id>{owed_answer}</return_waiting_id>"
         executor = choose_reply_skill(agent.spec.style)
         work = evolve(work, type="skill", executor=executor, text_content=text, instruction_content=None)
     enqueue(
         draft,
         step.thread_id,
         work,
-        place=None if owed is None else find_next_place(draft.world, agent),
+        place=None if owed_answer is None else find_next_place(draft.state, agent),
         message=step.message_id,
-        answers=owed,
-        after=() if owed is None else draft.list_new_waits(step.agent_id),
+        answers=owed_answer,
+        after=() if owed_answer is None else draft.list_new_waits(step.agent_id),
         stage=step.stage_id,
-        jumped=owed is not None,
+        jumped=owed_answer is not None,
         retry=retry,
         goes_on=True,
     )
@@ -415,107 +421,7 @@ def _handle_owed_answer(draft: Draft, step: Step) -> None:
     """Queue the step again if it asked another agent before it answers. Otherwise release the waiting agent."""
     if step.answers is None or not is_answer_owed(draft, step):
         return
-    if draft.list_new_waits(step.agent_id) and is_thread_open(draft.world, step.thread_id):
+    if draft.list_new_waits(step.agent_id) and is_thread_open(draft.state, step.thread_id):
         _repeat_step(draft, step)
     else:
         release_wait(draft, step.answers, "unanswered")
-
-
-def release_step(draft: Draft, intent: ReleaseStep, by: str) -> RuleResult:
-    """End an attempt whose effect has stopped without a result."""
-    step = find_running_step(draft, intent.step_id, intent.attempt, by)
-    if isinstance(step, Rejection):
-        return step
-    claimed = intent.spent if intent.spent is not None and intent.spent.lowest >= 0 else step.reserved
-    _end_without_result(
-        draft, step, intent.why, evolve(claimed, millis=_measure_working_time(step, draft.now)), ran=intent.ran
-    )
-    close_after_step(draft, step)
-    task = draft.world.tasks.get(step.task_id)
-    if intent.pause and task is not None and task.is_runnable:
-        draft.emit(TaskPaused(at=draft.now, task_id=step.task_id, why=f"provider: {intent.why}"))
-    return None
-
-
-def _end_without_result(draft: Draft, step: Step, why: str, spent: Amounts, *, ran: bool = True) -> None:
-    """End an attempt without a result, according to its effect class. An attempt that never ran had no effect."""
-    effect = step.terms.effect if step.terms and ran else "pure"
-    then = step.then if step.state == "cancelling" else None
-    tool = find_step_to_fill(draft.world, step)
-    if then == "out_of_time":
-        why = _describe_timeout(draft, step)
-    if then == "cancelled":
-        partly = " It was running and may have happened in part." if effect == "effectful" else ""
-        end_step(draft, step, "cancelled", error=f"Cancelled.{partly}", spent=spent, settle=False)
-    elif effect == "effectful":
-        error = f"{why}: it is not known whether this happened, so it is not run again."
-        end_step(draft, step, "uncertain", error=error, spent=spent, settle=False)
-        _notify_uncertain(draft, step)
-    elif then == "out_of_time":
-        end_step(draft, step, "failed", error=f"{why}.", spent=spent, settle=False)
-        notify_agent(draft, step, "out_of_time", f"Step {step.step_id} ({step.work.executor}) was stopped. {why}.")
-    else:
-        cancel_work_timer(draft, step)
-        draft.emit(StepInterrupted(at=draft.now, step_id=step.step_id, attempt=step.attempt, why=why, spent=spent))
-        return
-    fail_unfilled_step(draft, tool, step)
-    release_unanswered(draft, step)
-
-
-def _describe_timeout(draft: Draft, step: Step) -> str:
-    limit = find_time_budget(draft.world, step)
-    under = f" under the limit millis of {limit!r}" if limit is not None else ""
-    return f"Its working time is over: it had {step.reserved.millis} ms{under}"
-
-
-def _notify_uncertain(draft: Draft, step: Step) -> None:
-    text = (
-        f"Step {step.step_id} ({step.work.executor}) was cut off while it ran. It is uncertain whether it happened. "
-        "It was not run again: look first, then decide."
-    )
-    notify_agent(draft, step, "uncertain", text)
-
-
-def recover(draft: Draft, intent: Recover, by: str) -> RuleResult:
-    """Record a new owner. Steps that ran under the old owner become interrupted, uncertain or cancelled."""
-    if not is_trusted(draft.world, by) or intent.epoch <= draft.world.team.epoch:
-        return Rejection(code="stale_epoch", why=f"Epoch {intent.epoch} is not newer than {draft.world.team.epoch}.")
-    last = draft.world.at
-    draft.emit(OwnerChanged(at=draft.now, epoch=intent.epoch, owner=intent.owner))
-    interrupt_all(draft, "the process ended", last)
-    return None
-
-
-def interrupt_all(draft: Draft, why: str, last: int | None) -> None:
-    """Interrupt every running attempt of the team.
-
-    Reservations count as spent, as does the time until `last`, the old owner's last event: downtime is not working
-    time. Without `last` nothing is spent, because another team pays.
-    """
-    for agent in sort_rows(draft.world.agents):
-        if agent.running is not None:
-            step = draft.world.steps[agent.running]
-            spent = NOTHING if last is None else evolve(step.reserved, millis=_measure_working_time(step, last))
-            _end_without_result(draft, step, why, spent)
-            close_after_step(draft, step)
-
-
-def interrupt(draft: Draft, intent: Interrupt, by: str) -> RuleResult:
-    """Cancel the steps of a conversation. Each native call gets its one result: that it was not run."""
-    thread = draft.world.threads.get(intent.thread_id)
-    if thread is None:
-        return reject_unknown("thread", intent.thread_id, tuple(draft.world.threads))
-    if not is_trusted(draft.world, by):
-        return Rejection(code="not_yours", why=f"{by!r} may not interrupt {thread.agent_id!r}.")
-    _stop_thread(draft, thread.thread_id)
-    return None
-
-
-def _stop_thread(draft: Draft, name: ThreadId) -> None:
-    """Cancel the thread's steps, its waits, and the calls that it made to other agents."""
-    thread = draft.world.threads[name]
-    cancel_steps(draft, [item for item in draft.world.steps_of(thread.agent_id) if item.thread_id == name], "cancelled")
-    for wait in [item for item in sort_rows(draft.world.waits) if item.thread_id == name]:
-        release_wait(draft, wait.waiting_id, "interrupted")
-        for other in [item for item in sort_rows(draft.world.threads) if item.call == wait.message_id]:
-            _stop_thread(draft, other.thread_id)

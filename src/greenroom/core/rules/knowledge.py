@@ -33,24 +33,24 @@ from greenroom.core.state.team_state import TeamState, artifact_key, value_key
 from greenroom.core.state.thread import Thread, WindowMoved, WorkspaceSet
 
 
-def check_may_write(world: TeamState, task_id: TaskId, by: str) -> RuleResult:
+def check_may_write(state: TeamState, task_id: TaskId, by: str) -> RuleResult:
     """Reject a sender outside the task's group."""
-    task = world.tasks.get(task_id)
+    task = state.tasks.get(task_id)
     if task is None:
-        return reject_unknown("task", task_id, tuple(world.tasks))
-    if by not in task.group and not is_trusted(world, by):
+        return reject_unknown("task", task_id, tuple(state.tasks))
+    if by not in task.group and not is_trusted(state, by):
         return Rejection(code="not_in_group", why=f"{by!r} is not in the group of task {task_id!r}.")
     return None
 
 
 def post_note(draft: Draft, intent: PostNote, by: str) -> RuleResult:
     """Post a note that the whole group can read on request."""
-    refused = check_may_write(draft.world, intent.task_id, by)
+    refused = check_may_write(draft.state, intent.task_id, by)
     if refused is not None:
         return refused
-    agent = draft.world.agents.get(AgentId(by))
+    agent = draft.state.agents.get(AgentId(by))
     note = Note(
-        note_id=note_id(intent.task_id, draft.world.tasks[intent.task_id].notes_made + 1),
+        note_id=note_id(intent.task_id, draft.state.tasks[intent.task_id].notes_made + 1),
         task_id=intent.task_id,
         agent_id=AgentId(by),
         role=agent.spec.role if agent else "",
@@ -64,10 +64,10 @@ def post_note(draft: Draft, intent: PostNote, by: str) -> RuleResult:
 
 def set_value(draft: Draft, intent: SetValue, by: str) -> RuleResult:
     """Set a board value. The newest one counts."""
-    refused = check_may_write(draft.world, intent.task_id, by)
+    refused = check_may_write(draft.state, intent.task_id, by)
     if refused is not None:
         return refused
-    old = draft.world.values.get(value_key(intent.task_id, intent.key))
+    old = draft.state.values.get(value_key(intent.task_id, intent.key))
     value = BoardValue(
         task_id=intent.task_id,
         key=intent.key,
@@ -80,10 +80,10 @@ def set_value(draft: Draft, intent: SetValue, by: str) -> RuleResult:
 
 
 def _find_own_thread(draft: Draft, intent: MoveWindow | SetWorkspace, by: str) -> Thread | Rejection:
-    thread = draft.world.threads.get(intent.thread_id)
+    thread = draft.state.threads.get(intent.thread_id)
     if thread is None:
         return reject_unknown("thread", intent.thread_id)
-    if by != thread.agent_id and not is_trusted(draft.world, by):
+    if by != thread.agent_id and not is_trusted(draft.state, by):
         return Rejection(code="not_yours", why=f"Thread {intent.thread_id!r} belongs to {thread.agent_id!r}.")
     return thread
 
@@ -127,13 +127,13 @@ MAX_ARTIFACT_NAME_CHARS: Final = 120
 
 def write_artifact(draft: Draft, intent: WriteArtifact, by: str) -> RuleResult:
     """Write the first or next version of an artifact."""
-    refused = check_artifact(draft.world, intent, by)
+    refused = check_artifact(draft.state, intent, by)
     if refused is not None:
         return refused
     if draft.cause is None or intent.blob not in draft.cause.blobs:
         why = f"The content of {intent.artifact_id!r} is not kept: only a step that has kept it can write it."
         return Rejection(code="content_not_kept", why=why)
-    old = draft.world.artifacts.get(artifact_key(intent.task_id, intent.artifact_id))
+    old = draft.state.artifacts.get(artifact_key(intent.task_id, intent.artifact_id))
     artifact = Artifact(
         task_id=intent.task_id,
         artifact_id=intent.artifact_id,
@@ -151,14 +151,14 @@ def write_artifact(draft: Draft, intent: WriteArtifact, by: str) -> RuleResult:
     return None
 
 
-def check_artifact(world: TeamState, intent: WriteArtifact, by: str) -> RuleResult:
+def check_artifact(state: TeamState, intent: WriteArtifact, by: str) -> RuleResult:
     """Return why the artifact cannot be written, or None. Tools call it first, so that the agent learns of it early."""
-    refused = check_may_write(world, intent.task_id, by) or _check_artifact_fields(intent)
+    refused = check_may_write(state, intent.task_id, by) or _check_artifact_fields(intent)
     if refused is not None:
         return refused
-    old = world.artifacts.get(artifact_key(intent.task_id, intent.artifact_id))
+    old = state.artifacts.get(artifact_key(intent.task_id, intent.artifact_id))
     if old is None:
-        return _check_first_version(world, intent)
+        return _check_first_version(state, intent)
     if intent.based_on != old.version:
         return _reject_wrong_version(intent, old)
     if old.version >= MAX_ARTIFACT_VERSIONS:
@@ -170,8 +170,8 @@ def check_artifact(world: TeamState, intent: WriteArtifact, by: str) -> RuleResu
     return None
 
 
-def _check_first_version(world: TeamState, intent: WriteArtifact) -> RuleResult:
-    artifacts = world.list_artifacts(intent.task_id)
+def _check_first_version(state: TeamState, intent: WriteArtifact) -> RuleResult:
+    artifacts = state.list_artifacts(intent.task_id)
     if intent.based_on:
         known = ", ".join(artifact.artifact_id for artifact in artifacts[:12]) or "none"
         why = f"There is no artifact {intent.artifact_id!r} in this task."
@@ -226,22 +226,22 @@ MAX_TAG_CHARS: Final = 60
 def save_memory(draft: Draft, intent: SaveMemory, by: str) -> RuleResult:
     """Save a new memory or change one. The memories that it merges are removed."""
     refused = (
-        _check_may_remember(draft.world, by)
+        _check_may_remember(draft.state, by)
         or _check_memory_fields(intent)
-        or _check_memories_exist(draft.world, intent)
+        or _check_memories_exist(draft.state, intent)
     )
     if refused is not None:
         return refused
-    old = draft.world.memories[intent.memory_id] if intent.memory_id is not None else None
+    old = draft.state.memories[intent.memory_id] if intent.memory_id is not None else None
     replaced = tuple(name for name in dict.fromkeys(intent.merged_from) if name != intent.memory_id)
-    if old is None and len(draft.world.memories) - len(replaced) >= MAX_MEMORIES:
+    if old is None and len(draft.state.memories) - len(replaced) >= MAX_MEMORIES:
         why = f"The short-term memory is full: it holds {MAX_MEMORIES:,} memories."
         return Rejection(code="memory_full", why=why, hint="Clear or merge some first.")
     if old is not None:
         memory = evolve(old, content=intent.content, tags=intent.tags, updated_at=draft.now)
     else:
         memory = Memory(
-            memory_id=memory_id(draft.now, draft.world.team.last_memory),
+            memory_id=memory_id(draft.now, draft.state.team.last_memory),
             type="short_term",
             content=intent.content,
             tags=intent.tags,
@@ -250,7 +250,7 @@ def save_memory(draft: Draft, intent: SaveMemory, by: str) -> RuleResult:
         )
     origins = memory.origins
     for name in replaced:
-        origins = merge_labels(origins, draft.world.memories[name].origins)
+        origins = merge_labels(origins, draft.state.memories[name].origins)
     memory = evolve(
         memory,
         merged_from=tuple(dict.fromkeys((*memory.merged_from, *replaced))),
@@ -262,18 +262,18 @@ def save_memory(draft: Draft, intent: SaveMemory, by: str) -> RuleResult:
 
 def clear_memory(draft: Draft, intent: ClearMemory, by: str) -> RuleResult:
     """Remove memories. Ids that are already gone are ignored, but at least one must exist."""
-    refused = _check_may_remember(draft.world, by)
+    refused = _check_may_remember(draft.state, by)
     if refused is not None:
         return refused
-    present = tuple(name for name in dict.fromkeys(intent.memory_ids) if name in draft.world.memories)
+    present = tuple(name for name in dict.fromkeys(intent.memory_ids) if name in draft.state.memories)
     if not present:
         return _reject_unknown_memory(intent.memory_ids)
     draft.emit(MemoriesCleared(at=draft.now, memory_ids=present))
     return None
 
 
-def _check_may_remember(world: TeamState, by: str) -> RuleResult:
-    if AgentId(by) in world.agents or is_trusted(world, by):
+def _check_may_remember(state: TeamState, by: str) -> RuleResult:
+    if AgentId(by) in state.agents or is_trusted(state, by):
         return None
     return Rejection(code="not_in_team", why=f"{by!r} is not in this team, whose memory it is.")
 
@@ -290,9 +290,9 @@ def _check_memory_fields(intent: SaveMemory) -> RuleResult:
     return None
 
 
-def _check_memories_exist(world: TeamState, intent: SaveMemory) -> RuleResult:
+def _check_memories_exist(state: TeamState, intent: SaveMemory) -> RuleResult:
     named = (*((intent.memory_id,) if intent.memory_id is not None else ()), *intent.merged_from)
-    gone = tuple(name for name in named if name not in world.memories)
+    gone = tuple(name for name in named if name not in state.memories)
     return _reject_unknown_memory(gone) if gone else None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from greenroom.core.base.amounts import Amounts, Limits
-from greenroom.core.base.errors import Rejection
+from greenroom.core.base.errors import reject
 from greenroom.core.base.ids import TEAM_BUDGET, BudgetId, StepId, TaskId
 from greenroom.core.base.records import evolve
 from greenroom.core.rules.draft import Draft, RuleResult
@@ -26,9 +26,7 @@ MIN_WORKING_TIME_MS: Final = 60_000
 def set_budget_limits(draft: Draft, budget: BudgetId, limits: Limits) -> RuleResult:
     """Set a budget's limits. Reject negative ones."""
     if not limits.is_valid:
-        return Rejection(
-            code="bad_limits", why=f"A limit of {budget} is below zero.", hint="Use zero or more, or none."
-        )
+        return reject("bad_limits", "A limit of {budget} is below zero.", "Use zero or more, or none.", budget=budget)
     draft.emit(LimitsSet(at=draft.now, budget_id=budget, limits=limits))
     return None
 
@@ -66,16 +64,16 @@ def compute_working_time(budgets: Iterable[Budget], terms: StepTerms) -> int | N
             free = rest - budget.reserved.millis if free is None else min(free, rest - budget.reserved.millis)
     if left is None or free is None:
         return None
-    wanted = terms.needs.millis or DEFAULT_WORKING_TIME_MS
-    return max(min(wanted, free), min(wanted, left, MIN_WORKING_TIME_MS), 1)
+    needed_ms = terms.needs.millis or DEFAULT_WORKING_TIME_MS
+    return max(min(needed_ms, free), min(needed_ms, left, MIN_WORKING_TIME_MS), 1)
 
 
-def find_time_budget(world: TeamState, step: Step) -> BudgetId | None:
+def find_time_budget(state: TeamState, step: Step) -> BudgetId | None:
     """Return the budget with the least working time left, or None."""
-    names = world.budgets_of(step.task_id, step.agent_id)
+    names = state.budgets_of(step.task_id, step.agent_id)
     rest = {
-        name: limit - world.budgets[name].spent.millis
+        name: limit - state.budgets[name].spent.millis
         for name in names
-        if (limit := world.budgets[name].limits.millis) is not None
+        if (limit := state.budgets[name].limits.millis) is not None
     }
     return min(rest, key=rest.__getitem__, default=None)

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from greenroom.core.base.amounts import Amounts
-from greenroom.core.base.errors import Rejection
+from greenroom.core.base.errors import Rejection, reject
 from greenroom.core.base.ids import (
     AgentId,
     BudgetId,
@@ -79,18 +79,18 @@ def send_message(draft: Draft, intent: SendMessage, by: str) -> RuleResult:
     intent, question = resolved
     refused = _check_addressing(draft, intent, sender) or _check_reply(draft, intent, sender)
     if refused is None and intent.waiting:
-        refused = check_may_wait(draft.world, sender, intent.receiver)
+        refused = check_may_wait(draft.state, sender, intent.receiver)
     if refused is not None:
         return refused
-    handed = _find_handed_subtask(draft, intent, sender) if intent.delivery == "handoff" else None
-    if isinstance(handed, Rejection):
-        return handed
+    hand_over = _find_handed_subtask(draft, intent, sender) if intent.delivery == "handoff" else None
+    if isinstance(hand_over, Rejection):
+        return hand_over
     full = _find_full_budget(draft, intent, sender)
     if full is not None:
         return _stop_at_hop_limit(draft, intent, full)
-    for budget in draft.world.budgets_of(intent.task_id, sender):
+    for budget in draft.state.budgets_of(intent.task_id, sender):
         draft.emit(Spent(at=draft.now, budget_id=budget, amounts=ONE_HOP))
-    _send(draft, _build_message(draft, intent, sender, handed), intent.timeout, handed)
+    _send(draft, _build_message(draft, intent, sender, hand_over), intent.timeout, hand_over)
     if question is not None:
         settle_message(draft, question, (sender,))
     return None
@@ -107,24 +107,24 @@ def _resolve_receivers(
     if question is not None:
         return evolve(addressed, return_waiting_id=_find_waiting_id(question, sender)), question
     if addressed.answers is not None and addressed.return_waiting_id is None:
-        return reject_unknown("letter", addressed.answers, tuple(draft.world.mail))
+        return reject_unknown("letter", addressed.answers, tuple(draft.state.mail))
     return addressed, None
 
 
 def _find_answered_message(draft: Draft, intent: SendMessage, sender: AgentId) -> Message | None:
     """Return the message that a person's plain message answers: the named one, or the only one they have to answer."""
-    if draft.world.agents[sender].spec.kind != "human" or intent.return_waiting_id is not None or intent.waiting:
+    if draft.state.agents[sender].spec.kind != "human" or intent.return_waiting_id is not None or intent.waiting:
         return None
-    owed = [
+    questions = [
         message
-        for message in draft.world.mail.values()
+        for message in draft.state.mail.values()
         if message.task_id == intent.task_id
         and message.sender_id in intent.receiver
         and sender in message.receiver
         and VERB_KEYS.isdisjoint(message.data or ())
         and intent.answers in (None, message.message_id)
     ]
-    return owed[0] if len(owed) == 1 else None
+    return questions[0] if len(questions) == 1 else None
 
 
 def _find_waiting_id(message: Message, receiver: AgentId) -> WaitingId | None:
@@ -132,13 +132,13 @@ def _find_waiting_id(message: Message, receiver: AgentId) -> WaitingId | None:
     return None if message.waiting is None else message.waiting[message.receiver.index(receiver)]
 
 
-def _send(draft: Draft, message: Message, timeout: int | None, handed: SubtaskHandedOver | None) -> None:
+def _send(draft: Draft, message: Message, timeout: int | None, hand_over: SubtaskHandedOver | None) -> None:
     thread = draft.cause.thread_id if draft.cause else None
     draft.emit(MessageSent(at=draft.now, message=message, thread_id=thread))
     for wait in create_waits(message, thread):
         set_timeout(draft, wait, timeout)
-    if handed is not None:
-        _hand_over(draft, message, handed)
+    if hand_over is not None:
+        _hand_over(draft, message, hand_over)
     for index, receiver in enumerate(message.receiver):
         deliver(draft, message, receiver, message.waiting[index] if message.waiting else None)
     if message.return_waiting_id is not None:
@@ -147,42 +147,38 @@ def _send(draft: Draft, message: Message, timeout: int | None, handed: SubtaskHa
 
 def _find_sender(draft: Draft, intent: SendMessage, by: str) -> AgentId | Rejection:
     """Return the sender. An agent writes as itself; a client writes as its person."""
-    world = draft.world
-    if by in world.agents and intent.sender in (None, by):
+    state = draft.state
+    if by in state.agents and intent.sender in (None, by):
         return AgentId(by)
-    if not is_trusted(world, by):
+    if not is_trusted(state, by):
         return Rejection(code="not_yours", why=f"{by!r} may not write as {intent.sender!r}.")
-    sender = intent.sender or world.find_human()
-    if sender is None or sender not in world.agents:
-        return reject_unknown("agent", str(sender), tuple(world.agents))
+    sender = intent.sender or state.find_human()
+    if sender is None or sender not in state.agents:
+        return reject_unknown("agent", str(sender), tuple(state.agents))
     return sender
 
 
 def _check_addressing(draft: Draft, intent: SendMessage, sender: AgentId) -> RuleResult:
     """Reject senders outside the task's group, except people."""
-    task = draft.world.tasks.get(intent.task_id)
+    task = draft.state.tasks.get(intent.task_id)
     if task is None or task.state == "cancelling":
-        return reject_unknown("task", intent.task_id, tuple(draft.world.tasks))
-    if sender not in task.group and draft.world.agents[sender].spec.kind != "human":
+        return reject_unknown("task", intent.task_id, tuple(draft.state.tasks))
+    if sender not in task.group and draft.state.agents[sender].spec.kind != "human":
         return reject_not_in_group(sender, task)
     return _check_receivers(draft, intent, task) or _check_content(intent, task)
 
 
 def _check_receivers(draft: Draft, intent: SendMessage, task: Task) -> RuleResult:
     if not intent.receiver:
-        return Rejection(
-            code="no_receiver", why="The message has no receiver.", hint=f"The group: {', '.join(task.group)}."
-        )
-    wait = draft.world.waits.get(intent.return_waiting_id) if intent.return_waiting_id else None
+        return reject("no_receiver", "The message has no receiver.", "The group: {group}.", group=", ".join(task.group))
+    wait = draft.state.waits.get(intent.return_waiting_id) if intent.return_waiting_id else None
     for receiver in intent.receiver:
         if receiver not in task.group and (wait is None or receiver != wait.waiter):
-            return Rejection(
-                code="unknown_receiver",
-                why=f"{receiver!r} is not in the group of task {intent.task_id!r}.",
-                hint=f"Available: {', '.join(task.group)}.",
-            )
+            why, group = "{agent!r} is not in the group of task {task!r}.", ", ".join(task.group)
+            values = {"agent": receiver, "task": intent.task_id, "group": group}
+            return reject("not_in_group", why, "Available: {group}.", code="unknown_receiver", **values)
     if len(set(intent.receiver)) != len(intent.receiver):
-        return Rejection(code="double_receiver", why=f"A receiver is named twice: {', '.join(intent.receiver)}.")
+        return reject("double_receiver", "A receiver is named twice: {names}.", names=", ".join(intent.receiver))
     return None
 
 
@@ -191,7 +187,7 @@ def _check_content(intent: SendMessage, task: Task) -> RuleResult:
     if stage != "no_relative" and stage not in task.stages:
         return reject_unknown("stage", stage, task.stages)
     if not intent.message.strip():
-        return Rejection(code="empty_message", why="The message is empty.")
+        return reject("empty_message", "The message is empty.")
     return None
 
 
@@ -202,7 +198,7 @@ def _check_reply(draft: Draft, intent: SendMessage, sender: AgentId) -> RuleResu
         return Rejection(code="bad_call", why="A call waits for its answer.", hint="Set need_reply and waiting.")
     if intent.return_waiting_id is None:
         return None
-    wait = draft.world.waits.get(intent.return_waiting_id)
+    wait = draft.state.waits.get(intent.return_waiting_id)
     if wait is None or wait.on != sender:
         return Rejection(
             code="unknown_waiting_id",
@@ -210,11 +206,9 @@ def _check_reply(draft: Draft, intent: SendMessage, sender: AgentId) -> RuleResu
             hint="Leave return_waiting_id out, or use the one of the message you answer.",
         )
     if wait.waiter not in intent.receiver:
-        return Rejection(
-            code="wrong_receiver", why=f"The one who waits is {wait.waiter!r}.", hint="Send it the answer."
-        )
+        return reject("wrong_receiver", "The one who waits is {name!r}.", "Send it the answer.", name=wait.waiter)
     if wait.task_id != intent.task_id:
-        return Rejection(code="wrong_task", why=f"It was asked in task {wait.task_id!r}.", hint="Answer there.")
+        return reject("wrong_task", "It was asked in task {task!r}.", "Answer there.", task=wait.task_id)
     return None
 
 
@@ -223,7 +217,7 @@ def _find_handed_subtask(draft: Draft, intent: SendMessage, sender: AgentId) -> 
     cause = draft.cause
     if len(intent.receiver) != 1 or intent.need_reply or sender in intent.receiver:
         return Rejection(code="bad_handoff", why="A hand-off goes to exactly one other agent and wants no reply.")
-    stage = draft.world.stages.get(cause.stage_id) if cause is not None and cause.stage_id is not None else None
+    stage = draft.state.stages.get(cause.stage_id) if cause is not None and cause.stage_id is not None else None
     subtask = (
         stage.find_subtask(cause.subtask_id) if stage is not None and cause is not None and cause.subtask_id else None
     )
@@ -240,8 +234,8 @@ def _find_handed_subtask(draft: Draft, intent: SendMessage, sender: AgentId) -> 
 
 def _find_full_budget(draft: Draft, intent: SendMessage, sender: AgentId) -> BudgetId | None:
     """Return the budget that has no hop left for this message, or None."""
-    for name in draft.world.budgets_of(intent.task_id, sender):
-        budget = draft.world.budgets[name]
+    for name in draft.state.budgets_of(intent.task_id, sender):
+        budget = draft.state.budgets[name]
         if budget.limits.hops is not None and budget.spent.hops >= budget.limits.hops:
             return name
     return None
@@ -249,18 +243,20 @@ def _find_full_budget(draft: Draft, intent: SendMessage, sender: AgentId) -> Bud
 
 def _stop_at_hop_limit(draft: Draft, intent: SendMessage, budget: BudgetId) -> RuleResult:
     """End an endless exchange: pause the task and notify the sender that its message was not sent."""
-    text = f"No message was sent to {', '.join(intent.receiver)}: the limit of hops of {budget!r} is reached."
+    text = "No message was sent to {names}: the limit of hops of {budget!r} is reached."
+    names = ", ".join(intent.receiver)
+    refused = reject("limit_reached", text, "Raise the limit first.", names=names, budget=budget)
     if draft.cause is None:
-        return Rejection(code="limit_reached", why=text, hint="Raise the limit first.")
+        return refused
     pause_at_limit(draft, budget, "hops", task=intent.task_id, step=draft.cause.step_id)
-    add_notice(draft, draft.cause, "SendMessage", "limit_reached", text)
+    add_notice(draft, draft.cause, "SendMessage", refused.code, refused.why)
     return None
 
 
-def _build_message(draft: Draft, intent: SendMessage, sender: AgentId, handed: SubtaskHandedOver | None) -> Message:
+def _build_message(draft: Draft, intent: SendMessage, sender: AgentId, hand_over: SubtaskHandedOver | None) -> Message:
     """Build the message. A person who gets a subtask owes an answer: ending the subtask."""
-    name = message_id(sender, draft.world.agents[sender].messages_made + 1)
-    duty = handed is not None and draft.world.agents[handed.agent_id].spec.kind == "human"
+    name = message_id(sender, draft.state.agents[sender].messages_made + 1)
+    duty = hand_over is not None and draft.state.agents[hand_over.agent_id].spec.kind == "human"
     return Message(
         message_id=name,
         task_id=intent.task_id,
@@ -274,7 +270,9 @@ def _build_message(draft: Draft, intent: SendMessage, sender: AgentId, handed: S
         kind=intent.kind,
         delivery=intent.delivery,
         protocol=intent.protocol,
-        data={**(intent.data or {}), "subtask_id": handed.subtask_id} if handed is not None and duty else intent.data,
+        data={**(intent.data or {}), "subtask_id": hand_over.subtask_id}
+        if hand_over is not None and duty
+        else intent.data,
         handoff_summary=intent.handoff_summary,
         sent_at=draft.now,
         call_id=intent.call_id,
@@ -283,27 +281,27 @@ def _build_message(draft: Draft, intent: SendMessage, sender: AgentId, handed: S
     )
 
 
-def _hand_over(draft: Draft, message: Message, handed: SubtaskHandedOver) -> None:
+def _hand_over(draft: Draft, message: Message, hand_over: SubtaskHandedOver) -> None:
     """Move the subtask to its new agent and skip the old agent's steps for it."""
-    old_thread = thread_id(message.sender_id, handed.subtask_id)
+    old_thread = thread_id(message.sender_id, hand_over.subtask_id)
     for step in [
-        open_step for open_step in draft.world.steps_of(message.sender_id) if open_step.thread_id == old_thread
+        open_step for open_step in draft.state.steps_of(message.sender_id) if open_step.thread_id == old_thread
     ]:
-        end_step(draft, step, "skipped", error=f"handed over to {handed.agent_id}")
-    draft.emit(handed)
-    update_member_state(draft, handed.stage_id, message.sender_id)
+        end_step(draft, step, "skipped", error=f"handed over to {hand_over.agent_id}")
+    draft.emit(hand_over)
+    update_member_state(draft, hand_over.stage_id, message.sender_id)
 
 
 def deliver(draft: Draft, message: Message, receiver: AgentId, waiting: WaitingId | None) -> None:
     """Queue the receiver's step. A person gets none: they answer when they like."""
-    agent = draft.world.agents[receiver]
-    wait = draft.world.waits.get(message.return_waiting_id) if message.return_waiting_id else None
+    agent = draft.state.agents[receiver]
+    wait = draft.state.waits.get(message.return_waiting_id) if message.return_waiting_id else None
     wait = wait if wait is not None and wait.waiter == receiver else None
     if agent.spec.kind == "human":
         return
     if wait is not None and fill_call(draft, wait, "answer", message.message, message.origins):
         return
-    person = draft.world.agents[message.sender_id].spec.kind == "human"
+    person = draft.state.agents[message.sender_id].spec.kind == "human"
     work = Work(
         type="skill",
         executor=_choose_skill(message, agent.spec.style, person),
@@ -311,12 +309,12 @@ def deliver(draft: Draft, message: Message, receiver: AgentId, waiting: WaitingI
         text_content=_render_message(message, waiting),
     )
     at_once = waiting is not None or (person and agent.spec.style == "plan")
-    place = find_next_place(draft.world, agent) if at_once else None
+    place = find_next_place(draft.state, agent) if at_once else None
     enqueue(
         draft,
         _choose_thread(draft, message, agent, wait),
         work,
-        place=place if wait is None else find_place_for_answer(draft.world, agent, wait.waiting_id),
+        place=place if wait is None else find_place_for_answer(draft.state, agent, wait.waiting_id),
         message=message.message_id,
         answers=waiting,
         stage=None if message.stage_relative == "no_relative" else StageId(message.stage_relative),
@@ -342,14 +340,14 @@ def _choose_skill(message: Message, style: str, person: bool) -> str:
 def _choose_thread(draft: Draft, message: Message, agent: AgentState, wait: Wait | None) -> ThreadId:
     """Return the thread for a message: the question's for an answer, a new one for a call, else the related work's."""
     name, task = agent.agent_id, message.task_id
-    if wait is not None and wait.thread_id is not None and is_thread_open(draft.world, wait.thread_id):
+    if wait is not None and wait.thread_id is not None and is_thread_open(draft.state, wait.thread_id):
         return wait.thread_id
     if message.delivery == "call":
         return open_thread(draft, name, task, call=message.message_id, on_behalf=list_principals(draft))
     if message.delivery == "handoff" and draft.cause is not None:
         stage_id, subtask_id = draft.cause.stage_id, draft.cause.subtask_id
         return open_thread(draft, name, task, stage=stage_id, subtask=subtask_id, on_behalf=list_principals(draft))
-    stage = draft.world.stages.get(StageId(message.stage_relative))
+    stage = draft.state.stages.get(StageId(message.stage_relative))
     if stage is not None:
         for subtask in stage.subtasks:
             if subtask.agent == name and subtask.state == "running":
@@ -373,9 +371,9 @@ def _render_message(message: Message, waiting: WaitingId | None) -> str:
 
 
 def _release_waiter(draft: Draft, message: Message, waiting: WaitingId) -> None:
-    question = draft.world.waits[waiting].message_id
+    question = draft.state.waits[waiting].message_id
     release_wait(draft, waiting, "reply")
-    if question in draft.world.mail:
+    if question in draft.state.mail:
         draft.emit(MessageSettled(at=draft.now, message_id=question, agent_id=message.sender_id))
 
 
@@ -386,26 +384,28 @@ GROUP_NAME: Final = re.compile(r"[^\s#@>:!?/,]{1,64}")
 
 def form_group(draft: Draft, intent: FormGroup, by: str) -> RuleResult:
     """Form a group of a task's people, or change its participants."""
-    if not is_trusted(draft.world, by):
+    if not is_trusted(draft.state, by):
         return Rejection(code="not_a_person", why=f"{by!r} may not form a group: people do.")
-    task = draft.world.tasks.get(intent.task_id)
+    task = draft.state.tasks.get(intent.task_id)
     if task is None or task.state == "cancelling":
-        return reject_unknown("task", intent.task_id, tuple(draft.world.tasks))
+        return reject_unknown("task", intent.task_id, tuple(draft.state.tasks))
     if not GROUP_NAME.fullmatch(intent.group_id) or not intent.group_id.isprintable():
         hint = "Use 1 to 64 characters without spaces and without # @ > : ! ? / ,"
-        return Rejection(code="bad_group", why=f"{intent.group_id!r} cannot be a group's name.", hint=hint)
-    known = draft.world.groups.get(intent.group_id)
+        return reject("bad_group", "{name!r} cannot be a group's name.", hint, name=intent.group_id)
+    known = draft.state.groups.get(intent.group_id)
     if known is not None and known.task_id != task.task_id:
-        return Rejection(code="group_exists", why=f"The group {intent.group_id!r} talks in task {known.task_id!r}.")
+        why = "The group {name!r} talks in task {task!r}."
+        return reject("group_exists", why, name=intent.group_id, task=known.task_id)
     for name in intent.participants:
         if name not in task.group:
             return reject_not_in_group(name, task)
-        if draft.world.agents[name].spec.kind != "human":
-            why = f"{name!r} is not a person, and only people take part in a group."
-            return Rejection(code="not_a_person", why=why, hint="Name it in your message: it then gets that message.")
+        if draft.state.agents[name].spec.kind != "human":
+            why = "{name!r} is not a person, and only people take part in a group."
+            hint = "Name it in your message: it then gets that message."
+            return reject("no_person", why, hint, code="not_a_person", name=name)
     people = tuple(dict.fromkeys(intent.participants))
     if len(people) < 2:
-        return Rejection(code="small_group", why="A group has two people or more.", hint="Write to them directly.")
+        return reject("small_group", "A group has two people or more.", "Write to them directly.")
     group = ConversationGroup(group_id=intent.group_id, task_id=task.task_id, participants=people, formed_at=draft.now)
     draft.emit(GroupFormed(at=draft.now, group=group))
     return None
@@ -413,13 +413,14 @@ def form_group(draft: Draft, intent: FormGroup, by: str) -> RuleResult:
 
 def address_group(draft: Draft, intent: SendMessage, sender: AgentId) -> SendMessage | Rejection:
     """Address a group message to all other participants and to the named models."""
-    group = draft.world.groups.get(intent.group) if intent.group is not None else None
+    group = draft.state.groups.get(intent.group) if intent.group is not None else None
     if group is None or group.task_id != intent.task_id:
-        return reject_unknown("group", str(intent.group), tuple(draft.world.groups))
+        return reject_unknown("group", str(intent.group), tuple(draft.state.groups))
     if sender not in group.participants:
-        return Rejection(code="not_in_group", why=f"{sender!r} takes no part in the group {group.group_id!r}.")
+        why = "{name!r} takes no part in the group {group!r}."
+        return reject("not_in_this_group", why, code="not_in_group", name=sender, group=group.group_id)
     if intent.waiting or intent.return_waiting_id is not None or intent.delivery != "post":
         why = "A message to a group cannot wait for an answer."
-        return Rejection(code="no_waiting_here", why=why, hint="Write to that person directly.")
-    others = [name for name in filter_people(draft.world, group.participants) if name != sender]
+        return reject("no_waiting_here", why, "Write to that person directly.")
+    others = [name for name in filter_people(draft.state, group.participants) if name != sender]
     return evolve(intent, receiver=tuple(dict.fromkeys((*others, *intent.receiver))))

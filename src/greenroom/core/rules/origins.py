@@ -53,13 +53,13 @@ def label_message(draft: Draft, sender: AgentId) -> Labels:
 
 def inherit_origins(draft: Draft, agent: AgentId, task: TaskId) -> Labels:
     """Return the labels with which a conversation begins: of its task, its agent and the sending step."""
-    world = draft.world
-    return merge_labels(merge_labels(world.tasks[task].origins, world.agents[agent].origins), draft.read)
+    state = draft.state
+    return merge_labels(merge_labels(state.tasks[task].origins, state.agents[agent].origins), draft.read)
 
 
 def collect_origins(draft: Draft, agents: Iterable[AgentState]) -> Labels:
     """Return the labels of an answer about the team that may quote these agents."""
-    read = chain((record.origins for record in sort_rows(draft.world.tasks)), (record.origins for record in agents))
+    read = chain((record.origins for record in sort_rows(draft.state.tasks)), (record.origins for record in agents))
     return merge_labels((), chain.from_iterable(read))
 
 
@@ -73,7 +73,7 @@ def share_origins(draft: Draft, begin: int) -> None:
     if not draft.read:
         return
     for name in dict.fromkeys(map(_find_written_task, [draft] * (len(draft.events) - begin), draft.events[begin:])):
-        task = draft.world.tasks.get(name) if name is not None else None
+        task = draft.state.tasks.get(name) if name is not None else None
         if task is not None and merge_labels(task.origins, draft.read) is not task.origins:
             draft.emit(OriginsShared(at=draft.now, task_id=task.task_id, origins=draft.read))
 
@@ -88,7 +88,7 @@ def _find_written_task(draft: Draft, event: Event) -> TaskId | None:
         case ValueSet():
             return event.value.task_id
         case SubtaskEnded() | MemberCompleted():
-            stage = draft.world.stages.get(event.stage_id)
+            stage = draft.state.stages.get(event.stage_id)
             return stage.task_id if stage is not None else None
         case _:
             return None
@@ -97,19 +97,19 @@ def _find_written_task(draft: Draft, event: Event) -> TaskId | None:
 def list_principals(draft: Draft) -> Principals:
     """Return the principals of an agent that gets work from the sending step. A person's request binds no agent."""
     cause = draft.cause
-    return () if cause is None else (cause.agent_id, *draft.world.threads[cause.thread_id].on_behalf)
+    return () if cause is None else (cause.agent_id, *draft.state.threads[cause.thread_id].on_behalf)
 
 
 def list_message_principals(draft: Draft, agent: AgentId, task: TaskId) -> Principals:
     """Return the principals of an agent that a message reaches first; none for a manager or a principal itself."""
     principals = list_principals(draft)
-    return () if agent in principals or agent == draft.world.tasks[task].manager else principals
+    return () if agent in principals or agent == draft.state.tasks[task].manager else principals
 
 
 def list_manager_principals(draft: Draft, task: TaskId) -> Principals:
     """Return the principals of agents that work on a subtask, regardless of the step after which it begins."""
-    manager = draft.world.tasks[task].manager
-    thread = draft.world.threads.get(thread_id(manager, task))
+    manager = draft.state.tasks[task].manager
+    thread = draft.state.threads.get(thread_id(manager, task))
     return (manager, *(thread.on_behalf if thread is not None else ()))
 
 
@@ -118,7 +118,7 @@ def list_moved_principals(draft: Draft, thread: ThreadId, agent: AgentId) -> Pri
     cause = draft.cause
     if cause is None or cause.agent_id != agent or cause.thread_id == thread:
         return ()
-    return draft.world.threads[cause.thread_id].on_behalf
+    return draft.state.threads[cause.thread_id].on_behalf
 
 
 def emit_message(
@@ -134,7 +134,7 @@ def emit_message(
 ) -> MessageId:
     """Emit a message. A request needs a reply, and `data` says how to give it; an instruction needs none."""
     message = Message(
-        message_id=message_id(sender, draft.world.agents[sender].messages_made + 1),
+        message_id=message_id(sender, draft.state.agents[sender].messages_made + 1),
         task_id=task,
         sender_id=sender,
         receiver=receiver,
@@ -150,9 +150,9 @@ def emit_message(
     return message.message_id
 
 
-def filter_people(world: TeamState, agents: tuple[AgentId, ...]) -> tuple[AgentId, ...]:
+def filter_people(state: TeamState, agents: tuple[AgentId, ...]) -> tuple[AgentId, ...]:
     """Return the people among these agents."""
-    return tuple(name for name in agents if name in world.agents and world.agents[name].spec.kind == "human")
+    return tuple(name for name in agents if name in state.agents and state.agents[name].spec.kind == "human")
 
 
 def notify_people(draft: Draft, task: Task, people: tuple[AgentId, ...], text: str, data: Data) -> None:
@@ -170,4 +170,4 @@ def notify_participants(draft: Draft, task: Task, agents: tuple[AgentId, ...]) -
         ABOUT_KEY: f"{task.name}: {task.intention}",
     }
     text = f"You take part in task {task.task_id} ({task.name}): {task.intention}"
-    notify_people(draft, task, filter_people(draft.world, agents), text, data)
+    notify_people(draft, task, filter_people(draft.state, agents), text, data)

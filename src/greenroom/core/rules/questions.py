@@ -87,17 +87,17 @@ def choose_phrases(asker: AgentState) -> QueryPhrases:
     return CHINESE if asker.spec.language.lower().startswith("zh") else ENGLISH
 
 
-def answer_query(world: TeamState, intent: AskInfo, asker: AgentState) -> str | Rejection:
+def answer_query(state: TeamState, intent: AskInfo, asker: AgentState) -> str | Rejection:
     """Answer one query, or return a `Rejection`."""
-    return _ANSWERERS[intent.query](world, intent, asker)
+    return _ANSWERERS[intent.query](state, intent, asker)
 
 
-def list_quoted_agents(world: TeamState, intent: AskInfo, asker: AgentState) -> tuple[AgentState, ...]:
+def list_quoted_agents(state: TeamState, intent: AskInfo, asker: AgentState) -> tuple[AgentState, ...]:
     """Return the agents whose memory or description the answer may quote."""
     if intent.query == "agent_states":
-        named = (world.agents.get(AgentId(item)) for item in intent.about or (asker.agent_id,))
+        named = (state.agents.get(AgentId(item)) for item in intent.about or (asker.agent_id,))
         return tuple(item for item in named if item is not None)
-    return tuple(sort_rows(world.agents)) if intent.query in AGENT_QUERIES else ()
+    return tuple(sort_rows(state.agents)) if intent.query in AGENT_QUERIES else ()
 
 
 def _render_list(*lines: str) -> str:
@@ -116,8 +116,8 @@ def _join_within_limit(parts: Iterable[str], phrases: QueryPhrases) -> str:
     return "\n".join(shown) + (f"\n- {phrases['more'].format(omitted)}" if omitted else "")
 
 
-def _render_task(world: TeamState, task_id: TaskId, stages: Iterable[Stage], phrases: QueryPhrases) -> str:
-    task = world.tasks[task_id]
+def _render_task(state: TeamState, task_id: TaskId, stages: Iterable[Stage], phrases: QueryPhrases) -> str:
+    task = state.tasks[task_id]
     fields = {"state": task.state, "goal": task.intention, "manager": task.manager, "group": ", ".join(task.group)}
     head = f"## {task.task_id} {task.name}\n" + _render_list(
         *(phrases[name].format(value) for name, value in fields.items())
@@ -132,8 +132,8 @@ def _render_stage(stage: Stage, phrases: QueryPhrases) -> str:
     return f"### {stage.stage_id}\n" + _render_list(*lines)
 
 
-def _list_stages(world: TeamState, task: TaskId) -> list[Stage]:
-    return [world.stages[stage] for stage in world.tasks[task].stages]
+def _list_stages(state: TeamState, task: TaskId) -> list[Stage]:
+    return [state.stages[stage] for stage in state.tasks[task].stages]
 
 
 def _render_profile(agent: AgentState, phrases: QueryPhrases) -> str:
@@ -147,41 +147,41 @@ def _render_profiles(agents: Iterable[AgentState], asker: AgentState) -> str:
     return _join_within_limit((_render_profile(agent, phrases) for agent in agents), phrases)
 
 
-def _answer_managed_tasks(world: TeamState, _: AskInfo, asker: AgentState) -> str:
+def _answer_managed_tasks(state: TeamState, _: AskInfo, asker: AgentState) -> str:
     phrases = choose_phrases(asker)
-    task_ids = [task.task_id for task in sort_rows(world.tasks) if task.manager == asker.agent_id]
+    task_ids = [task.task_id for task in sort_rows(state.tasks) if task.manager == asker.agent_id]
     return (
         _join_within_limit(
-            (_render_task(world, task, _list_stages(world, task), phrases) for task in task_ids), phrases
+            (_render_task(state, task, _list_stages(state, task), phrases) for task in task_ids), phrases
         )
         or phrases["nothing"]
     )
 
 
-def _answer_joined_tasks(world: TeamState, _: AskInfo, asker: AgentState) -> str:
+def _answer_joined_tasks(state: TeamState, _: AskInfo, asker: AgentState) -> str:
     name, phrases = asker.agent_id, choose_phrases(asker)
-    task_ids = [task.task_id for task in sort_rows(world.tasks) if name in task.group]
+    task_ids = [task.task_id for task in sort_rows(state.tasks) if name in task.group]
     parts = [
-        _render_task(world, task, [stage for stage in _list_stages(world, task) if stage.find_member(name)], phrases)
+        _render_task(state, task, [stage for stage in _list_stages(state, task) if stage.find_member(name)], phrases)
         for task in task_ids
     ]
     return _join_within_limit(parts, phrases) or phrases["nothing"]
 
 
-def _answer_task(world: TeamState, intent: AskInfo, asker: AgentState) -> str | Rejection:
+def _answer_task(state: TeamState, intent: AskInfo, asker: AgentState) -> str | Rejection:
     name = TaskId(intent.about[0] if intent.about else intent.task_id)
-    if name not in world.tasks:
-        return reject_unknown("task", name, tuple(world.tasks))
+    if name not in state.tasks:
+        return reject_unknown("task", name, tuple(state.tasks))
     phrases = choose_phrases(asker)
     return "\n".join(
-        filter(None, (_render_task(world, name, _list_stages(world, name), phrases), _render_notes(world, name, asker)))
+        filter(None, (_render_task(state, name, _list_stages(state, name), phrases), _render_notes(state, name, asker)))
     )
 
 
-def _render_notes(world: TeamState, name: TaskId, asker: AgentState) -> str:
+def _render_notes(state: TeamState, name: TaskId, asker: AgentState) -> str:
     """Render the newest notes of the task board, oldest first and fenced. Only its group may read them."""
-    task, phrases = world.tasks[name], choose_phrases(asker)
-    notes = [world.notes[note_id] for note_id in list_newest_notes(name, task.notes_made)]
+    task, phrases = state.tasks[name], choose_phrases(asker)
+    notes = [state.notes[note_id] for note_id in list_newest_notes(name, task.notes_made)]
     if asker.agent_id not in task.group or not notes:
         return ""
     head = phrases["pool"].format(len(notes), task.notes_made)
@@ -194,62 +194,62 @@ def _render_note(note: Note) -> str:
     return encode(fields).decode()
 
 
-def _answer_stage(world: TeamState, intent: AskInfo, asker: AgentState) -> str | Rejection:
+def _answer_stage(state: TeamState, intent: AskInfo, asker: AgentState) -> str | Rejection:
     name = StageId(intent.about[0] if intent.about else "")
-    stage = world.stages.get(name)
+    stage = state.stages.get(name)
     return (
         _render_stage(stage, choose_phrases(asker))
         if stage is not None
-        else reject_unknown("stage", name, tuple(world.stages))
+        else reject_unknown("stage", name, tuple(state.stages))
     )
 
 
-def _answer_blueprints(world: TeamState, _: AskInfo, asker: AgentState) -> str:
+def _answer_blueprints(state: TeamState, _: AskInfo, asker: AgentState) -> str:
     phrases = choose_phrases(asker)
     known = (
         phrases["blueprint"].format(blueprint.name, blueprint.role, blueprint.profile)
-        for blueprint in sort_rows(world.blueprints)
+        for blueprint in sort_rows(state.blueprints)
     )
     return _join_within_limit(map(_render_list, known), phrases) or phrases["nothing"]
 
 
-def _answer_all_agents(world: TeamState, _: AskInfo, asker: AgentState) -> str:
-    return _render_profiles(sort_rows(world.agents), asker)
+def _answer_all_agents(state: TeamState, _: AskInfo, asker: AgentState) -> str:
+    return _render_profiles(sort_rows(state.agents), asker)
 
 
-def _answer_task_agents(world: TeamState, intent: AskInfo, asker: AgentState) -> str | Rejection:
+def _answer_task_agents(state: TeamState, intent: AskInfo, asker: AgentState) -> str | Rejection:
     name = TaskId(intent.about[0] if intent.about else intent.task_id)
-    if name not in world.tasks:
-        return reject_unknown("task", name, tuple(world.tasks))
-    return _render_profiles((world.agents[agent] for agent in world.tasks[name].group), asker)
+    if name not in state.tasks:
+        return reject_unknown("task", name, tuple(state.tasks))
+    return _render_profiles((state.agents[agent] for agent in state.tasks[name].group), asker)
 
 
-def _answer_stage_agents(world: TeamState, intent: AskInfo, asker: AgentState) -> str | Rejection:
+def _answer_stage_agents(state: TeamState, intent: AskInfo, asker: AgentState) -> str | Rejection:
     name = StageId(intent.about[0] if intent.about else "")
-    if name not in world.stages:
-        return reject_unknown("stage", name, tuple(world.stages))
-    members = (world.agents.get(member.agent_id) for member in world.stages[name].members)
+    if name not in state.stages:
+        return reject_unknown("stage", name, tuple(state.stages))
+    members = (state.agents.get(member.agent_id) for member in state.stages[name].members)
     return _render_profiles((member for member in members if member is not None), asker)
 
 
-def _answer_agent_states(world: TeamState, intent: AskInfo, asker: AgentState) -> str | Rejection:
+def _answer_agent_states(state: TeamState, intent: AskInfo, asker: AgentState) -> str | Rejection:
     parts = []
     for name in intent.about or (asker.agent_id,):
-        agent = world.agents.get(AgentId(name))
+        agent = state.agents.get(AgentId(name))
         if agent is None:
-            return reject_unknown("agent", name, tuple(world.agents))
-        parts.append(_render_agent_state(world, agent, choose_phrases(asker)))
+            return reject_unknown("agent", name, tuple(state.agents))
+        parts.append(_render_agent_state(state, agent, choose_phrases(asker)))
     return _join_within_limit(parts, choose_phrases(asker))
 
 
-def _render_agent_state(world: TeamState, agent: AgentState, phrases: QueryPhrases) -> str:
+def _render_agent_state(state: TeamState, agent: AgentState, phrases: QueryPhrases) -> str:
     """Render the parts of MAS's agent_state that the spec alone does not contain."""
-    spec, steps = agent.spec, (step.step_id for step in world.steps_of(agent.agent_id))
+    spec, steps = agent.spec, (step.step_id for step in state.steps_of(agent.agent_id))
     details = [
         phrases["working"].format(agent.working_state, ", ".join(agent.step_lock) or phrases["nobody"]),
         phrases["may"].format(*(", ".join(names) or phrases["none"] for names in (spec.skills, spec.tools))),
         phrases["steps"].format(", ".join(steps) or phrases["none"]),
-        phrases["work"].format(encode(collect_working_memory(world, agent.agent_id)).decode()),
+        phrases["work"].format(encode(collect_working_memory(state, agent.agent_id)).decode()),
     ]
     lines = [_render_profile(agent, phrases), *(f"  - {detail}" for detail in details)]
     if agent.memory:
@@ -257,11 +257,11 @@ def _render_agent_state(world: TeamState, agent: AgentState, phrases: QueryPhras
     return "\n".join(lines)
 
 
-def _answer_abilities(world: TeamState, _: AskInfo, asker: AgentState) -> str:
+def _answer_abilities(state: TeamState, _: AskInfo, asker: AgentState) -> str:
     phrases = choose_phrases(asker)
     known = (
         phrases["ability"].format(ability.name, ability.type, ability.description)
-        for ability in sort_rows(world.abilities)
+        for ability in sort_rows(state.abilities)
     )
     return _join_within_limit(map(_render_list, known), phrases) or phrases["nothing"]
 
@@ -288,29 +288,29 @@ def ask_person(draft: Draft, step: Step, person: AgentId, question: str, data: D
 
 def ask_present_person(draft: Draft) -> None:
     """Ask again about pending requests that no present person has received: the person left, or joined only now."""
-    person = draft.world.find_human()
-    asked_approvals = {(message.data or {}).get("approval_id") for message in draft.world.mail.values()}
-    for approval in sort_rows(draft.world.approvals):
+    person = draft.state.find_human()
+    asked_approvals = {(message.data or {}).get("approval_id") for message in draft.state.mail.values()}
+    for approval in sort_rows(draft.state.approvals):
         if person is not None and approval.state == "pending" and approval.approval_id not in asked_approvals:
-            step = draft.world.steps[approval.step_id]
+            step = draft.state.steps[approval.step_id]
             ask_person(draft, step, person, approval.question, {"approval_id": approval.approval_id})
 
 
 def ask_info(draft: Draft, intent: AskInfo, by: str) -> RuleResult:
     """Answer a query. The answer is the agent's next step."""
-    agent = draft.world.agents.get(AgentId(by))
+    agent = draft.state.agents.get(AgentId(by))
     if agent is None:
         return Rejection(code="not_an_agent", why=f"{by!r} is not an agent: read a view instead.")
-    task = draft.world.tasks.get(intent.task_id)
+    task = draft.state.tasks.get(intent.task_id)
     if task is None or by not in task.group or task.state == "cancelling":
-        return reject_unknown("task", intent.task_id, tuple(draft.world.tasks))
-    reply = answer_query(draft.world, intent, agent)
+        return reject_unknown("task", intent.task_id, tuple(draft.state.tasks))
+    reply = answer_query(draft.state, intent, agent)
     if isinstance(reply, Rejection):
         return reply
-    asked = message_id(agent.agent_id, agent.messages_made + 1)
-    waiting = waiting_id(asked, agent.agent_id)
+    question_id = message_id(agent.agent_id, agent.messages_made + 1)
+    waiting = waiting_id(question_id, agent.agent_id)
     for name, text, waits_on, returns in (
-        (asked, f"ask_info: {intent.query} {', '.join(intent.about)}".strip(), (waiting,), None),
+        (question_id, f"ask_info: {intent.query} {', '.join(intent.about)}".strip(), (waiting,), None),
         (message_id(agent.agent_id, agent.messages_made + 2), reply, None, waiting),
     ):
         message = Message(
@@ -323,7 +323,7 @@ def ask_info(draft: Draft, intent: AskInfo, by: str) -> RuleResult:
             return_waiting_id=returns,
             kind="request" if returns is None else "response",
             sent_at=draft.now,
-            origins=collect_origins(draft, list_quoted_agents(draft.world, intent, agent))
+            origins=collect_origins(draft, list_quoted_agents(draft.state, intent, agent))
             if returns is not None
             else (),
         )
@@ -336,15 +336,15 @@ def ask_info(draft: Draft, intent: AskInfo, by: str) -> RuleResult:
 
 def need_tool_decision(draft: Draft, intent: NeedToolDecision, by: str) -> RuleResult:
     """Queue a step that judges the result of a long-tail tool, with an instruction message."""
-    task = draft.world.tasks.get(intent.task_id)
+    task = draft.state.tasks.get(intent.task_id)
     if task is None or task.state == "cancelling":
-        return reject_unknown("task", intent.task_id, tuple(draft.world.tasks))
+        return reject_unknown("task", intent.task_id, tuple(draft.state.tasks))
     if intent.agent_id not in task.group:
         return reject_not_in_group(intent.agent_id, task)
     if intent.stage_id is not None and intent.stage_id not in task.stages:
         return reject_unknown("stage", intent.stage_id, task.stages)
     cause = draft.cause
-    if not is_trusted(draft.world, by) and (cause is None or cause.work.type != "tool" or by != intent.agent_id):
+    if not is_trusted(draft.state, by) and (cause is None or cause.work.type != "tool" or by != intent.agent_id):
         return Rejection(code="tool_decision_not_planned", why="Only a tool step may ask for a tool_decision.")
     work = Work(
         type="skill",
@@ -353,12 +353,12 @@ def need_tool_decision(draft: Draft, intent: NeedToolDecision, by: str) -> RuleR
         text_content=intent.tool_name,
     )
     here = cause is not None and (cause.agent_id, cause.task_id) == (intent.agent_id, intent.task_id)
-    if cause is not None and here and is_thread_open(draft.world, cause.thread_id):
+    if cause is not None and here and is_thread_open(draft.state, cause.thread_id):
         thread = cause.thread_id
     else:
         thread = open_thread(draft, intent.agent_id, intent.task_id, on_behalf=list_principals(draft))
-    owed = find_owed_answer(draft, thread)
-    place = find_place_in_thread(draft.world, draft.world.agents[intent.agent_id], thread, owed)
+    owed_answer = find_owed_answer(draft, thread)
+    place = find_place_in_thread(draft.state, draft.state.agents[intent.agent_id], thread, owed_answer)
     message = _instruct(draft, intent, work.intention)
     enqueue(
         draft,
@@ -366,9 +366,9 @@ def need_tool_decision(draft: Draft, intent: NeedToolDecision, by: str) -> RuleR
         work,
         place=place,
         message=message,
-        answers=owed,
+        answers=owed_answer,
         stage=intent.stage_id,
-        jumped=owed is not None,
+        jumped=owed_answer is not None,
         goes_on=True,
     )
     return None

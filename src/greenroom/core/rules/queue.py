@@ -52,117 +52,117 @@ from greenroom.core.state.thread import Thread, ThreadOpened
 from greenroom.core.state.timer import Timer, TimerCancelled, TimerSet
 
 
-def next_step(world: TeamState, agent_id: AgentId) -> Step | None:
+def next_step(state: TeamState, agent_id: AgentId) -> Step | None:
     """Return the step that may start now: the first in the queue whose thread, task and locks allow it.
 
     A step that waits (for a person, a budget, its instruction) blocks its own thread, not the agent's other threads. A
     locked agent still runs steps that owe a reply. Native calls overtake the rest of their thread: nothing comes
     between a reply and the results of its calls.
     """
-    agent = world.agents.get(agent_id)
-    if agent is None or agent.running is not None or not agent.todo or world.team.paused is not None:
+    agent = state.agents.get(agent_id)
+    if agent is None or agent.running is not None or not agent.todo or state.team.paused is not None:
         return None
-    held: set[ThreadId] = set()
+    blocked_threads: set[ThreadId] = set()
     for name in agent.todo:
-        step = world.steps[name]
+        step = state.steps[name]
         home = step.thread_id
-        if home in held or (step.work.call_id is None and world.threads[home].open_calls):
+        if home in blocked_threads or (step.work.call_id is None and state.threads[home].open_calls):
             continue
-        if _may_run(world, agent, step):
+        if _may_run(state, agent, step):
             return step
         called = step.work.call_id is not None and step.state == "pending"
         if not called and not (agent.step_lock and step.state == "init"):
-            held.add(home)
+            blocked_threads.add(home)
     return None
 
 
-def _may_run(world: TeamState, agent: AgentState, step: Step) -> bool:
-    if step.state != "init" and not (step.state == "awaiting_budget" and _has_room(world, step)):
+def _may_run(state: TeamState, agent: AgentState, step: Step) -> bool:
+    if step.state != "init" and not (step.state == "awaiting_budget" and _has_room(state, step)):
         return False
-    task = world.tasks[step.task_id]
+    task = state.tasks[step.task_id]
     if not task.is_runnable or (
         task.parent is not None
-        and not all(world.tasks[parent].is_runnable for parent in world.list_ancestors(task.task_id))
+        and not all(state.tasks[parent].is_runnable for parent in state.list_ancestors(task.task_id))
     ):
         return False
     if step.work.call_id is not None:
         # The calls of one reply start together and are awaited together, even if the agent already waits.
         return True
-    if agent.step_lock and step.answers not in world.waits and not _is_needed_for_answer(world, agent, step):
+    if agent.step_lock and step.answers not in state.waits and not _is_needed_for_answer(state, agent, step):
         return False
-    return not any(waiting in world.waits for waiting in step.after)
+    return not any(waiting in state.waits for waiting in step.after)
 
 
-def _is_needed_for_answer(world: TeamState, agent: AgentState, step: Step) -> bool:
+def _is_needed_for_answer(state: TeamState, agent: AgentState, step: Step) -> bool:
     """Return whether the step brings information for a postponed answer. It runs before that answer, even if locked."""
     return step.jumped and any(
         other.thread_id == step.thread_id
-        and other.answers in world.waits
+        and other.answers in state.waits
         and other.after
-        and not any(waiting in world.waits for waiting in other.after)
-        for other in (world.steps[name] for name in agent.todo)
+        and not any(waiting in state.waits for waiting in other.after)
+        for other in (state.steps[name] for name in agent.todo)
     )
 
 
-def _has_room(world: TeamState, step: Step) -> bool:
+def _has_room(state: TeamState, step: Step) -> bool:
     """Return whether a step that waits for a budget may try again. "Never" counts: the attempt reports the limit."""
     terms = step.terms or StepTerms(effect="pure")
-    budgets = [world.budgets[name] for name in world.budgets_of(step.task_id, step.agent_id)]
+    budgets = [state.budgets[name] for name in state.budgets_of(step.task_id, step.agent_id)]
     needs = compute_reservation(terms, compute_working_time(budgets, terms))
     return all(check_room(budget, needs) != "later" for budget in budgets)
 
 
-def find_next_place(world: TeamState, agent: AgentState) -> int:
+def find_next_place(state: TeamState, agent: AgentState) -> int:
     """Return the place of a step that jumps the queue: in front, but behind earlier ones that jumped."""
     for place in range(len(agent.todo), 0, -1):
-        if world.steps[agent.todo[place - 1]].jumped:
+        if state.steps[agent.todo[place - 1]].jumped:
             return place
     return 0
 
 
-def find_place_in_thread(world: TeamState, agent: AgentState, thread: ThreadId, owed: WaitingId | None) -> int:
+def find_place_in_thread(state: TeamState, agent: AgentState, thread: ThreadId, owed_answer: WaitingId | None) -> int:
     """Return the place before the other steps of a conversation. Steps towards an owed answer have already jumped: it
     goes before the first of them."""
-    for place, name in enumerate(agent.todo if owed is not None else ()):
-        step = world.steps[name]
-        if (step.thread_id, step.answers) == (thread, owed):
+    for place, name in enumerate(agent.todo if owed_answer is not None else ()):
+        step = state.steps[name]
+        if (step.thread_id, step.answers) == (thread, owed_answer):
             return place
-    return find_next_place(world, agent)
+    return find_next_place(state, agent)
 
 
-def find_place_for_answer(world: TeamState, agent: AgentState, waiting: WaitingId) -> int:
+def find_place_for_answer(state: TeamState, agent: AgentState, waiting: WaitingId) -> int:
     """Return the place for an awaited answer: before the step postponed until it arrives, else the next place."""
     for place, name in enumerate(agent.todo):
-        if waiting in world.steps[name].after:
+        if waiting in state.steps[name].after:
             return place
-    return find_next_place(world, agent)
+    return find_next_place(state, agent)
 
 
-def is_thread_open(world: TeamState, name: ThreadId | None) -> bool:
+def is_thread_open(state: TeamState, name: ThreadId | None) -> bool:
     """Return whether a step may still start in this conversation: neither its stage nor its task has ended."""
-    thread = world.threads.get(name) if name is not None else None
-    if thread is None or world.tasks[thread.task_id].state == "cancelling":
+    thread = state.threads.get(name) if name is not None else None
+    if thread is None or state.tasks[thread.task_id].state == "cancelling":
         return False
-    return thread.stage_id is None or thread.stage_id in world.stages
+    return thread.stage_id is None or thread.stage_id in state.stages
 
 
 def find_owed_answer(draft: Draft, thread: ThreadId) -> WaitingId | None:
     """Return the answer that the sending step owes. Steps that it queues in its conversation lead to that answer."""
     cause = draft.cause
-    if cause is None or cause.thread_id != thread or cause.answers not in draft.world.waits:
+    if cause is None or cause.thread_id != thread or cause.answers not in draft.state.waits:
         return None
     return cause.answers
 
 
-def _choose_stage(world: TeamState, home: Thread, stage: StageId | None) -> StageId | None:
+def _choose_stage(state: TeamState, home: Thread, stage: StageId | None) -> StageId | None:
     """Return the thread's stage, else `stage` if it is an open stage of the task."""
-    fits = home.stage_id is None and stage in world.tasks[home.task_id].stages
+    fits = home.stage_id is None and stage in state.tasks[home.task_id].stages
     return stage if fits else home.stage_id
 
 
-def _is_awaited(world: TeamState, agent: AgentState, thread: ThreadId, work: Work) -> bool:
+def _is_awaited(state: TeamState, agent: AgentState, thread: ThreadId, work: Work) -> bool:
     """Return whether the work is a native call whose result is an answer that has not arrived yet."""
-    waits = (world.waits[name] for name in agent.step_lock) if work.call_id is not None else ()
+    waits = (state.waits[name] for name in agent.step_lock) if work.call_id is not None else ()
     return any((wait.thread_id, wait.call_id) == (thread, work.call_id) for wait in waits)
 
 
@@ -183,10 +183,10 @@ def enqueue(
     on_behalf: Principals = (),
 ) -> StepId:
     """Put a step into the queue of the thread's agent, at the end by default. `origins` labels its text."""
-    home = draft.world.threads[thread]
+    home = draft.state.threads[thread]
     queued = evolve(
         _build_queued_step(draft, home, work, place),
-        stage_id=_choose_stage(draft.world, home, stage),
+        stage_id=_choose_stage(draft.state, home, stage),
         message_id=message,
         answers=answers,
         after=after,
@@ -201,7 +201,7 @@ def enqueue(
 
 
 def _build_queued_step(draft: Draft, home: Thread, work: Work, place: int | None) -> StepQueued:
-    agent = draft.world.agents[home.agent_id]
+    agent = draft.state.agents[home.agent_id]
     return StepQueued(
         at=draft.now,
         step_id=step_id(home.agent_id, agent.steps_made + 1),
@@ -211,7 +211,7 @@ def _build_queued_step(draft: Draft, home: Thread, work: Work, place: int | None
         subtask_id=home.subtask_id,
         work=work,
         place=len(agent.todo) if place is None else place,
-        pending=needs_instruction(work) or _is_awaited(draft.world, agent, home.thread_id, work),
+        pending=needs_instruction(work) or _is_awaited(draft.state, agent, home.thread_id, work),
         cause=draft.cause.step_id if draft.cause else None,
     )
 
@@ -228,7 +228,7 @@ def open_thread(
 ) -> ThreadId:
     """Return the agent's thread for a task, subtask or call. Open it, with its principals, if it is new."""
     name = thread_id(agent, call or subtask or task)
-    if name not in draft.world.threads:
+    if name not in draft.state.threads:
         draft.emit(
             ThreadOpened(
                 at=draft.now,
@@ -257,7 +257,7 @@ _RELEASE_REASONS = {
 }
 
 
-def is_waiting_for(world: TeamState, start: AgentId, goal: AgentId) -> bool:
+def is_waiting_for(state: TeamState, start: AgentId, goal: AgentId) -> bool:
     """Return whether `start` waits for `goal`, directly or through other agents."""
     seen: set[AgentId] = set()
     todo = [start]
@@ -266,23 +266,23 @@ def is_waiting_for(world: TeamState, start: AgentId, goal: AgentId) -> bool:
         if agent in seen:
             continue
         seen.add(agent)
-        for waiting in world.agents[agent].step_lock:
-            on = world.waits[waiting].on
+        for waiting in state.agents[agent].step_lock:
+            on = state.waits[waiting].on
             if on == goal:
                 return True
             todo.append(on)
     return False
 
 
-def check_may_wait(world: TeamState, sender: AgentId, receivers: tuple[AgentId, ...]) -> Rejection | None:
+def check_may_wait(state: TeamState, sender: AgentId, receivers: tuple[AgentId, ...]) -> Rejection | None:
     """Reject a wait that would create a cycle: a locked agent may answer the agents that wait for it, but not ask them.
 
     An unlocked agent may ask back once (a clarifying question): the locked one still answers.
     """
-    if not world.agents[sender].step_lock:
+    if not state.agents[sender].step_lock:
         return None
     for receiver in receivers:
-        if is_waiting_for(world, receiver, sender):
+        if is_waiting_for(state, receiver, sender):
             return Rejection(
                 code="wait_cycle",
                 why=f"{receiver!r} is waiting for an answer of {sender!r}, which is waiting itself.",
@@ -293,8 +293,8 @@ def check_may_wait(world: TeamState, sender: AgentId, receivers: tuple[AgentId, 
 
 def set_timeout(draft: Draft, wait: Wait, timeout: int | None) -> None:
     """Limit a wait. A wait for a person has no limit unless the sender sets one."""
-    if timeout is None and draft.world.agents[wait.on].spec.kind != "human":
-        timeout = draft.world.team.waiting_timeout
+    if timeout is None and draft.state.agents[wait.on].spec.kind != "human":
+        timeout = draft.state.team.waiting_timeout
     if timeout is None:
         return
     timer = Timer(
@@ -310,12 +310,12 @@ def set_timeout(draft: Draft, wait: Wait, timeout: int | None) -> None:
 
 def release_wait(draft: Draft, waiting: WaitingId, why: ReleaseReason, *, silent: bool = False) -> None:
     """End a wait. If the reply will never come, notify the waiting agent."""
-    wait = draft.world.waits[waiting]
+    wait = draft.state.waits[waiting]
     draft.emit(WaitReleased(at=draft.now, task_id=wait.task_id, waiting_id=waiting, why=why))
     timer = timer_id(waiting, "wait")
-    if timer in draft.world.timers:
+    if timer in draft.state.timers:
         draft.emit(TimerCancelled(at=draft.now, timer_id=timer))
-    if wait.message_id in draft.world.mail and why != "reply":
+    if wait.message_id in draft.state.mail and why != "reply":
         draft.emit(MessageSettled(at=draft.now, message_id=wait.message_id, agent_id=wait.on))
     filled = why != "reply" and fill_call(draft, wait, "error", _describe_release(wait, why))
     if why in _RELEASE_REASONS and not silent and not filled:
@@ -324,12 +324,12 @@ def release_wait(draft: Draft, waiting: WaitingId, why: ReleaseReason, *, silent
 
 def _notify_waiter(draft: Draft, wait: Wait, why: ReleaseReason) -> None:
     """Queue a step, next, in which the waiting agent reads that no answer comes; none if its own work has ended."""
-    agent = draft.world.agents[wait.waiter]
+    agent = draft.state.agents[wait.waiter]
     if agent.spec.kind == "human":
         return
     thread = wait.thread_id
-    if thread is None or not is_thread_open(draft.world, thread):
-        if why == "stage_over" or draft.world.tasks[wait.task_id].state == "cancelling":
+    if thread is None or not is_thread_open(draft.state, thread):
+        if why == "stage_over" or draft.state.tasks[wait.task_id].state == "cancelling":
             return
         thread = open_thread(draft, wait.waiter, wait.task_id)
     work = Work(
@@ -338,7 +338,7 @@ def _notify_waiter(draft: Draft, wait: Wait, why: ReleaseReason) -> None:
         intention="Read a notice.",
         text_content=_describe_release(wait, why),
     )
-    place = find_place_for_answer(draft.world, agent, wait.waiting_id)
+    place = find_place_for_answer(draft.state, agent, wait.waiting_id)
     enqueue(draft, thread, work, place=place, jumped=True, goes_on=True)
 
 
@@ -350,7 +350,7 @@ def fill_call(draft: Draft, wait: Wait, name: Literal["answer", "error"], text: 
     """Give the result to the native call that waits for it. Return False if there is none."""
     if wait.call_id is None:
         return False
-    for step in draft.world.steps_of(wait.waiter):
+    for step in draft.state.steps_of(wait.waiter):
         if step.state == "pending" and (step.thread_id, step.work.call_id) == (wait.thread_id, wait.call_id):
             instruction = {**(step.work.instruction_content or {}), name: text}
             work = evolve(step.work, instruction_content=instruction)
@@ -377,7 +377,7 @@ def choose_deciding_skill(style: str) -> str:
 
 def release_waits_where(draft: Draft, why: ReleaseReason, matches: Callable[[Wait], bool]) -> None:
     """Release every wait that `matches`, because its stage, task or agent has ended."""
-    for wait in sort_rows(draft.world.waits):
+    for wait in sort_rows(draft.state.waits):
         if matches(wait):
             release_wait(draft, wait.waiting_id, why)
 
@@ -385,13 +385,13 @@ def release_waits_where(draft: Draft, why: ReleaseReason, matches: Callable[[Wai
 # ---------------------------------------------------------------------- agents that may have work after a commit
 
 
-def find_touched_agents(world: TeamState, events: Iterable[Event]) -> set[AgentId]:
+def find_touched_agents(state: TeamState, events: Iterable[Event]) -> set[AgentId]:
     """Return the agents whose next step may have changed. They include all that became runnable."""
     agents: set[AgentId] = set()
     for event in events:
         find_agents = _AGENT_FINDERS.get(type(event))
         if find_agents is not None:
-            agents.update(find_agents(world, event))
+            agents.update(find_agents(state, event))
     return agents
 
 
@@ -401,16 +401,16 @@ def _find_step_agent(
     return (agent_of(event.step_id),)
 
 
-def _find_agents_after_step(world: TeamState, event: StepEnded | StepInterrupted | StepStarted) -> tuple[AgentId, ...]:
+def _find_agents_after_step(state: TeamState, event: StepEnded | StepInterrupted | StepStarted) -> tuple[AgentId, ...]:
     return (
-        (agent_of(event.step_id), *_find_agents_awaiting_budget(world, event))
-        if world.hungry
+        (agent_of(event.step_id), *_find_agents_awaiting_budget(state, event))
+        if state.awaiting_budget
         else (agent_of(event.step_id),)
     )
 
 
-def _find_agents_awaiting_budget(world: TeamState, _: object) -> tuple[AgentId, ...]:
-    return tuple(agent_of(step) for step in world.hungry)
+def _find_agents_awaiting_budget(state: TeamState, _: object) -> tuple[AgentId, ...]:
+    return tuple(agent_of(step) for step in state.awaiting_budget)
 
 
 def _find_wait_agents(_: TeamState, event: WaitReleased) -> tuple[AgentId, ...]:
@@ -423,13 +423,13 @@ def _find_sender(_: TeamState, event: MessageSent) -> tuple[AgentId, ...]:
     return (event.message.sender_id,)
 
 
-def _find_task_agents(world: TeamState, event: TaskResumed | TaskStarted) -> Iterable[AgentId]:
+def _find_task_agents(state: TeamState, event: TaskResumed | TaskStarted) -> Iterable[AgentId]:
     """Return all agents in the task and in the tasks below it."""
-    return {agent for task in world.list_subtree(event.task_id) for agent in world.tasks[task].group}
+    return {agent for task in state.list_subtree(event.task_id) for agent in state.tasks[task].group}
 
 
-def _find_all_agents(world: TeamState, _: object) -> Iterable[AgentId]:
-    return world.agents.keys()
+def _find_all_agents(state: TeamState, _: object) -> Iterable[AgentId]:
+    return state.agents.keys()
 
 
 _AGENT_FINDERS: Final[dict[type, Callable[[TeamState, Any], Iterable[AgentId]]]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from greenroom.core.base.errors import Rejection
+from greenroom.core.base.errors import Rejection, reject
 from greenroom.core.base.ids import AgentId, StageId, SubtaskId, thread_id
 from greenroom.core.base.records import Data
 from greenroom.core.base.text import add_fence
@@ -49,10 +49,10 @@ OPEN_STATES = ("init", "running")
 
 
 def _find_managed_stage(draft: Draft, name: StageId, by: str, what: str) -> Stage | Rejection:
-    stage = draft.world.stages.get(name)
+    stage = draft.state.stages.get(name)
     if stage is None:
-        return reject_unknown("stage", name, tuple(draft.world.stages))
-    if by != draft.world.tasks[stage.task_id].manager and not is_trusted(draft.world, by):
+        return reject_unknown("stage", name, tuple(draft.state.stages))
+    if by != draft.state.tasks[stage.task_id].manager and not is_trusted(draft.state, by):
         return reject_not_manager(by, f"{what} stage {name!r}")
     return stage
 
@@ -62,10 +62,10 @@ def start_stage(draft: Draft, intent: StartStage, by: str) -> RuleResult:
     stage = _find_managed_stage(draft, intent.stage_id, by, "start")
     if isinstance(stage, Rejection):
         return stage
-    task = draft.world.tasks[stage.task_id]
+    task = draft.state.tasks[stage.task_id]
     if task.state != "running":
         return Rejection(code="task_not_running", why=f"Task {task.task_id!r} is {task.state}.", hint="Start it first.")
-    if draft.world.find_active_stage(task.task_id) is not None:
+    if draft.state.find_active_stage(task.task_id) is not None:
         return Rejection(
             code="stage_active", why=f"Another stage of task {task.task_id!r} is active.", hint="Finish it first."
         )
@@ -75,18 +75,18 @@ def start_stage(draft: Draft, intent: StartStage, by: str) -> RuleResult:
     return None
 
 
-def has_open_messages(world: TeamState, stage: Stage) -> bool:
+def has_open_messages(state: TeamState, stage: Stage) -> bool:
     """Return whether the stage waits for a message to be handled or answered."""
-    return any(wait.stage_id == stage.stage_id for wait in world.waits.values()) or any(
+    return any(wait.stage_id == stage.stage_id for wait in state.waits.values()) or any(
         step.stage_id == stage.stage_id and step.message_id is not None
-        for agent in world.tasks[stage.task_id].group
-        for step in world.steps_of(agent)
+        for agent in state.tasks[stage.task_id].group
+        for step in state.steps_of(agent)
     )
 
 
 def _check_no_open_messages(draft: Draft, stage: Stage, by: str) -> RuleResult:
     """Reject an end by the scheduler while messages about the stage are open. The manager and people may end it."""
-    if by == SYSTEM and has_open_messages(draft.world, stage):
+    if by == SYSTEM and has_open_messages(draft.state, stage):
         return Rejection(code="stage_has_letters", why=f"Messages about stage {stage.stage_id!r} are not handled yet.")
     return None
 
@@ -97,16 +97,16 @@ def finish_stage(draft: Draft, intent: FinishStage, by: str) -> RuleResult:
     if isinstance(stage, Rejection):
         return stage
     if stage.state != "running":
-        return Rejection(code="stage_not_running", why=f"Stage {stage.stage_id!r} is {stage.state}.")
+        return reject("stage_not_running", "Stage {stage!r} is {state}.", stage=stage.stage_id, state=stage.state)
     refused = _check_no_open_messages(draft, stage, by)
     if refused is not None:
         return refused
     end_stage(draft, stage.stage_id, intent.state, intent.summary)
-    members = filter_people(draft.world, tuple(member.agent_id for member in stage.members))
+    members = filter_people(draft.state, tuple(member.agent_id for member in stage.members))
     about = ": ".join(filter(None, (stage.intention, intent.summary)))
     data = {"instruction": "finish_stage", "stage_id": stage.stage_id, "state": intent.state, ABOUT_KEY: about}
     text = f"Stage {stage.stage_id} ({stage.intention}) is {intent.state}. {intent.summary}".rstrip()
-    notify_people(draft, draft.world.tasks[stage.task_id], members, text, data)
+    notify_people(draft, draft.state.tasks[stage.task_id], members, text, data)
     return None
 
 
@@ -120,15 +120,15 @@ def choose_stage_end(stage: Stage) -> tuple[StageEnd, str]:
 
 def end_stage(draft: Draft, name: StageId, state: StageEnd, summary: str) -> None:
     """Close everything that belongs to the stage. Waiting agents are notified, unless their work has ended too."""
-    stage = draft.world.stages[name]
-    group = draft.world.tasks[stage.task_id].group
+    stage = draft.state.stages[name]
+    group = draft.state.tasks[stage.task_id].group
     for subtask in stage.subtasks:
         if subtask.state in OPEN_STATES:
             _end_subtask(draft, stage, subtask.subtask_id, "cancelled", "the stage is over", ())
     draft.emit(StageEnded(at=draft.now, stage_id=name, task_id=stage.task_id, state=state, summary=summary))
     settle_question(draft, "stage_id", name)
     release_waits_where(draft, "stage_over", lambda wait: wait.stage_id == name)
-    steps = [step for agent in group for step in draft.world.steps_of(agent) if step.stage_id == name]
+    steps = [step for agent in group for step in draft.state.steps_of(agent) if step.stage_id == name]
     cancel_steps(draft, steps, "skipped")
     for subtask in stage.subtasks:
         for agent in group:
@@ -148,11 +148,11 @@ def assign_subtask(draft: Draft, intent: AssignSubtask, by: str) -> RuleResult:
         return Rejection(
             code="not_ready", why=f"Subtask {subtask.subtask_id!r} cannot begin now: it is {subtask.state}."
         )
-    agent = draft.world.agents[subtask.agent]
+    agent = draft.state.agents[subtask.agent]
     draft.emit(
         SubtaskAssigned(at=draft.now, stage_id=stage.stage_id, subtask_id=subtask.subtask_id, agent_id=subtask.agent)
     )
-    origins = draft.world.tasks[stage.task_id].origins
+    origins = draft.state.tasks[stage.task_id].origins
     text = _render_briefing(stage, subtask, filter_untrusted(origins))
     if agent.spec.kind == "human":
         _ask_human(draft, stage, subtask.agent, text, {"subtask_id": subtask.subtask_id})
@@ -190,20 +190,22 @@ def _quote_summary(summary: str, labels: Labels) -> str:
 
 def _ask_human(draft: Draft, stage: Stage, person: AgentId, text: str, data: Data) -> None:
     """Send a person a duty as a message that needs an answer. `data` names the duty; doing it is the answer."""
-    manager = draft.world.tasks[stage.task_id].manager
+    manager = draft.state.tasks[stage.task_id].manager
     emit_message(draft, manager, (person,), text, task=stage.task_id, data=data, kind="request", stage=stage.stage_id)
 
 
 def finish_subtask(draft: Draft, intent: FinishSubtask, by: str) -> RuleResult:
     """End a subtask. Its agent, the manager or a person may."""
-    stage = draft.world.stages.get(intent.stage_id)
+    stage = draft.state.stages.get(intent.stage_id)
     subtask = stage.find_subtask(intent.subtask_id) if stage else None
     if stage is None or subtask is None or subtask.state not in OPEN_STATES:
         return reject_unknown("subtask", intent.subtask_id)
     if stage.state != "running":
-        return Rejection(code="stage_not_running", why=f"Stage {stage.stage_id!r} has not begun.")
-    manager = draft.world.tasks[stage.task_id].manager
-    if by not in (subtask.agent, manager) and not is_trusted(draft.world, by):
+        return reject(
+            "stage_not_begun", "Stage {stage!r} has not begun.", code="stage_not_running", stage=stage.stage_id
+        )
+    manager = draft.state.tasks[stage.task_id].manager
+    if by not in (subtask.agent, manager) and not is_trusted(draft.state, by):
         return reject_not_manager(by, f"finish subtask {subtask.subtask_id!r}")
     refused = _check_not_for_person(draft, subtask.agent, by) or _check_summary_step(
         draft, by, intent.state == "finished"
@@ -219,7 +221,7 @@ def finish_subtask(draft: Draft, intent: FinishSubtask, by: str) -> RuleResult:
 
 def _check_summary_step(draft: Draft, by: str, finishing: bool) -> RuleResult:
     """Reject "finished" from a planning agent outside its summary step."""
-    agent = draft.world.agents.get(AgentId(by))
+    agent = draft.state.agents.get(AgentId(by))
     is_planner = agent is not None and agent.spec.kind == "llm" and agent.spec.style == "plan"
     if not finishing or not is_planner or (draft.cause is not None and draft.cause.work.executor == "summary"):
         return None
@@ -246,7 +248,7 @@ def _end_subtask(
 
 def update_member_state(draft: Draft, name: StageId, agent: AgentId) -> None:
     """Derive the member's state from its subtasks: working, idle (one to begin, or none), finished or failed."""
-    states = {subtask.state for subtask in draft.world.stages[name].subtasks if subtask.agent == agent}
+    states = {subtask.state for subtask in draft.state.stages[name].subtasks if subtask.agent == agent}
     word: MemberState = "failed" if "failed" in states else "finished"
     if "running" in states:
         word = "working"
@@ -267,12 +269,13 @@ def update_state(draft: Draft, intent: UpdateStageAgentState, by: str) -> RuleRe
     refused = _check_summary_step(draft, by, intent.state == "finished")
     if refused is not None:
         return refused
-    stage = draft.world.stages[intent.stage_id]
+    stage = draft.state.stages[intent.stage_id]
     open_subtasks = [
         subtask for subtask in stage.subtasks if subtask.agent == intent.agent_id and subtask.state in OPEN_STATES
     ]
     if member.state in ("finished", "failed") and member.state != intent.state and not open_subtasks:
-        return Rejection(code="member_over", why=f"{intent.agent_id!r} has {member.state} in stage {stage.stage_id!r}.")
+        values = {"name": intent.agent_id, "state": member.state, "stage": stage.stage_id}
+        return reject("member_over", "{name!r} has {state} in stage {stage!r}.", **values)
     if intent.state in ("finished", "failed"):
         begun = [subtask for subtask in open_subtasks if subtask.state == "running"]
         over = [
@@ -297,22 +300,22 @@ def update_completion(draft: Draft, intent: UpdateStageAgentCompletion, by: str)
 
 
 def _find_member(draft: Draft, name: StageId, agent: AgentId, by: str) -> Member | Rejection:
-    stage = draft.world.stages.get(name)
+    stage = draft.state.stages.get(name)
     if stage is None:
-        return reject_unknown("stage", name, tuple(draft.world.stages))
+        return reject_unknown("stage", name, tuple(draft.state.stages))
     member = stage.find_member(agent)
     if member is None:
         return reject_unknown("member", agent, tuple(known.agent_id for known in stage.members))
     if stage.state != "running":
-        return Rejection(code="stage_not_running", why=f"Stage {name!r} has not begun.")
-    if by not in (agent, draft.world.tasks[stage.task_id].manager) and not is_trusted(draft.world, by):
+        return reject("stage_not_begun", "Stage {stage!r} has not begun.", code="stage_not_running", stage=name)
+    if by not in (agent, draft.state.tasks[stage.task_id].manager) and not is_trusted(draft.state, by):
         return reject_not_manager(by, f"speak for {agent!r}")
     return _check_not_for_person(draft, agent, by) or member
 
 
 def _check_not_for_person(draft: Draft, agent: AgentId, by: str) -> Rejection | None:
     """Reject a model that reports for a person. Only people and Greenroom itself may."""
-    if is_trusted(draft.world, by) or not filter_people(draft.world, (agent,)):
+    if is_trusted(draft.state, by) or not filter_people(draft.state, (agent,)):
         return None
     return Rejection(
         code="speaks_for_person",
@@ -344,8 +347,8 @@ def report_stage(draft: Draft, intent: ReportStage, by: str) -> RuleResult:
     if refused is not None:
         return refused
     draft.emit(StageReported(at=draft.now, stage_id=stage.stage_id))
-    manager = draft.world.agents[draft.world.tasks[stage.task_id].manager]
-    origins = draft.world.tasks[stage.task_id].origins
+    manager = draft.state.agents[draft.state.tasks[stage.task_id].manager]
+    origins = draft.state.tasks[stage.task_id].origins
     text = _render_report(stage, filter_untrusted(origins))
     if manager.spec.kind == "human":
         _ask_human(draft, stage, manager.agent_id, text, {"stage_id": stage.stage_id})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from greenroom.core.base.amounts import Amounts
-from greenroom.core.base.errors import Rejection
+from greenroom.core.base.errors import Rejection, reject
 from greenroom.core.base.ids import StepId, ThreadId, approval_id, timer_id
 from greenroom.core.base.records import evolve
 from greenroom.core.rules.approvals import compute_expiry, set_expiry_timer
@@ -105,7 +105,7 @@ def queue_steps(draft: Draft, intent: QueueSteps, by: str) -> RuleResult:
     for name, refused in zip(_enqueue_steps(draft, thread, intent), refusals, strict=True):
         if refused is not None:
             # A native call always gets its one result.
-            end_step(draft, draft.world.steps[name], "failed", error=str(refused))
+            end_step(draft, draft.state.steps[name], "failed", error=str(refused))
     return None
 
 
@@ -122,12 +122,12 @@ def _add_reflection(draft: Draft, agent: AgentState, intent: QueueSteps) -> Queu
 
 def _enqueue_steps(draft: Draft, thread: ThreadId, intent: QueueSteps) -> list[StepId]:
     """Queue the steps. Steps that lead to an owed answer come next."""
-    owed = find_owed_answer(draft, thread)
-    agent, place = draft.world.agents[intent.agent_id], None
+    owed_answer = find_owed_answer(draft, thread)
+    agent, place = draft.state.agents[intent.agent_id], None
     if intent.place == "next":
-        place = find_place_in_thread(draft.world, agent, thread, owed)
-    elif owed is not None:
-        place = find_next_place(draft.world, agent)
+        place = find_place_in_thread(draft.state, agent, thread, owed_answer)
+    elif owed_answer is not None:
+        place = find_next_place(draft.state, agent)
     repeated = [draft.cause if _is_repeat(draft, agent, work) else None for work in intent.works]
     return [
         enqueue(
@@ -138,9 +138,9 @@ def _enqueue_steps(draft: Draft, thread: ThreadId, intent: QueueSteps) -> list[S
             message=same.message_id if same is not None else None,
             goes_on=same is not None and same.goes_on,
             stage=intent.stage_id,
-            answers=owed,
-            after=draft.list_new_waits(intent.agent_id) if owed else (),
-            jumped=owed is not None,
+            answers=owed_answer,
+            after=draft.list_new_waits(intent.agent_id) if owed_answer else (),
+            jumped=owed_answer is not None,
             origins=merge_labels((), intent.origins),
         )
         for offset, (work, same) in enumerate(zip(intent.works, repeated, strict=True))
@@ -152,16 +152,16 @@ def _is_repeat(draft: Draft, agent: AgentState, work: Work) -> bool:
     cause = draft.cause
     if cause is None or cause.agent_id != agent.agent_id:
         return False
-    done = cause.work
-    return (work.type, work.executor, work.text_content) == ("skill", done.executor, done.text_content)
+    sending_work = cause.work
+    return (work.type, work.executor, work.text_content) == ("skill", sending_work.executor, sending_work.text_content)
 
 
 def _check_placement(draft: Draft, thread: ThreadId, intent: QueueSteps, by: str) -> RuleResult:
     """Reject steps of an unknown stage, and tool steps that no step fills in."""
-    task = draft.world.tasks[draft.world.threads[thread].task_id]
+    task = draft.state.tasks[draft.state.threads[thread].task_id]
     if intent.stage_id is not None and intent.stage_id not in task.stages:
         return reject_unknown("stage", intent.stage_id, task.stages)
-    is_own = by == intent.agent_id and draft.world.agents[intent.agent_id].spec.kind == "llm"
+    is_own = by == intent.agent_id and draft.state.agents[intent.agent_id].spec.kind == "llm"
     if is_own and any(map(needs_instruction, intent.works)) and _is_left_pending(draft, thread, intent):
         return NO_INSTRUCTION
     return None
@@ -169,7 +169,7 @@ def _check_placement(draft: Draft, thread: ThreadId, intent: QueueSteps, by: str
 
 def _is_left_pending(draft: Draft, thread: ThreadId, intent: QueueSteps) -> bool:
     """Return whether a new tool step has no step before it that fills it in. Each such step fills in one."""
-    before = draft.world.steps_of(intent.agent_id) if intent.place == "last" else ()
+    before = draft.state.steps_of(intent.agent_id) if intent.place == "last" else ()
     queued = [step.work for step in before if step.thread_id == thread]
     spare = 0
     for place, work in enumerate((*queued, *intent.works)):
@@ -184,10 +184,10 @@ def _is_left_pending(draft: Draft, thread: ThreadId, intent: QueueSteps) -> bool
 
 def _find_agent(draft: Draft, intent: QueueSteps, by: str) -> AgentState | Rejection:
     """Return the steps' agent, if the sender may queue steps for it."""
-    agent = draft.world.agents.get(intent.agent_id)
+    agent = draft.state.agents.get(intent.agent_id)
     if agent is None:
-        return reject_unknown("agent", intent.agent_id, tuple(draft.world.agents))
-    if by == intent.agent_id or is_trusted(draft.world, by):
+        return reject_unknown("agent", intent.agent_id, tuple(draft.state.agents))
+    if by == intent.agent_id or is_trusted(draft.state, by):
         return agent
     why = f"{by!r} may not queue steps for {intent.agent_id!r}."
     return Rejection(code="not_yours", why=why, hint="Send it a message instead.")
@@ -195,7 +195,7 @@ def _find_agent(draft: Draft, intent: QueueSteps, by: str) -> AgentState | Rejec
 
 def _find_thread(draft: Draft, intent: QueueSteps) -> ThreadId | Rejection:
     """Return the named thread, else the thread of the sending step, else the agent's thread in the task."""
-    world, cause = draft.world, draft.cause
+    state, cause = draft.state, draft.cause
     name = intent.thread_id
     if (
         name is None
@@ -204,15 +204,15 @@ def _find_thread(draft: Draft, intent: QueueSteps) -> ThreadId | Rejection:
         and cause.agent_id == intent.agent_id
     ):
         name = cause.thread_id
-    if name is not None and is_thread_open(world, name) and world.threads[name].agent_id == intent.agent_id:
+    if name is not None and is_thread_open(state, name) and state.threads[name].agent_id == intent.agent_id:
         return name
     if intent.thread_id is not None:
         return reject_unknown("thread", intent.thread_id)
     if intent.task_id is None:
         return Rejection(code="no_task", why="The steps name no task.", hint="Give task_id.")
-    task = world.tasks.get(intent.task_id)
+    task = state.tasks.get(intent.task_id)
     if task is None or task.state == "cancelling":
-        return reject_unknown("task", intent.task_id, tuple(world.tasks))
+        return reject_unknown("task", intent.task_id, tuple(state.tasks))
     if intent.agent_id not in task.group:
         return reject_not_in_group(intent.agent_id, task)
     return open_thread(draft, intent.agent_id, intent.task_id, on_behalf=list_principals(draft))
@@ -228,11 +228,8 @@ def _check_work(draft: Draft, agent: AgentState, work: Work, by: str) -> RuleRes
         if proves or work.executor in spec.tools or (work.executor == CALL_TOOL and spec.calls):
             return None
         known = ", ".join(spec.tools) or "none"
-        return Rejection(
-            code="no_such_tool",
-            why=f"{agent.agent_id!r} may not use the tool {work.executor!r}.",
-            hint=f"Its tools: {known}.",
-        )
+        why, tool = "{agent!r} may not use the tool {tool!r}.", work.executor
+        return reject("no_such_tool", why, "Its tools: {known}.", agent=agent.agent_id, tool=tool, known=known)
     if work.executor == "summary" and (cause is None or cause.work.executor != "reflection"):
         return Rejection(code="summary_not_planned", why="Only reflection may schedule a summary step.")
     if work.executor == "tool_decision":
@@ -254,7 +251,7 @@ def list_skills(spec: AgentSpec) -> frozenset[str]:
 
 
 def _find_waiting_step(draft: Draft, name: str, by: str) -> Step | Rejection:
-    step = find_own_step(draft.world, name, by)
+    step = find_own_step(draft.state, name, by)
     if isinstance(step, Rejection):
         return step
     if step.state not in ("init", "pending"):
@@ -270,11 +267,11 @@ def modify_step(draft: Draft, intent: ModifyStep, by: str) -> RuleResult:
     if isinstance(step, Rejection):
         return step
     if (step.work.type, step.work.executor) != (intent.work.type, intent.work.executor):
-        refused = _check_work(draft, draft.world.agents[step.agent_id], intent.work, by)
+        refused = _check_work(draft, draft.state.agents[step.agent_id], intent.work, by)
         if refused is not None:
             return refused
     pending = needs_instruction(intent.work)
-    if step.approval is not None and step.approval in draft.world.approvals:
+    if step.approval is not None and step.approval in draft.state.approvals:
         # The approval was for other work.
         draft.emit(ApprovalVoided(at=draft.now, approval_id=step.approval, why="the step was changed"))
     draft.emit(StepChanged(at=draft.now, step_id=step.step_id, work=intent.work, pending=pending))
@@ -292,24 +289,24 @@ def remove_step(draft: Draft, intent: RemoveStep, by: str) -> RuleResult:
 
 def start_step(draft: Draft, intent: StartStep, by: str) -> RuleResult:
     """Start an attempt: check permission, then the budget, then run."""
-    step = find_own_step(draft.world, intent.step_id, by)
+    step = find_own_step(draft.state, intent.step_id, by)
     if isinstance(step, Rejection):
         return step
-    if next_step(draft.world, step.agent_id) is not step:
+    if next_step(draft.state, step.agent_id) is not step:
         return Rejection(
             code="not_next", why=f"Step {step.step_id!r} may not start now: it is {step.state}, or not next."
         )
     if intent.work != step.work:
         return Rejection(code="other_work", why=f"The terms are for other work than step {step.step_id!r} is to do.")
     terms = intent.terms
-    if terms.outward and terms.exposed_at != draft.world.threads[step.thread_id].exposed_by(terms.origins):
+    if terms.outward and terms.exposed_at != draft.state.threads[step.thread_id].exposed_by(terms.origins):
         why = f"What the conversation of step {step.step_id!r} has read has changed since its terms were said."
         return Rejection(code="stale_terms", why=why)
     if (step.work.call_id is not None and _is_skipped_after_failure(draft, step, terms)) or not _is_permitted(
         draft, step, terms
     ):
         return None
-    budgets = [draft.world.budgets[name] for name in draft.world.budgets_of(step.task_id, step.agent_id)]
+    budgets = [draft.state.budgets[name] for name in draft.state.budgets_of(step.task_id, step.agent_id)]
     time = compute_working_time(budgets, intent.terms)
     needs = compute_reservation(intent.terms, time)
     if not _is_affordable(draft, step, intent.terms, needs, budgets):
@@ -321,7 +318,7 @@ def start_step(draft: Draft, intent: StartStep, by: str) -> RuleResult:
             attempt=step.attempt + 1,
             terms=intent.terms,
             reserved=needs,
-            notices_seen=len(draft.world.threads[step.thread_id].notices) if step.work.type == "skill" else 0,
+            notices_seen=len(draft.state.threads[step.thread_id].notices) if step.work.type == "skill" else 0,
             until=None if time is None else draft.now + time,
         )
     )
@@ -334,7 +331,7 @@ def _is_skipped_after_failure(draft: Draft, step: Step, terms: StepTerms) -> boo
     """Skip a call with side effects if an earlier one of the same reply failed. Return whether it was skipped."""
     if terms.effect not in SIDE_EFFECTS or step.cause is None:
         return False
-    if draft.world.threads[step.thread_id].spoilt != step.cause:
+    if draft.state.threads[step.thread_id].spoilt != step.cause:
         return False
     end_step(draft, step, "skipped", error="Not run: an earlier call of the same reply did not work.")
     return True
@@ -361,13 +358,13 @@ def _is_permitted(draft: Draft, step: Step, terms: StepTerms) -> bool:
         why = terms.rule.rstrip(". ") or "the policy says no"
         drop_step(draft, step, "failed", error=f"Not permitted: {why}.", effect=terms.effect)
         return False
-    approval = draft.world.approvals.get(step.approval) if step.approval else None
+    approval = draft.state.approvals.get(step.approval) if step.approval else None
     if approval is not None:
         if covers(approval, terms.digest, terms.exposed_at):
             return True
         draft.emit(ApprovalVoided(at=draft.now, approval_id=approval.approval_id, why="something else is asked"))
     name, due = approval_id(step.step_id, step.asked + 1), compute_expiry(draft)
-    person = draft.world.find_human()
+    person = draft.state.find_human()
     draft.emit(StepBlocked(at=draft.now, step_id=step.step_id, state="awaiting_approval", terms=terms, approval=name))
     draft.emit(
         ApprovalRequested(
@@ -386,7 +383,7 @@ def _is_permitted(draft: Draft, step: Step, terms: StepTerms) -> bool:
         )
     )
     if due is not None:
-        set_expiry_timer(draft, draft.world.approvals[name], due)
+        set_expiry_timer(draft, draft.state.approvals[name], due)
     if person is not None:
         ask_person(draft, step, person, terms.question, {"approval_id": name})
     return False
@@ -426,9 +423,9 @@ def prepare_effect(draft: Draft, intent: PrepareEffect, by: str) -> RuleResult:
 
 def record_step(draft: Draft, intent: RecordStep, by: str) -> RuleResult:
     """Record a person's action as an ended step. An action that is not allowed is not recorded."""
-    agent = draft.world.agents.get(intent.agent_id)
+    agent = draft.state.agents.get(intent.agent_id)
     if agent is None:
-        return reject_unknown("agent", intent.agent_id, tuple(draft.world.agents))
+        return reject_unknown("agent", intent.agent_id, tuple(draft.state.agents))
     refused = _check_recordable(draft, agent, intent, by)
     for act in (intent.says, intent.reports, intent.ends, intent.decides):
         if refused is None and act is not None:
@@ -437,19 +434,19 @@ def record_step(draft: Draft, intent: RecordStep, by: str) -> RuleResult:
         return refused
     thread = open_thread(draft, agent.agent_id, intent.task_id)
     name = enqueue(draft, thread, intent.work, stage=intent.stage_id)
-    step = draft.world.steps[name]
+    step = draft.state.steps[name]
     emit_end(draft, step, intent.state, result=intent.result, error=intent.error)
     close_after_step(draft, step)
     return None
 
 
 def _check_recordable(draft: Draft, agent: AgentState, intent: RecordStep, by: str) -> RuleResult:
-    if agent.spec.kind != "human" or (by != agent.agent_id and not is_trusted(draft.world, by)):
+    if agent.spec.kind != "human" or (by != agent.agent_id and not is_trusted(draft.state, by)):
         why = f"What {agent.agent_id!r} does is written down before it is done."
         return Rejection(code="not_a_person", why=why, hint="Queue a step instead.")
-    task = draft.world.tasks.get(intent.task_id)
+    task = draft.state.tasks.get(intent.task_id)
     if task is None or task.state == "cancelling":
-        return reject_unknown("task", intent.task_id, tuple(draft.world.tasks))
+        return reject_unknown("task", intent.task_id, tuple(draft.state.tasks))
     if agent.agent_id not in task.group:
         return reject_not_in_group(agent.agent_id, task)
     if intent.stage_id is not None and intent.stage_id not in task.stages:

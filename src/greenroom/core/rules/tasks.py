@@ -6,7 +6,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Literal
 
 from greenroom.core.base.amounts import UNLIMITED
-from greenroom.core.base.errors import Rejection
+from greenroom.core.base.errors import Rejection, reject
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TaskId, stage_id, subtask_id, task_budget, task_id
 from greenroom.core.rules import limits
 from greenroom.core.rules.draft import (
@@ -66,7 +66,7 @@ def check_plan(plan: StagePlan, group: tuple[AgentId, ...]) -> RuleResult:
 
 def append_stage(draft: Draft, task: TaskId, plan: StagePlan) -> None:
     """Append a checked stage."""
-    name = stage_id(task, draft.world.tasks[task].stages_made + 1)
+    name = stage_id(task, draft.state.tasks[task].stages_made + 1)
     ids = {subtask.name: subtask_id(name, number) for number, subtask in enumerate(plan.subtasks, start=1)}
     subtasks = tuple(
         Subtask(
@@ -93,10 +93,10 @@ def append_stage(draft: Draft, task: TaskId, plan: StagePlan) -> None:
 
 def add_stages(draft: Draft, intent: AddStages, by: str) -> RuleResult:
     """Append stages. Only the task's manager plans them."""
-    task = draft.world.tasks.get(intent.task_id)
+    task = draft.state.tasks.get(intent.task_id)
     if task is None or task.state == "cancelling":
-        return reject_unknown("task", intent.task_id, tuple(draft.world.tasks))
-    if by != task.manager and not is_trusted(draft.world, by):
+        return reject_unknown("task", intent.task_id, tuple(draft.state.tasks))
+    if by != task.manager and not is_trusted(draft.state, by):
         return reject_not_manager(by, f"add stages to task {task.task_id!r}")
     for plan in intent.stages:
         refused = check_plan(plan, task.group)
@@ -115,7 +115,7 @@ def add_task(draft: Draft, intent: AddTask, by: str) -> RuleResult:
     parent, depth = _find_parent(draft)
     if isinstance(depth, Rejection):
         return depth
-    name = task_id(draft.world.team.tasks_made + 1)
+    name = task_id(draft.state.team.tasks_made + 1)
     draft.emit(
         TaskCreated(
             at=draft.now,
@@ -131,7 +131,7 @@ def add_task(draft: Draft, intent: AddTask, by: str) -> RuleResult:
         )
     )
     if draft.cause is not None:
-        notify_participants(draft, draft.world.tasks[name], group)
+        notify_participants(draft, draft.state.tasks[name], group)
     refused = limits.set_budget_limits(draft, task_budget(name), intent.limits) if intent.limits != UNLIMITED else None
     if refused is not None:
         return refused
@@ -148,14 +148,14 @@ def _collect_group(intent: AddTask) -> tuple[AgentId, ...]:
 
 
 def _check_task(draft: Draft, intent: AddTask, group: tuple[AgentId, ...], by: str) -> RuleResult:
-    if not is_manager(draft.world, by):
+    if not is_manager(draft.state, by):
         return reject_not_manager(by, "create tasks")
-    if intent.standing and not is_trusted(draft.world, by):
+    if intent.standing and not is_trusted(draft.state, by):
         return reject_not_manager(by, "create a task that never ends")
     for agent in group:
-        if agent not in draft.world.agents:
-            return reject_unknown("agent", agent, tuple(draft.world.agents))
-    if not is_trusted(draft.world, by) and filter_people(draft.world, (intent.manager,)):
+        if agent not in draft.state.agents:
+            return reject_unknown("agent", agent, tuple(draft.state.agents))
+    if not is_trusted(draft.state, by) and filter_people(draft.state, (intent.manager,)):
         why = f"{by!r} may not make {intent.manager!r} manage a task: people say themselves what they manage."
         return Rejection(code="not_yours_to_give", why=why, hint="Manage it yourself, or ask them with a message.")
     for plan in intent.stages:
@@ -170,11 +170,11 @@ def _find_parent(draft: Draft) -> tuple[TaskId | None, int | Rejection]:
 
     A task that is ending gets no new children: they belong to the task above it.
     """
-    cause, tasks = draft.cause, draft.world.tasks
-    candidates = (cause.task_id, *draft.world.list_ancestors(cause.task_id)) if cause is not None else ()
+    cause, tasks = draft.cause, draft.state.tasks
+    candidates = (cause.task_id, *draft.state.list_ancestors(cause.task_id)) if cause is not None else ()
     parent = next((name for name in candidates if name in tasks and tasks[name].ending is None), None)
     depth = tasks[parent].depth + 1 if parent is not None else 0
-    limit = draft.world.budgets[TEAM_BUDGET].limits.depth
+    limit = draft.state.budgets[TEAM_BUDGET].limits.depth
     if limit is not None and depth > limit:
         why = f"Tasks may be nested {limit} deep."
         return parent, Rejection(code="too_deep", why=why, hint="Do it in the task at hand.")
@@ -182,11 +182,11 @@ def _find_parent(draft: Draft) -> tuple[TaskId | None, int | Rejection]:
 
 
 def _find_open_task(draft: Draft, name: TaskId) -> Task | Rejection:
-    task = draft.world.tasks.get(name)
+    task = draft.state.tasks.get(name)
     if task is None:
-        return reject_unknown("task", name, tuple(draft.world.tasks))
+        return reject_unknown("task", name, tuple(draft.state.tasks))
     if task.state == "cancelling":
-        return Rejection(code="task_ending", why=f"Task {name!r} is ending.")
+        return reject("task_ending", "Task {task!r} is ending.", task=name)
     return task
 
 
@@ -194,7 +194,7 @@ def _find_managed_task(draft: Draft, name: TaskId, by: str, what: str) -> Task |
     task = _find_open_task(draft, name)
     if isinstance(task, Rejection):
         return task
-    if by != task.manager and not is_trusted(draft.world, by):
+    if by != task.manager and not is_trusted(draft.state, by):
         return reject_not_manager(by, f"{what} task {name!r}")
     return task
 
@@ -205,7 +205,7 @@ def start_task(draft: Draft, intent: StartTask, by: str) -> RuleResult:
     if isinstance(task, Rejection):
         return task
     if task.state != "init":
-        return Rejection(code="task_started", why=f"Task {task.task_id!r} is {task.state} already.")
+        return reject("task_started", "Task {task!r} is {state} already.", task=task.task_id, state=task.state)
     draft.emit(TaskStarted(at=draft.now, task_id=task.task_id))
     return None
 
@@ -218,7 +218,7 @@ def pause_task(draft: Draft, intent: PauseTask, by: str) -> RuleResult:
     if task.paused is None:
         draft.emit(TaskPaused(at=draft.now, task_id=task.task_id, why=intent.why))
     if intent.now:
-        running = [step for step in steps_of_task(draft.world, task.task_id) if step.state == "running"]
+        running = [step for step in steps_of_task(draft.state, task.task_id) if step.state == "running"]
         cancel_steps(draft, running, "cancelled", then="requeue")
     return None
 
@@ -228,10 +228,10 @@ def resume_task(draft: Draft, intent: ResumeTask, by: str) -> RuleResult:
     task = _find_open_task(draft, intent.task_id)
     if isinstance(task, Rejection):
         return task
-    if not is_trusted(draft.world, by):
+    if not is_trusted(draft.state, by):
         return Rejection(code="not_a_person", why=f"{by!r} may not resume task {task.task_id!r}: a person must.")
     if task.paused is None:
-        return Rejection(code="not_paused", why=f"Task {task.task_id!r} is not paused.")
+        return reject("not_paused", "Task {task!r} is not paused.", task=task.task_id)
     draft.emit(TaskResumed(at=draft.now, task_id=task.task_id))
     return None
 
@@ -241,9 +241,9 @@ def finish_task(draft: Draft, intent: FinishTask, by: str) -> RuleResult:
     task = _find_managed_task(draft, intent.task_id, by, "finish")
     if isinstance(task, Rejection):
         return task
-    if task.standing and not is_trusted(draft.world, by):
+    if task.standing and not is_trusted(draft.state, by):
         return _reject_standing(task)
-    if by == SYSTEM and draft.world.find_active_stage(task.task_id) is not None:
+    if by == SYSTEM and draft.state.find_active_stage(task.task_id) is not None:
         return Rejection(code="stage_active", why=f"A stage of task {task.task_id!r} is not over yet.")
     _notify_group(draft, task, intent.state, intent.summary)
     _begin_ending(draft, task, intent.state, intent.summary, intent.evidence)
@@ -255,7 +255,7 @@ def cancel_task(draft: Draft, intent: CancelTask, by: str) -> RuleResult:
     task = _find_managed_task(draft, intent.task_id, by, "cancel")
     if isinstance(task, Rejection):
         return task
-    if task.standing and not is_trusted(draft.world, by):
+    if task.standing and not is_trusted(draft.state, by):
         return _reject_standing(task)
     _begin_ending(draft, task, "cancelled", intent.why, ())
     return None
@@ -277,18 +277,18 @@ def _notify_group(draft: Draft, task: Task, state: Literal["finished", "failed"]
 
 def _list_receivers(draft: Draft, task: Task) -> tuple[AgentId, ...]:
     """Return the task's group and the people of its parent task, who may have asked for it."""
-    parent = draft.world.tasks.get(task.parent) if task.parent is not None else None
-    people = filter_people(draft.world, parent.group) if parent is not None else ()
+    parent = draft.state.tasks.get(task.parent) if task.parent is not None else None
+    people = filter_people(draft.state, parent.group) if parent is not None else ()
     return tuple(dict.fromkeys((*task.group, *people)))
 
 
 def _begin_ending(draft: Draft, task: Task, state: TaskEnd, summary: str, evidence: tuple[str, ...]) -> None:
     """Cancel queued steps, stop running ones and end the stages. The task ends when all have stopped."""
     draft.emit(TaskEnding(at=draft.now, task_id=task.task_id, state=state, summary=summary, evidence=evidence))
-    cancel_steps(draft, steps_of_task(draft.world, task.task_id), "cancelled")
-    for child in [draft.world.tasks[name] for name in sorted(task.parts)]:
+    cancel_steps(draft, steps_of_task(draft.state, task.task_id), "cancelled")
+    for child in [draft.state.tasks[name] for name in sorted(task.parts)]:
         if child.ending is None:
             _begin_ending(draft, child, "cancelled", f"task {task.task_id} is over", ())
     for stage in task.stages:
-        end_stage(draft, stage, *choose_stage_end(draft.world.stages[stage]))
+        end_stage(draft, stage, *choose_stage_end(draft.state.stages[stage]))
     end_task_if_done(draft, task.task_id)

@@ -7,8 +7,9 @@ A projection: computed from an event and the state before it, so it can be rebui
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
+from greenroom.core.base.records import Record
 from greenroom.core.state import stage as stages
 from greenroom.core.state import step as steps
 from greenroom.core.state import task as tasks
@@ -24,10 +25,10 @@ ArchiveKind = Literal["task", "stage", "step", "message", "note", "artifact"]
 ArchivedRecord = Task | Stage | Step | Message | Note | Artifact
 
 
-class ArchiveEntry(NamedTuple):
+class ArchiveEntry(Record, frozen=True):
     """One row. `owner` is the key for lookups: a step's thread, or the task of a message, note or artifact.
 
-    The record is built on first access. Rows of steps are not stored: the log links each ended step of a thread to the
+    The record is built on access. Rows of steps are not stored: the log links each ended step of a thread to the
     one before it.
     """
 
@@ -43,18 +44,18 @@ class ArchiveEntry(NamedTuple):
         return self.make(*self.made_of)
 
 
-def _archive_task(world: TeamState, event: TaskEnded) -> ArchiveEntry:
-    return ArchiveEntry("task", event.task_id, "", tasks.apply_end, (world.tasks[event.task_id], event))
+def _archive_task(state: TeamState, event: TaskEnded) -> ArchiveEntry:
+    return ArchiveEntry("task", event.task_id, "", tasks.apply_end, (state.tasks[event.task_id], event))
 
 
-def _archive_stage(world: TeamState, event: StageEnded) -> ArchiveEntry:
-    stage = world.stages[event.stage_id]
+def _archive_stage(state: TeamState, event: StageEnded) -> ArchiveEntry:
+    stage = state.stages[event.stage_id]
     return ArchiveEntry("stage", stage.stage_id, stage.task_id, stages.apply_end, (stage, event))
 
 
-def _archive_step(world: TeamState, event: StepEnded) -> ArchiveEntry:
+def _archive_step(state: TeamState, event: StepEnded) -> ArchiveEntry:
     return ArchiveEntry(
-        "step", event.step_id, event.thread_id, steps.apply_end, (world.steps[event.step_id], event, world.version + 1)
+        "step", event.step_id, event.thread_id, steps.apply_end, (state.steps[event.step_id], event, state.version + 1)
     )
 
 

@@ -56,10 +56,10 @@ def check_room(budget: Budget, needs: Amounts) -> BudgetRoom:
     """Return whether `needs` fit now, may fit after other steps settle, or can never fit."""
     if budget.limits is UNLIMITED:
         return "room"
-    wanted = budget.spent.plus(needs)
-    if budget.limits.exceeded_by(wanted.plus(budget.reserved)) is None:
+    total = budget.spent.plus(needs)
+    if budget.limits.exceeded_by(total.plus(budget.reserved)) is None:
         return "room"
-    return "later" if budget.limits.exceeded_by(wanted) is None else "never"
+    return "later" if budget.limits.exceeded_by(total) is None else "never"
 
 
 def reserve(budget: Budget, needs: Amounts) -> Budget:

@@ -61,11 +61,11 @@ def format_stage(stage: Stage) -> MasData:
 
 
 def format_agent(
-    world: TeamState, agent_id: AgentId, *, ended: Iterable[Step] = (), pool: MasData | None = None
+    state: TeamState, agent_id: AgentId, *, ended: Iterable[Step] = (), pool: MasData | None = None
 ) -> MasData:
     """Format an agent with its spec. `ended` are its ended steps from the archive. `pool` is the conversation pool,
     which only people have."""
-    agent = world.agents[agent_id]
+    agent = state.agents[agent_id]
     spec = agent.spec
     return {
         "agent_id": agent_id,
@@ -75,12 +75,12 @@ def format_agent(
         "working_state": agent.working_state,
         "llm_config": _mask_config(spec.llm_config) if spec.llm_config is not None else None,
         "human_config": _mask_config(spec.human_config) if spec.human_config is not None else None,
-        "working_memory": collect_working_memory(world, agent_id),
+        "working_memory": collect_working_memory(state, agent_id),
         "persistent_memory": agent.memory,
         "agent_step": {
             "agent_id": agent_id,
             "todo_list": list(agent.todo),
-            "step_list": [format_step(step) for step in (*ended, *world.steps_of(agent_id))],
+            "step_list": [format_step(step) for step in (*ended, *state.steps_of(agent_id))],
         },
         "step_lock": list(agent.step_lock),
         "tools": list(spec.tools),
@@ -89,15 +89,15 @@ def format_agent(
     }
 
 
-def collect_working_memory(world: TeamState, agent_id: AgentId) -> dict[str, dict[str, list[str]]]:
+def collect_working_memory(state: TeamState, agent_id: AgentId) -> dict[str, dict[str, list[str]]]:
     """Return `{task: {stage: [step, …]}}` of the agent's open work. Steps without a stage are under `no_relative`."""
     memory: dict[str, dict[str, list[str]]] = {}
-    for duty in world.agents[agent_id].duties:
+    for duty in state.agents[agent_id].duties:
         stages = memory.setdefault(duty.task_id, {})
         if duty.stage_id is not None:
             stages.setdefault(duty.stage_id, [])
-    for step in world.steps_of(agent_id):
-        if step.stage_id is None or step.stage_id in world.stages:
+    for step in state.steps_of(agent_id):
+        if step.stage_id is None or step.stage_id in state.stages:
             stages = memory.setdefault(step.task_id, {})
             stages.setdefault(step.stage_id or NO_RELATIVE, []).append(step.step_id)
     return memory

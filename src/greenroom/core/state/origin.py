@@ -34,9 +34,9 @@ MAX_NAME_CHARS: Final = 80
 
 def make_label(kind: str, name: str) -> str:
     """Return a label with a printable, shortened name."""
-    known = kind if kind in UNTRUSTED_KINDS or kind in CHANNEL_KINDS else DEFAULT_KIND
+    known_kind = kind if kind in UNTRUSTED_KINDS or kind in CHANNEL_KINDS else DEFAULT_KIND
     shown = "".join(sign if sign.isprintable() else "?" for sign in name.strip()[: MAX_NAME_CHARS + 1])
-    return f"{known}:{shown[: MAX_NAME_CHARS - 1] + '…' if len(shown) > MAX_NAME_CHARS else shown or '?'}"
+    return f"{known_kind}:{shown[: MAX_NAME_CHARS - 1] + '…' if len(shown) > MAX_NAME_CHARS else shown or '?'}"
 
 
 def find_kind(label: str) -> str:

@@ -55,9 +55,9 @@ class Stage:
     ended_at: int | None = None
     summary: str = ""
 
-    def find_subtask(self, wanted: SubtaskId) -> Subtask | None:
+    def find_subtask(self, subtask_id: SubtaskId) -> Subtask | None:
         """Return the subtask with this id, or None."""
-        return next((subtask for subtask in self.subtasks if subtask.subtask_id == wanted), None)
+        return next((subtask for subtask in self.subtasks if subtask.subtask_id == subtask_id), None)
 
     def find_member(self, agent: AgentId) -> Member | None:
         """Return the agent's membership in the stage, or None."""
@@ -182,12 +182,12 @@ def create_stage(event: StageAdded) -> Stage:
     )
 
 
-def with_subtask(stage: Stage, wanted: SubtaskId, **changes: object) -> Stage:
+def with_subtask(stage: Stage, subtask_id: SubtaskId, **changes: object) -> Stage:
     """Return the stage with one subtask changed."""
     return evolve(
         stage,
         subtasks=tuple(
-            evolve(subtask, **changes) if subtask.subtask_id == wanted else subtask for subtask in stage.subtasks
+            evolve(subtask, **changes) if subtask.subtask_id == subtask_id else subtask for subtask in stage.subtasks
         ),
     )
 

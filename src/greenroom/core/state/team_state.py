@@ -50,10 +50,10 @@ V = TypeVar("V")
 class TeamState:
     """The current state of a team. Ended work is not here but in the archive beside the log.
 
-    `version` is the number of events folded; `at` is the time of the last one. `hungry` indexes the steps that wait for
-    room in a budget. `releases` are destinations to which a person allowed data to go in this run. `mail` holds
-    messages that await a person's answer; `letters` are their numbers among all such messages. `notes` are the newest
-    of each open task.
+    `version` is the number of events folded; `at` is the time of the last one. `awaiting_budget` indexes the steps that
+    wait for room in a budget. `releases` are destinations to which a person allowed data to go in this run. `mail` has
+    the messages that await a person's answer; `letters` are their numbers among all such messages. `notes` are the
+    newest of each open task.
     """
 
     team: Team
@@ -74,7 +74,7 @@ class TeamState:
     approvals: Map[ApprovalId, Approval] = Map()
     grants: Map[str, Grant] = Map()
     timers: Map[TimerId, Timer] = Map()
-    hungry: Map[StepId, BudgetId] = Map()
+    awaiting_budget: Map[StepId, BudgetId] = Map()
     memories: Map[MemoryId, Memory] = Map()
     artifacts: Map[str, Artifact] = Map()
     releases: Map[str, Grant] = Map()

@@ -20,7 +20,7 @@ class CommitNotice:
 
     version: int
     events: Sequence[Event]
-    world: TeamState
+    state: TeamState
     archived: Sequence[ArchiveEntry] = ()
 
 

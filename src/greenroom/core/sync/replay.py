@@ -32,28 +32,28 @@ from greenroom.core.state.team_state import EMPTY_STATE, TeamState
 class ReplayResult:
     """A team state and its version. `tail` is the number of events folded onto a snapshot."""
 
-    world: TeamState
+    state: TeamState
     version: int
     tail: int
 
 
 async def replay(log: Log, stream: str, upto: int | None = None, *, snapshots: bool = True) -> ReplayResult:
     """Return the team state at `upto`, or now, from the newest usable snapshot and the events after it."""
-    world, version = await _load_start(log, stream, upto) if snapshots else (EMPTY_STATE, 0)
+    state, version = await _load_start(log, stream, upto) if snapshots else (EMPTY_STATE, 0)
     tail = 0
     async for page in log.read(stream, after=version, upto=upto):
         for stored in page:
-            world = reduce(world, _decode_event(stored, stream))
+            state = reduce(state, _decode_event(stored, stream))
             version = stored.version
             tail += 1
-    return ReplayResult(world=world, version=version, tail=tail)
+    return ReplayResult(state=state, version=version, tail=tail)
 
 
 def _decode_event(stored: StoredEvent, stream: str) -> Event:
     try:
         return decode_event(stored)
     except StoreFault as fault:
-        raise StoreFault(f"Team {stream}: {fault}") from fault
+        raise StoreFault("home.team_fault", team=stream, fault=fault) from fault
 
 
 async def _load_start(log: Log, stream: str, upto: int | None) -> tuple[TeamState, int]:
@@ -79,12 +79,12 @@ async def fork_log(log: Log, source: str, lease: Lease, fork: ForkTeam, *, at: i
             copied.append(NewEvent(stored.at, stored.type, stored.data, stored.ends))
             whole = len(copied) if stored.ends else whole
     del copied[whole:]
-    world, blobs = EMPTY_STATE, list[str]()
+    state, blobs = EMPTY_STATE, list[str]()
     for number, new in enumerate(copied, start=1):
         event = decode_event(StoredEvent(number, new.at, new.type, new.data))
-        world = reduce(world, event)
+        state = reduce(state, event)
         blobs += event.blobs if isinstance(event, StepEnded) else ()
-    decided = decide(world, evolve(fork, origin=evolve(fork.origin, version=whole)), by=SYSTEM, now=now)
+    decided = decide(state, evolve(fork, origin=evolve(fork.origin, version=whole)), by=SYSTEM, now=now)
     if isinstance(decided, Rejection):
         raise RefusedError(decided)
     events = [*copied, *(encode_event(event) for event in decided.events)]
@@ -94,9 +94,9 @@ async def fork_log(log: Log, source: str, lease: Lease, fork: ForkTeam, *, at: i
     return whole
 
 
-def make_snapshot(world: TeamState, version: int) -> StateSnapshot:
+def make_snapshot(state: TeamState, version: int) -> StateSnapshot:
     """Make a snapshot to save. The state is immutable, so this may run in any thread."""
-    return StateSnapshot(version=version, fingerprint=compute_fingerprint(), data=encode_state(world))
+    return StateSnapshot(version=version, fingerprint=compute_fingerprint(), data=encode_state(state))
 
 
 async def read_ended_steps(log: Log, stream: str, last: int, since: int) -> Sequence[Step]:
@@ -129,7 +129,7 @@ class StepHistory:
     def __init__(self, log: Log, stream: str) -> None:
         self._log = log
         self._stream = stream
-        self._world = EMPTY_STATE
+        self._state = EMPTY_STATE
         self._version = 0
         self._steps: list[Step] = []
         self._reading = asyncio.Lock()
@@ -145,8 +145,8 @@ class StepHistory:
     def _add_event(self, stored: StoredEvent) -> None:
         event = decode_event(stored)
         if isinstance(event, StepEnded):
-            self._steps.append(apply_end(self._world.steps[event.step_id], event, stored.version))
-        self._world = reduce(self._world, event)
+            self._steps.append(apply_end(self._state.steps[event.step_id], event, stored.version))
+        self._state = reduce(self._state, event)
         self._version = stored.version
 
 
@@ -156,13 +156,13 @@ async def rebuild_archive(log: Log, stream: str) -> int:
 
 
 async def _read_archive_rows(log: Log, stream: str) -> AsyncIterator[Sequence[ArchiveRow]]:
-    world = EMPTY_STATE
+    state = EMPTY_STATE
     async for page in log.read(stream):
         rows = []
         for stored in page:
             event = decode_event(stored)
-            row = build_archive_row(world, event)
+            row = build_archive_row(state, event)
             if row is not None and row.kind != "step":
                 rows.append(encode_archived(row, stored.version))
-            world = reduce(world, event)
+            state = reduce(state, event)
         yield rows

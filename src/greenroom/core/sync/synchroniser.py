@@ -58,7 +58,7 @@ class _Request:
 class _Batch:
     """The tentative state and events of one commit."""
 
-    world: TeamState
+    state: TeamState
     events: list[Event] = field(default_factory=list)
     archived: list[ArchiveEntry] = field(default_factory=list)
     taken: list[TakenIntent] = field(default_factory=list)
@@ -74,20 +74,20 @@ class _Batch:
             self.archived += [row for _, row in decided.archived]
         self.events += decided.events
         self.encoded += encoded
-        self.world = decided.world
+        self.state = decided.state
 
     def mark(self) -> tuple[TeamState, int, int, int]:
         """Return the current position, for `rewind`."""
-        return self.world, len(self.events), len(self.archived), len(self.rows)
+        return self.state, len(self.events), len(self.archived), len(self.rows)
 
     def rewind(self, mark: tuple[TeamState, int, int, int]) -> None:
         """Drop everything added since `mark`."""
-        self.world, events, archived, rows = mark
+        self.state, events, archived, rows = mark
         del self.events[events:], self.encoded[events:], self.archived[archived:], self.rows[rows:]
 
 
 class Synchroniser:
-    """The writer of one owned team. `world` and `version` are committed; readers see nothing else.
+    """The writer of one owned team. `state` and `version` are committed; readers see nothing else.
 
     `predict` is the exception: it may predict what follows from a commit in progress (docs/decisions/0009).
 
@@ -98,13 +98,13 @@ class Synchroniser:
         self,
         log: Log,
         lease: Lease,
-        world: TeamState,
+        state: TeamState,
         version: int,
         *,
         clock: Clock,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self.world = world
+        self.state = state
         self.version = version
         self.bus = Bus()
         self._log = log
@@ -142,15 +142,15 @@ class Synchroniser:
     async def _wait_for_answers(self, answers: Sequence[asyncio.Future[IntentResults]]) -> None:
         """Wait for the answers. If the log stops accepting writes meanwhile, wait only a little longer."""
         trouble = asyncio.Event()
-        unsubscribe = self.bus.subscribe_trouble(lambda said: None if said is None else trouble.set())
-        answered, worried = asyncio.create_task(asyncio.wait(answers)), asyncio.create_task(trouble.wait())
+        unsubscribe = self.bus.subscribe_trouble(lambda message: None if message is None else trouble.set())
+        answer_wait, trouble_wait = asyncio.create_task(asyncio.wait(answers)), asyncio.create_task(trouble.wait())
         try:
-            await asyncio.wait((answered, worried), return_when=asyncio.FIRST_COMPLETED)
-            await asyncio.wait((answered,), timeout=CLOSING_TIMEOUT_S)
+            await asyncio.wait((answer_wait, trouble_wait), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((answer_wait,), timeout=CLOSING_TIMEOUT_S)
         finally:
             unsubscribe()
-            answered.cancel()
-            worried.cancel()
+            answer_wait.cancel()
+            trouble_wait.cancel()
 
     def submit(self, *intents: Intent, by: str) -> Awaitable[Sequence[Rejection | None]]:
         """Submit intents; see `IntentSubmitter`."""
@@ -207,7 +207,7 @@ class Synchroniser:
 
     async def _commit(self, requests: list[_Request]) -> None:
         self._now = max(self._now, self._clock.now())
-        batch = _Batch(world=self.world)
+        batch = _Batch(state=self.state)
         for request in requests:
             mark = batch.mark() if request.is_atomic else None
             self._decide(batch, request)
@@ -217,11 +217,11 @@ class Synchroniser:
             self._add_predicted(batch)
         if batch.events or batch.taken:
             self.version = await self._append(batch)
-            self.world = batch.world
+            self.state = batch.state
         del self._waiting[: len(requests)]
         if batch.events:
             self.bus.publish(
-                CommitNotice(version=self.version, events=batch.events, world=batch.world, archived=batch.archived)
+                CommitNotice(version=self.version, events=batch.events, state=batch.state, archived=batch.archived)
             )
         for request in requests:
             if request.answer.done():
@@ -235,7 +235,7 @@ class Synchroniser:
     def _decide(self, batch: _Batch, request: _Request) -> None:
         for intent in request.intents:
             try:
-                decided = decide(batch.world, intent, by=request.by, now=self._now)
+                decided = decide(batch.state, intent, by=request.by, now=self._now)
                 if not isinstance(decided, Rejection):
                     batch.add(decided, self.version)
             except Exception as error:
@@ -253,9 +253,9 @@ class Synchroniser:
 
     def _add_predicted(self, batch: _Batch) -> None:
         """Add the predicted intents. A rejected one is skipped; its sender submits it again."""
-        for intent, by in self.predict(batch.world, tuple(batch.events)):
+        for intent, by in self.predict(batch.state, tuple(batch.events)):
             try:
-                decided = decide(batch.world, intent, by=by, now=self._now)
+                decided = decide(batch.state, intent, by=by, now=self._now)
                 if not isinstance(decided, Rejection):
                     batch.add(decided, self.version)
             except Exception:
@@ -272,7 +272,7 @@ class Synchroniser:
             archive=batch.rows,
             taken=batch.taken,
             blobs=[blob for event in batch.events if isinstance(event, StepEnded) for blob in event.blobs],
-            questions=self._count_questions(batch.world),
+            questions=self._count_questions(batch.state),
         )
         tries, delay, unsure = 0, 0.05, False
         while True:
@@ -293,14 +293,14 @@ class Synchroniser:
                 delay = min(delay * 2, 2.0)
             else:
                 self.bus.set_trouble(None)
-                self._counted_approvals = batch.world.approvals
+                self._counted_approvals = batch.state.approvals
                 return version
 
-    def _count_questions(self, world: TeamState) -> int | None:
+    def _count_questions(self, state: TeamState) -> int | None:
         """Return how many approval requests wait for a person; None if unchanged since the last commit."""
-        if world.approvals is self._counted_approvals:
+        if state.approvals is self._counted_approvals:
             return None
-        return sum(approval.state == "pending" for approval in world.approvals.values())
+        return sum(approval.state == "pending" for approval in state.approvals.values())
 
     async def _find_commit(self, append: EventBatch) -> int | None:
         """Return the version of an interrupted commit if it happened, or None."""

@@ -40,18 +40,18 @@ class InboxConformance(StoreCase):
     async def test_an_intent_id_is_taken_once(self, log: Store) -> None:
         assert await log.put(STREAM, intent("i1")) is True
         assert await log.put(STREAM, intent("i1")) is False
-        assert await log.waiting(STREAM) == [intent("i1")]
+        assert await log.list_inbox(STREAM) == [intent("i1")]
 
     async def test_an_intent_id_stays_taken_after_its_answer(self, log: Store, lease: Lease) -> None:
         await log.put(STREAM, intent("i1"))
         await log.append(batch(lease, 0, taken=["i1"]))
         assert await log.put(STREAM, intent("i1")) is False
-        assert await log.waiting(STREAM) == []
+        assert await log.list_inbox(STREAM) == []
 
     async def test_intents_wait_oldest_first(self, log: Store) -> None:
         for name in ("c", "a", "b"):
             await log.put(STREAM, intent(name))
-        assert [row.intent_id for row in await log.waiting(STREAM)] == ["c", "a", "b"]
+        assert [row.intent_id for row in await log.list_inbox(STREAM)] == ["c", "a", "b"]
 
     async def test_an_outcome_is_there_once_the_owner_took_the_intent(self, log: Store, lease: Lease) -> None:
         await log.put(STREAM, intent("i1"))
@@ -88,7 +88,7 @@ class InboxConformance(StoreCase):
     async def test_an_intent_belongs_to_its_stream(self, log: Store, lease: Lease) -> None:
         await log.create("team-2", 2)
         await log.put("team-2", intent("i1"))
-        assert await log.waiting(STREAM) == []
+        assert await log.list_inbox(STREAM) == []
         with pytest.raises(Bug):
             await log.append(batch(lease, 0, taken=["i1"]))
         assert await log.put(STREAM, intent("i1")) is True
@@ -166,12 +166,12 @@ class LeaseConformance(StoreCase):
         assert sorted(type(answer).__name__ for answer in answers) == ["Lease"] + ["LeaseHolder"] * 4
 
     async def test_who_goes_away_while_it_acquires_keeps_nothing(self, log: Store) -> None:
-        wanted = asyncio.ensure_future(log.acquire(STREAM, "me"))
+        acquisition = asyncio.ensure_future(log.acquire(STREAM, "me"))
         await asyncio.sleep(0)
-        wanted.cancel()
-        (got,) = await asyncio.gather(wanted, return_exceptions=True)
-        if isinstance(got, Lease):
-            await log.release(got)  # it was faster than the cancellation
+        acquisition.cancel()
+        (lease,) = await asyncio.gather(acquisition, return_exceptions=True)
+        if isinstance(lease, Lease):
+            await log.release(lease)  # it was faster than the cancellation
         for _ in range(1000):
             if isinstance(await log.acquire(STREAM, "me"), Lease):
                 return
@@ -274,7 +274,7 @@ class UpkeepConformance(StoreCase):
             await log.head(STREAM)
         assert await log.create(STREAM, 9) is True
         assert await read_all_events(log) == []
-        assert await log.waiting(STREAM) == []
+        assert await log.list_inbox(STREAM) == []
         assert await log.read_archive(STREAM, "step") == []
         assert await log.load_snapshot(STREAM, "f") is None
         assert await log.append(batch(await acquire_stream(log), 0)) == 1
@@ -344,7 +344,7 @@ class UpkeepConformance(StoreCase):
         clock.offset_s += DAY
         await log.collect()
         assert await log.outcome(STREAM, "answered") is None
-        assert [row.intent_id for row in await log.waiting(STREAM)] == ["waiting"]
+        assert [row.intent_id for row in await log.list_inbox(STREAM)] == ["waiting"]
 
     async def test_collecting_while_others_append_loses_nothing(self, log: Store, lease: Lease) -> None:
         async def grow() -> None:

@@ -2,7 +2,7 @@
 
     class TestMyModel(ModelContract):
         @asynccontextmanager
-        async def playing(self, plans):
+        async def serve(self, plans):
             async with FakeOpenAI(lambda request, _: answer(plans[request["messages"][-1]["content"]])) as server:
                 yield MyModel(server.base_url)
 
@@ -89,11 +89,11 @@ def calls_of(events: list[ModelEvent]) -> list[ToolCall]:
 
 
 class ModelContract:
-    """Inherit from this class and implement `playing`. `lacks` names features that this model does not support here."""
+    """Inherit from this class and implement `serve`. `lacks` names features that this model does not support here."""
 
     lacks: ClassVar[frozenset[Feature]] = frozenset()
 
-    def playing(self, plans: Mapping[str, AnswerPlan]) -> AbstractAsyncContextManager[Model]:
+    def serve(self, plans: Mapping[str, AnswerPlan]) -> AbstractAsyncContextManager[Model]:
         """Open a model that answers by the last user message, any number of times, until the test ends."""
         raise NotImplementedError
 
@@ -107,23 +107,23 @@ class ModelContract:
 
     async def play(self, plan: AnswerPlan) -> list[ModelEvent]:
         """Return the events of the answer to a plan."""
-        async with self.playing({"hi": plan}) as model:
+        async with self.serve({"hi": plan}) as model:
             return await collect_events(model, make_request())
 
     # ------------------------------------------------------------------------------------------- what it says
 
     async def test_it_has_a_provider_and_a_name(self) -> None:
-        async with self.playing({}) as model:
+        async with self.serve({}) as model:
             provider, colon, name = model.name.partition(":")
             assert (bool(provider), colon, bool(name)) == (True, ":", True)
 
     async def test_its_card_is_sane(self) -> None:
-        async with self.playing({}) as model:
+        async with self.serve({}) as model:
             assert model.card.window > 0
             assert 0 < model.card.output <= model.card.window
 
     async def test_more_tokens_never_cost_less(self) -> None:
-        async with self.playing({}) as model:
+        async with self.serve({}) as model:
             prices = [model.price(read, written) for read, written in ((0, 0), (10, 0), (10, 10), (10**6, 10**6))]
         known = [price for price in prices if price is not None]
         assert len(known) in (0, len(prices))
@@ -220,13 +220,13 @@ class ModelContract:
 
     async def test_two_streams_at_once_do_not_mix(self) -> None:
         plans = {f"q{number}": AnswerPlan(text=" ".join([f"answer{number}"] * 20)) for number in range(10)}
-        async with self.playing(plans) as model:
+        async with self.serve(plans) as model:
             requests = [make_request(words, step=f"a#{number}") for number, words in enumerate(plans)]
             answers = await asyncio.gather(*(collect_events(model, request) for request in requests))
         assert [text_of(answer) for answer in answers] == [plan.text for plan in plans.values()]
 
     async def test_messages_can_be_used_again(self) -> None:
-        async with self.playing({"hi": AnswerPlan(text="Hello."), "more": AnswerPlan(text="More.")}) as model:
+        async with self.serve({"hi": AnswerPlan(text="Hello."), "more": AnswerPlan(text="More.")}) as model:
             first = make_request()
             assert text_of(await collect_events(model, first)) == "Hello."
             talk = (
@@ -240,19 +240,19 @@ class ModelContract:
 
     async def test_results_of_calls_go_back(self) -> None:
         self.needs("calls")
-        async with self.playing({"hi": AnswerPlan(calls=(ADD,)), "go on": AnswerPlan(text="Done.")}) as model:
+        async with self.serve({"hi": AnswerPlan(calls=(ADD,)), "go on": AnswerPlan(text="Done.")}) as model:
             first = make_request()
             (call,) = calls_of(await collect_events(model, first))
-            asked = ChatMessage(role="assistant", content="", calls=(call,))
+            call_message = ChatMessage(role="assistant", content="", calls=(call,))
             result = ChatMessage(role="tool", content="3", call_id=call.call_id)
-            talk = (*first.messages, asked, result, *make_request("go on").messages[1:])
+            talk = (*first.messages, call_message, result, *make_request("go on").messages[1:])
             assert text_of(await collect_events(model, evolve(first, messages=talk))) == "Done."
 
     # ------------------------------------------------------------------------------------------- left in the middle
 
     async def test_a_stream_that_is_closed_in_the_middle_leaves_nothing_running(self) -> None:
         self.needs("pieces")
-        async with self.playing({"hi": AnswerPlan(text=LONG_TEXT)}) as model:
+        async with self.serve({"hi": AnswerPlan(text=LONG_TEXT)}) as model:
             before = asyncio.all_tasks()
             async with aclosing(as_generator(model.stream(make_request()))) as events:
                 await anext(events)
@@ -261,7 +261,7 @@ class ModelContract:
 
     async def test_a_reader_that_is_cancelled_in_the_middle_leaves_nothing_running(self) -> None:
         self.needs("pieces")
-        async with self.playing({"hi": AnswerPlan(text=LONG_TEXT)}) as model:
+        async with self.serve({"hi": AnswerPlan(text=LONG_TEXT)}) as model:
             before = asyncio.all_tasks()
             begun = asyncio.Event()
             reader = asyncio.create_task(read_and_wait(model, begun))
@@ -273,7 +273,7 @@ class ModelContract:
             await self.wait_until_quiet(before)
 
     async def test_a_stream_that_nobody_reads_does_nothing(self) -> None:
-        async with self.playing({"hi": AnswerPlan(text="Hello.")}) as model:
+        async with self.serve({"hi": AnswerPlan(text="Hello.")}) as model:
             before = asyncio.all_tasks()
             await as_generator(model.stream(make_request())).aclose()
             await self.wait_until_quiet(before)

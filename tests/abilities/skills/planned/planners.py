@@ -141,13 +141,13 @@ class House:
     async def outside(self, *works: Work, agent: AgentId = ANN) -> None:
         """Run these steps of an agent in a task without stages."""
         task = AddTask(name="Talk", intention="Talk.", manager=BOSS, group=(ANN, BOB, KIM), driver="manager")
-        if not (await self.world()).tasks:
+        if not (await self.state()).tasks:
             await self.runtime.ask(self.team, task)
         await self.runtime.ask(self.team, QueueSteps(agent_id=agent, works=works, task_id=T1))
         await self.runtime.wait(self.team, T1)
 
-    async def world(self) -> TeamState:
-        return await self.runtime.world(self.team)
+    async def state(self) -> TeamState:
+        return await self.runtime.state(self.team)
 
     async def steps(self, agent: AgentId | None = None) -> list[Step]:
         found = [one async for one in self.runtime.archive(self.team, "step") if isinstance(one, Step)]

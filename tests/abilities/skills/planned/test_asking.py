@@ -170,7 +170,7 @@ async def test_an_answer_to_somebody_else_leaves_the_one_who_waits_waiting() -> 
         await here.outside(Work(type="skill", executor="send_message"), agent=BOB)
         sent = [(one.receiver[0], one.return_waiting_id is not None) for one in await here.messages()]
         assert sent[:2] == [("ann", False), ("kim", False)]
-        assert not (await here.world()).waits
+        assert not (await here.state()).waits
 
 
 async def test_what_the_project_and_a_server_say_is_labelled_once() -> None:

@@ -262,7 +262,7 @@ async def test_whoever_waits_for_an_answer_hears_that_there_is_none() -> None:
         question, answer = await here.messages()
         assert answer.return_waiting_id == (question.waiting or ("",))[0]
         assert "I could not do this" in here.model.told("process_message")
-        assert not (await here.world()).waits
+        assert not (await here.state()).waits
 
 
 @pytest.mark.req("MAS-159", "MAS-160")
@@ -274,7 +274,7 @@ async def test_an_order_inside_a_message_is_read_and_not_carried_out() -> None:
         await here.runtime.ask(here.team, SendMessage(task_id=T1, receiver=(BOB,), message=order, sender=KIM))
         await here.runtime.wait(here.team, T1)
         assert await here.did(BOB) == ["process_message"]
-        assert T1 in (await here.world()).tasks
+        assert T1 in (await here.state()).tasks
         assert len(await here.messages()) == 1
         shown = here.model.told("process_message")
         assert f"Received message:\n```\nfrom: kim\n{order}\n```" in shown

@@ -163,8 +163,8 @@ async def test_two_agents_work_together_one_asks_and_waits_the_other_answers() -
         }
         assert (await here.result("process_message"))["process_message"] == "There are three."
         assert "Three." in here.model.told("process_message")
-        world = await here.world()
-        assert not world.waits
+        state = await here.state()
+        assert not state.waits
 
 
 @pytest.mark.req("MAS-68", "MAS-121", "MAS-207")
@@ -175,7 +175,7 @@ async def test_what_a_skill_wants_to_keep_is_in_the_memory_and_in_the_next_promp
     )
     async with house(told) as here:
         await here.stage("Learn.")
-        memory = (await here.world()).agents[ANN].memory
+        memory = (await here.state()).agents[ANN].memory
         assert memory == "### Kim\nKim likes short answers.\nThe house is green."
         assert "### Kim\nKim likes short answers." in here.model.told("quick_think")
         assert "(empty)" in here.model.told("planning")
@@ -194,7 +194,7 @@ async def test_a_memory_that_is_full_is_told_and_nothing_is_asked_again_for_it()
             "not_kept"
         ] == "Your persistent memory is full: nothing more was kept."
         assert "memory is full" in here.model.told("reflection")
-        assert len((await here.world()).agents[ANN].memory) > 15_000
+        assert len((await here.state()).agents[ANN].memory) > 15_000
 
 
 @pytest.mark.req("MAS-122")
@@ -255,7 +255,7 @@ async def test_a_manager_begins_a_task_with_its_stages_and_those_who_are_named_w
     async with house(WORKED | lines(boss_task_manager=[said("task_manager", TASK)])) as here:
         await manage(here, "task_manager")
         await here.runtime.wait(here.team, T2)
-        task = (await here.world()).tasks[T2]
+        task = (await here.state()).tasks[T2]
         assert (task.name, task.manager, task.driver) == ("Poem", BOSS, "manager")
         assert task.group == (BOSS, KIM, ANN)
         assert (await here.did(ANN)) == ["planning", "quick_think", "reflection", "summary"]
@@ -272,9 +272,9 @@ async def test_an_allocation_by_agent_is_read_too_and_who_is_missing_joins_the_g
     told |= {("new", skill): one for (who, skill), one in WORKED.items() if who == "ann"}
     async with house(told, specs={NEWCOMER: planner("new")}) as here:
         await manage(here, "task_manager")
-        world = await here.world()
-        assert "new" in world.tasks[T1].group
-        assert [one.on_failure for one in world.stages.values()] == ["escalate"]
+        state = await here.state()
+        assert "new" in state.tasks[T1].group
+        assert [one.on_failure for one in state.stages.values()] == ["escalate"]
 
 
 @pytest.mark.req("MAS-166", "MAS-167")
@@ -291,7 +291,7 @@ async def test_a_manager_ends_a_stage_and_a_task() -> None:
         for _ in range(3):
             await manage(here, "task_manager")
         assert (await here.ended_stage()).summary == "Written."
-        assert "t2" not in (await here.world()).tasks
+        assert "t2" not in (await here.state()).tasks
         ended = [one for one in await here.messages() if (one.data or {}).get("instruction") == "finish_task"]
         assert [(one.message, set(one.receiver)) for one in ended] == [("The poem.", {BOSS, KIM, ANN})]
 
@@ -319,7 +319,7 @@ async def test_what_a_manager_cannot_mean_is_asked_for_again(bad: object, why: s
     async with house(WORKED | lines(boss_task_manager=[said("task_manager", bad), said("task_manager", TASK)])) as here:
         await manage(here, "task_manager")
         assert why in (await here.steps(BOSS))[0].error
-        assert "t2" in (await here.world()).tasks
+        assert "t2" in (await here.state()).tasks
 
 
 NEW = {"action": "init_new_agent", "agent_id": "eve", "name": "Eve", "role": "poet", "profile": "Rhymes."}
@@ -331,12 +331,12 @@ async def test_a_manager_makes_an_agent_with_what_it_has_itself() -> None:
     rules = planner("boss", manager=True, rules=("ask echo",), language="zh")
     async with house(lines(boss_agent_manager=[said("agent_manager", made)]), specs={BOSS: rules}) as here:
         await manage(here, "agent_manager")
-        world = await here.world()
-        spec = world.agents[EVE].spec
+        state = await here.state()
+        spec = state.agents[EVE].spec
         assert (spec.name, spec.role, spec.profile, spec.style) == ("Eve", "poet", "Rhymes.", "plan")
         assert (spec.skills, spec.tools, spec.rules, spec.language) == (("think",), ("echo",), ("ask echo",), "zh")
         assert not spec.manager
-        assert "eve" in world.tasks[T1].group
+        assert "eve" in state.tasks[T1].group
         kept = (await here.result("agent_manager"))["agent_instruction"]
         assert isinstance(kept, dict)
         assert (kept["issuer"], kept["action"]) == (BOSS, "init_new_agent")
@@ -355,9 +355,9 @@ async def test_a_manager_makes_agents_from_blueprints_and_adds_them_to_a_task() 
     async with house(lines(boss_agent_manager=[answers]), blueprints=[poet]) as here:
         await manage(here, "agent_manager")
         await manage(here, "agent_manager")
-        world = await here.world()
-        assert world.agents[EVE].spec.role == "a poet"
-        assert "eve" in world.tasks[T1].group
+        state = await here.state()
+        assert state.agents[EVE].spec.role == "a poet"
+        assert "eve" in state.tasks[T1].group
 
 
 BAD_AGENTS = [
@@ -382,13 +382,13 @@ async def test_an_agent_that_cannot_be_made_is_asked_for_again(bad: object, why:
     async with house(lines(boss_agent_manager=[said("agent_manager", bad), good])) as here:
         await manage(here, "agent_manager")
         assert why in (await here.steps(BOSS))[0].error
-        assert "eve" in (await here.world()).agents
+        assert "eve" in (await here.state()).agents
 
 
 async def test_who_is_no_manager_is_refused_by_the_house_whatever_its_prompt_says() -> None:
     async with house(lines(task_manager=[said("task_manager", TASK)], quick_think=[said("quick_think", "x")])) as here:
         await here.outside(Work(type="skill", executor="task_manager"))
-        assert "t2" not in (await here.world()).tasks
+        assert "t2" not in (await here.state()).tasks
         assert "may not create tasks" in here.model.told("task_manager", 1)
 
 

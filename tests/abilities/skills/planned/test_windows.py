@@ -131,7 +131,7 @@ async def test_a_talk_that_has_become_too_long_is_summed_up_and_the_next_step_re
         prompt = here.model.told("reflection", -1)
         assert "They talked about tea." in prompt
         assert "from: kim\\n0: Tell me" in prompt, "what people said stays as they said it"
-        assert (await here.world()).threads[ThreadId("ann@t1")].size < 1.5 * compute_max_bytes(6000)
+        assert (await here.state()).threads[ThreadId("ann@t1")].size < 1.5 * compute_max_bytes(6000)
         assert all(
             one.purpose.skill != "compact" or "Tea is good." in one.messages[0].content for one in here.model.asked
         )
@@ -151,7 +151,7 @@ async def test_what_goes_on_is_not_summed_up_however_long_it_is() -> None:
     async with house(lines(**{**WORDS, "planning": plans}, compact=SUM)) as here:
         small(here)
         await talk(here, 2)
-        assert (await here.world()).threads[ThreadId("ann@t1")].size > compute_max_bytes(6000)
+        assert (await here.state()).threads[ThreadId("ann@t1")].size > compute_max_bytes(6000)
         assert "compact" not in " ".join(await here.did(ANN))
 
 
@@ -174,12 +174,12 @@ async def test_an_answer_in_the_middle_of_a_plan_is_no_place_to_cut_it() -> None
 async def test_only_what_stands_outside_of_stages_is_summed_up() -> None:
     async with house(lines(**WORDS)) as here:
         await talk(here, 6)
-        world, done = await here.world(), await here.steps(ANN)
-        home = world.threads[ThreadId("ann@t1")]
+        state, done = await here.state(), await here.steps(ANN)
+        home = state.threads[ThreadId("ann@t1")]
         moment = SkillContext(
-            world=world,
+            state=state,
             step=next(found for found in reversed(done) if found.work.executor == "planning"),
-            agent=world.agents[ANN],
+            agent=state.agents[ANN],
             history=done,
             tools={},
             skills={},
@@ -187,14 +187,14 @@ async def test_only_what_stands_outside_of_stages_is_summed_up() -> None:
         )
         (queued,) = plan_compaction(moment, 3000)
         assert [one.executor for one in queued.works] == ["compact"]
-        staged = world.threads.set(home.thread_id, evolve(home, stage_id=StageId("t1.s1")))
-        assert plan_compaction(replace(moment, world=evolve(world, threads=staged)), 3000) == ()
+        staged = state.threads.set(home.thread_id, evolve(home, stage_id=StageId("t1.s1")))
+        assert plan_compaction(replace(moment, state=evolve(state, threads=staged)), 3000) == ()
         assert plan_compaction(moment, 200_000) == ()
         for place, waits in ((home.thread_id, True), (ThreadId("ann@t2"), False)):
             used = evolve(one(99, "dig"), thread_id=place, work=Work(type="tool", executor="dig"), state="init")
-            agents = world.agents.set(ANN, evolve(world.agents[ANN], todo=(used.step_id,)))
-            using = evolve(world, agents=agents, steps=world.steps.set(used.step_id, used))
-            assert (plan_compaction(replace(moment, world=using), 3000) == ()) is waits, (
+            agents = state.agents.set(ANN, evolve(state.agents[ANN], todo=(used.step_id,)))
+            using = evolve(state, agents=agents, steps=state.steps.set(used.step_id, used))
+            assert (plan_compaction(replace(moment, state=using), 3000) == ()) is waits, (
                 "a tool in use here, or elsewhere"
             )
 
@@ -285,5 +285,5 @@ async def test_a_sum_that_is_too_long_itself_is_cut_so_that_it_does_not_fill_the
         assert all(
             len(str((one.result or {})["summary"]).encode()) <= compute_max_bytes(6000) // 4 + 100 for one in made
         )
-        assert (await here.world()).threads[ThreadId("ann@t1")].size < 1.5 * compute_max_bytes(6000)
-        assert not (await here.world()).threads[ThreadId("ann@t1")].notices, "nothing was refused"
+        assert (await here.state()).threads[ThreadId("ann@t1")].size < 1.5 * compute_max_bytes(6000)
+        assert not (await here.state()).threads[ThreadId("ann@t1")].notices, "nothing was refused"

@@ -91,13 +91,13 @@ def sse(*chunks: object, done: bool = True) -> bytes:
     return b"".join([*lines, b"data: [DONE]\n\n" if done else b""])
 
 
-def delta(finish: str | None = None, **fields: object) -> dict[str, object]:
+def delta(finish: str | None = None, /, **fields: object) -> dict[str, object]:
     """A chunk with this delta."""
     choice: dict[str, object] = {"index": 0, "delta": fields, "finish_reason": finish}
     return {"id": "chatcmpl-1", "model": "m-1", "choices": [choice]}
 
 
-def body(finish: str | None = "stop", usage: object = None, **fields: object) -> bytes:
+def body(finish: str | None = "stop", /, usage: object = None, **fields: object) -> bytes:
     """A whole answer with this message."""
     message = {"role": "assistant", **fields}
     choice = {"index": 0, "message": message, "finish_reason": finish}

@@ -28,7 +28,7 @@ class TestTheWire(ModelContract):
     """Over real HTTP, to a server that plays the plans."""
 
     @asynccontextmanager
-    async def playing(self, plans: Mapping[str, AnswerPlan]) -> AsyncIterator[Model]:
+    async def serve(self, plans: Mapping[str, AnswerPlan]) -> AsyncIterator[Model]:
         async with FakeOpenAI(lambda asked, _: answer(plans[last(asked)])) as self.server:
             endpoint = Endpoint("fake", self.server.base_url)
             try:

@@ -1,8 +1,10 @@
 """Every fault of the fake server, streaming and not: which kind it is, what is said, and that nothing raises."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
@@ -298,7 +300,8 @@ async def test_a_prompt_that_was_not_read_whole_is_noticed() -> None:
     words = " ".join(f"word{number}" for number in range(3000))
     short = Answer(text="Hm.", usage={"prompt_tokens": 2048, "completion_tokens": 1})
     async with asked(short) as model:
-        end = (await events(model, make_request(words)))[-1]
+        assert isinstance((await events(model, make_request(words)))[-1], Finished), "one low count proves nothing"
+        end = (await events(model, make_request(f"{words} more")))[-1]
         assert isinstance(end, Failed)
         assert (end.kind, end.action) == ("truncated", "ask")
         assert "2048" in end.why
@@ -312,9 +315,35 @@ async def test_nobody_at_home_is_said_with_what_to_do() -> None:
     for model, kind, words in ((local, "address", "Start the server"), (remote, "network", "cannot be reached")):
         end = (await events(model, make_request()))[-1]
         assert isinstance(end, Failed)
-        assert end.kind == kind
+        assert (end.kind, end.is_free) == (kind, True)
         assert words in end.why
         await model.close()
+
+
+async def test_a_request_that_a_proxy_refused_was_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as proxy:
+        port = proxy.sockets[0].getsockname()[1]
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{port}")
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        model = OpenAICompatible(Endpoint("far", "https://far.example/v1"), "m")
+        end = (await events(model, make_request()))[-1]
+        await model.close()
+    assert isinstance(end, Failed)
+    assert (end.kind, end.is_free) == ("address", True)
+    assert "the proxy refused it (407 Proxy Authentication Required)" in end.why
+
+
+async def test_a_connection_that_closed_before_the_request_was_sent_costs_nothing() -> None:
+    lost = aiohttp.ClientOSError(None, "Can not write request body for http://x")
+    maker = FaultMaker("fake:m", "http://x")
+    assert maker.from_exception(lost, local=False).is_free
+    assert not maker.from_exception(aiohttp.ServerDisconnectedError(), local=False).is_free
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Answers in the shapes that real providers send."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -342,3 +344,64 @@ def test_other_choices_and_odd_chunks_are_no_part_of_the_answer() -> None:
     other = {"choices": [{"index": 1, "delta": {"content": "No"}}]}
     strange = [{"choices": None}, {"choices": "x"}, {"choices": [7]}, {"choices": [{"delta": 7}]}, [1], 7]
     assert heard([sse(delta(content="Hi"), other, *strange, delta("stop"))]).text == "Hi"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"tool_calls": [{}]},
+        {"tool_calls": [None]},
+        {"tool_calls": [{"index": 0, "id": "", "type": "function", "function": {"name": "", "arguments": ""}}]},
+        {"tool_calls": {"function": {"name": None, "arguments": " "}}},
+        {"function_call": {"name": "", "arguments": ""}},
+        {"function_call": {"name": None, "arguments": None}},
+    ],
+)
+def test_an_empty_placeholder_beside_an_answer_is_not_a_call(message: dict[str, object]) -> None:
+    for found in (
+        heard([body(**{"content": "Hi", **message})], JSON),
+        heard([sse(delta(content="Hi", **message), delta(**message), delta("stop"))]),
+    ):
+        assert (found.text, found.calls) == ("Hi", [])
+        assert isinstance(found.end, Finished)
+        assert found.end.reason == "stop"
+
+
+def test_a_call_in_openais_older_form_is_read() -> None:
+    pieces = [{"function_call": {"name": "weather", "arguments": ""}}, {"function_call": {"arguments": '{"city": "Ul'}}]
+    pieces += [{"function_call": {"arguments": 'm"}'}}]
+    found = heard([sse(*(delta(**piece) for piece in pieces), delta("function_call"))])
+    assert found.called == [("call_1", "weather", {"city": "Ulm"})]
+    assert isinstance(found.end, Finished)
+    assert found.end.reason == "calls"
+
+
+def test_a_character_that_is_split_over_two_chunks_is_one() -> None:
+    pair = [
+        b'data: {"choices":[{"delta":{"content":"a\\ud83d"}}]}\n\n',
+        b'data: {"choices":[{"delta":{"content":"\\ude00b"}}]}\n\n',
+    ]
+    cut = [
+        b'data: {"choices":[{"delta":{"content":"a\xf0\x9f"}}]}\n\n',
+        b'data: {"choices":[{"delta":{"content":"\x98\x80b"}}]}\n\n',
+    ]
+    end = sse(delta("stop"))
+    for pieces, text in ((pair, "a😀b"), (cut, "a😀b")):
+        found = heard([*pieces, end])
+        assert (found.text, type(found.end)) == (text, Finished)
+        found.text.encode()
+
+
+def test_a_split_character_in_arguments_is_one() -> None:
+    pieces = ['{"text": "\ud83d', '\ude00"}']
+    calls = [{"tool_calls": [{"index": 0, "function": {"name": "say", "arguments": piece}}]} for piece in pieces]
+    chunks = [f"data: {json.dumps(delta(**call))}\n\n".encode() for call in calls]
+    assert heard([*chunks, sse(delta("tool_calls"))]).called == [("call_1", "say", {"text": "😀"})]
+
+
+def test_a_stream_that_counts_in_every_chunk_and_stops_in_the_middle_is_not_whole() -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 1}
+    cut = heard([f"data: {json.dumps({**delta(content='Half an ans'), 'usage': usage})}\n\n".encode()])
+    assert not cut.complete
+    assert cut.text == "Half an ans"
+    assert heard([sse(delta(content="Hi"), {"choices": [], "usage": usage})]).complete

@@ -54,6 +54,29 @@ from tests.adapters.models.openai.answers import JSON, body, delta, heard, sse
             Usage(input=9, output=4, money=3000),
         ),
         ({"prompt_tokens": 9.0, "completion_tokens": None, "cost": "x"}, Usage(input=9, output=0)),
+        (  # a prefix that was read from the cache and written again is counted once
+            {"prompt_tokens": 100, "completion_tokens": 4, "cached_tokens": 80, "cache_write_tokens": 60},
+            Usage(input=100, output=4, cached=80, written=20),
+        ),
+        (
+            {
+                "prompt_tokens": 100,
+                "completion_tokens": 4,
+                "total_tokens": 104,
+                "prompt_tokens_details": {"cached_tokens": 120},
+            },
+            Usage(input=100, output=4, cached=100),
+        ),
+        (  # cached tokens beside the input, and a total of all
+            {
+                "input_tokens": 3,
+                "output_tokens": 4,
+                "total_tokens": 114,
+                "cache_read_input_tokens": 100,
+                "cache_creation_input_tokens": 7,
+            },
+            Usage(input=110, output=4, cached=100, written=7),
+        ),
     ],
 )
 def test_tokens_are_counted_under_many_names(usage: dict[str, object], expected: Usage) -> None:

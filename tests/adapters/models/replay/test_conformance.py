@@ -19,7 +19,7 @@ class TestScriptedModel(ModelContract):
     lacks: ClassVar[frozenset[Feature]] = frozenset({"reasoning", "usage", "finish", "fault"})
 
     @asynccontextmanager
-    async def playing(self, plans: Mapping[str, AnswerPlan]) -> AsyncIterator[Model]:
+    async def serve(self, plans: Mapping[str, AnswerPlan]) -> AsyncIterator[Model]:
         def reply(request: ModelRequest) -> ScriptedReply:
             plan = plans[request.messages[-1].content]
             calls = tuple(ScriptedCall(name=call.name, arguments=call.arguments) for call in plan.calls)
@@ -34,7 +34,7 @@ class TestRecordingModel(ModelContract):
         self.folder = tmp_path
 
     @asynccontextmanager
-    async def playing(self, plans: Mapping[str, AnswerPlan]) -> AsyncIterator[Model]:
+    async def serve(self, plans: Mapping[str, AnswerPlan]) -> AsyncIterator[Model]:
         player = Player({words: events(plan) for words, plan in plans.items()})
         with Recorder(self.folder / "tape.jsonl") as recorder:
             yield recorder.wrap(player)
@@ -46,7 +46,7 @@ class TestReplayModel(ModelContract):
         self.folder = tmp_path
 
     @asynccontextmanager
-    async def playing(self, plans: Mapping[str, AnswerPlan]) -> AsyncIterator[Model]:
+    async def serve(self, plans: Mapping[str, AnswerPlan]) -> AsyncIterator[Model]:
         player = Player({words: events(plan) for words, plan in plans.items()})
         with Recorder(self.folder / "tape.jsonl") as recorder:
             model = recorder.wrap(player)

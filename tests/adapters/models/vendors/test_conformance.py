@@ -85,7 +85,7 @@ class TestVendorModelOverAFunction(ModelContract):
     lacks: ClassVar[frozenset[Feature]] = frozenset({"usage"})
 
     @asynccontextmanager
-    async def playing(self, plans: Mapping[str, AnswerPlan]) -> AsyncIterator[Model]:
+    async def serve(self, plans: Mapping[str, AnswerPlan]) -> AsyncIterator[Model]:
         yield VendorModel(Vendor("function", make=lambda _: Playing(plans)), "played")
 
 
@@ -106,7 +106,7 @@ async def spoken(
 
 class TestVendorModelOverAnthropic(ModelContract):
     @asynccontextmanager
-    async def playing(self, plans: Mapping[str, AnswerPlan]) -> AsyncIterator[Model]:
+    async def serve(self, plans: Mapping[str, AnswerPlan]) -> AsyncIterator[Model]:
         def said(body: Any) -> str:
             return str(body["messages"][-1]["content"][-1]["text"])
 
@@ -116,7 +116,7 @@ class TestVendorModelOverAnthropic(ModelContract):
 
 class TestVendorModelOverGemini(ModelContract):
     @asynccontextmanager
-    async def playing(self, plans: Mapping[str, AnswerPlan]) -> AsyncIterator[Model]:
+    async def serve(self, plans: Mapping[str, AnswerPlan]) -> AsyncIterator[Model]:
         def said(body: Any) -> str:
             return str(body["contents"][-1]["parts"][-1]["text"])
 

@@ -226,6 +226,7 @@ def test_every_error_has_its_kind_and_its_words(error: Exception, kind: FaultKin
     failed = FAULTS.from_exception(error)
     assert (failed.kind, failed.said) == (kind, said)
     assert failed.why.endswith(".")
+    assert failed.unsent is ("cannot be reached" in said), "what never left this machine costs nothing"
 
 
 def test_what_an_sdk_lacks_is_told_in_its_words() -> None:

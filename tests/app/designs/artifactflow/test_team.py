@@ -69,13 +69,13 @@ class World:
         return f"Created {title}."
 
 
-async def perform(model: Played, world: World) -> None:
+async def perform(model: Played, state: World) -> None:
     """A whole run of a lead with both others in a house in memory."""
     lead, search, crawl = (one(models=model, clock=Still()) for one in (LeadAgent, SearchAgent, CrawlAgent))
     lead.register_subagent(search.config)
     lead.register_subagent(crawl.config)
-    others = [member(search, tool(effect="pure")(world.web_search)), member(crawl, tool(world.web_fetch))]
-    boss = member(lead, tool(world.create_artifact), agents=others)
+    others = [member(search, tool(effect="pure")(state.web_search)), member(crawl, tool(state.web_fetch))]
+    boss = member(lead, tool(state.create_artifact), agents=others)
     async with Greenroom(in_memory=True, models=model) as house:
         await house.run(boss, "What is oolong?")
 

@@ -86,20 +86,20 @@ class RoleFactory:
         self._project = project
         self._roles: OrderedDict[tuple[str, str, _RoleKey], Role] = OrderedDict()
 
-    def get_role(self, world: TeamState, step: Step, card: ModelCard, chosen: frozenset[str] | None = None) -> Role:
+    def get_role(self, state: TeamState, step: Step, card: ModelCard, chosen: frozenset[str] | None = None) -> Role:
         """Return the role of this step for a model with this `card`. It has only the `chosen` tools, unless that is
         None."""
-        spec, task = world.agents[step.agent_id].spec, world.tasks.get(step.task_id)
+        spec, task = state.agents[step.agent_id].spec, state.tasks.get(step.task_id)
         manages = task is not None and task.manager == step.agent_id
         place = _RoleKey(
             subtask=step.subtask_id is not None,
             owns=step.subtask_id is not None or manages,
             unattended=step.subtask_id is not None or (self._solo and manages),
             writes=task is not None and len(task.group) > 1 and not spec.calls,
-            company=len(world.agents) > 1,
+            company=len(state.agents) > 1,
             native=card.tools,
             chosen=chosen,
-            others=tuple(_describe_other_agent(world, name) for name in _list_reachable_agents(spec, step, task)),
+            others=tuple(_describe_other_agent(state, name) for name in _list_reachable_agents(spec, step, task)),
         )
         key = (spec.name, spec.version, place)
         found = self._roles.get(key)
@@ -169,11 +169,11 @@ def _list_reachable_agents(spec: AgentSpec, step: Step, task: Task | None) -> tu
     return tuple(name for name in task.group if name != step.agent_id)
 
 
-def _describe_other_agent(world: TeamState, name: str) -> OtherAgent:
+def _describe_other_agent(state: TeamState, name: str) -> OtherAgent:
     """Describe an agent as others see it."""
-    found = world.agents.get(AgentId(name))
+    found = state.agents.get(AgentId(name))
     if found is None:  # by the name in its spec, which only people write
-        found = next((agent for agent in world.agents.values() if name == agent.spec.name), None)
+        found = next((agent for agent in state.agents.values() if name == agent.spec.name), None)
     spec = found.spec if found is not None else None
     return OtherAgent(
         name=found.agent_id if found else name, description=(spec.description or spec.role) if spec else ""

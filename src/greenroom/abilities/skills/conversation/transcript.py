@@ -27,27 +27,27 @@ def is_new_request(step: Step) -> bool:
     return step.cause is None or step.message_id is not None or said
 
 
-def is_from_people(world: TeamState, step: Step) -> bool:
+def is_from_people(state: TeamState, step: Step) -> bool:
     """Return whether the step comes from a person, or from Greenroom on behalf of a person."""
     if step.message_id is None:
         told = (step.work.instruction_content or {}).get("people", step.cause is None)
         return bool(told) and not step.goes_on
-    known = world.agents.get(sender_of(step.message_id))
+    known = state.agents.get(sender_of(step.message_id))
     return known is not None and known.spec.kind == "human"
 
 
-def has_unread_message(world: TeamState, step: Step) -> bool:
+def has_unread_message(state: TeamState, step: Step) -> bool:
     """Return whether this conversation has an unread message from a person."""
-    others = (other for other in world.steps_of(step.agent_id) if other.thread_id == step.thread_id)
+    others = (other for other in state.steps_of(step.agent_id) if other.thread_id == step.thread_id)
     return any(
-        other.step_id != step.step_id and other.work.executor == "converse" and is_from_people(world, other)
+        other.step_id != step.step_id and other.work.executor == "converse" and is_from_people(state, other)
         for other in others
     )
 
 
-def describe_origin(world: TeamState, step: Step) -> Data:
+def describe_origin(state: TeamState, step: Step) -> Data:
     """Describe the origin of a deferred turn for the turn that replaces it."""
-    return {"begins": is_new_request(step), "people": is_from_people(world, step)}
+    return {"begins": is_new_request(step), "people": is_from_people(state, step)}
 
 
 INTERRUPTION_MARK: Final = " […]"

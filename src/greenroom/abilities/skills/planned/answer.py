@@ -117,7 +117,7 @@ def resolve_agents(
 ) -> tuple[AgentId, ...]:
     """Return the agents with these names, without duplicates. `ModelFault` lists the possible names. Without `among`,
     all agents of the team are possible."""
-    known = skill_context.world.agents
+    known = skill_context.state.agents
     there = [known[agent_id] for agent_id in (sorted(known) if among is None else among) if agent_id in known]
     return tuple(dict.fromkeys(_resolve_agent(str(name).strip(), there) for name in names))
 

@@ -38,7 +38,7 @@ def compute_max_bytes(window: int) -> int:
 
 def plan_compaction(skill_context: SkillContext, window: int) -> tuple[QueueSteps, ...]:
     """Return the compaction step if it is needed and useful. It runs before everything else."""
-    thread = skill_context.world.threads.get(skill_context.step.thread_id)
+    thread = skill_context.state.threads.get(skill_context.step.thread_id)
     if (
         thread is None
         or thread.stage_id is not None
@@ -61,7 +61,7 @@ def _is_tool_in_use(skill_context: SkillContext) -> bool:
     """Return whether a tool is in use, or a compaction is queued."""
     own_steps = (
         step
-        for step in skill_context.world.steps_of(skill_context.agent.agent_id)
+        for step in skill_context.state.steps_of(skill_context.agent.agent_id)
         if step.thread_id == skill_context.step.thread_id
     )
     return any(

@@ -144,7 +144,7 @@ def report_failure(skill_context: SkillContext, skill: Skill, why: str) -> Itera
     if member is None or skill_context.stage is None:
         return
     # In reverse: remove a tool step before its filling step, which would remove it too.
-    for step in reversed(tuple(skill_context.world.steps_of(member.agent_id))):
+    for step in reversed(tuple(skill_context.state.steps_of(member.agent_id))):
         planned = step.thread_id == skill_context.step.thread_id and step.message_id is None and step.answers is None
         if planned and step.state in UNSTARTED_STATES and step.step_id != skill_context.step.step_id:
             yield RemoveStep(step_id=step.step_id)
@@ -176,7 +176,7 @@ def _post_note(skill_context: SkillContext, skill: Skill, state: Literal["finish
 def _notify_asker(skill_context: SkillContext, why: str) -> Iterator[SendMessage]:
     """Notify an agent that waits for an answer. Outside of a stage, notify the requester or people instead."""
     step = skill_context.step
-    wait = skill_context.world.waits.get(step.answers) if step.answers is not None else None
+    wait = skill_context.state.waits.get(step.answers) if step.answers is not None else None
     if wait is not None:
         recipients: Recipients | None = (wait.task_id, (wait.waiter,))
     else:
@@ -199,16 +199,16 @@ def _find_asker(skill_context: SkillContext) -> Recipients | None:
     asker = find_sender(first)
     if asker is None or asker not in skill_context.group:
         return None
-    if first.work.executor == MESSAGE_SKILLS[0] and not filter_people(skill_context.world, (asker,)):
+    if first.work.executor == MESSAGE_SKILLS[0] and not filter_people(skill_context.state, (asker,)):
         return None
     return skill_context.step.task_id, (asker,)
 
 
 def _find_people(skill_context: SkillContext) -> Recipients | None:
     """Return the people of the task, or of the nearest parent task that has people."""
-    world, here = skill_context.world, skill_context.step.task_id
-    for task in (world.tasks[task_id] for task_id in (here, *world.list_ancestors(here)) if task_id in world.tasks):
-        people = filter_people(world, task.group) if skill_context.agent.agent_id in task.group else ()
+    state, here = skill_context.state, skill_context.step.task_id
+    for task in (state.tasks[task_id] for task_id in (here, *state.list_ancestors(here)) if task_id in state.tasks):
+        people = filter_people(state, task.group) if skill_context.agent.agent_id in task.group else ()
         if people:
             return task.task_id, people
     return None
@@ -301,21 +301,21 @@ class PlannedSkill:
         """When to use the skill."""
         return read_use_guide(self._skill)
 
-    def terms(self, world: TeamState, step: Step) -> StepTerms:
+    def terms(self, state: TeamState, step: Step) -> StepTerms:
         """Return the terms of a model call. The reservation covers the longest history that may be shown."""
-        agent = world.agents[step.agent_id]
-        if self._skill.order == "tool" and step.step_id not in world.steps:
+        agent = state.agents[step.agent_id]
+        if self._skill.order == "tool" and step.step_id not in state.steps:
             raise WorldFault(f"It is not known yet what {step.step_id!r} will fill in.")
         model = model_call.pick_model(self._models, agent.spec)
-        asked = self._build_skill_request(self._build_context(world=world, step=step, agent=agent, history=()), model)
+        asked = self._build_skill_request(self._build_context(state=state, step=step, agent=agent, history=()), model)
         version = hashlib.sha256(asked.messages[0].content.encode()).hexdigest()[:12]
-        return model_call.build_terms(model, agent.spec, asked.size + _compute_room(world, step, model), prompt=version)
+        return model_call.build_terms(model, agent.spec, asked.size + _compute_room(state, step, model), prompt=version)
 
     async def run(self, context: StepContext) -> Outcome:
         """Call the model and return the consequences of its answer."""
         history = await context.history()
         skill_context = self._build_context(
-            world=context.world, step=context.step, agent=context.agent, history=history
+            state=context.state, step=context.step, agent=context.agent, history=history
         )
         model = model_call.pick_model(self._models, skill_context.spec)
         asked = self._build_skill_request(skill_context, model)
@@ -378,7 +378,7 @@ class PlannedSkill:
         schema = self._skill.build_schema(skill_context)
         closed = make_strict(schema) if model.card.strict else None
         structured = wrap_schema(closed) if closed is not None else None
-        room = _compute_room(skill_context.world, skill_context.step, model) if skill_context.history else 0
+        room = _compute_room(skill_context.state, skill_context.step, model) if skill_context.history else 0
         told = build_messages(skill_context, self._skill, tags=structured is None, room=room)
         size = sum(len(message.content.encode()) for message in told)
         return SkillRequest(messages=told, schema=schema, structured=structured, size=size)
@@ -386,7 +386,7 @@ class PlannedSkill:
     def _build_model_request(self, skill_context: SkillContext, model: Model, asked: SkillRequest) -> ModelRequest:
         before = sum(step.work.executor == self.name for step in skill_context.history)
         return ModelRequest(
-            purpose=model_call.build_purpose(skill_context.step, skill_context.world.team.team_id, before + 1),
+            purpose=model_call.build_purpose(skill_context.step, skill_context.state.team.team_id, before + 1),
             messages=asked.messages,
             schema=asked.structured,
             max_output=model_call.find_max_output(model, skill_context.spec),
@@ -394,16 +394,16 @@ class PlannedSkill:
         )
 
 
-def _compute_room(world: TeamState, step: Step, model: Model) -> int:
+def _compute_room(state: TeamState, step: Step, model: Model) -> int:
     """Return the maximum bytes of the history of this step."""
-    thread = world.threads.get(step.thread_id)
+    thread = state.threads.get(step.thread_id)
     size = 2 * thread.size + STEP_OVERHEAD_BYTES if thread is not None else 0
     return min(size, int(HISTORY_WINDOW_SHARE * model.card.window) * BYTES_PER_TOKEN)
 
 
 def _find_new_origins(skill_context: SkillContext) -> Labels:
     """Return the origins of the prompt that the conversation has not read from before."""
-    thread = skill_context.world.threads.get(skill_context.step.thread_id)
+    thread = skill_context.state.threads.get(skill_context.step.thread_id)
     servers = (
         name.split("__")[1]
         for name in skill_context.spec.tools

@@ -67,15 +67,15 @@ def _add_stage(skill_context: SkillContext, said: ActionFields) -> tuple[Consequ
     if not stages:
         raise ModelFault("There is no stage in `stages`. Add at least one.")
     needed = dict.fromkeys(item.agent for stage in stages for item in stage.subtasks)
-    new = tuple(item for item in needed if item not in skill_context.world.tasks[name].group)
+    new = tuple(item for item in needed if item not in skill_context.state.tasks[name].group)
     added = (AddParticipants(task_id=name, agents=new),) if new else ()
     return (*added, AddStages(task_id=name, stages=stages))
 
 
 def _finish_stage(skill_context: SkillContext, said: ActionFields) -> tuple[Consequence, ...]:
     name = StageId(_read_text(said, "stage_id"))
-    if name not in skill_context.world.stages:
-        known = ", ".join(sorted(skill_context.world.stages)) or "none"
+    if name not in skill_context.state.stages:
+        known = ", ".join(sorted(skill_context.state.stages)) or "none"
         raise ModelFault(f"There is no open stage {name!r}. Open stages: {known}.")
     return (FinishStage(stage_id=name, state=_read_end_state(said), summary=str(said["summary"])),)
 
@@ -183,8 +183,8 @@ def _init_new_agent(skill_context: SkillContext, said: ActionFields) -> tuple[Co
     name, blueprint = AgentId(str(said["agent_id"]).strip()), str(said["blueprint"]).strip()
     if not name:
         raise ModelFault("'agent_id' is empty. Give the new agent an id that no agent has.")
-    if blueprint and blueprint not in skill_context.world.blueprints:
-        known = ", ".join(sorted(skill_context.world.blueprints)) or "none"
+    if blueprint and blueprint not in skill_context.state.blueprints:
+        known = ", ".join(sorted(skill_context.state.blueprints)) or "none"
         raise ModelFault(f"There is no blueprint {blueprint!r}. Blueprints: {known}. Or describe the agent yourself.")
     spec = _build_spec(skill_context, said) if not blueprint else None
     made = AddAgent(agent_id=name, blueprint=blueprint or None, spec=spec)
@@ -229,8 +229,8 @@ def _add_task_participant(skill_context: SkillContext, said: ActionFields) -> tu
 
 
 def _find_task(skill_context: SkillContext, name: str) -> TaskId:
-    if name not in skill_context.world.tasks:
-        raise ModelFault(f"There is no open task {name!r}. Open tasks: {', '.join(sorted(skill_context.world.tasks))}.")
+    if name not in skill_context.state.tasks:
+        raise ModelFault(f"There is no open task {name!r}. Open tasks: {', '.join(sorted(skill_context.state.tasks))}.")
     return TaskId(name)
 
 

@@ -304,7 +304,7 @@ def _describe_tool(skill_context: SkillContext) -> dict[str, object]:
 
 def _describe_member(skill_context: SkillContext, name: str) -> dict[str, object]:
     """Describe a member of the group as other agents see it."""
-    found = skill_context.world.agents.get(AgentId(name))
+    found = skill_context.state.agents.get(AgentId(name))
     spec = found.spec if found is not None else None
     return {
         "id": name,

@@ -56,7 +56,7 @@ class SkillResult:
 class SkillContext:
     """Everything that a skill knows when it runs. `history` are the ended steps of its conversation."""
 
-    world: TeamState
+    state: TeamState
     step: Step
     agent: AgentState
     history: Sequence[Step]
@@ -73,12 +73,12 @@ class SkillContext:
     @property
     def task(self) -> Task | None:
         """The task of the step, if it is open."""
-        return self.world.tasks.get(self.step.task_id)
+        return self.state.tasks.get(self.step.task_id)
 
     @property
     def stage(self) -> Stage | None:
         """The running stage of the step, if any."""
-        found = self.world.stages.get(self.step.stage_id) if self.step.stage_id is not None else None
+        found = self.state.stages.get(self.step.stage_id) if self.step.stage_id is not None else None
         return found if found is not None and found.state == "running" else None
 
     @property
@@ -94,7 +94,7 @@ class SkillContext:
     @property
     def notices(self) -> tuple[str, ...]:
         """Notices for the agent about rejected requests. A running step sees those from its start."""
-        thread, step = self.world.threads.get(self.step.thread_id), self.step
+        thread, step = self.state.threads.get(self.step.thread_id), self.step
         found = thread.notices if thread is not None else ()
         return found[: step.notices_seen] if step.state == "running" else found
 
@@ -107,7 +107,7 @@ class SkillContext:
     @property
     def step_to_fill(self) -> Step | None:
         """The tool step to fill in: the next step of the conversation without an instruction."""
-        own_steps = [step for step in self.world.steps_of(self.agent.agent_id) if step.thread_id == self.step.thread_id]
+        own_steps = [step for step in self.state.steps_of(self.agent.agent_id) if step.thread_id == self.step.thread_id]
         return next((step for step in own_steps if step.work.type == "tool" and step.state == "pending"), None)
 
 

@@ -163,7 +163,7 @@ def _find_wait(skill_context: SkillContext) -> Wait | None:
     step = skill_context.step
     written = _WAITING_ID.findall(step.work.text_content) if find_sender(step) is None else []
     name = step.answers or (WaitingId(written[-1]) if written else None)  # Greenroom writes it last
-    wait = skill_context.world.waits.get(name) if name is not None else None
+    wait = skill_context.state.waits.get(name) if name is not None else None
     return wait if wait is not None and wait.on == skill_context.agent.agent_id else None
 
 
@@ -235,7 +235,7 @@ def _extend_plan(skill_context: SkillContext, plan: tuple[Work, ...]) -> tuple[W
 
 def _has_later_reflection(skill_context: SkillContext) -> bool:
     """Return whether another reflection follows. A plan may have several, but ends once."""
-    own_steps = skill_context.world.steps_of(skill_context.agent.agent_id)
+    own_steps = skill_context.state.steps_of(skill_context.agent.agent_id)
     behind = [
         step
         for step in own_steps
@@ -265,7 +265,7 @@ def _find_last_request(skill_context: SkillContext, steps: Sequence[Step]) -> in
         if not is_new_request(step):
             continue
         said = (find_sender(step), step.work.text_content.partition(WAITING_ID_TAG)[0])
-        if is_from_people(skill_context.world, step):
+        if is_from_people(skill_context.state, step):
             known.clear()
         if said not in known and len(known) <= MAX_AGENT_RESTARTS:
             place = number

@@ -21,7 +21,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from msgspec import Struct, convert, json
 
-from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.errors import WorldFault, translate
 from greenroom.core.base.records import Data, record
 from greenroom.core.ports.model import ModelCard
 
@@ -88,9 +88,9 @@ def make_unknown_fault(name: str, names: Collection[str]) -> WorldFault:
     """Return the fault for an unknown provider, with similar names."""
     close_matches = get_close_matches(name.strip().lower(), names, n=3, cutoff=0.6)
     hint = (
-        f"Did you mean {quote_names(close_matches, ' or ')}?"
+        translate("hints.meant_names", names=quote_names(close_matches, " or "))
         if close_matches
-        else f"Known: {quote_names(sorted(names), ', ')}."
+        else translate("hints.known", names=quote_names(sorted(names), ", "))
     )
     return WorldFault("models.unknown_provider", name=name, hint=hint)
 

@@ -12,6 +12,8 @@ from typing import Final
 import aiohttp
 from msgspec import DecodeError, json
 
+from greenroom.core.base.errors import translate
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import Failed, FaultKind
 
 MAX_DETAIL_CHARS: Final = 400
@@ -203,36 +205,6 @@ _NO_CREDIT: Final = re.compile(
 _RATE: Final = re.compile(r"rate_limit|resource_exhausted|per (minute|day)|(try again|retry|wait) ", re.IGNORECASE)
 _RETRYABLE_STATUSES: Final = frozenset({500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 
-_FAULT_TEXTS: Final[Mapping[FaultKind, str]] = {
-    "auth": "{who} rejected the API key",
-    "credit": "{who} has no credit left",
-    "address": "{who} has no chat completions API at {url}",
-    "model": "the model {who} is not available",
-    "request": "{who} rejected the request as invalid",
-    "too_long": "the conversation is too long for {who}",
-    "filter": "{who} refused to answer this request",
-    "tls": "the TLS certificate of {who} at {url} is not trusted",
-    "rate": "{who} received too many requests; wait, or lower `requests_per_minute`",
-    "overloaded": "{who} is overloaded",
-    "server": "{who} failed with a server error",
-    "network": "the connection to {who} failed",
-    "timeout": "{who} did not answer in time",
-    "malformed": "{who} sent a response that cannot be read",
-    "cut_off": "the response of {who} ended early",
-    "too_large": "{who} sent more than requested",
-    "truncated": "{who} read only a part of the request",
-}
-_FAULT_ADVICE: Final[Mapping[FaultKind, str]] = {
-    "auth": "Store a valid key with `greenroom init`",
-    "credit": "Top up the account, or choose another model with --model",
-    "address": "Check base_url with `greenroom config show`; it usually ends in /v1",
-    "model": "List the available models with `greenroom models list`",
-    "too_long": "Choose a model with a larger context window with --model",
-    "tls": "If you use a proxy, set SSL_CERT_FILE to its certificate",
-    "truncated": "Give the model a larger context window (for Ollama: num_ctx), or shorten the task",
-}
-
-
 MIN_SECRET_CHARS: Final = 8
 """Shortest secret in characters. Redacting shorter values would damage ordinary words."""
 
@@ -267,21 +239,17 @@ class FaultMaker:
     ) -> Failed:
         """Return a fault of this kind: what happened, the provider's message, and what to do."""
         detail = self.redact(detail)
-        problem = _FAULT_TEXTS[kind].format(who=self._model, url=self._url)
-        problem = problem[0].upper() + problem[1:] if problem.startswith("the ") else problem
         code = f" (HTTP {status})" if status is not None and status != 200 else ""
         words = f": {detail}" if detail else ""
-        stop = "" if detail.endswith((".", "!", "?", "。")) else "."
-        advice = f" {_FAULT_ADVICE[kind]}." if kind in _FAULT_ADVICE else ""
-        return Failed(
-            kind=kind, why=f"{problem}{code}{words}{stop}{advice}", said=detail, status=status, retry_after=retry_after
-        )
+        stop = "" if detail.endswith((".", "!", "?", "。")) else translate("files.stop", text="")
+        why = translate(f"provider_faults.{kind}", who=self._model, url=self._url, detail=f"{code}{words}{stop}")
+        return Failed(kind=kind, why=why, said=detail, status=status, retry_after=retry_after)
 
     def from_response(self, status: int, headers: Mapping[str, str], body: bytes) -> Failed:
         """Return the fault for an HTTP response, by its status and body."""
         if 300 <= status < 400:
-            where = self.redact(headers.get("Location", "another address"))
-            return self.make_fault("address", f"it redirects to {where[:200]}", status=status)
+            where = self.redact(headers.get("Location", translate("provider_faults.another_address")))
+            return self.make_fault("address", translate("provider_faults.redirects", where=where[:200]), status=status)
         text = self.redact(body.decode(errors="replace").strip())
         error = _decode_json(text)
         if error is None or status < 400:
@@ -292,7 +260,7 @@ class FaultMaker:
                     _kind_of_status(status), detail, status=status, retry_after=find_wait(headers, text)
                 )
             return (
-                self.make_fault("address", f"it returned a web page: {detail}")
+                self.make_fault("address", translate("provider_faults.web_page", detail=detail))
                 if page
                 else self.make_fault("malformed", detail)
             )
@@ -311,33 +279,46 @@ class FaultMaker:
 
     def from_exception(self, error: BaseException, *, local: bool) -> Failed:
         """Return the fault for an exception of the network."""
+        unsent = self._explain_unsent(error, local=local)
+        if unsent is not None:
+            return evolve(unsent, unsent=True)
         match error:
-            case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-                return self.make_fault("tls", str(error))
             case aiohttp.ServerTimeoutError():
-                return self.make_fault("timeout", f"no data for {self._idle:g} s. Try again or change --model")
+                return self.make_fault("timeout", translate("provider_faults.no_data", seconds=self._idle))
             case TimeoutError():
-                return self.make_fault(
-                    "timeout", f"incomplete after {self._max_seconds:g} s. Try again or change --model"
-                )
-            case aiohttp.ClientConnectorError():
-                return self._make_unreachable(error, local=local)
-            case aiohttp.InvalidURL():
-                return self.make_fault("address", "the URL is invalid")
+                return self.make_fault("timeout", translate("provider_faults.incomplete", seconds=self._max_seconds))
             case aiohttp.ClientPayloadError():
                 packed = "decode" in str(error)
-                detail = "its compression is invalid" if packed else "it closed the connection early"
-                return self.make_fault("malformed" if packed else "network", detail)
+                code = "provider_faults.bad_compression" if packed else "provider_faults.closed_early"
+                return self.make_fault("malformed" if packed else "network", translate(code))
             case ValueError():
-                return self.make_fault("auth", "the key or a header in the settings contains invalid characters")
+                return self.make_fault("auth", translate("provider_faults.bad_header"))
             case _:
                 return self.make_fault("network", self.redact(str(error)) or type(error).__name__)
 
-    def _make_unreachable(self, error: aiohttp.ClientConnectorError, *, local: bool) -> Failed:
-        cause = error.os_error.strerror or error.os_error
-        if local:
-            return self.make_fault("address", f"no server is listening there ({cause}). Start the server")
-        return self.make_fault("network", f"{error.host} cannot be reached ({cause}). Check your network and base_url")
+    def _explain_unsent(self, error: BaseException, *, local: bool) -> Failed | None:
+        """Return the fault for a request that the provider never had whole; None if it may have had it."""
+        match error:
+            case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
+                return self.make_fault("tls", str(error))
+            case aiohttp.ConnectionTimeoutError():
+                return self.make_fault("timeout", translate("provider_faults.not_connected"))
+            case aiohttp.ClientConnectorError():
+                cause = error.os_error.strerror or error.os_error
+                if local:
+                    return self.make_fault("address", translate("provider_faults.no_server", cause=cause))
+                return self.make_fault(
+                    "network", translate("provider_faults.unreachable", host=error.host, cause=cause)
+                )
+            case aiohttp.InvalidURL():
+                return self.make_fault("address", translate("provider_faults.invalid_url"))
+            case aiohttp.ClientHttpProxyError():
+                cause = f"{error.status} {error.message}"
+                return self.make_fault("address", translate("provider_faults.proxy_refused", cause=cause))
+            case aiohttp.ClientOSError() if "Can not write" in str(error):
+                return self.make_fault("network", translate("provider_faults.closed_before_sent"))
+            case _:
+                return None
 
 
 def _decode_json(text: str) -> object:

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import io
+import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Final, NamedTuple, Self, cast
+from typing import Final, Self, cast
 from urllib.parse import urlsplit
 
 import aiohttp
-from msgspec import DecodeError, json
 from yarl import URL
 
 from greenroom.adapters.models.catalog.catalog import is_local
 from greenroom.adapters.models.openai.faults import FaultMaker
 from greenroom.adapters.models.openai.request import RequestEncoder, count_words
-from greenroom.adapters.models.openai.response import ErrorInResponse, ResponseReader, ResponseTooLarge
-from greenroom.core.base.records import evolve
+from greenroom.adapters.models.openai.response import (
+    ErrorInResponse,
+    ResponseReader,
+    ResponseTooLarge,
+    decode_chunk,
+)
+from greenroom.core.base.errors import translate
+from greenroom.core.base.records import Record, evolve
 from greenroom.core.ports.model import ClosingStream, Failed, ModelCard, ModelEvent, ModelRequest, Usage
+
+_log: Final = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT_S: Final = 15.0
 """How long to wait for a connection, in seconds."""
@@ -111,10 +119,13 @@ def join_url(base_url: str, path: str) -> str:
     return parts._replace(path=f"{parts.path.rstrip('/')}/{path}").geturl()
 
 
+CLOSING_SERVER: Final = "llama.cpp"
+"""It closes the connection after a streamed response, although it promises to keep it. The next request would fail."""
+
 BOM: Final = b"\xef\xbb\xbf"
 
 
-class ServerSentEvent(NamedTuple):
+class ServerSentEvent(Record, frozen=True):
     """One server-sent event: the content of `data:` and the name from `event:`, if any."""
 
     data: bytes
@@ -174,8 +185,6 @@ BYTES_PER_CHARACTER: Final = 32
 
 DONE: Final = b"[DONE]"
 _SSE: Final = (b"data:", b"event:", b":", b"id:", b"retry:")
-
-_decode: Final = json.Decoder().decode
 
 
 class ResponseBodyReader:
@@ -240,12 +249,14 @@ class ResponseBodyReader:
         if not data or self._reader.is_done:
             return []
         try:
-            chunk: object = _decode(data)
-        except (DecodeError, UnicodeDecodeError, RecursionError):
+            chunk = decode_chunk(data)
+        except (ValueError, RecursionError):
             excerpt = data[:120].decode(errors="replace")
             if sent.name == "error":
                 raise ErrorInResponse({"error": excerpt}) from None
-            return self._fail(self._faults.make_fault("malformed", f"a chunk is not JSON: {excerpt}"))
+            return self._fail(
+                self._faults.make_fault("malformed", translate("provider_faults.chunk_not_json", excerpt=excerpt))
+            )
         if not isinstance(chunk, dict):
             return []
         if sent.name == "error" and "error" not in chunk:
@@ -254,12 +265,14 @@ class ResponseBodyReader:
 
     def _read_whole(self, data: bytes) -> list[ModelEvent]:
         try:
-            body: object = _decode(data.removeprefix(BOM))
-        except (DecodeError, UnicodeDecodeError, RecursionError):
+            body = decode_chunk(data.removeprefix(BOM))
+        except (ValueError, RecursionError):
             return self._fail(self._faults.from_response(200, self._headers, data[:MAX_ERROR_BYTES]))
         if not isinstance(body, dict):
             excerpt = data[:120].decode(errors="replace")
-            return self._fail(self._faults.make_fault("malformed", f"the JSON is not an object: {excerpt}"))
+            return self._fail(
+                self._faults.make_fault("malformed", translate("provider_faults.not_object", excerpt=excerpt))
+            )
         events = self._reader.take(cast("dict[str, object]", body))
         # A body without streaming is complete if it contains any answer.
         self._reader.is_done = self._reader.has_begun or bool(body.get("choices"))
@@ -338,6 +351,7 @@ class OpenAICompatible:
         self._endpoint = endpoint
         self._encoder = RequestEncoder(endpoint.provider, model, self.card)
         self._max_seconds = max_seconds
+        self._low_count = (0, 0)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Send a request and yield the response as it arrives."""
@@ -367,6 +381,8 @@ class OpenAICompatible:
                     break
             for event in body.end():
                 yield event
+            if response.headers.get("Server") == CLOSING_SERVER:
+                response.close()
         for event in () if body.has_failed else self._finish(request, reader, faults, len(sent)):
             yield event
 
@@ -378,23 +394,39 @@ class OpenAICompatible:
         self, request: ModelRequest, reader: ResponseReader, faults: FaultMaker, size: int
     ) -> Iterator[ModelEvent]:
         usage, failure = reader.counted_usage, self._find_failure(request, reader, faults, size)
+        if usage is not None and not self._is_plausible(usage, request, size):
+            _log.warning(
+                "%s", translate("provider_faults.impossible_usage", model=self.name, tokens=usage.amounts.tokens)
+            )
+            usage = None
         if failure is None:
             yield from reader.emit_rest()
         if usage is not None:
             yield evolve(usage, money=self._cost(usage))
         yield failure or reader.make_finished(self.name)
 
+    def _is_plausible(self, usage: Usage, request: ModelRequest, size: int) -> bool:
+        """Return whether a request of this size can have used so many tokens: a token has at least one byte."""
+        window = self.card.window
+        return usage.input <= max(window, size) and usage.output <= max(window, request.max_output)
+
     def _find_failure(
         self, request: ModelRequest, reader: ResponseReader, faults: FaultMaker, size: int
     ) -> Failed | None:
         """Return the fault of a response that reported no error itself; None if it is complete."""
         if not reader.has_begun:
-            return faults.make_fault("malformed", "the response is empty")
+            return faults.make_fault("malformed", translate("provider_faults.empty_response"))
         if not reader.is_complete:
-            return faults.make_fault("cut_off", "its end is missing")
-        counted = reader.usage.input if reader.usage is not None else 0
-        if 0 < counted < size / BYTES_PER_TOKEN and counted < 0.8 * (words := count_words(request)):
-            return faults.make_fault("truncated", f"it counted {counted} tokens, but at least {words} were sent")
+            return faults.make_fault("cut_off", translate("provider_faults.end_missing"))
+        counted, before = reader.usage.input if reader.usage is not None else 0, self._low_count
+        is_low = 0 < counted < size / BYTES_PER_TOKEN and counted < 0.8 * (words := count_words(request))
+        self._low_count = (counted, size) if is_low else (0, 0)
+        if is_low:
+            _log.warning("%s", translate("provider_faults.may_be_truncated", model=self.name, counted=counted))
+        if is_low and before[0] == counted and before[1] != size:
+            return faults.make_fault(
+                "truncated", translate("provider_faults.counted_too_few", counted=counted, words=words)
+            )
         return None
 
 
@@ -405,7 +437,9 @@ def _translate_error(error: Exception, faults: FaultMaker, *, local: bool) -> Fa
             return faults.from_error_body(error.body)
         case ResponseTooLarge():
             return faults.make_fault("too_large", str(error))
+        case UnicodeError():
+            return faults.make_fault("malformed", translate("provider_faults.not_utf8"))
         case RecursionError():
-            return faults.make_fault("malformed", "the JSON is nested too deeply")
+            return faults.make_fault("malformed", translate("provider_faults.nested_too_deeply"))
         case _:
             return faults.from_exception(error, local=local)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 
 from msgspec import DecodeError
 from msgspec.json import decode
 
 from greenroom.adapters.models.openai.faults import is_error
+from greenroom.core.base.records import Record
 from greenroom.core.ports.model import (
     Finished,
     FinishReason,
@@ -40,27 +42,34 @@ def find_usage(chunk: Mapping[str, object]) -> Usage | None:
 def read_usage(usage: Mapping[str, object]) -> Usage | None:
     """Read a usage object; None if it contains no count."""
     counts = _read_count(usage, INPUT_FIELDS), _read_count(usage, OUTPUT_FIELDS), parse_count(usage.get("total_tokens"))
-    if all(count is None for count in counts):
+    if all(count is None for count in counts) or any(_is_negative(value) for value in usage.values()):
         return None
     read_, written, total = (count or 0 for count in counts)
     if not read_ + written + total:
         return None  # all zero means that the provider did not count
     reasoning = _read_detail_count(usage, ("completion_tokens_details", "output_tokens_details"), ("reasoning_tokens",))
     reasoning = reasoning or parse_count(usage.get("reasoning_tokens")) or 0
-    # Some providers do not count thoughts as output. Then the total shows it, or thoughts exceed the output.
-    written = max(written + reasoning if reasoning > written else written, total - read_)
     cached = _read_count(usage, CACHED_FIELDS) or _read_detail_count(usage, DETAIL_FIELDS, CACHED_FIELDS)
     stored = _read_count(usage, CACHE_WRITE_FIELDS) or _read_detail_count(usage, DETAIL_FIELDS, CACHE_WRITE_FIELDS)
-    if cached + stored > read_:
-        read_ += cached + stored  # Anthropic does not include cached tokens in the input
+    # Anthropic does not include cached tokens in the input. Where they are included, the two parts may overlap.
+    everything = read_ + cached + stored + written
+    is_apart = total == everything if total else max(cached, stored) > read_
+    read_ += cached + stored if is_apart else 0
+    cached = min(cached, read_)
+    # Some providers do not count thoughts as output. Then the total shows it, or thoughts exceed the output.
+    written = max(written + reasoning if reasoning > written else written, total - read_)
     return Usage(
         input=read_,
         output=written,
         cached=cached,
-        written=stored,
+        written=min(stored, read_ - cached),
         thought=reasoning,
         money=_read_cost(usage),
     )
+
+
+def _is_negative(value: object) -> bool:
+    return isinstance(value, int | float) and value < 0
 
 
 def parse_count(value: object) -> int | None:
@@ -85,7 +94,10 @@ def _find_inner_usage(holder: object) -> object:
 
 
 def _read_count(usage: Mapping[str, object], names: tuple[str, ...]) -> int | None:
-    return next((count for name in names if (count := parse_count(usage.get(name))) is not None), None)
+    for name in names:
+        if name in usage and (count := parse_count(usage[name])) is not None:
+            return count
+    return None
 
 
 def _read_detail_count(usage: Mapping[str, object], holders: tuple[str, ...], names: tuple[str, ...]) -> int:
@@ -124,6 +136,11 @@ class _CallParts:
         self.whole: Mapping[str, object] | None = None
         self.extra: Mapping[str, object] | None = None
 
+    @property
+    def is_placeholder(self) -> bool:
+        """Whether nothing is called: some providers send an empty call beside an answer."""
+        return not self.name and not self.whole and not "".join(self.arguments).strip()
+
 
 class ToolCallCollector:
     """Collects deltas of tool calls in any format, and builds the calls at the end."""
@@ -134,7 +151,7 @@ class ToolCallCollector:
         self._by_index: dict[int, _CallParts] = {}
 
     def __len__(self) -> int:
-        return len(self._parts)
+        return sum(not parts.is_placeholder for parts in self._parts)
 
     def take(self, deltas: object) -> None:
         """Add the `tool_calls` of a chunk or message."""
@@ -182,6 +199,8 @@ class ToolCallCollector:
         """Yield the calls, each with a unique id."""
         used: set[str] = set()
         for number, parts in enumerate(self._parts, start=1):
+            if parts.is_placeholder:
+                continue
             call_id = parts.call_id
             if not call_id or call_id in used:
                 call_id = f"call_{number}"
@@ -213,11 +232,11 @@ def _parse_arguments(parts: _CallParts) -> tuple[Mapping[str, object], str]:
     if not text.strip():
         return {}, ""
     try:
-        value = _decode_strict(text)
+        value = _decode_strict(text := join_halves(text))
         # Some providers encode arguments twice.
         value = _decode_strict(value) if isinstance(value, str) else value
-    except (DecodeError, UnicodeEncodeError, RecursionError, ValueError):
-        return {}, text
+    except (RecursionError, ValueError):
+        return {}, text.encode(errors="replace").decode()
     if isinstance(value, dict):
         return cast("dict[str, object]", value), ""
     return {}, "" if value is None and text.strip() == "null" else text
@@ -235,10 +254,30 @@ def _refuse_duplicate_keys(pairs: Sequence[tuple[str, object]]) -> None:
         raise ValueError("duplicate key")
 
 
+_HALVES: Final = re.compile(r"[\ud800-\udfff]{1,3}\Z")
+"""At the end of a text: the first half of a surrogate pair, or the first bytes of a UTF-8 sequence."""
+
+
+def join_halves(text: str) -> str:
+    """Join surrogate pairs, and bytes that were decoded one by one. Raise `UnicodeError` if a half is missing."""
+    if text.isascii():
+        return text
+    paired = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return paired.encode("utf-8", "surrogateescape").decode()
+
+
+def decode_chunk(data: bytes) -> object:
+    """Decode JSON. Halves of characters stay in it, for `join_halves`."""
+    try:
+        return cast("object", decode(data))
+    except (DecodeError, UnicodeDecodeError):
+        return cast("object", json.loads(data.decode("utf-8", "surrogateescape"), strict=False))
+
+
 THOUGHT_TAGS: Final = ("<think>", "<thinking>", "<reasoning>")
 
 
-class TextPiece(NamedTuple):
+class TextPiece(Record, frozen=True):
     """A piece of text, and whether it is a thought."""
 
     text: str
@@ -325,6 +364,7 @@ _FINISH_REASONS: Final[Mapping[str, FinishReason]] = {
     "tool_calls": "calls",
     "tool_call": "calls",
     "tool_use": "calls",
+    "function_call": "calls",
     "length": "length",
     "max_tokens": "length",
     "max_output_tokens": "length",
@@ -366,11 +406,13 @@ class ResponseReader:
         self.finish_reason = ""
         self.has_begun = False
         self.is_done = False
+        self._ends_with_usage = False
         self._provider = provider
         self.max_chars = max_chars
         self._remaining_chars = max_chars
         self._is_streamed = False
         self._splitter = ThoughtSplitter()
+        self._half = ""
         self._calls = ToolCallCollector(provider)
         self._details: list[object] = []
         self._thoughts: list[str] = []
@@ -380,8 +422,9 @@ class ResponseReader:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the provider marked the end of the response in any way."""
-        return bool(self.finish_reason) or self.is_done or (self.has_begun and self.usage is not None)
+        """Whether the provider marked the end of the response: a reason, [DONE], or a last chunk with only the usage.
+        A usage beside text proves nothing, because some providers send it with each chunk."""
+        return bool(self.finish_reason) or self.is_done or (self.has_begun and self._ends_with_usage)
 
     def take(self, chunk: Mapping[str, object]) -> list[ModelEvent]:
         """Return the events of a chunk or whole body."""
@@ -389,12 +432,13 @@ class ResponseReader:
             raise ErrorInResponse(chunk)
         if not self._id:
             self._model, self._id = _as_text(chunk.get("model")), _as_text(chunk.get("id"))
-        self._update_usage(find_usage(chunk))
-        choices = chunk.get("choices")
+        usage, choices = find_usage(chunk), chunk.get("choices")
+        self._update_usage(usage)
+        self._ends_with_usage = usage is not None and choices == []
         events: list[ModelEvent] = []
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict) and choice.get("index") in (None, 0):
-                events += self._read_choice(choice)
+                self._read_choice(choice, events)
         return events
 
     def _update_usage(self, usage: Usage | None) -> None:
@@ -408,38 +452,42 @@ class ResponseReader:
         is_silent = self._remaining_chars == self.max_chars
         return self.usage if self.usage is not None and (self.usage.output or is_silent) else None
 
-    def _read_choice(self, choice: Mapping[str, object]) -> Iterator[ModelEvent]:
+    def _read_choice(self, choice: Mapping[str, object], events: list[ModelEvent]) -> None:
         reason = choice.get("finish_reason") or choice.get("stop_reason")
         delta, message = choice.get("delta"), choice.get("message")
         if isinstance(delta, dict):
             self._is_streamed = True
-            yield from self._read_message(delta)
+            self._read_message(delta, events)
         elif self._is_streamed:
             pass  # some providers repeat the whole message at the end
         elif isinstance(message, dict):
-            yield from self._read_message(message)
+            self._read_message(message, events)
         if isinstance(reason, str) and reason and not self.finish_reason:
             if reason.lower() in BROKEN_REASONS:
                 raise ErrorInResponse({"error": {"message": f"the response ended with {reason!r}", "code": reason}})
             self.finish_reason = reason
             self.has_begun = True
 
-    def _read_message(self, message: Mapping[str, object]) -> Iterator[ModelEvent]:
+    def _read_message(self, message: Mapping[str, object], events: list[ModelEvent]) -> None:
         if not THOUGHT_FIELDS.isdisjoint(message):
-            yield from self._read_reasoning(message)
+            events += self._read_reasoning(message)
         content = message.get("content")
         if isinstance(content, str):
-            yield from self._read_content(content)
+            events += self._read_content(content)
         elif isinstance(content, list):
             for part in content:
-                yield from self._read_part(part)
+                events += self._read_part(part)
         refusal = message.get("refusal")
         if isinstance(refusal, str) and refusal:
-            yield from self._read_content(refusal)
+            events += self._read_content(refusal)
             self.finish_reason = self.finish_reason or "refusal"
-        if message.get("tool_calls"):
-            self.has_begun = True
-            self._calls.take(message["tool_calls"])
+        if calls := message.get("tool_calls") or message.get("function_call"):
+            self._take_calls(calls)
+
+    def _take_calls(self, calls: object) -> None:
+        """Add calls, or the single `function_call` of OpenAI's older form."""
+        self._calls.take({"function": calls} if isinstance(calls, dict) and "function" not in calls else calls)
+        self.has_begun = self.has_begun or len(self._calls) > 0
         if len(self._calls) > MAX_CALLS:
             raise ResponseTooLarge(f"more than {MAX_CALLS} tool calls in one response")
 
@@ -472,6 +520,9 @@ class ResponseReader:
             yield from self._read_content(_as_text(part.get("text")))
 
     def _read_content(self, text: str) -> Iterator[ModelEvent]:
+        text, self._half = self._half + text, ""
+        if half := _HALVES.search(text):
+            text, self._half = text[: half.start()], half[0]
         for piece in self._splitter.feed(text):
             yield from self._emit_thought(piece.text) if piece.thought else self._emit_text(piece.text)
 
@@ -479,12 +530,13 @@ class ResponseReader:
         if not text:
             return []
         self._count_chars(text)
-        return [ModelTextDelta(text=text)]
+        return [ModelTextDelta(text=join_halves(text))]
 
     def _emit_thought(self, text: str) -> list[ModelEvent]:
         if not text:
             return []
         self._count_chars(text)
+        text = join_halves(text)
         self._thoughts.append(text)
         return [ModelReasoningDelta(text=text)]
 
@@ -496,7 +548,7 @@ class ResponseReader:
 
     def emit_rest(self) -> Iterator[ModelEvent]:
         """Yield what is complete only at the end: held-back text, tool calls, and opaque data."""
-        for piece in self._splitter.end():
+        for piece in (*self._splitter.feed(self._half), *self._splitter.end()):
             yield from self._emit_thought(piece.text) if piece.thought else self._emit_text(piece.text)
         calls = list(self._calls.build_calls())
         yield from calls

@@ -26,7 +26,7 @@ from greenroom.adapters.models.replay.recording import (
     refuse_special_file,
 )
 from greenroom.adapters.models.retry import ModelWrapper
-from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.errors import WorldFault, translate
 from greenroom.core.base.records import Data, as_dict, encode
 from greenroom.core.ports.model import (
     ClosingStream,
@@ -77,7 +77,7 @@ class Recorder:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
-            self.problem = self.problem or f"The recording {str(self.path)!r} is closed."
+            self.problem = self.problem or translate("models.recording_closed", path=str(self.path))
 
     def __enter__(self) -> Self:
         return self

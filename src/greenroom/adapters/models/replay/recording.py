@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 from msgspec import MsgspecError, convert
 from msgspec.json import Decoder, Encoder, decode
 
-from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.errors import WorldFault, translate
 from greenroom.core.base.records import Data, as_dict, encode, evolve, record
 from greenroom.core.ports.model import (
     ChatMessage,
@@ -366,10 +366,11 @@ class ModelRecording:
         """Return the fault for a request without a recorded call, with a diff to the most similar unused one."""
         count = Counter(tape.key for tape in self._calls)[key]
         unused = self.list_unused()
-        why = "has no response to this request. Record again, or undo the change."
+        code = "models.recording_without_response"
         if count:
-            why = f"has this request {count} ×, but it was sent once more."
+            code = "models.recording_request_again"
         elif not unused:
-            why = f"is exhausted: all of its {len(self._calls)} responses are used."
+            code = "models.recording_exhausted"
         near = find_nearest(decode(form, type=dict[str, object]), [tape.request for tape in unused])
-        return Failed(kind="request", why=f"The recording {self.path.name!r} {why}", said=near)
+        why = translate(code, name=self.path.name, count=count, total=len(self._calls))
+        return Failed(kind="request", why=why, said=near)

@@ -49,6 +49,7 @@ from greenroom.adapters.models.openai.model import CHARS_PER_TOKEN, CONNECT_TIME
 from greenroom.adapters.models.openai.response import MAX_CALLS, ResponseTooLarge, ToolCallCollector
 from greenroom.adapters.models.vendors.request import VendorRequestBuilder, make_opaque
 from greenroom.adapters.models.vendors.vendor import Vendor
+from greenroom.core.base.errors import translate
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.model import (
     Failed,
@@ -336,7 +337,9 @@ class VendorFaultMaker:
 
     def from_missing_setup(self, error: UserError) -> Failed:
         """Return the fault for an SDK that lacks its key or another setting."""
-        return self.make_fault("auth", "no key is set" if "API_KEY" in error.message else shorten(error.message))
+        return self.make_fault(
+            "auth", translate("provider_faults.no_key") if "API_KEY" in error.message else shorten(error.message)
+        )
 
     def from_exception(self, error: Exception) -> Failed:
         """Return the fault for an exception of a request."""
@@ -360,8 +363,8 @@ class VendorFaultMaker:
         if isinstance(error, TimeoutError):
             return self._faults.from_exception(error, local=self._vendor.local)
         if getattr(error, "phase", "") == "connect":
-            return self._make_unreachable(f"no connection within {CONNECT_TIMEOUT_S:g} s")
-        return self._faults.make_fault("timeout", f"no data for {self._vendor.idle:g} s. Try again or change --model")
+            return self._make_unreachable(translate("provider_faults.no_connection", seconds=CONNECT_TIMEOUT_S))
+        return self._faults.make_fault("timeout", translate("provider_faults.no_data", seconds=self._vendor.idle))
 
     def _from_http_error(self, error: ModelHTTPError) -> Failed:
         """Return the fault for an HTTP error, or an error inside a stream."""
@@ -380,7 +383,7 @@ class VendorFaultMaker:
     def _from_api_error(self, error: ModelAPIError) -> Failed:
         """Return the fault for an error without a status."""
         if 300 <= int(getattr(error.__cause__, "status_code", 0)) < 400:
-            return self._make_address_fault("it redirects to another address")
+            return self._make_address_fault(translate("provider_faults.redirects_away"))
         if error.body is None:
             return self._faults.make_fault("malformed", shorten(error.message))
         failure = self._faults.from_error_body(error.body)
@@ -393,24 +396,27 @@ class VendorFaultMaker:
         detail = next((words for cause in reversed(causes) if (words := shorten(str(cause)))), type(error).__name__)
         if any(isinstance(cause, ssl.SSLError) or "CERTIFICATE_VERIFY_FAILED" in str(cause) for cause in causes):
             return self._faults.make_fault("tls", detail)
-        if any(isinstance(cause, httpx2.ConnectError) or getattr(cause, "phase", "") == "connect" for cause in causes):
+        unsent = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
+        if any(isinstance(cause, unsent) or getattr(cause, "phase", "") == "connect" for cause in causes):
             return self._make_unreachable(detail)
         return self._faults.make_fault("network", detail)
 
     def _make_unreachable(self, detail: str) -> Failed:
         if self._vendor.local:
-            return self._make_address_fault(f"no server is listening there ({detail}). Start the server")
-        return self._faults.make_fault(
-            "network", f"{self._vendor.address} cannot be reached ({detail}). Check your network"
-        )
+            failure = self._make_address_fault(translate("provider_faults.no_server", cause=detail))
+        else:
+            failure = self._faults.make_fault(
+                "network", translate("provider_faults.vendor_unreachable", address=self._vendor.address, detail=detail)
+            )
+        return evolve(failure, unsent=True)
 
     def _make_address_fault(self, detail: str, status: int | None = None) -> Failed:
         """Return the fault for an address without the vendor's API."""
         failure = self._faults.make_fault("address", detail, status=status)
         code = f" (HTTP {status})" if status is not None else ""
-        words = f": {failure.said.rstrip('.')}" if failure.said else ""
-        advice = "Check base_url with `greenroom config show`."
-        return evolve(failure, why=f"{self._name} does not answer at {self._vendor.address}{code}{words}. {advice}")
+        detail = f"{code}: {failure.said.rstrip('.')}" if failure.said else code
+        address = self._vendor.address
+        return evolve(failure, why=translate("provider_faults.vendor", who=self._name, url=address, detail=detail))
 
 
 def list_causes(error: BaseException) -> Iterator[BaseException]:
@@ -478,7 +484,7 @@ class VendorModel:
     def _finish(self, reader: VendorResponseReader, faults: VendorFaultMaker) -> Iterator[ModelEvent]:
         usage, failure = reader.usage, None
         if not reader.finish_reason:
-            failure = faults.make_fault("cut_off", "its end is missing")
+            failure = faults.make_fault("cut_off", translate("provider_faults.end_missing"))
         elif reader.is_broken:
             failure = faults.make_fault("malformed", reader.finish_reason)
         if failure is None:

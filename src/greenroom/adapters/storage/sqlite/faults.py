@@ -12,27 +12,22 @@ from typing import Final
 
 from greenroom.core.base.errors import CommitUnknown, StoreFault, StoreFull, WorldFault
 
-READ_ONLY: Final = (
-    "{path} cannot be written: the file or its folder is read-only. You can still read it. To change it, make it "
-    "writable or choose another --home."
-)
-UNREADABLE: Final = "{path} cannot be read: permission denied. Change its permissions, or choose another --home."
+READ_ONLY: Final = "storage.read_only"
+UNREADABLE: Final = "storage.unreadable"
 
-FAULT_TEXTS: Final = {
-    sqlite3.SQLITE_BUSY: "{path} is locked by another process, so nothing can be saved. Stop it, or try again.",
-    sqlite3.SQLITE_LOCKED: "{path} is locked, so nothing can be saved. Try again.",
+FAULT_CODES: Final = {
+    sqlite3.SQLITE_BUSY: "storage.busy",
+    sqlite3.SQLITE_LOCKED: "storage.locked",
     sqlite3.SQLITE_READONLY: READ_ONLY,
     sqlite3.SQLITE_PERM: READ_ONLY,
-    sqlite3.SQLITE_CANTOPEN: "{path} cannot be opened ({error}). Make the file and its folder readable and writable.",
-    sqlite3.SQLITE_NOTADB: "{path} is not a Greenroom database ({error}). Move it away, or choose another --home.",
-    sqlite3.SQLITE_CORRUPT: (
-        "{path} is damaged ({error}). Back up the folder first; then run `greenroom doctor` to see what is readable."
-    ),
-    sqlite3.SQLITE_IOERR: "The disk failed under {path} ({error}). Check the disk, then try again.",
-    sqlite3.SQLITE_INTERRUPT: "{path} was closed while it was being read. Open it again.",
+    sqlite3.SQLITE_CANTOPEN: "storage.cannot_open",
+    sqlite3.SQLITE_NOTADB: "storage.not_database",
+    sqlite3.SQLITE_CORRUPT: "storage.damaged",
+    sqlite3.SQLITE_IOERR: "storage.disk_failed",
+    sqlite3.SQLITE_INTERRUPT: "storage.closed_while_read",
 }
 
-DISK_FULL: Final = "The disk of {path} is full, so nothing can be saved. Free disk space, then try again."
+DISK_FULL: Final = "storage.disk_full"
 MIN_FREE_BYTES: Final = 64 * 1024
 """Free bytes below which any failed write counts as a full disk."""
 
@@ -55,19 +50,19 @@ def make_missing_fault(stream: str) -> StoreFault:
     return StoreFault("storage.unknown_stream", stream=stream)
 
 
-def translate(error: sqlite3.Error, path: Path) -> WorldFault:
+def translate_error(error: sqlite3.Error, path: Path) -> WorldFault:
     """Translate an error before the commit: the transaction wrote nothing."""
     primary = read_code(error)
     if primary == sqlite3.SQLITE_FULL or (primary == sqlite3.SQLITE_IOERR and is_disk_full(path)):
-        return StoreFull(DISK_FULL.format(path=path))
-    sentence = FAULT_TEXTS.get(primary, "{path} cannot be used ({error}). Check it with `greenroom doctor`.")
+        return StoreFull(DISK_FULL, path=path)
+    code = FAULT_CODES.get(primary, "storage.unusable")
     if primary == sqlite3.SQLITE_CANTOPEN and os.path.lexists(path):
-        sentence = find_missing_permission(path) or sentence
-    return StoreFault(sentence.format(path=path, error=error))
+        code = find_missing_permission(path) or code
+    return StoreFault(code, path=path, error=error)
 
 
 def find_missing_permission(path: Path) -> str | None:
-    """Return a text about the missing permission; None if nothing is missing. SQLite does not give the reason."""
+    """Return the code of the missing permission; None if nothing is missing. SQLite does not give the reason."""
     if not os.access(path, os.R_OK):
         return UNREADABLE
     return None if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK) else READ_ONLY
@@ -76,16 +71,16 @@ def find_missing_permission(path: Path) -> str | None:
 def translate_commit(error: sqlite3.Error, path: Path) -> WorldFault:
     """Translate an error of COMMIT. After "full", "busy" or "read-only", the commit certainly did not happen."""
     if read_code(error) in {sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_READONLY}:
-        return translate(error, path)
+        return translate_error(error, path)
     return CommitUnknown("storage.commit_unknown", path=path, error=error)
 
 
 def translate_os(error: OSError, path: Path) -> WorldFault:
     """Translate an error of the file system."""
     if error.errno in NO_SPACE_ERRNOS:
-        return StoreFull(DISK_FULL.format(path=path))
+        return StoreFull(DISK_FULL, path=path)
     if error.errno in FORBIDDEN_ERRNOS:
-        return StoreFault((READ_ONLY if is_readable(error, path) else UNREADABLE).format(path=path))
+        return StoreFault(READ_ONLY if is_readable(error, path) else UNREADABLE, path=path)
     if error.errno in {errno.ENOTDIR, errno.EEXIST}:
         place = find_error_path(error, path)
         return StoreFault("storage.folder_expected", place=place)
@@ -122,6 +117,6 @@ def translate_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise translate(error, path) from error
+        raise translate_error(error, path) from error
     except OSError as error:
         raise translate_os(error, path) from error

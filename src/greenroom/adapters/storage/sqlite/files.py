@@ -70,7 +70,7 @@ class BlobFiles:
         try:
             data = path.read_bytes()
         except FileNotFoundError:
-            raise StoreFault("storage.blob_file_missing", path=path) from None
+            raise StoreFault("storage.blob_missing", path=path) from None
         if hashlib.sha256(data).hexdigest() != digest:
             raise StoreFault("storage.blob_file_damaged", path=path)
         return data

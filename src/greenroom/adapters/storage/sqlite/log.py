@@ -444,7 +444,7 @@ class SqliteLog:
             partial(statements.put_intent, stream=stream, row=row), stream=make_inbox_key(stream)
         )
 
-    async def waiting(self, stream: str) -> Sequence[InboxRow]:
+    async def list_inbox(self, stream: str) -> Sequence[InboxRow]:
         return (await self._readers.query(partial(statements.read_waiting, stream=stream)))[0]
 
     async def arrivals(self, stream: str) -> AsyncIterator[Sequence[InboxRow]]:
@@ -477,7 +477,7 @@ class SqliteLog:
         self, stream: str, owner: str, *, force: bool = False, made_at: int | None = None
     ) -> Lease | LeaseHolder:
         acquire = statements.LeaseAcquisition(self._leases, stream, owner, force=force, made_at=made_at)
-        answer = self._open_writer.change(acquire, undo=acquire.undo)
+        answer = self._open_writer.change(acquire, mode="grouped", undo=acquire.undo)
         try:
             return await asyncio.shield(answer)
         except asyncio.CancelledError:
@@ -491,7 +491,8 @@ class SqliteLog:
             self._run_unattended(partial(statements.release_lease, leases=self._leases, lease=lease))
 
     async def release(self, lease: Lease) -> None:
-        await self._open_writer.change(partial(statements.release_lease, leases=self._leases, lease=lease))
+        release = partial(statements.release_lease, leases=self._leases, lease=lease)
+        await self._open_writer.change(release, mode="grouped")
 
     async def holder(self, stream: str) -> LeaseHolder | None:
         return await self._readers.query(partial(statements.find_holder, leases=self._leases, stream=stream))

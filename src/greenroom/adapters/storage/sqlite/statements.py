@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Final
 
 from greenroom.adapters.storage.sqlite.faults import make_missing_fault, read_code
 from greenroom.adapters.storage.sqlite.files import LeaseFiles
 from greenroom.adapters.storage.sqlite.store_folder import MAX_VERSION, CommitMark
 from greenroom.adapters.storage.sqlite.writer import ChangeResult, SqlValue, insert_rows
-from greenroom.core.base.errors import StaleOwner
+from greenroom.core.base.errors import StaleOwner, translate
 from greenroom.core.ports.log import (
     ArchiveRow,
     InboxRow,
@@ -28,6 +29,7 @@ from greenroom.core.ports.log import (
 ROWS_PER_SWEEP: Final = 5000
 """How many rows of a deleted stream one step removes. Appends of other streams run between two steps."""
 
+INSERT_STREAM: Final = "INSERT OR IGNORE INTO streams (stream, created_at) VALUES (?, ?)"
 INSERT_STAGED: Final = "INSERT INTO temp.staged (token, kind, key, owner, version, data) VALUES "
 CREATE_STAGED: Final = """
 CREATE TEMP TABLE IF NOT EXISTS staged (
@@ -49,7 +51,7 @@ def find_stream_id(db: sqlite3.Connection, stream: str) -> int:
 
 def create_stream(db: sqlite3.Connection, stream: str, at: int) -> ChangeResult[bool]:
     """Create an empty stream."""
-    cursor = db.execute("INSERT OR IGNORE INTO streams (stream, created_at) VALUES (?, ?)", (stream, at))
+    cursor = db.execute(INSERT_STREAM, (stream, at))
     if cursor.rowcount == 0:
         return False, None
     return True, CommitMark(stream_id=find_stream_id(db, stream))
@@ -106,9 +108,11 @@ class LeaseAcquisition(LockingChange):
     def __call__(self, db: sqlite3.Connection) -> ChangeResult[Lease | LeaseHolder]:
         """Return the new lease, or the current owner."""
         if self._made_at is not None:
-            create_stream(db, self.stream, self._made_at)
-        number = find_stream_id(db, self.stream)
-        epoch, before = db.execute("SELECT epoch, owner FROM streams WHERE id = ?", (number,)).fetchone()
+            db.execute(INSERT_STREAM, (self.stream, self._made_at))
+        row = db.execute("SELECT id, epoch, owner FROM streams WHERE stream = ?", (self.stream,)).fetchone()
+        if row is None:
+            raise make_missing_fault(self.stream)
+        number, epoch, before = row
         is_held = self.leases.is_mine(self.stream)  # also if it is the same owner: two of its tasks may try
         if (is_held and not self._force) or not self.try_lock(force=self._force):
             return LeaseHolder(stream=self.stream, owner=before, epoch=epoch), None
@@ -166,7 +170,7 @@ def stage(db: sqlite3.Connection, token: int, rows: Sequence[ArchiveRow]) -> Cha
     db.execute(CREATE_STAGED)
     values: list[SqlValue] = []
     for row in rows:
-        values += (token, *row)
+        values += (token, row.kind, row.key, row.owner, row.version, row.data)
     insert_rows(db, INSERT_STAGED, 6, values)
     return None, None
 
@@ -281,7 +285,7 @@ def read_versions(db: sqlite3.Connection, stream: str, versions: Sequence[int]) 
         ids = [base + version for version in versions[start : start + PAGE_SIZE]]
         places = ", ".join("?" * len(ids))
         events += [make_event(*row) for row in db.execute(f"{SELECT_EVENT} WHERE events.id IN ({places})", ids)]
-    return sorted(events)
+    return sorted(events, key=attrgetter("version"))
 
 
 def find_newest(db: sqlite3.Connection, stream: str, type_: str, field: str, value: str) -> StoredEvent | None:
@@ -377,11 +381,11 @@ def find_damage(db: sqlite3.Connection) -> Sequence[str]:
     problems: list[str] = []
     try:
         for (what,) in db.execute("PRAGMA integrity_check"):
-            problems += [] if what == "ok" else [f"The database is damaged: {what}."]
+            problems += [] if what == "ok" else [translate("storage.database_damaged", error=what)]
         for stream, version, there, beyond in db.execute(SELECT_MISCOUNTED):
-            problems.append(f"Stream {stream!r} should have {version} events: it has {there}, and {beyond} beyond.")
+            problems.append(translate("storage.miscounted", stream=stream, version=version, there=there, beyond=beyond))
     except sqlite3.DatabaseError as error:
         if read_code(error) != sqlite3.SQLITE_CORRUPT:
             raise
-        problems.append(f"The database is damaged: {error}.")
+        problems.append(translate("storage.database_damaged", error=error))
     return problems

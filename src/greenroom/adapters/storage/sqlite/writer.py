@@ -1,4 +1,4 @@
-"""The writer thread: it groups all waiting appends into one transaction, so that they share one fsync.
+"""The writer thread: it groups waiting appends and lease changes into one transaction, so that they share one fsync.
 
 The number of statements does not grow with the number of events. During each statement, the event loop can take the
 interpreter lock and keep it for 5 ms. Beside a busy loop, 600 rows took 4.8 s with `executemany`, but 40 ms in a few
@@ -26,14 +26,14 @@ from typing import Final, Generic, Literal, TypeVar
 from greenroom.adapters.storage.sqlite.faults import (
     is_database_error,
     make_missing_fault,
-    translate,
     translate_commit,
+    translate_error,
     translate_os,
 )
 from greenroom.adapters.storage.sqlite.files import BlobFiles
 from greenroom.adapters.storage.sqlite.store_folder import CommitMark, SideRecord
 from greenroom.adapters.storage.watch import StreamWatch
-from greenroom.core.base.errors import Bug, StaleOwner, StoreFault, WorldFault
+from greenroom.core.base.errors import Bug, StaleOwner, StoreFault, WorldFault, translate
 from greenroom.core.ports.log import EventBatch
 
 T = TypeVar("T")
@@ -42,16 +42,19 @@ ChangeResult = tuple[T, CommitMark | None]
 """The result of a change, and a mark of its commit if the commit can be recognised later."""
 
 ChangeWork = Callable[[sqlite3.Connection], ChangeResult[T]]
-ChangeMode = Literal["transaction", "bare"]
+ChangeMode = Literal["transaction", "grouped", "bare"]
+"""A change in its own transaction, in one with others that wait, or outside a transaction."""
 
 
 class PendingWrite(Generic[T_co]):
-    """A queued change. `stream` names the listeners to wake afterwards, `mark` identifies its commit."""
+    """A queued change. `stream` names the listeners to wake afterwards, `mark` identifies its commit, and `mode` says
+    whether it shares a transaction."""
 
-    __slots__ = ("_error", "_future", "mark", "stream")
+    __slots__ = ("_error", "_future", "mark", "mode", "stream")
 
-    def __init__(self, future: asyncio.Future[T_co], stream: str | None) -> None:
+    def __init__(self, future: asyncio.Future[T_co], stream: str | None, mode: ChangeMode) -> None:
         self.stream = stream
+        self.mode = mode
         self.mark: CommitMark | None = None
         self._future = future
         self._error: Exception | None = None
@@ -59,6 +62,11 @@ class PendingWrite(Generic[T_co]):
     def result(self) -> T_co:
         """Return the result for the caller after success."""
         raise NotImplementedError
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it failed. The transaction of its group may still succeed."""
+        return self._error is not None
 
     def fail(self, error: Exception) -> None:
         """Record the error, in the writer thread."""
@@ -76,12 +84,9 @@ class PendingWrite(Generic[T_co]):
 
 
 class PendingChange(PendingWrite[T_co]):
-    """Any change except an append, in its own transaction; `bare` runs outside a transaction.
+    """Any change except an append. `undo` reverts side effects outside the database."""
 
-    `undo` reverts side effects outside the database.
-    """
-
-    __slots__ = ("_result", "_undo", "_work", "mode")
+    __slots__ = ("_result", "_undo", "_work")
 
     def __init__(
         self,
@@ -92,8 +97,7 @@ class PendingChange(PendingWrite[T_co]):
         mode: ChangeMode,
         undo: Callable[[], None] | None,
     ) -> None:
-        super().__init__(future, stream)
-        self.mode = mode
+        super().__init__(future, stream, mode)
         self._undo = undo
         self._work = work
         self._result: T_co
@@ -117,7 +121,7 @@ class PendingAppend(PendingWrite[int]):
     __slots__ = ("batch",)
 
     def __init__(self, future: asyncio.Future[int], batch: EventBatch) -> None:
-        super().__init__(future, batch.stream)
+        super().__init__(future, batch.stream, "grouped")
         self.batch = batch
 
     def result(self) -> int:
@@ -218,14 +222,14 @@ class Appender:
         fresh: list[SqlValue] = []
         for event in batch.events:
             row += 1
-            fresh += (row, *event)
+            fresh += (row, event.at, event.type, event.data, event.ends)
             event_bytes += len(event.data)
         if fresh:
             fresh[-1] = True
         archived: list[SqlValue] = []
-        for kind, key, owner, version, data in batch.archive:
-            archived += ((stream << 40) + version, kind, key, owner, data)
-            archive_bytes += len(data)
+        for entry in batch.archive:
+            archived += ((stream << 40) + entry.version, entry.kind, entry.key, entry.owner, entry.data)
+            archive_bytes += len(entry.data)
         head = (stream, batch.expected_version, batch.epoch)
         if db.execute(UPDATE_FENCED, (len(batch.events), batch.batch, event_bytes, archive_bytes, *head)).rowcount != 1:
             return False
@@ -289,7 +293,7 @@ def make_refusal(db: sqlite3.Connection, batch: EventBatch) -> WorldFault:
             version=version,
             expected_version=batch.expected_version,
         )
-    now = f"{owner!r} with epoch {epoch}" if owner else f"no process since epoch {epoch} was released"
+    now = translate("storage.owner_with_epoch" if owner else "storage.no_owner_since", owner=owner, epoch=epoch)
     return StaleOwner("storage.epoch_lost", epoch=batch.epoch, stream=batch.stream, now=now)
 
 
@@ -320,25 +324,28 @@ class Committer:
         place = path.stat()
         self._file = (place.st_dev, place.st_ino)
 
-    def append(self, appends: Sequence[PendingAppend]) -> None:
-        """Write all batches in one transaction; each gets its own result."""
+    def write(self, group: Sequence[QueuedWrite]) -> None:
+        """Write a group in one transaction; each write gets its own result.
+
+        Appends come first: a lease change of the same stream was submitted after them, or was not yet answered.
+        """
         self._check_same_file()
+        appends = [write for write in group if isinstance(write, PendingAppend)]
         self._db.execute("BEGIN IMMEDIATE")
-        if len(appends) == 1:
+        if len(group) == 1:
             self._appender.write(self._db, appends)
         else:
             self._write_group(appends)
-        newest = None
-        for append in appends:
-            if append.mark is not None:
-                newest = append.mark
-                self._pages += 3 + len(append.batch.events) // 8 + len(append.batch.archive)
-        if newest is None:
+        for change in group:
+            if isinstance(change, PendingChange):
+                self._write_alone(change)
+        if all(write.has_failed for write in group):
             self._db.execute("ROLLBACK")
             return
-        self._commit(newest)
+        self._commit(next((write.mark for write in reversed(group) if write.mark is not None), None))
         for append in appends:
-            if append.batch.blobs and append.mark:
+            if append.mark is not None:
+                self._pages += 3 + len(append.batch.events) // 8 + len(append.batch.archive)
                 self._appender.mark_committed(append.batch)
 
     def _check_same_file(self) -> None:
@@ -351,7 +358,7 @@ class Committer:
             raise StoreFault("storage.database_replaced", path=self._path)
 
     def run(self, change: PendingChange[object]) -> None:
-        """Run one change other than an append."""
+        """Run one change without others."""
         if change.mode == "bare":
             change.run(self._db)
             return
@@ -374,7 +381,7 @@ class Committer:
         if isinstance(error, sqlite3.IntegrityError):
             return Bug(f"A batch contradicts the data in {self._path}: {error}.")
         if isinstance(error, sqlite3.Error):
-            return translate(error, self._path)
+            return translate_error(error, self._path)
         return translate_os(error, self._path) if isinstance(error, OSError) else error
 
     def tidy(self) -> None:
@@ -404,17 +411,20 @@ class Committer:
         for append in appends:
             self._write_alone(append)
 
-    def _write_alone(self, append: PendingAppend) -> None:
-        """Write one batch of a failed group inside a savepoint."""
-        self._db.execute("SAVEPOINT batch")
+    def _write_alone(self, write: QueuedWrite) -> None:
+        """Write one part of a group inside a savepoint."""
+        self._db.execute("SAVEPOINT alone")
         with ErrorTrap() as caught:
-            self._appender.write(self._db, (append,))
+            if isinstance(write, PendingAppend):
+                self._appender.write(self._db, (write,))
+            else:
+                write.run(self._db)
         if caught.error is not None:
             if is_database_error(caught.error):
                 raise caught.error
-            self._db.execute("ROLLBACK TO batch")
-            append.fail(self.translate_error(caught.error))
-        self._db.execute("RELEASE batch")
+            self._db.execute("ROLLBACK TO alone")
+            write.fail(self.translate_error(caught.error))
+        self._db.execute("RELEASE alone")
 
     def _commit(self, mark: CommitMark | None) -> None:
         try:
@@ -466,7 +476,7 @@ class Writer:
         mode: ChangeMode = "transaction",
         undo: Callable[[], None] | None = None,
     ) -> asyncio.Future[T]:
-        """Run a change in the writer thread, in its own transaction. Call `undo` if it fails."""
+        """Run a change in the writer thread. Call `undo` if it fails."""
         future: asyncio.Future[T] = self._loop.create_future()
         self._submit(PendingChange(future, work, stream=stream, mode=mode, undo=undo))
         return future
@@ -494,36 +504,35 @@ class Writer:
 
     def _run(self) -> None:
         try:
-            while (work := self._gather()) is not None:
-                writes = work if isinstance(work, list) else (work,)
+            while group := self._gather():
                 with ErrorTrap() as caught:
-                    self._serve(work)
+                    self._serve(group)
                 if caught.error is not None:
-                    self._fail(writes, caught.error)
-                self._deliver(writes)
+                    self._fail(group, caught.error)
+                self._deliver(group)
         finally:
             self._end()
 
-    def _serve(self, work: list[PendingAppend] | PendingChange[object]) -> None:
-        if isinstance(work, PendingChange):
-            self._committer.run(work)
+    def _serve(self, group: Sequence[QueuedWrite]) -> None:
+        if len(group) == 1 and isinstance(group[0], PendingChange):
+            self._committer.run(group[0])
         else:
-            self._committer.append(work)
+            self._committer.write(group)
 
     def _fail(self, writes: Sequence[PendingWrite[object]], error: Exception) -> None:
         self._committer.recover()
         for write in writes:
             write.fail(self._committer.translate_error(error))
 
-    def _gather(self) -> list[PendingAppend] | PendingChange[object] | None:
-        """Return all waiting appends, or one other change; None when the thread should end."""
+    def _gather(self) -> Sequence[QueuedWrite]:
+        """Return the writes of the next transaction; none when the thread should end."""
         first = self._next.popleft() if self._next else self._wait_for_write()
-        if not isinstance(first, PendingAppend):
-            return first
+        if first is None:
+            return ()
         group = [first]
-        while not self._queue.empty() and len(group) < MAX_GROUP_SIZE:
+        while first.mode == "grouped" and not self._queue.empty() and len(group) < MAX_GROUP_SIZE:
             write = self._queue.get()
-            if not isinstance(write, PendingAppend):
+            if write is None or write.mode != "grouped":
                 self._next.append(write)
                 break
             group.append(write)

@@ -26,14 +26,14 @@ class LeadAgent(BaseAgent):
 
     def build_system_prompt(self, context: Mapping[str, Any] | None = None) -> str:
         """Build the prompt. `context` can have `artifacts_inventory` and `user_feedback`, as texts or lists."""
-        given = context or {}
+        values = context or {}
         variables: dict[str, object] = {
             "now": self.now(),
             "name": to_one_line(self.config.name),
             "rounds": self.config.max_tool_rounds,
             "agents": [_describe_subagent(config) for config in self.sub_agents.values()],
-            "inventory": render_list(given.get("artifacts_inventory")),
-            "feedback": render_list(given.get("user_feedback")),
+            "inventory": render_list(values.get("artifacts_inventory")),
+            "feedback": render_list(values.get("user_feedback")),
         }
         return PACK.render(self.language, "lead", variables)
 

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
 from greenroom.abilities.skills.conversation_skills import build_conversation_skills
-from greenroom.app.capabilities import CapabilitiesFactory
 from greenroom.app.conversation.capability_names import ASK, CHAT, RUN
 from greenroom.app.text_reader import TextReader
-from greenroom.core.ports.executor import Capabilities, Executor
+from greenroom.core.ports.executor import Capabilities, CapabilitiesFactory, Executor
 from greenroom.core.ports.model import Models, ToolSpec
 from greenroom.core.state.team import Team
 
