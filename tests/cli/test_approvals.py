@@ -84,7 +84,7 @@ def test_a_team_in_which_nothing_waits_is_not_read(
         read.append(team)
         return await state(self, team)
 
-    monkeypatch.setattr(Runtime, "world", counted)
+    monkeypatch.setattr(Runtime, "state", counted)
     assert [one["team"] for one in listed(greenroom)] == [asking]
     assert read == [asking]
 

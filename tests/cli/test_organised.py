@@ -114,7 +114,7 @@ async def test_a_room_in_which_nothing_happens_replays_nothing(tmp_path: Path, m
         cli = door_of(here, tmp_path)
         ear = OrganisationListener(cli, HumanAgent(here, team, ANN))
         await ear.open()
-        monkeypatch.setattr(Runtime, "world", counted)
+        monkeypatch.setattr(Runtime, "state", counted)
         async with keep_running(cli, ear):
             for _ in range(5):
                 await asyncio.wait_for(log.looks.get(), 10)

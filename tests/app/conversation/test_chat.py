@@ -240,7 +240,7 @@ async def test_no_chat_or_one_that_cannot_be_read_is_no_error_for_who_wants_the_
     async def damaged(_: Runtime, team: TeamId, at: int | None = None) -> TeamState:
         raise StoreFault(f"{team} is damaged.")
 
-    monkeypatch.setattr(Runtime, "world", damaged)
+    monkeypatch.setattr(Runtime, "state", damaged)
     assert await find_chat(runtime, "last") is None
     monkeypatch.undo()
     await runtime.close()
