@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from greenroom.core.base.errors import Bug as Bug
     from greenroom.core.base.errors import CommitUnknown as CommitUnknown
     from greenroom.core.base.errors import GreenroomError as GreenroomError
+    from greenroom.core.base.errors import IncompleteAnswer as IncompleteAnswer
     from greenroom.core.base.errors import ModelFault as ModelFault
     from greenroom.core.base.errors import OutputError as OutputError
     from greenroom.core.base.errors import ProviderFault as ProviderFault
@@ -219,8 +220,8 @@ _ROOMS: Final[dict[str, str]] = {
     "app.team_host": "TeamHost",
     "core.base.amounts": "Amounts Limits",
     "core.base.errors": (
-        "Bug CommitUnknown GreenroomError ModelFault OutputError ProviderFault RefusedError Rejection RunsElsewhere "
-        "StaleOwner StoreFault StoreFull WorldFault"
+        "Bug CommitUnknown GreenroomError IncompleteAnswer ModelFault OutputError ProviderFault RefusedError Rejection "
+        "RunsElsewhere StaleOwner StoreFault StoreFull WorldFault"
     ),
     "core.ports.executor": "Capabilities Executor Outcome StepContext",
     "core.ports.model": (

@@ -76,7 +76,7 @@ async def test_an_event_that_cannot_be_read_is_told_with_its_team(
         raise StoreFault(f"Event {stored.version} cannot be read")
 
     monkeypatch.setattr(replay, "decode_event", unreadable)
-    with pytest.raises(StoreFault, match=f"Team {team}: Event 1 cannot be read"):
+    with pytest.raises(StoreFault, match=f"Team {team!r}: Event 1 cannot be read"):
         await runtime.state(team, at=1)
     await runtime.close()
 

@@ -90,7 +90,7 @@ def test_other_work_takes_no_failure_back(queued: StepQueued) -> None:
 
 
 @pytest.mark.parametrize("parent", [None, BASE_TASK])
-@pytest.mark.parametrize("state", ["failed", "cancelled"])
+@pytest.mark.parametrize("state_name", ["failed", "cancelled"])
 def test_a_task_of_the_organisation_that_ends_without_success_is_lost(
     parent: TaskId | None, state_name: TaskEnd
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.e2e.provider import KEY, PRICED, QUICK, provider, reached, settings
 from tests.e2e.terminal import Running, greenroom
 from tests.e2e.test_terminal import on_a_terminal
-from tests.fake_openai import Answer, FakeOpenAI, fault
+from tests.fake_openai import Answer, FakeOpenAI, Fault, fault
 
 BLUE = "Because [bold]light[/bold] scatters.\n\tBlue most of all."
 USED = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
@@ -60,6 +60,23 @@ def test_what_was_cut_off_is_said_to_be_void_and_asked_again(tmp_path: Path) -> 
     assert "retrying" in seen
     assert "The text so far is void." in seen
     assert seen.count("All of it.") == 1
+
+
+@pytest.mark.parametrize(
+    "broken", [[fault("ended_in_text")] * 2, [Answer(text="The first half", finish="content_filter")]]
+)
+def test_an_answer_without_an_end_is_never_taken_as_whole(tmp_path: Path, broken: list[Fault | Answer]) -> None:
+    settings(tmp_path, "[retry]\nattempts = 1\ndelay = 0.01\n")
+    with provider([*broken, Answer(text="All of it.")]) as fake:
+        ended = greenroom(tmp_path, "ask", "Why?", "--output-format", "json", **reached(fake))
+        assert ended.code == 4
+        assert (ended.json["status"], ended.json["code"], ended.json["answer"]) == ("provider", "incomplete", "")
+        partial = str(ended.json["partial"])
+        assert partial
+        kept = greenroom(tmp_path, "events", "last", "--output-format", "stream-json").lines
+        assert [event["partial"] for event in kept if event.get("partial")] == [partial]
+        resumed = greenroom(tmp_path, "resume", "last", **reached(fake))
+    assert (resumed.code, resumed.out) == (0, "All of it.\n")
 
 
 def test_a_wrong_key_is_said_in_the_providers_words_and_mended_by_resuming(tmp_path: Path) -> None:

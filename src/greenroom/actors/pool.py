@@ -15,7 +15,15 @@ from typing import Final, TypeAlias
 from greenroom.actors.history_windows import WindowCache
 from greenroom.actors.payload import MAX_INLINE_CHARS, cut_result, is_large, move_to_blob
 from greenroom.core.base.amounts import NOTHING, Amounts
-from greenroom.core.base.errors import Bug, GreenroomError, ModelFault, ProviderFault, StaleOwner, WorldFault
+from greenroom.core.base.errors import (
+    Bug,
+    GreenroomError,
+    IncompleteAnswer,
+    ModelFault,
+    ProviderFault,
+    StaleOwner,
+    WorldFault,
+)
 from greenroom.core.base.ids import AgentId, StepId, step_id
 from greenroom.core.base.records import Data, encode, evolve
 from greenroom.core.ports.codec import decode_data, normalise_data
@@ -368,7 +376,8 @@ class ActorPool:
         except StaleOwner:
             raise
         except ProviderFault as error:
-            return evolve(_build_release(step, str(error)), spent=error.spent, pause=not error.again)
+            partial = error.text if isinstance(error, IncompleteAnswer) and not error.again else ""
+            return evolve(_build_release(step, str(error)), spent=error.spent, pause=not error.again, partial=partial)
         except (ModelFault, WorldFault, OSError) as error:
             return _build_failure(step, str(error), getattr(error, "spent", None))
         except BaseException as error:

@@ -14,7 +14,7 @@ from greenroom.core.state.task import Task
 from greenroom.core.state.team_state import TeamState
 
 TaskState = Literal["working", "waiting", "paused", "limit", "provider", "idle", "finished", "failed", "cancelled"]
-_PAUSE_STATES: Final[Mapping[str, TaskState]] = {"limit": "limit", "provider": "provider"}
+_PAUSE_STATES: Final[Mapping[str, TaskState]] = {"limit": "limit", "provider": "provider", "incomplete": "provider"}
 """The state for a pause whose reason starts with this word and a colon."""
 
 
@@ -25,6 +25,12 @@ class TaskStatus:
 
     state: TaskState
     reason: str = ""
+
+    @property
+    def code(self) -> str:
+        """The first word of a pause's reason, such as `incomplete`; empty for other states."""
+        word = self.reason.partition(":")[0]
+        return word if word in _PAUSE_STATES and self.state == _PAUSE_STATES[word] else ""
 
     @property
     def is_settled(self) -> bool:
@@ -60,6 +66,11 @@ def read_status(state: TeamState, task_id: TaskId) -> TaskStatus | None:
 def read_ended_status(task: Task) -> TaskStatus:
     """Return the status of an ended task."""
     return TaskStatus(state=task.state if task.state in ("finished", "cancelled") else "failed", reason=task.summary)
+
+
+def find_partial(state: TeamState) -> str:
+    """Return the text of the answer that has no end; empty if there is none."""
+    return next((step.partial for step in state.steps.values() if step.partial), "")
 
 
 def classify_pause(why: str) -> TaskState:

@@ -420,7 +420,7 @@ async def test_servers_that_answer_are_found_with_their_models(serve: Serve) -> 
     environ = {**SILENT, "OLLAMA_HOST": f"0.0.0.0:{ollama}", "VLLM_BASE_URL": f"http://127.0.0.1:{vllm}/v1"}
     servers = await find_local_servers(5, environ=environ)
     assert [(one.provider.name, one.base_url, one.models) for one in servers] == [
-        ("ollama", f"http://127.0.0.1:{ollama}/v1", ("llama3.2", "qwen3:8b")),
+        ("ollama", f"http://127.0.0.1:{ollama}/v1", ("qwen3:8b", "llama3.2")),
         ("vllm", f"http://127.0.0.1:{vllm}/v1", ()),
     ]
     assert all(isinstance(one, ModelServer) for one in servers)

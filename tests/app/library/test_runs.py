@@ -19,6 +19,7 @@ from greenroom import (
     Failed,
     Greenroom,
     GreenroomError,
+    IncompleteAnswer,
     ModelFault,
     ModelRequest,
     ProviderFault,
@@ -197,6 +198,20 @@ async def test_an_answer_that_never_fits_is_the_models_fault() -> None:
     async with Greenroom(in_memory=True) as house:
         with pytest.raises(ModelFault, match="2 times in a row"):
             await house.run(agent, "Paris?")
+
+
+@pytest.mark.parametrize(
+    "end", [Failed(kind="cut_off", why="It ended early."), Finished(reason="filter", said="content_filter")]
+)
+async def test_an_answer_without_an_end_is_an_error_with_its_text(end: Failed | Finished) -> None:
+    agent = Agent("ann", model=Played(in_order((ModelTextDelta(text="The first half"), end), says("All of it."))))
+    async with Greenroom(in_memory=True) as house:
+        with pytest.raises(IncompleteAnswer) as raised:
+            await house.run(agent, "Why?")
+        assert (raised.value.code, raised.value.text) == ("incomplete", "The first half")
+        assert (await house.resume(agent, raised.value.run_id)).output == "All of it."
+        async with house.chat(agent) as chat:
+            assert (await chat.send("Again?")).output == "All of it."
 
 
 async def test_a_provider_that_does_not_answer_is_named_and_the_run_waits() -> None:

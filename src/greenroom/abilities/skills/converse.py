@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from greenroom.abilities.skills.conversation import completion, model_call, reply_interpreter
-from greenroom.abilities.skills.conversation.reply import ModelReply, stream_reply
+from greenroom.abilities.skills.conversation.reply import ModelReply, keep_filtered, stream_reply
 from greenroom.abilities.skills.conversation.reply_interpreter import Interpretation, ReplyContext
 from greenroom.abilities.skills.conversation.roles import Role, RoleFactory
 from greenroom.abilities.skills.conversation.transcript import (
@@ -132,6 +132,7 @@ class Converse:
             )
         )
         await stream_reply(context, model, request, reply)
+        keep_filtered(reply, model)
         if not reply.text and not reply.calls and not reply.is_cut_off and transcript.empty_turns >= MAX_EMPTY_REPLIES:
             error = f"{model.name} answered nothing {transcript.empty_turns + 1} times in a row."
             return Outcome(state="failed", error=error, spent=reply.cost or context.step.reserved)

@@ -297,7 +297,7 @@ class ModelGroup:
             if outcome.has_cost:
                 yield evolve(failed, again=True)  # the next model is used in a new attempt with its own budget
                 return
-            yield Retried(attempt=request.purpose.attempt, wait=0.0, failed=failed)
+            yield Retried(attempt=request.purpose.attempt, wait=0.0, failed=failed, model=models[place].name)
 
     def _order_models(self) -> list[Model]:
         now = self._clock()

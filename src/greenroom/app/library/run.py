@@ -33,7 +33,7 @@ from greenroom.app.library.run_result import (
 )
 from greenroom.app.lookup import TaskReference
 from greenroom.app.runtime import Runtime
-from greenroom.app.task_status import TaskStatus
+from greenroom.app.task_status import TaskStatus, find_partial
 from greenroom.app.team_host import TeamHost, watch_steps
 from greenroom.app.toolset.pipeline import answer_pending
 from greenroom.core.base.amounts import NOTHING
@@ -230,7 +230,8 @@ class Run(Generic[T]):
         reason = status.reason
         if status.state == "idle":
             reason = await find_last_error(self._runtime, self.id, FIRST_TASK_ID)
-        return make_run_error(status.state, reason, resume_hint=f"`greenroom.resume(agent, {str(self.id)!r})`")
+        hint, state = f"`greenroom.resume(agent, {str(self.id)!r})`", await self._runtime.state(self.id)
+        return make_run_error(status.state, reason, resume_hint=hint, partial=find_partial(state))
 
 
 CreateConversation = Callable[[str], Awaitable[None]]
@@ -357,4 +358,5 @@ class Conversation(Generic[T]):
             outcome.state,
             outcome.why,
             resume_hint=f"`conversation.resume()` in `greenroom.chat(agent, resume={self.id!r})`",
+            partial=find_partial(await self._chat.state()),
         )

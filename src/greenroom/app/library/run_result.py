@@ -17,6 +17,7 @@ from greenroom.app.task_status import read_status
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import (
     GreenroomError,
+    IncompleteAnswer,
     ModelFault,
     ProviderFault,
     RefusedError,
@@ -155,13 +156,15 @@ async def find_executed_tools(runtime: Runtime, team: TeamId) -> ExecutedTools:
     return ExecutedTools(tools=tuple(tool_names), counts=Counter(tool_names))
 
 
-def make_run_error(state: str, why: str, *, resume_hint: str) -> GreenroomError:
-    """Make the error for a run without a result. `resume_hint` is the code that continues the run."""
+def make_run_error(state: str, why: str, *, resume_hint: str, partial: str = "") -> GreenroomError:
+    """Make the error for a run without a result. `resume_hint` is the code that continues the run. `partial` is the
+    text of an answer that has no end."""
     match state:
         case "failed" | "idle":
             return ModelFault(why)
         case "provider":
-            return ProviderFault("library.provider_failed", why=why.partition(": ")[2], resume_hint=resume_hint)
+            error = ProviderFault("library.provider_failed", why=why.partition(": ")[2], resume_hint=resume_hint)
+            return IncompleteAnswer(str(error), partial) if partial else error
         case "waiting":
             message, hint = (
                 translate("library.approval_needed", why=why),

@@ -366,7 +366,7 @@ async def doctor(
     if where := shutil.which("git"):
         git = DoctorFinding("git", "ok", where)
     machine = [DoctorFinding("python", "ok", python), sqlite, git, _check_sandbox(cli.app), _check_home(cli.home)]
-    findings = [*machine, *store_findings, *_check_settings(cli.app)]
+    findings = [*machine, *store_findings, *await _check_settings(cli.app)]
     for finding in findings:
         sign, style = STATE_SIGNS[finding.state]
         cli.out.show(Text(f"{sign} ", style=style).append(f"{finding.what:<9} {finding.found}", style="default"))
@@ -411,7 +411,7 @@ def _check_home(home: Path) -> DoctorFinding:
     return DoctorFinding("home", "ok", description)
 
 
-def _check_settings(app: AppContext) -> list[DoctorFinding]:
+async def _check_settings(app: AppContext) -> list[DoctorFinding]:
     """Check whether the settings can be read, and which model is the default. No model is called."""
     provisions = app.model_session
     try:
@@ -423,6 +423,7 @@ def _check_settings(app: AppContext) -> list[DoctorFinding]:
         "settings", "ok", translate("home.settings_set_count" if count else "home.settings_none", count=count)
     )
     try:
+        await provisions.find_local_servers()
         name = provisions.resolve_alias("")
         provisions.get_model(name)
     except GreenroomError as error:

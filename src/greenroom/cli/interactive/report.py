@@ -11,6 +11,7 @@ from greenroom.app.conversation.chat import TurnOutcome
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
 from greenroom.app.messages import count_things, translate
 from greenroom.app.messages.findings import render_for_people
+from greenroom.app.task_status import find_partial
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.approvals import pending_approvals, words_to_type
@@ -68,7 +69,11 @@ def report_ending(
         team=team,
         version=history.version,
         answer=text,
-        tasks=[{"task": task, "state": standing.state, "why": standing.reason} for task, standing in ending.standings],
+        tasks=[
+            {"task": task, "state": standing.state, "why": standing.reason, "code": standing.code}
+            for task, standing in ending.standings
+        ],
+        **_partial_fields(ending),
         steps=history.steps_ended,
         tokens=history.total().tokens,
         cost=history.total().money / MILLIONTHS_PER_DOLLAR,
@@ -76,6 +81,12 @@ def report_ending(
         **_verdict_fields(ending),
         **(extra_fields or {}),
     )
+
+
+def _partial_fields(ending: Ending) -> Data:
+    """Return the code and the text of an answer that has no end."""
+    partial = find_partial(ending.history.state)
+    return {"code": "incomplete", "partial": partial} if partial else {}
 
 
 def _verdict_fields(ending: Ending) -> Data:
@@ -112,7 +123,7 @@ def _print_ending(cli: Invocation, ending: Ending, *, has_head: bool) -> None:
 
 
 def _explain_status(word: str, reason: str) -> str:
-    why = reason.removeprefix(f"{word}: ")
+    why = reason.removeprefix(f"{word}: ").removeprefix("incomplete: ")
     budget, _, limit = why.partition(" ")
     if word != "limit" or limit not in LIMITS:
         return why

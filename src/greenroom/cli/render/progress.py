@@ -155,6 +155,8 @@ class RowProgress(LineProgress):
 def describe_retry(event: Retried) -> str:
     """Describe why and when a model is called again."""
     why = event.failed.why.rstrip(".")
+    if event.model:
+        return translate("conversation.asking_other", why=why, model=event.model)
     if event.wait < 1:
         return translate("conversation.retrying", why=why)
     return translate("conversation.retrying_later", why=why, seconds=event.wait)

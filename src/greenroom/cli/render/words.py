@@ -66,7 +66,7 @@ def describe_reason(why: str, language: str) -> str:
     if limit is not None and limit[2] in LIMIT_KINDS:
         return words[limit[2]]
     kind, colon, rest = why.partition(":")
-    if colon and kind == "provider":
+    if colon and kind in ("provider", "incomplete"):
         return f"{words['provider']}:{rest}".rstrip(".")
     return words["stopped"] if why == STOPPED_BY_PERSON else why.rstrip(".")
 

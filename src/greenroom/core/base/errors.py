@@ -7,6 +7,7 @@ GreenroomError
 │   └── OutputError     an answer or a tool's arguments do not match their type
 ├── WorldFault      tool, network, disk: retry or report
 │   ├── ProviderFault   the model's provider does not answer: a person must act, or retry later
+│   │   └── IncompleteAnswer    the answer broke off, or a filter withheld its rest
 │   ├── StoreFault      the store cannot be used: damaged, foreign, too new, read-only
 │   ├── StoreFull       the disk is full: nothing is lost while the process runs
 │   ├── CommitUnknown   a commit may or may not have happened: compare the stream head
@@ -133,6 +134,22 @@ class ProviderFault(WorldFault):
     def __init__(self, *args: object, again: bool = False, spent: Amounts | None = None, **values: object) -> None:
         super().__init__(*args, spent=spent, **values)
         self.again = again
+
+
+class IncompleteAnswer(ProviderFault):
+    """An answer has no end: the connection was cut, or a filter withheld the rest. `text` is what came of it."""
+
+    def __init__(self, why: str, text: str = "", *, again: bool = False, spent: Amounts | None = None) -> None:
+        super().__init__(why, again=again, spent=spent)
+        self.text = text
+
+    @property
+    def code(self) -> str:
+        """Always `incomplete`."""
+        return "incomplete"
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class StoreFault(WorldFault):

@@ -259,11 +259,13 @@ class Failed:
 
 @record
 class Retried:
-    """The request is repeated after `wait` seconds. Earlier events of the stream are void."""
+    """The request is repeated after `wait` seconds, to `model` if another one is asked. Earlier events of the stream
+    are void."""
 
     attempt: int
     wait: float
     failed: Failed
+    model: str = ""
 
 
 ModelEvent = ModelTextDelta | ModelReasoningDelta | ToolCall | Opaque | Usage | Finished | Failed | Retried

@@ -1,5 +1,4 @@
-"""Intents: requests, named in the imperative. They include MAS's `execute_output` keys. The sender is passed beside an
-intent, so that a model's reply cannot claim another identity."""
+"""Intents: requests in the imperative, MAS's `execute_output` keys among them. Who sends one is never part of it."""
 
 from __future__ import annotations
 
@@ -473,8 +472,8 @@ class PrepareEffect:
 class ReleaseStep:
     """End an attempt that stopped without a result. Without `spent`, its reservation counts as spent.
 
-    With `pause` its task pauses, because a person has to act first. Without `ran` the effect never began, so it is not
-    uncertain.
+    With `pause` its task pauses until a person acts. Without `ran` the effect never began, so it is not uncertain.
+    `partial` is the text of an answer that has no end.
     """
 
     step_id: StepId
@@ -483,6 +482,7 @@ class ReleaseStep:
     spent: Amounts | None = None
     pause: bool = False
     ran: bool = True
+    partial: str = ""
 
 
 @record

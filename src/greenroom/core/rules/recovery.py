@@ -59,17 +59,19 @@ def release_step(draft: Draft, intent: ReleaseStep, by: str) -> RuleResult:
     if isinstance(step, Rejection):
         return step
     claimed = intent.spent if intent.spent is not None and intent.spent.lowest >= 0 else step.reserved
-    _end_without_result(
-        draft, step, intent.why, evolve(claimed, millis=measure_working_time(step, draft.now)), ran=intent.ran
-    )
+    spent = evolve(claimed, millis=measure_working_time(step, draft.now))
+    _end_without_result(draft, step, intent.why, spent, ran=intent.ran, partial=intent.partial)
     close_after_step(draft, step)
     task = draft.state.tasks.get(step.task_id)
     if intent.pause and task is not None and task.is_runnable:
-        draft.emit(TaskPaused(at=draft.now, task_id=step.task_id, why=f"provider: {intent.why}"))
+        kind = "incomplete" if intent.partial else "provider"
+        draft.emit(TaskPaused(at=draft.now, task_id=step.task_id, why=f"{kind}: {intent.why}"))
     return None
 
 
-def _end_without_result(draft: Draft, step: Step, why: str, spent: Amounts, *, ran: bool = True) -> None:
+def _end_without_result(
+    draft: Draft, step: Step, why: str, spent: Amounts, *, ran: bool = True, partial: str = ""
+) -> None:
     """End an attempt without a result, according to its effect class. An attempt that never ran had no effect."""
     effect = step.terms.effect if step.terms and ran else "pure"
     then = step.then if step.state == "cancelling" else None
@@ -88,7 +90,10 @@ def _end_without_result(draft: Draft, step: Step, why: str, spent: Amounts, *, r
         notify_agent(draft, step, "out_of_time", f"Step {step.step_id} ({step.work.executor}) was stopped. {why}.")
     else:
         cancel_work_timer(draft, step)
-        draft.emit(StepInterrupted(at=draft.now, step_id=step.step_id, attempt=step.attempt, why=why, spent=spent))
+        interrupted = StepInterrupted(
+            at=draft.now, step_id=step.step_id, attempt=step.attempt, why=why, spent=spent, partial=partial
+        )
+        draft.emit(interrupted)
         return
     fail_unfilled_step(draft, tool, step)
     release_unanswered(draft, step)

@@ -381,7 +381,7 @@ def _step_interrupted(state: TeamState, event: steps.StepInterrupted) -> TeamSta
     step = state.steps[event.step_id]
     return evolve(
         state,
-        steps=state.steps.set(event.step_id, steps.apply_interruption(step)),
+        steps=state.steps.set(event.step_id, steps.apply_interruption(step, event.partial)),
         agents=state.agents.set(step.agent_id, agents.requeue_step(state.agents[step.agent_id], event.step_id)),
         budgets=_settle_budgets(state, step, event.spent),
     )

@@ -109,7 +109,7 @@ class Step:
 
     `approval` is a person's decision; it is valid until the step ends. `until` is when the running attempt has used its
     reserved working time. `ended_in` is the version at which it ended; a window may begin there. `origins` labels the
-    sources of its text and result.
+    sources of its text and result. `partial` is the text of its last answer, which has no end.
     """
 
     step_id: StepId
@@ -147,6 +147,7 @@ class Step:
     spent: Amounts = NOTHING
     blobs: tuple[str, ...] = ()
     origins: Labels = ()
+    partial: str = ""
 
     @property
     def ordinal(self) -> int:
@@ -245,13 +246,15 @@ class StepCancelling:
 
 @record
 class StepInterrupted:
-    """An attempt ended without a result and the step was queued again. Its reservation counts as spent."""
+    """An attempt ended without a result and the step was queued again. Its reservation counts as spent. `partial` is
+    the text of an answer that has no end."""
 
     at: int
     step_id: StepId
     attempt: int
     why: str
     spent: Amounts
+    partial: str = ""
 
 
 @record
@@ -355,9 +358,9 @@ def apply_block(step: Step, event: StepBlocked) -> Step:
     return evolve(step, state=event.state, terms=event.terms, approval=event.approval, asked=step.asked + 1)
 
 
-def apply_interruption(step: Step) -> Step:
+def apply_interruption(step: Step, partial: str = "") -> Step:
     """Return the step ready to run again. Its prepared effects stay recorded."""
-    return evolve(step, state="init", reserved=NOTHING, started_at=None, until=None)
+    return evolve(step, state="init", reserved=NOTHING, started_at=None, until=None, partial=partial)
 
 
 def apply_fork(step: Step) -> Step:

@@ -376,20 +376,37 @@ def test_a_call_in_openais_older_form_is_read() -> None:
     assert found.end.reason == "calls"
 
 
-def test_a_character_that_is_split_over_two_chunks_is_one() -> None:
-    pair = [
-        b'data: {"choices":[{"delta":{"content":"a\\ud83d"}}]}\n\n',
-        b'data: {"choices":[{"delta":{"content":"\\ude00b"}}]}\n\n',
-    ]
-    cut = [
-        b'data: {"choices":[{"delta":{"content":"a\xf0\x9f"}}]}\n\n',
-        b'data: {"choices":[{"delta":{"content":"\x98\x80b"}}]}\n\n',
-    ]
-    end = sse(delta("stop"))
-    for pieces, text in ((pair, "a😀b"), (cut, "a😀b")):
-        found = heard([*pieces, end])
-        assert (found.text, type(found.end)) == (text, Finished)
-        found.text.encode()
+@pytest.mark.parametrize("name", ["content", "reasoning_content"])
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [b"a\\ud83d", b"\\ude00b"],
+        [b"\\ud83d", b"\\ude00"],
+        [b"a\xf0\x9f", b"\x98\x80b"],
+        [b"a\xf0", b"\x9f\x98\x80"],
+        [b"a\xf0\x9f\x98", b"\x80"],
+        [b"\xf0\x9f", b"\x98", b"\x80\xf0\x9f", b"\x98\x80"],
+    ],
+)
+def test_a_character_that_is_split_over_two_chunks_is_one(pieces: list[bytes], name: str) -> None:
+    chunks = [b'data: {"choices":[{"delta":{"%s":"%s"}}]}\n\n' % (name.encode(), piece) for piece in pieces]
+    found = heard([*chunks, sse(delta("stop"))])
+    whole = b"".join(pieces).replace(b"\\ud83d\\ude00", "😀".encode()).decode()
+    assert (found.text or found.reasoning, type(found.end)) == (whole, Finished)
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        b'{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"f\\ud83d","arguments":"{}"}}]}}]}',
+        b'{"choices":[{"delta":{"tool_calls":[{"function":{"name":"f","arguments":{"text":"\\ud83d"}}}]}}]}',
+        b'{"id":"\\ud83d","choices":[{"delta":{"content":"Hi"}}]}',
+    ],
+)
+def test_half_a_character_elsewhere_is_no_answer(chunk: bytes) -> None:
+    end = heard([sse(chunk, delta("stop"))]).end
+    assert isinstance(end, Failed)
+    assert end.kind == "malformed"
 
 
 def test_a_split_character_in_arguments_is_one() -> None:

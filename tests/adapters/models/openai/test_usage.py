@@ -65,8 +65,17 @@ from tests.adapters.models.openai.answers import JSON, body, delta, heard, sse
                 "total_tokens": 104,
                 "prompt_tokens_details": {"cached_tokens": 120},
             },
-            Usage(input=100, output=4, cached=100),
+            Usage(input=220, output=4, cached=120),
         ),
+        (  # more than the input cannot be a part of it, whatever the total says
+            {"prompt_tokens": 4, "completion_tokens": 5, "total_tokens": 9, "cache_read_input_tokens": 90_000},
+            Usage(input=90_004, output=5, cached=90_000),
+        ),
+        (
+            {"input_tokens": 100, "output_tokens": 5, "cache_read_input_tokens": 60, "cache_creation_input_tokens": 60},
+            Usage(input=220, output=5, cached=60, written=60),
+        ),
+        ({"prompt_tokens": 9, "completion_tokens": 4, "queue_time": -0.01}, Usage(input=9, output=4)),
         (  # cached tokens beside the input, and a total of all
             {
                 "input_tokens": 3,

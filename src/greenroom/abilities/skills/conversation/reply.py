@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 from greenroom.core.base.amounts import Amounts
-from greenroom.core.base.errors import ModelFault, ProviderFault
+from greenroom.core.base.errors import IncompleteAnswer, ModelFault, ProviderFault, translate
 from greenroom.core.base.records import Data, encode
 from greenroom.core.ports.codec import to_json_dict
 from greenroom.core.ports.executor import LiveEvent
 from greenroom.core.ports.model import (
     ClosingStream,
     Failed,
+    FaultKind,
     Finished,
     Model,
     ModelReasoningDelta,
@@ -26,6 +27,10 @@ from greenroom.core.ports.model import (
 )
 
 Content = ModelTextDelta | ModelReasoningDelta | ToolCall | Opaque | Usage | Finished
+
+
+ENDLESS_FAULTS: Final[frozenset[FaultKind]] = frozenset({"cut_off", "network", "timeout", "malformed"})
+"""Faults after which an answer has a beginning and no end."""
 
 
 class EventSink(Protocol):
@@ -153,7 +158,7 @@ async def stream_reply(sink: EventSink, model: Model, request: ModelRequest, rep
             if isinstance(event, Retried):
                 reply.clear()
             elif isinstance(event, Failed):
-                raise _build_fault(event, reply.cost, has_content=has_content)
+                raise _build_fault(event, reply, has_content=has_content)
             else:
                 has_content = True
                 reply.add_event(event)
@@ -174,12 +179,13 @@ async def request_reply(sink: EventSink, model: Model, request: ModelRequest) ->
     return reply
 
 
-def _build_fault(failed: Failed, spent: Amounts | None, *, has_content: bool) -> ModelFault | ProviderFault:
+def _build_fault(failed: Failed, reply: ModelReply, *, has_content: bool) -> ModelFault | ProviderFault:
     """Build the fault. Its cost is unknown unless the provider reported it or sent no content."""
-    if spent is None and failed.is_free and not has_content:
-        spent = Amounts()
+    spent = Amounts() if reply.cost is None and failed.is_free and not has_content else reply.cost
     if failed.action == "stop":
         return ModelFault(failed.why, spent=spent)
+    if failed.kind in ENDLESS_FAULTS and reply.text:
+        return IncompleteAnswer(failed.why, reply.text, again=failed.again, spent=spent)
     return ProviderFault(failed.why, again=failed.again, spent=spent)
 
 
@@ -188,3 +194,10 @@ def refuse_filtered(reply: ModelReply, model: Model) -> None:
     finished = reply.finished
     if finished is not None and finished.reason == "filter":
         raise ModelFault(f"{model.name} refuses to answer this ({finished.said}).", spent=reply.cost)
+
+
+def keep_filtered(reply: ModelReply, model: Model) -> None:
+    """Raise `IncompleteAnswer` with the text if the provider's filter withheld the rest."""
+    if reply.text and reply.finished is not None and reply.finished.reason == "filter":
+        why = translate("provider_faults.rest_withheld", model=model.name, said=reply.finished.said)
+        raise IncompleteAnswer(why, reply.text, spent=reply.cost)

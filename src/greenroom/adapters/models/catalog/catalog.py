@@ -242,8 +242,16 @@ MAX_LIST_BYTES: Final = 1_000_000
 """Largest size of a list of models, in bytes. A larger response is not from a model server."""
 
 
+_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)b(?![a-z])", re.IGNORECASE)
+
+
+def read_size(model: str) -> float:
+    """Return how many billion parameters the name of a model claims; 0 if it claims nothing."""
+    return max((float(size) for size in _SIZE.findall(model)), default=0.0)
+
+
 async def find_local_servers(timeout: float = 0.3, *, environ: Mapping[str, str] = os.environ) -> Sequence[ModelServer]:
-    """Return the local servers that answer in time, with their models."""
+    """Return the local servers that answer in time, with their models, the largest first."""
     import aiohttp
 
     async def read_body(response: aiohttp.ClientResponse) -> bytes:
@@ -262,7 +270,8 @@ async def find_local_servers(timeout: float = 0.3, *, environ: Mapping[str, str]
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError, WorldFault):
             # There is no model server: no answer, another service, or an invalid address.
             return None
-        return ModelServer(provider=provider, base_url=base_url, models=tuple(sorted(model.id for model in models)))
+        names = sorted((model.id for model in models), key=lambda name: (-read_size(name), name))
+        return ModelServer(provider=provider, base_url=base_url, models=tuple(names))
 
     local = [provider for provider in load_providers().values() if provider.local]
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=timeout)) as session:

@@ -165,6 +165,7 @@ _KIND_BY_STATUS: Final[Mapping[int, FaultKind]] = {
     425: "server",
     429: "rate",
     498: "overloaded",
+    501: "address",
     503: "overloaded",
     504: "timeout",
     524: "timeout",
@@ -300,7 +301,8 @@ class FaultMaker:
         """Return the fault for a request that the provider never had whole; None if it may have had it."""
         match error:
             case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-                return self.make_fault("tls", str(error))
+                cause = getattr(error, "certificate_error", error)
+                return self.make_fault("tls", getattr(cause, "verify_message", "") or str(cause))
             case aiohttp.ConnectionTimeoutError():
                 return self.make_fault("timeout", translate("provider_faults.not_connected"))
             case aiohttp.ClientConnectorError():

@@ -1,16 +1,18 @@
-"""Read a response chunk by chunk: token counts, tool calls, thoughts and text, in each provider's format."""
+"""Read a response chunk by chunk: tool calls, thoughts and text, in each provider's format."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, cast
 
 from msgspec import DecodeError
 from msgspec.json import decode
 
 from greenroom.adapters.models.openai.faults import is_error
+from greenroom.adapters.models.openai.usage import find_usage
 from greenroom.core.base.records import Record
 from greenroom.core.ports.model import (
     Finished,
@@ -22,108 +24,6 @@ from greenroom.core.ports.model import (
     ToolCall,
     Usage,
 )
-
-INPUT_FIELDS: Final = ("prompt_tokens", "input_tokens")
-OUTPUT_FIELDS: Final = ("completion_tokens", "output_tokens")
-DETAIL_FIELDS: Final = ("prompt_tokens_details", "input_tokens_details")
-CACHED_FIELDS: Final = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")
-CACHE_WRITE_FIELDS: Final = ("cache_creation_input_tokens", "cache_write_tokens", "cache_creation_tokens")
-
-
-def find_usage(chunk: Mapping[str, object]) -> Usage | None:
-    """Return the usage of a chunk or body: at the top, in its choice, or under the names of Groq and llama.cpp."""
-    usage = chunk.get("usage") or _find_inner_usage(chunk.get("choices")) or _find_inner_usage(chunk.get("x_groq"))
-    if usage is not None:
-        return read_usage(usage) if isinstance(usage, dict) else None
-    timings = chunk.get("timings")
-    return _read_timings(timings) if isinstance(timings, dict) else None
-
-
-def read_usage(usage: Mapping[str, object]) -> Usage | None:
-    """Read a usage object; None if it contains no count."""
-    counts = _read_count(usage, INPUT_FIELDS), _read_count(usage, OUTPUT_FIELDS), parse_count(usage.get("total_tokens"))
-    if all(count is None for count in counts) or any(_is_negative(value) for value in usage.values()):
-        return None
-    read_, written, total = (count or 0 for count in counts)
-    if not read_ + written + total:
-        return None  # all zero means that the provider did not count
-    reasoning = _read_detail_count(usage, ("completion_tokens_details", "output_tokens_details"), ("reasoning_tokens",))
-    reasoning = reasoning or parse_count(usage.get("reasoning_tokens")) or 0
-    cached = _read_count(usage, CACHED_FIELDS) or _read_detail_count(usage, DETAIL_FIELDS, CACHED_FIELDS)
-    stored = _read_count(usage, CACHE_WRITE_FIELDS) or _read_detail_count(usage, DETAIL_FIELDS, CACHE_WRITE_FIELDS)
-    # Anthropic does not include cached tokens in the input. Where they are included, the two parts may overlap.
-    everything = read_ + cached + stored + written
-    is_apart = total == everything if total else max(cached, stored) > read_
-    read_ += cached + stored if is_apart else 0
-    cached = min(cached, read_)
-    # Some providers do not count thoughts as output. Then the total shows it, or thoughts exceed the output.
-    written = max(written + reasoning if reasoning > written else written, total - read_)
-    return Usage(
-        input=read_,
-        output=written,
-        cached=cached,
-        written=min(stored, read_ - cached),
-        thought=reasoning,
-        money=_read_cost(usage),
-    )
-
-
-def _is_negative(value: object) -> bool:
-    return isinstance(value, int | float) and value < 0
-
-
-def parse_count(value: object) -> int | None:
-    """Return a plausible, non-negative count; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
-        return None
-    return int(value)
-
-
-def _read_timings(timings: Mapping[str, object]) -> Usage | None:
-    fresh, output, cached = (parse_count(timings.get(name)) for name in ("prompt_n", "predicted_n", "cache_n"))
-    if fresh is None and output is None:
-        return None
-    return Usage(input=(fresh or 0) + (cached or 0), output=output or 0, cached=cached or 0)
-
-
-def _find_inner_usage(holder: object) -> object:
-    """Return the usage inside a choice or another object; None if there is none."""
-    if isinstance(holder, list):
-        holder = holder[0] if holder else None
-    return (holder.get("usage") or None) if isinstance(holder, dict) else None
-
-
-def _read_count(usage: Mapping[str, object], names: tuple[str, ...]) -> int | None:
-    for name in names:
-        if name in usage and (count := parse_count(usage[name])) is not None:
-            return count
-    return None
-
-
-def _read_detail_count(usage: Mapping[str, object], holders: tuple[str, ...], names: tuple[str, ...]) -> int:
-    for holder in holders:
-        details = usage.get(holder)
-        if isinstance(details, dict):
-            return _read_count(details, names) or 0
-    return 0
-
-
-def _read_cost(usage: Mapping[str, object]) -> int | None:
-    """Return the cost that OpenRouter reports, including that of the user's own provider key."""
-    charged, details = _parse_dollars(usage.get("cost")), usage.get("cost_details")
-    upstream = (
-        _parse_dollars(details.get("upstream_inference_cost"))
-        if isinstance(details, dict) and usage.get("is_byok")
-        else 0
-    )
-    return None if charged is None else charged + (upstream or 0)
-
-
-def _parse_dollars(cost: object) -> int | None:
-    """Convert dollars to microdollars, rounded up, so that a limit is never exceeded."""
-    if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 <= cost < 1e6:
-        return None
-    return -int(-cost * 1_000_000 // 1)
 
 
 class _CallParts:
@@ -254,8 +154,8 @@ def _refuse_duplicate_keys(pairs: Sequence[tuple[str, object]]) -> None:
         raise ValueError("duplicate key")
 
 
-_HALVES: Final = re.compile(r"[\ud800-\udfff]{1,3}\Z")
-"""At the end of a text: the first half of a surrogate pair, or the first bytes of a UTF-8 sequence."""
+_HALVES: Final = re.compile(r"[\ud800-\udfff]*+")
+"""Halves of surrogate pairs, and single bytes of UTF-8 sequences."""
 
 
 def join_halves(text: str) -> str:
@@ -266,12 +166,49 @@ def join_halves(text: str) -> str:
     return paired.encode("utf-8", "surrogateescape").decode()
 
 
+class CharacterJoiner:
+    """Joins characters that are split over two pieces of a text."""
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    def feed(self, text: str) -> str:
+        """Add a piece and return the text that is complete now. Raise `UnicodeError` if a half is missing."""
+        text, self._half = self._half + text, ""
+        for size in range(4):
+            whole, half = text[: len(text) - size], text[len(text) - size :]
+            with suppress(UnicodeError):
+                joined = join_halves(whole)
+                if _HALVES.fullmatch(half):
+                    self._half = half
+                    return joined
+        return join_halves(text)
+
+    def end(self) -> None:
+        """Raise `UnicodeError` if the last character is not complete."""
+        join_halves(self._half)
+
+
 def decode_chunk(data: bytes) -> object:
-    """Decode JSON. Halves of characters stay in it, for `join_halves`."""
+    """Decode JSON. Halves of characters stay in its texts, for a `CharacterJoiner`; elsewhere they are an error."""
     try:
         return cast("object", decode(data))
     except (DecodeError, UnicodeDecodeError):
-        return cast("object", json.loads(data.decode("utf-8", "surrogateescape"), strict=False))
+        chunk: object = json.loads(data.decode("utf-8", "surrogateescape"), strict=False)
+        _refuse_halves(chunk)
+        return chunk
+
+
+def _refuse_halves(value: object, name: str = "", *, is_argument: bool = False) -> None:
+    """Raise `UnicodeError` if a string that is not a piece of text contains half a character."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _refuse_halves(item, key, is_argument=is_argument or name == "arguments")
+    elif isinstance(value, list):
+        for item in value:
+            _refuse_halves(item, name, is_argument=is_argument)
+    elif isinstance(value, str) and (is_argument or name not in TEXT_FIELDS):
+        value.encode()
 
 
 THOUGHT_TAGS: Final = ("<think>", "<thinking>", "<reasoning>")
@@ -354,6 +291,9 @@ def _count_overlap(text: str, tag: str) -> int:
 
 
 REASONING_FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
+TEXT_FIELDS: Final = frozenset(("content", "arguments", "text", "summary", "refusal", *REASONING_FIELDS))
+"""Fields in which a character may be split over two chunks."""
+
 THOUGHT_FIELDS: Final = frozenset((*REASONING_FIELDS, "reasoning_details"))
 """Fields that contain thoughts. A provider that sends several repeats the same text."""
 
@@ -412,7 +352,7 @@ class ResponseReader:
         self._remaining_chars = max_chars
         self._is_streamed = False
         self._splitter = ThoughtSplitter()
-        self._half = ""
+        self._text_joiner, self._thought_joiner = CharacterJoiner(), CharacterJoiner()
         self._calls = ToolCallCollector(provider)
         self._details: list[object] = []
         self._thoughts: list[str] = []
@@ -434,7 +374,7 @@ class ResponseReader:
             self._model, self._id = _as_text(chunk.get("model")), _as_text(chunk.get("id"))
         usage, choices = find_usage(chunk), chunk.get("choices")
         self._update_usage(usage)
-        self._ends_with_usage = usage is not None and choices == []
+        self._ends_with_usage = usage is not None and not choices
         events: list[ModelEvent] = []
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict) and choice.get("index") in (None, 0):
@@ -499,12 +439,12 @@ class ResponseReader:
             thought = message.get(name)
             if isinstance(thought, str) and thought:
                 self._thought_name = name
-                yield from self._emit_thought(thought)
+                yield from self._read_thought(thought)
                 return
         if isinstance(details, list):
             for detail in details:
                 if isinstance(detail, dict):
-                    yield from self._emit_thought(_as_text(detail.get("text")) or _as_text(detail.get("summary")))
+                    yield from self._read_thought(_as_text(detail.get("text")) or _as_text(detail.get("summary")))
 
     def _read_part(self, part: object) -> Iterator[ModelEvent]:
         """Read a part of a content list: text, or thoughts as texts or lists (Mistral)."""
@@ -515,28 +455,27 @@ class ResponseReader:
         if part.get("type") in ("thinking", "reasoning"):
             inner = part.get("thinking") or part.get("reasoning") or part.get("text") or part.get("summary")
             for item in inner if isinstance(inner, list) else [inner]:
-                yield from self._emit_thought(_as_text(item.get("text")) if isinstance(item, dict) else _as_text(item))
+                yield from self._read_thought(_as_text(item.get("text")) if isinstance(item, dict) else _as_text(item))
         else:
             yield from self._read_content(_as_text(part.get("text")))
 
     def _read_content(self, text: str) -> Iterator[ModelEvent]:
-        text, self._half = self._half + text, ""
-        if half := _HALVES.search(text):
-            text, self._half = text[: half.start()], half[0]
-        for piece in self._splitter.feed(text):
+        for piece in self._splitter.feed(self._text_joiner.feed(text)):
             yield from self._emit_thought(piece.text) if piece.thought else self._emit_text(piece.text)
+
+    def _read_thought(self, text: str) -> list[ModelEvent]:
+        return self._emit_thought(self._thought_joiner.feed(text))
 
     def _emit_text(self, text: str) -> list[ModelEvent]:
         if not text:
             return []
         self._count_chars(text)
-        return [ModelTextDelta(text=join_halves(text))]
+        return [ModelTextDelta(text=text)]
 
     def _emit_thought(self, text: str) -> list[ModelEvent]:
         if not text:
             return []
         self._count_chars(text)
-        text = join_halves(text)
         self._thoughts.append(text)
         return [ModelReasoningDelta(text=text)]
 
@@ -548,7 +487,9 @@ class ResponseReader:
 
     def emit_rest(self) -> Iterator[ModelEvent]:
         """Yield what is complete only at the end: held-back text, tool calls, and opaque data."""
-        for piece in (*self._splitter.feed(self._half), *self._splitter.end()):
+        self._text_joiner.end()
+        self._thought_joiner.end()
+        for piece in self._splitter.end():
             yield from self._emit_thought(piece.text) if piece.thought else self._emit_text(piece.text)
         calls = list(self._calls.build_calls())
         yield from calls
