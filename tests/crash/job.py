@@ -74,7 +74,7 @@ class Story:
             return True
         said = (self.desk.home.parent / "out").read_text()
         over = (
-            part == "undo" and self.kills[part] > 0 and "it is undone already." in said
+            part == "undo" and self.kills[part] > 0 and "it was undone already." in said
         )  # it was killed after its last word
         assert code == 0 or over, f"{words}: {code}\n{said}"
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from greenroom.adapters.mcp.client import McpClient, ServerEnvironment, close_al
 from greenroom.adapters.mcp.configuration import McpServer
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve
+from greenroom.core.ports.installation import how_to_install
 from tests.adapters.mcp.running import QUICK, marked, raw
 
 LIGHT = """import sys, greenroom.adapters.mcp.client
@@ -36,7 +38,7 @@ async def test_all_of_them_end_together(tmp_path: Path) -> None:
 async def test_who_has_not_installed_it_is_told_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "greenroom.adapters.mcp.connection", raising=False)
     monkeypatch.setitem(sys.modules, "mcp", None)
-    with pytest.raises(WorldFault, match=r"pip install '\.\[mcp\]'"):
+    with pytest.raises(WorldFault, match=re.escape(how_to_install("mcp"))):
         await client(raw(tmp_path), "first").get_catalogue()
 
 

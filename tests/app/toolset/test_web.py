@@ -19,13 +19,13 @@ from greenroom.app.toolset.policy import build_policy
 from greenroom.app.toolset.redaction import find_known_secrets
 from greenroom.app.toolset.toolset import Toolset, build_toolbox
 from greenroom.app.toolset.web import (
-    BROWSER_MISSING,
     MAX_ANSWER_TOKENS,
     MIN_ERRAND_TOKENS,
     RESERVE_USED_UP,
     BrowserModel,
     LazyBrowser,
     LazySearch,
+    explain_missing_browser,
 )
 from greenroom.core.base.amounts import Amounts, Limits
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId
@@ -248,7 +248,7 @@ async def test_what_is_missing_is_said_with_what_to_do(monkeypatch: pytest.Monke
     with pytest.raises(BrowserFault) as raised:
         async with LazyBrowser(BrowserSettings(), WebSettings()).open_tab(["*"]):
             raise AssertionError
-    assert str(raised.value) == BROWSER_MISSING
+    assert str(raised.value) == explain_missing_browser()
 
 
 BACK = ToolCall(call_id="c", name="back", arguments={})

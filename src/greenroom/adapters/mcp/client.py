@@ -23,9 +23,10 @@ from greenroom.adapters.mcp.catalogue import (
 )
 from greenroom.adapters.mcp.configuration import McpServer, ResolvedServer, refuse_missing_program, resolve_server
 from greenroom.adapters.mcp.schemas import clip_middle
-from greenroom.core.base.errors import WorldFault, how_to_install, translate
+from greenroom.core.base.errors import WorldFault, translate
 from greenroom.core.base.records import Data, record
 from greenroom.core.ports.executor import Outcome, StepContext
+from greenroom.core.ports.installation import how_to_install
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
 from greenroom.core.state.step import SIDE_EFFECTS, Effect, Step, StepTerms, StepType

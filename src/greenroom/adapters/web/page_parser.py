@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from html.parser import HTMLParser
 from typing import Final
 
-from greenroom.core.base.errors import how_to_install
+from greenroom.core.ports.installation import how_to_install
 
 HIDDEN_TAGS: Final = frozenset({"script", "style", "noscript", "template", "svg", "head", "iframe", "object"})
 BLOCK_TAGS: Final = frozenset(
@@ -93,7 +93,6 @@ MAX_TEXT_CHARS: Final = 5_000_000
 """Longest text in characters. A PDF can contain more characters than bytes."""
 
 MAX_PDF_PAGES: Final = 1_000
-INSTALL_HINT: Final = how_to_install("web")
 
 Parsed = Mapping[str, str]
 
@@ -108,7 +107,7 @@ def parse_page(data: bytes, url: str) -> Parsed:
         return {
             "title": title,
             "text": plain,
-            "note": f"Plain text; for clean Markdown install the extra: {INSTALL_HINT}.",
+            "note": f"Plain text; for clean Markdown install the extra: {how_to_install('web')}.",
         }
     text = trafilatura.extract(source, url=url, output_format="markdown", include_links=True, favor_recall=True)
     return {"title": title, "text": text or plain, "note": ""}
@@ -119,7 +118,7 @@ def parse_pdf(data: bytes, _: str) -> Parsed:
     try:
         import pypdf
     except ModuleNotFoundError:
-        return {"error": f"It is a PDF. To read those, install an extra: {INSTALL_HINT}."}
+        return {"error": f"It is a PDF. To read those, install an extra: {how_to_install('web')}."}
     try:
         reader = pypdf.PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):

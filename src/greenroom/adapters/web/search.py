@@ -24,10 +24,10 @@ from greenroom.adapters.web.page_fetcher import (
     read_body,
 )
 from greenroom.adapters.web.proxy import USER, Proxy, ProxyVisit
-from greenroom.core.base.errors import how_to_install
 from greenroom.core.base.hosts import HostBlocker
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.browser import EgressEndpoint
+from greenroom.core.ports.installation import how_to_install
 from greenroom.core.ports.web import PageFetcher, SearchEngine, SearchHit, WebFault, parse_address
 
 MAX_TITLE_CHARS: Final = 300
@@ -148,10 +148,15 @@ class SearXNG:
 
 
 DDGS_TIMEOUT_S: Final = 15
-DDGS_MISSING: Final = (
-    f"Searching needs an extra: {how_to_install('web')}. Or ask another "
-    'one: `search = "tavily"` or `search = "searxng"` below [web] in your settings.'
-)
+
+
+def explain_missing_ddgs() -> str:
+    """Return what a search with DuckDuckGo needs that is not installed."""
+    return (
+        f"Searching needs an extra: {how_to_install('web')}. Or ask another "
+        'one: `search = "tavily"` or `search = "searxng"` below [web] in your settings.'
+    )
+
 
 DdgsSearch = Callable[[str, int, str], object]
 """Calls `ddgs` with a query, the number of results and the proxy."""
@@ -188,7 +193,7 @@ def _search_ddgs(query: str, count: int, proxy: str) -> object:
         from ddgs.ddgs import DDGS
         from ddgs.exceptions import DDGSException
     except ModuleNotFoundError:
-        raise WebFault("setup", DDGS_MISSING) from None
+        raise WebFault("setup", explain_missing_ddgs()) from None
     try:
         return DDGS(proxy=proxy, timeout=DDGS_TIMEOUT_S).text(query, max_results=count, backend="duckduckgo")
     except DDGSException as error:

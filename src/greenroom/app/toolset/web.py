@@ -23,10 +23,11 @@ from greenroom.adapters.web import DUCKDUCKGO, TAVILY, TAVILY_KEY
 from greenroom.app.settings.keys import saved_keys
 from greenroom.app.settings.schema import BrowserSettings, WebSettings
 from greenroom.core.base.amounts import Amounts
-from greenroom.core.base.errors import ModelFault, WorldFault, how_to_install
+from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.base.hosts import HostBlocker, block_no_host
 from greenroom.core.ports.browser import Browser, BrowserFault, EgressEndpoint, Tab
 from greenroom.core.ports.executor import LiveEvent, StepContext
+from greenroom.core.ports.installation import how_to_install
 from greenroom.core.ports.model import ChatMessage, Model, ModelRequest, Models
 from greenroom.core.ports.web import (
     PageFetcher,
@@ -204,10 +205,14 @@ def _max_cost(model: Model, request: ModelRequest) -> Amounts:
 
 
 SCREENSHOTS_FOLDER: Final = "screenshots"
-BROWSER_MISSING: Final = (
-    f"Using a browser needs an extra ({how_to_install('browser')}) and a Chromium (Debian, Ubuntu: `apt-get install "
-    "chromium`)."
-)
+
+
+def explain_missing_browser() -> str:
+    """Return what a browser needs that is not installed."""
+    return (
+        f"Using a browser needs an extra ({how_to_install('browser')}) and a Chromium (Debian, Ubuntu: "
+        "`apt-get install chromium`)."
+    )
 
 
 StepHostBlockerFactory: TypeAlias = Callable[[TeamState, Step, Sequence[str]], HostBlocker]
@@ -252,7 +257,7 @@ class LazyBrowser:
         except ModuleNotFoundError as error:
             if error.name is None or not error.name.startswith("playwright"):
                 raise
-            raise BrowserFault(BROWSER_MISSING) from None
+            raise BrowserFault(explain_missing_browser()) from None
         from greenroom.adapters.web.search import open_egress
 
         web = self._web

@@ -174,9 +174,3 @@ class RunsElsewhere(WorldFault):
 
 class Bug(GreenroomError):
     """A mistake in Greenroom itself."""
-
-
-def how_to_install(extra: str, beside: str = "") -> str:
-    """Return the commands that install an optional extra, and with it the package `beside`."""
-    tool, pip = (f" --with {beside}", f" {beside}") if beside else ("", "")
-    return f"`./go uv tool install '.[{extra}]'{tool}` in a clone of Greenroom, or `pip install '.[{extra}]'{pip}`"

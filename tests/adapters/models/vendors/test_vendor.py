@@ -30,6 +30,7 @@ from greenroom.adapters.models.vendors import vendor as room
 from greenroom.adapters.models.vendors.model import VENDOR_ERRORS, VendorFaultMaker, VendorModel
 from greenroom.adapters.models.vendors.vendor import Vendor
 from greenroom.core.base.errors import WorldFault
+from greenroom.core.ports.installation import how_to_install
 from greenroom.core.ports.model import Failed, FaultKind
 from greenroom.testing.conformance.models import collect_events
 from tests.adapters.models.vendors import test_anthropic as claude
@@ -54,18 +55,12 @@ def test_an_sdk_that_is_not_installed_is_named_with_what_brings_it(monkeypatch: 
     monkeypatch.setattr(room, "infer_provider_class", infer)
     with pytest.raises(WorldFault) as caught:
         Vendor("anthropic")
-    assert str(caught.value) == (
-        "anthropic needs an extra package. Install it: "
-        "`./go uv tool install '.[vendors]'` in a clone of Greenroom, or `pip install '.[vendors]'`."
-    )
+    assert str(caught.value) == f"anthropic needs an extra package. Install it: {how_to_install('vendors')}."
 
 
 def test_an_sdk_that_the_extra_does_not_bring_is_named_too() -> None:
-    assert str(make_missing_fault("bedrock:claude")) == (
-        "bedrock:claude needs an extra package. Install it: "
-        "`./go uv tool install '.[vendors]' --with 'pydantic-ai-slim[bedrock]'` in a clone of Greenroom, or "
-        "`pip install '.[vendors]' 'pydantic-ai-slim[bedrock]'`."
-    )
+    command = how_to_install("vendors", "'pydantic-ai-slim[bedrock]'")
+    assert str(make_missing_fault("bedrock:claude")) == f"bedrock:claude needs an extra package. Install it: {command}."
 
 
 def test_a_provider_that_nobody_knows_is_refused() -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from greenroom.core.base.errors import WorldFault, how_to_install
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.ports.installation import how_to_install
 
 INCLUDED_PROVIDERS: Final = frozenset({"anthropic", "google"})
 """Providers whose SDKs the extra `vendors` installs."""
