@@ -7,7 +7,7 @@
 #   ./go check                  format, lint, types, import contracts, architecture tests
 #   ./go prove [PYTEST ARGS]    the full enumerations and soaks (long)
 #   ./go prove projects [ARGS]  ten public projects from their registries: right changes verified, breaking ones not
-#   ./go live [PYTEST ARGS]     a small real model (220 MB, into .go/) answers, chats and calls tools
+#   ./go live [PYTEST ARGS]     a small real model (220 MB, into .go/) answers and chats
 #   ./go bench NAME [--json]    measure; one table, or one JSON object of figures by name
 #   ./go fmt                    format the code and repair what lint can repair
 #   ./go docs                   build the documentation into site/; a dead link fails

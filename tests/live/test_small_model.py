@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
-from greenroom import Agent, Conversation, Greenroom, GreenroomError, RunResult, TextDelta, ToolCallFinished, tool
+from greenroom import Agent, Conversation, Greenroom, RunResult, TextDelta
 from tests.e2e.jobs import PERSON
 from tests.e2e.terminal import GREENROOM, Ended, environment
 from tests.live.model_front import PYTHON, ModelFront, serve_model
@@ -152,35 +152,3 @@ def test_streamed_chat(front: ModelFront, tmp_path: Path, monkeypatch: pytest.Mo
     with play(front, "streamed chat, three turns") as this:
         assert len(asyncio.run(talk())) == 3
         this.ended = "by itself"
-
-
-@tool(effect="pure")
-def weather(city: Literal["Paris", "Rome", "Oslo"]) -> str:
-    """Tell the weather of a city."""
-    return f"Sunny in {city}."
-
-
-@tool(effect="pure")
-def add(left: int, right: int) -> int:
-    """Add two numbers."""
-    return left + right
-
-
-def test_tool_loop(front: ModelFront, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LLAMACPP_BASE_URL", front.base_url)
-    agent = Agent("guide", "Use a tool, then answer.", model=MODEL, tools=[weather, add], max_turns=6)
-    answered = Counter[str]()
-
-    async def work() -> None:
-        async with Greenroom(tmp_path / "store") as greenroom:
-            async for event in agent.stream("What is the weather in Paris?", greenroom=greenroom):
-                if isinstance(event, ToolCallFinished):
-                    answered[event.call_id] += 1
-
-    with play(front, "tool loop of at most six turns") as this:
-        try:
-            asyncio.run(work())
-            this.ended = "by itself"
-        except GreenroomError as error:
-            this.ended = f"at its limit ({type(error).__name__})"
-    assert set(answered.values()) == {1}
