@@ -156,7 +156,7 @@ time = "30m"
 Durations are seconds, or text such as `90s`, `15m`, `2h`. Token counts are numbers, or text such as `200k`.
 A limit can be `"none"`.
 """
-NAMES: Final = {"prices": '"PROVIDER:MODEL"'}
+NAMES: Final = {"prices": '"PROVIDER:MODEL"', "models": '"PROVIDER:MODEL"'}
 """How the name of an entry is written in a table of entries."""
 
 OTHER_VARIABLES: Final[Mapping[str, str]] = {

@@ -105,6 +105,50 @@ def test_models_are_listed_as_their_endpoint_names_them(tmp_path: Path) -> None:
     }
 
 
+SMALL = """model = "ollama:tiny"
+[models."ollama:tiny"]
+window = 8192
+max_output = 300
+tools = false
+"""
+
+
+def test_a_model_that_the_catalog_does_not_know_is_described_in_the_settings(tmp_path: Path) -> None:
+    settings(tmp_path, SMALL)
+    with provider({"tiny": "hello", "other": "hello"}, api_key="") as fake:
+        rows = greenroom(tmp_path, "models", "list", "ollama", "--output-format", "json", OLLAMA_HOST=fake.base_url)
+        ended = greenroom(tmp_path, "ask", "hi", OLLAMA_HOST=fake.base_url)
+        ended_other = greenroom(tmp_path, "ask", "hi", "--model", "ollama:other", OLLAMA_HOST=fake.base_url)
+    found = rows.json["models"]
+    assert isinstance(found, list)
+    assert {row["name"]: (row["window"], row["tools"]) for row in found} == {
+        "ollama:other": (32_768, True),
+        "ollama:tiny": (8192, False),
+    }
+    assert (ended.code, ended_other.code) == (0, 0), ended.err
+    bodies = [seen.body for seen in fake.requests if seen.body]
+    assert [body["max_tokens"] for body in bodies] == [300, 4096]
+    assert "tools" not in bodies[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('[models."ollama:tiny"]\ncontext = 1', '`models."ollama:tiny".context`. There are: `window`, `max_output`'),
+        ('[models."ollama:tiny"]\nwindow = "big"', "must be a whole number, at least 1, not 'big'."),
+        ('[models."ollama:tiny"]\nwindow = 0', "must be a whole number, at least 1, not 0."),
+        ('[models."ollama:tiny"]\ntools = "maybe"', '`models."ollama:tiny".tools` must be'),
+        ('[models."tiny"]\nwindow = 8192', "'tiny' has no provider."),
+        ("models = 3", "`models` is a table."),
+    ],
+)
+def test_a_wrong_description_of_a_model_is_one_sentence(tmp_path: Path, text: str, words: str) -> None:
+    settings(tmp_path, text)
+    ended = greenroom(tmp_path, "ask", "hi")
+    assert ended.code == 3
+    assert words in " ".join(ended.err.split())
+
+
 def test_a_model_is_checked_in_three_ways(tmp_path: Path) -> None:
     settings(tmp_path, PRICED)
     call = Call(name="add", arguments={"a": 2, "b": 3})

@@ -11,7 +11,6 @@ import aiohttp
 
 from greenroom.adapters.models.catalog.catalog import (
     ModelServer,
-    find_card,
     find_family,
     find_keys,
     find_local_servers,
@@ -127,8 +126,8 @@ async def fetch_model_names(registry: ModelRegistry, source: ModelSource) -> tup
 
 def describe_model(registry: ModelRegistry, source: ModelSource, model: str) -> ModelOffer:
     """Return what is known about a model."""
-    card, name = find_card(model), f"{source.provider}:{model}"
-    price = registry.price(name)
+    name = f"{source.provider}:{model}"
+    card, price = registry.card(name), registry.price(name)
     read, written = (
         price.compute_cost(Usage(input=PRICE_SAMPLE_TOKENS)),
         price.compute_cost(Usage(output=PRICE_SAMPLE_TOKENS)),

@@ -27,13 +27,13 @@ from greenroom.adapters.models.vendors import make_missing_fault
 from greenroom.app.messages import translate
 from greenroom.app.settings.keys import key_for, saved_keys
 from greenroom.app.settings.layers import LoadedSettings, load_settings
+from greenroom.app.settings.schema import ModelSettings, ProviderSettings, Settings
 from greenroom.app.settings.schema import PriceSettings as PriceSetting
-from greenroom.app.settings.schema import ProviderSettings, Settings
 from greenroom.app.toolset.redaction import find_known_secrets
 from greenroom.app.workspace import current_folder
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.base.records import record
-from greenroom.core.ports.model import Model, Models
+from greenroom.core.base.records import evolve, record
+from greenroom.core.ports.model import Model, ModelCard, Models
 
 if TYPE_CHECKING:
     from greenroom.adapters.models.openai.model import Endpoint
@@ -170,7 +170,7 @@ class ModelRegistry:
         if (provider_settings.wire or entry.wire) == "pydantic_ai":
             return self._make_vendor_model(entry, model, provider_settings)
         self._prepare_endpoint(provider)  # refuse an unusable model now, before any connection
-        price, card = self.price(name), find_card(model)
+        price, card = self.price(name), self.card(name)
 
         def make() -> Model:
             from greenroom.adapters.models.openai.model import OpenAICompatible
@@ -226,7 +226,7 @@ class ModelRegistry:
         return VendorModel(
             vendor,
             model,
-            card=find_card(model),
+            card=self.card(f"{entry.name}:{model}"),
             price=price.compute_max_cost,
             cost=price.compute_cost,
             max_seconds=provider_settings.timeout,
@@ -280,6 +280,10 @@ class ModelRegistry:
         # Only a known local server is free: another local address may be a proxy to a paid provider.
         return find_price(provider, model, local=entry is not None and entry.local, own_rates=self._rates)
 
+    def card(self, name: str) -> ModelCard:
+        """Return the facts about a model."""
+        return build_card(":".join(split_model_name(name, self._extra_providers)), self._settings)
+
     async def close(self) -> None:
         """Close all connections and end the recording."""
         for endpoint in self._endpoints.values():
@@ -296,6 +300,15 @@ def explain_missing_key(provider: Provider, provider_settings: ProviderSettings)
     code = "models.missing_key" if variables else "models.missing_stored_key"
     page = translate("models.get_key", get_key=provider.get_key) if provider.get_key else ""
     return translate(code, name=provider.name, variable="".join(variables[:1]), page=page)
+
+
+def build_card(name: str, settings: Settings) -> ModelCard:
+    """Return what the settings and else the catalog say about a model."""
+    card, own = find_card(name.partition(":")[2]), settings.models.get(name, ModelSettings())
+    window = own.window or card.window
+    output = min(own.max_output or (max(1, min(card.output, window // 2)) if own.window else card.output), window)
+    given = {key: getattr(own, key) for key in ("tools", "strict", "images") if getattr(own, key) is not None}
+    return evolve(card, window=window, output=output, **given)
 
 
 def _convert_rates(price: PriceSetting) -> TokenRates:
@@ -361,10 +374,13 @@ class ModelSession:
         secrets = self._list_secrets() if record or replay else ()
         if replay is not None:
             # The properties of a model, whether or not it can be used from here.
-            self._replay = ReplayModels(replay, card=lambda name: find_card(name.partition(":")[2]), secrets=secrets)
+            self._replay = ReplayModels(replay, card=self._find_card, secrets=secrets)
         if record is not None:
             refuse_existing_file(record)
             self._recorder = Recorder(record, secrets=secrets)
+
+    def _find_card(self, name: str) -> ModelCard:
+        return build_card(name, self.loaded_settings.settings)
 
     def find_unused(self) -> UnusedAnswers | None:
         """Return the unused answers of a replayed recording."""

@@ -14,10 +14,11 @@ from greenroom.adapters.models.retry import ModelGroup
 from greenroom.app.model_registry import ModelRegistry
 from greenroom.app.settings.keys import keys_file, save_key
 from greenroom.app.settings.schema import GroupSettings as GroupSetting
-from greenroom.app.settings.schema import PriceSettings, ProviderSettings, Settings
+from greenroom.app.settings.schema import ModelSettings, PriceSettings, ProviderSettings, Settings
 from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.installation import how_to_install
-from greenroom.core.ports.model import Failed, Finished
+from greenroom.core.ports.model import Failed, Finished, ModelCard
 from greenroom.testing.conformance.models import collect_events, make_request, text_of
 from tests.fake_openai import Answer, FakeOpenAI
 
@@ -157,6 +158,36 @@ async def test_a_price_of_ones_own_counts() -> None:
     assert here.get_model("ours:m").price(10**6, 10**6) == 12_000_000
     assert here.get_model("ours:other").price(1, 1) is None
     assert here.price("ours:m").compute_max_cost(1, 0) == 2
+
+
+@pytest.mark.parametrize(
+    ("own", "window", "output"),
+    [
+        (ModelSettings(), 32_768, 4096),
+        (ModelSettings(window=2048), 2048, 1024),
+        (ModelSettings(window=1), 1, 1),
+        (ModelSettings(window=200_000), 200_000, 4096),
+        (ModelSettings(window=2048, max_output=9000), 2048, 2048),
+        (ModelSettings(max_output=20_000), 32_768, 20_000),
+    ],
+)
+async def test_an_answer_fits_into_the_window_that_the_settings_give(
+    own: ModelSettings, window: int, output: int
+) -> None:
+    here = supply(Settings(models={"ollama:m": own}), {})
+    card = here.get_model("ollama:m").card
+    assert (card.window, card.output) == (window, output)
+    assert (card.tools, card.strict, card.images) == (True, False, False)
+    assert here.get_model("ollama:other").card == ModelCard()
+
+
+async def test_a_description_replaces_only_the_values_that_it_gives() -> None:
+    own = ModelSettings(strict=False, images=False)
+    environ = {"OPENAI_API_KEY": "key", "ANTHROPIC_API_KEY": "key"}
+    for name in ("openai:gpt-5", "anthropic:claude-opus-4-5"):
+        card, plain = (supply(Settings(models=some), environ).get_model(name).card for some in ({name: own}, {}))
+        assert plain.images
+        assert card == evolve(plain, strict=False, images=False)
 
 
 async def test_a_run_can_be_recorded_and_played_again_without_a_provider(tmp_path: Path) -> None:

@@ -103,6 +103,7 @@ def test_a_users_file_with_a_key_that_others_can_read_is_refused(place: Place) -
         ('[limits]\ntokens = "10k"', '[limits]\ntokens = "20k"', "limits.tokens"),
         ('[limits]\ntime = "5m"', '[limits]\ntime = "none"', "limits.time"),
         ("", '[prices]\n"openai:gpt-5" = { input = 0, output = 0 }', "prices"),
+        ("", '[models."openai:gpt-5"]\nwindow = 1', "models"),
     ],
 )
 def test_a_project_may_not_spend_more_than_the_person_would(

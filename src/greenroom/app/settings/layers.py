@@ -36,6 +36,7 @@ from greenroom.core.base.records import record
 
 USER_ONLY_PROVIDER_KEYS: Final = ("key", "key_env", "headers")
 USER_ONLY_SETTINGS: Final[Mapping[str, str]] = {
+    "models": "user_only.models",
     "web": "user_only.web",
     "browser": "user_only.browser",
     "after_tool_call": "user_only.callbacks",
@@ -127,6 +128,8 @@ def check_names(settings: Settings, origin: OriginLookup) -> None:
             check_model(settings, key, value, origin(key))
     for name in settings.prices:
         check_full_model_name(settings, f'prices."{name}"', name, origin(f"prices.{name}.input"))
+    for name in settings.models:
+        check_full_model_name(settings, f'models."{name}"', name, origin(f"models.{name}"))
 
 
 def check_group(settings: Settings, name: str, models: tuple[str, ...], where: str) -> None:

@@ -78,6 +78,24 @@ class PriceSettings:
 
 
 @record
+class ModelSettings:
+    """`[models."PROVIDER:MODEL"]`: what a model can do. A value replaces that of the catalog.
+
+    - `window`: Tokens that a request and its answer may have. Default: the catalog's, else 32,768.
+    - `max_output`: Tokens of the longest answer. Default: the catalog's, else 4,096; at most half of `window`.
+    - `tools`: Whether it takes tools. If not, calls are read from its text. Default: the catalog's, else true.
+    - `strict`: Whether its endpoint enforces JSON schemas. Default: the catalog's, else false.
+    - `images`: Whether it sees images. Default: the catalog's, else false.
+    """
+
+    window: Annotated[int | None, values.parse_count] = None
+    max_output: Annotated[int | None, values.parse_count] = None
+    tools: Annotated[bool | None, values.parse_switch] = None
+    strict: Annotated[bool | None, values.parse_switch] = None
+    images: Annotated[bool | None, values.parse_switch] = None
+
+
+@record
 class RetrySettings:
     """`[retry]`: when a model call is retried.
 
@@ -216,6 +234,7 @@ class Settings:
     groups: Mapping[str, GroupSettings] = msgspec.field(default_factory=dict)
     providers: Mapping[str, ProviderSettings] = msgspec.field(default_factory=dict)
     prices: Mapping[str, PriceSettings] = msgspec.field(default_factory=dict)
+    models: Mapping[str, ModelSettings] = msgspec.field(default_factory=dict)
     mcp: Mapping[str, McpServer] = msgspec.field(default_factory=dict)
     retry: RetrySettings = RetrySettings()
     limits: LimitSettings = LimitSettings()
