@@ -84,7 +84,10 @@ def test_a_wrong_key_is_said_in_the_providers_words_and_mended_by_resuming(tmp_p
         words = ("ask", "Who?", "-m", "openai:fake", "--max-cost", "none")
         wrong = greenroom(tmp_path, *words, **reached(fake, "sk-wrong-key-123456"))
         assert (wrong.code, wrong.out) == (4, "")
-        assert "Incorrect API key provided. Store a valid key with `greenroom init`." in wrong.err
+        assert (
+            "Incorrect API key provided. Set a valid key in your environment, or store one with `greenroom init`."
+            in wrong.err
+        )
         assert wrong.err.splitlines()[-1].startswith("Fix that, then continue with: greenroom resume ")
         assert KEY not in wrong.err
         assert "sk-wrong" not in wrong.err

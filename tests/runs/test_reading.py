@@ -195,7 +195,7 @@ def test_a_coverage_threshold_is_no_test() -> None:
         (CommandEnded(how="signalled", signal=9), "", "It was killed by signal 9."),
         (CommandEnded(how="cancelled"), "", "It was stopped before it finished."),
         (CommandEnded(how="lost"), "", "Its end is unknown: its supervisor was killed."),
-        (exited(127), "sh: 1: jest: not found", "A program is missing: sh: 1: jest: not found"),
+        (exited(127), "sh: 1: jest: not found", "A program is missing: jest"),
         (exited(126), "", "A program is missing: it does not say which"),
         (exited(5), "collected 0 items", "It found no tests."),
         (exited(0), "Ran 0 tests in 0.0s\n\nOK", "It found no tests."),

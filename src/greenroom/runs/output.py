@@ -274,6 +274,7 @@ MISSING_PROGRAM: Final = re.compile(
     r"(?P<said>.*(?:: not found|: command not found|No module named [\w.'\"]+|Missing script:? .+"
     r"|No rule to make target .+|No such file or directory|executable file not found.*))"
 )
+NOT_FOUND: Final = re.compile(r"^.*?([^:\s]+): (?:command )?not found$")
 NO_TESTS: Final = re.compile(
     r"no tests (?:ran|found|were found|to run|executed)|collected 0 items|Ran 0 tests|No test files(?: found|\])"
     r"|running 0 tests|^. tests 0$|Tests run: 0,|\b0 examples\b",
@@ -348,7 +349,7 @@ def _find_reason(check: Check, code: int, text: str) -> str:
         return ""
     match = next((found for line in reversed(tail.splitlines()) if (found := MISSING_PROGRAM.search(line[:500]))), None)
     if code in MISSING_PROGRAM_EXITS:
-        return f"A program is missing: {_read_last_line(match['said'] if match else tail)}"
+        return "A program is missing: " + NOT_FOUND.sub(r"\1", _read_last_line(match["said"] if match else tail))
     if match is not None and ("No module named" in match["said"] or "Missing script" in match["said"]):
         return f"Something that it needs is missing: {_read_last_line(match['said'])}"
     if match is not None and "No rule to make target" in match["said"]:
