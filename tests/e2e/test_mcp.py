@@ -66,12 +66,12 @@ def test_a_server_is_added_listed_and_removed(person: Person) -> None:
     settings(person.home, "# Mine.\nlanguage = 'en'\n")
     added = person.adds("--read-only", "echo")
     assert added.code == 0, added.err
-    assert "MCP 2025-11-25, 12 tools." in added.out
+    assert "MCP 2025-11-25, 14 tools." in added.out
     assert "mcp__raw__echo" in added.out
     assert person.config.read_text().startswith("# Mine.\nlanguage = 'en'\n\n[mcp.raw]\n")
     assert "The MCP server 'raw' exists already. Remove it first" in person.adds().err
     (listed,) = person.fields("mcp", "list")["servers"]
-    assert (listed["name"], listed["whose"], listed["tools"]) == ("raw", "yours", 12)
+    assert (listed["name"], listed["whose"], listed["tools"]) == ("raw", "yours", 14)
     removed = person.types("mcp", "remove", "raw")
     assert (removed.code, person.config.read_text()) == (0, "# Mine.\nlanguage = 'en'\n")
     assert person.left == []
@@ -91,7 +91,7 @@ def test_tools_that_changed_are_shown_and_agreed_to_by_a_person(person: Person) 
         terminal.press(f"y{ENTER}")
         assert terminal.ends() == 0
     (checked,) = person.fields("mcp", "check")["servers"]
-    assert (checked["changes"], checked["agreed"], len(checked["tools"])) == ([], True, 13)
+    assert (checked["changes"], checked["agreed"], len(checked["tools"])) == ([], True, 15)
 
 
 def test_one_that_does_not_work_is_added_only_by_force(person: Person) -> None:

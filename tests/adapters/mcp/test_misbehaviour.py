@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from greenroom.adapters.mcp import transports
 from greenroom.adapters.mcp.client import McpTimeouts
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve
@@ -120,6 +121,23 @@ async def test_a_cancelled_call_of_a_server_that_hangs_ends_it(tmp_path: Path) -
         with pytest.raises(asyncio.CancelledError):
             await call
         assert marked(tmp_path.name) == []
+
+
+async def test_a_line_without_an_end_does_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transports, "MAX_MESSAGE_BYTES", 5_000_000)
+    async with client_of(raw(tmp_path)) as client:
+        outcome = await asked(client, "pour")
+        assert outcome.state == "uncertain"
+        assert "sent a message of more than 5 MB" in outcome.error
+        await until(lambda: marked(tmp_path.name) == [])
+        assert output(await asked(client, "echo", text="again")) == "again"
+
+
+async def test_a_server_that_reads_no_more_is_ended(tmp_path: Path) -> None:
+    async with client_of(raw(tmp_path, "stays")) as client:
+        assert output(await asked(client, "deafen")) == "deafen is done"
+        assert (await asked(client, "echo", text="x" * 1_000_000)).state == "uncertain"
+        await until(lambda: marked(tmp_path.name) == [])
 
 
 async def test_others_are_not_disturbed_by_a_call_that_takes_too_long(tmp_path: Path) -> None:

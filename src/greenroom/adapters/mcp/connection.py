@@ -1,7 +1,4 @@
-"""One connection to a server through the SDK: its tools, its results, and why it ended.
-
-Messages are filtered before the SDK reads them, so that one malformed tool does not invalidate its whole page.
-"""
+"""One connection to a server through the SDK: its tools, its results, and why it ended."""
 
 from __future__ import annotations
 
@@ -12,14 +9,14 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, TypeVar
 
 import anyio
 import httpx2
+from anyio.streams.memory import MemoryObjectSendStream
 from mcp import Client, MCPError
 from mcp.client import IncomingMessage
-from mcp.client._transport import ReadStream, TransportStreams
+from mcp.client._transport import TransportStreams
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.message import SessionMessage
 from mcp_types import (
@@ -112,74 +109,6 @@ MAX_INVALID_LINES: Final = 200
 """How many invalid lines are accepted before the server is disconnected."""
 
 
-class MessageFilter:
-    """Filters a stream of messages. `skipped` holds the tools that were removed. `on_end` is called with the reason
-    when nothing more comes, or with None when the server has ended."""
-
-    def __init__(
-        self, stream: ReadStream[SessionMessage | Exception], on_end: Callable[[str | None], Awaitable[None]]
-    ) -> None:
-        self._stream = stream
-        self._on_end = on_end
-        self._second_start = time.monotonic()
-        self._message_count = self._invalid_lines = 0
-        self.skipped: list[SkippedTool] = []
-
-    async def receive(self) -> SessionMessage | Exception:
-        """Return the next message with filtered tools."""
-        try:
-            message = await self._stream.receive()
-        except anyio.EndOfStream:
-            await self._on_end(None)
-            raise
-        self._message_count += 1
-        if self._message_count == MAX_MESSAGES_PER_SECOND:
-            await asyncio.sleep(max(0.0, self._second_start + 1 - time.monotonic()))
-            self._second_start, self._message_count = time.monotonic(), 0
-        self._invalid_lines += isinstance(message, ValidationError)
-        if isinstance(message, ValidationError) and self._invalid_lines > MAX_INVALID_LINES:
-            excerpt = to_one_line(str(message.errors()[0]["input"]), 80)
-            await self._on_end(translate("mcp.not_mcp_output", excerpt=excerpt))
-            raise anyio.EndOfStream
-        if isinstance(message, SessionMessage) and isinstance(message.message, JSONRPCResponse):
-            tools = message.message.result.get("tools")
-            if isinstance(tools, list):
-                message.message.result["tools"] = self._filter_tools(tools)
-        return message
-
-    def _filter_tools(self, tools: list[object]) -> list[dict[str, object]]:
-        filtered = []
-        for tool in tools:
-            try:
-                filtered.append(filter_tool(tool))
-            except UnusableToolError as unfit:
-                name = tool.get("name") if isinstance(tool, Mapping) else tool
-                self.skipped.append(SkippedTool(name=to_one_line(str(name), 80), why=str(unfit)))
-        return filtered
-
-    async def aclose(self) -> None:
-        """Close the underlying stream."""
-        await self._stream.aclose()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> Self:
-        await self._stream.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return await self._stream.__aexit__(kind, error, trace)
-
-
 def filter_tool(tool: object) -> dict[str, object]:
     """Return a tool with only the fields that are used. Raise `UnusableToolError` if it is malformed."""
     if not isinstance(tool, Mapping):
@@ -240,7 +169,9 @@ class McpConnection:
         self._server = resolved.server
         self._http = HttpTransport(resolved) if self._server.url else None
         self._stdio = StdioTransport(resolved, folder)
-        self._filter: MessageFilter | None = None
+        self._skipped: list[SkippedTool] = []
+        self._second_start = time.monotonic()
+        self._message_count = self._invalid_lines = 0
         self._client: Client | None = None
         self._ended = asyncio.Event()
         self._ready = asyncio.Event()
@@ -273,8 +204,8 @@ class McpConnection:
     async def list_tools(self) -> tuple[tuple[ListedTool, ...], tuple[SkippedTool, ...]]:
         """Return the tools of all pages up to the limit, and the malformed ones."""
         listed: list[ListedTool] = []
-        client, message_filter = self._require_client()
-        message_filter.skipped.clear()
+        client = self._require_client()
+        self._skipped.clear()
         cursor: str | None = None
         for _ in range(MAX_PAGES):
             page = await self._request(client.session.list_tools(params=PaginatedRequestParams(cursor=cursor)))
@@ -290,12 +221,12 @@ class McpConnection:
             ]
             cursor = page.next_cursor
             if not cursor or len(listed) > MAX_TOOLS:
-                return tuple(listed), tuple(message_filter.skipped)
+                return tuple(listed), tuple(self._skipped)
         raise WorldFault("mcp.tool_list_endless", max_pages=MAX_PAGES)
 
     async def call(self, tool: str, arguments: Data) -> McpResult:
         """Send a call once. An error from the server is a result; only a missing reply is lost."""
-        client, _ = self._require_client()
+        client = self._require_client()
         self._calls += 1
         try:
             result = await client.session.call_tool(tool, dict(arguments), allow_input_required=True)
@@ -314,7 +245,7 @@ class McpConnection:
 
     async def is_alive(self, seconds: float) -> bool:
         """Return whether the server replies in time. An error counts as a reply."""
-        client, _ = self._require_client()
+        client = self._require_client()
         try:
             async with asyncio.timeout(seconds):
                 if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
@@ -368,15 +299,56 @@ class McpConnection:
 
     @asynccontextmanager
     async def _open_streams(self) -> AsyncIterator[TransportStreams]:
-        async with (self._http or self._stdio).open() as (read, write):
-            self._filter = MessageFilter(read, self._handle_end)
-            yield self._filter, write
+        sink, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        async with (self._http or self._stdio).open() as (incoming, write), anyio.create_task_group() as group:
+            group.start_soon(self._pass_messages_on, incoming, sink)
+            yield read, write
+            group.cancel_scope.cancel()
 
-    async def _handle_end(self, why: str | None) -> None:
-        if why is not None:
-            self._end(self._resolved.redact(why))
-        elif self._http is None:
-            self._end(await self._stdio.describe_end())
+    async def _pass_messages_on(
+        self,
+        incoming: AsyncIterator[SessionMessage | Exception],
+        sink: MemoryObjectSendStream[SessionMessage | Exception],
+    ) -> None:
+        """Hand the server's messages to the SDK until they end. The reason is known before the SDK sees the end."""
+        async with sink:
+            try:
+                async for message in incoming:
+                    await self._check_flood(message)
+                    self._remove_malformed_tools(message)
+                    await sink.send(message)
+            except WorldFault as fault:
+                self._end(self._resolved.redact(str(fault)))
+            except anyio.BrokenResourceError:  # the session reads no more
+                return
+            if self._http is None and not self.end_reason:
+                self._end(await self._stdio.describe_end())
+
+    async def _check_flood(self, message: SessionMessage | Exception) -> None:
+        """Slow a server down that sends too much. Raise `WorldFault` if it sends something else than MCP."""
+        self._message_count += 1
+        if self._message_count == MAX_MESSAGES_PER_SECOND:
+            await asyncio.sleep(max(0.0, self._second_start + 1 - time.monotonic()))
+            self._second_start, self._message_count = time.monotonic(), 0
+        if isinstance(message, ValidationError):
+            self._invalid_lines += 1
+            if self._invalid_lines > MAX_INVALID_LINES:
+                raise WorldFault("mcp.not_mcp_output", excerpt=to_one_line(str(message.errors()[0]["input"]), 80))
+
+    def _remove_malformed_tools(self, message: SessionMessage | Exception) -> None:
+        """Keep the good tools of a page, or one malformed tool would invalidate all of it."""
+        response = message.message if isinstance(message, SessionMessage) else None
+        tools = response.result.get("tools") if isinstance(response, JSONRPCResponse) else None
+        if not isinstance(response, JSONRPCResponse) or not isinstance(tools, list):
+            return
+        kept = []
+        for tool in tools:
+            try:
+                kept.append(filter_tool(tool))
+            except UnusableToolError as unfit:
+                name = tool.get("name") if isinstance(tool, Mapping) else tool
+                self._skipped.append(SkippedTool(name=to_one_line(str(name), 80), why=str(unfit)))
+        response.result["tools"] = kept
 
     async def _subscribe(self, stack: AsyncExitStack, client: Client) -> None:
         """Subscribe to changes of tools, which the newest protocol requires."""
@@ -397,10 +369,10 @@ class McpConnection:
 
     # -------------------------------------------------------------------------------------- what went wrong
 
-    def _require_client(self) -> tuple[Client, MessageFilter]:
-        if self._client is None or self._filter is None or self.end_reason:
+    def _require_client(self) -> Client:
+        if self._client is None or self.end_reason:
             raise WorldFault(self.end_reason or translate("mcp.was_not_started"))
-        return self._client, self._filter
+        return self._client
 
     async def _request(self, request: Awaitable[T]) -> T:
         try:

@@ -1,10 +1,10 @@
-"""The SDK's transports: to a local program, and to a remote server at one address and no other host."""
+"""How messages reach the SDK's session: over the pipes of our supervisor, or by the SDK's HTTP transport."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
+from asyncio.subprocess import PIPE, SubprocessStreamProtocol
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from ipaddress import ip_address
@@ -12,21 +12,27 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+import anyio
 import httpx2
-from mcp import StdioServerParameters
-from mcp.client._transport import TransportStreams
-from mcp.client.stdio import stdio_client
+from anyio.streams.memory import MemoryObjectReceiveStream
+from mcp.client._transport import WriteStream
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+from pydantic import ValidationError
 
 from greenroom.adapters.mcp.configuration import ResolvedServer, refuse_missing_program
 from greenroom.adapters.mcp.schemas import to_one_line
-from greenroom.core.base.errors import translate
+from greenroom.core.base.errors import WorldFault, translate
 
 SOURCE_FOLDER: Final = str(Path(__file__).resolve().parents[3])
 SUPERVISOR_CODE: Final = (
     "import sys; sys.path.append(sys.argv[1]); "
     "from greenroom.adapters.processes.program_supervisor import serve; sys.exit(serve(sys.argv[2], sys.argv[3:]))"
 )
+MAX_MESSAGE_BYTES: Final = 128_000_000
+"""Largest message in bytes."""
+
 CHUNK_BYTES: Final = 64 * 1024
 MAX_STDERR_BYTES: Final = 2_000
 """How many bytes of stderr are kept."""
@@ -34,9 +40,27 @@ MAX_STDERR_BYTES: Final = 2_000
 STDERR_TIMEOUT_S: Final = 1.0
 """How long to wait for the end of stderr, in seconds."""
 
+END_TIMEOUT_S: Final = 2.0
+"""How long a server may take to end after its stdin was closed, and its supervisor after SIGTERM, in seconds."""
+
+Messages = tuple[AsyncIterator[SessionMessage | Exception], WriteStream[SessionMessage]]
+"""What a server sends, and where messages to it go."""
+
+
+class _SupervisorPipes(SubprocessStreamProtocol):
+    """The pipes of a supervisor. `exited` is set at its end, even if another process holds the pipes."""
+
+    def __init__(self) -> None:
+        super().__init__(limit=CHUNK_BYTES, loop=asyncio.get_running_loop())
+        self.exited = asyncio.Event()
+
+    def process_exited(self) -> None:
+        super().process_exited()
+        self.exited.set()
+
 
 class StdioTransport:
-    """The pipes of a local server: messages through the SDK, and its stderr."""
+    """The pipes of the supervisor of a local server."""
 
     def __init__(self, resolved: ResolvedServer, folder: Path) -> None:
         self._resolved = resolved
@@ -45,45 +69,40 @@ class StdioTransport:
         self._stderr_closed = asyncio.Event()
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[TransportStreams]:
-        """Start the server and yield its streams. At the end, all its processes are ended."""
+    async def open(self) -> AsyncIterator[Messages]:
+        """Start the server and yield its messages. At the end, all its processes are ended."""
         refuse_missing_program(self._resolved, self._folder)
-        server = self._resolved.server
-        parameters = StdioServerParameters(
-            command=sys.executable,
-            args=[
-                "-I",
-                "-S",
-                "-c",
-                SUPERVISOR_CODE,
-                SOURCE_FOLDER,
-                " ".join(self._resolved.env),
-                server.command,
-                *server.args,
-            ],
-            env=dict(self._resolved.env),
+        server, env = self._resolved.server, dict(self._resolved.env)
+        transport, pipes = await asyncio.get_running_loop().subprocess_exec(
+            _SupervisorPipes,
+            *(sys.executable, "-I", "-S", "-c", SUPERVISOR_CODE, SOURCE_FOLDER, " ".join(env)),
+            *(server.command, *server.args),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=env,
             cwd=self._folder / server.folder,
-            encoding_error_handler="replace",  # with "strict", one bad byte would end the stream
+            start_new_session=True,
         )
-        stderr, theirs = os.pipe()
-        os.set_blocking(stderr, False)
-        loop = asyncio.get_running_loop()
-        loop.add_reader(stderr, self._read_stderr, stderr)
         try:
-            with os.fdopen(theirs, "w") as errlog:
-                async with stdio_client(parameters, errlog=errlog) as streams:
-                    errlog.close()  # otherwise its end goes unnoticed
-                    yield streams
+            stdin, stdout, stderr = pipes.stdin, pipes.stdout, pipes.stderr
+            assert stdin
+            assert stdout
+            assert stderr
+            write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+            async with anyio.create_task_group() as group, outgoing:
+                group.start_soon(self._read_stderr, stderr)
+                group.start_soon(_write_lines, outgoing, stdin, transport)
+                yield _read_lines(stdout), write
+                group.cancel_scope.cancel()
         finally:
-            loop.remove_reader(stderr)
-            os.close(stderr)
+            with anyio.CancelScope(shield=True):
+                await _end_process(transport, pipes)
 
-    def _read_stderr(self, stderr: int) -> None:
-        if data := os.read(stderr, CHUNK_BYTES):
+    async def _read_stderr(self, stderr: asyncio.StreamReader) -> None:
+        while data := await stderr.read(CHUNK_BYTES):
             self._stderr_tail = (self._stderr_tail + data)[-MAX_STDERR_BYTES:]
-        else:
-            self._stderr_closed.set()
-            asyncio.get_running_loop().remove_reader(stderr)
+        self._stderr_closed.set()
 
     async def describe_end(self) -> str:
         """Return why the server ended, after waiting briefly for the rest of stderr and the exit code."""
@@ -94,8 +113,52 @@ class StdioTransport:
         return translate("mcp.has_ended_with", message=message) if message else translate("mcp.has_ended")
 
 
-MAX_MESSAGE_BYTES: Final = 128_000_000
-"""Largest message in bytes."""
+async def _read_lines(stdout: asyncio.StreamReader) -> AsyncIterator[SessionMessage | Exception]:
+    """Yield a message, or the error, for each line. Raise `WorldFault` for a line that is too long."""
+    line = bytearray()
+    while chunk := await stdout.read(CHUNK_BYTES):
+        *endings, rest = chunk.split(b"\n")
+        for ending in endings:
+            yield _parse_line(line + ending)
+            line.clear()
+        line += rest
+        if len(line) > MAX_MESSAGE_BYTES:
+            raise WorldFault("mcp.message_too_large", limit=MAX_MESSAGE_BYTES // 1_000_000)
+
+
+def _parse_line(line: bytearray) -> SessionMessage | ValidationError:
+    try:
+        # One bad byte must not end the connection.
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line.decode(errors="replace"), by_name=False))
+    except ValidationError as error:
+        return error
+
+
+async def _write_lines(
+    outgoing: MemoryObjectReceiveStream[SessionMessage],
+    stdin: asyncio.StreamWriter,
+    transport: asyncio.SubprocessTransport,
+) -> None:
+    """Write each message as a line. A server that does not read is ended, or its calls would wait for ever."""
+    try:
+        async for message in outgoing:
+            text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+            stdin.write(f"{text}\n".encode(errors="replace"))
+            await stdin.drain()
+    except OSError:
+        with suppress(ProcessLookupError):
+            transport.terminate()
+
+
+async def _end_process(transport: asyncio.SubprocessTransport, pipes: _SupervisorPipes) -> None:
+    """Close stdin, and end the supervisor if the server does not end by itself. It ends all of its processes."""
+    for stop in (pipes.stdin.close, transport.terminate) if pipes.stdin else ():
+        if not pipes.exited.is_set():
+            stop()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(pipes.exited.wait(), END_TIMEOUT_S)
+    transport.close()  # kills it if it is still there
+
 
 CONNECT_TIMEOUT_S: Final = 15.0
 """How long to wait for a connection, in seconds. Callers limit the time for a reply."""
@@ -127,8 +190,8 @@ class HttpTransport:
         self.status = 0
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[TransportStreams]:
-        """Yield the streams of a session, and end the session afterwards."""
+    async def open(self) -> AsyncIterator[Messages]:
+        """Yield the messages of a session, and end the session afterwards."""
         url = self._resolved.server.url
         host = httpx2.URL(url).host
 

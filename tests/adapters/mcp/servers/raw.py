@@ -17,7 +17,22 @@ from typing import Any
 MODE = sys.argv[1]
 FOLDER = Path(sys.argv[2]) if len(sys.argv) > 2 else Path()
 OBJECT: dict[str, Any] = {"type": "object", "properties": {}}
-NAMES = ("echo", "count", "die", "hang", "nap", "babble", "shout", "flood", "family", "swap", "odd", "deny")
+NAMES = (
+    "echo",
+    "count",
+    "die",
+    "hang",
+    "nap",
+    "babble",
+    "shout",
+    "flood",
+    "family",
+    "swap",
+    "odd",
+    "deny",
+    "pour",
+    "deafen",
+)
 
 
 def listed() -> list[object]:
@@ -79,6 +94,12 @@ def flood() -> None:
         sys.stdout.write(line * 100)
 
 
+def pour() -> None:
+    """Send a line without an end."""
+    while True:
+        sys.stdout.write("x" * 65536)
+
+
 def swap() -> None:
     (FOLDER / "swapped").touch()
     send({"method": "notifications/tools/list_changed"})
@@ -93,6 +114,8 @@ DONE = {
     "shout": lambda: threading.Thread(target=shout, daemon=True).start(),
     "flood": lambda: threading.Thread(target=flood, daemon=True).start(),
     "family": family,
+    "pour": pour,
+    "deafen": lambda: os.dup2(os.open(os.devnull, os.O_RDONLY), 0),
     "swap": swap,
 }
 
