@@ -105,14 +105,14 @@ def binaries(person: Person) -> None:
 
 
 def crlf(person: Person) -> None:
-    """Line endings that git converts in both directions, and a filter of the repository."""
+    """Line endings that git converts in both directions, and a filter of the person."""
     plain(person)
     person.git("config", "core.autocrlf", "true")
     person.write(
         ".gitattributes", "*.unix text eol=lf\n*.dos text eol=crlf\n*.id ident\n*.rot filter=rot\n*.raw -text\n"
     )
-    person.git("config", "filter.rot.clean", "tr a-z n-za-m")
-    person.git("config", "filter.rot.smudge", "tr a-z n-za-m")
+    person.git("config", "--global", "filter.rot.clean", "tr a-z n-za-m")
+    person.git("config", "--global", "filter.rot.smudge", "tr a-z n-za-m")
     person.write("a.txt", TEXT.replace("\n", "\r\n"))
     for kind in ("unix", "dos", "raw", "txt"):
         person.write(f"f.{kind}", "one\r\ntwo\r\n")

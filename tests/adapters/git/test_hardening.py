@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.core.ports.workspace import Conflicts
+from greenroom.core.ports.workspace import AppliedChange, Conflicts, UndoResult, WorkspaceFault
 from tests.adapters.git.person import Person, opened, worked
 from tests.adapters.git.shapes import edit, plain
 
@@ -66,9 +66,93 @@ def test_the_traps_work(person: Person) -> None:
     assert sprung(person), "or this file proves nothing"
 
 
+def without_filters(person: Person) -> None:
+    """Leave the filters defined, but let no file need them."""
+    for name in ("attributes", ".gitattributes"):
+        person.write(name, "* diff=evil merge=evil\n")
+
+
+@pytest.mark.req("G-6")
+async def test_files_that_need_a_filter_of_the_repository_are_refused_before_it_runs(person: Person) -> None:
+    armed(person)
+    workspace = await person.workspace()
+    with pytest.raises(WorkspaceFault, match=r"needs the git filter 'evil'.*'git config --global --edit'"):
+        await workspace.snapshot("r1")
+    assert sprung(person) == ""
+
+
+@pytest.mark.parametrize("where", ["config", "config.worktree", "included"])
+@pytest.mark.parametrize("name", ["evil", "e=v.Il"])
+async def test_a_change_to_a_file_that_needs_such_a_filter_is_not_applied(
+    person: Person, where: str, name: str
+) -> None:
+    run = trap(person)
+    workspace = await person.workspace()
+    worktree = await opened(workspace)
+    edit(Path(worktree.folder))
+    done = await worked(worktree)
+    person.write(".git/included", "")
+    person.git("config", "extensions.worktreeConfig", "true")
+    person.git("config", "include.path", "included")
+    for key in ("clean", "smudge", "process"):
+        person.git("config", "--file", f".git/{where}", f"filter.{name}.{key}", run)
+    person.write(".git/info/attributes", f"* filter={name}\n")
+    with pytest.raises(WorkspaceFault, match="needs the git filter"):
+        await (await person.workspace()).apply("r1", worktree.base, done.commit)
+    assert (sprung(person), "line twenty" in (person.root / "a.txt").read_text()) == ("", False)
+
+
+async def test_filters_of_the_persons_own_settings_run_also_where_the_repository_names_others(person: Person) -> None:
+    person.git("config", "--global", "filter.rot.clean", "tr a-z n-za-m")
+    person.git("config", "--global", "filter.rot.smudge", "tr a-z n-za-m")
+    person.write(".gitattributes", "a.txt filter=rot\n")
+    person.git("rm", "--quiet", "--cached", "a.txt")
+    person.commit_all("rot")
+    for name in ("clean", "smudge"):
+        person.git("config", f"filter.rot.{name}", trap(person))
+    workspace = await person.workspace()
+    worktree = await opened(workspace)
+    edit(Path(worktree.folder))
+    applied = await workspace.apply("r1", worktree.base, (await worked(worktree)).commit)
+    assert isinstance(applied, AppliedChange)
+    await workspace.commit(applied.id, "Do it")
+    assert "line twenty" in (person.root / "a.txt").read_text()
+    assert "yvar gjragl" in person.git("show", "HEAD:a.txt")
+    assert sprung(person) == ""
+
+
+async def test_applying_committing_and_undoing_run_nothing_that_only_the_repository_names(person: Person) -> None:
+    person.commit_all("as it is")
+    workspace = await person.workspace()
+    worktree = await opened(workspace)
+    edit(Path(worktree.folder))
+    done = await worked(worktree)
+    armed(person)
+    person.git("config", "--unset", "core.worktree")
+    for name in ("gpg.program", "gpg.ssh.program", "commit.gpgSign"):
+        person.git("config", name, "false" if name.startswith("commit") else trap(person))
+    without_filters(person)
+    for name in HOOKS:
+        (person.root / ".git/hooks" / name).unlink()
+    workspace = await person.workspace()
+    applied = await workspace.apply("r1", worktree.base, done.commit)
+    assert isinstance(applied, AppliedChange)
+    assert workspace.local_hooks == str(person.root / "hooks")
+    await workspace.commit(applied.id, "Do it")
+    (person.root / "extra.txt").write_text("x\n")
+    undone = await workspace.undo(applied.id)
+    assert isinstance(undone, UndoResult)
+    assert sprung(person) == ""
+    again = await workspace.apply("r1", worktree.base, done.commit)
+    assert isinstance(again, AppliedChange)
+    await workspace.commit(again.id, "Do it", local_hooks=True)
+    assert "pre-commit" in sprung(person), "the person asked for it"
+
+
 @pytest.mark.req("G-6")
 async def test_nothing_in_a_repository_is_run(person: Person) -> None:
     armed(person)
+    without_filters(person)
     person.write("a.txt", (person.root / "a.txt").read_text().replace("line 5\n", "mine\n"))
     workspace = await person.workspace()
     await workspace.list_shared_folders()

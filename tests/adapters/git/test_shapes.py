@@ -143,7 +143,7 @@ async def test_what_a_copy_lacks_is_lent(tmp_path: Path) -> None:
 
 async def test_what_a_large_file_is_to_git_stays_a_pointer(person: Person) -> None:
     person.write(".gitattributes", "*.model filter=lfs\n")
-    person.git("config", "filter.lfs.clean", "cut -c1-7")
+    person.git("config", "--global", "filter.lfs.clean", "cut -c1-7")
     person.write("big.model", "pointer and much more than that\n" * 100)
     person.commit_all("large")
     workspace = await person.workspace(largest=1000)

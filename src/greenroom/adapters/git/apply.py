@@ -228,10 +228,11 @@ async def _normalise_sides(repository: Repository, base: str, theirs: str) -> tu
     if repository.layout.is_own or not files or not await find_ref(repository, "HEAD"):
         return base, theirs
     git = repository.git_as_owner(hooks=False)
+    attributes = split_names(
+        await git.run("check-attr", "-z", "--stdin", *CONVERTING_ATTRIBUTES, stdin=join_names(sorted(files)))
+    )
+    repository.refuse_local_filters(attributes)
     if not repository.config.converts:
-        attributes = split_names(
-            await git.run("check-attr", "-z", "--stdin", *CONVERTING_ATTRIBUTES, stdin=join_names(sorted(files)))
-        )
         rows = (attributes[place : place + 3] for place in range(0, len(attributes) - 2, 3))
         files = {path for path, _, value in rows if value not in ("unspecified", "unset")}
     if not files:

@@ -24,7 +24,7 @@ from greenroom.adapters.git.apply import (
 )
 from greenroom.adapters.git.diff import list_deltas
 from greenroom.adapters.git.journal import FileState, JournalEntry, make_changes, save_entry, select_states
-from greenroom.adapters.git.process import LOCK_TIMEOUT_S, GitResult, is_locked, make_fault
+from greenroom.adapters.git.process import LOCK_TIMEOUT_S, Git, GitResult, is_locked, make_fault
 from greenroom.adapters.git.refs import (
     find_commit_with_trailer,
     find_ref,
@@ -66,7 +66,9 @@ async def find_hook_files(repository: Repository, base: str, tip: str) -> tuple[
     )
 
 
-async def commit(repository: Repository, entry: JournalEntry, message: str, *, hooks: bool = True) -> CommitResult:
+async def commit(
+    repository: Repository, entry: JournalEntry, message: str, *, hooks: bool = True, local_hooks: bool = False
+) -> CommitResult:
     """Commit an applied change."""
     if repository.layout.is_own:
         raise WorkspaceFault("state", "git.cannot_commit", root=str(repository.root))
@@ -83,7 +85,8 @@ async def commit(repository: Repository, entry: JournalEntry, message: str, *, h
     await save_entry(repository, entry)
     trailers = {"run": entry.run, "applied": entry.id, "base": entry.base, "tip": entry.tip}
     before = select_states(entry.changes, after=False)
-    await commit_paths(repository, before, make_message(message, trailers), hooks=hooks, refusal="git.commit_refused")
+    git = repository.git_as_owner(hooks=hooks, local_hooks=local_hooks)
+    await commit_paths(repository, before, make_message(message, trailers), git=git, refusal="git.commit_refused")
     created = await find_commit_with_trailer(repository, "applied", entry.id)
     if not created:
         head = await repository.objects.read_commit("HEAD")
@@ -123,10 +126,10 @@ async def find_commit(repository: Repository, entry: JournalEntry) -> str:
 
 
 async def commit_paths(
-    repository: Repository, before: Mapping[str, FileState], message: str, *, hooks: bool, refusal: str
+    repository: Repository, before: Mapping[str, FileState], message: str, *, git: Git, refusal: str
 ) -> None:
-    """Commit only these files as they are on disk. If that fails, restore the index."""
-    person, names = repository.git_as_owner(hooks=hooks), join_names(before)
+    """Commit only these files as they are on disk, with `git`. If that fails, restore the index."""
+    names = join_names(before)
     new = _find_new_files(repository.root, before)
     pathspec_options = ("--pathspec-from-file=-", "--pathspec-file-nul")
     if new:
@@ -138,7 +141,7 @@ async def commit_paths(
         (folder / "message").write_text(message, encoding="utf-8", errors="replace")
         words = ("commit", "--quiet", "--no-status", "--only", "-F", str(folder / "message"), *pathspec_options)
         while True:
-            result = await person.run_unchecked(*words, stdin=names, seconds=HOOK_TIMEOUT_S)
+            result = await git.run_unchecked(*words, stdin=names, seconds=HOOK_TIMEOUT_S)
             if result.code == 0:
                 return
             if not is_locked(result.err) or time.monotonic() > end:

@@ -2,7 +2,8 @@
 
 `plain_git` reads neither settings nor refs. Its git folder belongs to Greenroom and turns off all conversions: contents
 are stored byte for byte, and no filter runs. `refs_git` runs in the repository itself, with every setting that names a
-program overridden. `git_as_owner` runs git as its owner does.
+program overridden. `git_as_owner` runs git as its owner does, but without the programs that only the repository's own
+settings name.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Literal
@@ -45,7 +46,32 @@ IDENTITY_VARIABLES: Final = frozenset(
 )
 """Environment variables that set a person's git identity."""
 
+OWNER_VARIABLES: Final = IDENTITY_VARIABLES | {"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"}
+"""Environment variables of git that its owner sets, and that say nothing about one repository."""
+
 NO_HOOKS_OPTIONS: Final = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false")
+HOOKS_PATH: Final = "core.hookspath"
+LOCAL_SCOPES: Final = ("local", "worktree")
+FILTER_COMMAND: Final = re.compile(r"filter\.(.+)\.(?:clean|smudge|process)", re.DOTALL)
+COMMAND_SETTINGS: Final[Mapping[str, str]] = {
+    r"core\.fsmonitor": "false",
+    r"core\.hookspath": os.devnull,
+    r"core\.(?:askpass|alternaterefscommand|gitproxy)|diff\.external|merge\..+\.driver": "",
+    r"core\.pager|pager\..+|interactive\.difffilter": "cat",
+    r"core\.editor|sequence\.editor": "true",
+    r"core\.sshcommand": "ssh",
+    r"credential\.(?:.+\.)?helper|trailer\..+\.(?:command|cmd)|diff\..+\.(?:command|textconv)|remote\..+\.vcs": "",
+    r"gpg\.(?:openpgp\.)?program": "gpg",
+    r"gpg\.x509\.program": "gpgsm",
+    r"gpg\.ssh\.program": "ssh-keygen",
+    r"gpg\.ssh\.defaultkeycommand": "false",
+    r"remote\..+\.uploadpack": "git-upload-pack",
+    r"remote\..+\.receivepack": "git-receive-pack",
+    r"protocol\.ext\.allow": "never",
+    r"protocol\.(?:.+\.)?allow": "user",
+    FILTER_COMMAND.pattern: "",
+}
+"""Settings that name a program or let one run, as patterns, with what stands in for a value of the repository's own."""
 
 
 @record
@@ -121,7 +147,11 @@ def _read_start(file: Path) -> str:
 @record
 class GitConfig:
     """The person's git settings. `disk` holds file-system settings of `core`. `converts`: line endings may be
-    converted. `named`: git has a name and an e-mail address."""
+    converted. `named`: git has a name and an e-mail address.
+
+    `overrides` replace settings that name programs and that the repository itself sets: by the person's own value, or
+    by a harmless one. Only the repository defines the filters `local_filters`, and names the hooks in `local_hooks`.
+    """
 
     disk: Mapping[str, bool] = {}
     converts: bool = False
@@ -131,14 +161,23 @@ class GitConfig:
     attributes: str = ""
     hooks_path: str = ""
     named: bool = False
+    overrides: Mapping[str, str] = {}
+    local_filters: frozenset[str] = frozenset()
+    local_hooks: str = ""
 
 
-async def read_config(git: Git, env: Mapping[str, str]) -> GitConfig:
+async def read_config(git: Git, env: Mapping[str, str], layout: RepositoryLayout) -> GitConfig:
     """Read the person's settings with `git config --list`."""
-    settings = dict[str, str]()
-    for line in os.fsdecode(await git.run("config", "--list", "-z", "--includes")).split("\0"):
+    settings, owned, local = dict[str, str](), dict[str, str](), dict[str, str]()
+    fields = os.fsdecode(await git.run("config", "--list", "-z", "--includes", "--show-scope")).split("\0")
+    for scope, line in zip(fields[::2], fields[1::2], strict=False):
         name, given, value = line.partition("\n")
         settings[name.lower()] = value if given else "true"
+        (local if scope in LOCAL_SCOPES else owned)[name] = value if given else "true"
+    default_hooks = layout.common / "hooks"
+    if (layout.root / local.get(HOOKS_PATH, "")).resolve() == default_hooks.resolve():
+        del local[HOOKS_PATH]
+    overrides = _override_commands(local, {HOOKS_PATH: str(default_hooks), **owned})
     home = Path(env.get("HOME") or "/nonexistent")
     config_folder = Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "git"
     return GitConfig(
@@ -157,10 +196,28 @@ async def read_config(git: Git, env: Mapping[str, str]) -> GitConfig:
         hashes=settings.get("extensions.objectformat", "sha1").lower(),
         excludes=_resolve_config_path(settings.get("core.excludesfile"), config_folder / "ignore", home),
         attributes=_resolve_config_path(settings.get("core.attributesfile"), config_folder / "attributes", home),
-        hooks_path=settings.get("core.hookspath", ""),
+        hooks_path=settings.get(HOOKS_PATH, ""),
         named=bool(settings.get("user.name") and settings.get("user.email"))
         or all(env.get(name) for name in IDENTITY_VARIABLES),
+        overrides=overrides,
+        local_filters=frozenset(
+            found[1] for name in overrides if name not in owned and (found := FILTER_COMMAND.fullmatch(name))
+        ),
+        local_hooks=local.get(HOOKS_PATH, ""),
     )
+
+
+def _override_commands(local: Mapping[str, str], owned: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings that replace those of the repository which name programs."""
+    overrides = dict[str, str]()
+    for name in local:
+        for pattern, harmless in COMMAND_SETTINGS.items():
+            if re.fullmatch(pattern, name, re.DOTALL):
+                overrides[name] = owned.get(name, harmless)
+                break
+    if any(name.startswith("protocol.") for name in overrides):
+        overrides.setdefault("protocol.ext.allow", owned.get("protocol.ext.allow", "never"))
+    return overrides
 
 
 def _resolve_config_path(configured: str | None, default: Path, home: Path) -> str:
@@ -194,7 +251,7 @@ class Repository:
             bare = ("init", "--bare", "--quiet", "--template=", str(layout.git))
             await make_isolated_git(program, env={}, settings={}).run(*bare)
         repository.config = await read_config(
-            repository.git_as_owner().with_options(env={"GIT_DIR": str(layout.git)}), env
+            repository.git_as_owner().with_options(env={"GIT_DIR": str(layout.git)}), env, layout
         )
         await asyncio.to_thread(repository.prepare)
         return repository
@@ -232,15 +289,32 @@ class Repository:
         """Return `plain_git` with this tree and this index."""
         return self.plain_git.with_options(env={"GIT_WORK_TREE": str(tree), "GIT_INDEX_FILE": str(index)})
 
-    def git_as_owner(self, *, hooks: bool = True) -> Git:
-        """Return git as its owner runs it: with their settings, hooks, filters and keys, but without prompts."""
+    def git_as_owner(self, *, hooks: bool = True, local_hooks: bool = False) -> Git:
+        """Return git as its owner runs it: with their settings, hooks, filters and keys, but without prompts.
+
+        Programs that only the repository's own settings name do not run, except its hooks with `local_hooks`.
+        """
         variables = {
-            name: value for name, value in self.env.items() if name in IDENTITY_VARIABLES or not name.startswith("GIT_")
+            name: value for name, value in self.env.items() if name in OWNER_VARIABLES or not name.startswith("GIT_")
         }
         fixed = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "GIT_PAGER": "cat", "LC_ALL": "C.UTF-8"}
         words = ("--no-pager", "--literal-pathspecs", *(() if hooks else NO_HOOKS_OPTIONS))
-        env = {"PATH": DEFAULT_PATH, **variables, **fixed}
+        settings = [
+            pair for pair in self.config.overrides.items() if not local_hooks or pair[0] != HOOKS_PATH
+        ]  # not by `-c`: the name of a filter may contain `=`
+        for number, (name, value) in enumerate(settings):
+            fixed |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+        env = {"PATH": DEFAULT_PATH, **variables, **fixed, "GIT_CONFIG_COUNT": str(len(settings))}
         return Git(self._program, words=words, env=env, folder=str(self.root))
+
+    def refuse_local_filters(self, attributes: Sequence[str]) -> None:
+        """Raise a *repository* fault if a file needs a filter that only the repository's own settings define.
+
+        `attributes` is what `check-attr -z` prints: a path, the name of an attribute and its value, and so on.
+        """
+        for path, name, value in zip(attributes[::3], attributes[1::3], attributes[2::3], strict=False):
+            if name == "filter" and value in self.config.local_filters:
+                raise WorkspaceFault("repository", "git.local_filter", path=path, name=value)
 
     async def write_object(self, kind: Literal["blob", "tree", "commit"], content: bytes) -> str:
         """Write an object and return its hash."""

@@ -193,6 +193,7 @@ async def _find_unfaithful(repository: Repository, entries: Sequence[IndexEntry]
     names = join_names(item.path for item in files)
     git = repository.refs_git.with_options("-c", f"core.attributesFile={repository.config.attributes or os.devnull}")
     attributes = split_names(await git.run("check-attr", "-z", "--stdin", *CONVERTING_ATTRIBUTES, stdin=names))
+    repository.refuse_local_filters(attributes)
     filtered = [
         attributes[place] for place in range(0, len(attributes) - 2, 3) if attributes[place + 2] not in UNSET_VALUES
     ]

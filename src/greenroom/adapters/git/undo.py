@@ -164,7 +164,11 @@ async def _revert(repository: Repository, entry: JournalEntry) -> UndoResult | C
     message = make_message(f'Revert "{subject}"\n\nThis reverts commit {entry.commit}.', trailers)
     try:
         await commit_paths(
-            repository, select_states(move.changes, after=False), message, hooks=True, refusal="git.revert_refused"
+            repository,
+            select_states(move.changes, after=False),
+            message,
+            git=repository.git_as_owner(),
+            refusal="git.revert_refused",
         )
     except WorkspaceFault:
         await _roll_back_revert(repository, entry)

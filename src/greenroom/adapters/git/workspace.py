@@ -241,9 +241,16 @@ class GitWorkspace:
     async def list_changed_hooks(self, base: str, tip: str) -> Sequence[str]:
         return await find_hook_files(self._repository, base, tip)
 
-    async def commit(self, applied: str, message: str, *, hooks: bool = True) -> CommitResult:
+    @property
+    def local_hooks(self) -> str:
+        return self._repository.config.local_hooks
+
+    async def commit(
+        self, applied: str, message: str, *, hooks: bool = True, local_hooks: bool = False
+    ) -> CommitResult:
         async def commit_locked() -> CommitResult:
-            return await commit(self._repository, await load_entry(self._repository, applied), message, hooks=hooks)
+            entry = await load_entry(self._repository, applied)
+            return await commit(self._repository, entry, message, hooks=hooks, local_hooks=local_hooks)
 
         return await self._run_exclusively(commit_locked())
 

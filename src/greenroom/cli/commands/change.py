@@ -120,13 +120,15 @@ async def apply(
     no_commit: Annotated[bool, typer.Option("--no-commit", help="Change the files without a commit.")] = False,
     message: Annotated[str, typer.Option("--message", "-m", help="Commit message.")] = "",
     hooks: Annotated[
-        bool, typer.Option("--hooks", help="Run your git hooks even if the change modifies them.")
+        bool,
+        typer.Option("--hooks", help="Run all git hooks: modified ones, and those of the repository's own settings."),
     ] = False,
     no_hooks: Annotated[bool, typer.Option("--no-hooks", help="Do not run your git hooks.")] = False,
 ) -> Exit:
     """Apply the change of a run as one commit.
 
-    The commit is in your name. Your git hooks run, unless the change modifies what they run; --hooks runs them anyway.
+    The commit is in your name. Your git hooks run, unless the change modifies what they run, or only the repository's
+    own settings name them (`core.hooksPath`). --hooks runs them anyway.
 
     Examples:
       greenroom apply last
@@ -147,6 +149,9 @@ async def apply(
     run_hooks = not no_hooks and (hooks or not commits or not changed)
     if changed and commits and not hooks and not no_hooks:  # hooks run as the person, outside the sandbox
         cli.progress.note(translate("change.hooks_modified", paths=_render_paths(changed)), style="yellow")
+    local = run_change.workspace.local_hooks if commits and run_hooks and not hooks else ""
+    if local:
+        cli.progress.note(translate("change.hooks_local", path=_render_paths([local])), style="yellow")
     async with _report_if_stopped(cli, run_change):
         done = await run_change.workspace.apply(reference.team, run_change.snapshot.commit, run_change.tip)
     if isinstance(done, Conflicts):
@@ -159,7 +164,8 @@ async def apply(
     try:
         text = message.strip() or await _build_message(cli, reference.team)
         async with _report_if_stopped(cli, run_change):
-            commit = await run_change.workspace.commit(done.id, text, hooks=run_hooks) if commits else None
+            workspace = run_change.workspace
+            commit = await workspace.commit(done.id, text, hooks=run_hooks, local_hooks=hooks) if commits else None
     except WorkspaceFault as fault:
         return await _report_not_committed(cli, run_change, done, fault)
     if not no_commit and commit is None:

@@ -325,8 +325,15 @@ class Workspace(Protocol):
     async def list_changed_hooks(self, base: str, tip: str) -> Sequence[str]:
         """Return the changed files that configure hooks. Hooks run as the person, without a sandbox."""
 
-    async def commit(self, applied: str, message: str, *, hooks: bool = True) -> CommitResult:
-        """Commit an applied change in the person's name. Their hooks run unless `hooks` is false.
+    @property
+    def local_hooks(self) -> str:
+        """The folder of hooks that only the repository's own settings name; empty if there is none."""
+
+    async def commit(
+        self, applied: str, message: str, *, hooks: bool = True, local_hooks: bool = False
+    ) -> CommitResult:
+        """Commit an applied change in the person's name. Their hooks run unless `hooks` is false. Those in
+        `self.local_hooks` run only with `local_hooks`.
 
         The commit holds only this change: staged changes of other files stay staged. If a hook refuses, it is a *hook*
         fault and the files stay applied. A repeated call returns the existing commit.
