@@ -175,3 +175,20 @@ def test_a_folder_is_given_in_parts_where_something_in_it_is_hidden(shown: Sandb
 def test_some_disks_keep_no_layer(tmp_path: Path) -> None:
     assert can_keep_overlay(tmp_path)
     assert not can_keep_overlay(Path("/proc")) or can_keep_overlay(Path("/dev/shm"))
+
+
+def write_editable_install(shown: SandboxMount, work: Path) -> None:
+    packages, person = Path(shown.source, "lib", "python3.11", "site-packages"), Path(shown.source).parent
+    packages.mkdir(parents=True)
+    (packages / "package.pth").write_text(f"import os\n{person}/src\n/usr/share/elsewhere\n")
+    (work / "src").mkdir()
+    (work / "src" / "package.py").write_text("text = 'of the worktree'\n")
+
+
+async def test_an_editable_install_imports_the_worktree_in_the_landlock_tier(
+    open_folder: Path, shown: SandboxMount
+) -> None:
+    work = open_folder / "work"
+    write_editable_install(shown, work)
+    printed = await said(landlock(work, shown), work, "python3 -c 'import package; print(package.text)'")
+    assert printed == "of the worktree\n"

@@ -7,11 +7,12 @@ after the command. docs/howto/sandbox.md lists the other limits.
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.sandbox.layers import FolderLinks, list_readable_parts
+from greenroom.adapters.sandbox.layers import FolderLinks, find_editable_paths, list_readable_parts
 from greenroom.adapters.sandbox.protection import find_outer_git
 from greenroom.adapters.sandbox.seccomp import build_filter
 from greenroom.adapters.sandbox.session import SandboxSession, list_public_paths
@@ -65,7 +66,9 @@ class Landlock(SandboxSession):
         self._version = version
         self.scratch.change_owner(identity)
         self._filter = build_filter(network=False)
-        self._links = FolderLinks(view.root, (mount for mount in view.mounts if mount.layer))
+        layers = [mount for mount in view.mounts if mount.layer]
+        self._links = FolderLinks(view.root, layers)
+        self._import_paths = list(find_editable_paths(view.root, layers))
 
     def build_command(
         self, token: str, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str
@@ -73,6 +76,8 @@ class Landlock(SandboxSession):
         """Return the command with rules and limits, as the owner of the workspace and without capabilities."""
         # The system's git settings are not readable here, and git fails if it cannot read them.
         variables = {**env, "HOME": str(self.scratch.home), "TMPDIR": str(self.scratch.tmp), "GIT_CONFIG_NOSYSTEM": "1"}
+        if self._import_paths:
+            variables["PYTHONPATH"] = os.pathsep.join([*self._import_paths, *filter(None, [env.get("PYTHONPATH")])])
         return SandboxedCommand(
             words=words,
             folder=folder,

@@ -74,6 +74,18 @@ class FolderLinks:
         self._created.clear()
 
 
+def find_editable_paths(root: Path, mounts: Iterable[SandboxMount]) -> Iterator[str]:
+    """Yield the folders of the worktree `root` that stand for editable installs in a person's virtual environment.
+
+    The `.pth` files of such an install name folders of the person, which commands cannot read.
+    """
+    for mount in mounts:
+        owner = mount.source.removesuffix(f"/{mount.at}")
+        files = sorted(Path(mount.source).glob("lib/python*/site-packages/*.pth"))
+        lines = (line for file in files for line in file.read_text(encoding="utf-8", errors="replace").splitlines())
+        yield from (str(root / Path(line).relative_to(owner)) for line in lines if Path(line).is_relative_to(owner))
+
+
 def _make_copy_filter(root: Path, hidden: Iterable[str]) -> Callable[[str, list[str]], set[str]]:
     left_out = {root / name for name in hidden}
     return lambda folder, names: {name for name in names if Path(folder, name) in left_out}
