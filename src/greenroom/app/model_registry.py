@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -29,7 +30,7 @@ from greenroom.app.settings.keys import key_for, saved_keys
 from greenroom.app.settings.layers import LoadedSettings, load_settings
 from greenroom.app.settings.schema import ModelSettings, ProviderSettings, Settings
 from greenroom.app.settings.schema import PriceSettings as PriceSetting
-from greenroom.app.toolset.redaction import find_known_secrets
+from greenroom.app.toolset.redaction import SecretRedactor, find_known_secrets
 from greenroom.app.workspace import current_folder
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve, record
@@ -394,7 +395,13 @@ class ModelSession:
         """Return a model in place of all others, recorded or replayed if requested."""
         if self._replay is not None:
             return self._replay
-        return SingleModel(model=self._recorder.wrap(script) if self._recorder is not None else script)
+        model = self._recorder.wrap(script) if self._recorder is not None else script
+        return SingleModel(model=self.redaction.wrap_model(model))
+
+    @cached_property
+    def redaction(self) -> SecretRedactor:
+        """The redaction of all model keys of this process."""
+        return SecretRedactor(self.list_keys())
 
     def list_keys(self) -> tuple[str, ...]:
         """Return all model keys of this process, for redaction."""
@@ -442,7 +449,8 @@ class ModelSession:
 
     def get_model(self, name: str) -> Model:
         """Return the model for a name, role or group. An empty name means the default model."""
-        return self._replay.get_model(name) if self._replay is not None else self.registry.get_model(name)
+        model = self._replay.get_model(name) if self._replay is not None else self.registry.get_model(name)
+        return self.redaction.wrap_model(model)
 
     def resolve_alias(self, name: str) -> str:
         """Return a stable name: the model's own for a single model, the group's for a group."""

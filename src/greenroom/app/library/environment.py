@@ -25,7 +25,7 @@ from greenroom.app.settings.schema import suggest_name
 from greenroom.app.text_reader import TextReader
 from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.app.toolset.policy import ConfirmingPolicy, ConfirmsAgent, build_policy, open_user_rules
-from greenroom.app.toolset.redaction import SecretRedactor
+from greenroom.app.toolset.redaction import NO_REDACTION, SecretRedactor
 from greenroom.app.toolset.toolbox import Toolbox, ToolSource
 from greenroom.core.base.errors import OutputError, WorldFault
 from greenroom.core.base.ids import AgentId, TeamId
@@ -57,7 +57,14 @@ def collect_agents(agent: AgentDefinition[Any]) -> dict[str, AgentDefinition[Any
 class RunModels:
     """The models of a run: `Model` objects of agents first, then models by name."""
 
-    def __init__(self, agents: dict[str, AgentDefinition[Any]], models: Models, events: EventBus) -> None:
+    def __init__(
+        self,
+        agents: dict[str, AgentDefinition[Any]],
+        models: Models,
+        events: EventBus,
+        redaction: SecretRedactor = NO_REDACTION,
+    ) -> None:
+        self._redaction = redaction
         self._agent_models = {
             name_own_model(name): agent.model for name, agent in agents.items() if not isinstance(agent.model, str)
         }
@@ -67,7 +74,7 @@ class RunModels:
 
     def get_model(self, name: str) -> Model:
         """Return the model with this name. It emits events if there are callbacks."""
-        model = self._agent_models.get(name) or self._models.get_model(name)
+        model = self._redaction.wrap_model(self._agent_models.get(name) or self._models.get_model(name))
         return model if self._events.is_silent else ObservedModel(model, self._events, self._addons.__contains__)
 
 
@@ -92,6 +99,7 @@ def make_library_capabilities(
     context: object = None,
     filter_above: int = 0,
     approvals_expire: int | None = None,
+    redaction: SecretRedactor = NO_REDACTION,
 ) -> Capabilities:
     """Build the capabilities of a run (`solo`: the answer ends it) or a conversation. `context` goes to its tools."""
     tools: dict[str, Tool[..., Any]] = {}
@@ -99,7 +107,7 @@ def make_library_capabilities(
         for function in item.tools:
             if tools.setdefault(function.name, function).function is not function.function:
                 raise WorldFault("library.tools_same_name", name=function.name)
-    run_models = RunModels(agents, models, events)
+    run_models = RunModels(agents, models, events, redaction)
     run_tools = make_tools([item.with_context(context) for item in tools.values()], run_models)
     skills = build_conversation_skills(
         run_models,
@@ -249,7 +257,7 @@ class _FunctionTools:
     """The tools of a run without a workspace."""
 
     def __init__(self, tools: Sequence[ToolExecutor], policy: Policy, app: AppContext) -> None:
-        redaction, is_unattended = SecretRedactor(app.model_session.list_keys()), not app.is_attended
+        redaction, is_unattended = app.model_session.redaction, not app.is_attended
         self.specs: Sequence[ToolSpec] = [tool.card.spec for tool in tools]
         self.executors: Sequence[Executor] = [
             ToolPipeline(tool, policy, redaction=redaction, unattended=is_unattended) for tool in tools

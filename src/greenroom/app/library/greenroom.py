@@ -323,6 +323,7 @@ class Greenroom:
             context=context,
             filter_above=self._filter_above,
             approvals_expire=self._app.get_approval_timeout(),
+            redaction=self._app.model_session.redaction,
         )
         prepared = PreparedAgent(
             capabilities=capabilities,

@@ -94,6 +94,10 @@ MASK_IN_ARGUMENTS: Final = (
     f"Not called: {MASK} stands for a hidden key, and would be written in its place. Leave that part of "
     "the file as it is."
 )
+SECRET_IN_ARGUMENTS: Final = (
+    "Not called: the arguments carry a key that Greenroom keeps secret, and no tool may get it. Do it without the "
+    "key, or say in your answer what the person has to do."
+)
 
 OBSERVER_TIMEOUT_S: Final = 1.0
 """How long shutdown waits for observers of tool calls, in seconds."""
@@ -135,7 +139,7 @@ class ToolPipeline:
     def _decide_terms(self, state: TeamState, step: Step) -> StepTerms:
         arguments = step.work.instruction_content or {}
         if self._find_argument_fault(arguments):
-            return StepTerms(effect="pure")  # it is not called, so there is nothing to decide
+            return StepTerms(effect="pure")  # it is not called, so there is nothing to decide or to ask
         targets = self._tool.targets(arguments)
         own_terms = self._read_own_terms(state, step, targets)
         exposure, policy_ruling = (
@@ -225,6 +229,8 @@ class ToolPipeline:
             return _make_failure(str(fault))
 
     def _find_argument_fault(self, arguments: Data) -> str:
+        if self._redaction.is_in_arguments(arguments):
+            return SECRET_IN_ARGUMENTS  # first: what else is wrong may quote the arguments
         try:
             if self._check is None:
                 self._check = build_argument_checker(self.card.spec.parameters)

@@ -1,4 +1,4 @@
-"""Redaction: removes known keys from everything that a tool returns.
+"""Redaction: removes known keys from what a tool returns and a model replies; refuses calls that carry one.
 
 Keys are matched literally. An encoded key (base64, for example) is not found. Redaction is the second defence; the
 first is that no key reaches a command.
@@ -7,16 +7,30 @@ first is that no key reaches a command.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Final, cast
 
 from greenroom.adapters.models.catalog.catalog import load_providers
+from greenroom.adapters.models.retry import ModelWrapper
 from greenroom.adapters.web import TAVILY_KEY
 from greenroom.app.settings.schema import ProviderSettings
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import LiveEvent, Outcome, StepContext, ToolPrinted
+from greenroom.core.ports.model import (
+    ClosingStream,
+    Model,
+    ModelEvent,
+    ModelReasoningDelta,
+    ModelRequest,
+    ModelTextDelta,
+    Opaque,
+    ToolCall,
+)
 
 MASK: Final = "[secret]"
+WITHHELD: Final = "[secret withheld]"
+"""Replaces a key in a model's reply. A call with it in its arguments is refused."""
+
 MIN_SECRET_CHARS: Final = 8
 MIN_OBVIOUS_CHARS: Final = 20
 """The length in characters from which any value counts as a secret. A shorter value needs a digit.
@@ -74,12 +88,27 @@ class SecretRedactor:
         """Whether a text contains one of the values."""
         return any(secret in text for secret in self._secrets)
 
-    def text(self, text: str) -> str:
+    def text(self, text: str, mask: str = MASK) -> str:
         """Redact a text. Separate searches are a hundred times faster than one combined pattern."""
         for secret in self._secrets:
             if secret in text:
-                text = text.replace(secret, MASK)
+                text = text.replace(secret, mask)
         return text
+
+    def find_open_end(self, text: str) -> int:
+        """Return where the end of a text may begin one of the values, else its length."""
+        ends = [len(text)]
+        for secret in self._secrets:
+            start = text.find(secret[0], max(0, len(text) - len(secret) + 1))
+            while start >= 0 and not secret.startswith(text[start:]):
+                start = text.find(secret[0], start + 1)
+            if start >= 0:
+                ends.append(start)
+        return min(ends)
+
+    def is_in_arguments(self, arguments: Data) -> bool:
+        """Whether the arguments of a call carry one of the values, or had one that was withheld."""
+        return bool(self) and has_text(arguments, lambda text: WITHHELD in text or self.contains_secret(text))
 
     def bytes(self, data: bytes) -> bytes:
         """Redact bytes that may not be text."""
@@ -87,9 +116,9 @@ class SecretRedactor:
             data = data.replace(secret.encode(), MASK.encode())
         return data
 
-    def data(self, data: Data) -> Data:
+    def data(self, data: Data, mask: str = MASK) -> Data:
         """Redact data of any shape."""
-        return {self.text(str(name)): self._redact_value(value) for name, value in data.items()}
+        return {self.text(str(name), mask): self._redact_value(value, mask) for name, value in data.items()}
 
     def outcome(self, outcome: Outcome) -> Outcome:
         """Redact the outcome of a call."""
@@ -102,14 +131,19 @@ class SecretRedactor:
         """Return a step context that redacts everything that a tool shows or stores."""
         return cast("StepContext", _RedactedStepContext(context, self)) if self._secrets else context
 
-    def _redact_value(self, value: object) -> object:
+    def wrap_model(self, model: Model) -> Model:
+        """Return a model whose replies are redacted, before anything is shown, stored or called."""
+        return RedactedModel(model, self) if self._secrets and not isinstance(model, RedactedModel) else model
+
+    def _redact_value(self, value: object, mask: str) -> object:
         if isinstance(value, str):
-            return self.text(value)
+            return self.text(value, mask)
         if isinstance(value, Mapping):
-            return self.data(value)
+            return self.data(value, mask)
         if isinstance(value, list | tuple):
-            return [self._redact_value(item) for item in value]
-        return value
+            return [self._redact_value(item, mask) for item in value]
+        # A key of digits may come as a number.
+        return mask if self.contains_secret(str(value)) else value
 
 
 NO_REDACTION: Final = SecretRedactor(())
@@ -117,11 +151,53 @@ NO_REDACTION: Final = SecretRedactor(())
 
 def contains_mask(data: object) -> bool:
     """Whether the arguments contain the mask. Writing it to a file would destroy the secret there."""
-    if isinstance(data, str):
-        return MASK in data
+    return has_text(data, lambda text: MASK in text)
+
+
+def has_text(data: object, matches: Callable[[str], bool]) -> bool:
+    """Whether a name or a value in data of any shape matches."""
     if isinstance(data, Mapping):
-        return any(map(contains_mask, data.values()))
-    return isinstance(data, list | tuple) and any(map(contains_mask, data))
+        return any(has_text(part, matches) for item in data.items() for part in item)
+    if isinstance(data, list | tuple):
+        return any(has_text(item, matches) for item in data)
+    return matches(str(data))
+
+
+class RedactedModel(ModelWrapper):
+    """A model whose replies hold no known key."""
+
+    def __init__(self, model: Model, redaction: SecretRedactor) -> None:
+        super().__init__(model)
+        self._redaction = redaction
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        """Stream the model's answer. The end of a piece waits for the next one if it may begin a key."""
+        held: ModelTextDelta | ModelReasoningDelta | None = None
+        async with ClosingStream(self._model.stream(request)) as events:
+            async for event in events:
+                if held is not None and not isinstance(event, type(held)):
+                    yield held
+                    held = None
+                if not isinstance(event, ModelTextDelta | ModelReasoningDelta):
+                    for kept in self._redact_event(event):
+                        yield kept
+                    continue
+                text = self._redaction.text((held.text if held is not None else "") + event.text, WITHHELD)
+                end = self._redaction.find_open_end(text)
+                held = evolve(event, text=text[end:]) if text[end:] else None
+                if text[:end]:
+                    yield evolve(event, text=text[:end])
+        if held is not None:
+            yield held
+
+    def _redact_event(self, event: ModelEvent) -> Iterable[ModelEvent]:
+        """Redact a call. Drop an opaque part with a key: its provider would refuse a changed one."""
+        if isinstance(event, Opaque) and has_text(event.data, self._redaction.contains_secret):
+            return ()
+        if not isinstance(event, ToolCall):
+            return (event,)
+        name, unread = self._redaction.text(event.name, WITHHELD), self._redaction.text(event.unread, WITHHELD)
+        return (evolve(event, name=name, arguments=self._redaction.data(event.arguments, WITHHELD), unread=unread),)
 
 
 class _RedactedStepContext:
