@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from platformdirs import user_cache_path
 
 from greenroom.adapters.models.catalog.catalog import (
     ModelServer,
@@ -23,7 +26,7 @@ from greenroom.adapters.models.platforms import PlatformRegistry, set_global_pla
 from greenroom.adapters.models.pricing import ModelPrice, TokenRates, find_price
 from greenroom.adapters.models.replay.model import Recorder, ReplayModels
 from greenroom.adapters.models.replay.recording import FIRST_LINE, find_secrets
-from greenroom.adapters.models.retry import LazyModel, ModelGroup, RateLimiter, RetryingModel, RetryPolicy
+from greenroom.adapters.models.retry import LazyModel, ModelGroup, RateLimiter, RetryingModel, RetryPolicy, RetryTime
 from greenroom.adapters.models.vendors import make_missing_fault
 from greenroom.app.messages import translate
 from greenroom.app.settings.keys import key_for, saved_keys
@@ -158,7 +161,19 @@ class ModelRegistry:
         retry = self._settings.retry
         retry_policy = RetryPolicy(retries=retry.attempts, delay=retry.delay, total=retry.total)
         provider, _ = split_model_name(name, self._extra_providers)
-        return RetryingModel(self.make_bare_model(name), self._get_gate(provider), retry_policy)
+        return RetryingModel(
+            self.make_bare_model(name), self._get_gate(provider), retry_policy, self._find_retry_time(provider, name)
+        )
+
+    def _find_retry_time(self, provider: str, name: str) -> RetryTime:
+        """Return when the model may be asked again: for this address and key, in all processes of the user."""
+        entry = load_providers().get(provider) or Provider(name=provider)
+        provider_settings = self._settings.providers.get(provider, ProviderSettings())
+        address = provider_settings.base_url or self._environ.get(entry.base_url_env, "")
+        key = key_for(provider, self._environ, provider_settings)
+        account = "\n".join((name, address, key.reveal() if key is not None else ""))
+        folder = user_cache_path("greenroom", appauthor=False) / "retry-after"
+        return RetryTime(folder / hashlib.sha256(account.encode()).hexdigest()[:32])
 
     def make_bare_model(self, name: str) -> Model:
         """Return the model itself, without retries, for tests of a model."""

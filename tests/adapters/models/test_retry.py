@@ -7,10 +7,11 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator
 from functools import partial
+from pathlib import Path
 
 import pytest
 
-from greenroom.adapters.models.retry import LazyModel, ModelGroup, RateLimiter, RetryingModel, RetryPolicy
+from greenroom.adapters.models.retry import LazyModel, ModelGroup, RateLimiter, RetryingModel, RetryPolicy, RetryTime
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import (
     FAULT_ACTIONS,
@@ -188,7 +189,10 @@ async def test_the_pause_is_random_and_never_shorter_than_the_provider_says() ->
 @pytest.mark.req("AG-124")
 async def test_all_tries_together_have_an_end() -> None:
     time = Time()
-    assert (await events(made(Played([fault("rate", 200.0)]), time)))[-1] == fault("rate", 200.0)
+    end = (await events(made(Played([fault("rate", 200.0)]), time)))[-1]
+    assert isinstance(end, Failed)
+    assert evolve(end, why="fake:m: rate.") == fault("rate", 200.0)
+    assert end.why.startswith("fake:m: rate. fake:m asked to wait until ")
     assert time.naps == [200.0], "a second pause would be over the 300 seconds"
 
 
@@ -352,3 +356,44 @@ def test_a_model_can_be_named_and_priced_before_what_speaks_to_it_is_loaded() ->
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["openai:gpt-5", "True", "False"]
+
+
+def held(model: Played, time: Time, path: Path) -> RetryingModel:
+    """A model as a new process makes it, with its time in this file."""
+    gate, policy = RateLimiter(clock=time, sleep=time.sleep), RetryPolicy()
+    return RetryingModel(model, gate, policy, RetryTime(path, clock=time), clock=time, sleep=time.sleep)
+
+
+async def test_no_process_asks_before_the_time_that_the_provider_named(tmp_path: Path) -> None:
+    time, path, model = Time(), tmp_path / "new" / "time", Played([fault("rate", 600.0)], GOOD)
+    for _ in range(2):
+        end = (await events(held(model, time, path)))[-1]
+        assert isinstance(end, Failed)
+        assert "asked to wait until" in end.why
+    assert (len(model.asked), time.naps) == (1, [])
+    time.now += 400.0
+    assert text_of(await events(held(model, time, path))) == "Yes."
+    assert time.naps == [pytest.approx(200.0)], "what is left is waited for"
+
+
+async def test_the_others_that_wait_at_the_gate_are_not_sent_either(tmp_path: Path) -> None:
+    time, model = Time(), Played([fault("rate", 600.0)])
+    retrying = RetryingModel(model, RateLimiter(parallel=1), RetryPolicy(), RetryTime(tmp_path / "t", clock=time))
+    found = await asyncio.gather(*(events(retrying) for _ in range(5)))
+    assert [type(one[-1]) for one in found] == [Failed] * 5
+    assert len(model.asked) == 1
+
+
+@pytest.mark.parametrize("text", ["", "soon", "nan", "inf", "1e300", "-5", "\udcff"])
+def test_a_time_that_was_not_stored_by_us_holds_nothing_back(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "time"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    assert RetryTime(path).compute_wait() == 0.0
+
+
+def test_a_time_that_cannot_be_stored_holds_for_this_process(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    retry_time = RetryTime(tmp_path / "file" / "time", clock=lambda: 50.0)
+    retry_time.postpone(10.0**9)
+    retry_time.postpone(1.0)
+    assert retry_time.compute_wait() == 3600.0

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Final
 
+from greenroom.core.base.errors import translate
 from greenroom.core.base.ids import StepId
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.model import (
@@ -160,6 +163,42 @@ class RateLimiter:
         self._admit()
 
 
+MAX_RETRY_AFTER_S: Final = 3600.0
+"""Longest wait that a provider can ask for, in seconds."""
+
+
+class RetryTime:
+    """When a model may be asked again, as its provider said. All processes share it through a file."""
+
+    def __init__(self, path: Path | None = None, *, clock: Callable[[], float] = time.time) -> None:
+        self._path = path
+        self._clock = clock
+        self._at = 0.0
+
+    def postpone(self, seconds: float) -> None:
+        """Store that the model may not be asked for so many seconds."""
+        self._at = max(self._at, self._clock() + min(seconds, MAX_RETRY_AFTER_S))
+        if self._path is None:
+            return
+        draft = self._path.with_name(f"{self._path.name}.{os.getpid()}")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            draft.write_text(repr(self._at), encoding="ascii")
+            draft.replace(self._path)
+        except OSError:
+            return  # a full or read-only disk: this process still waits
+
+    def compute_wait(self) -> float:
+        """Return the seconds until the model may be asked; 0 if it may be asked now."""
+        try:
+            stored = float(self._path.read_text(encoding="ascii")) if self._path is not None else 0.0
+        except (OSError, ValueError):
+            stored = 0.0  # nothing was stored, or not by us
+        wait = max(self._at, stored) - self._clock()
+        # A longer wait was not stored by this clock.
+        return wait if 0 < wait <= MAX_RETRY_AFTER_S else 0.0
+
+
 @record
 class RetryPolicy:
     """How often to retry (AF's three), the first and longest pause, and the total time, in seconds."""
@@ -187,12 +226,14 @@ class RetryingModel(ModelWrapper):
         model: Model,
         limiter: RateLimiter,
         policy: RetryPolicy,
+        retry_time: RetryTime | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         super().__init__(model)
+        self._retry_time = retry_time or RetryTime(clock=clock)
         self._limiter = limiter
         self._policy = policy
         self._clock = clock
@@ -207,15 +248,20 @@ class RetryingModel(ModelWrapper):
         while True:
             attempt += 1
             outcome = StreamOutcome()
-            async with self._limiter, ClosingStream(outcome.watch(self._model.stream(request))) as events:
-                async for event in events:
-                    yield event
+            async with self._limiter:
+                outcome.failure = self._refuse_early()
+                if outcome.failure is None:
+                    async with ClosingStream(outcome.watch(self._model.stream(request))) as events:
+                        async for event in events:
+                            yield event
             failed = outcome.failure
             if failed is None:
                 return
+            if failed.retry_after and failed.action == "retry":
+                self._retry_time.postpone(failed.retry_after)
             wait = self._compute_pause(failed, attempt, self._clock() - started)
             if wait is None:
-                yield failed
+                yield self._name_time(failed)
                 return
             if failed.kind in ("rate", "overloaded"):
                 self._limiter.pause(wait)
@@ -225,6 +271,20 @@ class RetryingModel(ModelWrapper):
                 self._remember(key, attempt, started)
                 yield evolve(failed, again=True)
                 return
+
+    def _refuse_early(self) -> Failed | None:
+        """Return the fault of a request before the time that the provider named; None if it may be sent."""
+        wait = self._retry_time.compute_wait()
+        if not wait:
+            return None
+        clock = time.strftime("%H:%M:%S", time.localtime(time.time() + wait))
+        why = translate("provider_faults.retry_later", who=self.name, time=clock, seconds=wait)
+        return Failed(kind="rate", why=why, retry_after=wait)
+
+    def _name_time(self, failed: Failed) -> Failed:
+        """Add to a provider's refusal when it may be asked again."""
+        early = self._refuse_early()
+        return failed if early is None or early.why == failed.why else evolve(failed, why=f"{failed.why} {early.why}")
 
     def _remember(self, key: tuple[str, StepId], attempt: int, started: float) -> None:
         """Remember the attempts for when the step starts again. The oldest entry is dropped at the limit."""

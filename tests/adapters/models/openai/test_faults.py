@@ -172,6 +172,11 @@ async def test_how_long_to_wait_is_told_in_many_ways(name: str, least: float, mo
         ({}, "try again later", None),
         ({"Retry-After": "999999"}, "", 3600.0),
         ({"Retry-After": "-5"}, "", None),
+        ({"Retry-After": "Fri, 31 Dec 9999 23:59:59 GMT"}, "", 3600.0),
+        ({"Retry-After": ""}, "", None),
+        ({"retry-after-ms": "nan"}, "", None),
+        ({"retry-after-ms": "-1"}, "", 0.0),
+        ({"retry-after-ms": "inf"}, "", 3600.0),
     ],
 )
 def test_waiting_is_read_from_headers_and_words(headers: dict[str, str], words: str, seconds: float | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -12,6 +13,7 @@ from typing import Final
 import aiohttp
 from msgspec import DecodeError, json
 
+from greenroom.adapters.models.retry import MAX_RETRY_AFTER_S
 from greenroom.core.base.errors import translate
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import Failed, FaultKind
@@ -147,9 +149,6 @@ def shorten(text: str) -> str:
     )
     return line if len(line) <= MAX_DETAIL_CHARS else f"{line[: MAX_DETAIL_CHARS - 1]}…"
 
-
-MAX_WAIT_S: Final = 3600.0
-"""The longest wait that a provider may demand, in seconds."""
 
 _KIND_BY_STATUS: Final[Mapping[int, FaultKind]] = {
     401: "auth",
@@ -373,7 +372,7 @@ def find_wait(headers: Mapping[str, str], words: str) -> float | None:
             if spans
             else None
         )
-    return None if seconds is None else min(max(seconds, 0.0), MAX_WAIT_S)
+    return None if seconds is None or math.isnan(seconds) else min(max(seconds, 0.0), MAX_RETRY_AFTER_S)
 
 
 def _parse_retry_header(headers: Mapping[str, str]) -> float | None:
