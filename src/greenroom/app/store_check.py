@@ -1,9 +1,12 @@
-"""Checks that all data in a store can be read, for `greenroom doctor`."""
+"""Checks that all data in a store can be read, and copies what can, for `greenroom doctor`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from greenroom.adapters.storage.sqlite.salvage import copy_readable
 from greenroom.app.messages import translate
 from greenroom.core.base.errors import StoreFault
 from greenroom.core.ports.codec import ARCHIVE_TYPES, compute_fingerprint, decode_archived, decode_event, decode_state
@@ -33,6 +36,11 @@ async def find_damaged_snapshots(log: Log) -> Sequence[str]:
         except StoreFault as fault:
             problems.append(translate("home.team_fault", team=info.stream, fault=fault))
     return problems
+
+
+async def copy_readable_store(home: Path, folder: Path) -> Mapping[str, tuple[int, int]]:
+    """Copy what is readable of a store to a new folder. Return the copied and the recorded events of each run."""
+    return await asyncio.to_thread(copy_readable, home, folder)
 
 
 async def _read_all(log: Log, stream: str) -> None:

@@ -12,8 +12,9 @@ from greenroom.app.messages import translate
 
 Format = Literal["text", "json", "stream-json"]
 FORMAT_OPTION: Final = "--output-format"
-Access = Literal["make", "change", "look", "none"]
-"""What a command may do to the home: create it, change it, only read it (see `Runtime.open`), or nothing."""
+Access = Literal["make", "change", "act", "look", "none"]
+"""What a command may do to the home: create it, change it, only read it (see `Runtime.open`), or nothing. With `act` it
+changes files by what it reads there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,7 +185,6 @@ async def test_a_full_disk_at_any_statement_is_said_so_and_leaves_nothing(
     ("code", "sentence"),
     [
         (sqlite3.SQLITE_IOERR, "The disk failed under"),
-        (sqlite3.SQLITE_CORRUPT, "is damaged"),
         (sqlite3.SQLITE_READONLY, "read-only"),
         (sqlite3.SQLITE_MISUSE, "cannot be used"),
     ],
@@ -200,6 +199,17 @@ async def test_other_faults_say_what_and_which_file(
     assert str(log.path) in str(fault.value)
     faults.before = {}
     assert await log.append(batch(lease, 0)) == 1
+
+
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB])
+async def test_after_damage_was_met_nothing_more_is_written(log: SqliteLog, faults: type[Faulty], code: int) -> None:
+    lease = await acquire_stream(log, "s")
+    faults.before = {"UPDATE streams": code}
+    for _ in range(2):
+        with pytest.raises(StoreFault, match="Nothing was written"):
+            await log.append(batch(lease, 0))
+        faults.before = {}
+    assert (await log.head("s")).version == 0
 
 
 async def test_when_even_the_rollback_fails_a_new_connection_goes_on(log: SqliteLog, faults: type[Faulty]) -> None:

@@ -96,13 +96,14 @@ async def test_a_database_that_does_not_say_its_schema_is_refused(tmp_path: Path
     await refused(tmp_path, "is damaged")
 
 
-async def test_a_damaged_database_is_refused_or_found_out_by_the_check(tmp_path: Path) -> None:
+async def test_a_damaged_database_is_refused_for_writing_and_found_out_by_the_check(tmp_path: Path) -> None:
     await fill(tmp_path)
     path = tmp_path / "greenroom.db"
     whole = path.read_bytes()
     page = whole.rindex(b"Tested") // 4096 * 4096
     path.write_bytes(whole[:page] + b"\xa5" * 4096 + whole[page + 4096 :])
-    log = await SqliteLog.open(tmp_path)
+    await refused(tmp_path, "is damaged")
+    log = await SqliteLog.open(tmp_path, access="look")
     assert any("damaged" in sentence for sentence in await log.check())
     with pytest.raises(StoreFault, match="is damaged"):
         await read_all_events(log, "s")

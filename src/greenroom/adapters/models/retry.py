@@ -248,12 +248,9 @@ class RetryingModel(ModelWrapper):
         while True:
             attempt += 1
             outcome = StreamOutcome()
-            async with self._limiter:
-                outcome.failure = self._refuse_early()
-                if outcome.failure is None:
-                    async with ClosingStream(outcome.watch(self._model.stream(request))) as events:
-                        async for event in events:
-                            yield event
+            async with ClosingStream(self._send(request, outcome)) as events:
+                async for event in events:
+                    yield event
             failed = outcome.failure
             if failed is None:
                 return
@@ -271,6 +268,16 @@ class RetryingModel(ModelWrapper):
                 self._remember(key, attempt, started)
                 yield evolve(failed, again=True)
                 return
+
+    async def _send(self, request: ModelRequest, outcome: StreamOutcome) -> AsyncIterator[ModelEvent]:
+        """Send the request once, unless the provider asked to wait."""
+        async with self._limiter:
+            outcome.failure = self._refuse_early()
+            if outcome.failure is not None:
+                return
+            async with ClosingStream(outcome.watch(self._model.stream(request))) as events:
+                async for event in events:
+                    yield event
 
     def _refuse_early(self) -> Failed | None:
         """Return the fault of a request before the time that the provider named; None if it may be sent."""

@@ -46,6 +46,7 @@ def connect_read_only(
     """Open a connection that changes nothing, even in a read-only folder."""
     db = connect(path, timeout=timeout, mode="ro", connection=connection)
     try:
+        db.execute("PRAGMA writable_schema = ON")  # so that the rest of a file that was cut off can be read
         db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
     except sqlite3.OperationalError as error:
         db.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 from greenroom.adapters.models.catalog.catalog import load_providers
 from greenroom.adapters.models.retry import ModelWrapper
@@ -163,6 +163,9 @@ def has_text(data: object, matches: Callable[[str], bool]) -> bool:
     return matches(str(data))
 
 
+Delta: TypeAlias = ModelTextDelta | ModelReasoningDelta
+
+
 class RedactedModel(ModelWrapper):
     """A model whose replies hold no known key."""
 
@@ -172,25 +175,31 @@ class RedactedModel(ModelWrapper):
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Stream the model's answer. The end of a piece waits for the next one if it may begin a key."""
-        held: ModelTextDelta | ModelReasoningDelta | None = None
+        held: Delta | None = None
         async with ClosingStream(self._model.stream(request)) as events:
             async for event in events:
-                if held is not None and not isinstance(event, type(held)):
-                    yield held
-                    held = None
-                if not isinstance(event, ModelTextDelta | ModelReasoningDelta):
-                    for kept in self._redact_event(event):
-                        yield kept
-                    continue
-                text = self._redaction.text((held.text if held is not None else "") + event.text, WITHHELD)
-                end = self._redaction.find_open_end(text)
-                held = evolve(event, text=text[end:]) if text[end:] else None
-                if text[:end]:
-                    yield evolve(event, text=text[:end])
+                held, ready = self._redact(held, event)
+                for redacted in ready:
+                    yield redacted
         if held is not None:
             yield held
 
-    def _redact_event(self, event: ModelEvent) -> Iterable[ModelEvent]:
+    def _redact(self, held: Delta | None, event: ModelEvent) -> tuple[Delta | None, list[ModelEvent]]:
+        """Return what to hold back now, and what is ready after this event."""
+        if not isinstance(event, ModelTextDelta | ModelReasoningDelta):
+            return None, [*([held] if held is not None else []), *self._redact_other(event)]
+        before: list[ModelEvent] = []
+        text = event.text
+        if isinstance(held, type(event)):
+            text = held.text + text
+        elif held is not None:
+            before.append(held)
+        text = self._redaction.text(text, WITHHELD)
+        end = self._redaction.find_open_end(text)
+        ready: list[ModelEvent] = [evolve(event, text=text[:end])] if end else []
+        return evolve(event, text=text[end:]) if text[end:] else None, before + ready
+
+    def _redact_other(self, event: ModelEvent) -> Iterable[ModelEvent]:
         """Redact a call. Drop an opaque part with a key: its provider would refuse a changed one."""
         if isinstance(event, Opaque) and has_text(event.data, self._redaction.contains_secret):
             return ()

@@ -31,7 +31,7 @@ from greenroom.app.runs.workspaces import (
 )
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.home import worktrees_folder
-from greenroom.app.store_check import find_damage, find_damaged_snapshots
+from greenroom.app.store_check import copy_readable_store, find_damage, find_damaged_snapshots
 from greenroom.app.toolset.sandbox import find_folder_sandbox, find_strongest_sandbox
 from greenroom.cli.context import Invocation, make_refusal, render_command
 from greenroom.cli.exit_codes import Exit
@@ -346,6 +346,10 @@ async def doctor(
     cli: Invocation,
     *,
     accept_loss: Annotated[bool, typer.Option("--accept-loss", help="Accept a log that lost commits.")] = False,
+    copy_to: Annotated[
+        Path | None,
+        typer.Option("--copy-to", metavar="FOLDER", help="Copy what is readable of a damaged log to a new folder."),
+    ] = None,
 ) -> Exit:
     """Check this machine and the log for problems.
 
@@ -357,6 +361,8 @@ async def doctor(
 
     Exit codes: 0; 2; 3 something is broken.
     """
+    if copy_to is not None:
+        return await _copy_readable(cli, copy_to)
     store_findings = await _check_store(cli.home, accept_loss=accept_loss)
     python = f"Python {platform.python_version()}, {platform.system()}"
     sqlite = DoctorFinding("sqlite", "ok", f"SQLite {sqlite3.sqlite_version}")
@@ -375,6 +381,18 @@ async def doctor(
         cli.out.item("finding", finding._asdict())
     broken = any(finding.state == "bad" for finding in findings)
     return cli.out.result("broken" if broken else "ok", Exit.CONFIG if broken else Exit.DONE)
+
+
+async def _copy_readable(cli: Invocation, folder: Path) -> Exit:
+    """Copy what is readable of the log to a new folder, and tell what is missing."""
+    copied = await copy_readable_store(cli.home, folder)
+    partial_runs = {run: numbers for run, numbers in copied.items() if numbers[0] < numbers[1]}
+    for run, (events, count) in partial_runs.items():
+        cli.out.show(translate("home.copied_part", run=run, copied=events, count=count))
+        cli.out.item("partial", {"run": run, "copied": events, "events": count})
+    whole = len(copied) - len(partial_runs)
+    cli.out.show(translate("home.copied", whole=whole, count=len(copied), folder=folder))
+    return cli.out.result("ok", Exit.DONE)
 
 
 def _check_sandbox(app: AppContext) -> DoctorFinding:

@@ -27,6 +27,7 @@ FAULT_CODES: Final = {
     sqlite3.SQLITE_INTERRUPT: "storage.closed_while_read",
 }
 
+DAMAGE_CODES: Final = frozenset({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT})
 DISK_FULL: Final = "storage.disk_full"
 MIN_FREE_BYTES: Final = 64 * 1024
 """Free bytes below which any failed write counts as a full disk."""

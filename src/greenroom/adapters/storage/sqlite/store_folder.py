@@ -220,10 +220,25 @@ class SideRecord:
             self._handle = -1
 
 
+MAX_CHECKED_BYTES: Final = 16 * 1024 * 1024
+"""Size up to which a database is checked as a whole before it is written, in at most about 0.1 s. In a larger one only
+the small tables are checked; other damage is found when it is read."""
+
+
+def refuse_damaged(db: sqlite3.Connection, path: Path) -> None:
+    """Raise `StoreFault` if the tables are damaged, so that no write makes it worse."""
+    tables = ("1",) if path.stat().st_size <= MAX_CHECKED_BYTES else ("meta", "streams", "sqlite_sequence")
+    for table in tables:
+        (found,) = db.execute(f"PRAGMA quick_check({table})").fetchone()
+        if found != "ok":
+            raise StoreFault("storage.damaged", path=path, error=found.rpartition("***")[2].strip())
+
+
 MIN_SQLITE_VERSION: Final = (3, 35, 0)
 
-Access: TypeAlias = Literal["make", "change", "look"]
-"""How to open a store: `make` creates it if missing, `change` writes to an existing one, `look` only reads."""
+Access: TypeAlias = Literal["make", "change", "act", "look"]
+"""How to open a store: `make` creates it if missing, `change` writes to an existing one, `look` only reads. `act` only
+reads too, but refuses a damaged store: files are changed by what it says."""
 
 
 class StoreFolder:
@@ -234,6 +249,7 @@ class StoreFolder:
         self.path = home / DATABASE_NAME
         self.side = SideRecord(home)
         self._is_read_only = False
+        self._is_damage_refused = True
         self._connect = partial(connect, self.path, timeout=timeout, connection=connection)
         self._connect_existing_read_only = partial(connect_read_only, self.path, timeout=timeout, connection=connection)
 
@@ -241,7 +257,10 @@ class StoreFolder:
         """Check the store and return the writing connection; None if it is opened for reading only."""
         if sqlite3.sqlite_version_info < MIN_SQLITE_VERSION:
             raise StoreFault("storage.sqlite_too_old", sqlite_version=sqlite3.sqlite_version)
-        if access == "look" or (access == "change" and not is_there(self.path) and not is_there(self.side.path)):
+        self._is_damage_refused = access != "look"
+        if access in ("look", "act") or (
+            access == "change" and not is_there(self.path) and not is_there(self.side.path)
+        ):
             self._is_read_only = True
             self._check_store(accept_loss=False)
             return None
@@ -300,6 +319,8 @@ class StoreFolder:
         with closing(self._connect_read_only()) as db:
             if is_found:
                 check_database(db, self.path)
+                if self._is_damage_refused:
+                    refuse_damaged(db, self.path)
             if mark is not None and not contains_mark(db, mark):
                 raise self.side.make_loss_fault(self.path)
 

@@ -24,8 +24,10 @@ from types import TracebackType
 from typing import Final, Generic, Literal, TypeVar
 
 from greenroom.adapters.storage.sqlite.faults import (
+    DAMAGE_CODES,
     is_database_error,
     make_missing_fault,
+    read_code,
     translate_commit,
     translate_error,
     translate_os,
@@ -314,6 +316,7 @@ class Committer:
         appender: Appender,
     ) -> None:
         self.commits = 0
+        self.damage: StoreFault | None = None
         self._path = path
         self._db = db
         self._connect = connect
@@ -381,7 +384,10 @@ class Committer:
         if isinstance(error, sqlite3.IntegrityError):
             return Bug(f"A batch contradicts the data in {self._path}: {error}.")
         if isinstance(error, sqlite3.Error):
-            return translate_error(error, self._path)
+            fault = translate_error(error, self._path)
+            if isinstance(fault, StoreFault) and read_code(error) in DAMAGE_CODES:
+                self.damage = fault
+            return fault
         return translate_os(error, self._path) if isinstance(error, OSError) else error
 
     def tidy(self) -> None:
@@ -514,6 +520,8 @@ class Writer:
             self._end()
 
     def _serve(self, group: Sequence[QueuedWrite]) -> None:
+        if self._committer.damage is not None:
+            raise self._committer.damage  # nothing is written to a damaged database
         if len(group) == 1 and isinstance(group[0], PendingChange):
             self._committer.run(group[0])
         else:

@@ -1,0 +1,138 @@
+"""Copy what is readable of a damaged database into a new store. The damaged files are only read.
+
+A run is copied up to its first unreadable event or archive row, at the end of a batch. Snapshots are left out, because
+they are made again.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from msgspec import DecodeError, json
+
+from greenroom.adapters.storage.database import DATABASE_NAME, connect
+from greenroom.adapters.storage.sqlite.faults import translate_errors
+from greenroom.adapters.storage.sqlite.store_folder import MAX_VERSION, create_database
+from greenroom.core.base.errors import StoreFault
+
+PAGE_SIZE: Final = slice(16, 18)
+PAGE_COUNT: Final = slice(28, 32)
+"""Where the header of a database has them."""
+
+Row = tuple[object, ...]
+
+
+def copy_readable(home: Path, target: Path) -> Mapping[str, tuple[int, int]]:
+    """Copy a store into a new folder. Return the copied and the recorded number of events by run.
+
+    Raise `StoreFault` if the folder is not empty, or nothing is readable. Then the folder is not created.
+    """
+    with translate_errors(target):
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise StoreFault("storage.folder_not_empty", path=target)
+        target.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        with translate_errors(home / DATABASE_NAME):
+            found = _copy_store(home, target)
+        if not found:
+            raise StoreFault("storage.nothing_readable", path=home / DATABASE_NAME)
+    except StoreFault:
+        shutil.rmtree(target)
+        raise
+    return found
+
+
+def _copy_store(home: Path, target: Path) -> Mapping[str, tuple[int, int]]:
+    scratch = target / "damaged.db"
+    files = [home / f"{DATABASE_NAME}{suffix}" for suffix in ("", "-wal")]
+    for file in filter(Path.exists, files):
+        shutil.copyfile(file, target / file.name.replace(DATABASE_NAME, scratch.name))
+    if (home / "blobs").exists():
+        shutil.copytree(home / "blobs", target / "blobs")
+    create_database(target / DATABASE_NAME)
+    with (
+        closing(_open_damaged(scratch, target / DATABASE_NAME)) as source,
+        closing(connect(target / DATABASE_NAME, timeout=0)) as db,
+    ):
+        forward, backward = (_read_rows(source, "streams", f"ORDER BY id {order}")[0] for order in ("ASC", "DESC"))
+        streams = {row[0]: row for row in (*forward, *backward)}
+        found = {str(row[1]): _copy_run(source, db, row) for row in streams.values()}
+        for table in ("meta", "inbox", "blob_refs"):
+            rows, _ = _read_rows(source, table)
+            _insert(db, table, rows)
+    for file in target.glob(f"{scratch.name}*"):
+        file.unlink()
+    return found
+
+
+def _open_damaged(path: Path, sound: Path) -> sqlite3.Connection:
+    """Open a copy of the damaged database. An unreadable first page is replaced by that of a new database: it only
+    holds the header and the same tables."""
+    for _ in range(2):
+        db = connect(path, timeout=0)
+        try:
+            db.execute("PRAGMA writable_schema = ON")  # reads a file that was cut off
+            db.execute("SELECT name FROM sqlite_master").fetchall()
+        except sqlite3.DatabaseError:
+            db.close()
+            data, header = bytearray(path.read_bytes()), sound.read_bytes()
+            page = int.from_bytes(header[PAGE_SIZE], "big")
+            data[:page] = header[:page]
+            data[PAGE_COUNT] = (len(data) // page).to_bytes(4, "big")
+            path.write_bytes(data)
+        else:
+            return db
+    raise StoreFault("storage.nothing_readable", path=path)
+
+
+def _copy_run(source: sqlite3.Connection, db: sqlite3.Connection, stream: Row) -> tuple[int, int]:
+    """Copy one run. Return the copied and the recorded number of events."""
+    number, recorded = stream[0], stream[3]
+    if not isinstance(number, int) or not isinstance(recorded, int) or not 0 <= recorded <= MAX_VERSION:
+        return 0, 0
+    first = number << 40
+    where = f"WHERE id > {first} AND id <= {first + recorded} ORDER BY id"
+    events, _ = _read_rows(source, "events", where, data=3)
+    archive, is_whole = _read_rows(source, "archive", where, data=4)
+    limit = first + recorded
+    if not is_whole:
+        ids = [row[0] for row in _read_rows(source, "archive", where, columns="id")[0]]
+        unread = [place for place in ids[len(archive) :] if isinstance(place, int)]
+        limit = unread[0] - 1 if unread else first  # it is not known what is missing
+    kept = [row for place, row in enumerate(events, first + 1) if row[0] == place <= limit]
+    while kept and not kept[-1][4]:  # half a batch
+        kept.pop()
+    if not kept:
+        return 0, recorded
+    db.execute("BEGIN")
+    _insert(db, "streams", [(*stream[:3], len(kept), stream[4], "", *stream[6:])])
+    _insert(db, "events", kept)
+    _insert(db, "archive", [row for row in archive if isinstance(row[0], int) and row[0] <= first + len(kept)])
+    db.execute("COMMIT")
+    return len(kept), recorded
+
+
+def _insert(db: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:
+    if rows:
+        db.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+
+
+def _read_rows(
+    db: sqlite3.Connection, table: str, where: str = "", *, columns: str = "*", data: int | None = None
+) -> tuple[list[Row], bool]:
+    """Return the rows of a table up to the first that cannot be read, and whether these are all. `data` is the column
+    with JSON."""
+    rows: list[Row] = []
+    try:
+        for row in db.execute(f"SELECT {columns} FROM {table} {where}"):
+            if data is not None:
+                json.decode(row[data])
+            rows.append(row)
+    except (sqlite3.DatabaseError, DecodeError, UnicodeDecodeError, TypeError):
+        return rows, False
+    return rows, True

@@ -1,0 +1,133 @@
+"""A damaged database is refused by every command that writes, and what is readable of it can be copied."""
+
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.provider import Beside, provider, reached
+from tests.e2e.terminal import contents, greenroom
+from tests.fake_openai import Answer
+
+PAGE = 512
+RUNS = 5
+NOISE = random.Random(7).randbytes(8 * PAGE)
+WRITING = [
+    ("ask", "Why?"),
+    ("resume", "last"),
+    ("fork", "last"),
+    ("rewind", "last", "--to", "1"),
+    ("forget", "last", "--yes"),
+    ("undo", "last"),
+    ("discard", "last"),
+    ("org", "start", "x"),
+    ("send", "last", "Hello."),
+    ("gc",),
+    ("pause", "last"),
+    ("workspaces", "clean"),
+]
+
+
+def spoil_middle(data: bytearray) -> None:
+    start = len(data) // PAGE // 2 * PAGE
+    data[start : start + PAGE] = NOISE[:PAGE]
+
+
+def spoil_header(data: bytearray) -> None:
+    data[:100] = NOISE[:100]
+
+
+def zero_first_page(data: bytearray) -> None:
+    data[:PAGE] = bytes(PAGE)
+
+
+def cut(data: bytearray) -> None:
+    del data[len(data) // 3 * 2 + 100 :]
+
+
+SPOILS = (spoil_middle, spoil_header, zero_first_page, cut)
+
+
+@pytest.fixture(scope="module")
+def fake() -> Iterator[Beside]:
+    with provider(Answer(text="Because. " * 200)) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def sound(fake: Beside, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("sound")
+    for number in range(RUNS):
+        assert greenroom(home, "ask", f"Why {number}?", **reached(fake)).code == 0
+    return home
+
+
+@pytest.mark.parametrize("spoil", SPOILS)
+def test_every_command_that_writes_refuses_a_damaged_database_and_names_the_way_out(
+    tmp_path: Path, sound: Path, fake: Beside, spoil: Callable[[bytearray], None]
+) -> None:
+    home = _damage(sound, tmp_path, spoil)
+    before, asked = contents(home), len(fake.requests)
+    for words in WRITING:
+        ended = greenroom(home, *words, **reached(fake))
+        assert ended.code == 3, (words, ended)
+        assert ended.err.count("\n") == 1
+        assert "greenroom doctor --copy-to FOLDER" in ended.err
+        assert contents(home) == before, words
+    assert len(fake.requests) == asked, "no model was asked for what cannot be kept"
+
+
+@pytest.mark.parametrize("spoil", SPOILS)
+def test_what_is_readable_is_copied_and_works(
+    tmp_path: Path, sound: Path, fake: Beside, spoil: Callable[[bytearray], None]
+) -> None:
+    home, copy = _damage(sound, tmp_path, spoil), tmp_path / "copy"
+    before = contents(home)
+    copied = greenroom(home, "doctor", "--copy-to", str(copy))
+    assert copied.code == 0, copied
+    assert contents(home) == before
+    assert f"of {RUNS} runs whole to {copy}" in copied.out
+    assert not list(copy.glob("damaged*"))
+    assert "intact" in greenroom(copy, "doctor").out
+    runs = greenroom(copy, "runs").out
+    assert 2 <= runs.count("Why") <= RUNS
+    assert greenroom(copy, "ask", "Now?", **reached(fake)).code == 0
+    again = greenroom(home, "doctor", "--copy-to", str(copy))
+    assert (again.code, "is not an empty folder" in again.err) == (3, True)
+
+
+def test_a_reading_command_shows_what_is_readable(tmp_path: Path, sound: Path) -> None:
+    for spoil in (spoil_middle, cut):
+        home = _damage(sound, tmp_path / spoil.__name__, spoil)
+        runs = greenroom(home, "runs")
+        assert runs.code == 0
+        assert "finished" in runs.out
+        assert "damaged" in runs.out
+
+
+def test_a_file_without_a_run_is_not_copied(tmp_path: Path, sound: Path) -> None:
+    def replace(data: bytearray) -> None:
+        data[:] = b"no database at all\n" * 500
+
+    home = _damage(sound, tmp_path, replace)
+    ended = greenroom(home, "doctor", "--copy-to", str(tmp_path / "copy"))
+    assert (ended.code, "can be read" in ended.err) == (3, True)
+    assert not (tmp_path / "copy").exists()
+
+
+def test_garbage_in_an_empty_wal_loses_nothing(tmp_path: Path, sound: Path, fake: Beside) -> None:
+    home = _damage(sound, tmp_path, lambda data: None)
+    (home / "greenroom.db-wal").write_bytes(NOISE)
+    assert greenroom(home, "ask", "Now?", **reached(fake)).code == 0
+    assert greenroom(home, "runs").out.count("finished") == RUNS + 1
+
+
+def _damage(sound: Path, folder: Path, spoil: Callable[[bytearray], None]) -> Path:
+    home = folder / "home"
+    shutil.copytree(sound, home)
+    data = bytearray((home / "greenroom.db").read_bytes())
+    spoil(data)
+    (home / "greenroom.db").write_bytes(data)
+    return home
