@@ -257,6 +257,12 @@ def test_calls_are_put_together(chunks: list[dict[str, object]], expected: list[
     assert not any(call.unread for call in found.calls)
 
 
+@pytest.mark.parametrize("pieces", [("{}", '{"a":', "1}"), ('{"a":1}', '{"a":1}'), ("{}", '{"a":1}', '{"a":1}')])
+def test_arguments_that_a_proxy_sends_after_an_empty_object_or_twice_are_read_once(pieces: tuple[str, ...]) -> None:
+    found = heard([sse(*(calls(part(0, "c1", "add", piece)) for piece in pieces), delta("tool_calls"))])
+    assert (found.called, found.calls[0].unread) == ([ADD], "")
+
+
 def test_calls_of_a_whole_body_are_read_too() -> None:
     assert heard([body("tool_calls", content=None, tool_calls=[part(None, "c1", "add", '{"a":1}')])], JSON).called == [
         ADD
@@ -353,7 +359,9 @@ def test_other_choices_and_odd_chunks_are_no_part_of_the_answer() -> None:
         {"tool_calls": [None]},
         {"tool_calls": [{"index": 0, "id": "", "type": "function", "function": {"name": "", "arguments": ""}}]},
         {"tool_calls": {"function": {"name": None, "arguments": " "}}},
+        {"tool_calls": [{"index": 0, "id": "", "type": "function", "function": {"name": "", "arguments": "{}"}}]},
         {"function_call": {"name": "", "arguments": ""}},
+        {"function_call": {"name": "", "arguments": "{}"}},
         {"function_call": {"name": None, "arguments": None}},
     ],
 )

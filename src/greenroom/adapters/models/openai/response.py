@@ -37,9 +37,17 @@ class _CallParts:
         self.extra: Mapping[str, object] | None = None
 
     @property
+    def text(self) -> str:
+        """The arguments without what some proxies add: `{}` before them, or all of them a second time."""
+        text = "".join(self.arguments)
+        text = text if text.strip() == "{}" else text.removeprefix("{}")
+        half = text[: len(text) // 2]
+        return half if half.startswith("{") and half * 2 == text else text
+
+    @property
     def is_placeholder(self) -> bool:
         """Whether nothing is called: some providers send an empty call beside an answer."""
-        return not self.name and not self.whole and not "".join(self.arguments).strip()
+        return not self.name and not self.whole and self.text.strip() in ("", "{}", "null")
 
 
 class ToolCallCollector:
@@ -128,7 +136,7 @@ def _parse_arguments(parts: _CallParts) -> tuple[Mapping[str, object], str]:
     """Return the arguments, or the raw text if they are not a JSON object. A call with raw text cannot run."""
     if parts.whole is not None:
         return parts.whole, ""
-    text = "".join(parts.arguments)
+    text = parts.text
     if not text.strip():
         return {}, ""
     try:
