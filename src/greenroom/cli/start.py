@@ -104,6 +104,11 @@ async def plan_run(
     )
     toolbox = await _find_toolbox(cli, participants) if tools else None
     if toolbox is not None:
+        if agents is not None:
+            from greenroom.app.agents.discovery import refuse_missing_tools
+
+            known_tools = {tool.name for tool in toolbox}
+            refuse_missing_tools(agents, (name for name, _ in participants.members), known_tools)
         defaults = {ASSISTANT.name: toolbox.default_names}  # the built-in assistant names no tools
         members = tuple(
             (name, toolbox.equip(spec, default=defaults.get(name, ()))) for name, spec in participants.members

@@ -28,7 +28,7 @@ def test_everything_in_its_comments_can_be_used(folders: Folders) -> None:
     spec = folders.found().get("ann").spec
     assert (spec.role, spec.calls, spec.turn.rounds, spec.turn.ends) == (
         "a careful reviewer",
-        ("searcher",),
+        ("ann",),
         20,
         "finish",
     )

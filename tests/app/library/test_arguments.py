@@ -1,10 +1,12 @@
 """Arguments that do not exist: the error names the public class and the right argument."""
 
 from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 
-from greenroom import Agent, Greenroom, GreenroomError, ModelFault, OutputError
+from greenroom import Agent, Greenroom, GreenroomError, ModelFault, OutputError, WorldFault
+from tests.abilities.skills.talks import Played, says
 
 
 @pytest.mark.parametrize(
@@ -35,3 +37,37 @@ def test_a_misspelt_argument_names_the_nearest_one() -> None:
 def test_an_output_error_is_a_model_fault() -> None:
     assert issubclass(OutputError, ModelFault)
     assert issubclass(ModelFault, GreenroomError)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Greenroom(max_cost=-1), "-1 is not a valid max_cost. It must be a number of dollars"),
+        (lambda: Greenroom(max_tokens=-5), "-5 is not a valid max_tokens."),
+        (lambda: Greenroom(max_time=-5), "-5 is not a valid max_time."),
+        (lambda: Greenroom(limits=cast("Any", 3)), "3 is not a valid limits. It must be a Limits object."),
+        (lambda: Greenroom(models=cast("Any", 3)), "3 is not a valid models."),
+        (lambda: Greenroom(approve=cast("Any", 3)), "3 is not a valid approve. It must be a function."),
+        (lambda: Agent("x", model=cast("Any", None)), "None is not a valid model. It must be a name like"),
+        (lambda: Agent("x", tools=[cast("Any", 3)]), "3 is not a valid tool. It must be a function"),
+        (lambda: Agent("x", agents=[cast("Any", "y")]), "'y' is not a valid agent. It must be an Agent."),
+    ],
+)
+def test_an_argument_of_the_wrong_kind_is_refused_by_its_own_name(make: Callable[[], object], said: str) -> None:
+    with pytest.raises(WorldFault) as fault:
+        make()
+    assert said in str(fault.value)
+
+
+async def test_an_agent_to_call_without_a_usable_model_is_refused_before_the_run(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    lead = Agent("lead", model=Played(lambda _: says("Done.")), agents=[Agent("other", model="gpt-5")])
+    async with Greenroom(in_memory=True) as greenroom:
+        with pytest.raises(WorldFault, match="'gpt-5' has no provider"):
+            await greenroom.run(lead, "Go.")
+        async with greenroom.chat(Agent("x", model="gpt-5")) as conversation:
+            with pytest.raises(WorldFault, match="'gpt-5' has no provider"):
+                await conversation.send("Go.")
+        assert not await greenroom.runs()
+    assert not caplog.records

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
@@ -255,10 +255,22 @@ def collect_notes(agent_file: AgentFile, agents: Agents, tools: Collection[str] 
     )
 
 
+def _find_missing_tools(spec: AgentSpec, tools: Collection[str]) -> list[str]:
+    return [name for name in spec.tools if name not in tools and name not in RUN_ONLY_TOOLS]
+
+
+def refuse_missing_tools(agents: Agents, names: Iterable[str], tools: Collection[str]) -> None:
+    """Raise `UnusableAgentFile` if the file of one of these agents names a tool that does not exist."""
+    for agent_file in (agents.by_name[name] for name in names if name in agents.by_name):
+        for missing in _find_missing_tools(agent_file.spec, tools):
+            near = get_close_matches(missing, tools, n=1)
+            hint = translate("hints.meant_key", near=near[0]) if near else translate("tools.see_list")
+            raise UnusableAgentFile(agent_file.path, translate("agents.no_such_tool", name=missing, hint=hint))
+
+
 def note_missing_tools(spec: AgentSpec, tools: Collection[str]) -> Iterator[AgentFileNote]:
     """Return a note about tools that do not exist."""
-    missing = [name for name in spec.tools if name not in tools and name not in RUN_ONLY_TOOLS]
-    if missing:
+    if missing := _find_missing_tools(spec, tools):
         names = ", ".join(f"`{name}`" for name in missing)
         yield AgentFileNote(key="tools", text=translate("agents.unknown_tools", names=names))
 
@@ -286,7 +298,7 @@ description: {description}   # other agents read this when they choose whom to c
 {model}
 {tools}
 # role: a careful reviewer         # "You are {name}, a careful reviewer."
-# calls: [searcher]                # agents that it can call
+# calls: [{name}]                    # agents that it can call, itself too
 # temperature: 0.2                 # 0 to 2; default: the model's own
 # effort: high                     # low, medium or high, for reasoning models
 # max_output: 8000                 # the longest answer, in tokens

@@ -14,7 +14,7 @@ from greenroom.app.function_tool import Tool, TypeAdapter, adapt_type
 from greenroom.app.library.run_result import T
 from greenroom.app.settings.schema import suggest_name
 from greenroom.app.settings.values import BadValue, Reader
-from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.errors import WorldFault, translate
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.model import Model
 from greenroom.core.state.spec import AgentSpec, ToolGroup
@@ -77,6 +77,8 @@ class ToolSelection:
 def select_tools(tools: ToolList, toolsets: Sequence[str]) -> ToolSelection:
     """Build the selection. Raise `WorldFault` for invalid values."""
     items = require_list(tools, "tools")
+    for item in items:
+        require_kind(callable(item) or isinstance(item, str | Tool), item, "tool")
     return ToolSelection(
         functions=tuple(item if isinstance(item, Tool) else Tool(item) for item in items if not isinstance(item, str)),
         builtin_names=tuple(item for item in items if isinstance(item, str)),
@@ -89,6 +91,12 @@ def require_list(value: object, field: str, owner: str = "an agent") -> Sequence
     if not isinstance(value, Sequence) or isinstance(value, str):
         raise WorldFault("library.list_expected", value=value, field=field, owner=owner)
     return value
+
+
+def require_kind(is_valid: bool, value: object, field: str) -> None:
+    """Raise `WorldFault` for an argument of the wrong kind."""
+    if not is_valid:
+        raise WorldFault("library.bad_value", value=value, field=field, unfit=translate(f"library.{field}_kind"))
 
 
 def _check_toolsets(groups: Sequence[object]) -> tuple[ToolGroup, ...]:
@@ -121,12 +129,15 @@ class AgentDefinition(Generic[T]):
         spec: AgentSpec | None = None,
     ) -> None:
         self.name = _check_name(name)
+        require_kind(isinstance(model, str) or hasattr(model, "stream"), model, "model")
         self.model = model
         self.tool_selection = select_tools(tools, toolsets)
         self.tools = self.tool_selection.functions
         self.agents: tuple[AgentDefinition[Any], ...] = tuple(require_list(agents, "agents"))
+        for agent in self.agents:
+            require_kind(isinstance(agent, AgentDefinition), agent, "agent")
         self.confirm_calls = confirm_calls
-        _check_value(values.parse_temperature, 0.0 if temperature is None else temperature, "temperature")
+        check_value(values.parse_temperature, 0.0 if temperature is None else temperature, "temperature")
         self.output_adapter: TypeAdapter | None = adapt_type(output_type) if output_type is not None else None
         self._base_spec = spec
         self._overrides = _SpecOverrides(
@@ -169,8 +180,8 @@ def name_own_model(agent: str) -> str:
 
 
 def _make_turn_overrides(max_turns: int, output_retries: int | None) -> dict[str, int]:
-    _check_value(values.int_between(0, MAX_ROUNDS), max_turns, "max_turns")
-    _check_value(values.int_between(0, 10), 0 if output_retries is None else output_retries, "output_retries")
+    check_value(values.int_between(0, MAX_ROUNDS), max_turns, "max_turns")
+    check_value(values.int_between(0, 10), 0 if output_retries is None else output_retries, "output_retries")
     overrides = {"rounds": max_turns} if max_turns else {}
     return overrides if output_retries is None else {**overrides, "repairs": output_retries}
 
@@ -183,7 +194,7 @@ def _check_name(name: str) -> str:
         raise WorldFault("library.bad_agent_name", name=name, unfit=unfit) from None
 
 
-def _check_value(reader: Reader, value: object, field: str) -> None:
+def check_value(reader: Reader, value: object, field: str) -> None:
     """Check a value with the rule of agent files."""
     try:
         reader(value)

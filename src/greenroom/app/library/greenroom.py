@@ -16,7 +16,7 @@ from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.chat import Chat
 from greenroom.app.conversation.start import FIRST_TASK_ID, create_single_task_team
-from greenroom.app.library.agent_definition import AgentDefinition, check_arguments
+from greenroom.app.library.agent_definition import AgentDefinition, check_arguments, check_value, require_kind
 from greenroom.app.library.approval import ApprovalCallback, ApprovalHandler
 from greenroom.app.library.environment import (
     AgentEnvironment,
@@ -42,6 +42,7 @@ from greenroom.app.library.run_result import (
 )
 from greenroom.app.lookup import LAST
 from greenroom.app.runtime import Runtime
+from greenroom.app.settings import values
 from greenroom.app.settings.home import HOME_VARIABLE, home_folder, write_gitignore
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
@@ -102,6 +103,16 @@ class Greenroom:
     ) -> None:
         if in_memory and home is not None:
             raise WorldFault("library.home_or_memory")
+        require_kind(models is None or hasattr(models, "get_model"), models, "models")
+        require_kind(limits is None or isinstance(limits, Limits), limits, "limits")
+        require_kind(approve is None or callable(approve), approve, "approve")
+        for field, value, reader in (
+            ("max_cost", max_cost, values.parse_cost),
+            ("max_tokens", max_tokens, values.parse_tokens),
+            ("max_time", max_time, values.parse_time),
+        ):
+            if value is not None:
+                check_value(reader, value, field)
         home_path = Path(home) if home is not None else None
         self.home = None if in_memory else home_folder(home_path or _default_home())
         self._given_models = models
@@ -219,7 +230,7 @@ class Greenroom:
         if resume:
             team = await self._find_resumable(agent, resume, LIBRARY_RUN)
         else:
-            self._require_model(agent)
+            self._require_models(agent)
             team = await create_single_task_team(
                 self.runtime,
                 LIBRARY_RUN,
@@ -267,6 +278,7 @@ class Greenroom:
             self._capabilities[chat.team] = prepared.capabilities
 
         async def create(text: str) -> None:
+            self._require_models(agent)
             team = await chat.create_team(
                 prepared.participants, text, limits=self._limits(), capabilities_name=LIBRARY_CHAT
             )
@@ -335,10 +347,11 @@ class Greenroom:
             self._prepared[solo][agent] = prepared
         return prepared
 
-    def _require_model(self, agent: AgentDefinition[T]) -> None:
-        """Raise `WorldFault` if the agent has no model: nothing is stored that could not run."""
-        if isinstance(agent.model, str):
-            self.models.get_model(str((agent.spec.llm_config or {}).get("model", "")))
+    def _require_models(self, agent: AgentDefinition[T]) -> None:
+        """Raise `WorldFault` if an agent of the run has no model: nothing is stored that could not run."""
+        for definition in collect_agents(agent).values():
+            if isinstance(definition.model, str):
+                self.models.get_model(str((definition.spec.llm_config or {}).get("model", "")))
 
     def _make_observer(self, approve: ApprovalCallback | None, max_early: int | None = MAX_EARLY_EVENTS) -> RunObserver:
         is_attended = self._app.is_attended
