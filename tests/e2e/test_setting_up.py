@@ -84,6 +84,59 @@ def test_a_server_of_this_machine_is_found_with_its_models(tmp_path: Path, proje
     assert 'strong = "ollama:qwen3:8b"' in (project / ".greenroom" / "config.toml").read_text()
 
 
+ENDPOINT = '[providers."{name}"]\nbase_url = "{base_url}"\nkey_env = "OUR_KEY"\n'
+
+
+@pytest.mark.parametrize(("words", "name"), [(("--model", "ours:big"), "ours"), (("-m", "big"), "custom")])
+def test_an_address_of_ones_own_is_written_for_the_person_and_works(
+    tmp_path: Path, project: Path, words: tuple[str, ...], name: str
+) -> None:
+    with provider(Answer(text="Hello.")) as fake:
+        address = ("--base-url", fake.base_url, "--key-env", "OUR_KEY", "--yes")
+        ended = greenroom(tmp_path, "init", *words, *address, cwd=str(project))
+        file = tmp_path / "config" / "greenroom" / "config.toml"
+        assert (ended.code, str(file) in ended.err) == (0, True)
+        assert ENDPOINT.format(name=name, base_url=fake.base_url) in file.read_text()
+        assert not (project / ".greenroom").exists(), "a project cannot name an address for a key"
+        file.write_text(f'{file.read_text()}[prices."{name}:big"]\ninput = 1\noutput = 2\n')
+        answer = greenroom(tmp_path, "ask", "-q", "Hello?", OUR_KEY=KEY)
+    assert (answer.code, answer.out) == (0, "Hello.\n")
+
+
+def test_an_address_that_is_none_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    ended = greenroom(tmp_path, "init", "--base-url", "ftp://x", "--model", "big", "--yes")
+    assert (ended.code, "base_url" in ended.err) == (3, True)
+    assert not (tmp_path / "config").exists()
+
+
+def test_a_person_can_name_another_address(tmp_path: Path, project: Path) -> None:
+    typed = (
+        *(("Number [1]:", "2\r"), ("Base URL", "http://127.0.0.1:9/v1\r"), ("Variable", "\r")),
+        *(("Strong model", "big\r"), ("Fast model", "\r")),
+    )
+    with Typing(tmp_path, "init", cwd=str(project), OPENAI_API_KEY=KEY) as person:
+        for question, answer in typed:
+            person.until(question)
+            person.press(answer)
+        assert person.ends() == 0
+    written = (tmp_path / "config" / "greenroom" / "config.toml").read_text()
+    assert 'strong = "custom:big"\nfast = "custom:big"\n' in written
+    assert written.endswith('[providers."custom"]\nbase_url = "http://127.0.0.1:9/v1"\n')
+
+
+def test_without_a_key_and_a_server_real_commands_are_named(tmp_path: Path) -> None:
+    ended = greenroom(tmp_path, "init", "--yes")
+    assert ended.code == 3
+    for command in (
+        "ollama pull qwen3",
+        "llama-server -hf ",
+        "lms server start",
+        "vllm serve ",
+        "export OPENAI_API_KEY=",
+    ):
+        assert command in ended.err
+
+
 # ---------------------------------------------------------------------------------------------------------- models
 
 

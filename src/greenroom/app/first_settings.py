@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.adapters.models.catalog.catalog import (
+    Provider,
+    complete_base_url,
     find_keys,
     find_local_servers,
     get_provider,
@@ -21,6 +23,7 @@ from greenroom.app.settings.schema import Settings
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
 
+CUSTOM_PROVIDER: Final = "custom"
 SETTINGS_HEADER: Final = (
     "# Greenroom's settings{where}. `greenroom config show` shows all values and their origins. Do not put keys here.\n"
 )
@@ -41,6 +44,22 @@ class ModelChoice:
 
     strong: str
     fast: str
+
+
+@record
+class NewEndpoint:
+    """An address that the person names, and the variable that holds its key, if any."""
+
+    base_url: str
+    key_env: str = ""
+
+
+def name_endpoint(endpoint: NewEndpoint, provider: str, model: str) -> str:
+    """Return the provider's name for an address. Raise `WorldFault` if the address is not one."""
+    prefix, colon, _ = model.partition(":")
+    name = provider or (prefix if colon else CUSTOM_PROVIDER)
+    complete_base_url(load_providers().get(name) or Provider(name=name), endpoint.base_url, "base_url")
+    return name
 
 
 async def find_candidates(environ: Mapping[str, str]) -> Sequence[Candidate]:
@@ -95,6 +114,8 @@ def find_provider(settings: Settings, provider_name: str, model: str) -> str:
 def qualify_model(settings: Settings, name: str, model: str) -> str:
     """Add the provider to a model name. A colon alone is not enough, because some model names contain one."""
     prefix, colon, _ = model.partition(":")
+    if prefix == name and colon:
+        return model
     if colon and (prefix in settings.providers or prefix.strip().lower() in load_providers()):
         return ":".join(split_model_name(model, settings.providers))
     return f"{name}:{model}"
@@ -124,14 +145,18 @@ def _find_repository(cwd: Path, home: str | None) -> Path | None:
     return None
 
 
-def render_settings(choice: ModelChoice, *, user: bool) -> str:
-    lines = (
+def render_settings(choice: ModelChoice, provider: str = "", endpoint: NewEndpoint | None = None, *, user: bool) -> str:
+    """Return the text of a settings file, with a table for a provider at another address."""
+    lines = [
         SETTINGS_HEADER.format(where="" if user else " for this project"),
         "version = 1\n",
         'model = "strong"\n',
         f"strong = {quote_toml(choice.strong)}\n",
         f"fast = {quote_toml(choice.fast)}\n",
-    )
+    ]
+    if endpoint is not None:
+        lines.append(f"\n[providers.{quote_toml(provider)}]\nbase_url = {quote_toml(endpoint.base_url)}\n")
+        lines.append(f"key_env = {quote_toml(endpoint.key_env)}\n" if endpoint.key_env else "")
     return "".join(lines)
 
 

@@ -15,10 +15,12 @@ from rich.text import Text
 from greenroom.app.first_settings import (
     Candidate,
     ModelChoice,
+    NewEndpoint,
     config_file,
     find_candidates,
     find_provider,
     list_key_providers,
+    name_endpoint,
     needs_key,
     propose_models,
     qualify_model,
@@ -47,6 +49,7 @@ class InitPlan:
     provider: str
     key: str
     choice: ModelChoice
+    endpoint: NewEndpoint | None
     path: Path
     keep: bool
 
@@ -57,6 +60,12 @@ def init(
     provider: Annotated[str, typer.Option("--provider", metavar="NAME", help="Provider, like openai.")] = "",
     model: Annotated[
         str, typer.Option("--model", "-m", metavar="NAME", help="Default model, like openai:gpt-5.5.")
+    ] = "",
+    base_url: Annotated[
+        str, typer.Option("--base-url", metavar="URL", help="Address of an OpenAI-compatible API.")
+    ] = "",
+    key_env: Annotated[
+        str, typer.Option("--key-env", metavar="NAME", help="Variable that holds the key for --base-url.")
     ] = "",
     key_stdin: Annotated[bool, typer.Option("--key-stdin", help="Read the key from stdin and store it.")] = False,
     user: Annotated[bool, typer.Option("--user", help="Write settings for all projects, not this folder.")] = False,
@@ -69,6 +78,7 @@ def init(
     Examples:
       greenroom init
       greenroom init --model openai:gpt-5.5 --yes
+      greenroom init --base-url http://127.0.0.1:9000/v1 --model ours:big
       printenv MY_KEY | greenroom init --provider openai --key-stdin
 
     Exit codes: 0; 2; 3; 130.
@@ -82,18 +92,24 @@ def init(
     progress = progress_for(setup)
     with open_answer_stream() as stream, Output(setup.output_format, stream) as out:
         try:
-            plan = _make_plan(progress, provider.strip(), model.strip(), key, user=user, yes=yes)
+            endpoint = NewEndpoint(base_url=base_url.strip(), key_env=key_env.strip()) if base_url else None
+            plan = _make_plan(progress, provider.strip(), model.strip(), key, endpoint, user=user, yes=yes)
         except PersonLeft:
             progress.note(f"\n{translate('init.nothing_written')}", style="bold")
             return out.result("stopped", Exit.INTERRUPTED)
-        return _write_plan(plan, progress, out, user=user)
+        return _write_plan(plan, progress, out, user=user or plan.endpoint is not None)
 
 
-def _make_plan(progress: Progress, provider: str, model: str, key: str, *, user: bool, yes: bool) -> InitPlan:
+def _make_plan(
+    progress: Progress, provider: str, model: str, key: str, endpoint: NewEndpoint | None, *, user: bool, yes: bool
+) -> InitPlan:
     """Collect everything before anything is written. Questions are asked only at a terminal."""
     settings, may_ask = load_settings({}, os.environ, Path.cwd()).settings, not yes and sys.stdin.isatty()
     set_language(settings.language)
-    provider_name = find_provider(settings, provider, model)
+    if endpoint is not None:
+        provider_name = name_endpoint(endpoint, provider, model)
+    else:
+        provider_name = find_provider(settings, provider, model)
     if not provider_name and not may_ask and not yes:
         why = translate("init.stdin_not_terminal")
         raise make_refusal("no_terminal", why, translate("init.add_yes_or_provider"))
@@ -101,19 +117,24 @@ def _make_plan(progress: Progress, provider: str, model: str, key: str, *, user:
     progress.note(translate("init.found"))
     for candidate in found_candidates:
         progress.note(f"  ✓ {candidate.provider}: {candidate.why}", style="green")
-    if not found_candidates:
+    if not found_candidates and endpoint is None:
         progress.note(f"  {translate('init.none_found')}", style="yellow")
     chosen = _choose_provider(provider_name, found_candidates, may_ask=may_ask)
+    if not chosen.provider:
+        address, variable = ask(translate("init.ask_base_url")), ask(translate("init.ask_key_env"), "none")
+        endpoint = NewEndpoint(base_url=address, key_env="" if variable == "none" else variable)
+        chosen = Candidate(provider=name_endpoint(endpoint, provider, model), why="")
     key = key or _ask_key(settings, chosen.provider, may_ask=may_ask)
     choice = _choose_models(settings, chosen, model, may_ask=may_ask)
-    path = config_file(os.environ, Path.cwd(), user=user)
+    path = config_file(os.environ, Path.cwd(), user=user or endpoint is not None)
     question = translate("init.replace_existing", path=path)
     keep = path.exists() and not (may_ask and ask(question, "no").lower() in ("y", "yes"))
-    return InitPlan(provider=chosen.provider, key=key, choice=choice, path=path, keep=keep)
+    return InitPlan(provider=chosen.provider, key=key, choice=choice, endpoint=endpoint, path=path, keep=keep)
 
 
 def _choose_provider(provider_name: str, found_candidates: Sequence[Candidate], *, may_ask: bool) -> Candidate:
-    """Choose the provider: the named one, else one that was found, else one that the person chooses."""
+    """Choose the provider: the named one, else one that was found, else one that the person chooses. One without a
+    name is another address."""
     usable = [candidate for candidate in found_candidates if candidate.models]
     if provider_name:
         named_candidate = next(
@@ -124,11 +145,14 @@ def _choose_provider(provider_name: str, found_candidates: Sequence[Candidate], 
         raise WorldFault("init.nothing_found")
     if usable:
         rows = [f"{candidate.provider}  ({candidate.why})" for candidate in usable]
-        return usable[choose(translate("init.which_provider"), rows) if may_ask and len(usable) > 1 else 0]
-    offered_providers = list_key_providers()
-    rows = [f"{name}  ({address})" for name, address in offered_providers]
-    name, _ = offered_providers[choose(translate("init.ask_key_provider"), rows)]
-    return Candidate(provider=name, why="", models=propose_models(name))
+        question, offered = translate("init.which_provider"), usable
+    else:
+        providers = list_key_providers()
+        rows = [f"{name}  ({address})" for name, address in providers]
+        question = translate("init.ask_key_provider")
+        offered = [Candidate(provider=name, why="", models=propose_models(name)) for name, _ in providers]
+    offered.append(Candidate(provider="", why=""))
+    return offered[choose(question, [*rows, translate("init.other_address")]) if may_ask else 0]
 
 
 def _ask_key(settings: Settings, name: str, *, may_ask: bool) -> str:
@@ -163,7 +187,9 @@ def _write_plan(plan: InitPlan, progress: Progress, out: Output, *, user: bool) 
     if plan.keep:
         progress.note(translate("init.kept", path=plan.path), style="yellow")
     else:
-        backup = write_settings(plan.path, render_settings(plan.choice, user=user), user=user)
+        backup = write_settings(
+            plan.path, render_settings(plan.choice, plan.provider, plan.endpoint, user=user), user=user
+        )
         models = {"strong": plan.choice.strong, "fast": plan.choice.fast}
         progress.note(translate("init.written", path=plan.path, **models), style="green")
     if backup is not None:
