@@ -1,15 +1,17 @@
 """Find the blocks of a reply that should run, where each block ends, and its raw text.
 
-The scanner skips reasoning, fenced code, inline code and unknown elements. Any other line that begins with a known tag
-starts a block. This module does not parse XML: each protocol parses its own bodies.
+One scanner decides for every protocol. It skips reasoning, code, comments and the text of other elements. Any other
+line that begins with a known tag starts a block. This module does not parse XML: each protocol parses its own bodies.
 
-One line break after an opening tag and one before the closing tag belong to the tags. Everything else belongs to the
-text, byte for byte. `<![CDATA[…]]>` around the whole text escapes anything that looks like a tag.
+Invisible characters are removed from the text that is searched, never from a body, a path or a content. One line break
+after an opening tag and one before the closing tag belong to the tags, with the invisible characters between them.
+Everything else belongs to the text, byte for byte. `<![CDATA[…]]>` around the whole text escapes what looks like a tag.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
@@ -24,6 +26,20 @@ MAX_BLOCKS: Final = 20
 WRAPPER_TAGS: Final = ("function_calls", "tool_calls")
 """Tags that some models are trained to put around a call."""
 
+EMPTY_TAGS: Final = frozenset({"br", "hr", "img", "input", "wbr", "s", "bos", "eos"})
+"""Tags without an end: of HTML, and the first sign of some models."""
+
+INVISIBLE: Final = "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
+"""Characters without width, as they stand in a pattern."""
+
+GAP: Final = rf"[\s{INVISIBLE}]*+"
+"""The pattern of what may stand between two tags."""
+
+_INVISIBLE: Final = re.compile(f"[{INVISIBLE}]")
+_EDGES: Final = re.compile(rf"\A[{INVISIBLE}]+(?=[\r\n])|(?<=[\r\n])[{INVISIBLE}]+\Z")
+_OUTER: Final = re.compile(rf"\A[{INVISIBLE}]+|[{INVISIBLE}]+\Z")
+_BLANKS: Final = dict.fromkeys((0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000), " ")
+
 _THINK: Final = (
     r"(?i:(?:[\w.-]{1,40}:)?(?:think|thinking|thoughts?|thought_process|reasoning|reasoning_content|scratch_?pad"
     r"|inner_?monologue|antthinking|chain_of_thought))"
@@ -37,10 +53,13 @@ _REASONING: Final = {
 }
 """How reasoning begins and ends in the text of different models."""
 
+_SHOWN: Final = {"<!--": "-->", "<![CDATA[": "]]>", r"\begin{verbatim}": r"\end{verbatim}"}
+"""What else shows a text, by how it begins and ends."""
+
 _END_TOKEN: Final = r"(?:<\|(?:im_end|eot_id|eom_id|endoftext|end_of_text|end|return|call)\|>|</s>|<eos>|<end_of_turn>)"
 _TRAILING_TOKENS: Final = re.compile(rf"(?:{_END_TOKEN}\s*+)++\Z")
 _LINE_REST: Final = re.compile(rf"(?:[ \t]|</?(?:{'|'.join(WRAPPER_TAGS)})>|{_END_TOKEN})*+$", re.MULTILINE)
-_CLOSING: Final = re.compile(r"</([^\W\d][\w.:-]*+)\s*+>")
+_CLOSING: Final = re.compile(r"[<\[]/([^\W\d][\w.:-]*+)\s*+[>\]]")
 _FOREIGN_CALL: Final = (
     r"<function=|<invoke\s|<tool_use\b|<function_call>|<\|python_tag\|>|<\|tool_call|<｜tool|\[TOOL_CALLS\]"
 )
@@ -53,9 +72,10 @@ def _compile_event_pattern(tags: tuple[str, ...]) -> re.Pattern[str]:
         rf"^{_build_opening_pattern(tags, '[ ]{0,3}')}"
         r"|(?P<code>(?<!`)(?P<ticks>`++)[^\n]{1,500}?(?<!`)(?P=ticks)(?!`))"
         r"|(?P<fence>(?P<run>`{3,}+|~{3,}+)(?P<info>[^\n]*+))"
+        rf"|(?P<comment>{'|'.join(map(re.escape, _SHOWN))})"
         rf"|(?P<thought>{'|'.join(_REASONING)})"
         rf"|(?P<thought_end>{'|'.join(_REASONING.values())})"
-        r"|(?P<element><(?P<slash>/?)(?P<name>[^\W\d][\w.:-]*+)(?:[\s/][^<>]*+)?>)",
+        r"|(?P<element>[<\[](?P<slash>/?)(?P<name>[^\W\d][\w.:-]*+)(?:[\s/=][^<>\[\]]*+)?[>\]])",
         re.MULTILINE,
     )
 
@@ -72,13 +92,16 @@ def _build_opening_pattern(tags: Sequence[str], indent: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _compile_misspelt_pattern(tags: tuple[str, ...]) -> re.Pattern[str]:
-    """Compile the pattern of near misses of these tags, and of forms that other systems use, at the start of a line."""
+def _compile_damage_pattern(tags: tuple[str, ...]) -> re.Pattern[str]:
+    """Compile the pattern of what is left of a damaged block: nearly a tag or its beginning, at the start of a line; an
+    end tag; or a form that other systems use."""
     word = "(?i:" + "|".join(re.escape(tag).replace("_", "[ _-]?") + "S?" for tag in tags) + ")"
+    begun = "|".join(re.escape(tag[:length]) for tag in tags for length in range(len(tag), 0, -1))
     return re.compile(
         rf"^[ \t]*+(?:(?:[*_]{{1,3}}<|\\<|<[ \t|]*+|＜|&lt;|[\[{{(]|`{{3,}}+|~{{3,}}+)[ \t]*+(?P<word>{word})"
         r"(?=[\s>\])}|＞&/:=]|\Z)/?[>\])}]?"
-        rf"|(?P<label>{word})[ \t]*+:\s*+\{{|(?P<foreign>{_FOREIGN_CALL}))",
+        rf"|(?P<label>{word})(?:[ \t]++file[^\n<>]*+)?[ \t]*+(?:>|:\s*+\{{)|(?P<foreign>{_FOREIGN_CALL})"
+        rf"|<(?P<begun>{begun})\Z)|<[ \t]*+/[ \t]*+(?P<end>{word})\b[ \t]*+>?",
         re.MULTILINE,
     )
 
@@ -94,16 +117,19 @@ class _BlockScanner:
 
     def __init__(self, text: str, end_finders: Mapping[str, EndFinder]) -> None:
         self._text = text
-        self._aligned_text = align_newlines(text)
+        self._removed = [found.start() - count for count, found in enumerate(_INVISIBLE.finditer(text))]
+        self._clean = align_newlines(_INVISIBLE.sub("", text) if self._removed else text).translate(_BLANKS)
         self._end_finders = end_finders
         self._tags = tuple(end_finders)
-        self._last_close = {found[1].lower(): found.start() for found in _CLOSING.finditer(self._aligned_text)}
+        self._last_close = {found[1].lower(): found.start() for found in _CLOSING.finditer(self._clean)}
         self._blocks: list[Block] = []
         self._block_count = 0
         self._adjacent_at = -1
+        self._block_spans: list[tuple[int, int]] = []
         self._reasoning_spans: list[tuple[int, int]] = []
         self._code_spans: list[tuple[int, int]] = []
         self._open_elements: dict[str, int] = {}
+        self._lone_elements: set[str] = set()
         self._mentioned_tag = ""
         self._unrun_block: tuple[str, str] | None = None
         self._doubt = ""
@@ -114,64 +140,84 @@ class _BlockScanner:
             "open": self._read_block,
             "code": self._skip_inline_code,
             "fence": self._skip_fence,
+            "comment": self._skip_comment,
             "thought": self._skip_reasoning,
             "thought_end": self._end_reasoning,
             "element": self._note_element,
         }
         while self._block_count < MAX_BLOCKS:
-            found = adjacent.match(self._aligned_text, at) if at == self._adjacent_at else None
-            found = found or events.search(self._aligned_text, at)
+            found = adjacent.match(self._clean, at) if at == self._adjacent_at else None
+            found = found or events.search(self._clean, at)
             if found is None:
                 break
             at = steps[str(found.lastgroup)](found)
         hint = "" if self._blocks else self._render_hint()
-        cuts = (*self._reasoning_spans, *((block.start, block.after) for block in self._blocks))
+        cuts = [self._to_raw(*span) for span in (*self._reasoning_spans, *self._block_spans)]
         said = _remove_spans(self._text, cuts).strip()
         return BlockScan(blocks=tuple(self._blocks), doubt=self._find_doubt(), said=said, hint=hint)
+
+    def _to_raw(self, start: int, end: int) -> tuple[int, int]:
+        """Return where a part of the searched text is in the reply, with the invisible characters at its edges."""
+        return start + bisect_left(self._removed, start), end + bisect_right(self._removed, end)
+
+    def _cut(self, start: int, end: int) -> str:
+        start, end = self._to_raw(start, end)
+        return self._text[start:end]
 
     def _read_block(self, found: re.Match[str]) -> int:
         tag, start, body = found["tag"], found.start(), found.end()
         self._block_count += 1
-        indent = 0 if start == self._adjacent_at else len(found["indent"])
-        end = self._end_finders[tag](self._aligned_text, body, indent)
+        indent = 0 if start == self._adjacent_at else self._cut(*found.span("indent")).count(" ")
+        end = self._end_finders[tag](self._clean, body, indent)
         around = next((name for name in self._open_elements if self._last_close.get(name, -1) >= end.after), None)
         if around is not None:
             self._note_unrun_block(tag, f"inside <{around}>")
             return end.after if end.tagged else body
+        unclosed = next((name for name in self._open_elements if name in self._lone_elements), None)
+        if unclosed is not None:
+            self._doubt = f"<{unclosed}> before it is not closed, so it may be a part of it. Leave <{unclosed}> out."
+        clear = _LINE_REST.match(self._clean, end.after) or _compile_adjacent_pattern(self._tags).match(
+            self._clean, end.after
+        )
         block = Block(
             tag=tag,
-            attributes=(found["attributes"] or "").strip(),
-            body=self._text[body : end.stop],
-            start=start,
-            after=end.after,
-            line=self._aligned_text.count("\n", 0, start) + 1,
+            attributes=strip_invisible(self._cut(*found.span("attributes"))) if found["attributes"] else "",
+            body=_EDGES.sub("", self._cut(body, end.stop)),
+            line=self._clean.count("\n", 0, start) + 1,
             sure=end.sure,
             tagged=end.tagged,
-            clear=bool(
-                _LINE_REST.match(self._aligned_text, end.after)
-                or _compile_adjacent_pattern(self._tags).match(self._aligned_text, end.after)
-            ),
+            clear=bool(clear),
             indent=indent,
         )
         self._blocks.append(block)
+        self._block_spans.append((start, end.after))
         self._adjacent_at = end.after
         return end.after
 
     def _skip_inline_code(self, found: re.Match[str]) -> int:
         self._code_spans.append(found.span())
+        if self._clean.strip() == found[0]:
+            self._note_unrun_block_within(*found.span(), "inside backticks", is_open=False)
         return found.end()
 
+    def _skip(self, found: re.Match[str], closing: str, place: str) -> tuple[int, bool]:
+        """Return where the text ends that begins here, and whether it is closed. If not, the reply ends in it."""
+        close = re.compile(closing, re.MULTILINE).search(self._clean, found.end())
+        end = close.end() if close else len(self._clean)
+        self._note_unrun_block_within(found.start(), end, place, is_open=close is None)
+        return end, close is not None
+
     def _skip_fence(self, found: re.Match[str]) -> int:
-        """Return the end of the closing fence line, or of the reply if the fence is never closed."""
-        start, run = found.start(), found["run"]
-        close = re.compile(rf"^[ \t>]*+{run[0]}{{{len(run)},}}+[ \t]*+$", re.MULTILINE).search(
-            self._aligned_text, found.end()
-        )
-        if close is None and self._blocks:
+        run = found["run"]
+        end, is_closed = self._skip(found, rf"^[ \t>]*+{run[0]}{{{len(run)},}}+[ \t]*+$", "inside a code fence")
+        if self._blocks and not is_closed:
             self._doubt = "a code fence behind it is not closed, so it may have begun in the block or before."
-        end = close.end() if close else len(self._aligned_text)
         self._code_spans.append((found.end(), end))
-        self._note_unrun_block_within(start, end, "inside a code fence")
+        return end
+
+    def _skip_comment(self, found: re.Match[str]) -> int:
+        end, _ = self._skip(found, re.escape(_SHOWN[found[0]]), f"behind {found[0]}")
+        self._code_spans.append((found.start(), end))
         return end
 
     def _skip_reasoning(self, found: re.Match[str]) -> int:
@@ -179,23 +225,21 @@ class _BlockScanner:
         opening = next(opening for opening in _REASONING if re.match(opening, found[0]))
         name = re.match(r"<([\w.:-]++)", found[0])
         closing = rf"(?i:</{re.escape(name[1])}\s*+>)" if name else _REASONING[opening]
-        close = re.compile(closing).search(self._aligned_text, found.end())
-        end = close.end() if close else len(self._aligned_text)
+        end, _ = self._skip(found, closing, "inside your thoughts")
         # Reasoning that begins its line may be followed by a block on the same line.
-        if start == self._adjacent_at or not self._aligned_text[max(0, start - 80) : start].rpartition("\n")[2].strip():
+        if self._begins_line(start):
             self._adjacent_at = end
         self._reasoning_spans.append((start, end))
-        self._note_unrun_block_within(start, end, "inside your thoughts")
         return end
 
     def _end_reasoning(self, found: re.Match[str]) -> int:
         """Treat everything up to here as reasoning: some templates open the reasoning themselves. A quote does not."""
-        if self._aligned_text[: found.start()].rpartition("\n")[2].lstrip().startswith(">"):
+        if self._clean[: found.start()].rpartition("\n")[2].lstrip().startswith(">"):
             return found.end()
         if self._blocks:
             self._unrun_block = (self._blocks[0].tag, "inside your thoughts")
-        self._blocks.clear()
-        self._open_elements.clear()
+        for found_so_far in (self._blocks, self._block_spans, self._open_elements, self._lone_elements):
+            found_so_far.clear()
         self._doubt = self._mentioned_tag = ""
         self._reasoning_spans = [(0, found.end())]
         self._adjacent_at = found.end()
@@ -210,33 +254,40 @@ class _BlockScanner:
                 self._open_elements[name] -= 1
             else:
                 self._open_elements.pop(name, None)
-        elif not found[0].endswith("/>") and name not in WRAPPER_TAGS:
+        elif not found[0].endswith(("/>", "/]")) and name not in WRAPPER_TAGS:
             self._open_elements[name] = self._open_elements.get(name, 0) + 1
-            if found["name"] in self._end_finders:
+            if found[0][0] == "<" and found["name"] in self._end_finders:
                 self._mentioned_tag = found["name"]
+            rest = self._clean[found.end() : found.end() + 80].partition("\n")[0].strip()
+            if found[0][0] == "<" and name not in EMPTY_TAGS and not rest and self._begins_line(found.start()):
+                self._lone_elements.add(name)
         return found.end()
 
+    def _begins_line(self, at: int) -> bool:
+        """Return whether nothing but reasoning is before this position on its line."""
+        return not self._clean[max(0, at - 80, self._adjacent_at) : at].rpartition("\n")[2].strip()
+
     def _note_unrun_block(self, tag: str, place: str) -> None:
-        """Remember the first complete block in a place where blocks do not run. The model gets a hint about it."""
+        """Remember the first block in a place where blocks do not run. The model gets a hint about it."""
         self._unrun_block = self._unrun_block or (tag, place)
 
-    def _note_unrun_block_within(self, start: int, end: int, place: str) -> None:
-        shown = (
-            None
-            if self._unrun_block
-            else re.compile(f"<({'|'.join(self._tags)})[ >]").search(self._aligned_text, start, end)
-        )
-        if shown and self._aligned_text.find(f"</{shown[1]}", shown.end(), end) >= 0:
-            self._note_unrun_block(shown[1], place)
+    def _note_unrun_block_within(self, start: int, end: int, place: str, *, is_open: bool) -> None:
+        """Note a block that begins a line or has an end. In what is never closed, every opening tag counts."""
+        opening = re.compile(rf"(?P<line>^[ \t>]*+)?<(?P<tag>{'|'.join(self._tags)})[ >]", re.MULTILINE)
+        shown = None if self._unrun_block else opening.search(self._clean, start, end)
+        if shown and (
+            is_open or shown["line"] is not None or self._clean.find(f"</{shown['tag']}", shown.end(), end) >= 0
+        ):
+            self._note_unrun_block(shown["tag"], place)
 
     def _find_doubt(self) -> str:
         """Return why no block can run regardless of its content: the text after it may belong to it."""
         if not self._blocks:
             return ""
-        block, *others = self._blocks
-        for end in re.compile(rf"<[ \t]*+/[ \t]*+(?i:{block.tag})\b").finditer(self._aligned_text, block.after):
-            is_own_half = not block.tagged and not self._aligned_text[block.after : end.start()].strip()
-            if not is_own_half and not any(other.start <= end.start() < other.after for other in others):
+        block, (_, after), others = self._blocks[0], self._block_spans[0], self._block_spans[1:]
+        for end in re.compile(rf"<[ \t]*+/[ \t]*+(?i:{block.tag})\b").finditer(self._clean, after):
+            is_own_half = not block.tagged and not self._clean[after : end.start()].strip()
+            if not is_own_half and not any(start <= end.start() < stop for start, stop in others):
                 return (
                     f"</{block.tag}> is there more often than <{block.tag}>, so it is unclear where the block ends. "
                     f"A text that must hold </{block.tag}> goes into JSON or <![CDATA[…]]>."
@@ -251,13 +302,15 @@ class _BlockScanner:
                 f"The <{tag}> block in your reply was not run: it is {place}. To run it, write it again with <{tag}> "
                 "at the start of a line, nothing around it, and nothing behind its end."
             )
-        found = _compile_misspelt_pattern(self._tags).search(
-            _remove_spans(self._aligned_text, (*self._reasoning_spans, *self._code_spans))
+        found = _compile_damage_pattern(self._tags).search(
+            _remove_spans(self._clean, (*self._reasoning_spans, *self._code_spans))
         )
         if found is None:
             return ""
-        word = _fold_name(found["word"] or found["label"] or "tool_call")
+        word = _fold_name(found["word"] or found["label"] or found["end"] or found["begun"] or "tool_call")
         tag = next((tag for tag in self._tags if word in (_fold_name(tag), _fold_name(tag) + "s")), "")
+        if found["begun"]:
+            tag = next(tag for tag in self._tags if tag.startswith(found["begun"]))
         if not tag:
             return ""
         said = found[0].strip()
@@ -267,6 +320,11 @@ class _BlockScanner:
 def align_newlines(text: str) -> str:
     """Replace every line ending with a line feed and keep all positions. Use the result only for searching."""
     return text.replace("\r\n", " \n").replace("\r", "\n") if "\r" in text else text
+
+
+def strip_invisible(text: str) -> str:
+    """Remove white space and invisible characters at both ends."""
+    return re.sub(rf"\A{GAP}|[\s{INVISIBLE}]+\Z", "", text)
 
 
 def _fold_name(name: str) -> str:
@@ -286,7 +344,7 @@ def _remove_spans(text: str, cuts: Sequence[tuple[int, int]]) -> str:
 CDATA_OPEN: Final = "<![CDATA["
 CDATA_CLOSE: Final = "]]>"
 
-_CDATA: Final = re.compile(r"\s*+<!\[CDATA\[")
+_CDATA: Final = re.compile(rf"{GAP}<!\[CDATA\[")
 _FENCE_BEFORE: Final = re.compile(r"\s*+(?P<run>`{3,}+|~{3,}+)[^\n]*+\n")
 _FENCE_BEHIND: Final = re.compile(r"\s*+(?:`{3,}+|~{3,}+)?+")
 
@@ -328,7 +386,7 @@ def wrap_in_cdata(text: str) -> str:
 
 
 def read_cdata(text: str, at: int) -> TaggedText | None:
-    """Read the CDATA that begins here and join its sections. Return None if there is none, or it is not closed."""
+    """Read the CDATA that begins here; `]]]]><![CDATA[>` in it is `]]>`. Return None if it is missing or not closed."""
     begins = _CDATA.match(text, at)
     if begins is None:
         return None
@@ -336,7 +394,7 @@ def read_cdata(text: str, at: int) -> TaggedText | None:
     while (end := text.find(CDATA_CLOSE, at)) >= 0:
         pieces.append(text[at:end])
         at = end + len(CDATA_CLOSE)
-        if not text.startswith(CDATA_OPEN, at):
+        if not (pieces[-1].endswith("]]") and text.startswith(CDATA_OPEN + ">", at)):
             return TaggedText(text="".join(pieces), after=at)
         at += len(CDATA_OPEN)
     return None
@@ -363,12 +421,16 @@ def escape_for_tag(text: str, tag: str) -> str:
 
 
 def strip_wrapper(body: str) -> str:
-    """Remove the CDATA or the single code fence around the body."""
-    inside = read_cdata(body, 0)
-    if inside is not None and not body[inside.after :].strip():
-        return inside.text
-    inside_fence = find_fenced_text(body)
-    return body if inside_fence is None else inside_fence
+    """Remove the CDATA or the single code fence around the body, and what is invisible at its ends."""
+    inside = read_whole_cdata(body)
+    inside_fence = find_fenced_text(body) if inside is None else inside
+    return _OUTER.sub("", body) if inside_fence is None else inside_fence
+
+
+def read_whole_cdata(text: str) -> str | None:
+    """Return the text in the CDATA if nothing else is there, or None."""
+    inside = read_cdata(text, 0)
+    return inside.text if inside is not None and not strip_invisible(text[inside.after :]) else None
 
 
 def find_fenced_text(body: str) -> str | None:
@@ -381,7 +443,7 @@ def find_fenced_text(body: str) -> str | None:
 
 
 def _compile_close_tag(tag: str) -> re.Pattern[str]:
-    return re.compile(rf"\s*+</(?i:{re.escape(tag)})[ \t]*+>")
+    return re.compile(rf"{GAP}</(?i:{re.escape(tag)})[ \t]*+>")
 
 
 def match_end_tag(text: str, at: int, tag: str) -> BlockEnd | None:

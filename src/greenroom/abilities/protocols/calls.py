@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -41,11 +41,12 @@ CallWriter = Callable[[ToolCall], str]
 @record
 class CallRequest:
     """The call that a block asks for, before it is validated. `raw` means that its arguments are text, regardless of
-    the schema."""
+    the schema. `texts` are arguments of YAML with every scalar as it is written."""
 
     tag: str
     name: str
     arguments: Data
+    texts: Data | None = None
     raw: bool = False
     repaired: str = ""
     unended: bool = False
@@ -88,6 +89,10 @@ def _fit_arguments(call_request: CallRequest, tool: ToolSpec) -> CallDraft | Blo
     if call_request.raw and wrong:
         call = call_request.to_tool_call(convert_texts(schema, call_request.arguments))
         wrong = find_faults(schema, call.arguments)
+    if call_request.texts and wrong:
+        restored = restore_texts(schema, call_request.arguments, call_request.texts)
+        if not find_faults(schema, restored):
+            call, wrong = call_request.to_tool_call(restored), []
     repaired = call_request.repaired
     if wrong:
         repaired, mended = "; ".join(wrong), _repair_arguments(call_request, tool)
@@ -201,6 +206,24 @@ def convert_texts(schema: Data, arguments: Data) -> dict[str, object]:
         if isinstance(text, str) and not _may_be_text(_read_properties(schema).get(name)):
             found[name] = _decode_text(text)
     return found
+
+
+def restore_texts(schema: Data, arguments: Data, texts: Data) -> Data:
+    """Return the arguments, with each scalar as it is written where its value does not match the schema: the text 1.10
+    of YAML is not the number 1.1."""
+    from jsonschema_rs import validator_for
+
+    errors = validator_for(dict(schema), offline=True).iter_errors(dict(arguments))
+    places = {tuple(error.instance_path) for error in errors}
+    return {name: _restore_text(part, texts[name], places, (name,)) for name, part in arguments.items()}
+
+
+def _restore_text(value: object, text: object, places: Container[object], place: tuple[str | int, ...]) -> object:
+    if isinstance(value, dict) and isinstance(text, dict):
+        return {key: _restore_text(part, text[key], places, (*place, key)) for key, part in value.items()}
+    if isinstance(value, list) and isinstance(text, list):
+        return [_restore_text(part, text[at], places, (*place, at)) for at, part in enumerate(value)]
+    return text if text and place in places else value
 
 
 def _may_be_text(part: object) -> bool:

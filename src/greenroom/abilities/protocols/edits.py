@@ -14,14 +14,16 @@ from typing import Final
 
 from greenroom.abilities.protocols.blocks import (
     CDATA_OPEN,
+    GAP,
     align_newlines,
     escape_for_tag,
     find_cdata_end,
     find_fenced_text,
     find_line_end,
     match_end_tag,
-    read_cdata,
     read_element,
+    read_whole_cdata,
+    strip_invisible,
     strip_leading_newline,
     wrap_in_cdata,
 )
@@ -49,10 +51,16 @@ REWRITE_SHAPE: Final = (
 PROSE_SUFFIXES: Final = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc"})
 """Suffixes of files that may consist of a single code fence."""
 
+MARKUP_SUFFIXES: Final = frozenset({".xml", ".html", ".htm", ".xhtml", ".svg", ".xsl", ".rss", ".plist", ".xaml"})
+"""Suffixes of files in which CDATA may be a part of the text."""
+
 _FILE: Final = re.compile(r"""file[ \t]*=[ \t]*(?:"([^"]+)"|'([^']+)'|([^\s"'=]+))""")
-_DIFF: Final = re.compile(r"\s*+<DIFF>")
-_DIFF_END: Final = re.compile(r"\s*+</DIFF>")
-_PART: Final = re.compile(r"\s*+<(RANGE|SEARCH|SEARCH_START|SEARCH_END|REPLACE)>")
+_DIFF: Final = re.compile(rf"{GAP}<DIFF>")
+_DIFF_END: Final = re.compile(rf"{GAP}</DIFF>")
+_PART: Final = re.compile(rf"{GAP}<(RANGE|SEARCH|SEARCH_START|SEARCH_END|REPLACE)>")
+_NEEDLESS_CDATA: Final = re.compile(
+    rf"<(SEARCH|SEARCH_START|SEARCH_END|REPLACE)>{GAP}<!\[CDATA\[(?:(?!</?\1>|\]\]>|<!\[).)*+\]\]>{GAP}</\1>", re.DOTALL
+)
 _LINES: Final = re.compile(r"[ \t]*([0-9]{1,9})[ \t]*-[ \t]*([0-9]{1,9})[ \t]*")
 
 
@@ -77,8 +85,14 @@ class PatchBlocks:
             edits, at = _read_edits(block.body, 0)
         except ParseError as error:
             return reject_block(self.tag, str(error), shape=PATCH_SHAPE)
-        if block.body[at:].strip():
+        if strip_invisible(block.body[at:]):
             return reject_block(self.tag, "there is something between or behind the changes.", shape=PATCH_SHAPE)
+        needless = _NEEDLESS_CDATA.search(block.body)
+        if needless and PurePosixPath(path).suffix.lower() in MARKUP_SUFFIXES:
+            why = (
+                f"it is unclear whether the CDATA in <{needless[1]}> belongs to {path!r}. Send the text without it, or"
+            )
+            return reject_block(self.tag, f"{why} with a part of the line before it.", shape=PATCH_SHAPE)
         call = ToolCall(call_id="", name="patch", arguments={"file": path, "edits": edits})
         return CallDraft(call=call, unended=not block.sure)
 
@@ -117,12 +131,11 @@ class RewriteBlocks:
         return CallDraft(call=_build_rewrite_call(path, content))
 
     def _read_cdata_block(self, block: Block, path: str) -> CallDraft | BlockRejection:
-        cdata = read_cdata(block.body, 0)
-        if cdata is None or block.body[cdata.after :].strip():
-            return reject_block(
-                self.tag, "its CDATA does not go from the first character to the last.", shape=REWRITE_SHAPE
-            )
-        return CallDraft(call=_build_rewrite_call(path, strip_leading_newline(cdata.text)))
+        inside = read_whole_cdata(block.body)
+        if inside is None:
+            why = "its CDATA does not go from the first character to the last."
+            return reject_block(self.tag, why, shape=REWRITE_SHAPE)
+        return CallDraft(call=_build_rewrite_call(path, strip_leading_newline(inside)))
 
     def write(self, call: ToolCall) -> str:
         """Write the content on its own lines, in CDATA if it would not read back unchanged otherwise."""

@@ -27,8 +27,6 @@ class Block:
     tag: str
     attributes: str
     body: str
-    start: int
-    after: int
     line: int
     sure: bool
     tagged: bool

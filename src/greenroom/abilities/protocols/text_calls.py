@@ -12,7 +12,7 @@ from greenroom.abilities.protocols.blocks import (
     find_cdata_end,
     find_data_end,
     find_line_end,
-    read_cdata,
+    read_whole_cdata,
     strip_tag_newlines,
     strip_wrapper,
 )
@@ -34,7 +34,7 @@ from greenroom.abilities.protocols.parse_result import (
     TextProtocol,
 )
 from greenroom.abilities.protocols.send_message import TAG, SendMessageBlocks
-from greenroom.abilities.protocols.strict_json import ParseError, decode_or_repair, is_encodable
+from greenroom.abilities.protocols.strict_json import ParseError, decode, decode_or_repair, is_encodable
 from greenroom.abilities.protocols.tool_call import ToolCallBlocks
 from greenroom.abilities.protocols.xml_tool import XmlToolCalls
 from greenroom.core.base.records import encode, evolve
@@ -77,7 +77,7 @@ def read(
         return NoBlock(said=text.strip())
     scan = find_blocks(text, {tag: protocol.find_end for tag, protocol in protocols_by_tag.items()})
     if not scan.blocks:
-        return NoBlock(said=scan.said, hint=scan.hint)
+        return NoBlock(said=scan.said, hint=scan.hint or _find_bare_call(scan.said, tuple(protocols_by_tag), tools))
     why = _find_doubt(text, scan, policy)
     if why is not None:
         return why
@@ -89,6 +89,20 @@ def read(
 def write(call: ToolCall, protocol: ProtocolName) -> str:
     """Write a call as a block of this protocol that parses to the same call."""
     return PROTOCOLS[protocol].write(call)
+
+
+def _find_bare_call(said: str, tags: tuple[str, ...], tools: Sequence[ToolSpec]) -> str:
+    """Return the hint about a reply that is the JSON of a call and nothing else."""
+    tag = next((tag for tag in tags if tag in (ToolCallBlocks.tag, XmlToolCalls.tag)), "")
+    try:
+        value = decode(said) if tag and said.startswith("{") else None
+    except ParseError:
+        return ""
+    if not isinstance(value, dict) or value.get("name") not in {tool.name for tool in tools}:
+        return ""
+    return (
+        f"Your call of {value['name']!r} was not run: it has no tags. Write <{tag}> before it and </{tag}> behind it."
+    )
 
 
 def _find_doubt(text: str, scan: BlockScan, policy: MultiBlockPolicy) -> BlockRejection | None:
@@ -250,9 +264,8 @@ def read_tagged_bodies(text: str, tags: Mapping[str, BodyKind]) -> dict[str, tup
 
 
 def _read_body(block: Block) -> str:
-    inside = read_cdata(block.body, 0)
-    whole = inside is not None and not block.body[inside.after :].strip()
-    return strip_tag_newlines(inside.text if inside is not None and whole else block.body).strip()
+    inside = read_whole_cdata(block.body)
+    return strip_tag_newlines(block.body if inside is None else inside).strip()
 
 
 def parse_json_body(body: str) -> ParsedValue:

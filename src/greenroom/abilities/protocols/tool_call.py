@@ -30,9 +30,11 @@ _ARGUMENTS_ALIASES: Final = ("parameters", "params", "args", "input")
 
 @record
 class BlockBody:
-    """The content of a block. `repaired` says why it was repaired; `unended` means that its end is unknown."""
+    """The content of a block. `texts` is the same with every scalar of YAML as written. `repaired` says why it was
+    repaired; `unended` means that its end is unknown."""
 
     value: object
+    texts: object = None
     repaired: str = ""
     unended: bool = False
 
@@ -71,7 +73,8 @@ def read_body(block: Block) -> BlockBody:
         return _read_json(text, block)
     if not text.strip():
         raise ParseError("it is empty.")
-    return BlockBody(value=_read_yaml(text, block), unended=not block.sure)
+    value, texts = (_read_yaml(text, block, typed=typed) for typed in (True, False))
+    return BlockBody(value=value, texts=texts, unended=not block.sure)
 
 
 def _read_json(text: str, block: Block) -> BlockBody:
@@ -81,11 +84,11 @@ def _read_json(text: str, block: Block) -> BlockBody:
     return BlockBody(value=value, repaired=f"its JSON is not valid ({flaw})" if flaw else "")
 
 
-def _read_yaml(text: str, block: Block) -> object:
+def _read_yaml(text: str, block: Block, *, typed: bool) -> object:
     from greenroom.abilities.protocols.strict_yaml import load
 
     try:
-        return load(normalize_newlines(text))
+        return load(normalize_newlines(text), typed=typed)
     except ParseError as error:
         missing = "" if block.tagged else f", and </{block.tag}> is missing"
         raise ParseError(f"it is neither JSON nor YAML ({error}){missing}.") from None
@@ -113,6 +116,7 @@ def read_requested_call(tag: str, body: BlockBody) -> CallRequest:
         tag=tag,
         name=name,
         arguments=_read_arguments(fields),
+        texts=_read_arguments(_normalize_fields(body.texts)[0]) if isinstance(body.texts, dict) else None,
         repaired=repaired or renamed,
         unended=body.unended,
     )

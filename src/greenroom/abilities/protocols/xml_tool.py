@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from greenroom.abilities.protocols.blocks import (
+    GAP,
     escape_for_tag,
     find_cdata_end,
     find_data_end,
     find_line_end,
     match_end_tag,
     read_element,
+    strip_invisible,
     strip_wrapper,
 )
 from greenroom.abilities.protocols.calls import CallRequest, reject_block, render_json, resolve_call
@@ -40,12 +42,12 @@ SHAPE: Final = (
     "A value that holds its own tag goes into <![CDATA[…]]>."
 )
 
-_JSON: Final = re.compile(r"\s*+(?:(?:`{3,}+|~{3,}+)[^\n]*+\n\s*+)?[{\[]")
-_NAME: Final = re.compile(r"\s*+<name>([^<]*+)</name>")
-_PARAMS: Final = re.compile(r"\s*+<params>")
-_PARAMS_EMPTY: Final = re.compile(r"\s*+<params\s*+/>")
-_PARAMS_END: Final = re.compile(r"\s*+</params>")
-_PARAM: Final = re.compile(r"\s*+<([A-Za-z_][\w.-]*+)>")
+_JSON: Final = re.compile(GAP + r"(?:(?:`{3,}+|~{3,}+)[^\n]*+\n\s*+)?[{\[]")
+_NAME: Final = re.compile(rf"{GAP}<name>([^<]*+)</name>")
+_PARAMS: Final = re.compile(rf"{GAP}<params>")
+_PARAMS_EMPTY: Final = re.compile(rf"{GAP}<params\s*+/>")
+_PARAMS_END: Final = re.compile(rf"{GAP}</params>")
+_PARAM: Final = re.compile(rf"{GAP}<([A-Za-z_][\w.-]*+)>")
 _JSON_PARAMS: Final = re.compile(r"\s*+(\{.*\})\s*+</params>\s*+\Z", re.DOTALL)
 
 
@@ -113,7 +115,7 @@ class XmlToolCalls:
             return CallRequest(
                 tag=self.tag, name=name, arguments=arguments, repaired="its parameters are JSON, not XML"
             )
-        if body[form.after :].strip():
+        if strip_invisible(body[form.after :]):
             raise ParseError("there is something behind the parameters.")
         unended = not (block.sure or (block.tagged and form.whole))
         return CallRequest(tag=self.tag, name=form.name, arguments=form.params, raw=True, unended=unended)

@@ -80,6 +80,14 @@ ELEMENTS: Final = {
     "code in pre": '<pre><code class="language-xml">\n@\n</code></pre>',
     "pre on its line": "<pre>@</pre>",
     "pre in capitals": "<PRE>\n@\n</PRE>",
+    "an element that is not closed": "<example>\n@",
+    "an element of reasoning that is not closed": "<analysis>\nI could do it.\n@",
+    "an element with attributes that is not closed": "So:\n<pre class='x'>\n\n@\n\nand so on",
+    "a comment": "<!--\n@\n-->",
+    "a comment that is not closed": "<!-- not yet\n@",
+    "CDATA": "<![CDATA[\n@\n]]>",
+    "a quotation of a forum": "[quote=bob]\n@\n[/quote]",
+    "code of a forum": "[code]\n@\n[/code]",
     "a mention of another tag": "In <PATCHES> there is\n@\n</PATCHES>",
 }
 
@@ -117,9 +125,6 @@ PLACES: Final = {
     "code by a tab": "Example:\n\n\t@",
     "a sentence on its line": "Done. @",
     "a list on its line": "- @",
-    "a zero-width blank before it": "\u200b@",
-    "a no-break space before it": "\xa0@",
-    "a byte order mark before it": "\ufeff@",
     "a line separator before it": "hello\u2028@",
     "a vertical tab before it": "hello\x0b@",
     "a next line before it": "hello\x85@",
@@ -148,6 +153,10 @@ PLACES: Final = {
 
 GOOD: Final = {
     "nothing": "@",
+    **{f"an invisible U+{ord(sign):04X}": f"{sign}@{sign}" for sign in "\ufeff\u200b\u200c\u200d\u2060\xad\u200e"},
+    "a no-break space": "\xa0@\xa0\n",
+    "a wide space": "\u3000@",
+    "a byte order mark in the prose": "\ufeffSo:\n\u200b\n@\n\u200b",
     "prose before and after": "I look at it first.\n\n@\n\nThen I go on.",
     "prose right before and after": "I look at it first:\n@\nThen I go on.",
     "blanks behind it": "@  \t\n",

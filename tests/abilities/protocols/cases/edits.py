@@ -50,6 +50,27 @@ PATCHES: Final[dict[str, tuple[str, Runs | Refuses]]] = {
         patch(diff("<![CDATA[</SEARCH>]]>", "<![CDATA[\n<REPLACE>\n]]>")),
         patches(one("</SEARCH>", "<REPLACE>")),
     ),
+    "CDATA that a page may hold": (
+        patch(diff("<![CDATA[a]]>", "b"), ' file="a.XML"'),
+        refuses("unclear whether the CDATA in <SEARCH> belongs"),
+    ),
+    "CDATA that a page needs": (
+        patch(diff("a", "<![CDATA[<REPLACE>]]>"), ' file="a.xml"'),
+        patches(one("a", "<REPLACE>"), file="a.xml"),
+    ),
+    "CDATA in the text of a page": (
+        patch(diff("<b><![CDATA[a]]></b>", "<b>a</b>"), ' file="a.xml"'),
+        patches(one("<b><![CDATA[a]]></b>", "<b>a</b>"), file="a.xml"),
+    ),
+    "two sections of CDATA": (patch(diff("<![CDATA[a]]><![CDATA[b]]>", "c")), refuses("not closed by </SEARCH>")),
+    "an invisible sign between the tags": (
+        patch(diff("a", "b")).replace("\n", "\u200b\n"),
+        patches(one("a", "b")),
+    ),
+    "an invisible sign in the path and the texts": (
+        patch(diff("a\u200b", "\ufeffb"), ' file="a\u200b.py"'),
+        patches(one("a\u200b", "\ufeffb"), file="a\u200b.py"),
+    ),
     "an empty REPLACE": (patch(diff("a", "")), patches(one("a", ""))),
     "a fence in it": (patch(diff("\n```\nx\n```\n", "y")), patches(one("```\nx\n```", "y"))),
     "several changes": (patch(f"{ONE}\n{diff('c', 'd')}"), patches(one("a", "b"), one("c", "d"))),
@@ -135,6 +156,9 @@ REWRITES: Final[dict[str, tuple[str, Runs | Refuses]]] = {
     "an open fence": (rewrite("```\nx\n"), rewrites("```\nx\n")),
     "CDATA": (rewrite("<![CDATA[\n</REWRITE>\n]]>\n"), rewrites("</REWRITE>\n")),
     "CDATA without a line break at the end": (rewrite("<![CDATA[a]]>\n"), rewrites("a")),
+    "two sections of CDATA": (rewrite("<![CDATA[a]]><![CDATA[b]]>\n"), refuses("CDATA does not go from")),
+    "a byte order mark behind the tag": ('<REWRITE file="a.py">\ufeff\nx\n\u200b</REWRITE>', rewrites("x\n")),
+    "a byte order mark in the content": (rewrite("\ufeffx\u200b\n"), rewrites("\ufeffx\u200b\n")),
     "CDATA with a fence": (rewrite("<![CDATA[\n```\na\n```\n]]>\n"), rewrites("```\na\n```\n")),
     "CDATA in two sections": (rewrite("<![CDATA[a]]]]><![CDATA[>]]>\n"), rewrites("a]]>")),
     "CDATA later on": (rewrite("a\n<![CDATA[b]]>\n"), rewrites("a\n<![CDATA[b]]>\n")),

@@ -36,12 +36,22 @@ NEAR: Final[dict[str, tuple[str, Refuses | Says]]] = {
     "a fence named TOOL_CALL": (f"```TOOL_CALL\n{JSON}\n```", NO_TAG),
     "a fence of tildes named after the tag": (f"~~~tool_call\n{JSON}\n~~~", NO_TAG),
     "a fence of JSON": (f"```json\n{JSON}\n```", NOTHING),
-    "JSON alone": (JSON, NOTHING),
+    "JSON alone": (JSON, Says(hint="it has no tags")),
+    "JSON that calls no tool": ('{"name": "Ann", "age": 7}', NOTHING),
     "another element": ("<rm><path>/x</path></rm>", NOTHING),
     "an answer about patches": ("I wrote a patch and rewrote the tool call.", NOTHING),
     "a word in brackets": ("[patch] is the name of it", Says(hint="[patch")),
     "a file with a tag in its code": ("```html\n<TOOLCALL>\n```", NOTHING),
     "a tag in backticks": ("`<TOOLCALL>`", NOTHING),
+    "no opening tag": (f"{JSON}\n</TOOL_CALL>", Says(hint="</TOOL_CALL> is not a tag here")),
+    "half an opening tag": (f"TOOL_CALL>\n{JSON}\n</TOOL_CALL>", NO_TAG),
+    "half an opening tag with a file": ('PATCH file="a.py">\n<SEARCH>a</SEARCH>', NO_TAG),
+    "cut off in the opening tag": ("I look.\n<TOOL_CA", Says(hint="<TOOL_CALL>")),
+    "cut off in the end tag alone": (f"{JSON}\n</TOOL_CALL", NO_TAG),
+    "the whole reply in backticks": (f"`<TOOL_CALL>{JSON}</TOOL_CALL>`", Says(hint="inside backticks")),
+    "cut off in thoughts": (f"<think>I do it: <TOOL_CALL>{JSON}", Says(hint="inside your thoughts")),
+    "cut off in a fence": (f"```\n<TOOL_CALL>\n{JSON}", Says(hint="inside a code fence")),
+    "no end tag in a fence": (f"```\n<TOOL_CALL>\n{JSON}\n```", Says(hint="inside a code fence")),
 }
 
 ROWS: Final = (

@@ -83,9 +83,9 @@ PLACES: Final[dict[str, tuple[str, Runs | Refuses | Says]]] = {
     "before its end in a sentence": (f"{CALL}\nThat ended with </TOOL_CALL>.", AGAIN),
     "before its end in backticks": (f"{CALL}\nThat ended with `</TOOL_CALL>`.", AGAIN),
     "a tag of nobody": ("<TOOL_CALLS>\n{}\n</TOOL_CALLS>", Says(hint="<TOOL_CALLS> is not a tag here")),
-    "an end tag alone": ("</TOOL_CALL>", NOTHING),
+    "an end tag alone": ("</TOOL_CALL>", Says(hint="</TOOL_CALL> is not a tag here")),
     "a tag with a line break": ("<TOOL_CALL\n>\n{}\n</TOOL_CALL>", MIDDLE),
-    "a byte order mark before it": ("\ufeff" + CALL, MIDDLE),
+    "a byte order mark before it": ("\ufeff" + CALL, looks()),
 }
 
 ROWS: Final = (

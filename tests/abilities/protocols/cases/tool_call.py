@@ -65,6 +65,15 @@ WELL: Final[dict[str, tuple[str, Runs]]] = {
         block("name: loose\narguments: {a: no, b: 1:30, c: 2026-01-01, d: on, e: ~}"),
         Runs(tool="loose", arguments={"a": "no", "b": "1:30", "c": "2026-01-01", "d": "on", "e": None}),
     ),
+    "YAML that looks like numbers where texts are wanted": (
+        block("name: save\narguments: {path: 1.10, text: ~, mode: 7}"),
+        Runs(tool="save", arguments={"path": "1.10", "text": "~", "mode": 7}),
+    ),
+    "YAML that looks like a number inside an object": (
+        block("name: look\narguments:\n  path: 1e3\n  lines: [1, 2]\n  filter:\n    ext: 007"),
+        looks("1e3", lines=[1, 2], filter={"ext": "007"}),
+    ),
+    "invisible signs around the JSON": (f"<TOOL_CALL>\u200b{LOOK}\ufeff</TOOL_CALL>", looks()),
     "no end tag": (f"<TOOL_CALL>\n{LOOK}", ADDED),
     "no end tag and prose": (f"<TOOL_CALL>\n{LOOK}\nThat should do.", ADDED),
     "no end tag in a fence of its own": (f"<TOOL_CALL>\n```json\n{LOOK}\n```", ADDED),
@@ -189,6 +198,14 @@ BADLY: Final[dict[str, tuple[str, Refuses | Says]]] = {
     "YAML with its end tag behind a text": (
         "<TOOL_CALL>\nname: look\narguments:\n  path: a.py</TOOL_CALL>",
         offers("may not be whole"),
+    ),
+    "YAML with nothing where a text is wanted": (
+        block("name: save\narguments:\n  path: a\n  text:"),
+        refuses("text: null is not"),
+    ),
+    "YAML with a text where a number is wanted": (
+        block("name: look\narguments: {path: 1.0, depth: 1.5}"),
+        refuses("depth: 1.5 is not"),
     ),
     "YAML with a tab": (block("name: look\narguments:\n\tpath: a.py"), refuses("neither JSON nor YAML")),
     "YAML with an alias": (block("name: look\narguments: &a\n  path: *a"), refuses("aliases")),

@@ -46,6 +46,8 @@ WELL: Final[dict[str, tuple[str, Runs]]] = {
         looks("</params></tool_call>"),
     ),
     "CDATA in the middle of a text stays": (block("<path>a <![CDATA[b]]></path>"), looks("a <![CDATA[b]]>")),
+    "invisible signs between the tags": (block(PATH).replace("\n", "\ufeff\n\u200b"), looks()),
+    "invisible signs in a text": (block("<path>\ufeffa\u200b.py</path>"), looks("\ufeffa\u200b.py")),
     "CDATA around everything": (
         f"<tool_call><![CDATA[<name>look</name><params>{PATH}</params>]]></tool_call>",
         looks(),
