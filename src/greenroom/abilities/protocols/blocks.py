@@ -72,10 +72,10 @@ def _compile_event_pattern(tags: tuple[str, ...]) -> re.Pattern[str]:
         rf"^{_build_opening_pattern(tags, '[ ]{0,3}')}"
         r"|(?P<code>(?<!`)(?P<ticks>`++)[^\n]{1,500}?(?<!`)(?P=ticks)(?!`))"
         r"|(?P<fence>(?P<run>`{3,}+|~{3,}+)(?P<info>[^\n]*+))"
-        rf"|(?P<comment>{'|'.join(map(re.escape, _SHOWN))})"
+        rf"|(?=<[^<]|[\[◁\\])(?:(?P<comment>{'|'.join(map(re.escape, _SHOWN))})"
         rf"|(?P<thought>{'|'.join(_REASONING)})"
         rf"|(?P<thought_end>{'|'.join(_REASONING.values())})"
-        r"|(?P<element>[<\[](?P<slash>/?)(?P<name>[^\W\d][\w.:-]*+)(?:[\s/=][^<>\[\]]*+)?[>\]])",
+        r"|(?P<element>[<\[](?P<slash>/?)(?P<name>[^\W\d][\w.:-]*+)(?:[\s/=][^<>\[\]]*+)?[>\]]))",
         re.MULTILINE,
     )
 
@@ -93,15 +93,17 @@ def _build_opening_pattern(tags: Sequence[str], indent: str) -> str:
 
 @lru_cache(maxsize=64)
 def _compile_damage_pattern(tags: tuple[str, ...]) -> re.Pattern[str]:
-    """Compile the pattern of what is left of a damaged block: nearly a tag or its beginning, at the start of a line; an
-    end tag; or a form that other systems use."""
+    """Compile the pattern of what is left of a damaged block: nearly a tag, at the start of a line or before a body; an
+    end tag; the beginning of a tag at the end of the reply; or a form that other systems use."""
     word = "(?i:" + "|".join(re.escape(tag).replace("_", "[ _-]?") + "S?" for tag in tags) + ")"
-    begun = "|".join(re.escape(tag[:length]) for tag in tags for length in range(len(tag), 0, -1))
+    begun = "(?:" + "|".join("(?:".join(re.escape(tag)) + ")?" * (len(tag) - 1) for tag in tags) + ")"
+    sign, over = r"(?:[<＜\[{(]|&lt;)[ \t|]*+", r"(?:[>＞\])}]|&gt;)"
     return re.compile(
-        rf"^[ \t]*+(?:(?:[*_]{{1,3}}<|\\<|<[ \t|]*+|＜|&lt;|[\[{{(]|`{{3,}}+|~{{3,}}+)[ \t]*+(?P<word>{word})"
-        r"(?=[\s>\])}|＞&/:=]|\Z)/?[>\])}]?"
-        rf"|(?P<label>{word})(?:[ \t]++file[^\n<>]*+)?[ \t]*+(?:>|:\s*+\{{)|(?P<foreign>{_FOREIGN_CALL})"
-        rf"|<(?P<begun>{begun})\Z)|<[ \t]*+/[ \t]*+(?P<end>{word})\b[ \t]*+>?",
+        rf"(?!<<)(?:^[ \t]*+(?:(?:[*_]{{0,3}}{sign}|\\<|`{{3,}}+|~{{3,}}+)[ \t]*+(?P<word>{word})"
+        rf"(?=[\s>\])}}|＞&/:=]|\Z)/?{over}?"
+        rf"|(?P<label>{word})(?:[ \t]++file[^\n<>]*+)?[ \t]*+(?:{over}|:\s*+\{{)|(?P<foreign>{_FOREIGN_CALL}))"
+        rf"|(?:<|＜|&lt;)[ \t]*+(?P<tag>{word})(?:[ \t][^\n<>]{{0,200}}+)?{over}(?=[ \t]*+(?:$|[{{<]))"
+        rf"|{sign}/[ \t]*+(?P<end>{word})\b[ \t]*+{over}?|</?(?P<begun>{begun})\Z)",
         re.MULTILINE,
     )
 
@@ -127,7 +129,7 @@ class _BlockScanner:
         self._adjacent_at = -1
         self._block_spans: list[tuple[int, int]] = []
         self._reasoning_spans: list[tuple[int, int]] = []
-        self._code_spans: list[tuple[int, int]] = []
+        self._shown_spans: list[tuple[int, int]] = []
         self._open_elements: dict[str, int] = {}
         self._lone_elements: set[str] = set()
         self._mentioned_tag = ""
@@ -195,7 +197,7 @@ class _BlockScanner:
         return end.after
 
     def _skip_inline_code(self, found: re.Match[str]) -> int:
-        self._code_spans.append(found.span())
+        self._shown_spans.append(found.span())
         if self._clean.strip() == found[0]:
             self._note_unrun_block_within(*found.span(), "inside backticks", is_open=False)
         return found.end()
@@ -204,6 +206,8 @@ class _BlockScanner:
         """Return where the text ends that begins here, and whether it is closed. If not, the reply ends in it."""
         close = re.compile(closing, re.MULTILINE).search(self._clean, found.end())
         end = close.end() if close else len(self._clean)
+        if close:
+            self._shown_spans.append((found.end(), end))
         self._note_unrun_block_within(found.start(), end, place, is_open=close is None)
         return end, close is not None
 
@@ -212,13 +216,10 @@ class _BlockScanner:
         end, is_closed = self._skip(found, rf"^[ \t>]*+{run[0]}{{{len(run)},}}+[ \t]*+$", "inside a code fence")
         if self._blocks and not is_closed:
             self._doubt = "a code fence behind it is not closed, so it may have begun in the block or before."
-        self._code_spans.append((found.end(), end))
         return end
 
     def _skip_comment(self, found: re.Match[str]) -> int:
-        end, _ = self._skip(found, re.escape(_SHOWN[found[0]]), f"behind {found[0]}")
-        self._code_spans.append((found.start(), end))
-        return end
+        return self._skip(found, re.escape(_SHOWN[found[0]]), f"behind {found[0]}")[0]
 
     def _skip_reasoning(self, found: re.Match[str]) -> int:
         start = found.start()
@@ -236,8 +237,9 @@ class _BlockScanner:
         """Treat everything up to here as reasoning: some templates open the reasoning themselves. A quote does not."""
         if self._clean[: found.start()].rpartition("\n")[2].lstrip().startswith(">"):
             return found.end()
-        if self._blocks:
-            self._unrun_block = (self._blocks[0].tag, "inside your thoughts")
+        if self._blocks or self._mentioned_tag:
+            tag = self._blocks[0].tag if self._blocks else self._mentioned_tag
+            self._unrun_block = (tag, "inside your thoughts")
         for found_so_far in (self._blocks, self._block_spans, self._open_elements, self._lone_elements):
             found_so_far.clear()
         self._doubt = self._mentioned_tag = ""
@@ -248,15 +250,13 @@ class _BlockScanner:
     def _note_element(self, found: re.Match[str]) -> int:
         name = found["name"].lower()
         if found["slash"]:
-            if found["name"] == self._mentioned_tag:
-                self._note_unrun_block(self._mentioned_tag, "not at the start of a line")
             if self._open_elements.get(name, 0) > 1:
                 self._open_elements[name] -= 1
             else:
                 self._open_elements.pop(name, None)
         elif not found[0].endswith(("/>", "/]")) and name not in WRAPPER_TAGS:
             self._open_elements[name] = self._open_elements.get(name, 0) + 1
-            if found[0][0] == "<" and found["name"] in self._end_finders:
+            if found["name"] in self._end_finders and found[0][0] == "<" and name in self._last_close:
                 self._mentioned_tag = found["name"]
             rest = self._clean[found.end() : found.end() + 80].partition("\n")[0].strip()
             if found[0][0] == "<" and name not in EMPTY_TAGS and not rest and self._begins_line(found.start()):
@@ -296,25 +296,23 @@ class _BlockScanner:
 
     def _render_hint(self) -> str:
         """Render the hint for a model that wrote something similar to a block."""
-        if self._unrun_block is not None:
-            tag, place = self._unrun_block
+        if self._unrun_block or self._mentioned_tag:
+            tag, place = self._unrun_block or (self._mentioned_tag, "not at the start of a line")
             return (
                 f"The <{tag}> block in your reply was not run: it is {place}. To run it, write it again with <{tag}> "
                 "at the start of a line, nothing around it, and nothing behind its end."
             )
-        found = _compile_damage_pattern(self._tags).search(
-            _remove_spans(self._clean, (*self._reasoning_spans, *self._code_spans))
-        )
+        said = _remove_spans(self._clean, self._reasoning_spans).strip()
+        visible = _remove_spans(self._clean, (*self._reasoning_spans, *self._shown_spans)) if said else self._clean
+        found = _compile_damage_pattern(self._tags).search(visible)
         if found is None:
             return ""
-        word = _fold_name(found["word"] or found["label"] or found["end"] or found["begun"] or "tool_call")
-        tag = next((tag for tag in self._tags if word in (_fold_name(tag), _fold_name(tag) + "s")), "")
-        if found["begun"]:
-            tag = next(tag for tag in self._tags if tag.startswith(found["begun"]))
+        word = "tool_call" if found["foreign"] else str(found[str(found.lastgroup)])
+        tag = next((tag for tag in self._tags if _fold_name(tag).startswith(_fold_name(word).removesuffix("s"))), "")
         if not tag:
             return ""
-        said = found[0].strip()
-        return f"{said} is not a tag here, so nothing was run. Write it exactly so: <{tag}>, and at the end </{tag}>."
+        form = f"<{tag}>, and at the end </{tag}>"
+        return f"{found[0].strip()} is not a tag here, so nothing was run. Write it exactly so: {form}."
 
 
 def align_newlines(text: str) -> str:

@@ -124,6 +124,8 @@ class RewriteBlocks:
         if block.body.lstrip().startswith(CDATA_OPEN):
             return self._read_cdata_block(block, path)
         content = strip_leading_newline(block.body)
+        if content.lstrip().startswith("<REWRITE "):
+            return reject_block(self.tag, "its opening tag is there twice.", shape=REWRITE_SHAPE)
         inside = None if PurePosixPath(path).suffix.lower() in PROSE_SUFFIXES else find_fenced_text(content)
         if inside is not None:
             why = f"a code fence is around the content, and would be written into {path!r}."
@@ -142,7 +144,7 @@ class RewriteBlocks:
         content = str(call.arguments["content"])
         end = self.find_end(align_newlines(f"\n{content}</REWRITE>"), 0, 0)
         safe = end.sure and end.stop == len(content) + 1
-        if not safe or content.lstrip().startswith(CDATA_OPEN) or find_fenced_text(content) is not None:
+        if not safe or content.lstrip().startswith((CDATA_OPEN, "<REWRITE ")) or find_fenced_text(content) is not None:
             return f"<REWRITE {_render_file_attribute(call)}>\n{wrap_in_cdata(chr(10) + content)}\n</REWRITE>"
         return f"<REWRITE {_render_file_attribute(call)}>\n{content}</REWRITE>"
 
