@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from greenroom.core.ports.tool import Target
 from greenroom.core.state.spec import ToolGroup
-from greenroom.policy import BadRule
+from greenroom.policy import BadRule, build_rules_policy
 from greenroom.policy.paths import covers, locate_path
 from tests.policy.house import ME, ROOT, card, policy, reach, touch, user
 
@@ -57,9 +57,22 @@ def test_what_governs_us_is_not_written(path: str) -> None:
     assert ruling.verdict == "deny"
 
 
-@pytest.mark.parametrize("path", ["AGENTS.md", "agents.md", "api/CLAUDE.md"])
+GOVERNING = (
+    *("AGENTS.md", "agents.md", "api/CLAUDE.md", ".mcp.json", ".claude/settings.json", ".vscode/tasks.json", ".envrc"),
+    *(".husky/pre-commit", ".github/workflows/ci.yml", "web/.Claude/agents/x.md"),
+)
+
+
+@pytest.mark.parametrize("path", GOVERNING)
+def test_in_a_worktree_they_are_changed_without_a_person(path: str) -> None:
+    tree = build_rules_policy({}, ROOT, in_worktree=True)
+    assert touch(tree, path, writes=True).verdict == "allow"
+    assert touch(tree, ".greenroom/config.toml", writes=True).verdict == "deny"
+
+
+@pytest.mark.parametrize("path", GOVERNING)
 def test_what_agents_are_told_tomorrow_is_changed_with_a_person_only(path: str) -> None:
-    assert touch(policy(), path).verdict == "allow"
+    assert touch(policy(), path).verdict == ("ask" if path == ".envrc" else "allow"), "it may hold secrets"
     asked = touch(policy(), path, writes=True)
     assert (asked.verdict, asked.grant) == ("ask", f"allow path {path} write")
     assert touch(policy(), path, writes=True, grants=[asked.grant]).verdict == "allow"

@@ -7,6 +7,7 @@ from typing import Final
 
 from greenroom.core.base.errors import translate
 from greenroom.core.base.ids import AgentId
+from greenroom.core.ports.files import GOVERNING_FILES
 from greenroom.core.ports.tool import PolicyDecision, Target, ToolCard
 from greenroom.policy import decision
 from greenroom.policy.decision import (
@@ -24,11 +25,11 @@ from greenroom.policy.rules import BadRule, Rule, parse_all
 BUILT_IN_RULES: Final = (
     "deny path **/.git/** write",
     "deny path **/.greenroom/** write",
-    "ask path **/AGENTS.md write",
-    "ask path **/CLAUDE.md write",
 )
-"""Agents may not change Greenroom's own files, and may change their instructions only with approval. All other defaults
-are in `decision`."""
+"""Agents may not change Greenroom's own files. All other defaults are in `decision`."""
+
+GOVERNING_RULES: Final = tuple(f"ask path **/{name} write" for name in GOVERNING_FILES)
+"""Agents may change what configures agents and tools only with approval, unless they work in a worktree."""
 
 MAX_TARGETS: Final = 200
 MAX_GRANTS: Final = 3
@@ -42,13 +43,18 @@ def build_rules_policy(
     leads_out: LeadsOut = is_never_outside,
     *,
     is_sandboxed: Callable[[], bool] = bool,
+    in_worktree: bool = False,
 ) -> RulesPolicy:
     """Build a policy from rules by layer, one per line. Raise `BadRule` for an invalid one.
 
-    `workspace` is the absolute path of its root. `is_sandboxed` returns whether a sandbox confines commands.
+    `workspace` is the absolute path of its root. `is_sandboxed` returns whether a sandbox confines commands. What is
+    written `in_worktree` reaches the person's files by `apply` only, which asks about files that govern agents.
     """
     rules_by_layer: dict[Layer, tuple[Rule, ...]] = {layer: parse_all(rules.get(layer, ())) for layer in LAYERS}
-    rules_by_layer["built-in"] = (*parse_all(BUILT_IN_RULES), *rules_by_layer["built-in"])
+    rules_by_layer["built-in"] = (
+        *parse_all((*BUILT_IN_RULES, *(() if in_worktree else GOVERNING_RULES))),
+        *rules_by_layer["built-in"],
+    )
     placed = [
         LayeredRule(layer=layer, rule=rule) for layer, layer_rules in rules_by_layer.items() for rule in layer_rules
     ]

@@ -36,8 +36,8 @@ class Open:
     def find_exceeded_limit(self, command: SandboxedCommand, supervisor_pid: int) -> str:
         return ""
 
-    def clean_up(self, command: SandboxedCommand) -> None:
-        """Nothing."""
+    def clean_up(self, command: SandboxedCommand) -> str:
+        return ""
 
     def close(self) -> None:
         """Nothing."""

@@ -109,3 +109,55 @@ async def test_a_link_in_the_place_of_what_governs_is_refused(root: Path) -> Non
 async def test_nothing_is_left_to_stand_on(root: Path) -> None:
     assert await script(walled, root, "echo fine") == "fine\n"
     assert tree(root) == []
+
+
+THERE = (
+    *("AGENTS.md", "docs/CLAUDE.md", ".mcp.json", ".claude/settings.json", ".vscode/tasks.json", ".envrc"),
+    *(".husky/pre-commit", ".github/workflows/ci.yml"),
+)
+NEW = ("CLAUDE.md", "src/AGENTS.md", "sub/.envrc", "sub/.vscode/tasks.json", "sub/.github/workflows/x.yml", "Agents.MD")
+
+
+@BOTH
+async def test_files_that_configure_agents_stay_as_they_are_and_new_ones_go(build: Build, root: Path) -> None:
+    for name in THERE:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("mine\n")
+    (root / ".vscode" / "other.json").write_text("{}")
+    before = {name: (root / name).stat().st_mode for name in THERE}
+    lines = [f"mkdir -p $(dirname {name}); echo x >>{name}" for name in (*THERE, *NEW)]
+    lines += ["rm -rf .husky .github docs/CLAUDE.md", "mv docs gone", "echo y >.vscode/other.json", "echo z >plain"]
+    said = await script(build, root, "; ".join(f"({line}) 2>/dev/null" for line in lines))
+    assert {name: (root / name).read_text() for name in THERE} == dict.fromkeys(THERE, "mine\n")
+    assert {name: (root / name).stat().st_mode for name in THERE} == before
+    assert [name for name in NEW if (root / name).exists()] == []
+    assert ((root / "plain").read_text(), (root / ".vscode" / "other.json").read_text()) == ("z\n", "y\n")
+    assert "Put back: " in said
+    for name in NEW[:3]:
+        assert repr(name) in said
+    kept = root.parent / "scratch" / "put-back"
+    assert (kept / f"{root.name}+src+AGENTS.md").read_text() == "x\n", "a person may have written it"
+
+
+@BOTH
+async def test_a_link_that_configures_agents_and_its_target_stay(build: Build, root: Path) -> None:
+    (root / "AGENTS.md").write_text("mine\n")
+    (root / "CLAUDE.md").symlink_to("AGENTS.md")
+    said = await script(build, root, "rm CLAUDE.md; echo x >CLAUDE.md; echo x >>AGENTS.md; true")
+    assert ((root / "CLAUDE.md").is_symlink(), (root / "CLAUDE.md").read_text()) == (True, "mine\n")
+    assert "'CLAUDE.md'" in said
+
+
+async def test_memory_is_not_a_command_s_to_write(root: Path) -> None:
+    (root / ".greenroom" / "memory").mkdir(parents=True)
+    (root / ".greenroom" / "memory" / "a.md").write_text("mine\n")
+    said = await script(landlocked, root, "echo x >.greenroom/memory/a.md; echo x >.greenroom/memory/b.md")
+    assert tree(root / ".greenroom") == ["memory", "memory/a.md"]
+    assert (root / ".greenroom" / "memory" / "a.md").read_text() == "mine\n"
+    assert "'.greenroom/memory'" in said
+
+
+@BOTH
+async def test_other_people_s_files_are_not_searched(build: Build, root: Path) -> None:
+    said = await script(build, root, "mkdir -p node_modules/x; echo x >node_modules/x/AGENTS.md")
+    assert ((root / "node_modules/x/AGENTS.md").exists(), "Put back" in said) == (True, False)

@@ -197,7 +197,7 @@ async def test_what_the_command_of_a_killed_process_planted_is_gone_once_the_nex
     repository: Path, tmp_path: Path
 ) -> None:
     text = tmp_path / "script"
-    text.write_text("bash\0-c\0echo x >.git/hooks/pre-commit; echo up; sleep 60")
+    text.write_text("bash\0-c\0echo x >.git/hooks/pre-commit; echo x >CLAUDE.md; echo up; sleep 60")
     house = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.sandbox.house", "landlock", str(repository), str(text), "TOKEN", "x"),
         cwd=HERE,
@@ -212,6 +212,7 @@ async def test_what_the_command_of_a_killed_process_planted_is_gone_once_the_nex
     async with behind(landlocked(repository, repository.parent / "scratch"), repository) as commands:
         await ran(commands, shell("true"))
     assert not hook.exists()
+    assert not (repository / "CLAUDE.md").exists()
 
 
 def nobody(_: ProtectedState) -> None:

@@ -42,9 +42,10 @@ class Slow:
     def find_exceeded_limit(self, command: SandboxedCommand, supervisor_pid: int) -> str:
         return self._overrun()
 
-    def clean_up(self, command: SandboxedCommand) -> None:
+    def clean_up(self, command: SandboxedCommand) -> str:
         self.threads.append(threading.current_thread())
         self.standing -= 1
+        return ""
 
     def close(self) -> None:
         """Nothing is left."""

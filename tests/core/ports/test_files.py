@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.ports.files import FileFault, compute_digest, is_protected, make_relative
+from greenroom.core.ports.files import FileFault, compute_digest, is_governing, is_protected, make_relative
 
 ROOTS = ("/private/work", "/work")
 
@@ -102,6 +102,20 @@ def test_names_that_some_file_system_takes_for_a_protected_one_are_protected(nam
 )
 def test_other_names_are_not(name: str) -> None:
     assert not is_protected(name)
+
+
+@pytest.mark.parametrize(
+    ("path", "governs"),
+    [
+        *((path, True) for path in ("AGENTS.md", "api/claude.MD", ".mcp.json", ".envrc", "web/.husky/pre-commit")),
+        *((path, True) for path in (".claude", ".claude/agents/x.md", ".vscode/tasks.json", ".GitHub/workflows/x.yml")),
+        *((path, True) for path in (".greenroom/memory/a.md", "AGENTS.md.", ".clau\u200cde/x")),
+        *((path, False) for path in ("", "README.md", "MYAGENTS.md", ".vscode/settings.json", ".github/CODEOWNERS")),
+        *((path, False) for path in ("workflows/x.yml", "tasks.json", "claude/x", ".envrc.example")),
+    ],
+)
+def test_files_that_configure_agents_or_tools_are_known(path: str, governs: bool) -> None:
+    assert is_governing(path) == governs
 
 
 def test_a_content_has_one_name() -> None:

@@ -46,6 +46,7 @@ from greenroom.adapters.git.snapshot import (
 )
 from greenroom.core.base.errors import translate
 from greenroom.core.base.records import evolve, record, to_full_dict
+from greenroom.core.ports.files import PLACEHOLDER_NAMES
 from greenroom.core.ports.sandbox import SandboxMount
 from greenroom.core.ports.workspace import (
     SCRATCH_THREAD,
@@ -64,9 +65,6 @@ TREES_FOLDER: Final = "trees"
 EXCLUDES_NAME: Final = "exclude"
 CHECKOUT_WORKERS: Final = max(2, min(8, os.cpu_count() or 2))
 GITDIR_PREFIX: Final = "gitdir: "
-
-PLACEHOLDER_NAMES: Final = frozenset({".greenroom", ".claude", ".mcp.json"})
-"""Paths that commands must not create. The sandbox puts an empty placeholder where one is missing."""
 
 MAX_COMMITS_SEARCHED: Final = 200
 """How many commits are searched for the commit of a step."""

@@ -23,7 +23,7 @@ from greenroom.adapters.processes.command_process import CommandProcess, Supervi
 from greenroom.adapters.processes.confinement import SandboxJson
 from greenroom.adapters.processes.supervisor import CommandRequest
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.ports.commands import Command, CommandEvent, CommandPrinted, CommandStarted
+from greenroom.core.ports.commands import Command, CommandEnded, CommandEvent, CommandPrinted, CommandStarted
 from greenroom.core.ports.sandbox import EgressGateway, Sandbox, SandboxedCommand
 from greenroom.core.state.step import PROCESS_KIND, PreparedEffect
 
@@ -167,12 +167,20 @@ class LocalCommands:
             "folder": sandboxed.folder,
             "env": sandboxed.env,
         }
+        note, ended = "", None
         try:
             async with aclosing(self._run_process(command, {**inside, "sandbox": sandbox}, sandboxed)) as events:
                 async for event in events:
-                    yield event
+                    if isinstance(event, CommandEnded):
+                        ended = event
+                    else:
+                        yield event
         finally:
-            await _clean_up(self._sandbox, sandboxed)
+            note = await _clean_up(self._sandbox, sandboxed)
+        if note:
+            yield CommandPrinted(text=f"\n{note}\n")
+        if ended is not None:
+            yield ended
 
     async def _run_process(
         self, command: Command, request: CommandRequest, sandboxed: SandboxedCommand | None = None
@@ -271,10 +279,10 @@ async def _confine(sandbox: Sandbox, command: Command, request: CommandRequest, 
     return work.result()
 
 
-async def _clean_up(sandbox: Sandbox, sandboxed: SandboxedCommand) -> None:
+async def _clean_up(sandbox: Sandbox, sandboxed: SandboxedCommand) -> str:
     work = asyncio.ensure_future(asyncio.to_thread(sandbox.clean_up, sandboxed))
     await _wait_uncancelled(work)
-    work.result()
+    return work.result()
 
 
 async def _watch_limits(sandbox: Sandbox, sandboxed: SandboxedCommand, process: CommandProcess) -> str:

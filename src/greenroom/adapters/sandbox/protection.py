@@ -1,9 +1,9 @@
-"""Files that commands must not change in a workspace: git's hooks and settings, `.greenroom`, `.claude`, `.mcp.json`.
+"""Files that commands must not change in a workspace: git's hooks and settings, and those that configure agents.
 
 bubblewrap mounts them read-only. Landlock cannot: there they are recorded before the first command and restored after
-the last. All processes that run commands in a workspace share one record. If a process is killed, the next one finds
-the record and restores the files. Repositories that a command creates are not protected (docs/howto/sandbox.md, known
-limits).
+the last. In both, a new file that configures agents is removed after each command. All processes that run commands in a
+workspace share one record. If a process is killed, the next one finds the record and restores the files. Repositories
+that a command creates are not protected (docs/howto/sandbox.md, known limits).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import msgspec
 from greenroom.adapters.sandbox.view import SandboxView
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve, record
+from greenroom.core.ports.files import is_governing
 
 MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 """How many bytes of a file are recorded."""
@@ -48,7 +49,8 @@ class ProtectedState:
     """The recorded state before the first command, by encoded path: contents, or None if missing.
 
     `absent` paths are removed afterwards if they are empty. `led` are paths in the workspace that git's settings name;
-    True means a folder. `git` is the inode of `.git`. In the folders `stood_in`, Greenroom placed a `commondir`.
+    True means a folder. `git` is the inode of `.git`. In the folders `stood_in`, Greenroom placed a `commondir`. The
+    `governing` files configured agents. After a kill, only what changed until `died` is restored.
     """
 
     kept: Mapping[str, PathState | None] = {}
@@ -56,6 +58,8 @@ class ProtectedState:
     led: Mapping[str, bool] = {}
     git: int = 0
     stood_in: tuple[str, ...] = ()
+    governing: tuple[str, ...] = ()
+    died: float = 0.0
 
 
 class SharedRecord:
@@ -122,7 +126,7 @@ class SharedRecord:
         unchanged = {
             path: state for path, state in leftover.kept.items() if _read_change_time(decode_path(path)) <= died
         }
-        return evolve(leftover, kept=unchanged)
+        return evolve(leftover, kept=unchanged, died=died)
 
     def _try_lock(self, operation: int) -> bool:
         with suppress(BlockingIOError):
@@ -196,6 +200,11 @@ def _restore_path(place: Path, state: PathState) -> None:
         place.chmod(stat.S_IMODE(state.mode))
 
 
+def _make_relative(path: str, root: Path) -> str:
+    place = decode_path(path)
+    return str(place.relative_to(root)) if place.is_relative_to(root) else ""
+
+
 def encode_path(path: Path | str) -> str:
     """Encode a path or name as text; names may not be UTF-8."""
     return os.fsencode(path).decode("latin-1")
@@ -232,6 +241,12 @@ PERSONAL_GIT_CONFIGS: Final = ("/etc/gitconfig", ".gitconfig", ".config/git/conf
 GIT_TIMEOUT_S: Final = 5.0
 UNIX_SOCKET_TABLE: Final = Path("/proc/net/unix")
 SET_ASIDE_SUFFIX: Final = ".left-by-a-command"
+MEMORY_FOLDER: Final = "memory"
+PUT_BACK_FOLDER: Final = "put-back"
+"""The folder of the last versions that were not kept: a person may have written one of them."""
+
+UNSEARCHED_FOLDERS: Final = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox"})
+"""Folders of other people's files, which agents do not work in."""
 
 
 class Protection:
@@ -244,19 +259,24 @@ class Protection:
         self._record = SharedRecord(view.scratch, view.root)
         self._running = 0
         self._is_git_mounted = any(mount.at == ".git" for mount in view.mounts)
+        self._found: list[Path] = []
         self.before = ProtectedState()
 
     def begin(self) -> None:
         """Prepare for a command; record the state before the first."""
         if self._running == 0:
+            self._found = [*self._find_governing()]
             self.before = self._record.enter(self._take_snapshot, self._restore)
         self._running += 1
 
-    def end(self) -> None:
-        """Note the end of a command; restore everything after the last."""
+    def end(self) -> list[str]:
+        """Note the end of a command; restore everything after the last. Return the files that configure agents and
+        that were put back."""
         self._running -= 1
+        changed = self._put_back(self.before)
         if self._running == 0:
             self._record.leave(self._restore, self.before)
+        return changed
 
     def keep_alive(self) -> None:
         """Update the heartbeat. Remove a new `commondir` immediately, because it replaces all git settings."""
@@ -297,7 +317,38 @@ class Protection:
         return self._git if not self._is_git_mounted and (self._git.is_symlink() or self._git.is_file()) else None
 
     def _list_protected(self) -> list[Path]:
-        return [self._view.root / name for name in self._view.protected]
+        return list(dict.fromkeys((*(self._view.root / name for name in self._view.protected), *self._found)))
+
+    def _find_governing(self) -> Iterator[Path]:
+        """Yield the existing files and folders that configure agents, except in `UNSEARCHED_FOLDERS`."""
+        for here, folders, names in os.walk(self._view.root):
+            above = "" if here == str(self._view.root) else Path(here).name
+            likely = [name for name in (*folders, *names) if above[:1] == "." or name[0] in ".aAcC"]
+            found = {name for name in likely if is_governing(f"{above}/{name}")}
+            yield from (Path(here, name) for name in sorted(found))
+            folders[:] = [name for name in folders if name not in found | UNSEARCHED_FOLDERS]
+
+    def _put_back(self, before: ProtectedState) -> list[str]:
+        """Restore the files that configure agents, remove new ones, and return their paths in the workspace."""
+        root = self._view.root
+        states = {path: state for path, state in before.kept.items() if is_governing(_make_relative(path, root))}
+        known = {*before.governing, *before.absent, *before.kept}
+        states |= dict.fromkeys({encode_path(path) for path in self._find_governing()} - known)
+        changed = {path: state for path, state in states.items() if read_path_state(decode_path(path)) != state}
+        if before.died:  # what was made since then is not the command's
+            changed = {path: changed[path] for path in changed if _read_change_time(decode_path(path)) <= before.died}
+        for path in changed:
+            self._keep_copy(decode_path(path), _make_relative(path, root))
+        restore_paths(changed)
+        return sorted(_make_relative(path, root) for path in changed)
+
+    def _keep_copy(self, path: Path, name: str) -> None:
+        """Keep the version of a file that is not kept in the workspace."""
+        with suppress(OSError):
+            folder = self._view.scratch / PUT_BACK_FOLDER
+            folder.mkdir(mode=0o700, exist_ok=True)
+            if path.is_file() and not path.is_symlink():
+                shutil.copyfile(path, folder / f"{self._view.root.name}+{name.replace('/', '+')}")
 
     def _take_snapshot(self) -> ProtectedState:
         """Record the state. No command may run."""
@@ -321,6 +372,7 @@ class Protection:
             led={encode_path(path): folder for path, folder in included.items()},
             git=_read_inode(self._git),
             stood_in=stood_in,
+            governing=tuple(map(encode_path, self._found)),
         )
 
     def _list_recorded_paths(self, of_git: list[Path]) -> Iterator[Path]:
@@ -332,11 +384,13 @@ class Protection:
             return
         for path in self.list_governing():
             visible = self._view.visible_names.get(path.name)
-            yield from [path] if visible is None else (path / name for name in visible)
+            yield from [path] if visible is None else (path / name for name in (*visible, MEMORY_FOLDER))
         yield from (*links, *([git_file] if git_file is not None else ()), *of_git)
 
     def _restore(self, before: ProtectedState) -> None:
         """Restore the state. No command may run."""
+        if before.died:
+            self._put_back(before)
         if self._is_weak:
             self._restore_folders(before)
         restore_paths(before.kept)

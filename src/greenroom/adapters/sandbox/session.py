@@ -169,6 +169,8 @@ GIT_CONFIG: Final = """\
 GIT_IGNORE: Final = "/.mcp.json\n"
 """Placeholders of the sandbox that must not be committed."""
 
+PUT_BACK_NOTE: Final = "Put back: {names}. Commands cannot change what configures agents or tools; file tools can."
+
 
 class CommandScratch(TemporaryFolder):
     """The private folders of commands: a home, a /tmp and an /etc."""
@@ -232,9 +234,10 @@ class SandboxSession(ABC):
     ) -> SandboxedCommand:
         """Return a started command as this tier runs it."""
 
-    def clean_up(self, command: SandboxedCommand) -> None:
-        """Remove the mount points of a command and restore the protected files that it changed."""
-        self.end(command.token)
+    def clean_up(self, command: SandboxedCommand) -> str:
+        """Remove the mount points of a command and restore the protected files that it changed. Return what to say."""
+        changed = self.end(command.token)
+        return PUT_BACK_NOTE.format(names=", ".join(map(repr, changed))) if changed else ""
 
     @property
     def rlimits(self) -> dict[str, int]:
@@ -252,11 +255,11 @@ class SandboxSession(ABC):
             self.protection.begin()
         return secrets.token_hex(8)
 
-    def end(self, token: str) -> None:
+    def end(self, token: str) -> list[str]:
         """Note that a command has ended or did not start."""
         self._meter.forget(token)
         with self._lock:
-            self.protection.end()
+            return self.protection.end()
 
     def find_tools(self, env: Mapping[str, str]) -> list[Path]:
         """Return the tool folders. They are searched once: a Python installed during a run is visible in the next."""

@@ -12,6 +12,7 @@ import msgspec
 
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
+from greenroom.core.ports.files import PLACEHOLDER_NAMES
 from greenroom.core.ports.sandbox import SandboxMount
 
 SYSTEM_FOLDERS: Final = (
@@ -95,7 +96,7 @@ class SandboxView:
     home: Path
     scratch: Path
     hidden: tuple[Path, ...] = ()
-    protected: tuple[str, ...] = (".greenroom", ".claude", ".mcp.json")
+    protected: tuple[str, ...] = PLACEHOLDER_NAMES
     mounts: tuple[SandboxMount, ...] = ()
     visible_names: Mapping[str, tuple[str, ...]] = msgspec.field(
         default_factory=lambda: {".greenroom": VISIBLE_PROJECT_FILES}

@@ -203,7 +203,11 @@ def build_policy(
         "project": project,
     }
     return build_rules_policy(
-        rules, str(root), _make_outside_check(files_root or root), is_sandboxed=is_sandboxed or bool
+        rules,
+        str(root),
+        _make_outside_check(files_root or root),
+        is_sandboxed=is_sandboxed or bool,
+        in_worktree=files_root not in (None, root),
     )
 
 

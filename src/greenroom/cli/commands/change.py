@@ -41,6 +41,7 @@ from greenroom.cli.render.words import shorten
 from greenroom.core.base.errors import RefusedError
 from greenroom.core.base.ids import StepId, TeamId
 from greenroom.core.base.records import Data
+from greenroom.core.ports.files import is_governing
 from greenroom.core.ports.workspace import (
     AppliedChange,
     CommitResult,
@@ -124,11 +125,13 @@ async def apply(
         typer.Option("--hooks", help="Run all git hooks: modified ones, and those of the repository's own settings."),
     ] = False,
     no_hooks: Annotated[bool, typer.Option("--no-hooks", help="Do not run your git hooks.")] = False,
+    yes: YesOption = False,
 ) -> Exit:
     """Apply the change of a run as one commit.
 
     The commit is in your name. Your git hooks run, unless the change modifies what they run, or only the repository's
-    own settings name them (`core.hooksPath`). --hooks runs them anyway.
+    own settings name them (`core.hooksPath`). --hooks runs them anyway. You are asked first if the change touches files
+    that configure agents or tools.
 
     Examples:
       greenroom apply last
@@ -144,6 +147,7 @@ async def apply(
     commits = not no_commit and bool(run_change.snapshot.head)
     if commits:
         await _refuse_no_commit(cli, reference, run_change)
+    governing = await _confirm_governing(cli, reference, run_change, yes=yes)
     report = await _report_state(cli, reference, run_change)
     changed = await run_change.workspace.list_changed_hooks(run_change.snapshot.commit, run_change.tip)
     run_hooks = not no_hooks and (hooks or not commits or not changed)
@@ -170,7 +174,21 @@ async def apply(
         return await _report_not_committed(cli, run_change, done, fault)
     if not no_commit and commit is None:
         cli.progress.note(translate("change.no_commit_yet"))
-    return await _report_applied(cli, run_change, report, done, commit)
+    return await _report_applied(cli, run_change, report, done, commit, governing)
+
+
+async def _confirm_governing(
+    cli: Invocation, reference: TaskReference, run_change: RunChange, *, yes: bool
+) -> Sequence[str]:
+    """List the changed files that configure agents or tools, and ask about them. Refuse without a yes."""
+    changes = (await run_change.workspace.diff(run_change.snapshot.commit, run_change.tip, limit=0)).changes
+    paths = sorted({path for change in changes for path in (change.path, change.before) if is_governing(path)})
+    if paths:
+        cli.progress.note(translate("change.governing", paths=", ".join(map(to_one_line, paths))), style="yellow")
+    if paths and not yes and not (sys.stdin.isatty() and confirm(translate("change.confirm_governing"))):
+        again = render_command(cli, "apply", reference.team, "--yes")
+        raise make_refusal("configures_agents", translate("change.governing_refused", command=again))
+    return paths
 
 
 async def _refuse_no_change(cli: Invocation, reference: TaskReference, run_change: RunChange) -> None:
@@ -281,7 +299,12 @@ def report_recovered(cli: Invocation, user_workspace: Workspace) -> None:
 
 
 async def _report_applied(
-    cli: Invocation, run_change: RunChange, report: RunReport, done: AppliedChange, commit_made: CommitResult | None
+    cli: Invocation,
+    run_change: RunChange,
+    report: RunReport,
+    done: AppliedChange,
+    commit_made: CommitResult | None,
+    governing: Sequence[str],
 ) -> Exit:
     is_repeated = not (done.fresh if commit_made is None else commit_made.fresh)
     exact = {} if commit_made is None else await _check_exactness(cli, run_change, commit_made.commit)
@@ -290,6 +313,7 @@ async def _report_applied(
     cli.out.show(translate(key, files=count_things("file", len(done.paths)), commit=commit[:10]))
     cli.progress.note(translate("change.undo_hint", command=render_command(cli, "undo", done.run)))
     result_fields = {"paths": list(done.paths), "commit": commit, "mixed": list[str](), "remark": ""}
+    result_fields["governing"] = list(governing)
     verdict_fields = {"verified": report.is_verified, "unproven": list(report.reasons)}
     return cli.out.result("applied", Exit.DONE, team=done.run, **result_fields, **verdict_fields, **exact)
 

@@ -33,6 +33,16 @@ FileReason = Literal[
 PROTECTED_NAMES: Final = frozenset({".git", ".greenroom"})
 """Names of folders or files that are never written, at any depth, including their content."""
 
+GOVERNING_FILES: Final = (
+    *(".mcp.json", ".claude/**", ".greenroom/**", ".vscode/tasks.json", ".envrc", ".husky/**", ".github/workflows/**"),
+    *("AGENTS.md", "CLAUDE.md"),
+)
+"""Files that configure an agent or a tool, in any folder. File tools write them in a worktree, and `apply` asks about
+them. Elsewhere file tools ask. Commands cannot change them."""
+
+PLACEHOLDER_NAMES: Final = (".greenroom", ".claude", ".mcp.json")
+"""Those of them that the sandbox keeps from being created, with an empty placeholder."""
+
 MAX_PATH_BYTES: Final = 4096
 """Maximum bytes of a path, more than any system accepts."""
 
@@ -134,6 +144,26 @@ def is_protected(name: str) -> bool:
 
     Some take `.GIT`, others `.g<zero-width joiner>it` or `git~1` for `.git`.
     """
-    plain = unicodedata.normalize("NFKC", name).casefold()
-    plain = "".join(character for character in plain if unicodedata.category(character) != "Cf").rstrip(". ")
+    plain = _fold_name(name)
     return plain in PROTECTED_NAMES or plain in {"git~1", "greenr~1"}
+
+
+def is_governing(path: str) -> bool:
+    """Return whether a path is one of the `GOVERNING_FILES`, or the folder that holds them: `.claude`, `.husky` …"""
+    parts = [_fold_name(part) for part in path.split("/")]
+    return any(
+        parts[start : start + len(names)] == names
+        for names in _GOVERNING_PARTS
+        for start in range(len(parts) - len(names) + 1)
+    )
+
+
+def _fold_name(name: str) -> str:
+    """Return a name as a lenient file system sees it."""
+    if name.isascii():
+        return name.casefold().rstrip(". ")
+    plain = unicodedata.normalize("NFKC", name).casefold()
+    return "".join(character for character in plain if unicodedata.category(character) != "Cf").rstrip(". ")
+
+
+_GOVERNING_PARTS: Final = tuple(name.removesuffix("/**").casefold().split("/") for name in GOVERNING_FILES)

@@ -143,8 +143,9 @@ class Sandbox(Protocol):
         All its processes are below the supervisor. Cheap: it is called often.
         """
 
-    def clean_up(self, command: SandboxedCommand) -> None:
-        """Remove what was set up for the command, after all its processes have ended."""
+    def clean_up(self, command: SandboxedCommand) -> str:
+        """Remove what was set up for the command, after all its processes have ended. Return what to append to its
+        output."""
 
     def close(self) -> None:
         """Release the sandbox."""
