@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.provider import settings
 from tests.e2e.terminal import greenroom
 
 
@@ -94,3 +95,19 @@ def test_what_a_tool_prints_is_not_among_the_answer(tmp_path: Path, project: Pat
         assert ended.out == "HELLO\n"
     else:
         assert ended.lines[-1]["output"] == "HELLO"
+
+
+@pytest.mark.parametrize("name", ["metadata.google.internal", "Metadata", "instance-data", "[::ffff:a9fe:a9fe]"])
+def test_metadata_is_not_reached_whatever_a_person_allows(tmp_path: Path, project: Path, name: str) -> None:
+    here = str(project)
+    assert greenroom(tmp_path, "permissions", "add", "allow", "host", "*", cwd=here).code == 0
+    ended = greenroom(tmp_path, "tools", "run", "web_fetch", f"url=http://{name}/latest/", cwd=here)
+    assert ended.code == 1
+    assert "No setting opens it." in ended.out + ended.err
+
+
+def test_with_its_port_open_this_machine_is_still_not_reached(tmp_path: Path, project: Path) -> None:
+    settings(tmp_path, "[web]\nports = [8123]\n")
+    assert greenroom(tmp_path, "permissions", "add", "allow", "host", "127.0.0.1:8123", cwd=str(project)).code == 0
+    ended = greenroom(tmp_path, "tools", "run", "web_fetch", "url=http://127.0.0.1:8123/", cwd=str(project))
+    assert (ended.code, "(this machine), which is not reached from here" in ended.out + ended.err) == (1, True)

@@ -23,7 +23,6 @@ HOLES: Final[Mapping[str, Mapping[Kind, Mapping[str, str]]]] = {
             "another folder for what is common, while it runs": "it can be written, and is removed "
             "within a quarter of a second",
         },
-        "processes": {"all of them listed": "without a namespace for processes /proc shows all"},
         "writes": {
             "mode": "Landlock does not know of modes, and the file is the person's own",
             "time": "nor of times",

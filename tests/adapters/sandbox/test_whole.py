@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -269,3 +270,51 @@ async def test_two_hundred_commands_that_are_killed_at_random_leave_nothing(tmp_
         await asyncio.gather(*map(one, range(200)))
         assert marked("many") == []
     assert (names(tmp_path), names(root), names(tmp_path / "scratch")) == (["scratch", "work"], [], [])
+
+
+HIDDEN = """
+import os
+for name in ("cmdline", "environ", "status", "comm", "stat", "task/{pid}/cmdline", "net/tcp"):
+    try:
+        open("/proc/{pid}/" + name, "rb").read()
+        print("read", name)
+    except OSError: pass
+for name in ("/proc", "/proc/net/unix", "/proc/self/net/tcp", "/proc/thread-self/net/dev"):
+    try:
+        os.listdir(name) if name == "/proc" else open(name).read()
+        print("read", name)
+    except OSError: pass
+own = (open("/proc/self/cmdline").read(), os.listdir("/proc/self/fd"), open("/proc/meminfo").read())
+print("own", *map(bool, own))
+"""
+
+
+async def test_no_arguments_of_other_processes_are_read_in_landlock(open_folder: Path) -> None:
+    root = open_folder / "work"
+    root.mkdir()
+    for pid in (os.getpid(), os.getppid()):
+        (root / "look.py").write_text(HIDDEN.replace("{pid}", str(pid)))
+        async with behind(landlocked(root, open_folder / "scratch"), root) as commands:
+            told = (await ran(commands, shell("exec python3 look.py"))).text
+        assert told == "own True True True\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "python3 -c 'import subprocess, os; subprocess.run([\"true\"], check=True); print(os.cpu_count() > 0)'",
+        'node -e \'console.log(require("os").cpus().length > 0); require("child_process").execSync("true")\'',
+        "printf 'int main(){return 0;}' >a.c; gcc a.c -o a && ./a && cat <(echo True) /dev/stdin </dev/null",
+        "java -version && echo True",
+    ],
+    ids=["python", "node", "gcc", "java"],
+)
+async def test_programs_still_run_with_so_little_of_proc(open_folder: Path, line: str) -> None:
+    name = line.split(maxsplit=1)[0] if not line.startswith("printf") else "gcc"
+    if shutil.which(name) is None:
+        pytest.skip(f"{name} is not installed")
+    root = open_folder / "work"
+    root.mkdir()
+    async with behind(landlocked(root, open_folder / "scratch"), root) as commands:
+        told = (await ran(commands, shell(f"set -e; {line}; true"))).text
+    assert told.lower().endswith("true\n")

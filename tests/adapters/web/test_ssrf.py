@@ -67,6 +67,66 @@ async def test_control_without_the_guard_each_of_them_is_dialled(what: str) -> N
     assert len(network.dialled) == len(ADDRESSES[what])
 
 
+EVERY_PORT = range(1, 65_536)
+"""With these, the rule about ports refuses nothing."""
+
+
+@pytest.mark.parametrize("what", ADDRESSES)
+async def test_the_rule_about_addresses_holds_by_itself(what: str) -> None:
+    network = Watched({f"{number}.test": [["8.8.8.8", one]] for number, one in enumerate(ADDRESSES[what])})
+    names = [name for number, one in enumerate(ADDRESSES[what]) for name in (bracketed(one), f"{number}.test")]
+    for place in (f"{name}:{port}" for name in names for port in (22, 80, 6379, 65_535)):
+        with pytest.raises(WebFault, match=r"is at .* which is not reached from here"):
+            await AddressFilter(ports=EVERY_PORT, network=network).check(parse_host(place))
+    assert network.dialled == []
+
+
+@pytest.mark.parametrize("port", [22, 6379, 65_535])
+async def test_control_with_every_port_open_a_public_address_passes(port: int) -> None:
+    network = Watched({"site.test": [["8.8.8.8"]]})
+    checked = await AddressFilter(ports=EVERY_PORT, network=network).check(parse_host(f"site.test:{port}"))
+    assert checked.addresses == (ip_address("8.8.8.8"),)
+    with pytest.raises(WebFault, match="port"):
+        await AddressFilter(network=network).check(parse_host(f"site.test:{port}"))
+
+
+METADATA = (
+    *("metadata.google.internal", "METADATA.Google.Internal", "metadata", "instance-data", "metadata.goog"),
+    *("metadata.azure.internal", "x.metadata.google.internal", "instance-data.ec2.internal", "metadata.tencentyun.com"),
+    *("metadata.eu-west.compute.internal", "rancher-metadata"),
+)
+METADATA_SPELLINGS = (
+    *(
+        "metadata.google.internal.",
+        "169.254.169.254.",
+        "2852039166",
+        "0xa9fea9fe",
+        "0251.0376.0251.0376",
+        "0xa9.0xfe.1",
+    ),
+    *("169.254.43518", "0xA9FEA9FE", "①⑥⑨.254.169.254", "[::ffff:169.254.169.254]", "[::ffff:a9fe:a9fe]"),
+    *("169.254.169.254", "100.100.100.200", "[fd00:ec2::254]", "[FD00:0EC2::0254]", "[64:ff9b::a9fe:a9fe]"),
+)
+
+
+@pytest.mark.parametrize("name", [*METADATA, *METADATA_SPELLINGS])
+async def test_metadata_is_refused_by_its_name_before_any_lookup(name: str) -> None:
+    class Asked(Watched):
+        async def resolve(self, name: str, port: int) -> Sequence[IPAddress]:
+            pytest.fail(f"{name} was looked up")
+
+    local = [f"{name.lower()}:80"] if name in METADATA else []
+    open_to_all = AddressFilter(local, ports=EVERY_PORT, network=Asked())
+    for url in (f"http://{name}/computeMetadata/v1/", f"http://{name}:8080/"):
+        assert await refusal(WebPageFetcher(open_to_all), url) in {"barred", "no address"}
+
+
+@pytest.mark.parametrize("name", ["metadata.example.com", "internal", "metadatas", "my-metadata.io"])
+async def test_other_names_are_looked_up(name: str) -> None:
+    network = Watched({name: [["8.8.8.8"]]})
+    assert (await AddressFilter(network=network).check(parse_host(f"{name}:80"))).addresses
+
+
 @pytest.mark.parametrize("one", PUBLIC)
 async def test_what_is_public_is_dialled(one: str) -> None:
     network = Watched({"site.test": [[one]]})

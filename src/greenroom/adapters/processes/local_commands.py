@@ -13,7 +13,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -167,20 +167,19 @@ class LocalCommands:
             "folder": sandboxed.folder,
             "env": sandboxed.env,
         }
-        note, ended = "", None
-        try:
-            async with aclosing(self._run_process(command, {**inside, "sandbox": sandbox}, sandboxed)) as events:
-                async for event in events:
-                    if isinstance(event, CommandEnded):
-                        ended = event
-                    else:
-                        yield event
-        finally:
-            note = await _clean_up(self._sandbox, sandboxed)
-        if note:
-            yield CommandPrinted(text=f"\n{note}\n")
-        if ended is not None:
-            yield ended
+        inside["sandbox"] = sandbox
+        last_events = list[CommandEvent]()
+        async with (
+            _clean_up_after(self._sandbox, sandboxed, last_events),
+            aclosing(self._run_process(command, inside, sandboxed)) as events,
+        ):
+            async for event in events:
+                if isinstance(event, CommandEnded):
+                    last_events.append(event)
+                else:
+                    yield event
+        for event in last_events:
+            yield event
 
     async def _run_process(
         self, command: Command, request: CommandRequest, sandboxed: SandboxedCommand | None = None
@@ -277,6 +276,18 @@ async def _confine(sandbox: Sandbox, command: Command, request: CommandRequest, 
             await _clean_up(sandbox, work.result())
         raise
     return work.result()
+
+
+@asynccontextmanager
+async def _clean_up_after(
+    sandbox: Sandbox, sandboxed: SandboxedCommand, last_events: list[CommandEvent]
+) -> AsyncGenerator[None, None]:
+    """Clean up after the block, and put what is to be said of it before the other last events."""
+    try:
+        yield
+    finally:
+        if note := await _clean_up(sandbox, sandboxed):
+            last_events.insert(0, CommandPrinted(text=f"\n{note}\n"))
 
 
 async def _clean_up(sandbox: Sandbox, sandboxed: SandboxedCommand) -> str:

@@ -1,7 +1,8 @@
 """The Landlock tier, for systems without user namespaces: a list of allowed files, no network, the system call filter.
 
-Landlock does not cover modes and dates, does not hide processes, and cannot protect git's settings. Those are restored
-after the command. docs/howto/sandbox.md lists the other limits.
+Landlock does not cover modes and dates, and cannot protect git's settings. Those are restored after the command. Of
+/proc a command sees facts about the system and its own first process, so it reads no arguments of other processes.
+docs/howto/sandbox.md lists the other limits.
 """
 
 from __future__ import annotations
@@ -49,6 +50,19 @@ VERSION_FLAG: Final = 1
 HARMLESS_DEVICES: Final = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
 OPT_FOLDER: Final = "/opt"
 OTHERS_READ_AND_ENTER: Final = 0o005
+PROC_FILES: Final = (
+    *("sys", "cpuinfo", "meminfo", "stat", "vmstat", "loadavg", "uptime", "version", "filesystems", "swaps", "devices"),
+    *(
+        f"self/{name}"
+        for name in (
+            *("status", "stat", "statm", "maps", "smaps", "smaps_rollup", "limits", "cgroup", "mounts", "mountinfo"),
+            *("cmdline", "comm", "environ", "auxv", "io", "fd", "fdinfo", "oom_score", "oom_score_adj"),
+        )
+    ),
+)
+"""Readable entries of /proc: facts about the system, and about the process that becomes the command. Not `self/net` and
+`self/task`, which show the connections of the machine."""
+
 USER_DATABASE_FILES: Final = ("/etc/passwd", "/etc/group", "/etc/hosts")
 
 
@@ -140,7 +154,7 @@ class Landlock(SandboxSession):
             )
             for place in etc:
                 yield from list_public_paths(place)
-        yield from map(Path, (*USER_DATABASE_FILES, "/proc"))
+        yield from map(Path, (*USER_DATABASE_FILES, *(f"/proc/{name}" for name in PROC_FILES)))
 
 
 def read_landlock_version() -> int:

@@ -36,6 +36,13 @@ METADATA_ADDRESSES: Final = (
 )
 """Metadata services of clouds, which hold secrets: Amazon, Google, Azure, Alibaba, Oracle, Tencent."""
 
+METADATA_NAMES: Final = (
+    *("metadata", "instance-data", "rancher-metadata", "metadata.goog", "metadata.google.internal"),
+    *("instance-data.ec2.internal", "metadata.azure.internal", "metadata.azure.com", "metadata.tencentyun.com"),
+    *("metadata.packet.net", "metadata.platformequinix.com"),
+)
+"""Names of these services. They are refused before any lookup, with all names below them."""
+
 CLOUD_METADATA: Final = "a cloud's metadata"
 
 _SPECIAL_IPV4: Final[Mapping[str, str]] = {
@@ -79,6 +86,13 @@ _SPECIAL_IPV6: Final[Mapping[str, str]] = {
 }
 _PUBLIC_IPV6: Final = "2000::/3"
 _ISATAP: Final = frozenset({0x0000_5EFE, 0x0200_5EFE})
+
+
+def is_metadata_name(name: str) -> bool:
+    """Return whether a host name belongs to a metadata service: a known one, or `metadata.….internal`."""
+    labels = name.split(".")
+    private = labels[-1] == "internal" and not {"metadata", "instance-data"}.isdisjoint(labels)
+    return private or any(name == known or name.endswith(f".{known}") for known in METADATA_NAMES)
 
 
 def classify_address(address: IPAddress) -> str:
@@ -243,6 +257,8 @@ class AddressFilter:
         """Check a host and return its addresses. Raise `WebFault` with the reason if it is refused."""
         if why := self._closed(wanted):
             raise _make_barred_fault(why)
+        if is_metadata_name(wanted.name):
+            raise _make_barred_fault(f"{wanted.name!r} is {CLOUD_METADATA}, which is not reached. No setting opens it.")
         is_allowed = wanted in self._allowed
         if not is_allowed and wanted.port not in self._ports:
             raise _make_barred_fault(

@@ -151,11 +151,8 @@ async def apply(
     report = await _report_state(cli, reference, run_change)
     changed = await run_change.workspace.list_changed_hooks(run_change.snapshot.commit, run_change.tip)
     run_hooks = not no_hooks and (hooks or not commits or not changed)
-    if changed and commits and not hooks and not no_hooks:  # hooks run as the person, outside the sandbox
-        cli.progress.note(translate("change.hooks_modified", paths=_render_paths(changed)), style="yellow")
-    local = run_change.workspace.local_hooks if commits and run_hooks and not hooks else ""
-    if local:
-        cli.progress.note(translate("change.hooks_local", path=_render_paths([local])), style="yellow")
+    if commits and not hooks and not no_hooks:
+        _report_skipped_hooks(cli, changed, run_change.workspace.local_hooks)
     async with _report_if_stopped(cli, run_change):
         done = await run_change.workspace.apply(reference.team, run_change.snapshot.commit, run_change.tip)
     if isinstance(done, Conflicts):
@@ -175,6 +172,15 @@ async def apply(
     if not no_commit and commit is None:
         cli.progress.note(translate("change.no_commit_yet"))
     return await _report_applied(cli, run_change, report, done, commit, governing)
+
+
+def _report_skipped_hooks(cli: Invocation, changed: Sequence[str], local: str) -> None:
+    """Report the hooks that do not run, because the change or the repository names them. They would run as the person,
+    outside the sandbox."""
+    if changed:
+        cli.progress.note(translate("change.hooks_modified", paths=_render_paths(changed)), style="yellow")
+    elif local:
+        cli.progress.note(translate("change.hooks_local", path=_render_paths([local])), style="yellow")
 
 
 async def _confirm_governing(
