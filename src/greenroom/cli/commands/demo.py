@@ -407,15 +407,16 @@ async def play_scenes(play: DemoPlay) -> Sequence[str]:
 
 async def report_demo(play: DemoPlay, wrong: Sequence[str], whole: int) -> Exit:
     """Print the result on stdout, and the commands to look at it."""
-    checks, waits = 0, round(play.pace * len(SCENES) * 1000)
+    checks, waits, run = 0, round(play.pace * len(SCENES) * 1000), "last"
     with suppress(GreenroomError, OSError):
         log = await read_log(play.home)
+        run = str(log.team)
         checks = sum(step.spent.millis for step in log.steps_of("baseline", "deliver", "run_checks"))
         waits += sum(step.spent.millis for step in log.steps if step.work.type == "skill")
     millis = {"whole": whole, "checks": checks, "waits": waits, "rest": max(whole - checks - waits, 0)}
     ends = wrong or [translate("demo.demo_passed", count=len(SCENES))]
     took = translate("demo.time_taken", whole=whole / 1000, millis=millis["rest"] / 1000)
-    commands_shown = [*commands_to_type(play)]
+    commands_shown = [*commands_to_type(play, run)]
     out = play.cli.out
     out.write("\n".join((*ends, took, "", translate("demo.look"), *(f"  {line}" for line in commands_shown))) + "\n")
     status, code = ("failed", Exit.FAILED) if wrong else ("finished", Exit.DONE)
@@ -425,16 +426,16 @@ async def report_demo(play: DemoPlay, wrong: Sequence[str], whole: int) -> Exit:
     )
 
 
-def commands_to_type(play: DemoPlay) -> Iterator[str]:
-    """Yield the commands to look at the demo."""
+def commands_to_type(play: DemoPlay, run: str) -> Iterator[str]:
+    """Yield the commands to look at the demo and its run."""
     yield f"cd {shlex.quote(str(play.root))}"
     yield from (f"export {name}={shlex.quote(value)}" for name, value in play.own_environment.items())
     if "GREENROOM_CALLED_AS" in os.environ or not shutil.which("greenroom"):
         yield f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"'
     yield f"git log --oneline --all        # {translate('demo.look_log')}"
-    yield f"greenroom show last            # {translate('demo.look_show')}"
-    yield f"greenroom diff last            # {translate('demo.look_diff')}"
-    yield f"greenroom replay last          # {translate('demo.look_replay')}"
+    yield f"{f'greenroom show {run}':<30} # {translate('demo.look_show')}"
+    yield f"{f'greenroom diff {run}':<30} # {translate('demo.look_diff')}"
+    yield f"{f'greenroom replay {run}':<30} # {translate('demo.look_replay')}"
     if play.blamed_line:
-        yield f"greenroom apply last           # {translate('demo.look_apply')}"
+        yield f"{f'greenroom apply {run}':<30} # {translate('demo.look_apply')}"
         yield f"greenroom blame {play.blamed_line:<15}# {translate('demo.look_blame')}"
