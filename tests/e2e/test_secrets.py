@@ -100,3 +100,10 @@ def test_who_looks_through_many_files_passes_over_those_that_hold_keys(tmp_path:
         ended = run(tmp_path / "home", project, fake, "--question")
         assert ended.code == 0
         nowhere(IN_A_FILE, fake, tmp_path / "home", ended)
+
+
+def test_a_call_of_ones_own_that_carries_a_key_is_refused_and_not_kept(tmp_path: Path) -> None:
+    given = f'{{"url": "https://example.com/?key={KEY}"}}'
+    ended = greenroom(tmp_path, "tools", "run", "web_fetch", "--json", given, OPENAI_API_KEY=KEY)
+    assert (ended.code, "carry a key that Greenroom keeps secret" in ended.err) == (1, True)
+    assert all(KEY.encode() not in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())

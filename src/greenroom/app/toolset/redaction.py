@@ -120,6 +120,10 @@ class SecretRedactor:
         """Redact data of any shape."""
         return {self.text(str(name), mask): self._redact_value(value, mask) for name, value in data.items()}
 
+    def withhold(self, arguments: Data) -> Data:
+        """Return the arguments of a call for the log. A call that carried a key is refused later."""
+        return self.data(arguments, WITHHELD) if self._secrets else arguments
+
     def outcome(self, outcome: Outcome) -> Outcome:
         """Redact the outcome of a call."""
         if not self._secrets:
@@ -206,7 +210,7 @@ class RedactedModel(ModelWrapper):
         if not isinstance(event, ToolCall):
             return (event,)
         name, unread = self._redaction.text(event.name, WITHHELD), self._redaction.text(event.unread, WITHHELD)
-        return (evolve(event, name=name, arguments=self._redaction.data(event.arguments, WITHHELD), unread=unread),)
+        return (evolve(event, name=name, arguments=self._redaction.withhold(event.arguments), unread=unread),)
 
 
 class _RedactedStepContext:

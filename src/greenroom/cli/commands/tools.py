@@ -130,7 +130,8 @@ async def _call_tool(cli: Invocation, name: str, given: Sequence[str], whole: st
     properties = card.spec.parameters.get("properties")
     known_properties = properties if isinstance(properties, Mapping) else {}
     arguments = _parse_object(whole) if whole else dict(_parse_argument(name, known_properties, text) for text in given)
-    team = await create_manual_call(cli.runtime, root, name, arguments)
+    kept = cli.app.model_session.redaction.withhold(arguments)  # the log never holds a key
+    team = await create_manual_call(cli.runtime, root, name, kept)
     cli.out.begin(team=team, tool=name)
     view = RunView(cli.setup, cli.out)
     host = await cli.runtime.start(team)
