@@ -318,7 +318,8 @@ def decide_host(book: Rulebook, value: str) -> TargetDecision:
     try:
         asked = hosts.parse_host(value)
     except hosts.BadHost as bad:
-        return TargetDecision(level="deny", why=f"The host {render_quoted(value)} {bad}.", rule="built-in: host names")
+        why = translate("decision.bad_host", host=render_quoted(value), why=bad)
+        return TargetDecision(level="deny", why=why, rule="built-in: host names")
     name = render_quoted(str(asked))
     port = 0 if asked.port in hosts.USUAL_PORTS else asked.port
     grants = (str(Rule(level="allow", kind="host", words=(asked.name, str(port)))),)

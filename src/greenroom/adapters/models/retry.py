@@ -258,7 +258,8 @@ class RetryingModel(ModelWrapper):
                 self._retry_time.postpone(failed.retry_after)
             wait = self._compute_pause(failed, attempt, self._clock() - started)
             if wait is None:
-                yield self._name_time(failed)
+                early = None if failed.unsent else self._refuse_early()
+                yield evolve(failed, why=f"{failed.why} {early.why}") if early is not None else failed
                 return
             if failed.kind in ("rate", "overloaded"):
                 self._limiter.pause(wait)
@@ -286,12 +287,7 @@ class RetryingModel(ModelWrapper):
             return None
         clock = time.strftime("%H:%M:%S", time.localtime(time.time() + wait))
         why = translate("provider_faults.retry_later", who=self.name, time=clock, seconds=wait)
-        return Failed(kind="rate", why=why, retry_after=wait)
-
-    def _name_time(self, failed: Failed) -> Failed:
-        """Add to a provider's refusal when it may be asked again."""
-        early = self._refuse_early()
-        return failed if early is None or early.why == failed.why else evolve(failed, why=f"{failed.why} {early.why}")
+        return Failed(kind="rate", why=why, retry_after=wait, unsent=True)
 
     def _remember(self, key: tuple[str, StepId], attempt: int, started: float) -> None:
         """Remember the attempts for when the step starts again. The oldest entry is dropped at the limit."""

@@ -348,7 +348,7 @@ async def doctor(
     accept_loss: Annotated[bool, typer.Option("--accept-loss", help="Accept a log that lost commits.")] = False,
     copy_to: Annotated[
         Path | None,
-        typer.Option("--copy-to", metavar="FOLDER", help="Copy what is readable of a damaged log to a new folder."),
+        typer.Option("--copy-to", metavar="FOLDER", help="Copy what is readable of a damaged log."),
     ] = None,
 ) -> Exit:
     """Check this machine and the log for problems.

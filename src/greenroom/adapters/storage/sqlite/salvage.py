@@ -39,7 +39,7 @@ def copy_readable(home: Path, target: Path) -> Mapping[str, tuple[int, int]]:
     try:
         with translate_errors(home / DATABASE_NAME):
             found = _copy_store(home, target)
-        if not found:
+        if not any(copied for copied, _ in found.values()):
             raise StoreFault("storage.nothing_readable", path=home / DATABASE_NAME)
     except StoreFault:
         shutil.rmtree(target)
