@@ -1,7 +1,7 @@
 """A small real model behind real HTTP: llama.cpp in a process of its own, and a front that gives it tool calls.
 
-The model's chat template drops tools without a word. The front turns `tools` into a grammar, so that each reply is
-either a call of one of them or an answer. Requests without tools pass through unchanged.
+The model's chat template drops tools without a word. The front turns `tools` into a grammar with an end, so that each
+reply is a call of one of them or an answer. Requests without tools pass through unchanged.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ import asyncio
 import json
 import subprocess
 import threading
+import time
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +27,9 @@ ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".go" / "live" / "bin" / "python"
 """The environment that `./go live` makes."""
 
-MAX_REPLY_TOKENS = 150
+MAX_STRING_CHARS = 120
+MAX_LIST_ITEMS = 2
+MAX_INTEGER = 999
 START_S = 60.0
 
 
@@ -47,11 +52,25 @@ class ModelFront:
         self.base_url = ""
         self.started = threading.Semaphore(0)
         self._traffic = Traffic()
+        self._numbers = count(1)
 
     def take(self) -> Traffic:
         """Return what passed since the last call."""
         taken, self._traffic = self._traffic, Traffic()
         return taken
+
+    def measure(self) -> float:
+        """Return the seconds of a short answer."""
+        begin = time.monotonic()
+        question = {"messages": [{"role": "user", "content": "Name one colour."}], "max_tokens": 20}
+        asked = urllib.request.Request(
+            f"{self.upstream}/v1/chat/completions",
+            json.dumps(question).encode(),
+            {"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(asked) as answer:
+            answer.read()
+        return time.monotonic() - begin
 
     async def serve(self, ready: threading.Event, over: asyncio.Event) -> None:
         """Serve until `over` is set."""
@@ -74,16 +93,16 @@ class ModelFront:
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
-        body["max_tokens"] = min(
-            body.pop("max_completion_tokens", None) or body.get("max_tokens") or 10**9, MAX_REPLY_TOKENS
-        )
         body |= {"temperature": 0.2, "seed": 1}
         self._traffic.requests += 1
         self._traffic.faults += filter(None, [broken(body)])
         self.started.release()
-        if tools := body.pop("tools", ()):
-            return await self._answer_with_tools(request, body, tools)
-        return await self._pass_through(request, body)
+        try:
+            if tools := body.pop("tools", ()):
+                return await self._answer_with_tools(request, body, tools)
+            return await self._pass_through(request, body)
+        except ConnectionResetError:
+            return web.Response()  # the client was stopped or killed
 
     async def _pass_through(self, request: web.Request, body: Mapping[str, Any]) -> web.StreamResponse:
         response, text = web.StreamResponse(), ""
@@ -109,14 +128,16 @@ class ModelFront:
     async def _answer_with_tools(
         self, request: web.Request, body: dict[str, Any], tools: Sequence[Mapping[str, Any]]
     ) -> web.StreamResponse:
-        functions = [tool["function"] for tool in tools]
-        for name in ("tool_choice", "parallel_tool_calls", "stream_options"):
+        functions, call_id = [tool["function"] for tool in tools], f"call_{next(self._numbers)}"
+        for name in ("parallel_tool_calls", "stream_options"):
             body.pop(name, None)
         streams = body.pop("stream", False)
+        may_call = body.pop("tool_choice", "auto") != "none"
+        schema = make_schema(functions if may_call else (), may_answer=not may_call or has_result(body["messages"]))
         body["messages"] = flatten_messages(body["messages"], functions)
         body["response_format"] = {
             "type": "json_schema",
-            "json_schema": {"name": "reply", "schema": make_schema(functions)},
+            "json_schema": {"name": "reply", "schema": schema},
         }
         async with self._session.post(f"{self.upstream}/v1/chat/completions", json=body) as answer:
             if answer.status != 200:
@@ -125,7 +146,7 @@ class ModelFront:
         choice, text = reply["choices"][0], reply["choices"][0]["message"]["content"]
         self._traffic.tokens += reply["usage"]["total_tokens"]
         self._traffic.replies.append(text)
-        message = read_reply(text, f"call_{self._traffic.requests}")
+        message = read_reply(text, call_id)
         if "tool_calls" in message and choice["finish_reason"] == "stop":
             choice["finish_reason"] = "tool_calls"
         choice["message"] = message
@@ -156,12 +177,21 @@ class ModelFront:
         return response
 
 
-def make_schema(functions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the schema of a reply: a call of one of these functions, or a text. Who has one function must call it."""
+def has_result(messages: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether a call was answered since a person wrote."""
+    asked = max((at for at, message in enumerate(messages) if message["role"] == "user"), default=0)
+    return any(message["role"] == "tool" for message in messages[asked:])
+
+
+def make_schema(functions: Sequence[Mapping[str, Any]], *, may_answer: bool) -> dict[str, Any]:
+    """Return the schema of a reply: a call of one of these functions, or a text if it `may_answer`.
+
+    A model of this size would never begin with a call by itself.
+    """
     calls = [
         {
             "type": "object",
-            "properties": {"tool": {"const": function["name"]}, "arguments": function["parameters"]},
+            "properties": {"tool": {"const": function["name"]}, "arguments": bound_schema(function["parameters"])},
             "required": ["tool", "arguments"],
             "additionalProperties": False,
         }
@@ -169,11 +199,40 @@ def make_schema(functions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     ]
     text = {
         "type": "object",
-        "properties": {"text": {"type": "string"}},
+        "properties": {"text": {"type": "string", "maxLength": MAX_STRING_CHARS}},
         "required": ["text"],
         "additionalProperties": False,
     }
-    return {"anyOf": [*calls, text]} if len(calls) > 1 else calls[0]
+    choices = [*calls, text] if may_answer else calls
+    return {"anyOf": choices} if len(choices) > 1 else choices[0]
+
+
+def bound_schema(schema: Any) -> Any:
+    """Return the schema with an end: short strings, short lists, whole numbers of few digits, no other keys."""
+    if isinstance(schema, list):
+        return [bound_schema(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    bounded: dict[str, Any] = {
+        key: {name: bound_schema(part) for name, part in value.items()}
+        if key in ("properties", "$defs")
+        else bound_schema(value)
+        for key, value in schema.items()
+    }
+    match bounded.get("type"):
+        case "string" if not {"enum", "const", "pattern", "format"} & bounded.keys():
+            bounded["maxLength"] = min(bounded.get("maxLength", MAX_STRING_CHARS), MAX_STRING_CHARS)
+        case "array":
+            bounded["maxItems"] = min(bounded.get("maxItems", MAX_LIST_ITEMS), MAX_LIST_ITEMS)
+        case "object" if "properties" in bounded:
+            bounded["additionalProperties"] = False
+        case "object":
+            bounded = {"type": "object", "properties": {}, "additionalProperties": False}
+        case "integer":
+            bounded = {"type": "integer", "minimum": 0, "maximum": MAX_INTEGER} | bounded
+        case _:
+            pass
+    return bounded
 
 
 def read_reply(text: str, call_id: str) -> dict[str, Any]:
