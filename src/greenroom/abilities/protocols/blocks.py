@@ -36,8 +36,10 @@ GAP: Final = rf"[\s{INVISIBLE}]*+"
 """The pattern of what may stand between two tags."""
 
 _INVISIBLE: Final = re.compile(f"[{INVISIBLE}]")
-_EDGES: Final = re.compile(rf"\A[{INVISIBLE}]+(?=[\r\n])|(?<=[\r\n])[{INVISIBLE}]+\Z")
-_OUTER: Final = re.compile(rf"\A[{INVISIBLE}]+|[{INVISIBLE}]+\Z")
+EDGES: Final = re.compile(rf"\A[{INVISIBLE}]+(?=\r?\n)|(?<=\n)[{INVISIBLE}]+\Z")
+"""Invisible characters between a tag and the line break beside it."""
+
+_OUTER: Final = re.compile(rf"\A(?:[ \t]*+\r?\n)*+[{INVISIBLE}]+|[{INVISIBLE}]+\Z")
 _BLANKS: Final = dict.fromkeys((0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000), " ")
 
 _THINK: Final = (
@@ -184,7 +186,7 @@ class _BlockScanner:
         block = Block(
             tag=tag,
             attributes=strip_invisible(self._cut(*found.span("attributes"))) if found["attributes"] else "",
-            body=_EDGES.sub("", self._cut(body, end.stop)),
+            body=EDGES.sub("", self._cut(body, end.stop)),
             line=self._clean.count("\n", 0, start) + 1,
             sure=end.sure,
             tagged=end.tagged,
@@ -296,20 +298,18 @@ class _BlockScanner:
 
     def _render_hint(self) -> str:
         """Render the hint for a model that wrote something similar to a block."""
-        if self._unrun_block or self._mentioned_tag:
-            tag, place = self._unrun_block or (self._mentioned_tag, "not at the start of a line")
+        said = _remove_spans(self._clean, self._reasoning_spans).strip()
+        visible = _remove_spans(self._clean, (*self._reasoning_spans, *self._shown_spans)) if said else self._clean
+        found = _compile_damage_pattern(self._tags).search(visible)
+        word = str(found[str(found.lastgroup)]) if found and not found["foreign"] else "tool_call"
+        if self._unrun_block or self._mentioned_tag or (word in self._tags and found and found["tag"]):
+            tag, place = self._unrun_block or (self._mentioned_tag or word, "not at the start of a line")
             return (
                 f"The <{tag}> block in your reply was not run: it is {place}. To run it, write it again with <{tag}> "
                 "at the start of a line, nothing around it, and nothing behind its end."
             )
-        said = _remove_spans(self._clean, self._reasoning_spans).strip()
-        visible = _remove_spans(self._clean, (*self._reasoning_spans, *self._shown_spans)) if said else self._clean
-        found = _compile_damage_pattern(self._tags).search(visible)
-        if found is None:
-            return ""
-        word = "tool_call" if found["foreign"] else str(found[str(found.lastgroup)])
         tag = next((tag for tag in self._tags if _fold_name(tag).startswith(_fold_name(word).removesuffix("s"))), "")
-        if not tag:
+        if found is None or not tag:
             return ""
         form = f"<{tag}>, and at the end </{tag}>"
         return f"{found[0].strip()} is not a tag here, so nothing was run. Write it exactly so: {form}."
@@ -357,7 +357,7 @@ class TaggedText:
 
 def strip_tag_newlines(text: str) -> str:
     """Remove the line break after the opening tag and the one before the closing tag."""
-    text = strip_leading_newline(text)
+    text = strip_leading_newline(EDGES.sub("", text))
     return text.removesuffix("\r\n") if text.endswith("\r\n") else text.removesuffix("\n")
 
 

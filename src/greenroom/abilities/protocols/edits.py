@@ -14,6 +14,7 @@ from typing import Final
 
 from greenroom.abilities.protocols.blocks import (
     CDATA_OPEN,
+    EDGES,
     GAP,
     align_newlines,
     escape_for_tag,
@@ -83,6 +84,7 @@ class PatchBlocks:
         try:
             path = _read_path(block)
             edits, at = _read_edits(block.body, 0)
+            _refuse_blank(edits)
         except ParseError as error:
             return reject_block(self.tag, str(error), shape=PATCH_SHAPE)
         if strip_invisible(block.body[at:]):
@@ -144,7 +146,8 @@ class RewriteBlocks:
         content = str(call.arguments["content"])
         end = self.find_end(align_newlines(f"\n{content}</REWRITE>"), 0, 0)
         safe = end.sure and end.stop == len(content) + 1
-        if not safe or content.lstrip().startswith((CDATA_OPEN, "<REWRITE ")) or find_fenced_text(content) is not None:
+        safe = safe and not EDGES.search(content) and not content.lstrip().startswith((CDATA_OPEN, "<REWRITE "))
+        if not safe or find_fenced_text(content) is not None:
             return f"<REWRITE {_render_file_attribute(call)}>\n{wrap_in_cdata(chr(10) + content)}\n</REWRITE>"
         return f"<REWRITE {_render_file_attribute(call)}>\n{content}</REWRITE>"
 
@@ -164,8 +167,8 @@ def _read_path(block: Block) -> str:
     if block.indent and "\n" in align_newlines(block.body):
         raise ParseError("it is indented, and it is unclear whether the lines in it are meant to be.")
     found = _FILE.fullmatch(block.attributes)
-    path = (found[1] or found[2] or found[3]).strip() if found else ""
-    if not path:
+    path = (found[1] or found[2] or found[3]).strip(" \t") if found else ""
+    if not path.strip():
         raise ParseError(f'its opening tag does not name one file: <{block.tag} file="path">.')
     return path
 
@@ -212,13 +215,17 @@ def _check_parts(parts: dict[str, str]) -> Data:
     if names not in ({"SEARCH", "REPLACE"}, {"SEARCH_START", "SEARCH_END", "REPLACE"}):
         there = ", ".join(sorted(names)) or "nothing"
         raise ParseError(f"a change has SEARCH and REPLACE, or SEARCH_START, SEARCH_END and REPLACE, not {there}.")
-    blank = next((name for name in sorted(names - {"REPLACE"}) if not parts[name].strip()), None)
-    if blank:
-        raise ParseError(f"<{blank}> is blank.")
     found: dict[str, object] = {name.lower(): parts[name] for name in sorted(names)}
     if "RANGE" in parts:
         found["range"] = _parse_line_range(parts["RANGE"])
     return found
+
+
+def _refuse_blank(edits: list[Data]) -> None:
+    for edit in edits:
+        for name in sorted(edit.keys() - {"replace", "range"}):
+            if not str(edit[name]).strip():
+                raise ParseError(f"<{name.upper()}> is blank.")
 
 
 def _parse_line_range(text: str) -> list[int]:

@@ -98,11 +98,10 @@ def _find_bare_call(said: str, tags: tuple[str, ...], tools: Sequence[ToolSpec])
         value = decode(said) if tag and said.startswith("{") else None
     except ParseError:
         return ""
-    if not isinstance(value, dict) or value.get("name") not in {tool.name for tool in tools}:
+    name = value.get("name") if isinstance(value, dict) else None
+    if not any(tool.name == name for tool in tools):
         return ""
-    return (
-        f"Your call of {value['name']!r} was not run: it has no tags. Write <{tag}> before it and </{tag}> behind it."
-    )
+    return f"Your call of {name!r} was not run: it has no tags. Write <{tag}> before it and </{tag}> behind it."
 
 
 def _find_doubt(text: str, scan: BlockScan, policy: MultiBlockPolicy) -> BlockRejection | None:

@@ -67,6 +67,10 @@ PATCHES: Final[dict[str, tuple[str, Runs | Refuses]]] = {
         patch(diff("a", "b")).replace("\n", "\u200b\n"),
         patches(one("a", "b")),
     ),
+    "an invisible sign on the lines of the tags": (
+        patch(diff("\u200b\na\n", "\ufeff\nb\n\u200b")),
+        patches(one("a", "b")),
+    ),
     "an invisible sign in the path and the texts": (
         patch(diff("a\u200b", "\ufeffb"), ' file="a\u200b.py"'),
         patches(one("a\u200b", "\ufeffb"), file="a\u200b.py"),
@@ -158,6 +162,8 @@ REWRITES: Final[dict[str, tuple[str, Runs | Refuses]]] = {
     "CDATA without a line break at the end": (rewrite("<![CDATA[a]]>\n"), rewrites("a")),
     "two sections of CDATA": (rewrite("<![CDATA[a]]><![CDATA[b]]>\n"), refuses("CDATA does not go from")),
     "a byte order mark behind the tag": ('<REWRITE file="a.py">\ufeff\nx\n\u200b</REWRITE>', rewrites("x\n")),
+    "its opening tag twice": (rewrite(' <REWRITE file="a.py">\nx\n'), refuses("its opening tag is there twice")),
+    "a wide space in the path": (rewrite("x\n", ' file="\xa0a.py"'), rewrites("x\n", file="\xa0a.py")),
     "a byte order mark in the content": (rewrite("\ufeffx\u200b\n"), rewrites("\ufeffx\u200b\n")),
     "CDATA with a fence": (rewrite("<![CDATA[\n```\na\n```\n]]>\n"), rewrites("```\na\n```\n")),
     "CDATA in two sections": (rewrite("<![CDATA[a]]]]><![CDATA[>]]>\n"), rewrites("a]]>")),

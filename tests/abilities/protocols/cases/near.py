@@ -37,6 +37,8 @@ NEAR: Final[dict[str, tuple[str, Refuses | Says]]] = {
     "a fence of tildes named after the tag": (f"~~~tool_call\n{JSON}\n~~~", NO_TAG),
     "a fence of JSON": (f"```json\n{JSON}\n```", NOTHING),
     "JSON alone": (JSON, Says(hint="it has no tags")),
+    "JSON with an odd name": ('{"name": [{}]}', NOTHING),
+    "JSON cut off alone": ('{"name": "look", "arg', NOTHING),
     "JSON that calls no tool": ('{"name": "Ann", "age": 7}', NOTHING),
     "another element": ("<rm><path>/x</path></rm>", NOTHING),
     "an answer about patches": ("I wrote a patch and rewrote the tool call.", NOTHING),

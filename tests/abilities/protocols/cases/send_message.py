@@ -25,6 +25,7 @@ WELL: Final[dict[str, tuple[str, Runs]]] = {
     "CRLF": (block("to: bob\ncontent: |2\n  a\n  b").replace("\n", "\r\n"), sends("a\nb\n")),
     "CR": (block("to: bob\ncontent: |2\n  a\n  b").replace("\n", "\r"), sends("a\nb\n")),
     "mixed line ends": (block("to: bob\r\ncontent: |2\r  a\n  b"), sends("a\nb\n")),
+    "a byte order mark before it": (block("\ufeffto: bob\ncontent: hello"), sends("hello")),
     "blank lines around": (block("\n\nto: bob\ncontent: hello\n\n"), sends("hello")),
     "a fence in the content": (block("to: bob\ncontent: |2\n  ```py\n  x = 1\n  ```"), sends("```py\nx = 1\n```\n")),
     "an open fence in the content": (block("to: bob\ncontent: |2\n  ```py\n  x = 1"), sends("```py\nx = 1\n")),
