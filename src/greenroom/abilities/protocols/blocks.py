@@ -470,7 +470,12 @@ def find_cdata_end(text: str, start: int, tag: str) -> BlockEnd | None:
     return None if inside is None else match_end_tag(text, inside.after, tag)
 
 
-def find_data_end(text: str, start: int, tag: str, indent: int) -> BlockEnd:
+def find_text_end(text: str, start: int, indent: int, *, tag: str) -> BlockEnd:
+    """Find the end of raw text: the end of its CDATA, or the end tag."""
+    return find_cdata_end(text, start, tag) or find_line_end(text, start, tag, indent)
+
+
+def find_data_end(text: str, start: int, indent: int, *, tag: str) -> BlockEnd:
     """Find the end of JSON or YAML. JSON shows its own end, so it may contain or lack the end tag."""
     end = find_cdata_end(text, start, tag)
     if end is not None:

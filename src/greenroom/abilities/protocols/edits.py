@@ -18,9 +18,9 @@ from greenroom.abilities.protocols.blocks import (
     GAP,
     align_newlines,
     escape_for_tag,
-    find_cdata_end,
     find_fenced_text,
     find_line_end,
+    find_text_end,
     match_end_tag,
     read_element,
     read_whole_cdata,
@@ -113,7 +113,7 @@ class RewriteBlocks:
 
     def find_end(self, text: str, start: int, indent: int) -> BlockEnd:
         """Find the first line that begins with the end tag, or the end of the CDATA."""
-        return find_cdata_end(text, start, self.tag) or find_line_end(text, start, self.tag, indent)
+        return find_text_end(text, start, indent, tag=self.tag)
 
     def read(self, block: Block, known: ParseContext) -> CallDraft | BlockRejection:
         """Parse the file's new content, byte for byte."""

@@ -53,7 +53,7 @@ class SendMessageBlocks:
 
     def find_end(self, text: str, start: int, indent: int) -> BlockEnd:
         """Find the end tag on its own line, or the end of the JSON."""
-        return find_data_end(text, start, self.tag, indent)
+        return find_data_end(text, start, indent, tag=self.tag)
 
     def read(self, block: Block, known: ParseContext) -> CallDraft | BlockRejection:
         """Parse the message. Reject it if a field is missing or the receiver does not exist."""

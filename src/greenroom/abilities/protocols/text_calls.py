@@ -9,9 +9,8 @@ from typing import Final, Literal
 
 from greenroom.abilities.protocols.blocks import (
     find_blocks,
-    find_cdata_end,
     find_data_end,
-    find_line_end,
+    find_text_end,
     read_whole_cdata,
     strip_tag_newlines,
     strip_wrapper,
@@ -21,7 +20,6 @@ from greenroom.abilities.protocols.edits import PatchBlocks, RewriteBlocks
 from greenroom.abilities.protocols.parse_result import (
     Block,
     BlockCall,
-    BlockEnd,
     BlockRejection,
     BlockScan,
     CallDraft,
@@ -232,15 +230,7 @@ class MessageHandler:
 BodyKind = Literal["text", "data"]
 
 
-def _find_data_block_end(text: str, start: int, indent: int, *, tag: str) -> BlockEnd:
-    return find_data_end(text, start, tag, indent)
-
-
-def _find_text_block_end(text: str, start: int, indent: int, *, tag: str) -> BlockEnd:
-    return find_cdata_end(text, start, tag) or find_line_end(text, start, tag, indent)
-
-
-_END_FINDERS: Final = {"data": _find_data_block_end, "text": _find_text_block_end}
+_END_FINDERS: Final = {"data": find_data_end, "text": find_text_end}
 
 
 def read_tagged_bodies(text: str, tags: Mapping[str, BodyKind]) -> dict[str, tuple[str, ...]]:

@@ -47,7 +47,7 @@ class ToolCallBlocks:
 
     def find_end(self, text: str, start: int, indent: int) -> BlockEnd:
         """Find the end of the JSON, or for YAML the end tag on its own line."""
-        return find_data_end(text, start, self.tag, indent)
+        return find_data_end(text, start, indent, tag=self.tag)
 
     def read(self, block: Block, known: ParseContext) -> CallDraft | BlockRejection:
         """Parse the call in the body."""

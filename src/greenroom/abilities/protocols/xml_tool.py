@@ -70,7 +70,7 @@ class XmlToolCalls:
     def find_end(self, text: str, start: int, indent: int) -> BlockEnd:
         """Find the end of the parameters. They show their own end, so the end tag may be missing."""
         if _JSON.match(text, start):
-            return find_data_end(text, start, self.tag, indent)
+            return find_data_end(text, start, indent, tag=self.tag)
         around = find_cdata_end(text, start, self.tag)
         if around is not None:
             return around

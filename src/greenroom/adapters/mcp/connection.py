@@ -174,7 +174,8 @@ class McpConnection:
         self._message_count = self._invalid_lines = 0
         self._client: Client | None = None
         self._ended = asyncio.Event()
-        self._ready = asyncio.Event()
+        self._settled = asyncio.Event()
+        self._is_ready = False
         self._task: asyncio.Task[None] | None = None
         self._calls = 0
         self._is_unreachable = False
@@ -188,16 +189,12 @@ class McpConnection:
     async def start(self) -> None:
         """Start the server and wait for the handshake. Raise `WorldFault` if it ends before."""
         self._task = asyncio.create_task(self._run(), name=f"MCP server {self._server.name}")
-        ready, ended = asyncio.ensure_future(self._ready.wait()), asyncio.ensure_future(self._ended.wait())
         try:
-            await asyncio.wait((ready, ended), return_when=asyncio.FIRST_COMPLETED)
+            await self._settled.wait()
         except asyncio.CancelledError:
             await asyncio.shield(asyncio.ensure_future(self.close(now=True)))
             raise
-        finally:
-            ready.cancel()
-            ended.cancel()
-        if not self._ready.is_set():
+        if self.end_reason:
             await self.close(now=True)
             raise WorldFault(self.end_reason)
 
@@ -263,7 +260,7 @@ class McpConnection:
         self._end(translate("mcp.was_ended"))
         if self._task is None:
             return
-        if not self._ready.is_set() or (now and self._http is not None):
+        if not self._is_ready or (now and self._http is not None):
             self._task.cancel()
         _, pending = await asyncio.wait(
             {self._task}, timeout=PROCESS_CLOSE_TIMEOUT_S if self._http is None else REMOTE_CLOSE_TIMEOUT_S
@@ -287,7 +284,8 @@ class McpConnection:
                 )
                 self._client = await stack.enter_async_context(client)
                 await self._subscribe(stack, client)
-                self._ready.set()
+                self._is_ready = True
+                self._settled.set()
                 await self._ended.wait()
         except CONNECTION_ERRORS as error:
             self._is_unreachable = any(
@@ -366,6 +364,7 @@ class McpConnection:
     def _end(self, why: str) -> None:
         self.end_reason = self.end_reason or why
         self._ended.set()
+        self._settled.set()
 
     # -------------------------------------------------------------------------------------- what went wrong
 
