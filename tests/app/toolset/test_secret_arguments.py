@@ -28,6 +28,7 @@ from tests.abilities.skills.talks import Answer, Played, calls, in_order, says
 from tests.app.toolset.test_redaction import KEY, called, told
 
 PATIENCE_S = 20.0
+YAML_CALL = "<TOOL_CALL>\nwant: send it\nname: send\narguments:\n  to: {}\n</TOOL_CALL>"
 TEXT_CALL = '<TOOL_CALL>\n{{"name": "send", "arguments": {{"to": "{}"}}}}\n</TOOL_CALL>'
 CARRIED: Sequence[object] = (
     f"https://example.com/?key={KEY}",
@@ -62,9 +63,10 @@ async def test_a_key_in_a_call_reaches_no_function_no_question_and_no_log(tmp_pa
     await _refuse(tmp_path, calls("send", to=carried))
 
 
-async def test_a_key_in_a_text_call_is_refused_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", [TEXT_CALL, YAML_CALL])
+async def test_a_key_in_a_text_call_is_refused_too(tmp_path: Path, form: str) -> None:
     spec = AgentSpec(name="ann", turn=TurnPolicy(protocols=("tool_call",), ends="text"))
-    split = TEXT_CALL.format(KEY).partition(KEY[:5])
+    split = form.format(KEY).partition(KEY[:5])
     pieces = [split[0] + split[1], split[2]]
     reply: Answer = (*(ModelTextDelta(text=piece) for piece in pieces), Finished())
     await _refuse(tmp_path, reply, spec)

@@ -28,8 +28,9 @@ from greenroom.core.ports.model import (
 )
 
 MASK: Final = "[secret]"
-WITHHELD: Final = "[secret withheld]"
-"""Replaces a key in a model's reply. A call with it in its arguments is refused."""
+WITHHELD: Final = "secret-withheld-by-greenroom"
+"""Replaces a key in a model's reply. A call with it in its arguments is refused. It is one plain word in JSON, YAML,
+XML, an address and a command line."""
 
 MIN_SECRET_CHARS: Final = 8
 MIN_OBVIOUS_CHARS: Final = 20

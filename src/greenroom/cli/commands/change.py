@@ -122,7 +122,7 @@ async def apply(
     message: Annotated[str, typer.Option("--message", "-m", help="Commit message.")] = "",
     hooks: Annotated[
         bool,
-        typer.Option("--hooks", help="Run all git hooks: modified ones, and those of the repository's own settings."),
+        typer.Option("--hooks", help="Run modified git hooks, and the repository's."),
     ] = False,
     no_hooks: Annotated[bool, typer.Option("--no-hooks", help="Do not run your git hooks.")] = False,
     yes: YesOption = False,

@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from itertools import takewhile
 from pathlib import Path
-from typing import Final
-
-from msgspec import DecodeError, json
+from typing import Any, Final
 
 from greenroom.adapters.storage.database import DATABASE_NAME, connect
 from greenroom.adapters.storage.sqlite.faults import translate_errors
 from greenroom.adapters.storage.sqlite.store_folder import MAX_VERSION, create_database
 from greenroom.core.base.errors import StoreFault
+from greenroom.core.ports.codec import decode_archived, decode_event
+from greenroom.core.ports.log import ArchiveRow, StoredEvent
 
 PAGE_SIZE: Final = slice(16, 18)
 PAGE_COUNT: Final = slice(28, 32)
 """Where the header of a database has them."""
 
-Row = tuple[object, ...]
+Row = tuple[Any, ...]
 
 
 def copy_readable(home: Path, target: Path) -> Mapping[str, tuple[int, int]]:
@@ -97,14 +98,16 @@ def _copy_run(source: sqlite3.Connection, db: sqlite3.Connection, stream: Row) -
         return 0, 0
     first = number << 40
     where = f"WHERE id > {first} AND id <= {first + recorded} ORDER BY id"
-    events, _ = _read_rows(source, "events", where, data=3)
-    archive, is_whole = _read_rows(source, "archive", where, data=4)
+    events, _ = _read_rows(source, "events", where, lambda row: decode_event(StoredEvent(*row)))
+    archive, is_whole = _read_rows(
+        source, "archive", where, lambda row: decode_archived(ArchiveRow(row[1], row[2], row[3], row[0], row[4]))
+    )
     limit = first + recorded
     if not is_whole:
-        ids = [row[0] for row in _read_rows(source, "archive", where, columns="id")[0]]
-        unread = [place for place in ids[len(archive) :] if isinstance(place, int)]
-        limit = unread[0] - 1 if unread else first  # it is not known what is missing
-    kept = [row for place, row in enumerate(events, first + 1) if row[0] == place <= limit]
+        unread = _read_rows(source, "archive", where, columns="id")[0][len(archive) :]
+        limit = unread[0][0] - 1 if unread else first  # it is not known what is missing
+    numbered = takewhile(lambda pair: pair[0] == pair[1][0] <= limit, enumerate(events, first + 1))
+    kept = [row for _, row in numbered]
     while kept and not kept[-1][4]:  # half a batch
         kept.pop()
     if not kept:
@@ -112,7 +115,7 @@ def _copy_run(source: sqlite3.Connection, db: sqlite3.Connection, stream: Row) -
     db.execute("BEGIN")
     _insert(db, "streams", [(*stream[:3], len(kept), stream[4], "", *stream[6:])])
     _insert(db, "events", kept)
-    _insert(db, "archive", [row for row in archive if isinstance(row[0], int) and row[0] <= first + len(kept)])
+    _insert(db, "archive", [row for row in archive if row[0] <= first + len(kept)])
     db.execute("COMMIT")
     return len(kept), recorded
 
@@ -123,16 +126,19 @@ def _insert(db: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:
 
 
 def _read_rows(
-    db: sqlite3.Connection, table: str, where: str = "", *, columns: str = "*", data: int | None = None
+    db: sqlite3.Connection,
+    table: str,
+    where: str = "",
+    check: Callable[[Row], object] = bool,
+    *,
+    columns: str = "*",
 ) -> tuple[list[Row], bool]:
-    """Return the rows of a table up to the first that cannot be read, and whether these are all. `data` is the column
-    with JSON."""
+    """Return the rows of a table up to the first that cannot be read, and whether these are all."""
     rows: list[Row] = []
     try:
         for row in db.execute(f"SELECT {columns} FROM {table} {where}"):
-            if data is not None:
-                json.decode(row[data])
+            check(row)
             rows.append(row)
-    except (sqlite3.DatabaseError, DecodeError, UnicodeDecodeError, TypeError):
+    except (sqlite3.DatabaseError, StoreFault, KeyError, TypeError, ValueError):
         return rows, False
     return rows, True
