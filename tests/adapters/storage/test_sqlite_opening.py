@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from greenroom.adapters.storage.sqlite import SqliteLog
+from greenroom.adapters.storage.sqlite import SqliteLog, statements
 from greenroom.adapters.storage.sqlite.store_folder import Access
 from greenroom.core.base.errors import StoreFault
 from greenroom.core.ports.codec import SCHEMA_VERSION
@@ -163,3 +163,17 @@ async def test_no_refusal_leaves_a_thread_or_a_file_open(tmp_path: Path) -> None
         before = before or process.num_fds()
     assert process.num_fds() == before
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("greenroom")]
+
+
+async def test_rows_that_come_again_are_damage_and_not_read_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(tmp_path)
+    read_page = statements.read_page
+    monkeypatch.setattr(
+        statements, "read_page", lambda db, stream, after, upto: read_page(db, stream, 0, upto if after < 0 else 1)
+    )
+    log = await SqliteLog.open(tmp_path, access="look")
+    with pytest.raises(StoreFault, match="its rows are not in order"):
+        await read_all_events(log, "s")
+    await log.close()

@@ -391,7 +391,10 @@ class SqliteLog:
                 await changed.wait()
 
     async def _read_page(self, stream: str, after: int, upto: int | None) -> Sequence[StoredEvent]:
-        return await self._readers.query(partial(statements.read_page, stream=stream, after=after, upto=upto))
+        page = await self._readers.query(partial(statements.read_page, stream=stream, after=after, upto=upto))
+        if page and page[-1].version <= after:  # a damaged page, which would be read for ever
+            raise StoreFault("storage.damaged", path=self.path, error="its rows are not in order")
+        return page
 
     # ------------------------------------------------------------------------------ snapshots and archive
 
