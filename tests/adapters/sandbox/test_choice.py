@@ -33,6 +33,9 @@ class Open:
     def confine(self, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str = "") -> SandboxedCommand:
         return SandboxedCommand(words=words, folder=folder, env=env, token="")
 
+    def get_pause(self, supervisor_pid: int) -> float:
+        return 0.25
+
     def find_exceeded_limit(self, command: SandboxedCommand, supervisor_pid: int) -> str:
         return ""
 

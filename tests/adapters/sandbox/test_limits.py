@@ -94,6 +94,38 @@ async def test_a_workspace_that_is_too_full_ends_the_command(build: Limited, roo
     assert 30 * MIB < (root / "full").stat().st_size < 512 * MIB
 
 
+QUOTA = 300 * MIB
+FILLING = {
+    "one file": "head -c 1G /dev/zero >big",
+    "many files": "for n in $(seq 40); do head -c 25M /dev/zero >f$n; done",
+    "files side by side": "for n in 1 2 3 4; do head -c 300M /dev/zero >p$n & done; wait",
+    "small files": "python3 -c \"b = b'x' * 65536\nfor n in range(20000): open('s%d' % n, 'wb').write(b)\"",
+    "deaf to signals": "trap '' TERM; for n in $(seq 40); do (trap '' TERM; head -c 25M /dev/zero >f$n); done",
+    "reserved at once": "for n in 1 2 3 4; do fallocate -l 90M a$n || head -c 90M /dev/zero >a$n; done",
+}
+
+
+def blocks(root: Path) -> int:
+    return sum(one.lstat().st_blocks * 512 for one in root.rglob("*"))
+
+
+@pytest.mark.parametrize("build", [walled, landlocked], ids=["bubblewrap", "landlock"])
+@pytest.mark.parametrize("how", FILLING)
+async def test_a_workspace_holds_at_most_a_tenth_more_than_its_quota(build: Limited, root: Path, how: str) -> None:
+    (root / "there").write_bytes(b"x" * 20 * MIB)
+    async with behind(build(root, root.parent / "scratch", CommandLimits(quota=QUOTA)), root) as commands:
+        made = await ran(commands, shell(FILLING[how], seconds=60))
+    assert made.ended.how == "cancelled"
+    assert "which is all it may hold" in made.text
+    assert 0.85 * QUOTA < blocks(root) <= 1.1 * QUOTA
+
+
+async def test_holes_in_files_take_no_room(root: Path) -> None:
+    script = "for n in 1 2 3; do truncate -s 90M s$n; done; sleep 0.5; echo fine"
+    async with behind(walled(root, root.parent / "scratch", CommandLimits(quota=100 * MIB)), root) as commands:
+        assert (await ran(commands, shell(script))).text == "fine\n"
+
+
 async def test_too_many_files_end_the_command_too(root: Path) -> None:
     script = "for n in $(seq 100000); do : >f$n; done; echo all"
     async with behind(walled(root, root.parent / "scratch", CommandLimits(entries=400)), root) as commands:

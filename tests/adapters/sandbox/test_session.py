@@ -39,6 +39,9 @@ class Slow:
         self.standing += 1
         return SandboxedCommand(words=words, folder=folder, env=env, token="x")
 
+    def get_pause(self, supervisor_pid: int) -> float:
+        return 0.25
+
     def find_exceeded_limit(self, command: SandboxedCommand, supervisor_pid: int) -> str:
         return self._overrun()
 

@@ -50,23 +50,22 @@ OWNER_VARIABLES: Final = IDENTITY_VARIABLES | {"GIT_CONFIG_GLOBAL", "GIT_CONFIG_
 """Environment variables of git that its owner sets, and that say nothing about one repository."""
 
 NO_HOOKS_OPTIONS: Final = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false")
+REMOTE_COMMAND: Final = re.compile(r"remote\..+\.(?:uploadpack|receivepack|vcs)", re.DOTALL)
+"""Settings that name a program of a remote. Of two values git takes the first, so they cannot be overridden."""
+
 HOOKS_PATH: Final = "core.hookspath"
 LOCAL_SCOPES: Final = ("local", "worktree")
 FILTER_COMMAND: Final = re.compile(r"filter\.(.+)\.(?:clean|smudge|process)", re.DOTALL)
 COMMAND_SETTINGS: Final[Mapping[str, str]] = {
-    r"core\.fsmonitor": "false",
-    r"core\.hookspath": os.devnull,
-    r"core\.(?:askpass|alternaterefscommand|gitproxy)|diff\.external|merge\..+\.driver": "",
+    r"core\.fsmonitor|gpg\.ssh\.defaultkeycommand": "false",
+    r"core\.(?:hookspath|askpass|alternaterefscommand|gitproxy)|diff\.external|merge\..+\.driver": "",
     r"core\.pager|pager\..+|interactive\.difffilter": "cat",
     r"core\.editor|sequence\.editor": "true",
     r"core\.sshcommand": "ssh",
-    r"credential\.(?:.+\.)?helper|trailer\..+\.(?:command|cmd)|diff\..+\.(?:command|textconv)|remote\..+\.vcs": "",
+    r"credential\.(?:.+\.)?helper|trailer\..+\.(?:command|cmd)|diff\..+\.(?:command|textconv)": "",
     r"gpg\.(?:openpgp\.)?program": "gpg",
     r"gpg\.x509\.program": "gpgsm",
     r"gpg\.ssh\.program": "ssh-keygen",
-    r"gpg\.ssh\.defaultkeycommand": "false",
-    r"remote\..+\.uploadpack": "git-upload-pack",
-    r"remote\..+\.receivepack": "git-receive-pack",
     r"protocol\.ext\.allow": "never",
     r"protocol\.(?:.+\.)?allow": "user",
     FILTER_COMMAND.pattern: "",
@@ -150,7 +149,8 @@ class GitConfig:
     converted. `named`: git has a name and an e-mail address.
 
     `overrides` replace settings that name programs and that the repository itself sets: by the person's own value, or
-    by a harmless one. Only the repository defines the filters `local_filters`, and names the hooks in `local_hooks`.
+    by a harmless one. With `offline`, git reaches no remote. Only the repository defines the filters `local_filters`,
+    and names the hooks in `local_hooks`.
     """
 
     disk: Mapping[str, bool] = {}
@@ -162,6 +162,7 @@ class GitConfig:
     hooks_path: str = ""
     named: bool = False
     overrides: Mapping[str, str] = {}
+    offline: bool = False
     local_filters: frozenset[str] = frozenset()
     local_hooks: str = ""
 
@@ -200,6 +201,7 @@ async def read_config(git: Git, env: Mapping[str, str], layout: RepositoryLayout
         named=bool(settings.get("user.name") and settings.get("user.email"))
         or all(env.get(name) for name in IDENTITY_VARIABLES),
         overrides=overrides,
+        offline=any(map(REMOTE_COMMAND.fullmatch, local)),
         local_filters=frozenset(
             found[1] for name in overrides if name not in owned and (found := FILTER_COMMAND.fullmatch(name))
         ),
@@ -304,6 +306,8 @@ class Repository:
         ]  # not by `-c`: the name of a filter may contain `=`
         for number, (name, value) in enumerate(settings):
             fixed |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+        if self.config.offline:
+            fixed["GIT_ALLOW_PROTOCOL"] = "none"
         env = {"PATH": DEFAULT_PATH, **variables, **fixed, "GIT_CONFIG_COUNT": str(len(settings))}
         return Git(self._program, words=words, env=env, folder=str(self.root))
 

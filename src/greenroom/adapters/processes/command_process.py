@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.processes.supervisor import GO, STOP, CommandReport, CommandRequest, SupervisorReady
+from greenroom.adapters.processes.supervisor import GO, KILL, STOP, CommandReport, CommandRequest, SupervisorReady
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.commands import CommandEnded, CommandPrinted
 
@@ -243,9 +243,9 @@ class CommandProcess:
         """Wait for the end and return how the command ended. All its processes are dead then."""
         return await self._end_task if self._end_task is not None else CommandEnded(how="cancelled")
 
-    def stop(self) -> None:
-        """Ask the supervisor to end the command."""
-        self._send(STOP)
+    def stop(self, *, at_once: bool = False) -> None:
+        """Ask the supervisor to end the command. With `at_once`, its processes get no time to end by themselves."""
+        self._send(KILL if at_once else STOP)
 
     async def finish(self) -> None:
         """End the command if it still runs; return when all its processes are dead."""

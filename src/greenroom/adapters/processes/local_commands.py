@@ -110,9 +110,6 @@ T = TypeVar("T")
 KILL_GRACE_S: Final = 0.2
 """Seconds between SIGTERM and SIGKILL."""
 
-LIMIT_POLL_S: Final = 0.25
-"""Seconds between two checks of the limits."""
-
 OUTPUT_TAIL_CHARS: Final = 4_000
 """How many characters at the end of a command's output are examined."""
 
@@ -299,13 +296,13 @@ async def _clean_up(sandbox: Sandbox, sandboxed: SandboxedCommand) -> str:
 async def _watch_limits(sandbox: Sandbox, sandboxed: SandboxedCommand, process: CommandProcess) -> str:
     """Stop the command when it exceeds a limit, and return the reason."""
     while True:
-        await asyncio.sleep(LIMIT_POLL_S)
         try:
+            await asyncio.sleep(sandbox.get_pause(process.supervisor_pid))
             why = await asyncio.to_thread(sandbox.find_exceeded_limit, sandboxed, process.supervisor_pid)
         except (OSError, ValueError, LookupError, WorldFault) as fault:
             why = f"Ended: its usage can no longer be measured ({fault})."
         if why:
-            process.stop()
+            process.stop(at_once=True)
             return why
 
 

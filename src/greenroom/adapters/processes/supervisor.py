@@ -29,6 +29,7 @@ from greenroom.adapters.processes.process_tree import (
 
 GO: Final = b"g"
 STOP: Final = b"s"
+KILL: Final = b"k"
 CHANGED_SIGNALS: Final = (
     *(signal.SIGPIPE, signal.SIGXFSZ),  # changed by Python
     *(*TERMINAL_SIGNALS, signal.SIGTERM, signal.SIGCHLD),  # changed here
@@ -80,6 +81,7 @@ class CommandSupervisor:
         self._signal_pipe = open_signal_pipe(signal.SIGCHLD, signal.SIGTERM)
         self._tree = ProcessTree()
         self._started_at = 0.0
+        self._is_hurried = False
         self._signal_fd: int | None = None
 
     def run(self) -> None:
@@ -95,7 +97,7 @@ class CommandSupervisor:
         # Processes that outlive bubblewrap die with it, so they do not count as left running.
         has_outer = bool(self._tree.spared_pid)
         strays = 0 if is_gone or has_outer or cause is not None else len(self._tree.list_descendants())
-        skips_grace = not self._started_at or (has_outer and cause is None)
+        skips_grace = not self._started_at or self._is_hurried or (has_outer and cause is None)
         # A command that has not started needs no time to clean up.
         are_all_dead = is_gone or (
             self._tree.kill(pid, self._signal_pipe)
@@ -174,6 +176,7 @@ class CommandSupervisor:
                 return None
             word = self._read_word() if ready else b""
             if signal.SIGTERM in signals or (ready and word != GO):
+                self._is_hurried = word == KILL
                 return "cancelled"
             if word == GO:
                 self._started_at = time.monotonic()

@@ -1,7 +1,7 @@
-"""Limits of a command: its processes are measured four times a second, and so is the size of the workspace.
+"""Limits of a command: its processes are measured four times a second, the workspace the more often the fuller it is.
 
-Measuring comes late: a command can exceed a limit within a quarter of a second. As a second defence, `oom_score_adj`
-makes the kernel end these processes first.
+Measuring comes late: a command can exceed a limit of its processes within a quarter of a second. As a second defence,
+`oom_score_adj` makes the kernel end these processes first. The workspace holds at most a tenth more than its quota.
 """
 
 from __future__ import annotations
@@ -22,6 +22,16 @@ COUNT_PAUSE_FACTOR: Final = 20
 """Pause after a count, as a multiple of its duration. A count runs at most every two seconds and takes at most a
 twentieth of the time. It is needed because other programs may free disk space meanwhile."""
 
+POLL_S: Final = 0.25
+"""Seconds between two measurements of the processes, and of a workspace with much room."""
+
+MIN_POLL_S: Final = 0.002
+FASTEST_WRITING: Final = 4 * 1024**3
+"""Bytes per second that a command can write, generously."""
+
+REACTION_S: Final = 0.02
+"""Seconds that a command may still write until it is stopped, on a busy machine."""
+
 UNCOUNTED_DIVISOR: Final = 8
 """Initial contents are counted only after the disk has grown by this fraction (1/8) of the quota."""
 
@@ -37,27 +47,44 @@ class Quota:
             limits.entries - limits.entries // UNCOUNTED_DIVISOR,
         )
         self._disk_at_count: tuple[int, int] | None = None
-        self._next_count = time.monotonic() + COUNT_INTERVAL_S
+        self._counted_at = time.monotonic()
+        self._next_count = self._counted_at + COUNT_INTERVAL_S
+
+    def get_pause(self) -> float:
+        """Return the seconds until the next measurement: so few that a command cannot fill the room meanwhile. 0 means
+        that there may be none."""
+        room = self._measure_room()
+        return min(POLL_S, max(MIN_POLL_S, room / FASTEST_WRITING)) if room >= 0 else 0.0
+
+    def is_nearly_full(self) -> bool:
+        """Return whether more than three quarters of the quota were counted."""
+        return self._counted[0] > self._limits.quota * 0.75
+
+    def _measure_room(self) -> int:
+        """Return how many bytes may be written before everything is counted, if what grew on the disks since the last
+        count is all in the folders. Negative if it is to be counted now."""
+        now = self._measure_disk()
+        before = self._disk_at_count = self._disk_at_count or now
+        (size, entries), quota = self._counted, self._limits.quota
+        if entries + now[1] - before[1] > self._limits.entries:
+            return -1
+        return min(quota, max(quota * 3 // 4, size + quota // 20)) - size - now[0] + before[0]
 
     def find_exceeded_limit(self) -> str:
         """Return which limit is exceeded, as a sentence; empty if none is."""
-        now = self._measure_disk()
-        if self._disk_at_count is None:
-            self._disk_at_count = now
-        grown = [
-            have + after - before for have, after, before in zip(self._counted, now, self._disk_at_count, strict=True)
-        ]
-        fits = grown[0] <= self._limits.quota and grown[1] <= self._limits.entries
-        began = time.monotonic()
+        began, now, fits = time.monotonic(), self._measure_disk(), self._measure_room() >= 0
         if fits and began < self._next_count:
             return ""
+        last_size, quota = self._counted[0], self._limits.quota
         self._counted, self._disk_at_count = self._count(), now
         took = time.monotonic() - began
         self._next_count = began + max(COUNT_INTERVAL_S, COUNT_PAUSE_FACTOR * took)
         size, entries = self._counted
-        if size > self._limits.quota:
-            limit = f"{self._limits.quota / 1024**3:.3g} GiB"
-            return f"Ended: more than {limit} lie in the workspace, which is all it may hold. Remove something."
+        rate, self._counted_at = (size - last_size) / (began - self._counted_at + took), began + took
+        # Who writes fast would be far beyond the quota at the next look.
+        if size > (quota if size + rate * REACTION_S < quota * 1.05 else quota * 0.95):
+            limit = f"{quota / 1024**3:.3g} GiB"
+            return f"Ended: about {limit} lie in the workspace, which is all it may hold. Remove something."
         if entries > self._limits.entries:
             return f"Ended: more than {self._limits.entries:,} files lie in the workspace. Remove some."
         return ""
@@ -109,6 +136,15 @@ class UsageMeter:
     def __init__(self, limits: CommandLimits) -> None:
         self._memory_limit = limits.memory
         self._times: dict[str, dict[tuple[int, str], int]] = {}
+        self._due: dict[str, float] = {}
+
+    def is_due(self, token: str) -> bool:
+        """Return whether a command was not measured within the last quarter of a second; then note that it is now."""
+        now = time.monotonic()
+        is_due = now >= self._due.get(token, 0.0)
+        if is_due:
+            self._due[token] = now + POLL_S
+        return is_due
 
     def measure(self, token: str, supervisor_pid: int) -> ProcessUsage:
         """Return the usage of all descendants of the supervisor."""
@@ -132,6 +168,7 @@ class UsageMeter:
     def forget(self, token: str) -> None:
         """Forget a command that has ended."""
         self._times.pop(token, None)
+        self._due.pop(token, None)
 
 
 def find_exceeded_limit(usage: ProcessUsage, limits: CommandLimits) -> str:
@@ -153,6 +190,15 @@ def _list_descendants(supervisor_pid: int) -> Iterator[tuple[int, list[str]]]:
         if stat := _read_stat(pid):
             yield pid, stat
         pending += _list_children(pid)
+
+
+def signal_descendants(supervisor_pid: int, number: int, *, slowed: bool = False) -> None:
+    """Send a signal to all descendants of a process. With `slowed`, they get the lowest priority."""
+    for pid, _ in _list_descendants(supervisor_pid):
+        with suppress(OSError):  # it has ended
+            if slowed:
+                os.setpriority(os.PRIO_PROCESS, pid, 19)
+            os.kill(pid, number)
 
 
 def _list_children(pid: int) -> Iterator[int]:

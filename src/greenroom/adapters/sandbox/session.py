@@ -11,6 +11,7 @@ import os
 import pwd
 import secrets
 import shutil
+import signal
 import stat
 import threading
 from abc import ABC, abstractmethod
@@ -19,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.sandbox.limits import Quota, UsageMeter, find_exceeded_limit
+from greenroom.adapters.sandbox.limits import Quota, UsageMeter, find_exceeded_limit, signal_descendants
 from greenroom.adapters.sandbox.protection import Protection
 from greenroom.adapters.sandbox.view import (
     COMMAND_USER,
@@ -216,6 +217,8 @@ class SandboxSession(ABC):
             layer.mkdir(parents=True, exist_ok=True)
         self._quota = Quota((view.root, self.scratch.place, *layers), limits)
         self._meter = UsageMeter(limits)
+        self._stopped: set[int] = set()
+        """Supervisors whose processes are stopped until the workspace is counted."""
 
     def confine(
         self, words: tuple[str, ...], folder: str, env: Mapping[str, str], egress_socket: str = ""
@@ -244,7 +247,7 @@ class SandboxSession(ABC):
         """The limits for each process."""
         limits = self.limits
         return {
-            "file_size": limits.file_size,
+            "file_size": min(limits.file_size, limits.quota),
             "open_files": limits.open_files,
             "cpu_seconds": limits.cpu_seconds,
         }
@@ -267,12 +270,26 @@ class SandboxSession(ABC):
             self._tools = find_tool_folders(env, self.view)
         return self._tools
 
+    def get_pause(self, supervisor_pid: int) -> float:
+        """Return the seconds until the next check of the limits. If the workspace may be full, stop the processes."""
+        pause = self._quota.get_pause()
+        if not pause:
+            self._stopped.add(supervisor_pid)
+            signal_descendants(supervisor_pid, signal.SIGSTOP)
+        return pause
+
     def find_exceeded_limit(self, command: SandboxedCommand, supervisor_pid: int) -> str:
         """Return which limit the command exceeds, of its processes or of the workspace; empty if none."""
+        if full := self._quota.find_exceeded_limit():
+            return full
+        if supervisor_pid in self._stopped:
+            self._stopped.discard(supervisor_pid)
+            signal_descendants(supervisor_pid, signal.SIGCONT, slowed=self._quota.is_nearly_full())
+        if not self._meter.is_due(command.token):
+            return ""
         with self._lock:
             self.protection.keep_alive()
-        usage = self._meter.measure(command.token, supervisor_pid)
-        return find_exceeded_limit(usage, self.limits) or self._quota.find_exceeded_limit()
+        return find_exceeded_limit(self._meter.measure(command.token, supervisor_pid), self.limits)
 
     def close(self) -> None:
         """Remove the scratch folder."""

@@ -137,6 +137,10 @@ class Sandbox(Protocol):
         With an egress socket (a unix socket) the command reaches the network through it only. Not all tiers support it.
         """
 
+    def get_pause(self, supervisor_pid: int) -> float:
+        """Return the seconds until the next check of the limits: the fewer, the less room is left in the workspace. If
+        there may be none, stop the processes until that check."""
+
     def find_exceeded_limit(self, command: SandboxedCommand, supervisor_pid: int) -> str:
         """Return why the command has to end: it or the workspace exceeds a limit that no kernel enforces. Else empty.
 
