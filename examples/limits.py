@@ -2,21 +2,20 @@
 
 import asyncio
 
-from greenroom import Agent, Greenroom, RefusedError
+from greenroom import Agent, Greenroom, RefusedError, RunLimits
 
 poet = Agent("poet", "You write short poems.")
 
 
 async def main() -> None:
-    for dollars in (0.000001, 0.50):
-        async with Greenroom(max_cost=dollars, max_tokens=100_000, max_time=60) as greenroom:
-            try:
-                result = await greenroom.run(poet, "Write a poem about tea.")
-            except RefusedError as error:
-                print(f"stopped ({error.rejection.code}), run {error.run_id}: {error}")
-            else:
-                print(result.output)
-                print(f"${result.usage.cost:.4f} of ${dollars:.2f}")
+    async with Greenroom(max_tokens=100_000, max_time=60) as greenroom:  # for each run
+        try:
+            result = await greenroom.run(poet, "Write a poem about tea.", limits=RunLimits(cost=0.000001))
+        except RefusedError as error:
+            print(f"stopped ({error.rejection.code}), run {error.run_id}: {error}")
+            result = await greenroom.resume(poet, error.run_id, limits=RunLimits(cost=0.50))
+        print(result.output)
+        print(f"${result.usage.cost:.4f} of $0.50")
 
 
 if __name__ == "__main__":

@@ -22,20 +22,24 @@ if TYPE_CHECKING:
     from greenroom.app.library.agent import Agent as Agent
     from greenroom.app.library.agent import SyncConversation as SyncConversation
     from greenroom.app.library.agent_definition import AgentDefinition as AgentDefinition
+    from greenroom.app.library.agent_definition import OutputValidator as OutputValidator
     from greenroom.app.library.agent_definition import ToolList as ToolList
     from greenroom.app.library.approval import ApprovalCallback as ApprovalCallback
     from greenroom.app.library.approval import ApprovalDecision as ApprovalDecision
     from greenroom.app.library.approval import ApprovalRequest as ApprovalRequest
+    from greenroom.app.library.attachments import Attachments as Attachments
     from greenroom.app.library.events import Callback as Callback
     from greenroom.app.library.events import EventBus as EventBus
     from greenroom.app.library.greenroom import Greenroom as Greenroom
     from greenroom.app.library.run import Conversation as Conversation
     from greenroom.app.library.run import Run as Run
+    from greenroom.app.library.run import RunArguments as RunArguments
     from greenroom.app.library.run_result import ExecutedTools as ExecutedTools
     from greenroom.app.library.run_result import ReasoningDelta as ReasoningDelta
     from greenroom.app.library.run_result import RetryScheduled as RetryScheduled
     from greenroom.app.library.run_result import RunEvent as RunEvent
     from greenroom.app.library.run_result import RunInfo as RunInfo
+    from greenroom.app.library.run_result import RunLimits as RunLimits
     from greenroom.app.library.run_result import RunResult as RunResult
     from greenroom.app.library.run_result import RunUsage as RunUsage
     from greenroom.app.library.run_result import TextDelta as TextDelta
@@ -185,6 +189,7 @@ if TYPE_CHECKING:
     from greenroom.core.state.step import StepState as StepState
     from greenroom.core.state.step import StepTerms as StepTerms
     from greenroom.core.state.step import StepType as StepType
+    from greenroom.core.state.step import StoredMedia as StoredMedia
     from greenroom.core.state.step import Work as Work
     from greenroom.core.state.task import Driver as Driver
     from greenroom.core.state.task import Task as Task
@@ -209,10 +214,10 @@ _ROOMS: Final[dict[str, str]] = {
     "app.library.approval": "ApprovalDecision ApprovalRequest",
     "app.library.events": "EventBus",
     "app.library.greenroom": "Greenroom",
-    "app.library.run": "Conversation Run",
+    "app.library.run": "Conversation Run RunArguments",
     "app.library.run_result": (
-        "ExecutedTools ReasoningDelta RetryScheduled RunEvent RunInfo RunResult RunUsage TextDelta ToolCallFinished "
-        "ToolCallStarted"
+        "ExecutedTools ReasoningDelta RetryScheduled RunEvent RunInfo RunLimits RunResult RunUsage TextDelta "
+        "ToolCallFinished ToolCallStarted"
     ),
     "app.model_registry": "ModelRegistry",
     "app.runtime": "Runtime",
@@ -225,8 +230,8 @@ _ROOMS: Final[dict[str, str]] = {
     ),
     "core.ports.executor": "Capabilities Executor Outcome StepContext",
     "core.ports.model": (
-        "ChatMessage Failed Finished Model ModelCard ModelEvent ModelRequest ModelTextDelta Models Purpose ToolCall "
-        "ToolSpec Usage"
+        "ChatMessage Failed Finished Media Model ModelCard ModelEvent ModelRequest ModelTextDelta Models Purpose "
+        "ToolCall ToolSpec Usage"
     ),
     "core.rules.intents": (
         "AddAgent AddStages AddTask AnswerApproval CancelTask PauseTask PostNote QueueSteps ResumeTask SendMessage "
@@ -242,8 +247,9 @@ _TYPES: Final[dict[str, str]] = {
     "abilities.skills.conversation.transcript": "Transcript Transcripts",
     "adapters.models.pricing": "ModelPrice",
     "adapters.storage.sqlite.store_folder": "Access",
-    "app.library.agent_definition": "AgentDefinition ToolList",
+    "app.library.agent_definition": "AgentDefinition OutputValidator ToolList",
     "app.library.approval": "ApprovalCallback",
+    "app.library.attachments": "Attachments",
     "app.library.events": "Callback",
     "app.runtime": "LoggedEvent",
     "app.task_status": "TaskState",
@@ -258,7 +264,7 @@ _TYPES: Final[dict[str, str]] = {
         "ArchiveRow EventBatch InboxRow Lease LeaseHolder NewEvent StateSnapshot Store StoredEvent StreamHead "
         "StreamInfo TakenIntent"
     ),
-    "core.ports.model": "FaultKind FinishReason Media Opaque",
+    "core.ports.model": "FaultKind FinishReason Opaque",
     "core.ports.reply_reader": "ReplyCall ReplyProblem ReplyReader",
     "core.ports.tool": "Target",
     "core.rules.intents": "Consequence Intent",
@@ -272,7 +278,7 @@ _TYPES: Final[dict[str, str]] = {
     "core.state.origin": "Labels",
     "core.state.spec": "AgentKind AgentStyle Cooperation MultipleCalls ToolGroup TurnEnd",
     "core.state.stage": "Member MemberState OnFailure Stage StageState Subtask SubtaskState",
-    "core.state.step": "AfterCancel Effect StepState StepType",
+    "core.state.step": "AfterCancel Effect StepState StepType StoredMedia",
     "core.state.task": "Driver Task TaskEnd TaskExecutionState",
     "core.state.team": "ForkOrigin Team",
     "core.state.thread": "Thread",

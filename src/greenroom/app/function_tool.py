@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from pathlib import PurePath
+from types import UnionType
 from typing import (
     Annotated,
     Any,
     Final,
     Generic,
+    Literal,
     ParamSpec,
     TypeAlias,
     TypeVar,
+    Union,
     cast,
     get_args,
+    get_origin,
     get_type_hints,
     overload,
 )
@@ -66,18 +71,82 @@ def adapt_type(kind: object) -> TypeAdapter:
     if model is not None and isinstance(kind, type):
         return TypeAdapter(kind, inline_references(model()), cast("Any", kind).model_validate)
     try:
-        schema = msgspec.json.schema(kind, schema_hook=_make_schema)
+        try:
+            known_type, schema = kind, _make_json_schema(kind)
+        except TypeError:  # msgspec takes at most one class of each JSON form in a union
+            known_type = _replace_unions(kind)
+            schema = _make_json_schema(known_type)
     except (TypeError, RecursionError) as error:
         name, why = getattr(kind, "__qualname__", kind), str(error).partition("\n")[0]
         raise WorldFault("function_tool.type_not_describable", name=name, why=why) from None
-    known_type = cast("type[object]", kind)
     return TypeAdapter(
-        kind, inline_references(schema), lambda data: msgspec.convert(data, known_type, dec_hook=_decode_value)
+        kind,
+        inline_references(schema),
+        lambda data: msgspec.convert(data, cast("type[object]", known_type), dec_hook=_decode_value),
     )
+
+
+def _make_json_schema(kind: object) -> dict[str, Any]:
+    return msgspec.json.schema(kind, schema_hook=_make_schema)
+
+
+class _AnyInstance(type):
+    """Lets msgspec accept what a stand-in's adapter has read."""
+
+    adapter: TypeAdapter
+
+    def __instancecheck__(cls, _: object) -> bool:
+        return True
+
+
+def _replace_unions(kind: object) -> object:
+    """Return the type with stand-ins, which msgspec accepts, for its unions."""
+    arguments = get_args(kind)
+    if get_origin(kind) in (Union, UnionType):
+        adapters = [adapt_type(member) for member in arguments]
+        schema = {"anyOf": [_add_title(adapter) for adapter in adapters]}
+        return _make_stand_in(TypeAdapter(kind, schema, partial(_read_first_match, adapters)))
+    if get_origin(kind) is Annotated:
+        return _replace_unions(arguments[0])
+    if arguments and get_origin(kind) is not Literal:
+        origin = cast("Any", get_origin(kind))
+        return origin[tuple(item if item is ... else _replace_unions(item) for item in arguments)]
+    return kind
+
+
+def _add_title(adapter: TypeAdapter) -> Data:
+    return {"title": _name_type(adapter.kind), **adapter.schema} if "properties" in adapter.schema else adapter.schema
+
+
+def _make_stand_in(adapter: TypeAdapter) -> type:
+    return _AnyInstance(_name_type(adapter.kind), (), {"adapter": adapter})
+
+
+def _name_type(kind: object) -> str:
+    return getattr(kind, "__name__", None) or str(kind)
+
+
+def _read_first_match(adapters: Sequence[TypeAdapter], data: object) -> object:
+    """Return the value of the first member of a union that fits; one that knows all fields of the data comes first.
+    Raise `OutputError` with the reason of each."""
+    problems = []
+    for adapter in sorted(adapters, key=lambda adapter: _has_unknown_fields(adapter.schema, data)):
+        try:
+            return adapter.validate(data)
+        except OutputError as error:
+            problems.append(f"{_name_type(adapter.kind)}: {error}")
+    raise OutputError("; ".join(problems))
+
+
+def _has_unknown_fields(schema: Data, data: object) -> bool:
+    known = schema.get("properties")
+    return isinstance(data, dict) and isinstance(known, dict) and not data.keys() <= known.keys()
 
 
 def _make_schema(kind: type) -> dict[str, Any]:
     """Return the schema of types that msgspec does not know: pydantic models and paths."""
+    if isinstance(kind, _AnyInstance):
+        return dict(kind.adapter.schema)
     model = getattr(kind, "model_json_schema", None)
     if model is not None:
         return dict(inline_references(model()))
@@ -87,16 +156,28 @@ def _make_schema(kind: type) -> dict[str, Any]:
 
 
 def _decode_value(kind: type, data: object) -> object:
+    if isinstance(kind, _AnyInstance):
+        try:
+            return kind.adapter.validate(data)
+        except OutputError as error:
+            raise ValueError(str(error)) from error  # msgspec adds where it is
     validate = getattr(kind, "model_validate", None)
     return validate(data) if validate is not None else kind(data)
 
 
 def to_json_data(value: object) -> object:
     """Return a value as JSON data."""
+    return msgspec.to_builtins(value, enc_hook=_encode_value)
+
+
+def _encode_value(value: object) -> object:
+    """Return the JSON data of types that msgspec does not know: pydantic models and paths."""
     dump = getattr(value, "model_dump", None)
     if dump is not None and not isinstance(value, type):
         return dump(mode="json")
-    return msgspec.to_builtins(value)
+    if isinstance(value, PurePath):
+        return str(value)
+    raise TypeError(f"a {type(value).__qualname__} has no JSON form")
 
 
 def format_value(value: object) -> str:

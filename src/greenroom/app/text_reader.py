@@ -79,6 +79,10 @@ class TextReader:
         whole = {"type": "object", "properties": {"answer": schema}, "required": ["answer"]}
         return "; ".join(find_faults(whole, {"answer": value}))
 
+    async def check_answer(self, spec: AgentSpec, value: object) -> tuple[object, str]:
+        """Return an agent's answer, and where it does not match the schema of its spec."""
+        return value, self.find_schema_error(spec.answer or {}, value)
+
 
 def _check_protocols(spec: AgentSpec) -> tuple[ProtocolName, ...]:
     for name in spec.turn.protocols:

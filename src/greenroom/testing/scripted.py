@@ -1,19 +1,27 @@
-"""A model that follows a script. Cues match the state (agent, skill, thread, turn), never the wording of a prompt."""
+"""A model that follows a script, for tests: replies in order, or cues that match the state, never a prompt's wording.
+
+`use_models` gives it to the agents under test; `forbid_requests` makes sure that no test asks a real model.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeAlias
 
+from greenroom.app.library.greenroom import MODELS_FOR_TESTS
 from greenroom.core.base.amounts import Amounts
+from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, record
 from greenroom.core.ports.model import (
     Failed,
     Finished,
+    Model,
     ModelCard,
     ModelEvent,
     ModelRequest,
+    Models,
     ModelTextDelta,
     Purpose,
     ToolCall,
@@ -38,7 +46,10 @@ class ScriptedReply:
     spent: Amounts = Amounts(tokens=50)
 
 
-ReplyMaker: TypeAlias = ScriptedReply | Callable[[ModelRequest], ScriptedReply]
+ScriptItem: TypeAlias = str | ScriptedCall | ScriptedReply | Failed
+"""A text, a tool call, a reply with several calls, or a failure of the provider."""
+
+ReplyMaker: TypeAlias = ScriptItem | Callable[[ModelRequest], ScriptItem]
 
 
 @record
@@ -67,19 +78,26 @@ class Cue:
 
 
 class ScriptedModel:
-    """A model with scripted replies. A turn without a cue fails with an explanation. `pace` is in seconds per reply."""
+    """A model with scripted replies: each is given once, in order, but those of a `Cue` whenever it matches.
+
+    A request without a reply fails with an explanation. `requests` are those that the model got. `pace` is in seconds
+    per reply.
+    """
 
     name = "scripted:script"
 
-    def __init__(self, cues: Iterable[Cue], *, pace: float = 0.0) -> None:
-        self._cues = sorted(cues, key=lambda cue: -cue.exactness)
+    def __init__(self, script: Iterable[Cue | ReplyMaker], *, pace: float = 0.0) -> None:
+        items = list(script)
+        self._cues = sorted((cue for cue in items if isinstance(cue, Cue)), key=lambda cue: -cue.exactness)
+        self._replies = [item for item in items if not isinstance(item, Cue)]
         self._pace = pace
         self.purposes: list[Purpose] = []
+        self.requests: list[ModelRequest] = []
 
     @property
     def card(self) -> ModelCard:
-        """A card with an unlimited window."""
-        return ModelCard(family="scripted", window=1_000_000)
+        """A card with an unlimited window, for images and files too."""
+        return ModelCard(family="scripted", window=1_000_000, images=True, files=True)
 
     def get_model(self, _: str) -> ScriptedModel:
         """Return this model for every name."""
@@ -93,15 +111,20 @@ class ScriptedModel:
         """Stream the reply of the most specific cue."""
         purpose = request.purpose
         self.purposes.append(purpose)
+        self.requests.append(request)
         cue = next((cue for cue in self._cues if cue.matches(purpose)), None)
-        if cue is None:
+        if cue is None and not self._replies:
             why = (
                 f"The script has no reply for {purpose.agent!r} in {purpose.skill!r}, thread {purpose.thread!r}, "
-                f"turn {purpose.turn}. Add a cue for it."
+                f"turn {purpose.turn}. Add one, or a cue for it."
             )
             yield Failed(kind="request", why=why)
             return
-        reply = cue.reply if isinstance(cue.reply, ScriptedReply) else cue.reply(request)
+        maker = cue.reply if cue is not None else self._replies.pop(0)
+        reply = _make_reply(maker(request) if callable(maker) else maker)
+        if isinstance(reply, Failed):
+            yield reply
+            return
         words = reply.text.split(" ") if reply.text else []
         for index, word in enumerate(words):
             await asyncio.sleep(self._pace / (len(words) + 1))
@@ -111,3 +134,35 @@ class ScriptedModel:
             yield ToolCall(call_id=f"{purpose.step}/{number}", name=call.name, arguments=call.arguments)
         yield Usage(output=reply.spent.tokens, money=reply.spent.money)
         yield Finished(reason="calls" if reply.calls else "stop")
+
+
+def _make_reply(item: ScriptItem) -> ScriptedReply | Failed:
+    match item:
+        case str():
+            return ScriptedReply(text=item)
+        case ScriptedCall():
+            return ScriptedReply(calls=(item,))
+        case _:
+            return item
+
+
+@contextmanager
+def use_models(models: Models) -> Iterator[None]:
+    """Give these models to all agents of this process whose model is a name, or the default one."""
+    MODELS_FOR_TESTS.append(models)
+    try:
+        yield
+    finally:
+        MODELS_FOR_TESTS.remove(models)
+
+
+@contextmanager
+def forbid_requests() -> Iterator[None]:
+    """Refuse every agent of this process whose model is a name, or the default one, so that no test costs money."""
+    with use_models(_NoModels()):
+        yield
+
+
+class _NoModels:
+    def get_model(self, name: str) -> Model:
+        raise WorldFault("library.requests_forbidden", name=name or "the default model")

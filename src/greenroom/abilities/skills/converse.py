@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from greenroom.abilities.skills.conversation import completion, model_call, reply_interpreter
@@ -17,9 +18,10 @@ from greenroom.abilities.skills.conversation.transcript import (
     describe_origin,
     has_unread_message,
     is_new_request,
+    render_media,
 )
 from greenroom.abilities.skills.filter_tools import ALWAYS_OFFERED, find_chosen_tools
-from greenroom.abilities.skills.prompts.builder import PACK, render_notice
+from greenroom.abilities.skills.prompts.builder import PACK, render_notice, wrap_schema
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Outcome, StepContext
@@ -83,49 +85,46 @@ class Converse:
         )
         texts = [step.work.text_content, role.addon, *(thread.notices if thread else ())]
         size = role.size + sum(len(text.encode()) for text in texts) + (thread.size if thread else 0)
+        size += step.work.media_tokens
         return model_call.build_terms(model, role.spec, size, prompt=role.version)
 
     async def run(self, context: StepContext) -> Outcome:
         """Call the model and interpret its reply."""
-        model = model_call.pick_model(self._models, context.agent.spec)
-        selected = find_chosen_tools(context.state, context.step)
+        step, model = context.step, model_call.pick_model(self._models, context.agent.spec)
+        selected = find_chosen_tools(context.state, step)
         if selected is None and 0 < self._filter_above < len(self._tool_names.intersection(context.agent.spec.tools)):
-            return _defer_turn(
-                context, "filter_tools", "Choose the tools that are needed.", context.step.work.text_content
-            )
-        role = self.role_factory.get_role(context.state, context.step, model.card, selected)
+            return _defer_turn(context, "filter_tools", "Choose the tools that are needed.", step.work.text_content)
+        role = self.role_factory.get_role(context.state, step, model.card, selected)
         team = context.state.team.team_id
+        history = await context.history()
+        media = await self.transcripts.load_media(team, chain(history, (step,)), context)
         transcript = self.transcripts.get(
-            team, context.step.thread_id, await context.history(), native=role.is_native, language=role.spec.language
+            team, step.thread_id, history, native=role.is_native, language=role.spec.language
         )
-        if not is_new_request(context.step) and has_unread_message(context.state, context.step):
+        if not is_new_request(step) and has_unread_message(context.state, step):
             return Outcome(result={"deferred": "told"})  # the next turn reads everything
-        transcript.start_turn(context.step)
-        if transcript.returned is not None and not is_new_request(context.step):
-            return self._answer_with_tool_result(context, role, transcript, transcript.returned)
-        last = (
-            transcript.rounds >= (role.spec.turn.rounds or completion.DEFAULT_MAX_TURNS)
-            or transcript.loop_detector.must_end
-        )
+        transcript.start_turn(step)
+        if transcript.returned is not None and not is_new_request(step):
+            return await self._answer_with_tool_result(context, role, transcript, transcript.returned)
+        max_turns = role.spec.turn.rounds or completion.DEFAULT_MAX_TURNS
+        last = transcript.rounds >= max_turns or transcript.loop_detector.must_end
         newest = _render_newest(context, role, transcript, last=last)
         first = _compact_first(context, role, model, transcript, newest)
         if first is not None:
             return first
+        asked = [ChatMessage(role="user", content=newest, media=render_media(step.work, media))] if newest else []
         request = ModelRequest(
             purpose=model_call.build_purpose(context.step, team, transcript.turns + 1),
-            messages=(
-                role.system,
-                *transcript.messages,
-                *([ChatMessage(role="user", content=newest)] if newest else []),
-            ),
+            messages=(role.system, *transcript.messages, *asked),
             tools=role.tools,
             tool_choice="none" if last and role.tools else "auto",
-            schema=role.spec.answer if not model.card.tools else None,
+            schema=wrap_schema(role.spec.answer) if role.spec.answer and not model.card.tools else None,
             max_output=model_call.find_max_output(model, role.spec),
             **model_call.build_request_options(role.spec),
         )
         reply = ModelReply()
         input_tokens = transcript.estimate_tokens(role.size) + len(newest.encode()) // BYTES_PER_TOKEN
+        input_tokens += step.work.media_tokens
         context.set_partial_outcome(
             lambda: _build_partial_outcome(
                 context, reply, newest, model_call.estimate_partial_cost(model, input_tokens, role.spec, reply.size)
@@ -135,29 +134,28 @@ class Converse:
         keep_filtered(reply, model)
         if not reply.text and not reply.calls and not reply.is_cut_off and transcript.empty_turns >= MAX_EMPTY_REPLIES:
             error = f"{model.name} answered nothing {transcript.empty_turns + 1} times in a row."
-            return Outcome(state="failed", error=error, spent=reply.cost or context.step.reserved)
-        interpretation = self._interpret_reply(
+            return Outcome(state="failed", error=error, spent=reply.cost or step.reserved)
+        interpretation = await self._interpret_reply(
             self._build_reply_context(context, role, transcript, last=last), role, reply
         )
         outcome = _build_outcome(context, reply, interpretation, newest, transcript.loop_detector.loop)
-        thread = context.state.threads.get(context.step.thread_id)
-        new = tuple(
-            origin_label for origin_label in role.origins if thread is None or origin_label not in thread.origins
-        )
-        return evolve(outcome, origins=new)
+        thread = context.state.threads.get(step.thread_id)
+        known = thread.origins if thread is not None else ()
+        return evolve(outcome, origins=tuple(label for label in role.origins if label not in known))
 
-    def _answer_with_tool_result(self, context: StepContext, role: Role, transcript: Transcript, text: str) -> Outcome:
+    async def _answer_with_tool_result(
+        self, context: StepContext, role: Role, transcript: Transcript, text: str
+    ) -> Outcome:
         """Use a tool result as the agent's reply, without calling the model."""
         reply = ModelReply()
         for event in (ModelTextDelta(text=text), Finished()):
             context.show(event)
             reply.add_event(event)
         reply_context = self._build_reply_context(context, replace(role, ends="text"), transcript, last=False)
-        return evolve(
-            _build_outcome(context, reply, reply_interpreter.interpret_reply(reply_context, reply), ""), spent=NOTHING
-        )
+        interpretation = await reply_interpreter.interpret_reply(reply_context, reply)
+        return evolve(_build_outcome(context, reply, interpretation, ""), spent=NOTHING)
 
-    def _interpret_reply(self, reply_context: ReplyContext, role: Role, reply: ModelReply) -> Interpretation:
+    async def _interpret_reply(self, reply_context: ReplyContext, role: Role, reply: ModelReply) -> Interpretation:
         """Interpret the reply. If the agent acts in text, parse its call first."""
         if reply.is_cut_off:
             reply.keep_text_only()
@@ -165,15 +163,15 @@ class Converse:
                 reply_context, TOO_LONG, PACK.render(role.spec.language, "cut_off", {})
             )
         if role.is_native or self._reader is None or not reply.text:
-            return reply_interpreter.interpret_reply(reply_context, reply)
+            return await reply_interpreter.interpret_reply(reply_context, reply)
         ended = reply.finished is not None and reply.finished.reason in ("stop", "calls")
         found = self._reader.read(role.spec, reply.text, role.all_tools, role.others, ended=ended)
         if isinstance(found, ReplyProblem) and (found.sure or not reply_context.misread):
             return reply_interpreter.reject_reply(reply_context, found.why)
         if not isinstance(found, ReplyCall):
-            return reply_interpreter.interpret_reply(reply_context, reply)
+            return await reply_interpreter.interpret_reply(reply_context, reply)
         reply.calls.append(evolve(found.call, call_id=reply_context.step.step_id))
-        interpretation = reply_interpreter.interpret_reply(reply_context, reply)
+        interpretation = await reply_interpreter.interpret_reply(reply_context, reply)
         if found.notes and interpretation.next_prompt is not None:
             interpretation.next_prompt = f"{found.notes}\n{interpretation.next_prompt}".strip()
         return interpretation
@@ -237,6 +235,7 @@ def _build_outcome(
             misread=interpretation.misread,
             over=interpretation.signal.source if interpretation.signal else None,
             loop=circle,
+            accepted=interpretation.accepted,
         ),
         spent=context.step.reserved if reply.cost is None else reply.cost,
         intents=interpretation.build_consequences(context.step),

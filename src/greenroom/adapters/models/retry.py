@@ -333,6 +333,7 @@ class ModelGroup:
             tools=all(card.tools for card in cards),
             images=all(card.images for card in cards),
             files=all(card.files for card in cards),
+            image_tokens=max(card.image_tokens for card in cards),
         )
 
     def price(self, read: int, written: int) -> int | None:

@@ -48,7 +48,7 @@ from greenroom.core.rules.intents import (
 )
 from greenroom.core.state.approval import Approval
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Step, Work
+from greenroom.core.state.step import Step, StoredMedia, Work
 from greenroom.core.state.team_state import TeamState, sort_rows
 from greenroom.core.state.thread import Thread
 from greenroom.core.sync.bus import CommitNotice
@@ -130,6 +130,8 @@ def read_answer(step: Step, spec: AgentSpec) -> str:
     text = str(result.get("text", ""))
     if spec.answer is None or result.get("over") != ANSWER_CALL:
         return text
+    if "accepted" in result:
+        return str(result["accepted"])
     call = next((tool_call for tool_call in read_calls(result) if tool_call.name == ANSWER_CALL), None)
     return strip_code_fence(text) if call is None else encode(extract_answer(spec.answer, call.arguments)).decode()
 
@@ -204,11 +206,24 @@ class Chat:
         return await self._runtime.state(self.existing_team)
 
     async def create_team(
-        self, participants: Participants, text: str, *, typed: str = "", limits: Limits, capabilities_name: str = CHAT
+        self,
+        participants: Participants,
+        text: str,
+        *,
+        typed: str = "",
+        media: tuple[StoredMedia, ...] = (),
+        limits: Limits,
+        capabilities_name: str = CHAT,
     ) -> TeamId:
         """Create the team with the first message. It does not start yet."""
         self.team = await create_chat_team(
-            self._runtime, participants, text, typed=typed, limits=limits, capabilities_name=capabilities_name
+            self._runtime,
+            participants,
+            text,
+            typed=typed,
+            media=media,
+            limits=limits,
+            capabilities_name=capabilities_name,
         )
         return self.team
 
@@ -225,17 +240,18 @@ class Chat:
             stop()
         self._unsubscribes = []
 
-    async def send(self, text: str, *, typed: str = "") -> None:
+    async def send(self, text: str, *, typed: str = "", media: tuple[StoredMedia, ...] = ()) -> None:
         """Send a message. Paused work is interrupted, and its message is read together with this one."""
         state = await self.state()
         language = state.agents[self.agent].spec.language
         message = mark_interrupted(text, language=language) if self._was_interrupted else text
-        resume_intents = _make_resume_intents(state)
+        resume_intents = make_resume_intents(state)
         interrupt_intents: list[Intent] = (
             [Interrupt(thread_id=self.thread)] if resume_intents and self._has_work(state) else []
         )
         queued = evolve(
-            self._make_queue_intent(make_turn(message, typed or text)), origins=label_attachments(text, typed)
+            self._make_queue_intent(make_turn(message, typed or text, media=media)),
+            origins=label_attachments(text, typed, media),
         )
         await self._ask(*interrupt_intents, *resume_intents, queued)
 
@@ -243,7 +259,7 @@ class Chat:
         """Continue with the queued work, or let the agent decide what is next."""
         state = await self.state()
         queue_intents = [] if self._has_work(state) else [self._make_queue_intent(make_turn(""))]
-        await self._ask(*_make_resume_intents(state), *queue_intents)
+        await self._ask(*make_resume_intents(state), *queue_intents)
 
     async def interrupt(self) -> None:
         """Interrupt the current turn. The conversation stays open."""
@@ -340,7 +356,8 @@ class Chat:
         await self._runtime.ask(self.existing_team, *intents)
 
 
-def _make_resume_intents(state: TeamState) -> list[Intent]:
+def make_resume_intents(state: TeamState) -> list[Intent]:
+    """Return the intents that resume a paused team and its task."""
     intents: list[Intent] = [ResumeTeam()] if state.team.paused is not None else []
     task = state.tasks.get(FIRST_TASK_ID)
     return [*intents, ResumeTask(task_id=FIRST_TASK_ID)] if task is not None and task.paused is not None else intents

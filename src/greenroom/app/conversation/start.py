@@ -15,7 +15,7 @@ from greenroom.core.ports.executor import Capabilities
 from greenroom.core.rules.intents import AddTask, QueueSteps
 from greenroom.core.state.origin import make_label
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Work
+from greenroom.core.state.step import StoredMedia, Work
 from greenroom.runs.workspace import DEFAULT_RUN_FLAGS, RunFlags
 
 ASSISTANT_PROFILE: Final = "Answer what you are asked: to the point, and honest about what you do not know."
@@ -99,6 +99,7 @@ async def create_single_task_team(
     question: str,
     *,
     typed: str = "",
+    media: tuple[StoredMedia, ...] = (),
     limits: Limits,
     wanted: RunFlags = DEFAULT_RUN_FLAGS,
     capabilities: Capabilities | None = None,
@@ -107,7 +108,7 @@ async def create_single_task_team(
     """Create a team whose answer ends its only task. `typed` is the part that a person wrote. See `Runtime.create`."""
     shown = typed or question
     task = make_question_task(shown, participants)
-    works, origins = (make_turn(question, typed, wanted),), label_attachments(question, typed)
+    works, origins = (make_turn(question, typed, wanted, media),), label_attachments(question, typed, media)
     first_turn = QueueSteps(agent_id=participants.first, works=works, task_id=FIRST_TASK_ID, origins=origins)
     return await runtime.create(
         capabilities_name,
@@ -127,11 +128,12 @@ async def create_chat_team(
     text: str,
     *,
     typed: str = "",
+    media: tuple[StoredMedia, ...] = (),
     limits: Limits,
     capabilities_name: str = CHAT,
 ) -> TeamId:
     """Create a chat with its first message. Its task stays open."""
-    works, origins = (make_turn(text, typed),), label_attachments(text, typed)
+    works, origins = (make_turn(text, typed, media=media),), label_attachments(text, typed, media)
     first_turn = QueueSteps(agent_id=participants.first, works=works, task_id=FIRST_TASK_ID, origins=origins)
     task = _make_task(f"Chat: {_shorten_name(typed or text)}", "Talk with a person.", participants)
     return await runtime.create(
@@ -144,7 +146,9 @@ async def create_chat_team(
     )
 
 
-def make_turn(text: str, typed: str = "", wanted: RunFlags = DEFAULT_RUN_FLAGS) -> Work:
+def make_turn(
+    text: str, typed: str = "", wanted: RunFlags = DEFAULT_RUN_FLAGS, media: tuple[StoredMedia, ...] = ()
+) -> Work:
     """Make the work of a turn. `typed` is stored for display if the text contains more than that."""
     return Work(
         type="skill",
@@ -152,12 +156,13 @@ def make_turn(text: str, typed: str = "", wanted: RunFlags = DEFAULT_RUN_FLAGS) 
         intention=typed if typed != text else "",
         text_content=text,
         instruction_content=wanted.data,
+        media=media,
     )
 
 
-def label_attachments(text: str, typed: str) -> tuple[str, ...]:
+def label_attachments(text: str, typed: str, media: tuple[StoredMedia, ...] = ()) -> tuple[str, ...]:
     """Return the origin labels of attached files or piped input."""
-    return (make_label("file", "attached"),) if typed and typed != text else ()
+    return (make_label("file", "attached"),) if media or (typed and typed != text) else ()
 
 
 def make_question_task(typed: str, participants: Participants) -> AddTask:

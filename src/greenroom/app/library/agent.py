@@ -7,16 +7,20 @@ from collections.abc import AsyncIterator, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast
 
 from greenroom.app.conversation.chat import Turn
 from greenroom.app.library.agent_definition import AgentDefinition, ToolList
 from greenroom.app.library.approval import ApprovalCallback
+from greenroom.app.library.attachments import Attachments
 from greenroom.app.library.environment import collect_agents
 from greenroom.app.library.greenroom import Greenroom
-from greenroom.app.library.run import Conversation
+from greenroom.app.library.run import Conversation, RunArguments
 from greenroom.app.library.run_result import RunEvent, RunResult, T
 from greenroom.core.ports.model import Model
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
 
 S = TypeVar("S")
 
@@ -65,18 +69,18 @@ class SyncConversation(Generic[T]):
         self._approve = approve
         self._context = context
 
-    def send(self, text: str) -> RunResult[T]:
+    def send(self, text: str, *, attachments: Attachments = ()) -> RunResult[T]:
         """Send a message and wait for the answer."""
-        return run_synchronously(self._send(text))
+        return run_synchronously(self._send(text, attachments))
 
     def turns(self) -> list[Turn]:
         """Return the turns so far, oldest first."""
         return run_synchronously(self._list_turns())
 
-    async def _send(self, text: str) -> RunResult[T]:
+    async def _send(self, text: str, attachments: Attachments) -> RunResult[T]:
         async with self._open() as conversation:
             try:
-                return await conversation.send(text)
+                return await conversation.send(text, attachments=attachments)
             finally:
                 self.id = conversation.id
 
@@ -122,7 +126,10 @@ class Agent(AgentDefinition[T]):
 
     - `name`: The agent's name, unique within a run.
     - `instructions`: The system prompt.
-    - `output_type`: The type of the answer: a dataclass, a pydantic model or any type with a JSON form. Default: `str`.
+    - `output_type`: The type of the answer: a dataclass, a pydantic model, a union or any type with a JSON form. Of a
+      union the first member that fits counts. Default: `str`.
+    - `output_validators`: Functions, plain or async, that check the answer. One that raises `ModelFault` sends it back
+      to the model. One that returns a value replaces the answer.
     - `description`: What the agent is for. Other agents read it when they choose whom to call.
     - `model`: A `provider:model` name, a role (`strong`, `fast`), a group or a `Model`. Default: the setting `model`.
     - `tools`: Functions, and built-in tools by name. Built-in tools need a workspace.
@@ -135,7 +142,7 @@ class Agent(AgentDefinition[T]):
     - `spec`: A spec to start from. The other arguments override its values.
 
     The methods accept a `greenroom` to run in. Without one they open a temporary `Greenroom`, stored in `.greenroom/`.
-    See `Greenroom` for `resume`, `approve` and `context`.
+    `RunArguments` lists what runs accept beside the prompt.
     """
 
     @classmethod
@@ -143,7 +150,7 @@ class Agent(AgentDefinition[T]):
         cls,
         source: str | Path,
         *,
-        output_type: type[T] | None = None,
+        output_type: TypeForm[T] | None = None,
         model: str | Model = "",
         tools: ToolList = (),
         agents: Sequence[AgentDefinition[Any]] = (),
@@ -163,56 +170,30 @@ class Agent(AgentDefinition[T]):
         path = Path(source)
         is_name = isinstance(source, str) and path.suffix != ".md" and path.name == source
         spec = load_agent(Path.cwd(), str(source)) if is_name else read_agent(path)
-        agent = cls(spec.name, spec=spec, output_type=output_type, model=model, tools=tools, agents=agents)
+        agent = cls(
+            spec.name, spec=spec, output_type=cast("TypeForm[T]", output_type), model=model, tools=tools, agents=agents
+        )
         load_called_agents(agent)
         return agent
 
     async def run(
-        self,
-        text: str = "",
-        *,
-        greenroom: Greenroom | None = None,
-        resume: str = "",
-        approve: ApprovalCallback | None = None,
-        context: object = None,
+        self, text: str = "", *, greenroom: Greenroom | None = None, **arguments: Unpack[RunArguments]
     ) -> RunResult[T]:
-        """Run the agent on a prompt and wait for the result.
-
-        Args:
-
-        - `text`: The prompt.
-        - `greenroom`: An open `Greenroom` to run in.
-        - `resume`: The id of an interrupted run to continue, or `"last"`. Give either this or `text`.
-        - `approve`: A function that decides about tool calls that need approval.
-        - `context`: The value that tools receive in a `Context` parameter.
-        """
+        """Run the agent on a prompt and wait for the result. `greenroom` is an open `Greenroom` to run in."""
         async with open_greenroom(greenroom, self) as opened:
-            return await opened.run(self, text, resume=resume, approve=approve, context=context)
+            return await opened.run(self, text, **arguments)
 
     async def stream(
-        self,
-        text: str = "",
-        *,
-        greenroom: Greenroom | None = None,
-        resume: str = "",
-        approve: ApprovalCallback | None = None,
-        context: object = None,
+        self, text: str = "", *, greenroom: Greenroom | None = None, **arguments: Unpack[RunArguments]
     ) -> AsyncIterator[RunEvent[T]]:
         """Run the agent and yield events as they happen. The last event is the `RunResult`. See `run`."""
         async with open_greenroom(greenroom, self) as opened:
-            async for event in opened.stream(self, text, resume=resume, approve=approve, context=context):
+            async for event in opened.stream(self, text, **arguments):
                 yield event
 
-    def run_sync(
-        self,
-        text: str = "",
-        *,
-        resume: str = "",
-        approve: ApprovalCallback | None = None,
-        context: object = None,
-    ) -> RunResult[T]:
+    def run_sync(self, text: str = "", **arguments: Unpack[RunArguments]) -> RunResult[T]:
         """Run the agent without `await`, for scripts and notebooks. See `run`."""
-        return run_synchronously(self.run(text, resume=resume, approve=approve, context=context))
+        return run_synchronously(self.run(text, **arguments))
 
     @asynccontextmanager
     async def chat(
@@ -225,7 +206,7 @@ class Agent(AgentDefinition[T]):
     ) -> AsyncIterator[Conversation[T]]:
         """Open a conversation: `async with agent.chat() as conversation: await conversation.send("Hello")`.
 
-        The arguments are those of `run`. `resume` is the id of an earlier conversation.
+        `resume` is the id of an earlier conversation. See `RunArguments` for the others.
         """
         async with (
             open_greenroom(greenroom, self) as opened,

@@ -6,11 +6,11 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, wraps
-from typing import Any, Final, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast, get_args
 
 from greenroom.app.agents import specs as values
 from greenroom.app.agents.specs import MAX_ROUNDS, add_version
-from greenroom.app.function_tool import Tool, TypeAdapter, adapt_type
+from greenroom.app.function_tool import Tool, TypeAdapter, adapt_type, to_json_data
 from greenroom.app.library.run_result import T
 from greenroom.app.settings.schema import suggest_name
 from greenroom.app.settings.values import BadValue, Reader
@@ -19,10 +19,18 @@ from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.model import Model
 from greenroom.core.state.spec import AgentSpec, ToolGroup
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
 P = ParamSpec("P")
 R = TypeVar("R")
+NO_TYPE: Final[Any] = None
 
 ToolList: TypeAlias = Sequence[str | Tool[..., Any] | Callable[..., Any]]
+
+OutputValidator: TypeAlias = Callable[..., Any]
+"""A function, plain or async, that returns an answer, a changed one or nothing, or raises `ModelFault`."""
+
 
 RENAMED_ARGUMENTS: Final = {
     "prompt": "instructions",
@@ -116,7 +124,8 @@ class AgentDefinition(Generic[T]):
         name: str,
         instructions: str = "",
         *,
-        output_type: type[T] | None = None,
+        output_type: TypeForm[T] = NO_TYPE,
+        output_validators: Sequence[OutputValidator] = (),
         description: str = "",
         model: str | Model = "",
         tools: ToolList = (),
@@ -138,7 +147,9 @@ class AgentDefinition(Generic[T]):
             require_kind(isinstance(agent, AgentDefinition), agent, "agent")
         self.confirm_calls = confirm_calls
         check_value(values.parse_temperature, 0.0 if temperature is None else temperature, "temperature")
-        self.output_adapter: TypeAdapter | None = adapt_type(output_type) if output_type is not None else None
+        self.output_validators = tuple(require_list(output_validators, "output_validators"))
+        answer_type: object = output_type if output_type is not None else (str if self.output_validators else None)
+        self.output_adapter: TypeAdapter | None = adapt_type(answer_type) if answer_type is not None else None
         self._base_spec = spec
         self._overrides = _SpecOverrides(
             instructions, description, _make_turn_overrides(max_turns, output_retries), temperature
@@ -163,6 +174,16 @@ class AgentDefinition(Generic[T]):
             ),
         )
         return add_version(evolved)
+
+
+async def validate_answer(agent: AgentDefinition[Any], adapter: TypeAdapter, value: object) -> object:
+    """Return an answer as JSON data, as the validators leave it. Raise `ModelFault` if it is not accepted."""
+    output = first = adapter.validate(value)
+    for validator in agent.output_validators:
+        given = validator(output)
+        checked = await given if inspect.isawaitable(given) else given
+        output = output if checked is None else checked
+    return value if output is first else to_json_data(output)
 
 
 class _SpecOverrides(NamedTuple):

@@ -19,7 +19,12 @@ from greenroom.app.context import AppContext
 from greenroom.app.conversation.factories import TeamTools
 from greenroom.app.conversation.start import Participants
 from greenroom.app.function_tool import Tool
-from greenroom.app.library.agent_definition import AgentDefinition, name_own_model, require_list
+from greenroom.app.library.agent_definition import (
+    AgentDefinition,
+    name_own_model,
+    require_list,
+    validate_answer,
+)
 from greenroom.app.library.events import EventBus, ObservedCapabilities, ObservedModel
 from greenroom.app.settings.schema import suggest_name
 from greenroom.app.text_reader import TextReader
@@ -27,7 +32,7 @@ from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.app.toolset.policy import ConfirmingPolicy, ConfirmsAgent, build_policy, open_user_rules
 from greenroom.app.toolset.redaction import NO_REDACTION, SecretRedactor
 from greenroom.app.toolset.toolbox import Toolbox, ToolSource
-from greenroom.core.base.errors import OutputError, WorldFault
+from greenroom.core.base.errors import ModelFault, OutputError, WorldFault
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Capabilities, Executor
@@ -80,7 +85,7 @@ class RunModels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedAgent:
-    """An agent prepared for a run. `rules_state` is the version of the person's rules at that time."""
+    """An agent and those that it calls, prepared for a run. `rules_state` is the version of the person's rules then."""
 
     capabilities: Capabilities
     participants: Participants
@@ -127,6 +132,7 @@ class TypedAnswerReader(TextReader):
 
     def __init__(self, agents: dict[str, AgentDefinition[Any]]) -> None:
         super().__init__()
+        self._agents = agents
         self._adapters = [agent.output_adapter for agent in agents.values() if agent.output_adapter is not None]
 
     def find_schema_error(self, schema: Data, value: object) -> str:
@@ -139,6 +145,16 @@ class TypedAnswerReader(TextReader):
         except OutputError as error:
             return str(error)
         return ""
+
+    async def check_answer(self, spec: AgentSpec, value: object) -> tuple[object, str]:
+        """Validate an answer with the agent's type and validators."""
+        agent = self._agents.get(spec.name)
+        if agent is None or agent.output_adapter is None:
+            return await super().check_answer(spec, value)
+        try:
+            return await validate_answer(agent, agent.output_adapter, value), ""
+        except ModelFault as error:
+            return value, str(error)
 
 
 class AgentEnvironment:

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, Unpack
 from weakref import WeakKeyDictionary
 
 from greenroom.abilities.skills.conversation.transcript import Transcripts
@@ -18,6 +18,7 @@ from greenroom.app.conversation.chat import Chat
 from greenroom.app.conversation.start import FIRST_TASK_ID, create_single_task_team
 from greenroom.app.library.agent_definition import AgentDefinition, check_arguments, check_value, require_kind
 from greenroom.app.library.approval import ApprovalCallback, ApprovalHandler
+from greenroom.app.library.attachments import Attachments, make_prompt
 from greenroom.app.library.environment import (
     AgentEnvironment,
     PreparedAgent,
@@ -26,13 +27,14 @@ from greenroom.app.library.environment import (
     make_library_capabilities,
 )
 from greenroom.app.library.events import TASK_STARTED, EventBus
-from greenroom.app.library.run import MAX_EARLY_EVENTS, Conversation, Run, RunObserver
+from greenroom.app.library.run import MAX_EARLY_EVENTS, Conversation, Run, RunArguments, RunObserver
 from greenroom.app.library.run_result import (
     LIBRARY_CHAT,
     LIBRARY_RUN,
     ExecutedTools,
     RunEvent,
     RunInfo,
+    RunLimits,
     RunResult,
     T,
     attach_run_id,
@@ -47,12 +49,15 @@ from greenroom.app.settings.home import HOME_VARIABLE, home_folder, write_gitign
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId, TeamId
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Capabilities
-from greenroom.core.ports.model import Models, ToolSpec
+from greenroom.core.ports.model import Model, Models, ToolSpec
 from greenroom.core.state.team import Team
 
 FOLDER: Final = ".greenroom"
 MAX_RUNS_LISTED: Final = 50
+MODELS_FOR_TESTS: Final[list[Models]] = []
+"""Models that replace those of the settings; the last counts. See `greenroom.testing.scripted.use_models`."""
 
 
 class Greenroom:
@@ -74,11 +79,7 @@ class Greenroom:
     - `confirm_calls`: Whether every tool call needs approval. Default: the setting `execute_tool_confirm`.
     - `non_interactive`: Deny every call that would need approval. Default: the setting.
 
-    All methods that run an agent accept these arguments:
-
-    - `resume`: The id of an interrupted run to continue, or `"last"` for the agent's newest open run.
-    - `approve`: A function that decides about tool calls that need approval.
-    - `context`: The value that tools receive in a `Context` parameter.
+    `RunArguments` lists what all methods that run an agent accept.
 
     `events` holds callbacks by event name; see `EventBus`.
     """
@@ -172,71 +173,58 @@ class Greenroom:
     @property
     def models(self) -> Models:
         """The models that agents use."""
-        return self._given_models or self._app
+        return self._given_models or (MODELS_FOR_TESTS[-1] if MODELS_FOR_TESTS else self._app)
 
-    async def run(
-        self,
-        agent: AgentDefinition[T],
-        text: str = "",
-        *,
-        resume: str = "",
-        approve: ApprovalCallback | None = None,
-        context: object = None,
-    ) -> RunResult[T]:
+    async def run(self, agent: AgentDefinition[T], text: str = "", **arguments: Unpack[RunArguments]) -> RunResult[T]:
         """Run an agent on a prompt and wait for the result. Pass either `text` or `resume`."""
-        async with self._open_run(agent, text, resume, approve, context, 0) as run:
+        async with self._open_run(agent, text, max_early=0, **arguments) as run:
             return await run.result()
 
     async def stream(
-        self,
-        agent: AgentDefinition[T],
-        text: str = "",
-        *,
-        resume: str = "",
-        approve: ApprovalCallback | None = None,
-        context: object = None,
+        self, agent: AgentDefinition[T], text: str = "", **arguments: Unpack[RunArguments]
     ) -> AsyncIterator[RunEvent[T]]:
         """Run an agent and yield events as they happen. The last event is the `RunResult`."""
-        async with self._open_run(agent, text, resume, approve, context, None) as run:
+        async with self._open_run(agent, text, max_early=None, **arguments) as run:
             async for event in run.stream():
                 yield event
 
     def start(
-        self,
-        agent: AgentDefinition[T],
-        text: str = "",
-        *,
-        resume: str = "",
-        approve: ApprovalCallback | None = None,
-        context: object = None,
+        self, agent: AgentDefinition[T], text: str = "", **arguments: Unpack[RunArguments]
     ) -> AbstractAsyncContextManager[Run[T]]:
         """Start a run that you can send messages to or cancel. Leaving the context stops it; `resume` continues it."""
-        return self._open_run(agent, text, resume, approve, context, MAX_EARLY_EVENTS)
+        return self._open_run(agent, text, max_early=MAX_EARLY_EVENTS, **arguments)
 
     @asynccontextmanager
     async def _open_run(
         self,
         agent: AgentDefinition[T],
         text: str,
-        resume: str,
-        approve: ApprovalCallback | None,
-        context: object,
+        *,
         max_early: int | None,
+        resume: str = "",
+        approve: ApprovalCallback | None = None,
+        context: object = None,
+        attachments: Attachments = (),
+        limits: RunLimits | None = None,
     ) -> AsyncIterator[Run[T]]:
-        if bool(text.strip()) == bool(resume):
+        if bool(text.strip()) == bool(resume) or (resume and attachments):
             raise WorldFault("library.text_or_resume")
         prepared = await self._prepare(agent, solo=True, context=context)
         observer = self._make_observer(approve, max_early)
         if resume:
             team = await self._find_resumable(agent, resume, LIBRARY_RUN)
         else:
-            self._require_models(agent)
+            question, media = await make_prompt(text, attachments, self._require_models(agent), self.runtime.log)
+            own_limits, ((name, spec), *others) = limits or RunLimits(), prepared.participants.members
+            members = ((name, own_limits.apply_to_spec(spec)), *others)
             team = await create_single_task_team(
                 self.runtime,
                 LIBRARY_RUN,
-                prepared.participants,
-                text,
-                limits=self._limits(),
+                evolve(prepared.participants, members=members),
+                question,
+                typed=text,
+                media=media,
+                limits=own_limits.apply_to(self._limits()),
                 capabilities=prepared.capabilities,
                 on_open=observer.attach,
             )
@@ -245,18 +233,17 @@ class Greenroom:
         with attach_run_id(lambda: team):
             try:
                 if resume:
-                    await run.begin()
+                    await run.begin(limits)
                 yield run
             finally:
                 await run.close()
                 self._capabilities.pop(team, None)
                 prepared.forget_team(team)
 
-    async def resume(
-        self, agent: AgentDefinition[T], run_id: str, *, approve: ApprovalCallback | None = None, context: object = None
-    ) -> RunResult[T]:
+    async def resume(self, agent: AgentDefinition[T], run_id: str, **arguments: Unpack[RunArguments]) -> RunResult[T]:
         """Continue the interrupted run `run_id` where it stopped. Pass the agent that the run started with."""
-        return await self.run(agent, resume=run_id, approve=approve, context=context)
+        arguments["resume"] = run_id
+        return await self.run(agent, **arguments)
 
     @asynccontextmanager
     async def chat(
@@ -277,15 +264,19 @@ class Greenroom:
             chat.team = await self._find_resumable(agent, resume, LIBRARY_CHAT)
             self._capabilities[chat.team] = prepared.capabilities
 
-        async def create(text: str) -> None:
-            self._require_models(agent)
+        async def submit(text: str, attachments: Attachments) -> None:
+            message, media = await make_prompt(text, attachments, self._require_models(agent), self.runtime.log)
+            if chat.team is not None:
+                await chat.send(message, typed=text, media=media)
+                return
+            participants, limits = prepared.participants, self._limits()
             team = await chat.create_team(
-                prepared.participants, text, limits=self._limits(), capabilities_name=LIBRARY_CHAT
+                participants, message, typed=text, media=media, limits=limits, capabilities_name=LIBRARY_CHAT
             )
             self._capabilities[team] = prepared.capabilities
             self.events.emit(TASK_STARTED, run_id=team, task=FIRST_TASK_ID)
 
-        conversation = Conversation(agent, chat, self._make_observer(approve), create)
+        conversation = Conversation(agent, chat, self._make_observer(approve), submit)
         try:
             yield conversation
         finally:
@@ -320,7 +311,7 @@ class Greenroom:
         rules, cached = self._environment.rules_state, self._prepared[solo].get(agent)
         if cached is not None and context is None and cached.rules_state == rules:
             return cached
-        if self._given_models is None:
+        if self.models is self._app:
             await self._app.model_session.find_local_servers()
         agents, transcripts = collect_agents(agent), Transcripts()
         await self._environment.discover_servers(agents.values())
@@ -347,11 +338,15 @@ class Greenroom:
             self._prepared[solo][agent] = prepared
         return prepared
 
-    def _require_models(self, agent: AgentDefinition[T]) -> None:
-        """Raise `WorldFault` if an agent of the run has no model: nothing is stored that could not run."""
-        for definition in collect_agents(agent).values():
-            if isinstance(definition.model, str):
-                self.models.get_model(str((definition.spec.llm_config or {}).get("model", "")))
+    def _require_models(self, agent: AgentDefinition[T]) -> Model:
+        """Return the agent's model. Raise `WorldFault` if an agent of the run has none: nothing is stored that could
+        not run."""
+        models = [self._find_model(definition) for definition in collect_agents(agent).values()]
+        return models[0]
+
+    def _find_model(self, agent: AgentDefinition[Any]) -> Model:
+        name = str((agent.spec.llm_config or {}).get("model", ""))
+        return self.models.get_model(name) if isinstance(agent.model, str) else agent.model
 
     def _make_observer(self, approve: ApprovalCallback | None, max_early: int | None = MAX_EARLY_EVENTS) -> RunObserver:
         is_attended = self._app.is_attended

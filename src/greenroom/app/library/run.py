@@ -5,21 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from typing import Any, Final, Generic, TypeAlias, cast
+from typing import Any, Final, Generic, TypeAlias, TypedDict, cast
 
 from msgspec import json
 
-from greenroom.app.conversation.chat import TEXT_SKILLS, Chat, Turn, find_last_error
+from greenroom.app.conversation.chat import TEXT_SKILLS, Chat, Turn, find_last_error, make_resume_intents
 from greenroom.app.conversation.send import send_to_manager
 from greenroom.app.conversation.start import FIRST_TASK_ID
 from greenroom.app.library.agent_definition import AgentDefinition
-from greenroom.app.library.approval import ApprovalHandler
+from greenroom.app.library.approval import ApprovalCallback, ApprovalHandler
+from greenroom.app.library.attachments import Attachments
 from greenroom.app.library.events import BEFORE_HISTORY_CLEAR, INTERRUPT_TRIGGERED, EventBus
 from greenroom.app.library.run_result import (
     ExecutedTools,
     ReasoningDelta,
     RetryScheduled,
     RunEvent,
+    RunLimits,
     RunResult,
     RunUsage,
     T,
@@ -38,16 +40,36 @@ from greenroom.app.team_host import TeamHost, watch_steps
 from greenroom.app.toolset.pipeline import answer_pending
 from greenroom.core.base.amounts import NOTHING
 from greenroom.core.base.errors import GreenroomError, WorldFault
-from greenroom.core.base.ids import TEAM_BUDGET, TeamId
+from greenroom.core.base.ids import TEAM_BUDGET, AgentId, StepId, TeamId
 from greenroom.core.ports.executor import LiveEvent
 from greenroom.core.ports.model import ModelReasoningDelta, ModelTextDelta, Retried
-from greenroom.core.rules.intents import CancelTask, ResumeTask
-from greenroom.core.state.step import Step
+from greenroom.core.rules.intents import CancelTask, ChangeAgent, Intent, SetLimits
+from greenroom.core.rules.steps import CALL_TOOL
+from greenroom.core.state.step import Step, StepQueued
+from greenroom.core.sync.bus import CommitNotice
 
 PartialEvent: TypeAlias = TextDelta | ReasoningDelta | ToolCallStarted | ToolCallFinished | RetryScheduled
 
 MAX_EARLY_EVENTS: Final = 1_000
 """How many events are kept before the first consumer starts to read."""
+
+
+class RunArguments(TypedDict, total=False):
+    """What the methods that run an agent accept beside the prompt.
+
+    - `resume`: The id of an interrupted run to continue, or `"last"` for the agent's newest open run. Give either this
+      or a prompt.
+    - `approve`: A function that decides about tool calls that need approval.
+    - `context`: The value that tools receive in a `Context` parameter.
+    - `attachments`: Images and files for the model: paths, or `Media` with bytes.
+    - `limits`: Limits of this run. With `resume` they replace those that the run had.
+    """
+
+    resume: str
+    approve: ApprovalCallback | None
+    context: object
+    attachments: Attachments
+    limits: RunLimits | None
 
 
 class EventBuffer:
@@ -56,6 +78,7 @@ class EventBuffer:
     def __init__(self, max_early: int | None) -> None:
         self._early_events: deque[PartialEvent] = deque(maxlen=max_early)
         self._queues: list[asyncio.Queue[PartialEvent | None]] = []
+        self._agent_calls: set[StepId] = set()
 
     def clear(self) -> None:
         """Drop the events that no consumer has read."""
@@ -91,10 +114,25 @@ class EventBuffer:
 
     def on_step_started(self, step: Step) -> None:
         """Publish the start of a tool call."""
-        if step.work.type == "tool":
-            arguments = dict(step.work.instruction_content or {})
-            name, call = step.work.executor, step.work.call_id or ""
-            self._publish(ToolCallStarted(agent=step.agent_id, tool=name, arguments=arguments, call_id=call))
+        if step.work.type == "tool" and step.step_id not in self._agent_calls:
+            self._publish_call(step)
+
+    def on_commit(self, commit: CommitNotice) -> None:
+        """Publish calls of agents before those begin. The step of such a call starts when the answer is there."""
+        for event in commit.events:
+            if isinstance(event, StepQueued):
+                self.add_agent_call(event)
+
+    def add_agent_call(self, step: Step | StepQueued) -> None:
+        """Publish a call of another agent, with the arguments that the model gave."""
+        if step.work.executor == CALL_TOOL:
+            self._agent_calls.add(step.step_id)
+            self._publish_call(step)
+
+    def _publish_call(self, step: Step | StepQueued) -> None:
+        work, arguments = step.work, dict(step.work.instruction_content or {})
+        call, name = work.call_id or "", work.executor
+        self._publish(ToolCallStarted(agent=step.agent_id, tool=name, arguments=arguments, call_id=call))
 
     def on_step_ended(self, step: Step) -> None:
         """Publish the end of a tool call."""
@@ -132,7 +170,11 @@ class RunObserver:
         self._unsubscribes = [host.listen(self.events.follow)]
         if self._is_streamed:
             buffer = self.buffer
+            for step in host.state.steps.values():
+                if step.state == "pending":
+                    buffer.add_agent_call(step)
             self._unsubscribes += (
+                host.listen(buffer.on_commit),
                 watch_steps(host, buffer.on_step_started, buffer.on_step_ended),
                 host.watch(buffer.on_live_event),
             )
@@ -170,7 +212,8 @@ class RunObserver:
 def make_result(agent: AgentDefinition[T], text: str, run_id: TeamId, usage: RunUsage) -> RunResult[T]:
     """Make a result whose output has the agent's `output_type`."""
     output = text if agent.output_adapter is None else agent.output_adapter.validate(json.decode(text))
-    return RunResult(output=cast("T", output), text=text, run_id=run_id, usage=usage)
+    said = output if isinstance(output, str) else text
+    return RunResult(output=cast("T", output), text=said, run_id=run_id, usage=usage)
 
 
 class Run(Generic[T]):
@@ -182,11 +225,16 @@ class Run(Generic[T]):
         self._observer = observer
         self._runtime = observer.runtime
 
-    async def begin(self) -> None:
-        """Start the agents, after resuming the task if it is paused."""
-        task = (await self._runtime.state(self.id)).tasks.get(FIRST_TASK_ID)
-        if task is not None and task.paused is not None:
-            await self._runtime.ask(self.id, ResumeTask(task_id=FIRST_TASK_ID))
+    async def begin(self, limits: RunLimits | None = None) -> None:
+        """Start the agents, after resuming what is paused. `limits` replace those of the run."""
+        state, intents = await self._runtime.state(self.id), list[Intent]()
+        if limits is not None:
+            name, budget = AgentId(self._agent.name), state.budgets[TEAM_BUDGET]
+            intents.append(SetLimits(budget_id=TEAM_BUDGET, limits=limits.apply_to(budget.limits)))
+            intents.append(ChangeAgent(agent_id=name, spec=limits.apply_to_spec(state.agents[name].spec)))
+        intents += make_resume_intents(state)
+        if intents:
+            await self._runtime.ask(self.id, *intents)
         await self._observer.begin(await self._runtime.start(self.id))
 
     async def close(self) -> None:
@@ -234,8 +282,8 @@ class Run(Generic[T]):
         return make_run_error(status.state, reason, resume_hint=hint, partial=find_partial(state))
 
 
-CreateConversation = Callable[[str], Awaitable[None]]
-"""Creates the conversation with its first message."""
+SubmitMessage = Callable[[str, Attachments], Awaitable[None]]
+"""Sends a message. The first one creates the conversation."""
 
 
 class Conversation(Generic[T]):
@@ -245,13 +293,11 @@ class Conversation(Generic[T]):
     or call `resume`.
     """
 
-    def __init__(
-        self, agent: AgentDefinition[T], chat: Chat, observer: RunObserver, create: CreateConversation
-    ) -> None:
+    def __init__(self, agent: AgentDefinition[T], chat: Chat, observer: RunObserver, submit: SubmitMessage) -> None:
         self._agent = agent
         self._chat = chat
         self._observer = observer
-        self._create = create
+        self._submit = submit
         self._is_open = False
         self._turn_lock = asyncio.Lock()
 
@@ -260,14 +306,14 @@ class Conversation(Generic[T]):
         """The conversation's id, empty until the first message."""
         return self._chat.team or ""
 
-    async def send(self, text: str) -> RunResult[T]:
+    async def send(self, text: str, *, attachments: Attachments = ()) -> RunResult[T]:
         """Send a message and wait for the answer. Raise a `GreenroomError` if there is none."""
         with attach_run_id(lambda: self.id):
             async with self._turn_lock:
-                await self._submit_text(text)
+                await self._submit_text(text, attachments)
                 return await self._wait_for_answer()
 
-    async def stream(self, text: str) -> AsyncIterator[RunEvent[T]]:
+    async def stream(self, text: str, *, attachments: Attachments = ()) -> AsyncIterator[RunEvent[T]]:
         """Send a message and yield events. The last event is the `RunResult`.
 
         Leaving the loop does not stop the answer; call `interrupt`.
@@ -275,7 +321,7 @@ class Conversation(Generic[T]):
         with attach_run_id(lambda: self.id):
             await self._turn_lock.acquire()
             try:
-                await self._submit_text(text)
+                await self._submit_text(text, attachments)
             except BaseException:
                 self._turn_lock.release()
                 raise
@@ -326,14 +372,11 @@ class Conversation(Generic[T]):
         finally:
             self._turn_lock.release()
 
-    async def _submit_text(self, text: str) -> None:
+    async def _submit_text(self, text: str, attachments: Attachments) -> None:
         if not text.strip():
             raise WorldFault("library.message_empty")
         self._observer.buffer.clear()
-        if self._chat.team is None:
-            await self._create(text)
-        else:
-            await self._chat.send(text)
+        await self._submit(text, attachments)
         await self._ensure_open()
 
     async def _ensure_open(self) -> None:

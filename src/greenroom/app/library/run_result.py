@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Generic, NoReturn, TypeVar
 
+from greenroom.app.agents.specs import add_version
 from greenroom.app.conversation.start import FIRST_TASK_ID
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
 from greenroom.app.messages import translate
 from greenroom.app.runtime import Runtime
 from greenroom.app.task_status import read_status
-from greenroom.core.base.amounts import Amounts
+from greenroom.core.base.amounts import Amounts, Limits
 from greenroom.core.base.errors import (
     GreenroomError,
     IncompleteAnswer,
@@ -26,9 +27,10 @@ from greenroom.core.base.errors import (
     WorldFault,
 )
 from greenroom.core.base.ids import TeamId
-from greenroom.core.base.records import Data
+from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import CapabilitiesFactory
 from greenroom.core.ports.log import StreamInfo
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task
 from greenroom.core.state.team import Team
@@ -55,6 +57,35 @@ class RunUsage:
     tokens: int = 0
     seconds: float = 0.0
     steps: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLimits:
+    """Limits of one run. None keeps the limit of the `Greenroom`.
+
+    - `cost`: The price of the model calls in dollars.
+    - `tokens`: The tokens of the model calls, input and output.
+    - `seconds`: The time of work, without waiting for a person.
+    - `steps`: The number of model and tool calls.
+    - `turns`: The number of turns after which the agent must answer. None keeps its `max_turns`.
+    """
+
+    cost: float | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+    steps: int | None = None
+    turns: int | None = None
+
+    def apply_to(self, limits: Limits) -> Limits:
+        """Return the limits with those of this run."""
+        money = None if self.cost is None else round(self.cost * MILLIONTHS_PER_DOLLAR)
+        millis = None if self.seconds is None else round(self.seconds * 1000)
+        own = {"money": money, "tokens": self.tokens, "millis": millis, "steps": self.steps}
+        return evolve(limits, **{name: value for name, value in own.items() if value is not None})
+
+    def apply_to_spec(self, spec: AgentSpec) -> AgentSpec:
+        """Return the agent's spec with the limit of its turns."""
+        return spec if self.turns is None else add_version(evolve(spec, turn=evolve(spec.turn, rounds=self.turns)))
 
 
 def make_usage(spent: Amounts) -> RunUsage:

@@ -276,7 +276,8 @@ ModelEvent = ModelTextDelta | ModelReasoningDelta | ToolCall | Opaque | Usage | 
 
 @record
 class ModelCard:
-    """Facts about a model: its window and maximum output in tokens, and what its endpoint supports."""
+    """Facts about a model: its window, its maximum output and the most that an image counts, in tokens, and what its
+    endpoint supports."""
 
     family: str = ""
     window: int = 32_768
@@ -290,6 +291,7 @@ class ModelCard:
     tools: bool = True
     images: bool = False
     files: bool = False
+    image_tokens: int = 6_000
 
 
 class Model(Protocol):

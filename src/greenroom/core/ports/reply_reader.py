@@ -58,6 +58,10 @@ class ReplyReader(Protocol):
         """Return where a value violates a JSON Schema, in one sentence; empty if it is valid."""
         ...
 
+    async def check_answer(self, spec: AgentSpec, value: object) -> tuple[object, str]:
+        """Return an agent's answer as it counts, and why it is not accepted; an empty reason accepts it."""
+        ...
+
 
 class AnswerReader(Protocol):
     """Parses answers in tags or in plain JSON, which planning agents are asked for."""

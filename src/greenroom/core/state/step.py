@@ -50,8 +50,19 @@ PROCESS_KIND: Final = "process"
 
 
 @record
+class StoredMedia:
+    """An image or file of a message, stored as a blob. `tokens` is the most that it adds to a request."""
+
+    blob: str
+    media_type: str
+    name: str = ""
+    tokens: int = 0
+
+
+@record
 class Work:
-    """The work of a step: a skill with its goal, or a tool with its goal and, once filled in, its instruction."""
+    """The work of a step: a skill with its goal, or a tool with its goal and, once filled in, its instruction. `media`
+    goes to the model with the text."""
 
     type: StepType
     executor: str
@@ -59,6 +70,12 @@ class Work:
     text_content: str = ""
     instruction_content: Data | None = None
     call_id: str | None = None
+    media: tuple[StoredMedia, ...] = ()
+
+    @property
+    def media_tokens(self) -> int:
+        """The most tokens that the media add to a request."""
+        return sum(item.tokens for item in self.media)
 
 
 @record
@@ -304,8 +321,15 @@ def count_bytes_added(work: Work, result: Data | None, error: str, origins: Labe
     result_bytes = 0 if result is None else count_bytes(result)
     whole = result.get("bytes") if result is not None and work.type == "skill" and "blob" in result else None
     fence_bytes = MAX_FENCE_BYTES + sum(len(label.encode()) for label in origins) if origins else 0
-    text_bytes = len(work.text_content.encode()) + len(error.encode())
+    text_bytes = len(work.text_content.encode()) + len(error.encode()) + work.media_tokens
     return text_bytes + fence_bytes + max(result_bytes, whole if isinstance(whole, int) else 0)
+
+
+def list_blobs(event: object) -> tuple[str, ...]:
+    """Return the blobs that an event names."""
+    if isinstance(event, StepQueued):
+        return tuple(item.blob for item in event.work.media)
+    return event.blobs if isinstance(event, StepEnded) else ()
 
 
 def needs_instruction(work: Work) -> bool:

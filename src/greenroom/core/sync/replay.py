@@ -24,7 +24,7 @@ from greenroom.core.rules.intents import ForkTeam
 from greenroom.core.state.archive import build_archive_row
 from greenroom.core.state.events import Event
 from greenroom.core.state.reducer import reduce
-from greenroom.core.state.step import Step, StepEnded, StepQueued, apply_end, rebuild_step
+from greenroom.core.state.step import Step, StepEnded, StepQueued, apply_end, list_blobs, rebuild_step
 from greenroom.core.state.team_state import EMPTY_STATE, TeamState
 
 
@@ -83,7 +83,7 @@ async def fork_log(log: Log, source: str, lease: Lease, fork: ForkTeam, *, at: i
     for number, new in enumerate(copied, start=1):
         event = decode_event(StoredEvent(number, new.at, new.type, new.data))
         state = reduce(state, event)
-        blobs += event.blobs if isinstance(event, StepEnded) else ()
+        blobs += list_blobs(event)
     decided = decide(state, evolve(fork, origin=evolve(fork.origin, version=whole)), by=SYSTEM, now=now)
     if isinstance(decided, Rejection):
         raise RefusedError(decided)

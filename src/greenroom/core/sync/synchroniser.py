@@ -20,7 +20,7 @@ from greenroom.core.rules.decide import Transition, decide
 from greenroom.core.rules.intents import Intent
 from greenroom.core.state.archive import ArchiveEntry
 from greenroom.core.state.events import Event
-from greenroom.core.state.step import StepEnded
+from greenroom.core.state.step import list_blobs
 from greenroom.core.state.team_state import TeamState
 from greenroom.core.sync.bus import Bus, CommitNotice
 
@@ -271,7 +271,7 @@ class Synchroniser:
             events=batch.encoded,
             archive=batch.rows,
             taken=batch.taken,
-            blobs=[blob for event in batch.events if isinstance(event, StepEnded) for blob in event.blobs],
+            blobs=[blob for event in batch.events for blob in list_blobs(event)],
             questions=self._count_questions(batch.state),
         )
         tries, delay, unsure = 0, 0.05, False

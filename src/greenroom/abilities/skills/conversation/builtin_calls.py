@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
+from greenroom.abilities.skills.prompts.builder import VALUE_FIELD, wrap_schema
 from greenroom.core.base.ids import AgentId, WaitingId
 from greenroom.core.base.records import Data
 from greenroom.core.ports.model import ToolCall, ToolSpec
@@ -12,8 +13,6 @@ from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Work
 
 ANSWER_CALL: Final = "answer"
-VALUE_FIELD: Final = "value"
-"""The argument name of an answer that is not an object."""
 
 
 def _build_object_schema(required: tuple[str, ...], **properties: Data) -> Data:
@@ -90,11 +89,8 @@ RESERVED_NAMES: Final = IMMEDIATE_CALLS | {ANSWER_CALL, CALL_AGENT.name}
 
 def build_answer_tool(schema: Data) -> ToolSpec:
     """Build the call with which an agent gives an answer of this schema."""
-    parameters = (
-        schema if schema.get("type") == "object" else _build_object_schema((VALUE_FIELD,), **{VALUE_FIELD: schema})
-    )
     description = "Give your final answer. Use it once, when you know it."
-    return ToolSpec(name=ANSWER_CALL, description=description, parameters=parameters)
+    return ToolSpec(name=ANSWER_CALL, description=description, parameters=wrap_schema(schema))
 
 
 def extract_answer(schema: Data, arguments: Data) -> object:

@@ -114,12 +114,13 @@ class ModelReply:
         misread: bool = False,
         over: str | None = None,
         loop: str | None = None,
+        accepted: str | None = None,
     ) -> Data:
         """Return the reply as the log stores it, without empty fields.
 
         `question` is the prompt, if the step does not have it, so that the next request repeats it verbatim.
         `call_answers` are immediate answers to calls. `over` is what ended the work. `loop` is the loop that the agent
-        was warned about.
+        was warned about. `accepted` is the typed answer if the reply does not hold it in this form.
         """
         answers = call_answers or {}
         found: dict[str, object] = {
@@ -128,6 +129,7 @@ class ModelReply:
             "misread": misread or None,
             "over": over,
             "circles": loop,
+            "accepted": accepted,
             "asked": question,
             "reasoning": self.reasoning or None,
             "opaque": [{"provider": part.provider, "data": part.data} for part in self.opaque] or None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -11,7 +12,7 @@ from greenroom.abilities.skills.conversation import builtin_calls, completion
 from greenroom.abilities.skills.conversation.completion import CompletionSignal, LoopKind
 from greenroom.abilities.skills.conversation.reply import ModelReply
 from greenroom.abilities.skills.conversation.roles import Role
-from greenroom.abilities.skills.prompts.builder import render_notice
+from greenroom.abilities.skills.prompts.builder import VALUE_FIELD, render_notice
 from greenroom.core.base.records import Data, encode, evolve
 from greenroom.core.ports.model import ToolCall
 from greenroom.core.ports.reply_reader import ReplyReader
@@ -48,7 +49,8 @@ class ReplyContext:
 
 @dataclass(slots=True)
 class Interpretation:
-    """The interpretation of a reply. `signal` ends the work, `ends_turn` only the turn."""
+    """The interpretation of a reply. `signal` ends the work, `ends_turn` only the turn. `accepted` is a typed
+    answer, as JSON, that the reply does not hold in this form."""
 
     intents: list[Consequence] = field(default_factory=list)
     works: list[Work] = field(default_factory=list)
@@ -57,6 +59,7 @@ class Interpretation:
     misread: bool = False
     next_prompt: str | None = None
     signal: CompletionSignal | None = None
+    accepted: str | None = None
     ends_turn: bool = False
 
     def build_consequences(self, step: Step) -> tuple[Consequence, ...]:
@@ -68,11 +71,11 @@ class Interpretation:
         return (*self.intents, queued) if works else tuple(self.intents)
 
 
-def interpret_reply(reply_context: ReplyContext, reply: ModelReply) -> Interpretation:
+async def interpret_reply(reply_context: ReplyContext, reply: ModelReply) -> Interpretation:
     """Interpret the reply. Calls that end the work are handled last, regardless of their position."""
     interpretation = Interpretation()
     if not reply.calls:
-        _interpret_text(reply_context, interpretation, reply.text)
+        await _interpret_text(reply_context, interpretation, reply.text)
         return interpretation
     ends = [
         call
@@ -81,12 +84,22 @@ def interpret_reply(reply_context: ReplyContext, reply: ModelReply) -> Interpret
     ]
     for call in reply.calls:
         if call not in ends:
-            _interpret_call(reply_context, interpretation, call)
+            _interpret_call(reply_context, interpretation, _read_call_by_name(reply_context.role, call))
     waits = any(call.name == "send_message" and call.arguments.get("waiting") for call in reply.calls)
     for call in ends:
-        _interpret_ending_call(reply_context, interpretation, call, waits=waits)
+        await _interpret_ending_call(reply_context, interpretation, call, waits=waits)
     _decide_next_turn(reply_context, interpretation, reply, waits=waits)
     return interpretation
+
+
+def _read_call_by_name(role: Role, call: ToolCall) -> ToolCall:
+    """Return a call of an agent by its name as the call `call_agent` that was meant."""
+    if call.name in role.offered_names or call.name not in role.others or call.unread:
+        return call
+    texts = [value for value in call.arguments.values() if isinstance(value, str)]
+    instruction = texts[0] if len(texts) == len(call.arguments) == 1 else encode(call.arguments).decode()
+    arguments = {"agent_name": call.name, "instruction": instruction if call.arguments else ""}
+    return evolve(call, name=builtin_calls.CALL_AGENT.name, arguments=arguments)
 
 
 def _interpret_call(reply_context: ReplyContext, interpretation: Interpretation, call: ToolCall) -> None:
@@ -119,7 +132,7 @@ def _interpret_call(reply_context: ReplyContext, interpretation: Interpretation,
         interpretation.next_prompt = ""
 
 
-def _interpret_ending_call(
+async def _interpret_ending_call(
     reply_context: ReplyContext, interpretation: Interpretation, call: ToolCall, *, waits: bool
 ) -> None:
     """End the work only if nothing is pending: the results of other calls are still unknown."""
@@ -131,7 +144,7 @@ def _interpret_ending_call(
     elif interpretation.signal is not None:
         interpretation.call_answers[call.call_id] = reply_context.render_notice("over")
     elif call.name == builtin_calls.ANSWER_CALL and reply_context.role.spec.answer is not None:
-        _interpret_answer(reply_context, interpretation, reply_context.role.spec.answer, call)
+        await _interpret_answer(reply_context, interpretation, reply_context.role.spec.answer, call)
     elif reply_context.role.spec.proof and not builtin_calls.has_given_up(call.arguments):
         interpretation.call_answers[call.call_id] = reply_context.render_notice("taken")
         files, tests = (
@@ -147,18 +160,23 @@ def _interpret_ending_call(
         )
 
 
-def _interpret_answer(
+async def _interpret_answer(
     reply_context: ReplyContext, interpretation: Interpretation, schema: Data, call: ToolCall
 ) -> None:
     """End the work with a valid answer. Return an invalid answer with the reason, up to the retry limit."""
-    value = builtin_calls.extract_answer(schema, call.arguments)
-    wrong = reply_context.reader.find_schema_error(schema, value) if reply_context.reader else ""
+    given = builtin_calls.extract_answer(schema, call.arguments)
+    value, wrong = await _check_answer(reply_context, given)
     if not wrong:
         interpretation.call_answers[call.call_id] = reply_context.render_notice("taken")
-        _end_work(reply_context, interpretation, CompletionSignal(source="answer", text=encode(value).decode()))
+        _accept_answer(reply_context, interpretation, value, is_changed=value is not given)
         return
     interpretation.call_answers[call.call_id] = reply_context.render_notice("misfit", text=wrong)
     _ask_again(reply_context, interpretation, wrong, "")
+
+
+async def _check_answer(reply_context: ReplyContext, value: object) -> tuple[object, str]:
+    reader = reply_context.reader
+    return (value, "") if reader is None else await reader.check_answer(reply_context.role.spec, value)
 
 
 def reject_reply(reply_context: ReplyContext, why: str, prompt: str = "") -> Interpretation:
@@ -181,15 +199,15 @@ def _ask_again(reply_context: ReplyContext, interpretation: Interpretation, wron
         )
 
 
-def _interpret_text_answer(
+async def _interpret_text_answer(
     reply_context: ReplyContext, interpretation: Interpretation, schema: Data, text: str
 ) -> None:
-    """Interpret an answer given as JSON text by an agent without native calls."""
-    try:
-        value: object = json.decode(strip_code_fence(text))
-        wrong = reply_context.reader.find_schema_error(schema, value) if reply_context.reader else ""
-    except (DecodeError, UnicodeEncodeError, RecursionError):
-        value, wrong = None, "it is text, not a call of `answer`"
+    """Interpret an answer given as text: as JSON, or as itself where the schema takes a text."""
+    reader = reply_context.reader
+    given, wrong = _parse_text_answer(schema, text, reader.find_schema_error if reader else lambda *_: "")
+    value = given
+    if not wrong:
+        value, wrong = await _check_answer(reply_context, given)
     if wrong:
         _ask_again(
             reply_context,
@@ -198,7 +216,29 @@ def _interpret_text_answer(
             completion.render_nudge(reply_context.role.spec, "answer", empty=not text, why=wrong),
         )
     else:
-        _end_work(reply_context, interpretation, CompletionSignal(source="answer", text=encode(value).decode()))
+        _accept_answer(reply_context, interpretation, value, is_changed=value is not given or given is text)
+
+
+def _accept_answer(
+    reply_context: ReplyContext, interpretation: Interpretation, value: object, *, is_changed: bool
+) -> None:
+    """End the work with a typed answer. One that the reply does not hold as such is stored beside it."""
+    text = encode(value).decode()
+    interpretation.accepted = text if is_changed else None
+    _end_work(reply_context, interpretation, CompletionSignal(source="answer", text=text))
+
+
+def _parse_text_answer(schema: Data, text: str, find_error: Callable[[Data, object], str]) -> tuple[object, str]:
+    """Return the value of a text answer, and why it does not fit."""
+    takes_text = bool(text) and not find_error(schema, text)
+    try:
+        value: object = json.decode(strip_code_fence(text))
+    except (DecodeError, UnicodeEncodeError, RecursionError):
+        return text, "" if takes_text else "it is text, not a call of `answer`"
+    if isinstance(value, dict) and value.keys() == {VALUE_FIELD}:
+        value = builtin_calls.extract_answer(schema, value)
+    wrong = find_error(schema, value)
+    return (text, "") if wrong and takes_text else (value, wrong)
 
 
 def strip_code_fence(text: str) -> str:
@@ -229,11 +269,11 @@ def _decide_next_turn(
         interpretation.next_prompt = ""
 
 
-def _interpret_text(reply_context: ReplyContext, interpretation: Interpretation, text: str) -> None:
+async def _interpret_text(reply_context: ReplyContext, interpretation: Interpretation, text: str) -> None:
     """Interpret a reply without calls: an owed answer, the end of the work, or neither."""
     step = reply_context.step
     if reply_context.role.spec.answer is not None:
-        _interpret_text_answer(reply_context, interpretation, reply_context.role.spec.answer, text)
+        await _interpret_text_answer(reply_context, interpretation, reply_context.role.spec.answer, text)
         return
     if step.answers is not None:
         interpretation.intents.append(builtin_calls.build_response(step, text))

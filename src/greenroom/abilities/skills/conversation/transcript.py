@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, cast
 
 from greenroom.abilities.skills.conversation.builtin_calls import IMMEDIATE_CALLS
@@ -12,9 +13,10 @@ from greenroom.abilities.skills.prompts.builder import PACK, render_notice
 from greenroom.core.base.ids import TeamId, ThreadId, sender_of
 from greenroom.core.base.records import Data
 from greenroom.core.base.text import add_fence
-from greenroom.core.ports.model import ChatMessage, Opaque, ToolCall
+from greenroom.core.ports.executor import StepContext
+from greenroom.core.ports.model import ChatMessage, Media, Opaque, ToolCall
 from greenroom.core.state.origin import filter_untrusted
-from greenroom.core.state.step import Step
+from greenroom.core.state.step import Step, Work
 from greenroom.core.state.team_state import TeamState
 
 
@@ -71,8 +73,11 @@ class Transcript:
     agent's next reply. `size` is the size in bytes.
     """
 
-    def __init__(self, *, native: bool = True, language: str = "") -> None:
+    def __init__(
+        self, *, native: bool = True, language: str = "", media: Mapping[str, bytes] = MappingProxyType({})
+    ) -> None:
         self.messages: list[ChatMessage] = []
+        self._media = media
         self.native = native
         self.language = language
         self.turns = self.empty_turns = self.rounds = self.nudges = self.misread_turns = self.turns_since_compaction = (
@@ -132,7 +137,7 @@ class Transcript:
             if not self.failed_compactions:  # the provider counted another conversation before
                 self.turns_since_compaction, self._counted, self._uncounted = 0, 0, self.size
             return
-        self._append_messages(render_messages(step, native=self.native, language=self.language))
+        self._append_messages(render_messages(step, native=self.native, language=self.language, media=self._media))
         if step.work.type == "tool" and step.state == "finished" and (step.result or {}).get("need_return"):
             self.returned = str((step.result or {}).get("output", ""))
         if step.work.type == "tool":
@@ -168,6 +173,14 @@ class Transcripts:
 
     def __init__(self) -> None:
         self._by_team: dict[TeamId, OrderedDict[ThreadId, Transcript]] = {}
+        self._media: dict[TeamId, dict[str, bytes]] = {}
+
+    async def load_media(self, team: TeamId, steps: Iterable[Step], context: StepContext) -> Mapping[str, bytes]:
+        """Load the media of these steps, each once, and return all media of the team by blob."""
+        known = self._media.setdefault(team, {})
+        for item in [item for step in steps for item in step.work.media if item.blob not in known]:
+            known[item.blob] = await context.blob(item.blob)
+        return known
 
     def get(
         self, team: TeamId, thread: ThreadId, history: Sequence[Step], *, native: bool = True, language: str = ""
@@ -177,7 +190,8 @@ class Transcripts:
         found = kept.get(thread)
         alike = found is not None and (found.native, found.language) == (native, language)
         if found is None or not alike or not found.is_prefix_of(history):
-            found = kept[thread] = Transcript(native=native, language=language)
+            media = self._media.setdefault(team, {})
+            found = kept[thread] = Transcript(native=native, language=language, media=media)
             if len(kept) > MAX_CACHED_TRANSCRIPTS:
                 kept.popitem(last=False)
         else:
@@ -188,9 +202,21 @@ class Transcripts:
     def forget(self, team: TeamId) -> None:
         """Drop a team that is closed."""
         self._by_team.pop(team, None)
+        self._media.pop(team, None)
 
 
-def render_messages(step: Step, *, native: bool = True, language: str = "") -> list[ChatMessage]:
+def render_media(work: Work, media: Mapping[str, bytes]) -> tuple[Media, ...]:
+    """Return the media of a message. Those that were not loaded are left out."""
+    return tuple(
+        Media(media_type=item.media_type, data=media[item.blob], name=item.name)
+        for item in work.media
+        if item.blob in media
+    )
+
+
+def render_messages(
+    step: Step, *, native: bool = True, language: str = "", media: Mapping[str, bytes] = MappingProxyType({})
+) -> list[ChatMessage]:
     """Render an ended step as messages of the conversation."""
     result = step.result or {}
     if step.work.executor == "compact":
@@ -201,11 +227,11 @@ def render_messages(step: Step, *, native: bool = True, language: str = "") -> l
     if "deferred" in result:
         # The next step repeats its question, unless a person's new turn replaced it.
         said = step.work.text_content if result["deferred"] == "told" else ""
-        return [ChatMessage(role="user", content=said)] if said else []
+        return [ChatMessage(role="user", content=said, media=render_media(step.work, media))] if said else []
     if step.work.type == "tool":
         return [_render_tool_result(step, result, native=native, language=language)]
     question = str(result.get("asked", step.work.text_content))
-    found = [ChatMessage(role="user", content=question)] if question else []
+    found = [ChatMessage(role="user", content=question, media=render_media(step.work, media))] if question else []
     if step.result is None and step.state != "finished":
         return found  # there is no reply: our own error is not the model's text
     calls = read_calls(result) if native else ()

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from greenroom.core.base.records import encode, record
+from greenroom.core.base.records import Data, encode, record
 from greenroom.core.ports.prompt_pack import PromptPack
 from greenroom.core.state.spec import AgentSpec, TurnEnd
 
 PACK: Final = PromptPack("greenroom.abilities.skills.prompts")
 COMPLETION_MARK: Final = "!!!COMPLETE!!!"
+VALUE_FIELD: Final = "value"
+"""The field of an answer that is not an object."""
 
 Section = Literal["base", "role", "agents", "answer", "ending", "project", "actions"]
 Profile = Literal["plain", "native", "tool_call", "xml"]
@@ -60,6 +62,14 @@ class PromptContext:
         return "plain" if bare else "native"
 
 
+def wrap_schema(schema: Data) -> Data:
+    """Return the schema of an object: providers accept no other one. Other answers are its field `value`."""
+    if schema.get("type") == "object":
+        return schema
+    properties = {VALUE_FIELD: schema}
+    return {"type": "object", "properties": properties, "required": [VALUE_FIELD], "additionalProperties": False}
+
+
 def render_system_prompt(scene: PromptContext) -> str:
     """Render the system prompt of an agent."""
     return "\n\n".join(text for _, text in render_sections(scene))
@@ -78,7 +88,7 @@ def render_sections(scene: PromptContext) -> list[tuple[Section, str]]:
         "ends": scene.ends,
         "auto_complete": scene.auto_complete,
         "mark": COMPLETION_MARK,
-        "schema": "" if scene.calls or spec.answer is None else encode(spec.answer).decode(),
+        "schema": "" if scene.calls or spec.answer is None else encode(wrap_schema(spec.answer)).decode(),
     }
     answers = spec.answer is not None
     empty = {"agents": not scene.others, "project": not scene.project, "answer": not answers, "ending": answers}

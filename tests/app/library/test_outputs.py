@@ -1,0 +1,238 @@
+"""Typed answers: unions, plain text where a text is wanted, and validators that send an answer back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, NotRequired, TypedDict
+
+import msgspec
+import pytest
+from pydantic import BaseModel
+
+from greenroom import Agent, Greenroom, ModelCard, ModelFault, ModelRequest, WorldFault
+from greenroom.app.function_tool import adapt_type
+from tests.abilities.skills.talks import Answer, Played, calls, in_order, says
+
+
+@dataclass
+class Fact:
+    city: str
+    people: int
+
+
+@dataclass
+class Refusal:
+    city: str
+    reason: str
+
+
+class Town(BaseModel):
+    name: str
+
+
+class River(BaseModel):
+    length: float
+
+
+class Price(TypedDict):
+    dollars: float
+
+
+class Offer(TypedDict):
+    euros: float
+    until: NotRequired[str]
+
+
+class Left(msgspec.Struct):
+    left: int
+
+
+class Right(msgspec.Struct):
+    right: int
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "value"),
+    [
+        (Fact | Refusal, {"city": "Ur", "reason": "gone"}, Refusal("Ur", "gone")),
+        (Town | River, {"length": 5.0}, River(length=5.0)),
+        (Price | Offer, {"euros": 2.5}, {"euros": 2.5}),
+        (Left | Right, {"right": 1}, Right(1)),
+        (Fact | Town | None, None, None),
+        (Fact | Town, {"name": "Ur"}, Town(name="Ur")),
+        (Town | str, "none", "none"),
+        (str | Town, {"name": "Ur"}, Town(name="Ur")),
+        (list[Fact | Town], [{"name": "Ur"}, {"city": "Ur", "people": 3}], [Town(name="Ur"), Fact("Ur", 3)]),
+        (dict[str, Town | River], {"a": {"length": 1}}, {"a": River(length=1)}),
+        (tuple[Town | River, ...], [{"name": "Ur"}], (Town(name="Ur"),)),
+        (Town | Literal["none"], "none", "none"),
+        (set[int] | list[str], ["a"], ["a"]),
+    ],
+)
+def test_a_union_takes_the_first_member_that_fits(kind: object, data: object, value: object) -> None:
+    assert adapt_type(kind).validate(data) == value
+
+
+def test_the_schema_of_a_union_names_its_members() -> None:
+    schema: Any = adapt_type(list[Fact | Town | str]).schema
+    assert [member.get("title", member["type"]) for member in schema["items"]["anyOf"]] == ["Fact", "Town", "string"]
+    assert "$ref" not in str(schema)
+
+
+def test_a_member_that_knows_all_fields_is_preferred() -> None:
+    @dataclass
+    class Short:
+        city: str
+
+    assert adapt_type(Short | Refusal).validate({"city": "Ur", "reason": "gone"}) == Refusal("Ur", "gone")
+    assert adapt_type(Short | Refusal).validate({"city": "Ur"}) == Short("Ur")
+
+
+def test_what_fits_no_member_says_why_and_where() -> None:
+    with pytest.raises(ModelFault, match=r"Fact: .*`people`.*; Town: .*at `\$\[1\]`"):
+        adapt_type(list[Fact | Town]).validate([{"name": "Ur"}, {"city": "Ur"}])
+
+
+def test_a_type_without_a_json_form_in_a_union_is_refused() -> None:
+    with pytest.raises(WorldFault, match="has no JSON form"):
+        adapt_type(Fact | Town | type(pytest))
+
+
+async def test_an_answer_by_call_is_the_member_that_fits() -> None:
+    model = Played(in_order(calls("answer", value={"city": "Ur", "reason": "gone"})))
+    async with Greenroom(in_memory=True) as greenroom:
+        result = await greenroom.run(Agent("guide", output_type=Fact | Refusal, model=model), "Ur?")
+    assert result.output == Refusal("Ur", "gone")
+    parameters: Any = model.asked[0].tools[0].parameters
+    assert [member["title"] for member in parameters["properties"]["value"]["anyOf"]] == ["Fact", "Refusal"]
+
+
+@pytest.mark.parametrize(
+    ("text", "output"),
+    [("I do not know.", "I do not know."), ('{"name": "Ur"}', Town(name="Ur")), ('"quoted"', "quoted")],
+)
+async def test_plain_text_is_the_text_of_a_union_with_str(text: str, output: object) -> None:
+    model = Played(in_order(says(text)))
+    async with Greenroom(in_memory=True) as greenroom:
+        result = await greenroom.run(Agent("guide", output_type=Town | str, model=model), "Ur?")
+        async with greenroom.chat(Agent("guide", output_type=Town | str, model=model)) as conversation:
+            said = await conversation.send("Ur?")
+    assert result.output == said.output == output
+    assert len(model.asked) == 2
+
+
+async def test_plain_text_is_no_answer_where_only_a_class_is_wanted() -> None:
+    model = Played(in_order(says("I do not know."), calls("answer", length=1)))
+    async with Greenroom(in_memory=True) as greenroom:
+        assert (await greenroom.run(Agent("guide", output_type=River, model=model), "Nile?")).output == River(length=1)
+
+
+async def test_a_model_without_calls_gets_an_object_as_its_schema() -> None:
+    model = Played(in_order(says('{"value": {"length": 3}}')))
+    model.card = ModelCard(tools=False)
+    async with Greenroom(in_memory=True) as greenroom:
+        result = await greenroom.run(Agent("guide", output_type=Town | River, model=model), "Nile?")
+    assert result.output == River(length=3)
+    schema: Any = model.asked[0].schema
+    assert (schema["type"], list(schema["properties"])) == ("object", ["value"])
+
+
+def known(fact: Fact) -> None:
+    if fact.city != "Ur":
+        raise ModelFault(f"{fact.city} is not on the list. Take Ur.")
+
+
+async def doubled(fact: Fact) -> Fact:
+    return Fact(fact.city, 2 * fact.people)
+
+
+async def test_a_validator_sends_an_answer_back_with_its_reason() -> None:
+    model = Played(in_order(calls("answer", city="Uruk", people=1), calls("answer", "c2", city="Ur", people=2)))
+    agent = Agent("guide", output_type=Fact, output_validators=[known], model=model)
+    async with Greenroom(in_memory=True) as greenroom:
+        assert (await greenroom.run(agent, "Ur?")).output == Fact("Ur", 2)
+    assert "Uruk is not on the list. Take Ur." in model.asked[1].messages[-1].content
+
+
+async def test_a_validator_may_change_the_answer_also_in_a_conversation() -> None:
+    agent = Agent(
+        "guide",
+        output_type=Fact,
+        output_validators=[known, doubled],
+        model=Played(lambda _: calls("answer", city="Ur", people=2)),
+    )
+    async with Greenroom(in_memory=True) as greenroom:
+        assert (await greenroom.run(agent, "Ur?")).output == Fact("Ur", 4)
+        async with greenroom.chat(agent) as conversation:
+            assert (await conversation.send("Ur?")).output == Fact("Ur", 4)
+            assert (await conversation.turns())[0].answer == '{"city":"Ur","people":4}'
+
+
+async def test_a_validator_may_return_models_inside_other_types() -> None:
+    agent = Agent(
+        "guide",
+        output_type=list[Town | River],
+        output_validators=[lambda places: [*places, Town(name="Ur")]],
+        model=Played(lambda _: calls("answer", value=[{"length": 2}])),
+    )
+    async with Greenroom(in_memory=True) as greenroom:
+        assert (await greenroom.run(agent, "Where?")).output == [River(length=2), Town(name="Ur")]
+
+
+async def test_an_answer_that_a_validator_never_accepts_is_the_models_fault() -> None:
+    model = Played(lambda _: calls("answer", city="Uruk", people=1))
+    agent = Agent("guide", output_type=Fact, output_validators=[known], output_retries=1, model=model)
+    async with Greenroom(in_memory=True) as greenroom:
+        with pytest.raises(ModelFault, match=r"2 times in a row: Uruk is not on the list"):
+            await greenroom.run(agent, "Ur?")
+    assert len(model.asked) == 2
+
+
+async def test_a_rejected_answer_of_a_union_with_str_does_not_become_a_text() -> None:
+    def refuse(output: Town | str) -> None:
+        if isinstance(output, Town):
+            raise ModelFault("Say it in words.")
+
+    model = Played(in_order(says('{"name": "Ur"}'), says("A town.")))
+    agent = Agent("guide", output_type=Town | str, output_validators=[refuse], model=model)
+    async with Greenroom(in_memory=True) as greenroom:
+        assert (await greenroom.run(agent, "Ur?")).output == "A town."
+
+
+async def test_a_validator_checks_plain_text_too() -> None:
+    async def short(text: str) -> str:
+        if len(text) > 8:
+            raise ModelFault("At most 8 characters.")
+        return text.upper()
+
+    model = Played(in_order(says("Far too long."), says("Short.")))
+    async with Greenroom(in_memory=True) as greenroom:
+        result = await greenroom.run(Agent("guide", output_validators=[short], model=model), "Ur?")
+    assert (result.output, result.text) == ("SHORT.", "SHORT.")
+
+
+async def test_a_validator_of_a_called_agent_counts_there() -> None:
+    clerk = Agent(
+        "clerk",
+        output_type=Fact,
+        output_validators=[known],
+        model=Played(in_order(calls("answer", city="Uruk", people=1), calls("answer", "c2", city="Ur", people=2))),
+    )
+
+    def lead(request: ModelRequest) -> Answer:
+        told = [message.content for message in request.messages if message.role == "tool"]
+        return says(told[0]) if told else calls("clerk", question="Which city?")
+
+    async with Greenroom(in_memory=True) as greenroom:
+        result = await greenroom.run(Agent("lead", agents=[clerk], model=Played(lead)), "Well?")
+    assert result.output == '{"city":"Ur","people":2}'
+
+
+async def test_a_broken_validator_ends_the_run_with_its_error() -> None:
+    def broken(_: str) -> None:
+        raise KeyError("no such town")
+
+    agent = Agent("guide", output_validators=[broken], model=Played(lambda _: says("Ur.")))
+    async with Greenroom(in_memory=True) as greenroom:
+        with pytest.raises(ModelFault, match="no such town"):
+            await greenroom.run(agent, "Ur?")
