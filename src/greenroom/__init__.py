@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from greenroom.app.library.agent import Agent as Agent
     from greenroom.app.library.agent import SyncConversation as SyncConversation
     from greenroom.app.library.agent_definition import AgentDefinition as AgentDefinition
+    from greenroom.app.library.agent_definition import AgentOptions as AgentOptions
+    from greenroom.app.library.agent_definition import Instructions as Instructions
     from greenroom.app.library.agent_definition import OutputValidator as OutputValidator
+    from greenroom.app.library.agent_definition import RunContext as RunContext
     from greenroom.app.library.agent_definition import ToolList as ToolList
     from greenroom.app.library.approval import ApprovalCallback as ApprovalCallback
     from greenroom.app.library.approval import ApprovalDecision as ApprovalDecision
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from greenroom.app.library.events import Callback as Callback
     from greenroom.app.library.events import EventBus as EventBus
     from greenroom.app.library.greenroom import Greenroom as Greenroom
+    from greenroom.app.library.mcp_servers import MCPServer as MCPServer
     from greenroom.app.library.run import Conversation as Conversation
     from greenroom.app.library.run import Run as Run
     from greenroom.app.library.run import RunArguments as RunArguments
@@ -211,9 +215,11 @@ _ROOMS: Final[dict[str, str]] = {
     "app.conversation.chat": "Turn",
     "app.function_tool": "Context Done Tool tool",
     "app.library.agent": "Agent SyncConversation",
+    "app.library.agent_definition": "RunContext",
     "app.library.approval": "ApprovalDecision ApprovalRequest",
     "app.library.events": "EventBus",
     "app.library.greenroom": "Greenroom",
+    "app.library.mcp_servers": "MCPServer",
     "app.library.run": "Conversation Run RunArguments",
     "app.library.run_result": (
         "ExecutedTools ReasoningDelta RetryScheduled RunEvent RunInfo RunLimits RunResult RunUsage TextDelta "
@@ -247,7 +253,7 @@ _TYPES: Final[dict[str, str]] = {
     "abilities.skills.conversation.transcript": "Transcript Transcripts",
     "adapters.models.pricing": "ModelPrice",
     "adapters.storage.sqlite.store_folder": "Access",
-    "app.library.agent_definition": "AgentDefinition OutputValidator ToolList",
+    "app.library.agent_definition": "AgentDefinition AgentOptions Instructions OutputValidator ToolList",
     "app.library.approval": "ApprovalCallback",
     "app.library.attachments": "Attachments",
     "app.library.events": "Callback",

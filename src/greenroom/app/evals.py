@@ -260,8 +260,7 @@ def _make_agent(task: EvalTask, state: EvalState, model: str) -> Agent[Any]:
         clerk = Agent("clerk", "Look it up.", description="knows the staff", tools=make_staff_tools(state), model=model)
         return Agent("lead", task.prompt, agents=[clerk], model=model, max_turns=12)
     spec = AgentSpec(name="worker", turn=TurnPolicy(ends=task.ends, protocols=(task.form,) if task.form else ()))
-    tools = TOOL_FACTORIES[task.tools](state)
-    output: Any = City if task.typed else None
+    tools, output = TOOL_FACTORIES[task.tools](state), City if task.typed else None
     return Agent("worker", task.prompt, tools=tools, model=model, spec=spec, max_turns=12, output_type=output)
 
 

@@ -6,6 +6,7 @@ pydantic need not be installed.
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ from typing import (
     Final,
     Generic,
     Literal,
+    NotRequired,
     ParamSpec,
     TypeAlias,
     TypeVar,
@@ -29,6 +31,7 @@ from typing import (
     get_args,
     get_origin,
     get_type_hints,
+    is_typeddict,
     overload,
 )
 
@@ -100,7 +103,7 @@ class _AnyInstance(type):
 
 
 def _replace_unions(kind: object) -> object:
-    """Return the type with stand-ins, which msgspec accepts, for its unions."""
+    """Return the type with stand-ins, which msgspec accepts, for unions and for classes with unions in their fields."""
     arguments = get_args(kind)
     if get_origin(kind) in (Union, UnionType):
         adapters = [adapt_type(member) for member in arguments]
@@ -111,6 +114,8 @@ def _replace_unions(kind: object) -> object:
     if arguments and get_origin(kind) is not Literal:
         origin = cast("Any", get_origin(kind))
         return origin[tuple(item if item is ... else _replace_unions(item) for item in arguments)]
+    if dataclasses.is_dataclass(kind) or is_typeddict(kind):
+        return _make_stand_in(_adapt_fields(cast("type", kind)))
     return kind
 
 
@@ -124,6 +129,34 @@ def _make_stand_in(adapter: TypeAdapter) -> type:
 
 def _name_type(kind: object) -> str:
     return getattr(kind, "__name__", None) or str(kind)
+
+
+def _adapt_fields(kind: type) -> TypeAdapter:
+    """Make the adapter of a dataclass or TypedDict from its fields."""
+    hints = get_type_hints(kind)
+    if is_typeddict(kind):
+        marked = get_type_hints(kind, include_extras=True)
+        optional = frozenset(name for name, hint in marked.items() if get_origin(hint) is NotRequired)
+        optional |= cast("Any", kind).__optional_keys__
+    else:
+        own_fields = [field for field in dataclasses.fields(kind) if field.init]
+        hints = {field.name: hints[field.name] for field in own_fields}
+        missing = dataclasses.MISSING
+        optional = frozenset(
+            field.name for field in own_fields if (field.default, field.default_factory) != (missing, missing)
+        )
+    types = {name: cast("Any", _replace_unions(hint)) for name, hint in hints.items()}
+    members = [
+        (name, field_type | msgspec.UnsetType, msgspec.UNSET) if name in optional else (name, field_type)
+        for name, field_type in types.items()
+    ]
+    struct = msgspec.defstruct(kind.__name__, members, kw_only=True)
+
+    def read(data: object) -> object:
+        values = msgspec.structs.asdict(msgspec.convert(data, struct, dec_hook=_decode_value))
+        return kind(**{name: value for name, value in values.items() if value is not msgspec.UNSET})
+
+    return TypeAdapter(kind, inline_references(_make_json_schema(struct)), read)
 
 
 def _read_first_match(adapters: Sequence[TypeAdapter], data: object) -> object:
@@ -465,6 +498,15 @@ def _read_parameters(function: Callable[..., object], name: str, descriptions: M
         context=context.name if context is not None else "",
         needs_context=context is not None and context.default is context.empty,
     )
+
+
+def find_context_parameter(function: Callable[..., object]) -> str:
+    """Return the name of a function's `Context` parameter, or an empty string."""
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except (NameError, TypeError):
+        return ""
+    return next((name for name, hint in hints.items() if CONTEXT_MARK in getattr(hint, "__metadata__", ())), "")
 
 
 def _check_hint(name: str, parameter: str, hint: object) -> None:

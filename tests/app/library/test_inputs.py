@@ -1,10 +1,11 @@
-"""What a run is given: images and files, and limits of its own; and how it tells of agents that it calls."""
+"""What a run is given: images and files, limits of its own, and instructions that depend on it."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,20 @@ import pytest
 
 from greenroom import (
     Agent,
+    Failed,
     Greenroom,
     Media,
     ModelCard,
     ModelRequest,
     RefusedError,
+    RunContext,
     RunLimits,
     ToolCallStarted,
     WorldFault,
     tool,
 )
 from greenroom.app.library.attachments import MAX_ATTACHED_BYTES
-from greenroom.core.base.ids import TEAM_BUDGET
+from greenroom.core.base.ids import TEAM_BUDGET, TeamId
 from tests.abilities.skills.talks import Answer, Played, calls, in_order, says
 from tests.docs.provider import provider
 from tests.e2e.terminal import environment
@@ -216,10 +219,76 @@ async def test_a_limit_of_turns_makes_the_agent_answer() -> None:
     assert len(model.asked) == 3
 
 
-async def test_a_limit_below_zero_is_refused() -> None:
+@pytest.mark.parametrize(("name", "value"), [("cost", -0.1), ("tokens", -1), ("turns", 0)])
+def test_an_impossible_limit_is_refused(name: str, value: float) -> None:
+    make: Callable[..., RunLimits] = RunLimits
+    with pytest.raises(WorldFault, match=f"{name}={value} is not a valid limit"):
+        make(**{name: value})
+
+
+# ------------------------------------------------------------------------------------------------- instructions
+
+
+@dataclass
+class Person:
+    name: str
+
+
+def greet(run: RunContext[Person]) -> str:
+    return f"Call the person {run.context.name}. They ask about {run.text}"
+
+
+async def greet_later(run: RunContext[None]) -> str:
+    return f"You are {run.agent}."
+
+
+def system(request: ModelRequest) -> str:
+    return request.messages[0].content
+
+
+async def test_instructions_depend_on_the_prompt_and_the_context() -> None:
+    clerk = Agent("clerk", greet_later, model=(clerk_model := Played(lambda _: says("Here."))))
+    model = Played(in_order(calls("call_agent", agent_name="clerk", instruction="Well?"), says("Yes.")))
+    agent = Agent("guide", greet, agents=[clerk], model=model)
     async with Greenroom(in_memory=True) as greenroom:
-        with pytest.raises(RefusedError, match="below zero"):
-            await greenroom.run(Agent("guide", model=Played(lambda _: says(""))), "Well?", limits=RunLimits(cost=-1))
+        await greenroom.run(agent, "tea", context=Person("Ann"))
+        await greenroom.run(agent, "milk", context=Person("Bob"))
+    assert "Call the person Ann. They ask about tea" in system(model.asked[0])
+    assert "Call the person Bob. They ask about milk" in system(model.asked[2])
+    assert "You are clerk." in system(clerk_model.asked[0])
+
+
+async def test_a_resumed_run_keeps_the_instructions_that_its_log_holds() -> None:
+    names = iter(["Ann", "Bob"])
+    model = Played(in_order((Failed(kind="auth", why="No key."),), says("Yes.")))
+    agent = Agent("guide", lambda _: f"Call them {next(names)}.", model=model)
+    async with Greenroom(in_memory=True) as greenroom:
+        with pytest.raises(WorldFault) as raised:
+            await greenroom.run(agent, "Well?")
+        await greenroom.resume(agent, raised.value.run_id)
+        state = await greenroom.runtime.state(TeamId(raised.value.run_id))
+    assert ["Call them Ann." in system(request) for request in model.asked] == [True, True]
+    assert next(iter(state.agents.values())).spec.prompt == "Call them Ann."
+
+
+async def test_each_message_of_a_conversation_has_its_instructions() -> None:
+    model = Played(lambda _: says("Yes."))
+    agent = Agent("guide", lambda run: f"They say: {run.text}", model=model)
+    async with Greenroom(in_memory=True) as greenroom, greenroom.chat(agent) as conversation:
+        for text in ("one", "two", "two"):
+            await conversation.send(text)
+    assert [system(request).split("They say: ")[1].split()[0] for request in model.asked] == ["one", "two", "two"]
+
+
+async def test_instructions_that_are_no_text_are_refused() -> None:
+    def nothing(run: RunContext[Any]) -> Any:
+        return run.context
+
+    agent = Agent("guide", nothing, model=Played(lambda _: says("Yes.")))
+    async with Greenroom(in_memory=True) as greenroom:
+        with pytest.raises(WorldFault, match="must be a text, not NoneType"):
+            await greenroom.run(agent, "Well?")
+        assert await greenroom.runs() == []
 
 
 # ------------------------------------------------------------------------------------------------ called agents

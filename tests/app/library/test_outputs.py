@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NotRequired, TypedDict
 
 import msgspec
 import pytest
 from pydantic import BaseModel
 
-from greenroom import Agent, Greenroom, ModelCard, ModelFault, ModelRequest, WorldFault
+from greenroom import Agent, Context, Greenroom, ModelCard, ModelFault, ModelRequest, WorldFault
 from greenroom.app.function_tool import adapt_type
 from tests.abilities.skills.talks import Answer, Played, calls, in_order, says
 
@@ -51,6 +51,17 @@ class Right(msgspec.Struct):
     right: int
 
 
+@dataclass
+class Report:
+    subject: Fact | Refusal
+    places: list[Town | River] = field(default_factory=list)
+
+
+class Basket(TypedDict):
+    item: Town | River
+    gift: NotRequired[Fact | Town]
+
+
 @pytest.mark.parametrize(
     ("kind", "data", "value"),
     [
@@ -66,6 +77,13 @@ class Right(msgspec.Struct):
         (dict[str, Town | River], {"a": {"length": 1}}, {"a": River(length=1)}),
         (tuple[Town | River, ...], [{"name": "Ur"}], (Town(name="Ur"),)),
         (Town | Literal["none"], "none", "none"),
+        (Report, {"subject": {"city": "Ur", "reason": "gone"}}, Report(Refusal("Ur", "gone"))),
+        (
+            list[Report],
+            [{"subject": {"city": "Ur", "people": 1}, "places": [{"length": 2}]}],
+            [Report(Fact("Ur", 1), [River(length=2)])],
+        ),
+        (Basket, {"item": {"length": 2}}, {"item": River(length=2)}),
         (set[int] | list[str], ["a"], ["a"]),
     ],
 )
@@ -199,15 +217,15 @@ async def test_a_rejected_answer_of_a_union_with_str_does_not_become_a_text() ->
         assert (await greenroom.run(agent, "Ur?")).output == "A town."
 
 
-async def test_a_validator_checks_plain_text_too() -> None:
-    async def short(text: str) -> str:
-        if len(text) > 8:
-            raise ModelFault("At most 8 characters.")
+async def test_a_validator_checks_plain_text_too_and_gets_the_context() -> None:
+    async def short(text: str, most: Context[int]) -> str:
+        if len(text) > most:
+            raise ModelFault(f"At most {most} characters.")
         return text.upper()
 
     model = Played(in_order(says("Far too long."), says("Short.")))
     async with Greenroom(in_memory=True) as greenroom:
-        result = await greenroom.run(Agent("guide", output_validators=[short], model=model), "Ur?")
+        result = await greenroom.run(Agent("guide", output_validators=[short], model=model), "Ur?", context=8)
     assert (result.output, result.text) == ("SHORT.", "SHORT.")
 
 

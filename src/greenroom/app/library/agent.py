@@ -125,15 +125,17 @@ class Agent(AgentDefinition[T]):
     Args:
 
     - `name`: The agent's name, unique within a run.
-    - `instructions`: The system prompt.
+    - `instructions`: The system prompt, or a function of a `RunContext`, plain or async, that returns it. The function
+      is called when a run starts, and before each message of a conversation.
     - `output_type`: The type of the answer: a dataclass, a pydantic model, a union or any type with a JSON form. Of a
       union the first member that fits counts. Default: `str`.
     - `output_validators`: Functions, plain or async, that check the answer. One that raises `ModelFault` sends it back
-      to the model. One that returns a value replaces the answer.
+      to the model. One that returns a value replaces the answer. A `Context` parameter receives the run's `context`.
     - `description`: What the agent is for. Other agents read it when they choose whom to call.
     - `model`: A `provider:model` name, a role (`strong`, `fast`), a group or a `Model`. Default: the setting `model`.
     - `tools`: Functions, and built-in tools by name. Built-in tools need a workspace.
     - `toolsets`: Groups of built-in tools, such as `read` or `web`. They need a workspace.
+    - `mcp_servers`: MCP servers whose tools the agent gets. They need the extra `mcp`.
     - `agents`: Other agents that this agent can call.
     - `confirm_calls`: Whether every tool call needs approval. Default: that of the `Greenroom`.
     - `max_turns`: How many turns the agent can take before it must answer.

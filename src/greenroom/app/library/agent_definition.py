@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast, get_args
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Generic,
+    NamedTuple,
+    ParamSpec,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    cast,
+    get_args,
+    overload,
+)
 
 from greenroom.app.agents import specs as values
 from greenroom.app.agents.specs import MAX_ROUNDS, add_version
-from greenroom.app.function_tool import Tool, TypeAdapter, adapt_type, to_json_data
+from greenroom.app.function_tool import Tool, TypeAdapter, adapt_type, find_context_parameter, to_json_data
+from greenroom.app.library.mcp_servers import MCPServer
 from greenroom.app.library.run_result import T
 from greenroom.app.settings.schema import suggest_name
 from greenroom.app.settings.values import BadValue, Reader
@@ -24,12 +39,48 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-NO_TYPE: Final[Any] = None
+C = TypeVar("C")
 
 ToolList: TypeAlias = Sequence[str | Tool[..., Any] | Callable[..., Any]]
 
 OutputValidator: TypeAlias = Callable[..., Any]
-"""A function, plain or async, that returns an answer, a changed one or nothing, or raises `ModelFault`."""
+"""Checks an answer: a function, plain or async, of the answer and, if it wants it, a `Context`. It returns the answer,
+a changed one, or nothing. It raises `ModelFault` to make the model answer again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContext(Generic[C]):
+    """What a function for `instructions` can know of the run.
+
+    - `agent`: The name of the agent whose instructions they are.
+    - `text`: The prompt of the run, or the new message of a conversation.
+    - `context`: The value that was passed to the run as `context`.
+    """
+
+    agent: str
+    text: str
+    context: C
+
+
+Instructions: TypeAlias = str | Callable[[RunContext[Any]], str | Awaitable[str]]
+"""The system prompt, or a function, plain or async, that returns it when a run starts."""
+
+
+class AgentOptions(TypedDict, total=False):
+    """The arguments of `Agent` beside its name, its instructions and the type of its answer."""
+
+    output_validators: Sequence[OutputValidator]
+    description: str
+    model: str | Model
+    tools: ToolList
+    toolsets: Sequence[str]
+    mcp_servers: Sequence[MCPServer]
+    agents: Sequence[AgentDefinition[Any]]
+    confirm_calls: bool | None
+    max_turns: int
+    output_retries: int | None
+    temperature: float | None
+    spec: AgentSpec | None
 
 
 RENAMED_ARGUMENTS: Final = {
@@ -118,18 +169,37 @@ def _check_toolsets(groups: Sequence[object]) -> tuple[ToolGroup, ...]:
 class AgentDefinition(Generic[T]):
     """An immutable description of an agent. See `Agent`."""
 
+    @overload
+    def __init__(
+        self: AgentDefinition[str],
+        name: str,
+        instructions: Instructions = "",
+        *,
+        output_type: None = None,
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        name: str,
+        instructions: Instructions = "",
+        *,
+        output_type: TypeForm[T],
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
     @check_arguments
     def __init__(
         self,
         name: str,
-        instructions: str = "",
+        instructions: Instructions = "",
         *,
-        output_type: TypeForm[T] = NO_TYPE,
+        output_type: object = None,
         output_validators: Sequence[OutputValidator] = (),
         description: str = "",
         model: str | Model = "",
         tools: ToolList = (),
         toolsets: Sequence[str] = (),
+        mcp_servers: Sequence[MCPServer] = (),
         agents: Sequence[AgentDefinition[Any]] = (),
         confirm_calls: bool | None = None,
         max_turns: int = 0,
@@ -142,17 +212,23 @@ class AgentDefinition(Generic[T]):
         self.model = model
         self.tool_selection = select_tools(tools, toolsets)
         self.tools = self.tool_selection.functions
+        self.mcp_servers: tuple[MCPServer, ...] = tuple(require_list(mcp_servers, "mcp_servers"))
         self.agents: tuple[AgentDefinition[Any], ...] = tuple(require_list(agents, "agents"))
         for agent in self.agents:
             require_kind(isinstance(agent, AgentDefinition), agent, "agent")
         self.confirm_calls = confirm_calls
         check_value(values.parse_temperature, 0.0 if temperature is None else temperature, "temperature")
         self.output_validators = tuple(require_list(output_validators, "output_validators"))
-        answer_type: object = output_type if output_type is not None else (str if self.output_validators else None)
-        self.output_adapter: TypeAdapter | None = adapt_type(answer_type) if answer_type is not None else None
+        if self.output_validators and output_type is None:
+            output_type = str
+        self.output_adapter: TypeAdapter | None = adapt_type(output_type) if output_type is not None else None
+        self.instructions = instructions
         self._base_spec = spec
         self._overrides = _SpecOverrides(
-            instructions, description, _make_turn_overrides(max_turns, output_retries), temperature
+            instructions if isinstance(instructions, str) else "",
+            description,
+            _make_turn_overrides(max_turns, output_retries),
+            temperature,
         )
 
     @cached_property
@@ -176,11 +252,23 @@ class AgentDefinition(Generic[T]):
         return add_version(evolved)
 
 
-async def validate_answer(agent: AgentDefinition[Any], adapter: TypeAdapter, value: object) -> object:
+async def instruct_agent(agent: AgentDefinition[Any], spec: AgentSpec, text: str, context: object) -> AgentSpec:
+    """Return an agent's spec with the instructions for this prompt."""
+    if isinstance(agent.instructions, str):
+        return spec
+    given = agent.instructions(RunContext(agent=agent.name, text=text, context=context))
+    instructions = await given if inspect.isawaitable(given) else given
+    if not isinstance(instructions, str):
+        raise WorldFault("library.instructions_not_text", name=agent.name, kind=type(instructions).__name__)
+    return spec if spec.prompt == instructions else add_version(evolve(spec, prompt=instructions))
+
+
+async def validate_answer(agent: AgentDefinition[Any], adapter: TypeAdapter, value: object, context: object) -> object:
     """Return an answer as JSON data, as the validators leave it. Raise `ModelFault` if it is not accepted."""
     output = first = adapter.validate(value)
     for validator in agent.output_validators:
-        given = validator(output)
+        parameter = find_context_parameter(validator)
+        given = validator(output, **({parameter: context} if parameter else {}))
         checked = await given if inspect.isawaitable(given) else given
         output = output if checked is None else checked
     return value if output is first else to_json_data(output)

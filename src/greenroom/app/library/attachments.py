@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from greenroom.app.conversation.chat_input import Attachment, build_message
 from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import record
 from greenroom.core.ports.log import Blobs
 from greenroom.core.ports.model import Media, Model
 from greenroom.core.state.step import StoredMedia
@@ -24,22 +25,33 @@ MAX_ATTACHED_BYTES: Final = 20_000_000
 """How much may be attached to one prompt. Providers refuse requests of about 30 MB; base64 adds a third."""
 
 
-async def make_prompt(
-    text: str, attachments: Attachments, model: Model, blobs: Blobs
-) -> tuple[str, tuple[StoredMedia, ...]]:
-    """Store what is attached. Return the text and the media. Raise `WorldFault` for what the model cannot take."""
+@record
+class Prompt:
+    """The `text` that the model reads, with its `media`. `typed` is the text that the program passed."""
+
+    text: str
+    typed: str = ""
+    media: tuple[StoredMedia, ...] = ()
+
+
+async def make_prompt(text: str, attachments: Attachments, model: Model, blobs: Blobs) -> Prompt:
+    """Store what is attached and return the prompt. Raise `WorldFault` for what the model cannot take."""
     if not attachments:
-        return text, ()
+        return Prompt(text=text)
     if isinstance(attachments, str | Path | Media):
         attachments = [attachments]
     found = [item if isinstance(item, Media) else await asyncio.to_thread(_read_file, item) for item in attachments]
     size = sum(len(item.data) for item in found)
     if size > MAX_ATTACHED_BYTES:
         raise WorldFault("library.attached_too_much", size=size / 1_000_000, limit=MAX_ATTACHED_BYTES // 1_000_000)
-    texts = [(item, _decode_text(item)) for item in found]
-    files = [Attachment(text=decoded, name=item.name or "file") for item, decoded in texts if decoded is not None]
-    media = tuple([await _store(item, model, blobs) for item, decoded in texts if decoded is None])
-    return build_message(text, files), media
+    texts = {id(item): decoded for item in found if (decoded := _decode_text(item)) is not None}
+    media = [item for item in found if id(item) not in texts]
+    for item in media:
+        _check_support(item, model)
+    files = [Attachment(text=texts[id(item)], name=item.name or "file") for item in found if id(item) in texts]
+    return Prompt(
+        text=build_message(text, files), typed=text, media=tuple([await _store(item, model, blobs) for item in media])
+    )
 
 
 def _read_file(source: str | Path) -> Media:
@@ -64,15 +76,19 @@ def _decode_text(media: Media) -> str | None:
         return None
 
 
-async def _store(media: Media, model: Model, blobs: Blobs) -> StoredMedia:
-    """Store the bytes. An image costs what its model charges at most; a file can fill the whole window."""
-    card, is_image = model.card, media.media_type.startswith("image/")
-    if not (card.images if is_image else card.files):
+def _check_support(media: Media, model: Model) -> None:
+    is_image = media.media_type.startswith("image/")
+    if not (model.card.images if is_image else model.card.files):
         code = "library.no_images" if is_image else "library.no_files"
         raise WorldFault(code, model=model.name, name=media.name or media.media_type or "?")
+
+
+async def _store(media: Media, model: Model, blobs: Blobs) -> StoredMedia:
+    """Store the bytes. An image costs what its model charges at most; a file can fill the whole window."""
+    is_image = media.media_type.startswith("image/")
     return StoredMedia(
         blob=await blobs.put_blob(media.data),
         media_type=media.media_type or "application/octet-stream",
         name=media.name,
-        tokens=min(card.image_tokens, card.window) if is_image else card.window,
+        tokens=min(model.card.image_tokens, model.card.window) if is_image else model.card.window,
     )

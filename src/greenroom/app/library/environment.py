@@ -21,11 +21,13 @@ from greenroom.app.conversation.start import Participants
 from greenroom.app.function_tool import Tool
 from greenroom.app.library.agent_definition import (
     AgentDefinition,
+    instruct_agent,
     name_own_model,
     require_list,
     validate_answer,
 )
 from greenroom.app.library.events import EventBus, ObservedCapabilities, ObservedModel
+from greenroom.app.library.mcp_servers import ProgramServers
 from greenroom.app.settings.schema import suggest_name
 from greenroom.app.text_reader import TextReader
 from greenroom.app.toolset.pipeline import ToolPipeline
@@ -34,7 +36,7 @@ from greenroom.app.toolset.redaction import NO_REDACTION, SecretRedactor
 from greenroom.app.toolset.toolbox import Toolbox, ToolSource
 from greenroom.core.base.errors import ModelFault, OutputError, WorldFault
 from greenroom.core.base.ids import AgentId, TeamId
-from greenroom.core.base.records import Data
+from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import Capabilities, Executor
 from greenroom.core.ports.model import Model, Models, ToolSpec
 from greenroom.core.ports.tool import Policy, ToolExecutor
@@ -87,10 +89,19 @@ class RunModels:
 class PreparedAgent:
     """An agent and those that it calls, prepared for a run. `rules_state` is the version of the person's rules then."""
 
+    agents: Mapping[str, AgentDefinition[Any]]
     capabilities: Capabilities
     participants: Participants
     forget_team: Callable[[TeamId], None]
     rules_state: object = None
+
+    async def instruct(self, text: str, context: object) -> Participants:
+        """Return the participants with the instructions for this prompt."""
+        members = [
+            (name, await instruct_agent(self.agents[name], spec, text, context))
+            for name, spec in self.participants.members
+        ]
+        return evolve(self.participants, members=tuple(members))
 
 
 def make_library_capabilities(
@@ -118,7 +129,7 @@ def make_library_capabilities(
         run_models,
         run_tools.specs,
         solo=solo,
-        reader=TypedAnswerReader(agents),
+        reader=TypedAnswerReader(agents, context),
         filter_above=filter_above,
         transcripts=transcripts,
     )
@@ -130,9 +141,10 @@ def make_library_capabilities(
 class TypedAnswerReader(TextReader):
     """Reads agents' replies, and validates answers with the `output_type` rather than its schema."""
 
-    def __init__(self, agents: dict[str, AgentDefinition[Any]]) -> None:
+    def __init__(self, agents: dict[str, AgentDefinition[Any]], context: object = None) -> None:
         super().__init__()
         self._agents = agents
+        self._context = context
         self._adapters = [agent.output_adapter for agent in agents.values() if agent.output_adapter is not None]
 
     def find_schema_error(self, schema: Data, value: object) -> str:
@@ -152,7 +164,7 @@ class TypedAnswerReader(TextReader):
         if agent is None or agent.output_adapter is None:
             return await super().check_answer(spec, value)
         try:
-            return await validate_answer(agent, agent.output_adapter, value), ""
+            return await validate_answer(agent, agent.output_adapter, value, self._context), ""
         except ModelFault as error:
             return value, str(error)
 
@@ -171,6 +183,7 @@ class AgentEnvironment:
         self._rules = tuple(map(str, parse_all(require_list(rules, "rules", owner="a Greenroom"))))
         self._person_rules = open_user_rules()
         self._policies: dict[tuple[object, ...], Policy] = {}
+        self._program_servers: ProgramServers | None = None
 
     @property
     def rules_state(self) -> object:
@@ -188,7 +201,25 @@ class AgentEnvironment:
         return ()
 
     async def discover_servers(self, agents: Iterable[AgentDefinition[Any]]) -> None:
-        """Read the tools of MCP servers. Without a workspace there are none."""
+        """Start the MCP servers of the program's agents and read their tools."""
+        servers = [server for agent in agents for server in agent.mcp_servers]
+        if not servers:
+            return
+        if self._program_servers is None:
+            self._program_servers = ProgramServers(self._app.settings)
+        await self._program_servers.start(servers)
+
+    async def close(self) -> None:
+        """End the MCP servers of the program's agents."""
+        servers, self._program_servers = self._program_servers, None
+        if servers is not None:
+            await servers.close()
+
+    def list_server_tools(self, agent: AgentDefinition[Any] | None = None) -> Sequence[ToolExecutor]:
+        """Return the tools of the program's MCP servers, of all or of an agent."""
+        if self._program_servers is None:
+            return ()
+        return self._program_servers.list_tools(None if agent is None else agent.mcp_servers)
 
     def make_participants(self, agents: Mapping[str, AgentDefinition[Any]]) -> Participants:
         """Return the agents of a run as members of a team. The first agent gets the task."""
@@ -214,15 +245,17 @@ class AgentEnvironment:
         duplicate = next((function.name for function in selection.functions if function.name in names), None)
         if duplicate is not None:
             raise WorldFault("library.builtin_tool_exists", name=duplicate)
-        tools = self._list_tools(selection.functions)
+        server_tools = self.list_server_tools(agent)
+        tools = self._list_tools((*selection.functions, *server_tools))
         known_names = [tool.name for tool in tools]
         for name in selection.builtin_names:
             if name not in known_names:
                 why = " ".join(self.notes) or suggest_name(name, known_names)
                 raise WorldFault("library.tool_unusable", agent=agent.name, name=name, why=why)
-        return Toolbox(tools).equip(agent.spec)
+        names_by_servers = [tool.name for tool in server_tools]
+        return Toolbox(tools).equip(evolve(agent.spec, tools=(*agent.spec.tools, *names_by_servers)))
 
-    def _list_tools(self, functions: Sequence[Tool[..., Any]]) -> list[ToolExecutor]:
+    def _list_tools(self, functions: Sequence[ToolExecutor]) -> list[ToolExecutor]:
         """Return all tools available to an agent with these functions. A function replaces a custom tool of the same
         name."""
         names = {function.name for function in functions}
@@ -230,13 +263,14 @@ class AgentEnvironment:
 
     def specs(self, agent: AgentDefinition[Any]) -> Sequence[ToolSpec]:
         """Return the tool specs that the agent's model receives."""
-        names = self.equip(agent).tools
-        return [tool.card.spec for tool in self._list_tools(agent.tool_selection.functions) if tool.name in names]
+        names, own_tools = self.equip(agent).tools, (*agent.tools, *self.list_server_tools(agent))
+        return [tool.card.spec for tool in self._list_tools(own_tools) if tool.name in names]
 
     def make_tools(
-        self, functions: Sequence[Tool[..., Any]], models: Models, needs_confirmation: ConfirmsAgent | None
+        self, functions: Sequence[ToolExecutor], models: Models, needs_confirmation: ConfirmsAgent | None
     ) -> TeamTools:
         """Build the tools of a run under the policy and settings. One of the `models` controls the browser."""
+        functions = (*functions, *self.list_server_tools())
         key = (self.rules_state, *(function.name for function in functions))
         policy = self._policies.get(key)
         if policy is None:
@@ -248,13 +282,14 @@ class AgentEnvironment:
     def make_policy(
         self,
         root: Path,
-        functions: Sequence[Tool[..., Any]],
+        functions: Sequence[ToolExecutor],
         needs_confirmation: ConfirmsAgent | None,
         project_rules: Sequence[str] = (),
         is_sandboxed: Callable[[], bool] | None = None,
     ) -> Policy:
         """Build the policy for agents with these functions in a folder."""
-        names = [function.name for function in functions]
+        asking = self._program_servers.asking_names if self._program_servers is not None else ()
+        names = [function.name for function in functions if function.name not in asking]
         policy = build_policy(
             root,
             self._person_rules.rules_for(root),

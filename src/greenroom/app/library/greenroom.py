@@ -15,7 +15,7 @@ from greenroom.abilities.skills.conversation.transcript import Transcripts
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.chat import Chat
-from greenroom.app.conversation.start import FIRST_TASK_ID, create_single_task_team
+from greenroom.app.conversation.start import FIRST_TASK_ID, Participants, create_single_task_team
 from greenroom.app.library.agent_definition import AgentDefinition, check_arguments, check_value, require_kind
 from greenroom.app.library.approval import ApprovalCallback, ApprovalHandler
 from greenroom.app.library.attachments import Attachments, make_prompt
@@ -52,6 +52,7 @@ from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Capabilities
 from greenroom.core.ports.model import Model, Models, ToolSpec
+from greenroom.core.rules.intents import ChangeAgent
 from greenroom.core.state.team import Team
 
 FOLDER: Final = ".greenroom"
@@ -161,6 +162,7 @@ class Greenroom:
             if runtime is not None:
                 await runtime.close()
         finally:
+            await self._environment.close()
             await self._app.close()
 
     @property
@@ -214,16 +216,17 @@ class Greenroom:
         if resume:
             team = await self._find_resumable(agent, resume, LIBRARY_RUN)
         else:
-            question, media = await make_prompt(text, attachments, self._require_models(agent), self.runtime.log)
-            own_limits, ((name, spec), *others) = limits or RunLimits(), prepared.participants.members
+            prompt = await make_prompt(text, attachments, self._require_models(agent), self.runtime.log)
+            participants, own_limits = await prepared.instruct(text, context), limits or RunLimits()
+            (name, spec), *others = participants.members
             members = ((name, own_limits.apply_to_spec(spec)), *others)
             team = await create_single_task_team(
                 self.runtime,
                 LIBRARY_RUN,
-                evolve(prepared.participants, members=members),
-                question,
-                typed=text,
-                media=media,
+                evolve(participants, members=members),
+                prompt.text,
+                typed=prompt.typed,
+                media=prompt.media,
                 limits=own_limits.apply_to(self._limits()),
                 capabilities=prepared.capabilities,
                 on_open=observer.attach,
@@ -265,13 +268,19 @@ class Greenroom:
             self._capabilities[chat.team] = prepared.capabilities
 
         async def submit(text: str, attachments: Attachments) -> None:
-            message, media = await make_prompt(text, attachments, self._require_models(agent), self.runtime.log)
+            prompt = await make_prompt(text, attachments, self._require_models(agent), self.runtime.log)
+            participants = await prepared.instruct(text, context)
             if chat.team is not None:
-                await chat.send(message, typed=text, media=media)
+                await self._change_instructions(chat.team, prepared, participants)
+                await chat.send(prompt.text, typed=prompt.typed, media=prompt.media)
                 return
-            participants, limits = prepared.participants, self._limits()
             team = await chat.create_team(
-                participants, message, typed=text, media=media, limits=limits, capabilities_name=LIBRARY_CHAT
+                participants,
+                prompt.text,
+                typed=prompt.typed,
+                media=prompt.media,
+                limits=self._limits(),
+                capabilities_name=LIBRARY_CHAT,
             )
             self._capabilities[team] = prepared.capabilities
             self.events.emit(TASK_STARTED, run_id=team, task=FIRST_TASK_ID)
@@ -329,6 +338,7 @@ class Greenroom:
             redaction=self._app.model_session.redaction,
         )
         prepared = PreparedAgent(
+            agents=agents,
             capabilities=capabilities,
             participants=self._environment.make_participants(agents),
             forget_team=transcripts.forget,
@@ -341,12 +351,24 @@ class Greenroom:
     def _require_models(self, agent: AgentDefinition[T]) -> Model:
         """Return the agent's model. Raise `WorldFault` if an agent of the run has none: nothing is stored that could
         not run."""
-        models = [self._find_model(definition) for definition in collect_agents(agent).values()]
-        return models[0]
+        found = [
+            self.models.get_model(str((definition.spec.llm_config or {}).get("model", "")))
+            if isinstance(definition.model, str)
+            else definition.model
+            for definition in collect_agents(agent).values()
+        ]
+        return found[0]
 
-    def _find_model(self, agent: AgentDefinition[Any]) -> Model:
-        name = str((agent.spec.llm_config or {}).get("model", ""))
-        return self.models.get_model(name) if isinstance(agent.model, str) else agent.model
+    async def _change_instructions(self, team: TeamId, prepared: PreparedAgent, participants: Participants) -> None:
+        """Give the agents of a conversation the instructions for its next turn."""
+        state = await self.runtime.state(team)
+        changes = [
+            ChangeAgent(agent_id=name, spec=evolve(state.agents[name].spec, prompt=spec.prompt, version=spec.version))
+            for name, spec in participants.members
+            if not isinstance(prepared.agents[name].instructions, str) and state.agents[name].spec.prompt != spec.prompt
+        ]
+        if changes:
+            await self.runtime.ask(team, *changes)
 
     def _make_observer(self, approve: ApprovalCallback | None, max_early: int | None = MAX_EARLY_EVENTS) -> RunObserver:
         is_attended = self._app.is_attended

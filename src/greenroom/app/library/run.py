@@ -130,9 +130,10 @@ class EventBuffer:
             self._publish_call(step)
 
     def _publish_call(self, step: Step | StepQueued) -> None:
-        work, arguments = step.work, dict(step.work.instruction_content or {})
-        call, name = work.call_id or "", work.executor
-        self._publish(ToolCallStarted(agent=step.agent_id, tool=name, arguments=arguments, call_id=call))
+        arguments, work = dict(step.work.instruction_content or {}), step.work
+        self._publish(
+            ToolCallStarted(agent=step.agent_id, tool=work.executor, arguments=arguments, call_id=work.call_id or "")
+        )
 
     def on_step_ended(self, step: Step) -> None:
         """Publish the end of a tool call."""

@@ -76,11 +76,20 @@ class RunLimits:
     steps: int | None = None
     turns: int | None = None
 
+    def __post_init__(self) -> None:
+        for name, least in (("cost", 0), ("tokens", 0), ("seconds", 0), ("steps", 0), ("turns", 1)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise WorldFault("library.limit_too_low", name=name, value=value, least=least)
+
     def apply_to(self, limits: Limits) -> Limits:
         """Return the limits with those of this run."""
-        money = None if self.cost is None else round(self.cost * MILLIONTHS_PER_DOLLAR)
-        millis = None if self.seconds is None else round(self.seconds * 1000)
-        own = {"money": money, "tokens": self.tokens, "millis": millis, "steps": self.steps}
+        own = {
+            "money": None if self.cost is None else round(self.cost * MILLIONTHS_PER_DOLLAR),
+            "tokens": self.tokens,
+            "millis": None if self.seconds is None else round(self.seconds * 1000),
+            "steps": self.steps,
+        }
         return evolve(limits, **{name: value for name, value in own.items() if value is not None})
 
     def apply_to_spec(self, spec: AgentSpec) -> AgentSpec:

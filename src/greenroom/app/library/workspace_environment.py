@@ -11,7 +11,6 @@ from typing import Any
 
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.factories import TeamTools
-from greenroom.app.function_tool import Tool
 from greenroom.app.library.agent_definition import AgentDefinition
 from greenroom.app.library.environment import AgentEnvironment
 from greenroom.app.toolset.custom import check_new_servers, find_file_tools, find_server_tools
@@ -22,6 +21,7 @@ from greenroom.app.toolset.toolset import Toolset, build_toolbox
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import Models
+from greenroom.core.ports.tool import ToolExecutor
 
 
 class WorkspaceEnvironment(AgentEnvironment):
@@ -37,7 +37,9 @@ class WorkspaceEnvironment(AgentEnvironment):
 
     async def discover_servers(self, agents: Iterable[AgentDefinition[Any]]) -> None:
         """Read the tools of MCP servers once, if an agent can use them."""
-        needs_servers = any(agent.tool_selection.builtin_names or "mcp" in agent.spec.groups for agent in agents)
+        all_agents = tuple(agents)
+        await super().discover_servers(all_agents)
+        needs_servers = any(agent.tool_selection.builtin_names or "mcp" in agent.spec.groups for agent in all_agents)
         if needs_servers and self._unread_servers is None:
             self._unread_servers = await check_new_servers(self.root)
             for note in self.notes:
@@ -60,9 +62,10 @@ class WorkspaceEnvironment(AgentEnvironment):
         return merge_tool_sources((self._file_equipment, find_server_tools(self.root)))
 
     def make_tools(
-        self, functions: Sequence[Tool[..., Any]], models: Models, needs_confirmation: ConfirmsAgent | None
+        self, functions: Sequence[ToolExecutor], models: Models, needs_confirmation: ConfirmsAgent | None
     ) -> TeamTools:
         """Build the tools of a run under the policy and settings of the workspace."""
+        functions = (*functions, *self.list_server_tools())
         settings, function_names, equipment = self._app.settings, {tool.name for tool in functions}, self.equipment
         sandbox = WorkspaceSandbox(self.root, settings.sandbox, web=settings.web)
         rules = project_rules(self.root)

@@ -98,8 +98,11 @@ def _read_call_by_name(role: Role, call: ToolCall) -> ToolCall:
         return call
     texts = [value for value in call.arguments.values() if isinstance(value, str)]
     instruction = texts[0] if len(texts) == len(call.arguments) == 1 else encode(call.arguments).decode()
-    arguments = {"agent_name": call.name, "instruction": instruction if call.arguments else ""}
-    return evolve(call, name=builtin_calls.CALL_AGENT.name, arguments=arguments)
+    return evolve(
+        call,
+        name=builtin_calls.CALL_AGENT.name,
+        arguments={"agent_name": call.name, "instruction": instruction if call.arguments else ""},
+    )
 
 
 def _interpret_call(reply_context: ReplyContext, interpretation: Interpretation, call: ToolCall) -> None:

@@ -1,0 +1,106 @@
+"""MCP servers that a program brings for its agents."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from greenroom.app.settings.schema import Settings
+from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import Data
+
+if TYPE_CHECKING:
+    from greenroom.adapters.mcp.client import McpClient, McpTool
+    from greenroom.adapters.mcp.configuration import McpServer
+
+
+@dataclass(frozen=True, slots=True)
+class MCPServer:
+    """An MCP server for agents of a program: a `command` with `args`, or a `url`.
+
+    Args:
+
+    - `name`: The server's name. Its tools are called `mcp__NAME__TOOL`.
+    - `env`, `cwd`: Variables for the command, and its folder. Default: the current folder.
+    - `headers`: Headers for the URL. `${NAME}` stands for a variable of the environment, here and in `env`.
+    - `read_only`: The tools that change nothing. They run again after a crash.
+    - `timeout`: The time limit of a call in seconds. Default: 120.
+    - `needs_approval`: Whether each call needs approval.
+    """
+
+    name: str
+    _: KW_ONLY
+    command: str = ""
+    args: Sequence[str] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    cwd: str = ""
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    read_only: Sequence[str] = ()
+    timeout: float | None = None
+    needs_approval: bool = False
+
+    @property
+    def table(self) -> Data:
+        """The same as a table of the settings."""
+        keys = ("command", "args", "env", "cwd", "url", "headers", "read_only", "timeout")
+        return {key: value for key in keys if (value := getattr(self, key))}
+
+
+class ProgramServers:
+    """The MCP servers of a program, and their tools. They start with the first run that needs them, and end with the
+    `Greenroom`."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._clients: dict[str, McpClient] = {}
+        self._tools: dict[str, tuple[McpTool, ...]] = {}
+        self.asking_names: set[str] = set()
+
+    async def start(self, servers: Iterable[MCPServer]) -> None:
+        """Start the servers that do not run yet and list their tools. Raise `WorldFault` if one does not work."""
+        new: dict[str, tuple[McpServer, bool]] = {}
+        for given in servers:
+            server, name = _parse_server(given), given.name
+            known = self._clients[name].server if name in self._clients else new.get(name, (server,))[0]
+            if known != server:
+                raise WorldFault("library.servers_same_name", name=name)
+            if name not in self._clients:
+                new[name] = (server, given.needs_approval)
+        await asyncio.gather(*(self._start(server, asks=asks) for server, asks in new.values()))
+
+    async def _start(self, server: McpServer, *, asks: bool) -> None:
+        from greenroom.adapters.mcp.client import McpClient, ServerEnvironment, make_tools
+        from greenroom.app.toolset.mcp import MANUAL_PATIENCE, list_withheld_variables
+
+        environment = ServerEnvironment(Path.cwd(), os.environ, list_withheld_variables(self._settings))
+        client = McpClient(server, environment, agreed=None, timeouts=MANUAL_PATIENCE)
+        try:
+            self._tools[server.name] = make_tools(client, await client.get_catalogue())
+        except BaseException:
+            await client.close()
+            raise
+        self._clients[server.name] = client
+        self.asking_names.update(tool.name for tool in self._tools[server.name] if asks)
+
+    def list_tools(self, servers: Iterable[MCPServer] | None = None) -> list[McpTool]:
+        """Return the tools of these servers, or of all."""
+        names = self._tools if servers is None else [server.name for server in servers]
+        return [tool for name in names for tool in self._tools[name]]
+
+    async def close(self) -> None:
+        """End all servers."""
+        await asyncio.gather(*(client.close() for client in self._clients.values()))
+
+
+def _parse_server(server: MCPServer) -> McpServer:
+    from greenroom.adapters.mcp.configuration import ROOT_KEY, parse_servers
+    from greenroom.app.toolset.mcp import refuse_server_name
+
+    refuse_server_name(server.name)
+    (parsed,) = parse_servers({ROOT_KEY: {server.name: server.table}}, "MCPServer", is_own=True)
+    return parsed

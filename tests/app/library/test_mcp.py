@@ -1,0 +1,84 @@
+"""MCP servers that a program brings: they start for its runs, need no approval unless it says so, and end with it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from greenroom import Agent, ApprovalRequest, Greenroom, MCPServer, RefusedError, WorldFault
+from tests.abilities.skills.talks import Played, calls, in_order, says
+from tests.adapters.mcp.running import RAW, TOKEN, marked
+
+
+def server(folder: Path, name: str = "files", *, needs_approval: bool = False, mode: str = "polite") -> MCPServer:
+    arguments, env = [RAW, mode, str(folder)], {TOKEN: folder.name}
+    return MCPServer(name, command=sys.executable, args=arguments, env=env, needs_approval=needs_approval)
+
+
+def reader(*servers: MCPServer) -> Agent[str]:
+    model = Played(in_order(calls("mcp__files__echo", text="tea"), says("Read.")))
+    return Agent("reader", mcp_servers=servers, model=model)
+
+
+@pytest.mark.parametrize("has_workspace", [False, True])
+async def test_an_agent_calls_a_tool_of_its_server(tmp_path: Path, has_workspace: bool) -> None:
+    agent = reader(server(tmp_path))
+    async with Greenroom(in_memory=True, workspace=tmp_path if has_workspace else None) as greenroom:
+        result = await greenroom.run(agent, "Read it.")
+        assert result.output == "Read."
+        assert (await greenroom.executed_tools(result.run_id)).tools == ("mcp__files__echo",)
+        assert "mcp__files__echo" in [spec.name for spec in greenroom.tools_of(agent)]
+        processes = marked(tmp_path.name)
+        assert processes, "it runs on for the next run"
+        await greenroom.run(agent, "Again.")
+        assert marked(tmp_path.name) == processes
+    assert marked(tmp_path.name) == []
+
+
+async def test_a_called_agent_has_its_own_server(tmp_path: Path) -> None:
+    clerk = reader(server(tmp_path))
+    lead_model = Played(in_order(calls("call_agent", agent_name="reader", instruction="Read."), says("Done.")))
+    lead = Agent("lead", agents=[clerk], model=lead_model)
+    async with Greenroom(in_memory=True) as greenroom:
+        assert (await greenroom.run(lead, "Well?")).output == "Done."
+        assert [spec.name for spec in greenroom.tools_of(lead)] == []
+    assert [tool.name for tool in lead_model.asked[0].tools] == ["call_agent"]
+
+
+async def test_a_server_may_need_approval(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def approve(request: ApprovalRequest) -> bool:
+        asked.append(request.tool)
+        return True
+
+    async with Greenroom(in_memory=True) as greenroom:
+        agent = reader(server(tmp_path, needs_approval=True))
+        with pytest.raises(RefusedError, match="Approval is needed"):
+            await greenroom.run(agent, "Read it.")
+        assert (await greenroom.run(reader(server(tmp_path, needs_approval=True)), "Go.", approve=approve)).output
+    assert asked == ["mcp__files__echo"]
+
+
+async def test_a_server_that_does_not_start_is_named_before_the_run(tmp_path: Path) -> None:
+    agent = Agent("reader", mcp_servers=[MCPServer("gone", command=str(tmp_path / "nothing"))], model="x:y")
+    async with Greenroom(in_memory=True) as greenroom:
+        with pytest.raises(WorldFault, match="gone"):
+            await greenroom.run(agent, "Read it.")
+        assert await greenroom.runs() == []
+
+
+@pytest.mark.parametrize(
+    ("servers", "why"),
+    [
+        ((MCPServer("a b", command="x"),), "a b"),
+        ((MCPServer("a"),), "a"),
+        ((MCPServer("a", command="x"), MCPServer("a", command="y")), "Two MCP servers are called 'a'"),
+    ],
+)
+async def test_a_wrong_description_of_a_server_is_refused(servers: tuple[MCPServer, ...], why: str) -> None:
+    async with Greenroom(in_memory=True) as greenroom:
+        with pytest.raises(WorldFault, match=why):
+            await greenroom.run(Agent("reader", mcp_servers=servers, model=Played(lambda _: says(""))), "Read it.")
