@@ -6,7 +6,7 @@ from pathlib import Path
 from greenroom.adapters.storage.memory import MemoryLog, MemoryStore
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.core.ports.log import Store
-from greenroom.testing.conformance.log import LogConformance
+from tests.conformance.log import LogConformance
 
 
 class TestSqliteLog(LogConformance):

@@ -14,8 +14,8 @@ from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.core.base.errors import Bug, CommitUnknown, StaleOwner, StoreFault, StoreFull
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.log import Lease, LeaseHolder, NewEvent
-from greenroom.testing.conformance.store import acquire_stream, batch, make_archive_row, read_all_events, wait_soon
 from tests.adapters.storage.faulty import Faulty, hold_up
+from tests.conformance.store import acquire_stream, batch, make_archive_row, read_all_events, wait_soon
 
 
 async def leases(log: SqliteLog, count: int) -> list[Lease]:

@@ -12,8 +12,8 @@ from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.adapters.storage.sqlite.store_folder import SideRecord
 from greenroom.core.base.errors import StaleOwner, StoreFault
 from greenroom.core.ports.log import Lease, LeaseHolder
-from greenroom.testing.conformance.store import STREAM, acquire_stream, batch, intent, read_all_events, wait_soon
 from tests.adapters.storage.processes import child, contents
+from tests.conformance.store import STREAM, acquire_stream, batch, intent, read_all_events, wait_soon
 
 
 async def killed_after(home: Path, acknowledged: int) -> None:

@@ -15,9 +15,9 @@ from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.adapters.storage.sqlite.store_folder import Access
 from greenroom.core.base.errors import StoreFault
 from greenroom.core.ports.log import Lease, StateSnapshot
-from greenroom.testing.conformance.store import acquire_stream, batch, finish, intent, read_all_events, wait_soon
 from tests.adapters.storage.processes import child, contents
 from tests.adapters.storage.read_only import make_read_only, make_writable
+from tests.conformance.store import acquire_stream, batch, finish, intent, read_all_events, wait_soon
 
 NOBODY = 65534
 LEASE = Lease(stream="s", owner="me", epoch=1)

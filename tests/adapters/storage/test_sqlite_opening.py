@@ -13,9 +13,9 @@ from greenroom.adapters.storage.sqlite import SqliteLog, statements
 from greenroom.adapters.storage.sqlite.store_folder import Access
 from greenroom.core.base.errors import StoreFault
 from greenroom.core.ports.codec import SCHEMA_VERSION
-from greenroom.testing.conformance.store import acquire_stream, batch, intent, read_all_events
 from tests.adapters.storage.processes import contents
 from tests.adapters.storage.read_only import make_read_only
+from tests.conformance.store import acquire_stream, batch, intent, read_all_events
 
 
 async def fill(home: Path) -> None:

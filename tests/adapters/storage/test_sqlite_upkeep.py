@@ -14,8 +14,8 @@ import pytest
 from greenroom.adapters.storage.sqlite import SqliteLog, statements
 from greenroom.adapters.storage.sqlite.files import LeaseFiles
 from greenroom.core.base.errors import StoreFault, StoreFull
-from greenroom.testing.conformance.store import acquire_stream, batch, intent, wait_soon
 from tests.adapters.storage.faulty import Faulty
+from tests.conformance.store import acquire_stream, batch, intent, wait_soon
 
 
 async def test_the_wal_does_not_grow_without_end(log: SqliteLog) -> None:

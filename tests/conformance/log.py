@@ -15,8 +15,8 @@ import pytest
 
 from greenroom.core.base.errors import Bug, StaleOwner, StoreFault
 from greenroom.core.ports.log import Lease, LeaseHolder, StateSnapshot, Store, StreamHead, StreamInfo
-from greenroom.testing.conformance.appends import AppendsConformance, ArchiveConformance
-from greenroom.testing.conformance.store import (
+from tests.conformance.appends import AppendsConformance, ArchiveConformance
+from tests.conformance.store import (
     STREAM,
     AdjustableClock,
     OpenLog,

@@ -22,7 +22,7 @@ from greenroom.core.ports.log import (
     StoredEvent,
     StreamHead,
 )
-from greenroom.testing.conformance.store import (
+from tests.conformance.store import (
     STREAM,
     OpenLog,
     StoreCase,
