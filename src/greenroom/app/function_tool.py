@@ -207,7 +207,7 @@ def _encode_value(value: object) -> object:
     """Return the JSON data of types that msgspec does not know: pydantic models and paths."""
     dump = getattr(value, "model_dump", None)
     if dump is not None and not isinstance(value, type):
-        return dump(mode="json")
+        return dump(mode="json", by_alias=True)  # as in its schema
     if isinstance(value, PurePath):
         return str(value)
     raise TypeError(f"a {type(value).__qualname__} has no JSON form")

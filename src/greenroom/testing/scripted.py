@@ -148,7 +148,8 @@ def _make_reply(item: ScriptItem) -> ScriptedReply | Failed:
 
 @contextmanager
 def use_models(models: Models) -> Iterator[None]:
-    """Give these models to all agents of this process whose model is a name, or the default one."""
+    """Give these models to agents whose model is a name, or the default one, in all runs and conversations of this
+    process that start inside. `Greenroom(models=…)` keeps its own."""
     MODELS_FOR_TESTS.append(models)
     try:
         yield
@@ -158,7 +159,10 @@ def use_models(models: Models) -> Iterator[None]:
 
 @contextmanager
 def forbid_requests() -> Iterator[None]:
-    """Refuse every agent of this process whose model is a name, or the default one, so that no test costs money."""
+    """Refuse every agent of this process whose model is a name, or the default one, so that no test costs money.
+
+    A `Model` object of an agent, or of `Greenroom(models=…)`, is asked as usual.
+    """
     with use_models(_NoModels()):
         yield
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from pathlib import Path
 
@@ -82,3 +83,51 @@ async def test_a_wrong_description_of_a_server_is_refused(servers: tuple[MCPServ
     async with Greenroom(in_memory=True) as greenroom:
         with pytest.raises(WorldFault, match=why):
             await greenroom.run(Agent("reader", mcp_servers=servers, model=Played(lambda _: says(""))), "Read it.")
+
+
+@pytest.mark.parametrize("first", [False, True])
+async def test_the_same_server_with_and_without_approval_is_refused(tmp_path: Path, first: bool) -> None:
+    async with Greenroom(in_memory=True) as greenroom:
+        await greenroom.run(reader(server(tmp_path, needs_approval=first)), "Go.", approve=lambda _: True)
+        with pytest.raises(WorldFault, match="Two MCP servers are called 'files'"):
+            await greenroom.run(reader(server(tmp_path, needs_approval=not first)), "Go.", approve=lambda _: True)
+
+
+async def test_a_server_asks_also_if_it_did_not_when_the_greenroom_was_open_before(tmp_path: Path) -> None:
+    greenroom = Greenroom(in_memory=True)
+    async with greenroom:
+        await greenroom.run(reader(server(tmp_path)), "Read it.")
+    async with greenroom:
+        with pytest.raises(RefusedError, match="Approval is needed"):
+            await greenroom.run(reader(server(tmp_path, needs_approval=True)), "Read it.")
+
+
+async def test_runs_at_the_same_time_share_one_process_of_a_server(tmp_path: Path) -> None:
+    async with Greenroom(in_memory=True) as greenroom:
+        alone = server(tmp_path / "alone", "others")
+        await greenroom.run(Agent("other", mcp_servers=[alone], model=Played(lambda _: says("."))), "Go.")
+        one = len(marked("alone"))
+        results = await asyncio.gather(*(greenroom.run(reader(server(tmp_path)), "Read it.") for _ in range(3)))
+        assert [result.output for result in results] == ["Read."] * 3
+        assert len(marked(tmp_path.name)) == one
+    assert marked(tmp_path.name) == []
+
+
+async def test_a_server_ends_although_another_did_not_start(tmp_path: Path) -> None:
+    gone = MCPServer("gone", command=str(tmp_path / "nothing"))
+    async with Greenroom(in_memory=True) as greenroom:
+        with pytest.raises(WorldFault, match="gone"):
+            await greenroom.run(reader(gone, server(tmp_path)), "Read it.")
+        assert (await greenroom.run(reader(server(tmp_path)), "Read it.")).output == "Read."
+    assert marked(tmp_path.name) == []
+
+
+async def test_the_tools_of_a_server_are_known_once_it_has_started(tmp_path: Path) -> None:
+    agent = reader(server(tmp_path))
+    async with Greenroom(in_memory=True) as greenroom:
+        await greenroom.run(
+            Agent("other", mcp_servers=[server(tmp_path, "others")], model=Played(lambda _: says("."))), "Go."
+        )
+        assert greenroom.tools_of(agent) == []
+        await greenroom.run(agent, "Read it.")
+        assert "mcp__files__echo" in [spec.name for spec in greenroom.tools_of(agent)]

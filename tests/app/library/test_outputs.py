@@ -7,7 +7,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 import msgspec
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from greenroom import Agent, Context, Greenroom, ModelCard, ModelFault, ModelRequest, WorldFault
 from greenroom.app.function_tool import adapt_type
@@ -254,3 +254,33 @@ async def test_a_broken_validator_ends_the_run_with_its_error() -> None:
     async with Greenroom(in_memory=True) as greenroom:
         with pytest.raises(ModelFault, match="no such town"):
             await greenroom.run(agent, "Ur?")
+
+
+async def test_a_validator_may_change_the_answer_in_place() -> None:
+    def fix(fact: Fact) -> Fact:
+        fact.people += 1
+        return fact
+
+    def fix_silently(fact: Fact) -> None:
+        fact.people *= 10
+
+    model = Played(lambda _: calls("answer", city="Ur", people=2))
+    agent = Agent("guide", output_type=Fact, output_validators=[fix, fix_silently], model=model)
+    async with Greenroom(in_memory=True) as greenroom:
+        result = await greenroom.run(agent, "Ur?")
+    assert (result.output, result.text) == (Fact("Ur", 30), '{"city":"Ur","people":30}')
+
+
+class Named(BaseModel):
+    own_name: str = Field(alias="ownName")
+
+
+@pytest.mark.parametrize("new_name", ["Ur", "Uruk"])
+async def test_a_validated_model_keeps_the_names_of_its_schema(new_name: str) -> None:
+    def rename(named: Named) -> None:
+        named.own_name = new_name
+
+    model = Played(lambda _: calls("answer", ownName="Ur"))
+    agent = Agent("guide", output_type=Named, output_validators=[rename], model=model)
+    async with Greenroom(in_memory=True) as greenroom:
+        assert (await greenroom.run(agent, "Ur?")).output.own_name == new_name

@@ -69,3 +69,17 @@ async def test_scripted_models_are_used_where_real_ones_are_forbidden() -> None:
     with forbid_requests(), use_models(ScriptedModel(["Yes."])):
         async with Greenroom(in_memory=True) as greenroom:
             assert (await greenroom.run(guide, "Well?")).output == "Yes."
+
+
+async def test_each_script_answers_the_runs_that_start_inside_it() -> None:
+    agent, first = Agent("guide"), ScriptedModel(["One.", "Never."])
+    async with Greenroom(in_memory=True) as greenroom:
+        with use_models(first):
+            assert (await greenroom.run(agent, "Well?")).output == "One."
+        with use_models(ScriptedModel(["Two.", "Three."])):
+            assert (await greenroom.run(agent, "Well?")).output == "Two."
+            async with greenroom.chat(agent) as conversation:
+                assert (await conversation.send("Well?")).output == "Three."
+        with forbid_requests(), pytest.raises(WorldFault, match="forbids requests"):
+            await greenroom.run(agent, "Well?")
+    assert len(first.requests) == 1

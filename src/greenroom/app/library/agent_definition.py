@@ -265,13 +265,15 @@ async def instruct_agent(agent: AgentDefinition[Any], spec: AgentSpec, text: str
 
 async def validate_answer(agent: AgentDefinition[Any], adapter: TypeAdapter, value: object, context: object) -> object:
     """Return an answer as JSON data, as the validators leave it. Raise `ModelFault` if it is not accepted."""
-    output = first = adapter.validate(value)
+    output = adapter.validate(value)
+    before = to_json_data(output) if agent.output_validators else None
     for validator in agent.output_validators:
         parameter = find_context_parameter(validator)
         given = validator(output, **({parameter: context} if parameter else {}))
         checked = await given if inspect.isawaitable(given) else given
         output = output if checked is None else checked
-    return value if output is first else to_json_data(output)
+    after = to_json_data(output) if agent.output_validators else None
+    return value if after == before else after
 
 
 class _SpecOverrides(NamedTuple):

@@ -87,13 +87,14 @@ class RunModels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedAgent:
-    """An agent and those that it calls, prepared for a run. `rules_state` is the version of the person's rules then."""
+    """An agent and those that it calls, prepared for a run. `made_for` are the models and the version of the person's
+    rules then."""
 
     agents: Mapping[str, AgentDefinition[Any]]
     capabilities: Capabilities
     participants: Participants
     forget_team: Callable[[TeamId], None]
-    rules_state: object = None
+    made_for: object = None
 
     async def instruct(self, text: str, context: object) -> Participants:
         """Return the participants with the instructions for this prompt."""
@@ -212,6 +213,7 @@ class AgentEnvironment:
     async def close(self) -> None:
         """End the MCP servers of the program's agents."""
         servers, self._program_servers = self._program_servers, None
+        self._policies.clear()  # they know which tools of the servers need approval
         if servers is not None:
             await servers.close()
 

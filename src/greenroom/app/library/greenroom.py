@@ -309,16 +309,16 @@ class Greenroom:
         return self._environment.notes
 
     def tools_of(self, agent: AgentDefinition[Any]) -> Sequence[ToolSpec]:
-        """Return the tool specs that the agent's model receives."""
+        """Return the tool specs that the agent's model receives; those of an `MCPServer` once it has started."""
         return self._environment.specs(agent)
 
     async def _prepare(self, agent: AgentDefinition[T], *, solo: bool, context: object) -> PreparedAgent:
         """Prepare an agent for a run: its capabilities and participants. Raise `WorldFault` before anything starts.
 
-        Without a workspace and a context, the result is cached until the person's rules change.
+        Without a workspace and a context, the result is cached until the models or the person's rules change.
         """
-        rules, cached = self._environment.rules_state, self._prepared[solo].get(agent)
-        if cached is not None and context is None and cached.rules_state == rules:
+        made_for, cached = (id(self.models), self._environment.rules_state), self._prepared[solo].get(agent)
+        if cached is not None and context is None and cached.made_for == made_for:
             return cached
         if self.models is self._app:
             await self._app.model_session.find_local_servers()
@@ -342,7 +342,7 @@ class Greenroom:
             capabilities=capabilities,
             participants=self._environment.make_participants(agents),
             forget_team=transcripts.forget,
-            rules_state=rules,
+            made_for=made_for,
         )
         if self._environment.root is None and context is None:
             self._prepared[solo][agent] = prepared

@@ -57,23 +57,27 @@ class ProgramServers:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._clients: dict[str, McpClient] = {}
+        self._lock = asyncio.Lock()
+        self._known: dict[str, tuple[McpServer, bool]] = {}
+        self._clients: list[McpClient] = []
         self._tools: dict[str, tuple[McpTool, ...]] = {}
         self.asking_names: set[str] = set()
 
     async def start(self, servers: Iterable[MCPServer]) -> None:
         """Start the servers that do not run yet and list their tools. Raise `WorldFault` if one does not work."""
-        new: dict[str, tuple[McpServer, bool]] = {}
-        for given in servers:
-            server, name = _parse_server(given), given.name
-            known = self._clients[name].server if name in self._clients else new.get(name, (server,))[0]
-            if known != server:
-                raise WorldFault("library.servers_same_name", name=name)
-            if name not in self._clients:
-                new[name] = (server, given.needs_approval)
-        await asyncio.gather(*(self._start(server, asks=asks) for server, asks in new.values()))
+        async with self._lock:
+            wanted = dict(self._known)
+            for given in servers:
+                server = (_parse_server(given), given.needs_approval)
+                if wanted.setdefault(given.name, server) != server:
+                    raise WorldFault("library.servers_same_name", name=given.name)
+            new = [server for name, server in wanted.items() if name not in self._known]
+            started = await asyncio.gather(*(self._start(*server) for server in new), return_exceptions=True)
+        for failure in started:
+            if failure is not None:
+                raise failure
 
-    async def _start(self, server: McpServer, *, asks: bool) -> None:
+    async def _start(self, server: McpServer, asks: bool) -> None:
         from greenroom.adapters.mcp.client import McpClient, ServerEnvironment, make_tools
         from greenroom.app.toolset.mcp import MANUAL_PATIENCE, list_withheld_variables
 
@@ -84,17 +88,19 @@ class ProgramServers:
         except BaseException:
             await client.close()
             raise
-        self._clients[server.name] = client
+        self._clients.append(client)
+        self._known[server.name] = (server, asks)
         self.asking_names.update(tool.name for tool in self._tools[server.name] if asks)
 
     def list_tools(self, servers: Iterable[MCPServer] | None = None) -> list[McpTool]:
-        """Return the tools of these servers, or of all."""
+        """Return the tools of these servers, or of all. One that has not started has none yet."""
         names = self._tools if servers is None else [server.name for server in servers]
-        return [tool for name in names for tool in self._tools[name]]
+        return [tool for name in names for tool in self._tools.get(name, ())]
 
     async def close(self) -> None:
-        """End all servers."""
-        await asyncio.gather(*(client.close() for client in self._clients.values()))
+        """End all servers, also those that are starting."""
+        async with self._lock:
+            await asyncio.gather(*(client.close() for client in self._clients))
 
 
 def _parse_server(server: MCPServer) -> McpServer:
