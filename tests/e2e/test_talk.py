@@ -190,12 +190,12 @@ def test_a_key_that_somebody_was_sent_is_shown_nowhere(tmp_path: Path, form: str
             tea.types("inbox", "--say", f"/to {KEY}: x", "--output-format", form),
         ]
         with tea.sits("inbox", columns="60") as ann:
-            ann.until("Is [secret] yours?")
+            ann.until("Is secret-withheld-by-greenroom yours?")
             ann.until("›")
             seen = ann.seen
     assert KEY not in "\n".join((*(f"{one.out}\n{one.err}" for one in told), seen))
     for one in told[:3]:
-        assert "Is [secret] yours?" in one.out
+        assert "Is secret-withheld-by-greenroom yours?" in one.out
 
 
 @pytest.mark.parametrize("form", ["json", "stream-json"])

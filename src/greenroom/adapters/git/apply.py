@@ -6,7 +6,6 @@ A file with uncommitted edits is never overwritten. In that case nothing is writ
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 import re
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
@@ -396,8 +395,9 @@ async def fill_index(repository: Repository, move: TreeMove) -> AsyncIterator[Fi
             git = repository.git_as_owner(hooks=False).with_options(env={"GIT_INDEX_FILE": str(folder / "index")})
         git = git.with_options(*(word for name, value in INDEX_SETTINGS.items() for word in ("-c", f"{name}={value}")))
         before = select_states(move.changes, after=False)
-        # With an empty index, git would check out all files as for a new clone. So the index gets one dummy entry.
-        empty = hashlib.new(repository.config.hashes, b"blob 0\0", usedforsecurity=False).hexdigest()
+        # With an empty index, git would check out all files as for a new clone. So the index gets one dummy entry. Its
+        # object is written: git would ask the remote of a partial clone for it.
+        empty = await repository.write_object("blob", b"")
         await set_entries(repository, git, {**before, ".greenroom-none": FileState(kind="file", blob=empty)})
         words = ("diff", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=all")
         differ, root = {*split_names(await git.run(*words))}, repository.root
