@@ -78,3 +78,9 @@ def test_a_command_of_a_run_cannot_write_them_and_hears_of_it(tmp_path: Path) ->
     assert "Put back: 'api/CLAUDE.md'" in heard, heard
     changed = shop.types("diff", "last").out
     assert ("plain.txt" in changed, "AGENTS.md" in changed, "CLAUDE.md" in changed) == (True, False, False)
+
+
+def test_a_branch_names_them_and_needs_no_yes(shop: Workshop) -> None:
+    branched = shop.types("branch", "last", "review", "--output-format", "json")
+    assert (branched.code, branched.json["governing"]) == (0, sorted(WRITES)), branched.out
+    assert ".github/workflows/ci.yml" in branched.err

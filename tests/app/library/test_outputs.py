@@ -139,6 +139,14 @@ async def test_plain_text_is_the_text_of_a_union_with_str(text: str, output: obj
     assert len(model.asked) == 2
 
 
+async def test_an_answer_beside_its_field_is_read_and_never_nothing() -> None:
+    """Without `value`, the arguments are the answer if they fit; an empty call is sent back."""
+    model = Played(in_order(calls("answer"), calls("answer", city="Paris", people=1)))
+    async with Greenroom(in_memory=True) as greenroom:
+        result = await greenroom.run(Agent("clerk", output_type=Fact | None, model=model), "Who?")
+    assert result.output == Fact(city="Paris", people=1)
+
+
 async def test_plain_text_is_no_answer_where_only_a_class_is_wanted() -> None:
     model = Played(in_order(says("I do not know."), calls("answer", length=1)))
     async with Greenroom(in_memory=True) as greenroom:

@@ -187,13 +187,19 @@ async def _confirm_governing(
     cli: Invocation, reference: TaskReference, run_change: RunChange, *, yes: bool
 ) -> Sequence[str]:
     """List the changed files that configure agents or tools, and ask about them. Refuse without a yes."""
+    paths = await _list_governing(cli, run_change)
+    if paths and not yes and not (sys.stdin.isatty() and confirm(translate("change.confirm_governing"))):
+        again = render_command(cli, "apply", reference.team, "--yes")
+        raise make_refusal("configures_agents", translate("change.governing_refused", command=again))
+    return paths
+
+
+async def _list_governing(cli: Invocation, run_change: RunChange) -> Sequence[str]:
+    """Print and return the changed files that configure agents or tools."""
     changes = (await run_change.workspace.diff(run_change.snapshot.commit, run_change.tip, limit=0)).changes
     paths = sorted({path for change in changes for path in (change.path, change.before) if is_governing(path)})
     if paths:
         cli.progress.note(translate("change.governing", paths=", ".join(map(to_one_line, paths))), style="yellow")
-    if paths and not yes and not (sys.stdin.isatty() and confirm(translate("change.confirm_governing"))):
-        again = render_command(cli, "apply", reference.team, "--yes")
-        raise make_refusal("configures_agents", translate("change.governing_refused", command=again))
     return paths
 
 
@@ -420,15 +426,15 @@ async def branch(
     reference, run_change = await _find_run_change(cli, name)
     await _refuse_no_change(cli, reference, run_change)
     message = await _build_message(cli, reference.team)
+    governing = await _list_governing(cli, run_change)
     await _report_state(cli, reference, run_change)
     new_branch = await run_change.workspace.branch(new, run_change.snapshot.commit, run_change.tip, message)
     if isinstance(new_branch, Conflicts):
         return _report_clashes(cli, reference, new_branch, branch=False)
     cli.out.show(translate("change.branched", name=new_branch.name, commit=new_branch.commit[:10]))
     exact_fields = await _check_exactness(cli, run_change, new_branch.commit)
-    return cli.out.result(
-        "branched", Exit.DONE, team=reference.team, branch=new_branch.name, commit=new_branch.commit, **exact_fields
-    )
+    made = {"branch": new_branch.name, "commit": new_branch.commit, "governing": list(governing)}
+    return cli.out.result("branched", Exit.DONE, team=reference.team, **made, **exact_fields)
 
 
 async def undo(

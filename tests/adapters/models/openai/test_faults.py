@@ -325,6 +325,21 @@ async def test_nobody_at_home_is_said_with_what_to_do() -> None:
         await model.close()
 
 
+async def test_https_to_a_server_without_tls_names_the_right_address() -> None:
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        model = OpenAICompatible(Endpoint("mine", f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"), "m")
+        end = (await events(model, make_request()))[-1]
+        await model.close()
+    assert isinstance(end, Failed)
+    assert (end.kind, end.is_free) == ("address", True)
+    assert "Write http:// instead of https://" in end.why
+
+
 async def test_a_request_that_a_proxy_refused_was_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")

@@ -94,8 +94,8 @@ def build_answer_tool(schema: Data) -> ToolSpec:
 
 
 def extract_answer(schema: Data, arguments: Data) -> object:
-    """Return the answer in the arguments of that call."""
-    return arguments if schema.get("type") == "object" else arguments.get(VALUE_FIELD)
+    """Return the answer in the arguments of that call. Without its field, the arguments are the answer, if they fit."""
+    return arguments if schema.get("type") == "object" else arguments.get(VALUE_FIELD, arguments)
 
 
 def read_text(arguments: Data, name: str) -> str:

@@ -299,6 +299,8 @@ class FaultMaker:
     def _explain_unsent(self, error: BaseException, *, local: bool) -> Failed | None:
         """Return the fault for a request that the provider never had whole; None if it may have had it."""
         match error:
+            case aiohttp.ClientSSLError() if "WRONG_VERSION_NUMBER" in str(error):
+                return self.make_fault("address", translate("provider_faults.no_tls"))
             case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
                 cause = getattr(error, "certificate_error", error)
                 return self.make_fault("tls", getattr(cause, "verify_message", "") or str(cause))
