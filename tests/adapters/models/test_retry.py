@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncGenerator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -385,15 +387,66 @@ async def test_the_others_that_wait_at_the_gate_are_not_sent_either(tmp_path: Pa
 
 
 @pytest.mark.parametrize("text", ["", "soon", "nan", "inf", "1e300", "-5", "\udcff"])
-def test_a_time_that_was_not_stored_by_us_holds_nothing_back(tmp_path: Path, text: str) -> None:
+async def test_a_time_that_was_not_stored_by_us_holds_nothing_back(tmp_path: Path, text: str) -> None:
     path = tmp_path / "time"
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
-    assert RetryTime(path).compute_wait() == 0.0
+    assert await RetryTime(path).compute_wait() == 0.0
 
 
-def test_a_time_that_cannot_be_stored_holds_for_this_process(tmp_path: Path) -> None:
+async def test_a_time_that_cannot_be_stored_holds_for_this_process(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     retry_time = RetryTime(tmp_path / "file" / "time", clock=lambda: 50.0)
-    retry_time.postpone(10.0**9)
-    retry_time.postpone(1.0)
-    assert retry_time.compute_wait() == 3600.0
+    await retry_time.postpone(10.0**9)
+    await retry_time.postpone(1.0)
+    assert await retry_time.compute_wait() == 3600.0
+
+
+async def test_a_shorter_wait_of_another_process_does_not_end_a_longer_one(tmp_path: Path) -> None:
+    path = tmp_path / "time"
+    first, second, third = (RetryTime(path, clock=lambda: 50.0) for _ in range(3))
+    await first.postpone(600.0)
+    await second.postpone(5.0)
+    assert await third.compute_wait() == 600.0
+    assert await second.compute_wait() == 600.0
+
+
+@pytest.mark.parametrize("text", ["soon", "inf", "1e300"])
+async def test_a_time_that_was_not_stored_by_us_is_replaced(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "time"
+    path.write_text(text)
+    retry_time = RetryTime(path, clock=lambda: 50.0)
+    await retry_time.postpone(5.0)
+    assert await retry_time.compute_wait() == await RetryTime(path, clock=lambda: 50.0).compute_wait() == 5.0
+
+
+async def test_the_time_is_stored_and_read_beside_the_event_loop(tmp_path: Path) -> None:
+    threads: set[int] = set()
+
+    class File(type(tmp_path)):  # type: ignore[misc]
+        def open(self, *args: Any, **options: Any) -> Any:
+            threads.add(threading.get_ident())
+            return super().open(*args, **options)
+
+    retry_time = RetryTime(File(tmp_path / "time"))
+    await retry_time.postpone(5.0)
+    assert await retry_time.compute_wait() > 0
+    assert threads
+    assert threading.get_ident() not in threads
+
+
+async def test_waiting_for_the_time_of_others_uses_up_no_attempt(tmp_path: Path) -> None:
+    time, path = Time(), tmp_path / "time"
+    other, naps = RetryTime(path, clock=time), iter([20.0] * 5)
+
+    async def sleep(seconds: float) -> None:
+        await time.sleep(seconds)
+        for again in naps:
+            await other.postpone(again)
+            return
+
+    await other.postpone(20.0)
+    model = Played([fault("server")], [fault("server")], [fault("server")], GOOD)
+    gate, retry_time = RateLimiter(clock=time, sleep=time.sleep), RetryTime(path, clock=time)
+    retrying = RetryingModel(model, gate, RetryPolicy(), retry_time, clock=time, sleep=sleep)
+    assert text_of(await events(retrying)) == "Yes."
+    assert len(model.asked) == 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -175,28 +176,36 @@ class RetryTime:
         self._clock = clock
         self._at = 0.0
 
-    def postpone(self, seconds: float) -> None:
-        """Store that the model may not be asked for so many seconds."""
+    async def postpone(self, seconds: float) -> None:
+        """Store that the model may not be asked for so many seconds. A later time that is stored stays."""
         self._at = max(self._at, self._clock() + min(seconds, MAX_RETRY_AFTER_S))
-        if self._path is None:
-            return
-        draft = self._path.with_name(f"{self._path.name}.{os.getpid()}")
+        if self._path is not None:
+            await asyncio.to_thread(self._store, self._path)
+
+    async def compute_wait(self) -> float:
+        """Return the seconds until the model may be asked; 0 if it may be asked now."""
+        stored = 0.0 if self._path is None else await asyncio.to_thread(self._read, self._path)
+        return max(self._measure(self._at), self._measure(stored))
+
+    def _store(self, path: Path) -> None:
+        draft = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            draft.write_text(repr(self._at), encoding="ascii")
-            draft.replace(self._path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            wait = max(self._measure(self._at), self._measure(self._read(path)))
+            draft.write_text(repr(self._clock() + wait), encoding="ascii")
+            draft.replace(path)
         except OSError:
             return  # a full or read-only disk: this process still waits
 
-    def compute_wait(self) -> float:
-        """Return the seconds until the model may be asked; 0 if it may be asked now."""
+    def _read(self, path: Path) -> float:
         try:
-            stored = float(self._path.read_text(encoding="ascii")) if self._path is not None else 0.0
+            return float(path.read_text(encoding="ascii"))
         except (OSError, ValueError):
-            stored = 0.0  # nothing was stored, or not by us
-        wait = max(self._at, stored) - self._clock()
-        # A longer wait was not stored by this clock.
-        return wait if 0 < wait <= MAX_RETRY_AFTER_S else 0.0
+            return 0.0  # nothing was stored, or not by us
+
+    def _measure(self, at: float) -> float:
+        wait = at - self._clock()
+        return wait if 0 < wait <= MAX_RETRY_AFTER_S else 0.0  # a longer wait was not stored by this clock
 
 
 @record
@@ -254,11 +263,13 @@ class RetryingModel(ModelWrapper):
             failed = outcome.failure
             if failed is None:
                 return
-            if failed.retry_after and failed.action == "retry":
-                self._retry_time.postpone(failed.retry_after)
+            if failed.unsent and failed.retry_after:
+                attempt -= 1  # it was refused here, before the provider's time
+            elif failed.retry_after and failed.action == "retry":
+                await self._retry_time.postpone(failed.retry_after)
             wait = self._compute_pause(failed, attempt, self._clock() - started)
             if wait is None:
-                early = None if failed.unsent else self._refuse_early()
+                early = None if failed.unsent else await self._refuse_early()
                 yield evolve(failed, why=f"{failed.why} {early.why}") if early is not None else failed
                 return
             if failed.kind in ("rate", "overloaded"):
@@ -273,16 +284,16 @@ class RetryingModel(ModelWrapper):
     async def _send(self, request: ModelRequest, outcome: StreamOutcome) -> AsyncIterator[ModelEvent]:
         """Send the request once, unless the provider asked to wait."""
         async with self._limiter:
-            outcome.failure = self._refuse_early()
+            outcome.failure = await self._refuse_early()
             if outcome.failure is not None:
                 return
             async with ClosingStream(outcome.watch(self._model.stream(request))) as events:
                 async for event in events:
                     yield event
 
-    def _refuse_early(self) -> Failed | None:
+    async def _refuse_early(self) -> Failed | None:
         """Return the fault of a request before the time that the provider named; None if it may be sent."""
-        wait = self._retry_time.compute_wait()
+        wait = await self._retry_time.compute_wait()
         if not wait:
             return None
         clock = time.strftime("%H:%M:%S", time.localtime(time.time() + wait))
