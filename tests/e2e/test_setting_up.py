@@ -87,18 +87,19 @@ def test_a_server_of_this_machine_is_found_with_its_models(tmp_path: Path, proje
 ENDPOINT = '[providers."{name}"]\nbase_url = "{base_url}"\nkey_env = "OUR_KEY"\n'
 
 
-@pytest.mark.parametrize(("words", "name"), [(("--model", "ours:big"), "ours"), (("-m", "big"), "custom")])
+@pytest.mark.parametrize("model", ["big", "qwen3:8b", "mistral:7b", "a/b:free"])
+@pytest.mark.parametrize(("words", "name"), [(("--provider", "ours"), "ours"), ((), "custom")])
 def test_an_address_of_ones_own_is_written_for_the_person_and_works(
-    tmp_path: Path, project: Path, words: tuple[str, ...], name: str
+    tmp_path: Path, project: Path, words: tuple[str, ...], name: str, model: str
 ) -> None:
-    with provider(Answer(text="Hello.")) as fake:
+    with provider({model: Answer(text="Hello.")}) as fake:
         address = ("--base-url", fake.base_url, "--key-env", "OUR_KEY", "--yes")
-        ended = greenroom(tmp_path, "init", *words, *address, cwd=str(project))
+        ended = greenroom(tmp_path, "init", *words, "--model", model, *address, cwd=str(project))
         file = tmp_path / "config" / "greenroom" / "config.toml"
         assert (ended.code, str(file) in ended.err) == (0, True)
         assert ENDPOINT.format(name=name, base_url=fake.base_url) in file.read_text()
         assert not (project / ".greenroom").exists(), "a project cannot name an address for a key"
-        file.write_text(f'{file.read_text()}[prices."{name}:big"]\ninput = 1\noutput = 2\n')
+        file.write_text(f'{file.read_text()}[prices."{name}:{model}"]\ninput = 1\noutput = 2\n')
         answer = greenroom(tmp_path, "ask", "-q", "Hello?", OUR_KEY=KEY)
     assert (answer.code, answer.out) == (0, "Hello.\n")
 

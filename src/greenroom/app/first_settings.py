@@ -54,10 +54,9 @@ class NewEndpoint:
     key_env: str = ""
 
 
-def name_endpoint(endpoint: NewEndpoint, provider: str, model: str) -> str:
+def name_endpoint(endpoint: NewEndpoint, provider: str) -> str:
     """Return the provider's name for an address. Raise `WorldFault` if the address is not one."""
-    prefix, colon, _ = model.partition(":")
-    name = provider or (prefix if colon else CUSTOM_PROVIDER)
+    name = provider or CUSTOM_PROVIDER
     complete_base_url(load_providers().get(name) or Provider(name=name), endpoint.base_url, "base_url")
     return name
 
@@ -111,12 +110,13 @@ def find_provider(settings: Settings, provider_name: str, model: str) -> str:
     return name
 
 
-def qualify_model(settings: Settings, name: str, model: str) -> str:
-    """Add the provider to a model name. A colon alone is not enough, because some model names contain one."""
+def qualify_model(settings: Settings | None, name: str, model: str) -> str:
+    """Add the provider to a model name. A colon alone is not enough, because some model names contain one. Without
+    settings, the model cannot be another provider's."""
     prefix, colon, _ = model.partition(":")
     if prefix == name and colon:
         return model
-    if colon and (prefix in settings.providers or prefix.strip().lower() in load_providers()):
+    if settings and colon and (prefix in settings.providers or prefix.strip().lower() in load_providers()):
         return ":".join(split_model_name(model, settings.providers))
     return f"{name}:{model}"
 

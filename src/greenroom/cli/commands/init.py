@@ -78,7 +78,7 @@ def init(
     Examples:
       greenroom init
       greenroom init --model openai:gpt-5.5 --yes
-      greenroom init --base-url http://127.0.0.1:9000/v1 --model ours:big
+      greenroom init --base-url http://127.0.0.1:9000/v1 --provider ours --model big
       printenv MY_KEY | greenroom init --provider openai --key-stdin
 
     Exit codes: 0; 2; 3; 130.
@@ -107,7 +107,7 @@ def _make_plan(
     settings, may_ask = load_settings({}, os.environ, Path.cwd()).settings, not yes and sys.stdin.isatty()
     set_language(settings.language)
     if endpoint is not None:
-        provider_name = name_endpoint(endpoint, provider, model)
+        provider_name = name_endpoint(endpoint, provider)
     else:
         provider_name = find_provider(settings, provider, model)
     if not provider_name and not may_ask and not yes:
@@ -123,9 +123,9 @@ def _make_plan(
     if not chosen.provider:
         address, variable = ask(translate("init.ask_base_url")), ask(translate("init.ask_key_env"), "none")
         endpoint = NewEndpoint(base_url=address, key_env="" if variable == "none" else variable)
-        chosen = Candidate(provider=name_endpoint(endpoint, provider, model), why="")
+        chosen = Candidate(provider=name_endpoint(endpoint, provider), why="")
     key = key or _ask_key(settings, chosen.provider, may_ask=may_ask)
-    choice = _choose_models(settings, chosen, model, may_ask=may_ask)
+    choice = _choose_models(None if endpoint else settings, chosen, model, may_ask=may_ask)
     path = config_file(os.environ, Path.cwd(), user=user or endpoint is not None)
     question = translate("init.replace_existing", path=path)
     keep = path.exists() and not (may_ask and ask(question, "no").lower() in ("y", "yes"))
@@ -164,7 +164,7 @@ def _ask_key(settings: Settings, name: str, *, may_ask: bool) -> str:
     return ask_secret(translate("init.ask_key", name=name))
 
 
-def _choose_models(settings: Settings, chosen: Candidate, model: str, *, may_ask: bool) -> ModelChoice:
+def _choose_models(settings: Settings | None, chosen: Candidate, model: str, *, may_ask: bool) -> ModelChoice:
     name = chosen.provider
     given = qualify_model(settings, name, model) if model else ""
     strong = given or (chosen.models[0] if chosen.models else "")
