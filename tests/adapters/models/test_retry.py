@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import AsyncGenerator
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PosixPath
 from typing import Any
 
 import pytest
@@ -422,7 +422,7 @@ async def test_a_time_that_was_not_stored_by_us_is_replaced(tmp_path: Path, text
 async def test_the_time_is_stored_and_read_beside_the_event_loop(tmp_path: Path) -> None:
     threads: set[int] = set()
 
-    class File(type(tmp_path)):  # type: ignore[misc]
+    class File(PosixPath):
         def open(self, *args: Any, **options: Any) -> Any:
             threads.add(threading.get_ident())
             return super().open(*args, **options)

@@ -27,7 +27,7 @@ block if that needs no guess. `NoBlock.hint` tells the model why its text was no
 - A repaired block (`strict_json`: only unambiguous repairs) runs only for tools without side effects (`pure`).
 
 Texts stay as they are, byte for byte: nothing is unescaped. Only the line breaks next to the tags belong to the tags.
-CDATA is unwrapped where it is the whole text.
+CDATA is unwrapped where it is the whole text; in a patch, only where the text needs it.
 """
 
 from greenroom.abilities.protocols.parse_result import (

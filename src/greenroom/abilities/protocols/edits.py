@@ -26,6 +26,7 @@ from greenroom.abilities.protocols.blocks import (
     read_whole_cdata,
     strip_invisible,
     strip_leading_newline,
+    strip_tag_newlines,
     wrap_in_cdata,
 )
 from greenroom.abilities.protocols.calls import reject_block
@@ -52,16 +53,10 @@ REWRITE_SHAPE: Final = (
 PROSE_SUFFIXES: Final = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc"})
 """Suffixes of files that may consist of a single code fence."""
 
-MARKUP_SUFFIXES: Final = frozenset({".xml", ".html", ".htm", ".xhtml", ".svg", ".xsl", ".rss", ".plist", ".xaml"})
-"""Suffixes of files in which CDATA may be a part of the text."""
-
 _FILE: Final = re.compile(r"""file[ \t]*=[ \t]*(?:"([^"]+)"|'([^']+)'|([^\s"'=]+))""")
 _DIFF: Final = re.compile(rf"{GAP}<DIFF>")
 _DIFF_END: Final = re.compile(rf"{GAP}</DIFF>")
 _PART: Final = re.compile(rf"{GAP}<(RANGE|SEARCH|SEARCH_START|SEARCH_END|REPLACE)>")
-_NEEDLESS_CDATA: Final = re.compile(
-    rf"<(SEARCH|SEARCH_START|SEARCH_END|REPLACE)>{GAP}<!\[CDATA\[(?:(?!</?\1>|\]\]>|<!\[).)*+\]\]>{GAP}</\1>", re.DOTALL
-)
 _LINES: Final = re.compile(r"[ \t]*([0-9]{1,9})[ \t]*-[ \t]*([0-9]{1,9})[ \t]*")
 
 
@@ -89,12 +84,6 @@ class PatchBlocks:
             return reject_block(self.tag, str(error), shape=PATCH_SHAPE)
         if strip_invisible(block.body[at:]):
             return reject_block(self.tag, "there is something between or behind the changes.", shape=PATCH_SHAPE)
-        needless = _NEEDLESS_CDATA.search(block.body)
-        if needless and PurePosixPath(path).suffix.lower() in MARKUP_SUFFIXES:
-            why = (
-                f"it is unclear whether the CDATA in <{needless[1]}> belongs to {path!r}. Send the text without it, or"
-            )
-            return reject_block(self.tag, f"{why} with a part of the line before it.", shape=PATCH_SHAPE)
         call = ToolCall(call_id="", name="patch", arguments={"file": path, "edits": edits})
         return CallDraft(call=call, unended=not block.sure)
 
@@ -139,7 +128,11 @@ class RewriteBlocks:
         if inside is None:
             why = "its CDATA does not go from the first character to the last."
             return reject_block(self.tag, why, shape=REWRITE_SHAPE)
-        return CallDraft(call=_build_rewrite_call(path, strip_leading_newline(inside)))
+        call = _build_rewrite_call(path, strip_leading_newline(inside))
+        if CDATA_OPEN in (repaired := self.write(call)):
+            return CallDraft(call=call)
+        why = f"it is unclear whether the CDATA belongs to {path!r}. Send the content without it."
+        return reject_block(self.tag, why, repaired)
 
     def write(self, call: ToolCall) -> str:
         """Write the content on its own lines, in CDATA if it would not read back unchanged otherwise."""
@@ -206,7 +199,10 @@ def _read_edit(text: str, start: int) -> tuple[Data, int]:
         part = read_element(text, begin.end(), name)
         if part is None:
             raise ParseError(f"<{name}> is not closed by </{name}>, or holds its own tag.")
-        parts[name], at = part.text, part.after
+        written, at = strip_tag_newlines(text[begin.end() : part.after].rpartition("</")[0]), part.after
+        # CDATA that the tag does not need is a part of the file.
+        is_escaped = written.count(CDATA_OPEN) > 1 or f"<{name}>" in written or f"</{name}>" in written
+        parts[name] = part.text if is_escaped else written
     return _check_parts(parts), at
 
 

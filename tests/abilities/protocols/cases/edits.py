@@ -50,9 +50,20 @@ PATCHES: Final[dict[str, tuple[str, Runs | Refuses]]] = {
         patch(diff("<![CDATA[</SEARCH>]]>", "<![CDATA[\n<REPLACE>\n]]>")),
         patches(one("</SEARCH>", "<REPLACE>")),
     ),
-    "CDATA that a page may hold": (
-        patch(diff("<![CDATA[a]]>", "b"), ' file="a.XML"'),
-        refuses("unclear whether the CDATA in <SEARCH> belongs"),
+    **{
+        f"CDATA that is a part of {file}": (
+            patch(diff("<![CDATA[a]]>", "<![CDATA[\nb\n]]>"), f" file={file}"),
+            patches(one("<![CDATA[a]]>", "<![CDATA[\nb\n]]>"), file=file),
+        )
+        for file in ("a.XML", "a.xsd", "a.csproj", "a.vue", "a.py", "a")
+    },
+    "CDATA on lines of its own": (
+        patch(diff("\n<![CDATA[a]]>\n", "\n  <![CDATA[b]]>\n")),
+        patches(one("<![CDATA[a]]>", "  <![CDATA[b]]>")),
+    ),
+    "CDATA around CDATA": (
+        patch(diff("<![CDATA[<![CDATA[a]]]]><![CDATA[>]]>", "<![CDATA[x <![CDATA[b]]>")),
+        patches(one("<![CDATA[a]]>", "x <![CDATA[b")),
     ),
     "CDATA that a page needs": (
         patch(diff("a", "<![CDATA[<REPLACE>]]>"), ' file="a.xml"'),
@@ -165,6 +176,13 @@ REWRITES: Final[dict[str, tuple[str, Runs | Refuses]]] = {
     "its opening tag twice": (rewrite(' <REWRITE file="a.py">\nx\n'), refuses("its opening tag is there twice")),
     "a wide space in the path": (rewrite("x\n", ' file="\xa0a.py"'), rewrites("x\n", file="\xa0a.py")),
     "a byte order mark in the content": (rewrite("\ufeffx\u200b\n"), rewrites("\ufeffx\u200b\n")),
+    **{
+        f"CDATA that {file} does not need": (
+            rewrite("<![CDATA[\na\n]]>\n", f" file={file}"),
+            offers("unclear whether the CDATA belongs to", file),
+        )
+        for file in ("a.xml", "a.vue", "a.py")
+    },
     "CDATA with a fence": (rewrite("<![CDATA[\n```\na\n```\n]]>\n"), rewrites("```\na\n```\n")),
     "CDATA in two sections": (rewrite("<![CDATA[a]]]]><![CDATA[>]]>\n"), rewrites("a]]>")),
     "CDATA later on": (rewrite("a\n<![CDATA[b]]>\n"), rewrites("a\n<![CDATA[b]]>\n")),
