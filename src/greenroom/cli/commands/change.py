@@ -147,7 +147,9 @@ async def apply(
     commits = not no_commit and bool(run_change.snapshot.head)
     if commits:
         await _refuse_no_commit(cli, reference, run_change)
-    governing = await _confirm_governing(cli, reference, run_change, yes=yes)
+    governing = await _list_governing(cli, run_change)
+    if governing and not yes:
+        _confirm_governing(cli, reference)
     report = await _report_state(cli, reference, run_change)
     changed = await run_change.workspace.list_changed_hooks(run_change.snapshot.commit, run_change.tip)
     run_hooks = not no_hooks and (hooks or not commits or not changed)
@@ -183,15 +185,10 @@ def _report_skipped_hooks(cli: Invocation, changed: Sequence[str], local: str) -
         cli.progress.note(translate("change.hooks_local", path=_render_paths([local])), style="yellow")
 
 
-async def _confirm_governing(
-    cli: Invocation, reference: TaskReference, run_change: RunChange, *, yes: bool
-) -> Sequence[str]:
-    """List the changed files that configure agents or tools, and ask about them. Refuse without a yes."""
-    paths = await _list_governing(cli, run_change)
-    if paths and not yes and not (sys.stdin.isatty() and confirm(translate("change.confirm_governing"))):
+def _confirm_governing(cli: Invocation, reference: TaskReference) -> None:
+    if not sys.stdin.isatty() or not confirm(translate("change.confirm_governing")):
         again = render_command(cli, "apply", reference.team, "--yes")
         raise make_refusal("configures_agents", translate("change.governing_refused", command=again))
-    return paths
 
 
 async def _list_governing(cli: Invocation, run_change: RunChange) -> Sequence[str]:

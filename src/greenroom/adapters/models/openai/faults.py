@@ -296,14 +296,17 @@ class FaultMaker:
             case _:
                 return self.make_fault("network", self.redact(str(error)) or type(error).__name__)
 
+    def _explain_tls(self, error: BaseException) -> Failed:
+        if "WRONG_VERSION_NUMBER" in str(error):
+            return self.make_fault("address", translate("provider_faults.no_tls"))
+        cause = getattr(error, "certificate_error", error)
+        return self.make_fault("tls", getattr(cause, "verify_message", "") or str(cause))
+
     def _explain_unsent(self, error: BaseException, *, local: bool) -> Failed | None:
         """Return the fault for a request that the provider never had whole; None if it may have had it."""
         match error:
-            case aiohttp.ClientSSLError() if "WRONG_VERSION_NUMBER" in str(error):
-                return self.make_fault("address", translate("provider_faults.no_tls"))
             case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-                cause = getattr(error, "certificate_error", error)
-                return self.make_fault("tls", getattr(cause, "verify_message", "") or str(cause))
+                return self._explain_tls(error)
             case aiohttp.ConnectionTimeoutError():
                 return self.make_fault("timeout", translate("provider_faults.not_connected"))
             case aiohttp.ClientConnectorError():
