@@ -7,13 +7,13 @@ read generously: in any case, in any folder if they are a single name, with ever
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable
 from fnmatch import translate
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
 from greenroom.core.base.records import record
+from greenroom.core.ports.files import fold_name
 
 Access: TypeAlias = Literal["", "read", "write"]
 Parts: TypeAlias = tuple[str, ...]
@@ -63,17 +63,6 @@ def locate_path(value: str, workspace: str) -> PolicyPath:
     home, parts = split_path(workspace), split_path(from_root)
     inside = parts[len(home) :] if parts[: len(home)] == home else None
     return PolicyPath(whole=(ROOT, *parts), folded=(ROOT, *map(fold_name, parts)), inside=inside)
-
-
-@lru_cache(maxsize=4096)
-def fold_name(name: str) -> str:
-    """Return a name as a lenient file system sees it: any case, without invisible characters and trailing dots."""
-    if name.isascii():
-        plain = name.casefold()
-    else:
-        seen = unicodedata.normalize("NFKC", name)
-        plain = "".join(sign for sign in seen if unicodedata.category(sign) != "Cf").casefold()
-    return {"git~1": ".git"}.get(plain, plain.rstrip(" .") or plain)
 
 
 def fold_parts(parts: Parts) -> Parts:

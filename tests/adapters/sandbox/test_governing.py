@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 
@@ -115,7 +116,7 @@ THERE = (
     *("AGENTS.md", "docs/CLAUDE.md", ".mcp.json", ".claude/settings.json", ".vscode/tasks.json", ".envrc"),
     *(".husky/pre-commit", ".github/workflows/ci.yml"),
 )
-NEW = ("CLAUDE.md", "src/AGENTS.md", "sub/.envrc", "sub/.vscode/tasks.json", "sub/.github/workflows/x.yml", "Agents.MD")
+NEW = ("CLAUDE.md", "src/AGENTS.md", "sub/.envrc", "sub/.vscode/tasks.json", "sub/.github/workflows/x.yml", ".Envrc")
 
 
 @BOTH
@@ -135,8 +136,77 @@ async def test_files_that_configure_agents_stay_as_they_are_and_new_ones_go(buil
     assert "Put back: " in said
     for name in NEW[:3]:
         assert repr(name) in said
-    kept = root.parent / "scratch" / "put-back"
-    assert (kept / f"{root.name}+src+AGENTS.md").read_text() == "x\n", "a person may have written it"
+    assert [path.read_text() for path in set_aside(root, "src+AGENTS.md")] == ["x\n"], "a person may have written it"
+
+
+def set_aside(root: Path, name: str) -> list[Path]:
+    """What was not kept, by the name that it had in the workspace."""
+    return sorted((root.parent / "scratch" / "put-back").glob(f"*/{root.name}+{name}"))
+
+
+@BOTH
+async def test_a_page_about_agents_is_not_one_that_configures_them(build: Build, root: Path) -> None:
+    said = await script(build, root, "mkdir docs; echo x >docs/agents.md; echo x >docs/claude.md")
+    assert (tree(root), "Put back" in said) == (["docs", "docs/agents.md", "docs/claude.md"], False)
+
+
+@BOTH
+async def test_a_folder_that_is_not_kept_is_set_aside_whole_each_time(build: Build, root: Path) -> None:
+    for text in ("mine", "other"):
+        said = await script(build, root, f"mkdir -p .husky/_; echo {text} >.husky/_/hook; chmod 500 .husky")
+        assert "Put back: '.husky'" in said
+    assert tree(root) == []
+    assert sorted((path / "_" / "hook").read_text() for path in set_aside(root, ".husky")) == ["mine\n", "other\n"]
+
+
+@BOTH
+async def test_what_cannot_be_moved_to_the_scratch_folder_is_set_aside_beside_itself(build: Build, root: Path) -> None:
+    (root.parent / "scratch").mkdir()
+    (root.parent / "scratch" / "put-back").write_text("in the way")
+    for _ in range(2):
+        assert "Put back: '.husky'" in await script(build, root, "mkdir .husky; echo x >.husky/hook")
+    names = [".husky.left-by-a-command", ".husky.left-by-a-command1"]
+    assert [name for name in tree(root) if "/" not in name] == names
+    assert (root / names[1] / "hook").read_text() == "x\n"
+
+
+async def test_a_folder_of_a_container_s_image_is_set_aside_entry_by_entry(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An overlay refuses to rename such a folder (EXDEV)."""
+    rename = Path.rename
+
+    def refuse_folders(path: Path, target: Path) -> Path:
+        if path.is_dir() and not path.is_symlink():
+            raise OSError(errno.EXDEV, "Invalid cross-device link", str(path))
+        return rename(path, target)
+
+    (root / ".husky").mkdir()
+    (root / ".husky" / "hook").write_text("mine\n")
+    async with behind(landlocked(root, root.parent / "scratch"), root) as commands:
+        monkeypatch.setattr(Path, "rename", refuse_folders)
+        said = (await ran(commands, shell("cd .husky; echo x >hook; mkdir _; mkfifo _/pipe; chmod 500 _"))).text
+        monkeypatch.undo()
+    assert "Put back: '.husky'." in said
+    assert tree(root / ".husky") == ["hook"]
+    assert (root / ".husky" / "hook").read_text() == "mine\n"
+    assert tree(root / ".husky.left-by-a-command") == ["_", "_/pipe", "hook"]
+
+
+@BOTH
+async def test_what_cannot_be_set_aside_stays_and_the_result_says_so(
+    build: Build, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, _: Path) -> Path:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    wall = build(root, root.parent / "scratch")
+    async with behind(wall, root) as commands:
+        monkeypatch.setattr(Path, "rename", refuse)
+        said = (await ran(commands, shell("mkdir .husky; echo x >.husky/hook"))).text
+        monkeypatch.undo()
+    assert "'.husky' (failed: Permission denied)" in said
+    assert (root / ".husky" / "hook").read_text() == "x\n"
 
 
 @BOTH

@@ -192,3 +192,16 @@ async def test_an_editable_install_imports_the_worktree_in_the_landlock_tier(
     write_editable_install(shown, work)
     printed = await said(landlock(work, shown), work, "python3 -c 'import package; print(package.text)'")
     assert printed == "of the worktree\n"
+
+
+async def test_an_editable_install_of_the_root_does_not_hide_the_standard_library(
+    open_folder: Path, shown: SandboxMount
+) -> None:
+    work, person = open_folder / "work", Path(shown.source).parent
+    write_editable_install(shown, work)
+    (Path(shown.source) / "lib/python3.11/site-packages/flat.pth").write_text(f"{person}\n{person}/\n{person}/.\n")
+    for name in ("code.py", "types.py"):
+        (work / name).write_text("raise SystemExit('not the standard library')\n")
+    (work / "bin").mkdir()
+    (work / "bin" / "tool.py").write_text("import code, types, package\nprint(package.text)\n")
+    assert await said(landlock(work, shown), work, "python3 bin/tool.py") == "of the worktree\n"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from greenroom.adapters.sandbox.limits import Quota
 from greenroom.core.ports.sandbox import CommandLimits, Sandbox
 from tests.adapters.sandbox.walls import behind, landlocked, walled
 from tests.conformance.running import ran, shell
@@ -118,6 +120,22 @@ async def test_a_workspace_holds_at_most_a_tenth_more_than_its_quota(build: Limi
     assert made.ended.how == "cancelled"
     assert "which is all it may hold" in made.text
     assert 0.85 * QUOTA < blocks(root) <= 1.1 * QUOTA
+
+
+def test_what_grows_on_one_disk_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = tuple(tmp_path / name for name in ("work", "scratch", "layer"))
+    for folder in folders:
+        folder.mkdir()
+    measured: list[Path] = []
+    statvfs = os.statvfs
+
+    def measure(folder: Path) -> os.statvfs_result:
+        measured.append(folder)
+        return statvfs(folder)
+
+    monkeypatch.setattr(os, "statvfs", measure)
+    assert Quota(folders, CommandLimits()).get_pause() > 0
+    assert len(measured) == 1
 
 
 async def test_holes_in_files_take_no_room(root: Path) -> None:

@@ -168,6 +168,61 @@ async def test_what_one_process_keeps_closed_stays_closed_when_another_one_ends(
     assert governing(root) == []
 
 
+@BOTH
+async def test_nothing_is_put_back_while_another_command_runs(build: Build, root: Path) -> None:
+    """It could swap a folder with a link at that moment, and what lies behind the link would be removed."""
+    async with behind(build(root, root.parent / "scratch"), root) as commands:
+        first = asyncio.create_task(ran(commands, shell(WAITS.format(name="one"), seconds=60)))
+        await until_there(root / "one")
+        second = await ran(commands, shell("mkdir -p x/.claude; echo evil | tee x/.claude/a >x/CLAUDE.md"))
+        there = [(root / name).exists() for name in ("x/.claude/a", "x/CLAUDE.md")]
+        (root / "go-one").touch()
+        last = await first
+    assert (there, "Put back" in second.text) == ([True, True], False)
+    assert "Put back: 'x/.claude', 'x/CLAUDE.md'." in last.text
+    assert list((root / "x").iterdir()) == []
+
+
+SWAPS = """import os
+os.makedirs('x/.claude')
+for n in range(1000): open(f'x/.claude/{n}', 'w').close()
+os.symlink('PERSON', 'link')
+open('one', 'w').close()
+while not os.path.exists('go-one'):
+    os.rename('x', 'y'); os.rename('link', 'x')
+    os.rename('x', 'link'); os.rename('y', 'x')
+"""
+
+
+@BOTH
+async def test_a_command_that_swaps_a_folder_with_a_link_removes_nothing_outside(build: Build, root: Path) -> None:
+    person = root.parent / "person"
+    (person / ".claude").mkdir(parents=True)
+    (person / ".claude" / "settings.json").write_text("mine")
+    async with behind(build(root, root.parent / "scratch"), root) as commands:
+        first = asyncio.create_task(ran(commands, shell(f'python3 -c "{SWAPS.replace("PERSON", str(person))}"')))
+        await until_there(root / "one")
+        for _ in range(10):
+            assert (await ran(commands, shell("true"))).text == ""
+        (root / "go-one").touch()
+        assert "Put back: 'x/.claude'" in (await first).text
+    assert (person / ".claude" / "settings.json").read_text() == "mine"
+
+
+@BOTH
+async def test_nothing_is_restored_or_removed_behind_a_link(build: Build, repository: Path) -> None:
+    person = repository.parent / "person"
+    (person / "info").mkdir(parents=True)
+    for name in ("AGENTS.md", "config", "info/attributes"):
+        (person / name).write_text("")
+    (repository / "docs").mkdir()
+    (repository / "docs" / "AGENTS.md").write_text("mine")
+    lines = (f"mv {name} gone{number}; ln -s {person} {name}" for number, name in enumerate(("docs", ".git")))
+    await script(build, repository, "; ".join((*lines, f"rm -rf .git/info; ln -s {person}/info .git/info")))
+    assert tree(person) == ["AGENTS.md", "config", "info", "info/attributes"]
+    assert {path.read_text() for path in person.rglob("*") if path.is_file()} == {""}
+
+
 async def test_without_knowing_of_each_other_they_would_not(root: Path) -> None:
     first = await running("true", walled(root, root.parent / "one"), root, "one")
     second = await running(PLANTS, walled(root, root.parent / "two"), root, "two")

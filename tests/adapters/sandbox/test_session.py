@@ -27,6 +27,7 @@ class Slow:
 
     def __init__(self, overrun: Callable[[], str] = str) -> None:
         self.threads = list[threading.Thread]()
+        self.looked_in = set[threading.Thread]()
         self.standing = 0
         self.begun = threading.Event()
         self.go = threading.Event()
@@ -40,9 +41,11 @@ class Slow:
         return SandboxedCommand(words=words, folder=folder, env=env, token="x")
 
     def get_pause(self, supervisor_pid: int) -> float:
-        return 0.25
+        self.looked_in.add(threading.current_thread())
+        return 0.01
 
     def find_exceeded_limit(self, command: SandboxedCommand, supervisor_pid: int) -> str:
+        self.looked_in.add(threading.current_thread())
         return self._overrun()
 
     def clean_up(self, command: SandboxedCommand) -> str:
@@ -63,6 +66,15 @@ async def test_the_loop_goes_on_while_walls_are_put_up(root: Path) -> None:
         assert (await work).text == "fine\n"
     assert threading.main_thread() not in wall.threads
     assert (len(wall.threads), wall.standing) == (2, 0)
+
+
+async def test_limits_are_looked_at_beside_the_loop(root: Path) -> None:
+    wall = Slow(lambda: "Ended: enough.")
+    wall.go.set()
+    async with behind(wall, root) as commands:
+        assert "Ended: enough." in (await ran(commands, shell("sleep 30"))).text
+    assert wall.looked_in
+    assert threading.main_thread() not in wall.looked_in
 
 
 async def test_whoever_is_cancelled_while_walls_are_put_up_takes_them_down(root: Path) -> None:

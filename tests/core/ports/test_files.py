@@ -107,9 +107,10 @@ def test_other_names_are_not(name: str) -> None:
 @pytest.mark.parametrize(
     ("path", "governs"),
     [
-        *((path, True) for path in ("AGENTS.md", "api/claude.MD", ".mcp.json", ".envrc", "web/.husky/pre-commit")),
+        *((path, True) for path in ("AGENTS.md", "api/CLAUDE.md", ".mcp.json", ".envrc", "web/.husky/pre-commit")),
         *((path, True) for path in (".claude", ".claude/agents/x.md", ".vscode/tasks.json", ".GitHub/workflows/x.yml")),
-        *((path, True) for path in (".greenroom/memory/a.md", "AGENTS.md.", ".clau\u200cde/x")),
+        *((path, True) for path in (".greenroom/memory/a.md", ".ENVRC.", ".clau\u200cde/x")),
+        *((path, False) for path in ("docs/howto/agents.md", "Agents.md", "claude.md", "docs/Claude.MD")),
         *((path, False) for path in ("", "README.md", "MYAGENTS.md", ".vscode/settings.json", ".github/CODEOWNERS")),
         *((path, False) for path in ("workflows/x.yml", "tasks.json", "claude/x", ".envrc.example")),
     ],

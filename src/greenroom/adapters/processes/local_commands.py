@@ -297,7 +297,7 @@ async def _watch_limits(sandbox: Sandbox, sandboxed: SandboxedCommand, process: 
     """Stop the command when it exceeds a limit, and return the reason."""
     while True:
         try:
-            await asyncio.sleep(sandbox.get_pause(process.supervisor_pid))
+            await asyncio.sleep(await asyncio.to_thread(sandbox.get_pause, process.supervisor_pid))
             why = await asyncio.to_thread(sandbox.find_exceeded_limit, sandboxed, process.supervisor_pid)
         except (OSError, ValueError, LookupError, WorldFault) as fault:
             why = f"Ended: its usage can no longer be measured ({fault})."

@@ -75,15 +75,16 @@ class FolderLinks:
 
 
 def find_editable_paths(root: Path, mounts: Iterable[SandboxMount]) -> Iterator[str]:
-    """Yield the folders of the worktree `root` that stand for editable installs in a person's virtual environment.
+    """Yield the folders below the worktree `root` that stand for editable installs in a person's virtual environment.
 
-    The `.pth` files of such an install name folders of the person, which commands cannot read.
+    The `.pth` files of such an install name folders of the person, which commands cannot read. Not the root itself: in
+    PYTHONPATH its files would come before the standard library.
     """
     for mount in mounts:
-        owner = mount.source.removesuffix(f"/{mount.at}")
+        owner = Path(mount.source.removesuffix(f"/{mount.at}"))
         files = sorted(Path(mount.source).glob("lib/python*/site-packages/*.pth"))
         lines = (line for file in files for line in file.read_text(encoding="utf-8", errors="replace").splitlines())
-        yield from (str(root / Path(line).relative_to(owner)) for line in lines if Path(line).is_relative_to(owner))
+        yield from (str(root / Path(line).relative_to(owner)) for line in lines if owner in Path(line).parents)
 
 
 def _make_copy_filter(root: Path, hidden: Iterable[str]) -> Callable[[str, list[str]], set[str]]:

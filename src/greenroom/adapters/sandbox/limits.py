@@ -29,9 +29,6 @@ MIN_POLL_S: Final = 0.002
 FASTEST_WRITING: Final = 4 * 1024**3
 """Bytes per second that a command can write, generously."""
 
-REACTION_S: Final = 0.02
-"""Seconds that a command may still write until it is stopped, on a busy machine."""
-
 UNCOUNTED_DIVISOR: Final = 8
 """Initial contents are counted only after the disk has grown by this fraction (1/8) of the quota."""
 
@@ -47,8 +44,7 @@ class Quota:
             limits.entries - limits.entries // UNCOUNTED_DIVISOR,
         )
         self._disk_at_count: tuple[int, int] | None = None
-        self._counted_at = time.monotonic()
-        self._next_count = self._counted_at + COUNT_INTERVAL_S
+        self._next_count = time.monotonic() + COUNT_INTERVAL_S
 
     def get_pause(self) -> float:
         """Return the seconds until the next measurement: so few that a command cannot fill the room meanwhile. 0 means
@@ -75,15 +71,11 @@ class Quota:
         began, now, fits = time.monotonic(), self._measure_disk(), self._measure_room() >= 0
         if fits and began < self._next_count:
             return ""
-        last_size, quota = self._counted[0], self._limits.quota
         self._counted, self._disk_at_count = self._count(), now
-        took = time.monotonic() - began
-        self._next_count = began + max(COUNT_INTERVAL_S, COUNT_PAUSE_FACTOR * took)
+        self._next_count = began + max(COUNT_INTERVAL_S, COUNT_PAUSE_FACTOR * (time.monotonic() - began))
         size, entries = self._counted
-        rate, self._counted_at = (size - last_size) / (began - self._counted_at + took), began + took
-        # Who writes fast would be far beyond the quota at the next look.
-        if size > (quota if size + rate * REACTION_S < quota * 1.05 else quota * 0.95):
-            limit = f"{quota / 1024**3:.3g} GiB"
+        if size > self._limits.quota:
+            limit = f"{self._limits.quota / 1024**3:.3g} GiB"
             return f"Ended: about {limit} lie in the workspace, which is all it may hold. Remove something."
         if entries > self._limits.entries:
             return f"Ended: more than {self._limits.entries:,} files lie in the workspace. Remove some."
@@ -91,12 +83,9 @@ class Quota:
 
     def _measure_disk(self) -> tuple[int, int]:
         """Return the used bytes and entries on the disks of the folders, of all users."""
-        size = entries = 0
-        for folder in self._folders:
-            disk = os.statvfs(folder)
-            size += (disk.f_blocks - disk.f_bfree) * disk.f_frsize
-            entries += disk.f_files - disk.f_ffree
-        return size, entries
+        disks = [os.statvfs(folder) for folder in {folder.stat().st_dev: folder for folder in self._folders}.values()]
+        size = sum((disk.f_blocks - disk.f_bfree) * disk.f_frsize for disk in disks)
+        return size, sum(disk.f_files - disk.f_ffree for disk in disks)
 
     def _count(self) -> tuple[int, int]:
         size = count = 0

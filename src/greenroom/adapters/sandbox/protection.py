@@ -1,22 +1,24 @@
 """Files that commands must not change in a workspace: git's hooks and settings, and those that configure agents.
 
 bubblewrap mounts them read-only. Landlock cannot: there they are recorded before the first command and restored after
-the last. In both, a new file that configures agents is removed after each command. All processes that run commands in a
-workspace share one record. If a process is killed, the next one finds the record and restores the files. Repositories
-that a command creates are not protected (docs/howto/sandbox.md, known limits).
+the last. Then, in both, a new file that configures agents is set aside: a running command could swap its folder with a
+link. All processes that run commands in a workspace share one record. If a process is killed, the next one finds the
+record and restores the files. Repositories that a command creates are not protected (docs/howto/sandbox.md).
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
-import shutil
 import stat
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -167,22 +169,6 @@ def read_path_state(place: Path) -> PathState | None:
         return None
 
 
-def restore_paths(before: Mapping[str, PathState | None]) -> None:
-    """Restore paths to their recorded state. No command may run. A path below a link is skipped."""
-    places = {decode_path(path): state for path, state in before.items()}
-    for place, state in places.items():
-        if state is not None and not os.path.lexists(place.parent) and _is_real_folder(place.parent.parent):
-            place.parent.mkdir()
-    for place, state in places.items():
-        if _is_real_folder(place.parent) and read_path_state(place) != state:
-            if place.is_dir() and not place.is_symlink():
-                shutil.rmtree(place)
-            else:
-                place.unlink(missing_ok=True)
-            if state is not None:
-                _restore_path(place, state)
-
-
 def _is_real_folder(folder: Path) -> bool:
     return folder.is_dir() and folder.resolve() == folder
 
@@ -198,11 +184,6 @@ def _restore_path(place: Path, state: PathState) -> None:
     elif stat.S_ISREG(state.mode):
         place.write_bytes(state.content)
         place.chmod(stat.S_IMODE(state.mode))
-
-
-def _make_relative(path: str, root: Path) -> str:
-    place = decode_path(path)
-    return str(place.relative_to(root)) if place.is_relative_to(root) else ""
 
 
 def encode_path(path: Path | str) -> str:
@@ -243,7 +224,7 @@ UNIX_SOCKET_TABLE: Final = Path("/proc/net/unix")
 SET_ASIDE_SUFFIX: Final = ".left-by-a-command"
 MEMORY_FOLDER: Final = "memory"
 PUT_BACK_FOLDER: Final = "put-back"
-"""The folder of the last versions that were not kept: a person may have written one of them."""
+"""The folder in the scratch folder for the versions that were not kept."""
 
 UNSEARCHED_FOLDERS: Final = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox"})
 """Folders of other people's files, which agents do not work in."""
@@ -260,6 +241,7 @@ class Protection:
         self._running = 0
         self._is_git_mounted = any(mount.at == ".git" for mount in view.mounts)
         self._found: list[Path] = []
+        self._put_back: list[str] = []
         self.before = ProtectedState()
 
     def begin(self) -> None:
@@ -270,13 +252,12 @@ class Protection:
         self._running += 1
 
     def end(self) -> list[str]:
-        """Note the end of a command; restore everything after the last. Return the files that configure agents and
-        that were put back."""
+        """Note the end of a command; restore everything after the last. Return the paths that were put back."""
         self._running -= 1
-        changed = self._put_back(self.before)
+        self._put_back = []
         if self._running == 0:
             self._record.leave(self._restore, self.before)
-        return changed
+        return sorted(self._put_back)
 
     def keep_alive(self) -> None:
         """Update the heartbeat. Remove a new `commondir` immediately, because it replaces all git settings."""
@@ -323,32 +304,46 @@ class Protection:
         """Yield the existing files and folders that configure agents, except in `UNSEARCHED_FOLDERS`."""
         for here, folders, names in os.walk(self._view.root):
             above = "" if here == str(self._view.root) else Path(here).name
-            likely = [name for name in (*folders, *names) if above[:1] == "." or name[0] in ".aAcC"]
+            likely = [name for name in (*folders, *names) if above[:1] == "." or name[0] in ".AC"]
             found = {name for name in likely if is_governing(f"{above}/{name}")}
             yield from (Path(here, name) for name in sorted(found))
             folders[:] = [name for name in folders if name not in found | UNSEARCHED_FOLDERS]
 
-    def _put_back(self, before: ProtectedState) -> list[str]:
-        """Restore the files that configure agents, remove new ones, and return their paths in the workspace."""
-        root = self._view.root
-        states = {path: state for path, state in before.kept.items() if is_governing(_make_relative(path, root))}
-        known = {*before.governing, *before.absent, *before.kept}
-        states |= dict.fromkeys({encode_path(path) for path in self._find_governing()} - known)
-        changed = {path: state for path, state in states.items() if read_path_state(decode_path(path)) != state}
-        if before.died:  # what was made since then is not the command's
-            changed = {path: changed[path] for path in changed if _read_change_time(decode_path(path)) <= before.died}
-        for path in changed:
-            self._keep_copy(decode_path(path), _make_relative(path, root))
-        restore_paths(changed)
-        return sorted(_make_relative(path, root) for path in changed)
+    def _restore_paths(self, before: ProtectedState) -> None:
+        """Restore the recorded paths, and set new files that configure agents aside. A path below a link is skipped."""
+        known, died = {*before.governing, *before.absent, *before.kept}, before.died
+        found = {encode_path(path): path for path in self._find_governing()}
+        new = [key for key in found if key not in known and (not died or _read_change_time(found[key]) <= died)]
+        places = {decode_path(key): state for key, state in {**before.kept, **dict.fromkeys(new)}.items()}
+        for place, state in places.items():
+            if state is not None and not os.path.lexists(place.parent) and _is_real_folder(place.parent.parent):
+                place.parent.mkdir()
+        for place, state in places.items():
+            if _is_real_folder(place.parent) and read_path_state(place) != state:
+                self._replace(place, state)
 
-    def _keep_copy(self, path: Path, name: str) -> None:
-        """Keep the version of a file that is not kept in the workspace."""
-        with suppress(OSError):
-            folder = self._view.scratch / PUT_BACK_FOLDER
-            folder.mkdir(mode=0o700, exist_ok=True)
-            if path.is_file() and not path.is_symlink():
-                shutil.copyfile(path, folder / f"{self._view.root.name}+{name.replace('/', '+')}")
+    def _replace(self, place: Path, state: PathState | None) -> None:
+        """Set a path aside, and write its recorded state. If it cannot be set aside, it stays."""
+        name = str(place.relative_to(self._view.root))
+        try:
+            if os.path.lexists(place):
+                self._set_aside(place, name)
+        except OSError as error:
+            self._put_back.append(f"{name!r} (failed: {error.strerror})")
+            return
+        if state is not None:
+            _restore_path(place, state)
+        self._put_back.append(repr(name))
+
+    def _set_aside(self, place: Path, name: str) -> None:
+        """Move a path out of the workspace, or beside itself if it is on another disk: a person may have written it."""
+        _make_movable(place)
+        try:
+            shelf = self._view.scratch / PUT_BACK_FOLDER
+            shelf.mkdir(mode=0o700, exist_ok=True)
+            place.rename(Path(tempfile.mkdtemp(dir=shelf), f"{self._view.root.name}+{name.replace('/', '+')}"))
+        except OSError:
+            _rename_beside(place)
 
     def _take_snapshot(self) -> ProtectedState:
         """Record the state. No command may run."""
@@ -389,20 +384,15 @@ class Protection:
 
     def _restore(self, before: ProtectedState) -> None:
         """Restore the state. No command may run."""
-        if before.died:
-            self._put_back(before)
         if self._is_weak:
             self._restore_folders(before)
-        restore_paths(before.kept)
+        self._restore_paths(before)
         for path in (decode_path(folder) / COMMONDIR for folder in before.stood_in):
-            with suppress(OSError):
-                if (
-                    not path.is_symlink()
-                    and path.stat().st_size == len(HARMLESS_COMMONDIR)
-                    and path.read_bytes() == HARMLESS_COMMONDIR
-                ):
+            state = read_path_state(path)
+            if state is not None and state.content == HARMLESS_COMMONDIR and _is_real_folder(path.parent):
+                with suppress(OSError):
                     path.unlink()
-        for path in map(decode_path, before.absent):
+        for path in (path for path in map(decode_path, before.absent) if _is_real_folder(path.parent)):
             with suppress(OSError):  # bubblewrap leaves an empty file or folder as mount point
                 if path.is_dir() and not path.is_symlink():
                     path.rmdir()
@@ -419,11 +409,35 @@ class Protection:
             return
         with suppress(OSError):
             if os.path.lexists(self._git):
-                names = (self._git.with_name(f".git{SET_ASIDE_SUFFIX}{number or ''}") for number in range(1000))
-                self._git.rename(next(name for name in names if not os.path.lexists(name)))
+                _rename_beside(self._git)
             for entry in self._view.root.iterdir():
                 if _read_folder_inode(entry) == before.git:
                     entry.rename(self._git)
+
+
+def _rename_beside(place: Path) -> None:
+    names = (place.with_name(f"{place.name}{SET_ASIDE_SUFFIX}{number or ''}") for number in count())
+    _move(place, next(name for name in names if not os.path.lexists(name)))
+
+
+def _move(place: Path, target: Path) -> None:
+    """Rename a path; a folder of a container's image only entry by entry."""
+    _make_movable(place)
+    try:
+        place.rename(target)
+    except OSError as error:
+        if error.errno != errno.EXDEV or place.is_symlink() or not place.is_dir():
+            raise
+        target.mkdir()
+        for entry in place.iterdir():
+            _move(entry, target / entry.name)
+        place.rmdir()
+
+
+def _make_movable(place: Path) -> None:
+    for folder in (place.parent, place):
+        if stat.S_ISDIR(mode := os.lstat(folder).st_mode) and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+            folder.chmod(stat.S_IMODE(mode) | stat.S_IRWXU)
 
 
 def find_included_settings(view: SandboxView) -> dict[Path, bool]:

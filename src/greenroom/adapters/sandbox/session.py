@@ -240,7 +240,7 @@ class SandboxSession(ABC):
     def clean_up(self, command: SandboxedCommand) -> str:
         """Remove the mount points of a command and restore the protected files that it changed. Return what to say."""
         changed = self.end(command.token)
-        return PUT_BACK_NOTE.format(names=", ".join(map(repr, changed))) if changed else ""
+        return PUT_BACK_NOTE.format(names=", ".join(changed)) if changed else ""
 
     @property
     def rlimits(self) -> dict[str, int]:

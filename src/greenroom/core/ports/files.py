@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Final, Literal, Protocol
 
@@ -144,26 +145,32 @@ def is_protected(name: str) -> bool:
 
     Some take `.GIT`, others `.g<zero-width joiner>it` or `git~1` for `.git`.
     """
-    plain = _fold_name(name)
-    return plain in PROTECTED_NAMES or plain in {"git~1", "greenr~1"}
+    return fold_name(name) in PROTECTED_NAMES
 
 
 def is_governing(path: str) -> bool:
-    """Return whether a path is one of the `GOVERNING_FILES`, or the folder that holds them: `.claude`, `.husky` …"""
-    parts = [_fold_name(part) for part in path.split("/")]
+    """Return whether a path is one of the `GOVERNING_FILES`, or the folder that holds them: `.claude`, `.husky` …
+
+    Names with a dot count in any case. `docs/agents.md` is a page about agents.
+    """
+    exact = path.split("/")
+    folded = [fold_name(part) for part in exact]
     return any(
-        parts[start : start + len(names)] == names
+        (folded if names[0].startswith(".") else exact)[start : start + len(names)] == names
         for names in _GOVERNING_PARTS
-        for start in range(len(parts) - len(names) + 1)
+        for start in range(len(exact) - len(names) + 1)
     )
 
 
-def _fold_name(name: str) -> str:
-    """Return a name as a lenient file system sees it."""
+@lru_cache(maxsize=4096)
+def fold_name(name: str) -> str:
+    """Return a name as a lenient file system sees it: any case, without invisible characters and trailing dots."""
     if name.isascii():
-        return name.casefold().rstrip(". ")
-    plain = unicodedata.normalize("NFKC", name).casefold()
-    return "".join(character for character in plain if unicodedata.category(character) != "Cf").rstrip(". ")
+        plain = name.casefold()
+    else:
+        seen = unicodedata.normalize("NFKC", name)
+        plain = "".join(sign for sign in seen if unicodedata.category(sign) != "Cf").casefold()
+    return {"git~1": ".git", "greenr~1": ".greenroom"}.get(plain, plain.rstrip(" .") or plain)
 
 
-_GOVERNING_PARTS: Final = tuple(name.removesuffix("/**").casefold().split("/") for name in GOVERNING_FILES)
+_GOVERNING_PARTS: Final = tuple(name.removesuffix("/**").split("/") for name in GOVERNING_FILES)
