@@ -58,6 +58,9 @@ _REASONING: Final = {
 _SHOWN: Final = {"<!--": "-->", "<![CDATA[": "]]>", r"\begin{verbatim}": r"\end{verbatim}"}
 """What else shows a text, by how it begins and ends."""
 
+_PATCH_PARTS: Final = "DIFF|SEARCH|SEARCH_START|SEARCH_END|REPLACE"
+"""The tags within <PATCH>."""
+
 _END_TOKEN: Final = r"(?:<\|(?:im_end|eot_id|eom_id|endoftext|end_of_text|end|return|call)\|>|</s>|<eos>|<end_of_turn>)"
 _TRAILING_TOKENS: Final = re.compile(rf"(?:{_END_TOKEN}\s*+)++\Z")
 _LINE_REST: Final = re.compile(rf"(?:[ \t]|</?(?:{'|'.join(WRAPPER_TAGS)})>|{_END_TOKEN})*+$", re.MULTILINE)
@@ -96,16 +99,17 @@ def _build_opening_pattern(tags: Sequence[str], indent: str) -> str:
 @lru_cache(maxsize=64)
 def _compile_damage_pattern(tags: tuple[str, ...]) -> re.Pattern[str]:
     """Compile the pattern of what is left of a damaged block: nearly a tag, at the start of a line or before a body; an
-    end tag; the beginning of a tag at the end of the reply; or a form that other systems use."""
+    end tag; a part of a patch; the beginning of a tag at the end of the reply; or a form that other systems use."""
     word = "(?i:" + "|".join(re.escape(tag).replace("_", "[ _-]?") + "S?" for tag in tags) + ")"
     begun = "(?:" + "|".join("(?:".join(re.escape(tag)) + ")?" * (len(tag) - 1) for tag in tags) + ")"
+    part = rf"|(?:^[ \t]*+<|</)(?P<part>{_PATCH_PARTS})>" if "PATCH" in tags else ""
     sign, over = r"(?:[<＜\[{(]|&lt;)[ \t|]*+", r"(?:[>＞\])}]|&gt;)"
     return re.compile(
         rf"(?!<<)(?:^[ \t]*+(?:(?:[*_]{{0,3}}{sign}|\\<|`{{3,}}+|~{{3,}}+)[ \t]*+(?P<word>{word})"
         rf"(?=[\s>\])}}|＞&/:=]|\Z)/?{over}?"
         rf"|(?P<label>{word})(?:[ \t]++file[^\n<>]*+)?[ \t]*+(?:{over}|:\s*+\{{)|(?P<foreign>{_FOREIGN_CALL}))"
         rf"|(?:<|＜|&lt;)[ \t]*+(?P<tag>{word})(?:[ \t][^\n<>]{{0,200}}+)?{over}(?=[ \t]*+(?:$|[{{<]))"
-        rf"|{sign}/[ \t]*+(?P<end>{word})\b[ \t]*+{over}?|</?(?P<begun>{begun})\Z)",
+        rf"|{sign}/[ \t]*+(?P<end>{word})\b[ \t]*+{over}?{part}|</?(?P<begun>{begun})\Z)",
         re.MULTILINE,
     )
 
@@ -275,12 +279,13 @@ class _BlockScanner:
 
     def _note_unrun_block_within(self, start: int, end: int, place: str, *, is_open: bool) -> None:
         """Note a block that begins a line or has an end. In what is never closed, every opening tag counts."""
-        opening = re.compile(rf"(?P<line>^[ \t>]*+)?<(?P<tag>{'|'.join(self._tags)})[ >]", re.MULTILINE)
+        tags = "|".join((*self._tags, _PATCH_PARTS) if "PATCH" in self._tags else self._tags)
+        opening = re.compile(rf"(?P<line>^[ \t>]*+)?<(?P<tag>{tags})[ >]", re.MULTILINE)
         shown = None if self._unrun_block else opening.search(self._clean, start, end)
         if shown and (
             is_open or shown["line"] is not None or self._clean.find(f"</{shown['tag']}", shown.end(), end) >= 0
         ):
-            self._note_unrun_block(shown["tag"], place)
+            self._note_unrun_block(shown["tag"] if shown["tag"] in self._tags else "PATCH", place)
 
     def _find_doubt(self) -> str:
         """Return why no block can run regardless of its content: the text after it may belong to it."""
@@ -308,6 +313,8 @@ class _BlockScanner:
                 f"The <{tag}> block in your reply was not run: it is {place}. To run it, write it again with <{tag}> "
                 "at the start of a line, nothing around it, and nothing behind its end."
             )
+        if found and found.lastgroup == "part":
+            return f'{found[0].strip()} is outside of <PATCH file="path"> and </PATCH>, so nothing was run.'
         tag = next((tag for tag in self._tags if _fold_name(tag).startswith(_fold_name(word).removesuffix("s"))), "")
         if found is None or not tag:
             return ""

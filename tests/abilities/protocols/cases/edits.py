@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tests.abilities.protocols.house import Refuses, Row, Runs, offers, refuses
+from tests.abilities.protocols.house import Refuses, Row, Runs, Says, offers, refuses
 
 
 def patch(inside: str, attributes: str = ' file="a.py"') -> str:
@@ -199,7 +199,28 @@ REWRITES: Final[dict[str, tuple[str, Runs | Refuses]]] = {
     "its opening tag on a line": (rewrite('a\n<REWRITE file="b">\nb\n'), refuses("only one operation")),
 }
 
+OUTSIDE: Final = Says(hint='outside of <PATCH file="path">')
+LOST: Final[dict[str, tuple[str, Says]]] = {
+    "a change": (ONE, OUTSIDE),
+    "a change behind a sentence": (f"I change it:\n\n  {ONE}\nDone.", OUTSIDE),
+    "a change on the line of a sentence": ("Now: <DIFF><SEARCH>a</SEARCH><REPLACE>b</REPLACE></DIFF>", OUTSIDE),
+    "without DIFF": ("<SEARCH>a</SEARCH>\n<REPLACE>b</REPLACE>", OUTSIDE),
+    "a stretch": (STRETCH, OUTSIDE),
+    "cut off": ("<SEARCH_START>a\nb", OUTSIDE),
+    "a change in a fence": (
+        f"```xml\n{ONE}\n```",
+        Says(hint="<PATCH> block in your reply was not run: it is inside a"),
+    ),
+    "a fence of a diff": ("```diff\n-a\n+b\n```", Says()),
+    "words": ("Search: a. (Diff) [search] The <SEARCH> tag, `</DIFF>` and <diff>.", Says()),
+}
+
 ROWS: Final = (
+    *(
+        Row(name=f"no patch: {name}", text=text, wants=wants, protocols=("patch",))
+        for name, (text, wants) in LOST.items()
+    ),
+    Row(name="no patch: without the protocol", text=ONE, wants=Says(), protocols=("rewrite",)),
     *(
         Row(name=f"patch: {name}", text=text, wants=wants, protocols=("patch",))
         for name, (text, wants) in PATCHES.items()
