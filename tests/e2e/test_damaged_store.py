@@ -86,7 +86,8 @@ def test_what_is_readable_is_copied_and_works(
     home, copy = _damage(sound, tmp_path, spoil), tmp_path / "copy"
     before = contents(home)
     copied = greenroom(home, "doctor", "--copy-to", str(copy))
-    assert copied.code == 0, copied
+    is_whole = f"Copied {RUNS} of {RUNS} runs" in copied.out and "missing" not in copied.out
+    assert copied.code == (0 if is_whole else 3), copied
     assert contents(home) == before
     assert f"of {RUNS} runs whole to {copy}" in copied.out
     assert not list(copy.glob("damaged*"))
@@ -96,6 +97,18 @@ def test_what_is_readable_is_copied_and_works(
     assert greenroom(copy, "ask", "Now?", **reached(fake)).code == 0
     again = greenroom(home, "doctor", "--copy-to", str(copy))
     assert (again.code, "is not an empty folder" in again.err) == (3, True)
+
+
+def test_a_partial_copy_is_told_with_its_numbers(tmp_path: Path, sound: Path) -> None:
+    home = _damage(sound, tmp_path, cut)
+    copied = greenroom(home, "doctor", "--copy-to", str(tmp_path / "copy"), "--output-format", "json")
+    told = copied.json
+    assert (copied.code, told["status"], told["exit_code"], told["runs"]) == (3, "partial", 3, RUNS)
+    whole = told["whole_runs"]
+    assert isinstance(whole, int)
+    assert 0 < whole < RUNS
+    copied = greenroom(sound, "doctor", "--copy-to", str(tmp_path / "whole"), "--output-format", "json")
+    assert (copied.code, copied.json["status"], copied.json["whole_runs"]) == (0, "ok", RUNS)
 
 
 def test_a_reading_command_shows_what_is_readable(tmp_path: Path, sound: Path) -> None:
@@ -113,7 +126,7 @@ def test_a_file_without_a_run_is_not_copied(tmp_path: Path, sound: Path) -> None
 
     home = _damage(sound, tmp_path, replace)
     ended = greenroom(home, "doctor", "--copy-to", str(tmp_path / "copy"))
-    assert (ended.code, "can be read" in ended.err) == (3, True)
+    assert (ended.code, f"No run in {home / 'greenroom.db'} can be read" in ended.err) == (3, True)
     assert not (tmp_path / "copy").exists()
 
 

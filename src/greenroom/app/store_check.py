@@ -38,8 +38,9 @@ async def find_damaged_snapshots(log: Log) -> Sequence[str]:
     return problems
 
 
-async def copy_readable_store(home: Path, folder: Path) -> Mapping[str, tuple[int, int]]:
-    """Copy what is readable of a store to a new folder. Return the copied and the recorded events of each run."""
+async def copy_readable_store(home: Path, folder: Path) -> tuple[Mapping[str, tuple[int, int]], bool]:
+    """Copy what is readable of a store to a new folder. Return the copied and the recorded events of each run, and
+    whether every other row was read."""
     return await asyncio.to_thread(copy_readable, home, folder)
 
 

@@ -359,7 +359,7 @@ async def doctor(
       greenroom doctor
       greenroom doctor --output-format json
 
-    Exit codes: 0; 2; 3 something is broken.
+    Exit codes: 0; 2; 3 something is broken, or was not copied.
     """
     if copy_to is not None:
         return await _copy_readable(cli, copy_to)
@@ -385,14 +385,18 @@ async def doctor(
 
 async def _copy_readable(cli: Invocation, folder: Path) -> Exit:
     """Copy what is readable of the log to a new folder, and tell what is missing."""
-    copied = await copy_readable_store(cli.home, folder)
-    partial_runs = {run: numbers for run, numbers in copied.items() if numbers[0] < numbers[1]}
+    copied, is_whole = await copy_readable_store(cli.home, folder)
+    partial_runs = {run: numbers for run, numbers in copied.items() if numbers[0] < max(numbers[1], 1)}
     for run, (events, count) in partial_runs.items():
         cli.out.show(translate("home.copied_part", run=run, copied=events, count=count))
         cli.out.item("partial", {"run": run, "copied": events, "events": count})
     whole = len(copied) - len(partial_runs)
     cli.out.show(translate("home.copied", whole=whole, count=len(copied), folder=folder))
-    return cli.out.result("ok", Exit.DONE)
+    if not is_whole:
+        cli.out.show(translate("home.copied_unknown"))
+    is_whole = is_whole and not partial_runs
+    status, code = ("ok", Exit.DONE) if is_whole else ("partial", Exit.CONFIG)
+    return cli.out.result(status, code, runs=len(copied), whole_runs=whole)
 
 
 def _check_sandbox(app: AppContext) -> DoctorFinding:

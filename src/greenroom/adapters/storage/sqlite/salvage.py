@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from greenroom.adapters.storage.database import DATABASE_NAME, connect
-from greenroom.adapters.storage.sqlite.faults import translate_errors
+from greenroom.adapters.storage.sqlite.faults import NO_SPACE_ERRNOS, find_error_path, translate_errors, translate_os
 from greenroom.adapters.storage.sqlite.store_folder import MAX_VERSION, create_database
-from greenroom.core.base.errors import StoreFault
+from greenroom.core.base.errors import StoreFault, WorldFault
 from greenroom.core.ports.codec import decode_archived, decode_event
 from greenroom.core.ports.log import ArchiveRow, StoredEvent
 
+SCRATCH_NAME: Final = "damaged.db"
 PAGE_SIZE: Final = slice(16, 18)
 PAGE_COUNT: Final = slice(28, 32)
 """Where the header of a database has them."""
@@ -28,8 +29,9 @@ PAGE_COUNT: Final = slice(28, 32)
 Row = tuple[Any, ...]
 
 
-def copy_readable(home: Path, target: Path) -> Mapping[str, tuple[int, int]]:
-    """Copy a store into a new folder. Return the copied and the recorded number of events by run.
+def copy_readable(home: Path, target: Path) -> tuple[Mapping[str, tuple[int, int]], bool]:
+    """Copy a store into a new folder. Return the copied and the recorded number of events by run, and whether every
+    other row was read.
 
     Raise `StoreFault` if the folder is not empty, or nothing is readable. Then the folder is not created.
     """
@@ -39,39 +41,51 @@ def copy_readable(home: Path, target: Path) -> Mapping[str, tuple[int, int]]:
         target.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         with translate_errors(home / DATABASE_NAME):
-            found = _copy_store(home, target)
+            _copy_files(home, target)
+        with translate_errors(target / DATABASE_NAME):
+            found, is_whole = _copy_rows(home / DATABASE_NAME, target)
         if not any(copied for copied, _ in found.values()):
             raise StoreFault("storage.nothing_readable", path=home / DATABASE_NAME)
-    except StoreFault:
+    except WorldFault:
         shutil.rmtree(target)
         raise
-    return found
+    return found, is_whole
 
 
-def _copy_store(home: Path, target: Path) -> Mapping[str, tuple[int, int]]:
-    scratch = target / "damaged.db"
+def _copy_files(home: Path, target: Path) -> None:
+    """Copy the damaged database beside the new one, and the blobs. A full disk is that of the target."""
     files = [home / f"{DATABASE_NAME}{suffix}" for suffix in ("", "-wal")]
-    for file in filter(Path.exists, files):
-        shutil.copyfile(file, target / file.name.replace(DATABASE_NAME, scratch.name))
-    if (home / "blobs").exists():
-        shutil.copytree(home / "blobs", target / "blobs")
+    for file in filter(Path.is_file, (*files, *(home / "blobs").rglob("*"))):
+        copy = target / str(file.relative_to(home)).replace(DATABASE_NAME, SCRATCH_NAME)
+        try:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, copy)
+        except OSError as error:
+            place = copy if error.errno in NO_SPACE_ERRNOS else find_error_path(error, file)
+            raise translate_os(error, place) from error
+
+
+def _copy_rows(damaged: Path, target: Path) -> tuple[Mapping[str, tuple[int, int]], bool]:
+    scratch = target / SCRATCH_NAME
     create_database(target / DATABASE_NAME)
     with (
-        closing(_open_damaged(scratch, target / DATABASE_NAME)) as source,
+        closing(_open_damaged(scratch, target / DATABASE_NAME, damaged)) as source,
         closing(connect(target / DATABASE_NAME, timeout=0)) as db,
     ):
-        forward, backward = (_read_rows(source, "streams", f"ORDER BY id {order}")[0] for order in ("ASC", "DESC"))
+        forward, is_whole = _read_rows(source, "streams", "ORDER BY id ASC")
+        backward, _ = _read_rows(source, "streams", "ORDER BY id DESC")
         streams = {row[0]: row for row in (*forward, *backward)}
         found = {str(row[1]): _copy_run(source, db, row) for row in streams.values()}
         for table in ("meta", "inbox", "blob_refs"):
-            rows, _ = _read_rows(source, table)
+            rows, is_read = _read_rows(source, table)
+            is_whole = is_whole and is_read
             _insert(db, table, rows)
     for file in target.glob(f"{scratch.name}*"):
         file.unlink()
-    return found
+    return found, is_whole
 
 
-def _open_damaged(path: Path, sound: Path) -> sqlite3.Connection:
+def _open_damaged(path: Path, sound: Path, damaged: Path) -> sqlite3.Connection:
     """Open a copy of the damaged database. An unreadable first page is replaced by that of a new database: it only
     holds the header and the same tables."""
     for _ in range(2):
@@ -88,7 +102,7 @@ def _open_damaged(path: Path, sound: Path) -> sqlite3.Connection:
             path.write_bytes(data)
         else:
             return db
-    raise StoreFault("storage.nothing_readable", path=path)
+    raise StoreFault("storage.nothing_readable", path=damaged)
 
 
 def _copy_run(source: sqlite3.Connection, db: sqlite3.Connection, stream: Row) -> tuple[int, int]:
