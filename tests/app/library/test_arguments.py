@@ -34,6 +34,26 @@ def test_a_misspelt_argument_names_the_nearest_one() -> None:
         make_agent("a", instrutions="Be brief.")
 
 
+async def test_a_misspelt_argument_of_a_run_names_the_nearest_one() -> None:
+    why = r"^Greenroom\.run\(\) has no argument `contxt`\. Did you mean `context`\?$"
+    wrong, agent = cast("Any", {"contxt": 3}), Agent("guide")
+    async with Greenroom(in_memory=True) as greenroom:
+        for run in (greenroom.run, greenroom.resume):
+            with pytest.raises(TypeError, match=why):
+                await run(agent, "x", **wrong)
+        with pytest.raises(TypeError, match=why):
+            await agent.run("x", greenroom=greenroom, **wrong)
+        with pytest.raises(TypeError, match=why):
+            greenroom.start(agent, "x", **wrong)
+        with pytest.raises(TypeError, match=why):
+            await anext(greenroom.stream(agent, "x", **wrong))
+        with pytest.raises(TypeError, match=why.replace("run", "chat")):
+            greenroom.chat(agent, **wrong)
+        unknown = r"There are: `resume`, `approve`, `context`, `attachments`, `limits`"
+        with pytest.raises(TypeError, match=unknown):
+            await greenroom.run(agent, "x", **cast("Any", {"zzz": 3}))
+
+
 def test_an_output_error_is_a_model_fault() -> None:
     assert issubclass(OutputError, ModelFault)
     assert issubclass(ModelFault, GreenroomError)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -219,10 +220,18 @@ async def test_a_limit_of_turns_makes_the_agent_answer() -> None:
     assert len(model.asked) == 3
 
 
-@pytest.mark.parametrize(("name", "value"), [("cost", -0.1), ("tokens", -1), ("turns", 0)])
-def test_an_impossible_limit_is_refused(name: str, value: float) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("cost", value) for value in (-0.1, float("nan"), float("inf"), "5", True)),
+        *(("seconds", value) for value in (-1, float("nan"), "60")),
+        *((name, value) for name in ("tokens", "steps") for value in (-1, 2.5, "5", 10**13, True)),
+        *(("turns", value) for value in (0, 1.5, 10**7)),
+    ],
+)
+def test_an_impossible_limit_is_refused(name: str, value: object) -> None:
     make: Callable[..., RunLimits] = RunLimits
-    with pytest.raises(WorldFault, match=f"{name}={value} is not a valid limit"):
+    with pytest.raises(WorldFault, match=f"^{re.escape(repr(value))} is not a valid limit `{name}`. It must be a "):
         make(**{name: value})
 
 
@@ -289,6 +298,23 @@ async def test_instructions_that_are_no_text_are_refused() -> None:
         with pytest.raises(WorldFault, match="must be a text, not NoneType"):
             await greenroom.run(agent, "Well?")
         assert await greenroom.runs() == []
+
+
+async def test_a_function_for_instructions_that_fails_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    async def look_up(run: RunContext[Any]) -> str:
+        return str(run.context["name"])
+
+    agent = Agent("guide", look_up, model=Played(lambda _: says("Yes.")))
+    why = r"The function `.*look_up` for the instructions of 'guide' failed: KeyError: 'name'\.$"
+    async with Greenroom(in_memory=True) as greenroom:
+        with pytest.raises(WorldFault, match=why) as raised:
+            await greenroom.run(agent, "Well?", context={})
+        async with greenroom.chat(agent, context={}) as conversation:
+            with pytest.raises(WorldFault, match=why):
+                await conversation.send("Well?")
+        assert await greenroom.runs() == []
+    assert isinstance(raised.value.__cause__, KeyError)
+    assert not caplog.records
 
 
 # ------------------------------------------------------------------------------------------------ called agents

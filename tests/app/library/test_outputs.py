@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NotRequired, TypedDict
 
@@ -254,14 +256,41 @@ async def test_a_validator_of_a_called_agent_counts_there() -> None:
     assert result.output == '{"city":"Ur","people":2}'
 
 
-async def test_a_broken_validator_ends_the_run_with_its_error() -> None:
-    def broken(_: str) -> None:
-        raise KeyError("no such town")
+def broken(_: str) -> None:
+    raise KeyError("no such town")
 
-    agent = Agent("guide", output_validators=[broken], model=Played(lambda _: says("Ur.")))
+
+def unusable(_: str) -> object:
+    return object()
+
+
+def offline(_: str) -> None:
+    raise WorldFault("The map is offline.")
+
+
+@pytest.mark.parametrize(
+    ("validator", "why"),
+    [
+        (broken, r"^The output validator `broken` of 'guide' failed: KeyError: 'no such town'\.$"),
+        (unusable, "^The output validator `unusable` of 'guide' failed: TypeError: a object has no JSON form"),
+        (offline, "^The map is offline.$"),
+    ],
+)
+async def test_a_validator_that_fails_is_named_and_not_the_model(
+    validator: Callable[[str], object], why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent = Agent("guide", output_validators=[validator], model=Played(lambda _: says("Ur.")))
     async with Greenroom(in_memory=True) as greenroom:
-        with pytest.raises(ModelFault, match="no such town"):
+        twice = await asyncio.gather(*(greenroom.run(agent, "Ur?") for _ in range(2)), return_exceptions=True)
+        assert [type(error) for error in twice] == [WorldFault] * 2
+        with pytest.raises(WorldFault, match=why) as raised:
             await greenroom.run(agent, "Ur?")
+        assert raised.value.run_id == (await greenroom.runs())[0].run_id
+        async with greenroom.chat(agent) as conversation:
+            with pytest.raises(WorldFault, match=why):
+                await conversation.send("Ur?")
+    assert (raised.value.__cause__ is None) == (validator is offline), "its traceback is there for the program"
+    assert not caplog.records
 
 
 async def test_a_validator_may_change_the_answer_in_place() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from typing import (
@@ -26,10 +27,10 @@ from greenroom.app.agents import specs as values
 from greenroom.app.agents.specs import MAX_ROUNDS, add_version
 from greenroom.app.function_tool import Tool, TypeAdapter, adapt_type, find_context_parameter, to_json_data
 from greenroom.app.library.mcp_servers import MCPServer
-from greenroom.app.library.run_result import T
+from greenroom.app.library.run_result import T, check_value
 from greenroom.app.settings.schema import suggest_name
-from greenroom.app.settings.values import BadValue, Reader
-from greenroom.core.base.errors import WorldFault, translate
+from greenroom.app.settings.values import BadValue
+from greenroom.core.base.errors import GreenroomError, WorldFault, translate
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.model import Model
 from greenroom.core.state.spec import AgentSpec, ToolGroup
@@ -96,7 +97,8 @@ RENAMED_ARGUMENTS: Final = {
 
 def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """Make a method raise a `TypeError` that names the right argument when it is called with an unknown one."""
-    known = [name for name in inspect.signature(function).parameters if name != "self"]
+    parameters = inspect.signature(function).parameters.values()
+    known = [one.name for one in parameters if one.name != "self" and one.kind is not one.POSITIONAL_ONLY]
 
     @wraps(function)
     def call(*args: P.args, **arguments: P.kwargs) -> R:
@@ -106,7 +108,7 @@ def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
                 hint = f"Use `{new_name}`." if new_name in known else suggest_name(name, known)
                 public_name = type(args[0]).__name__
                 if function.__name__ != "__init__":
-                    public_name += f".{function.__name__}"
+                    public_name += f".{function.__name__.removeprefix('_open_')}"
                 raise TypeError(f"{public_name}() has no argument `{name}`. {hint}")
         return function(*args, **arguments)
 
@@ -256,24 +258,39 @@ async def instruct_agent(agent: AgentDefinition[Any], spec: AgentSpec, text: str
     """Return an agent's spec with the instructions for this prompt."""
     if isinstance(agent.instructions, str):
         return spec
-    given = agent.instructions(RunContext(agent=agent.name, text=text, context=context))
-    instructions = await given if inspect.isawaitable(given) else given
+    with _blame_program("library.instructions_failed", agent, agent.instructions):
+        given = agent.instructions(RunContext(agent=agent.name, text=text, context=context))
+        instructions = await given if inspect.isawaitable(given) else given
     if not isinstance(instructions, str):
         raise WorldFault("library.instructions_not_text", name=agent.name, kind=type(instructions).__name__)
     return spec if spec.prompt == instructions else add_version(evolve(spec, prompt=instructions))
 
 
 async def validate_answer(agent: AgentDefinition[Any], adapter: TypeAdapter, value: object, context: object) -> object:
-    """Return an answer as JSON data, as the validators leave it. Raise `ModelFault` if it is not accepted."""
+    """Return an answer as JSON data, as the validators leave it. Raise `ModelFault` if it is not accepted, and
+    `WorldFault` if a validator fails."""
     output = adapter.validate(value)
-    before = to_json_data(output) if agent.output_validators else None
+    before = after = to_json_data(output) if agent.output_validators else None
     for validator in agent.output_validators:
         parameter = find_context_parameter(validator)
-        given = validator(output, **({parameter: context} if parameter else {}))
-        checked = await given if inspect.isawaitable(given) else given
-        output = output if checked is None else checked
-    after = to_json_data(output) if agent.output_validators else None
+        with _blame_program("library.validator_failed", agent, validator):
+            given = validator(output, **({parameter: context} if parameter else {}))
+            checked = await given if inspect.isawaitable(given) else given
+            output = output if checked is None else checked
+            after = to_json_data(output)
     return value if after == before else after
+
+
+@contextmanager
+def _blame_program(code: str, agent: AgentDefinition[Any], function: Callable[..., object]) -> Iterator[None]:
+    """Raise a `WorldFault` that names the program's function if it fails in an unexpected way."""
+    try:
+        yield
+    except GreenroomError:
+        raise
+    except Exception as error:
+        name = getattr(function, "__qualname__", None) or type(function).__name__
+        raise WorldFault(code, agent=agent.name, name=name, error=f"{type(error).__name__}: {error}") from error
 
 
 class _SpecOverrides(NamedTuple):
@@ -303,14 +320,6 @@ def _check_name(name: str) -> str:
         return values.parse_name(name)
     except BadValue as unfit:
         raise WorldFault("library.bad_agent_name", name=name, unfit=unfit) from None
-
-
-def check_value(reader: Reader, value: object, field: str) -> None:
-    """Check a value with the rule of agent files."""
-    try:
-        reader(value)
-    except BadValue as unfit:
-        raise WorldFault("library.bad_value", value=value, field=field, unfit=unfit) from None
 
 
 def _merge_model_config(base: Data | None, model: str, temperature: float | None) -> Data | None:

@@ -34,7 +34,7 @@ from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.app.toolset.policy import ConfirmingPolicy, ConfirmsAgent, build_policy, open_user_rules
 from greenroom.app.toolset.redaction import NO_REDACTION, SecretRedactor
 from greenroom.app.toolset.toolbox import Toolbox, ToolSource
-from greenroom.core.base.errors import ModelFault, OutputError, WorldFault
+from greenroom.core.base.errors import GreenroomError, ModelFault, OutputError, WorldFault
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import Capabilities, Executor
@@ -130,7 +130,7 @@ def make_library_capabilities(
         run_models,
         run_tools.specs,
         solo=solo,
-        reader=TypedAnswerReader(agents, context),
+        reader=TypedAnswerReader(agents, context, events),
         filter_above=filter_above,
         transcripts=transcripts,
     )
@@ -142,9 +142,10 @@ def make_library_capabilities(
 class TypedAnswerReader(TextReader):
     """Reads agents' replies, and validates answers with the `output_type` rather than its schema."""
 
-    def __init__(self, agents: dict[str, AgentDefinition[Any]], context: object = None) -> None:
+    def __init__(self, agents: dict[str, AgentDefinition[Any]], context: object, events: EventBus) -> None:
         super().__init__()
         self._agents = agents
+        self._events = events
         self._context = context
         self._adapters = [agent.output_adapter for agent in agents.values() if agent.output_adapter is not None]
 
@@ -168,6 +169,9 @@ class TypedAnswerReader(TextReader):
             return await validate_answer(agent, agent.output_adapter, value, self._context), ""
         except ModelFault as error:
             return value, str(error)
+        except GreenroomError as error:
+            self._events.validator_faults.append(error)
+            raise
 
 
 class AgentEnvironment:

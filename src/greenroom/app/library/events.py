@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Final, TypeAlias
 
 from greenroom.abilities.skills.filter_tools import FilterToolsSkill
-from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.errors import GreenroomError, WorldFault
 from greenroom.core.ports.executor import Capabilities, CloseCallback, Executor, Outcome, StepContext
 from greenroom.core.ports.model import (
     ClosingStream,
@@ -62,6 +63,7 @@ class EventBus:
 
     def __init__(self) -> None:
         self._callbacks: dict[str, list[Callback]] = {}
+        self.validator_faults = deque[GreenroomError](maxlen=50)  # of the program; runs raise them
 
     @property
     def is_silent(self) -> bool:

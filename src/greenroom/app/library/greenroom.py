@@ -16,7 +16,7 @@ from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.chat import Chat
 from greenroom.app.conversation.start import FIRST_TASK_ID, Participants, create_single_task_team
-from greenroom.app.library.agent_definition import AgentDefinition, check_arguments, check_value, require_kind
+from greenroom.app.library.agent_definition import AgentDefinition, check_arguments, require_kind
 from greenroom.app.library.approval import ApprovalCallback, ApprovalHandler
 from greenroom.app.library.attachments import Attachments, make_prompt
 from greenroom.app.library.environment import (
@@ -38,6 +38,7 @@ from greenroom.app.library.run_result import (
     RunResult,
     T,
     attach_run_id,
+    check_value,
     find_executed_tools,
     list_runs,
     refuse_program_team,
@@ -80,7 +81,7 @@ class Greenroom:
     - `confirm_calls`: Whether every tool call needs approval. Default: the setting `execute_tool_confirm`.
     - `non_interactive`: Deny every call that would need approval. Default: the setting.
 
-    `RunArguments` lists what all methods that run an agent accept.
+    `RunArguments` lists what `run`, `stream`, `start` and `resume` accept beside the prompt.
 
     `events` holds callbacks by event name; see `EventBus`.
     """
@@ -179,14 +180,14 @@ class Greenroom:
 
     async def run(self, agent: AgentDefinition[T], text: str = "", **arguments: Unpack[RunArguments]) -> RunResult[T]:
         """Run an agent on a prompt and wait for the result. Pass either `text` or `resume`."""
-        async with self._open_run(agent, text, max_early=0, **arguments) as run:
+        async with self._open_run(agent, text, 0, **arguments) as run:
             return await run.result()
 
     async def stream(
         self, agent: AgentDefinition[T], text: str = "", **arguments: Unpack[RunArguments]
     ) -> AsyncIterator[RunEvent[T]]:
         """Run an agent and yield events as they happen. The last event is the `RunResult`."""
-        async with self._open_run(agent, text, max_early=None, **arguments) as run:
+        async with self._open_run(agent, text, None, **arguments) as run:
             async for event in run.stream():
                 yield event
 
@@ -194,15 +195,17 @@ class Greenroom:
         self, agent: AgentDefinition[T], text: str = "", **arguments: Unpack[RunArguments]
     ) -> AbstractAsyncContextManager[Run[T]]:
         """Start a run that you can send messages to or cancel. Leaving the context stops it; `resume` continues it."""
-        return self._open_run(agent, text, max_early=MAX_EARLY_EVENTS, **arguments)
+        return self._open_run(agent, text, MAX_EARLY_EVENTS, **arguments)
 
+    @check_arguments
     @asynccontextmanager
     async def _open_run(
         self,
         agent: AgentDefinition[T],
         text: str,
-        *,
         max_early: int | None,
+        /,
+        *,
         resume: str = "",
         approve: ApprovalCallback | None = None,
         context: object = None,
@@ -248,6 +251,7 @@ class Greenroom:
         arguments["resume"] = run_id
         return await self.run(agent, **arguments)
 
+    @check_arguments
     @asynccontextmanager
     async def chat(
         self,

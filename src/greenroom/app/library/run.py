@@ -55,7 +55,8 @@ MAX_EARLY_EVENTS: Final = 1_000
 
 
 class RunArguments(TypedDict, total=False):
-    """What the methods that run an agent accept beside the prompt.
+    """What the methods that run an agent accept beside the prompt. A conversation takes `resume`, `approve` and
+    `context`; its messages take `attachments`.
 
     - `resume`: The id of an interrupted run to continue, or `"last"` for the agent's newest open run. Give either this
       or a prompt.
@@ -199,6 +200,15 @@ class RunObserver:
         finally:
             waiting.cancel()
 
+    def make_error(self, state: str, why: str, **details: str) -> GreenroomError:
+        """Make the error for a run without a result. A failure of a validator is not the model's."""
+        faults = self.events.validator_faults
+        fault = next((fault for fault in faults if str(fault) == why), None)
+        if fault is None:
+            return make_run_error(state, why, **details)
+        faults.remove(fault)
+        return fault
+
     async def end(self, team: TeamId | None) -> None:
         """Stop the team, then unsubscribe, so that the events of stopping are still delivered."""
         await self.approvals.close()
@@ -280,7 +290,7 @@ class Run(Generic[T]):
         if status.state == "idle":
             reason = await find_last_error(self._runtime, self.id, FIRST_TASK_ID)
         hint, state = f"`greenroom.resume(agent, {str(self.id)!r})`", await self._runtime.state(self.id)
-        return make_run_error(status.state, reason, resume_hint=hint, partial=find_partial(state))
+        return self._observer.make_error(status.state, reason, resume_hint=hint, partial=find_partial(state))
 
 
 SubmitMessage = Callable[[str, Attachments], Awaitable[None]]
@@ -398,7 +408,7 @@ class Conversation(Generic[T]):
                 break
         if outcome.state == "answered" or (outcome.state == "finished" and self._agent.output_adapter is None):
             return make_result(self._agent, outcome.answer or outcome.why, self._chat.existing_team, make_usage(spent))
-        raise make_run_error(
+        raise self._observer.make_error(
             outcome.state,
             outcome.why,
             resume_hint=f"`conversation.resume()` in `greenroom.chat(agent, resume={self.id!r})`",

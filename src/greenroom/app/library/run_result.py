@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Final, Generic, NoReturn, TypeVar
 
-from greenroom.app.agents.specs import add_version
+from greenroom.app.agents.specs import MAX_ROUNDS, add_version, int_between
 from greenroom.app.conversation.start import FIRST_TASK_ID
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
 from greenroom.app.messages import translate
 from greenroom.app.runtime import Runtime
+from greenroom.app.settings.values import MAX_NUMBER, BadValue, Reader, parse_number
 from greenroom.app.task_status import read_status
 from greenroom.core.base.amounts import Amounts, Limits
 from greenroom.core.base.errors import (
@@ -77,10 +79,12 @@ class RunLimits:
     turns: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("cost", 0), ("tokens", 0), ("seconds", 0), ("steps", 0), ("turns", 1)):
+        amount, count = partial(parse_number, expected="values.amount"), int_between(0, int(MAX_NUMBER))
+        readers: tuple[Reader, ...] = (amount, count, amount, count, int_between(1, MAX_ROUNDS))
+        for name, reader in zip(("cost", "tokens", "seconds", "steps", "turns"), readers, strict=True):
             value = getattr(self, name)
-            if value is not None and value < least:
-                raise WorldFault("library.limit_too_low", name=name, value=value, least=least)
+            if value is not None:
+                check_value(reader, value, f"limit `{name}`")
 
     def apply_to(self, limits: Limits) -> Limits:
         """Return the limits with those of this run."""
@@ -95,6 +99,14 @@ class RunLimits:
     def apply_to_spec(self, spec: AgentSpec) -> AgentSpec:
         """Return the agent's spec with the limit of its turns."""
         return spec if self.turns is None else add_version(evolve(spec, turn=evolve(spec.turn, rounds=self.turns)))
+
+
+def check_value(reader: Reader, value: object, field: str) -> None:
+    """Check a value with the rule of agent files."""
+    try:
+        reader(value)
+    except BadValue as unfit:
+        raise WorldFault("library.bad_value", value=value, field=field, unfit=unfit) from None
 
 
 def make_usage(spent: Amounts) -> RunUsage:
