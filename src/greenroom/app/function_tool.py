@@ -10,6 +10,7 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from enum import Enum
@@ -24,6 +25,7 @@ from typing import (
     Literal,
     NotRequired,
     ParamSpec,
+    Required,
     TypeAlias,
     TypeVar,
     Union,
@@ -68,17 +70,14 @@ class TypeAdapter:
             raise OutputError(_describe_error(error)) from error
 
 
-def adapt_type(kind: object) -> TypeAdapter:
-    """Make the adapter of a type. Raise `WorldFault` if the type has no JSON form."""
+def adapt_type(kind: object, inside: tuple[object, ...] = ()) -> TypeAdapter:
+    """Make the adapter of a type, `inside` other classes. Raise `WorldFault` if the type has no JSON form."""
     model = getattr(kind, "model_json_schema", None)
     if model is not None and isinstance(kind, type):
         return TypeAdapter(kind, inline_references(model()), cast("Any", kind).model_validate)
     try:
-        try:
-            known_type, schema = kind, _make_json_schema(kind)
-        except TypeError:  # msgspec takes at most one class of each JSON form in a union
-            known_type = _replace_unions(kind)
-            schema = _make_json_schema(known_type)
+        known_type = _replace_unions(kind, inside)
+        schema = _make_json_schema(known_type)
     except (TypeError, RecursionError) as error:
         name, why = getattr(kind, "__qualname__", kind), str(error).partition("\n")[0]
         raise WorldFault("function_tool.type_not_describable", name=name, why=why) from None
@@ -102,20 +101,26 @@ class _AnyInstance(type):
         return True
 
 
-def _replace_unions(kind: object) -> object:
-    """Return the type with stand-ins, which msgspec accepts, for unions and for classes with unions in their fields."""
+def _replace_unions(kind: object, inside: tuple[object, ...]) -> object:
+    """Return the type with stand-ins, which msgspec accepts, for unions and for classes with unions in their fields.
+
+    msgspec takes at most one class of each JSON form in a union.
+    """
+    with suppress(TypeError):
+        _make_json_schema(kind)
+        return kind
     arguments = get_args(kind)
     if get_origin(kind) in (Union, UnionType):
-        adapters = [adapt_type(member) for member in arguments]
+        adapters = [adapt_type(member, inside) for member in arguments]
         schema = {"anyOf": [_add_title(adapter) for adapter in adapters]}
         return _make_stand_in(TypeAdapter(kind, schema, partial(_read_first_match, adapters)))
     if get_origin(kind) is Annotated:
-        return _replace_unions(arguments[0])
+        return Annotated[(_replace_unions(arguments[0], inside), *arguments[1:])]
     if arguments and get_origin(kind) is not Literal:
         origin = cast("Any", get_origin(kind))
-        return origin[tuple(item if item is ... else _replace_unions(item) for item in arguments)]
-    if dataclasses.is_dataclass(kind) or is_typeddict(kind):
-        return _make_stand_in(_adapt_fields(cast("type", kind)))
+        return origin[tuple(item if item is ... else _replace_unions(item, inside) for item in arguments)]
+    if dataclasses.is_dataclass(kind) or is_typeddict(kind) or hasattr(kind, "__struct_fields__"):
+        return _make_stand_in(_adapt_fields(cast("type", kind), inside))
     return kind
 
 
@@ -131,26 +136,37 @@ def _name_type(kind: object) -> str:
     return getattr(kind, "__name__", None) or str(kind)
 
 
-def _adapt_fields(kind: type) -> TypeAdapter:
-    """Make the adapter of a dataclass or TypedDict from its fields."""
-    hints = get_type_hints(kind)
-    if is_typeddict(kind):
-        marked = get_type_hints(kind, include_extras=True)
-        optional = frozenset(name for name, hint in marked.items() if get_origin(hint) is NotRequired)
-        optional |= cast("Any", kind).__optional_keys__
+def _adapt_fields(kind: type, inside: tuple[object, ...]) -> TypeAdapter:
+    """Make the adapter of a dataclass, TypedDict or struct from its fields."""
+    if kind in inside:
+        raise TypeError(f"{kind.__qualname__} contains itself and a union of classes. Leave one of them out.")
+    hints, names, encoded_names = get_type_hints(kind, include_extras=True), dict[str, bool](), dict[str, str]()
+    if dataclasses.is_dataclass(kind):
+        for field in dataclasses.fields(kind):
+            if field.init:
+                names[field.name] = field.default is field.default_factory is dataclasses.MISSING
+    elif is_typeddict(kind):
+        for name, hint in hints.items():
+            mark, optional = get_origin(hint), name in cast("Any", kind).__optional_keys__
+            names[name] = mark is Required or not (optional or mark is NotRequired)
+            hints[name] = get_args(hint)[0] if mark in (Required, NotRequired) else hint
     else:
-        own_fields = [field for field in dataclasses.fields(kind) if field.init]
-        hints = {field.name: hints[field.name] for field in own_fields}
-        missing = dataclasses.MISSING
-        optional = frozenset(
-            field.name for field in own_fields if (field.default, field.default_factory) != (missing, missing)
-        )
-    types = {name: cast("Any", _replace_unions(hint)) for name, hint in hints.items()}
+        for info in msgspec.structs.fields(kind):
+            names[info.name], encoded_names[info.name] = info.required, info.encode_name
+    types = {name: cast("Any", _replace_unions(hints[name], (*inside, kind))) for name in names}
     members = [
-        (name, field_type | msgspec.UnsetType, msgspec.UNSET) if name in optional else (name, field_type)
-        for name, field_type in types.items()
+        (name, types[name]) if is_required else (name, types[name] | msgspec.UnsetType, msgspec.UNSET)
+        for name, is_required in names.items()
     ]
-    struct = msgspec.defstruct(kind.__name__, members, kw_only=True)
+    doc = str(kind.__dict__.get("__doc__") or "")
+    struct = msgspec.defstruct(
+        kind.__name__,
+        members,
+        kw_only=True,
+        rename=encoded_names or None,
+        namespace={"__doc__": "" if doc.startswith(f"{kind.__name__}(") else doc},  # a dataclass makes one itself
+        forbid_unknown_fields=bool(encoded_names and cast("Any", kind).__struct_config__.forbid_unknown_fields),
+    )
 
     def read(data: object) -> object:
         values = msgspec.structs.asdict(msgspec.convert(data, struct, dec_hook=_decode_value))

@@ -15,10 +15,12 @@ import pytest
 from greenroom import (
     Agent,
     Failed,
+    Finished,
     Greenroom,
     Media,
     ModelCard,
     ModelRequest,
+    ModelTextDelta,
     RefusedError,
     RunContext,
     RunLimits,
@@ -128,6 +130,40 @@ async def test_an_image_is_reserved_with_what_it_counts_at_most(picture: Path) -
             await greenroom.run(agent, "What?", attachments=[picture], limits=RunLimits(tokens=SEEING.image_tokens))
         limits = RunLimits(tokens=SEEING.image_tokens + 5000)
         assert (await greenroom.run(agent, "What?", attachments=[picture], limits=limits)).output == "A cat."
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+async def test_small_files_are_reserved_by_their_size(count: int) -> None:
+    model = Played(lambda _: says("A report."))
+    model.card = ModelCard(output=1000, window=200_000, images=True, files=True)
+    files = [Media(media_type="application/pdf", data=PDF, name=f"{number}.pdf") for number in range(count)]
+    limits = RunLimits(tokens=count * (model.card.image_tokens + 1000) + 5000)
+    async with Greenroom(in_memory=True) as greenroom:
+        agent = Agent("guide", model=model)
+        assert (await greenroom.run(agent, "What?", attachments=files, limits=limits)).output == "A report."
+
+
+async def test_large_files_are_reserved_as_one_window_together() -> None:
+    model = seeing(Played(lambda _: says("Reports.")))
+    files = [Media(media_type="application/pdf", data=PDF + bytes(SEEING.window)) for _ in range(2)]
+    async with Greenroom(in_memory=True) as greenroom:
+        agent = Agent("guide", model=model)
+        with pytest.raises(RefusedError, match="limit"):
+            await greenroom.run(agent, "What?", attachments=files, limits=RunLimits(tokens=SEEING.window))
+        limits = RunLimits(tokens=SEEING.window + 5000)
+        assert (await greenroom.run(agent, "What?", attachments=files, limits=limits)).output == "Reports."
+
+
+async def test_images_that_no_provider_counted_make_a_conversation_short_in_time() -> None:
+    model = Played(lambda _: (ModelTextDelta(text="Yes."), Finished()))
+    model.card = ModelCard(output=1000, window=40_000, images=True)
+    async with Greenroom(in_memory=True) as greenroom, greenroom.chat(Agent("guide", model=model)) as conversation:
+        for number in range(9):
+            await conversation.send(
+                "And this?", attachments=[Media(media_type="image/png", data=PNG + bytes([number]))]
+            )
+    images = [sum(len(message.media) for message in request.messages) for request in model.asked]
+    assert max(images) * model.card.image_tokens < model.card.window, images
 
 
 PROGRAM = '''

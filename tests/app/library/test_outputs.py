@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, Required, TypedDict
 
 import msgspec
 import pytest
 from pydantic import BaseModel, Field
 
-from greenroom import Agent, Context, Greenroom, ModelCard, ModelFault, ModelRequest, WorldFault
+from greenroom import Agent, Context, Greenroom, ModelCard, ModelFault, ModelRequest, WorldFault, tool
 from greenroom.app.function_tool import adapt_type
 from tests.abilities.skills.talks import Answer, Played, calls, in_order, says
 
@@ -64,6 +64,31 @@ class Basket(TypedDict):
     gift: NotRequired[Fact | Town]
 
 
+class Journey(msgspec.Struct, rename="camel"):
+    """Where a person goes."""
+
+    first_stop: Town | River
+    days_off: Annotated[int, msgspec.Meta(ge=1, description="How many.")] = 2
+
+
+@dataclass
+class Trip:
+    stops: Annotated[list[Town | River], msgspec.Meta(min_length=1, description="At least one.")]
+    days: Annotated[int, msgspec.Meta(ge=1, description="How many.")]
+    price: Annotated[Town | Price | None, msgspec.Meta(description="What it costs.")] = None
+
+
+class Plan(TypedDict, total=False):
+    stop: Required[Town | River]
+    days: Annotated[int, msgspec.Meta(ge=1)]
+
+
+@dataclass
+class Family:
+    name: Fact | Refusal
+    children: "list[Family]" = field(default_factory=list)  # noqa: UP037
+
+
 @pytest.mark.parametrize(
     ("kind", "data", "value"),
     [
@@ -87,6 +112,11 @@ class Basket(TypedDict):
         ),
         (Basket, {"item": {"length": 2}}, {"item": River(length=2)}),
         (set[int] | list[str], ["a"], ["a"]),
+        (Journey, {"firstStop": {"length": 2}}, Journey(River(length=2))),
+        (list[Journey], [{"firstStop": {"name": "Ur"}, "daysOff": 3}], [Journey(Town(name="Ur"), 3)]),
+        (Journey | Town, {"firstStop": {"name": "Ur"}}, Journey(Town(name="Ur"))),
+        (Trip, {"stops": [{"length": 2}], "days": 1}, Trip([River(length=2)], 1)),
+        (Plan, {"stop": {"length": 2}}, {"stop": River(length=2)}),
     ],
 )
 def test_a_union_takes_the_first_member_that_fits(kind: object, data: object, value: object) -> None:
@@ -97,6 +127,56 @@ def test_the_schema_of_a_union_names_its_members() -> None:
     schema: Any = adapt_type(list[Fact | Town | str]).schema
     assert [member.get("title", member["type"]) for member in schema["items"]["anyOf"]] == ["Fact", "Town", "string"]
     assert "$ref" not in str(schema)
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "why"),
+    [
+        (Trip, {"stops": [], "days": 1}, "length >= 1"),
+        (Trip, {"stops": [{"length": 2}], "days": 0}, r"`int` >= 1 - at `\$\.days`"),
+        (Journey, {"firstStop": {"length": 2}, "daysOff": 0}, r"`int` >= 1 - at `\$\.daysOff`"),
+        (Plan, {"days": 1}, "missing required field `stop`"),
+        (Plan, {"stop": {"length": 2}, "days": 0}, "`int` >= 1"),
+    ],
+)
+def test_constraints_count_beside_unions(kind: object, data: object, why: str) -> None:
+    with pytest.raises(ModelFault, match=why):
+        adapt_type(kind).validate(data)
+
+
+def test_descriptions_and_constraints_are_in_the_schema_beside_unions() -> None:
+    trip: Any = adapt_type(Trip).schema
+    assert [trip["properties"][name]["description"] for name in ("stops", "days", "price")] == [
+        "At least one.",
+        "How many.",
+        "What it costs.",
+    ]
+    assert (trip["properties"]["stops"]["minItems"], trip["properties"]["days"]["minimum"]) == (1, 1)
+    assert adapt_type(Journey).schema["description"] == "Where a person goes."
+    assert not any("description" in adapt_type(kind).schema for kind in (Trip, Plan, Report))
+
+
+def test_a_class_that_contains_itself_and_a_union_is_refused_in_words() -> None:
+    with pytest.raises(WorldFault, match="Family cannot be described to a model: Family contains itself and a union"):
+        adapt_type(Family)
+
+
+async def test_a_tool_takes_a_union_of_classes_and_nothing_unknown() -> None:
+    taken: list[object] = []
+
+    @tool(effect="pure")
+    def look(place: Town | River, many: int = 2) -> str:
+        """Look at a place."""
+        taken.append((place, many))
+        return "Seen."
+
+    model = Played(
+        in_order(calls("look", place={"length": 2}), calls("look", "c2", place={"name": "Ur"}, what=1), says("Done."))
+    )
+    async with Greenroom(in_memory=True) as greenroom:
+        assert (await greenroom.run(Agent("guide", tools=[look], model=model), "Look.")).output == "Done."
+    assert taken == [(River(length=2), 2)]
+    assert "'what' was unexpected" in model.asked[2].messages[-1].content
 
 
 def test_a_member_that_knows_all_fields_is_preferred() -> None:

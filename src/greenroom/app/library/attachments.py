@@ -24,6 +24,9 @@ Attachments: TypeAlias = Sequence[str | Path | Media]
 MAX_ATTACHED_BYTES: Final = 20_000_000
 """How much may be attached to one prompt. Providers refuse requests of about 30 MB; base64 adds a third."""
 
+MAX_TOKENS_PER_BYTE: Final = 2
+"""Upper estimate for a file beside its first page. Files are compressed, and a page can count as text and as image."""
+
 
 @record
 class Prompt:
@@ -45,13 +48,15 @@ async def make_prompt(text: str, attachments: Attachments, model: Model, blobs: 
     if size > MAX_ATTACHED_BYTES:
         raise WorldFault("library.attached_too_much", size=size / 1_000_000, limit=MAX_ATTACHED_BYTES // 1_000_000)
     texts = {id(item): decoded for item in found if (decoded := _decode_text(item)) is not None}
-    media = [item for item in found if id(item) not in texts]
+    files = [Attachment(text=texts[id(item)], name=item.name or "file") for item in found if id(item) in texts]
+    media, room = [item for item in found if id(item) not in texts], model.card.window
     for item in media:
         _check_support(item, model)
-    files = [Attachment(text=texts[id(item)], name=item.name or "file") for item in found if id(item) in texts]
-    return Prompt(
-        text=build_message(text, files), typed=text, media=tuple([await _store(item, model, blobs) for item in media])
-    )
+    stored: list[StoredMedia] = []
+    for item in media:
+        stored.append(await _store(item, min(room, _estimate_tokens(item, model)), blobs))
+        room -= stored[-1].tokens
+    return Prompt(text=build_message(text, files), typed=text, media=tuple(stored))
 
 
 def _read_file(source: str | Path) -> Media:
@@ -83,12 +88,12 @@ def _check_support(media: Media, model: Model) -> None:
         raise WorldFault(code, model=model.name, name=media.name or media.media_type or "?")
 
 
-async def _store(media: Media, model: Model, blobs: Blobs) -> StoredMedia:
-    """Store the bytes. An image costs what its model charges at most; a file can fill the whole window."""
+def _estimate_tokens(media: Media, model: Model) -> int:
+    """Return the most that an image or a file counts."""
     is_image = media.media_type.startswith("image/")
-    return StoredMedia(
-        blob=await blobs.put_blob(media.data),
-        media_type=media.media_type or "application/octet-stream",
-        name=media.name,
-        tokens=min(model.card.image_tokens, model.card.window) if is_image else model.card.window,
-    )
+    return model.card.image_tokens + (0 if is_image else MAX_TOKENS_PER_BYTE * len(media.data))
+
+
+async def _store(media: Media, tokens: int, blobs: Blobs) -> StoredMedia:
+    media_type = media.media_type or "application/octet-stream"
+    return StoredMedia(blob=await blobs.put_blob(media.data), media_type=media_type, name=media.name, tokens=tokens)

@@ -81,10 +81,9 @@ class RunLimits:
     def __post_init__(self) -> None:
         amount, count = partial(parse_number, expected="values.amount"), int_between(0, int(MAX_NUMBER))
         readers: tuple[Reader, ...] = (amount, count, amount, count, int_between(1, MAX_ROUNDS))
-        for name, reader in zip(("cost", "tokens", "seconds", "steps", "turns"), readers, strict=True):
-            value = getattr(self, name)
-            if value is not None:
-                check_value(reader, value, f"limit `{name}`")
+        for name, reader in zip(self.__slots__, readers, strict=True):
+            if getattr(self, name) is not None:
+                check_value(reader, getattr(self, name), f"limit `{name}`")
 
     def apply_to(self, limits: Limits) -> Limits:
         """Return the limits with those of this run."""

@@ -70,7 +70,7 @@ class Transcript:
 
     `native`: calls and results are sent as such, otherwise as text. `turns` counts all turns. Since the last request,
     `rounds` counts turns with calls and `nudges` turns with text only. `returned` is a tool result that replaces the
-    agent's next reply. `size` is the size in bytes.
+    agent's next reply. `size` is the size of its text in bytes.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Transcript:
         ) = 0
         self.returned: str | None = None
         self.loop_detector = LoopDetector()
-        self.size = 0
+        self.size = self._media_size = 0
         self._counted = self._uncounted = self._steps_read = self._first_ended_in = 0
 
     @property
@@ -125,19 +125,22 @@ class Transcript:
         self._steps_read = len(history)
         self._first_ended_in = history[0].ended_in if history else 0
 
-    def _append_messages(self, messages: Sequence[ChatMessage]) -> None:
+    def _append_messages(self, messages: Sequence[ChatMessage], media_tokens: int = 0) -> None:
         self.messages += messages
         size = sum(len(message.content.encode()) for message in messages)
-        self._uncounted += size
         self.size += size
+        media_size = BYTES_PER_TOKEN * media_tokens if any(message.media for message in messages) else 0
+        self._media_size += media_size
+        self._uncounted += size + media_size
 
     def _read_step(self, step: Step) -> None:
         if step.work.executor == "compact":
             self.failed_compactions = 0 if step.state == "finished" else self.failed_compactions + 1
             if not self.failed_compactions:  # the provider counted another conversation before
-                self.turns_since_compaction, self._counted, self._uncounted = 0, 0, self.size
+                self.turns_since_compaction, self._counted, self._uncounted = 0, 0, self.size + self._media_size
             return
-        self._append_messages(render_messages(step, native=self.native, language=self.language, media=self._media))
+        messages = render_messages(step, native=self.native, language=self.language, media=self._media)
+        self._append_messages(messages, step.work.media_tokens)
         if step.work.type == "tool" and step.state == "finished" and (step.result or {}).get("need_return"):
             self.returned = str((step.result or {}).get("output", ""))
         if step.work.type == "tool":
