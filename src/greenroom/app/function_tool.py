@@ -102,17 +102,15 @@ class _AnyInstance(type):
 
 
 def _replace_unions(kind: object, inside: tuple[object, ...]) -> object:
-    """Return the type with stand-ins, which msgspec accepts, for unions and for classes with unions in their fields.
-
-    msgspec takes at most one class of each JSON form in a union.
-    """
-    with suppress(TypeError):
+    """Return the type with stand-ins, which msgspec accepts, for unions and for classes with unions in their fields."""
+    with suppress(TypeError):  # msgspec takes at most one class of each JSON form in a union
         _make_json_schema(kind)
         return kind
     arguments = get_args(kind)
     if get_origin(kind) in (Union, UnionType):
         adapters = [adapt_type(member, inside) for member in arguments]
-        schema = {"anyOf": [_add_title(adapter) for adapter in adapters]}
+        titles = [{"title": _name_type(one.kind)} if "properties" in one.schema else {} for one in adapters]
+        schema = {"anyOf": [{**title, **one.schema} for title, one in zip(titles, adapters, strict=True)]}
         return _make_stand_in(TypeAdapter(kind, schema, partial(_read_first_match, adapters)))
     if get_origin(kind) is Annotated:
         return Annotated[(_replace_unions(arguments[0], inside), *arguments[1:])]
@@ -122,10 +120,6 @@ def _replace_unions(kind: object, inside: tuple[object, ...]) -> object:
     if dataclasses.is_dataclass(kind) or is_typeddict(kind) or hasattr(kind, "__struct_fields__"):
         return _make_stand_in(_adapt_fields(cast("type", kind), inside))
     return kind
-
-
-def _add_title(adapter: TypeAdapter) -> Data:
-    return {"title": _name_type(adapter.kind), **adapter.schema} if "properties" in adapter.schema else adapter.schema
 
 
 def _make_stand_in(adapter: TypeAdapter) -> type:
@@ -140,33 +134,28 @@ def _adapt_fields(kind: type, inside: tuple[object, ...]) -> TypeAdapter:
     """Make the adapter of a dataclass, TypedDict or struct from its fields."""
     if kind in inside:
         raise TypeError(f"{kind.__qualname__} contains itself and a union of classes. Leave one of them out.")
-    hints, names, encoded_names = get_type_hints(kind, include_extras=True), dict[str, bool](), dict[str, str]()
+    hints, doc, options = get_type_hints(kind, include_extras=True), kind.__dict__.get("__doc__"), dict[str, Any]()
     if dataclasses.is_dataclass(kind):
-        for field in dataclasses.fields(kind):
-            if field.init:
-                names[field.name] = field.default is field.default_factory is dataclasses.MISSING
+        own_fields = [field for field in dataclasses.fields(kind) if field.init]
+        required = {field.name: field.default is field.default_factory is dataclasses.MISSING for field in own_fields}
+        doc = "" if str(doc).startswith(f"{kind.__name__}(") else doc  # made from the fields
     elif is_typeddict(kind):
-        for name, hint in hints.items():
-            mark, optional = get_origin(hint), name in cast("Any", kind).__optional_keys__
-            names[name] = mark is Required or not (optional or mark is NotRequired)
-            hints[name] = get_args(hint)[0] if mark in (Required, NotRequired) else hint
+        marks, optional = {name: get_origin(hint) for name, hint in hints.items()}, cast("Any", kind).__optional_keys__
+        required = {
+            name: mark is Required or not (name in optional or mark is NotRequired) for name, mark in marks.items()
+        }
+        marked = [name for name, mark in marks.items() if mark in (Required, NotRequired)]
+        hints |= {name: get_args(hints[name])[0] for name in marked}
     else:
-        for info in msgspec.structs.fields(kind):
-            names[info.name], encoded_names[info.name] = info.required, info.encode_name
-    types = {name: cast("Any", _replace_unions(hints[name], (*inside, kind))) for name in names}
+        required = {info.name: info.required for info in msgspec.structs.fields(kind)}
+        options["rename"] = {info.name: info.encode_name for info in msgspec.structs.fields(kind)}
+        options["forbid_unknown_fields"] = cast("Any", kind).__struct_config__.forbid_unknown_fields
+    types = {name: cast("Any", _replace_unions(hints[name], (*inside, kind))) for name in required}
     members = [
         (name, types[name]) if is_required else (name, types[name] | msgspec.UnsetType, msgspec.UNSET)
-        for name, is_required in names.items()
+        for name, is_required in required.items()
     ]
-    doc = str(kind.__dict__.get("__doc__") or "")
-    struct = msgspec.defstruct(
-        kind.__name__,
-        members,
-        kw_only=True,
-        rename=encoded_names or None,
-        namespace={"__doc__": "" if doc.startswith(f"{kind.__name__}(") else doc},  # a dataclass makes one itself
-        forbid_unknown_fields=bool(encoded_names and cast("Any", kind).__struct_config__.forbid_unknown_fields),
-    )
+    struct = msgspec.defstruct(kind.__name__, members, kw_only=True, namespace={"__doc__": doc}, **options)
 
     def read(data: object) -> object:
         values = msgspec.structs.asdict(msgspec.convert(data, struct, dec_hook=_decode_value))

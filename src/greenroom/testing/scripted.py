@@ -159,10 +159,8 @@ def use_models(models: Models) -> Iterator[None]:
 
 @contextmanager
 def forbid_requests() -> Iterator[None]:
-    """Refuse every agent of this process whose model is a name, or the default one, so that no test costs money.
-
-    A `Model` object of an agent, or of `Greenroom(models=…)`, is asked as usual.
-    """
+    """Refuse every agent of this process whose model is a name, or the default one, so that no test costs money. A
+    `Model` object of an agent, or of `Greenroom(models=…)`, is asked as usual."""
     with use_models(_NoModels()):
         yield
 

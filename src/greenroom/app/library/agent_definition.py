@@ -209,7 +209,10 @@ class AgentDefinition(Generic[T]):
         temperature: float | None = None,
         spec: AgentSpec | None = None,
     ) -> None:
-        self.name = _check_name(name)
+        try:
+            self.name = values.parse_name(name)
+        except BadValue as unfit:
+            raise WorldFault("library.bad_agent_name", name=name, unfit=unfit) from None
         require_kind(isinstance(model, str) or hasattr(model, "stream"), model, "model")
         self.model = model
         self.tool_selection = select_tools(tools, toolsets)
@@ -312,14 +315,6 @@ def _make_turn_overrides(max_turns: int, output_retries: int | None) -> dict[str
     check_value(values.int_between(0, 10), 0 if output_retries is None else output_retries, "output_retries")
     overrides = {"rounds": max_turns} if max_turns else {}
     return overrides if output_retries is None else {**overrides, "repairs": output_retries}
-
-
-def _check_name(name: str) -> str:
-    """Check a name with the rule of agent files."""
-    try:
-        return values.parse_name(name)
-    except BadValue as unfit:
-        raise WorldFault("library.bad_agent_name", name=name, unfit=unfit) from None
 
 
 def _merge_model_config(base: Data | None, model: str, temperature: float | None) -> Data | None:

@@ -115,7 +115,7 @@ class ApprovalHandler:
             await asyncio.wait({work_task, failure_task}, return_when=asyncio.FIRST_COMPLETED)
             error = self._callback_error
             if error is not None:
-                raise WorldFault("library.approve_failed", error=_describe_error(error)) from error
+                raise WorldFault("library.approve_failed", error=f"{type(error).__name__}: {error}") from error
             return work_task.result()
         finally:
             work_task.cancel()
@@ -232,7 +232,3 @@ async def _ask_callback(approve: ApprovalCallback, request: ApprovalRequest) -> 
 
 def _get_error(callback: asyncio.Task[None]) -> BaseException | None:
     return callback.exception() if callback.done() and not callback.cancelled() else None
-
-
-def _describe_error(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"

@@ -54,8 +54,10 @@ async def make_prompt(text: str, attachments: Attachments, model: Model, blobs: 
         _check_support(item, model)
     stored: list[StoredMedia] = []
     for item in media:
-        stored.append(await _store(item, min(room, _estimate_tokens(item, model)), blobs))
-        room -= stored[-1].tokens
+        tokens, kind = min(room, _estimate_tokens(item, model)), item.media_type or "application/octet-stream"
+        room -= tokens
+        blob = await blobs.put_blob(item.data)
+        stored.append(StoredMedia(blob=blob, media_type=kind, name=item.name, tokens=tokens))
     return Prompt(text=build_message(text, files), typed=text, media=tuple(stored))
 
 
@@ -92,8 +94,3 @@ def _estimate_tokens(media: Media, model: Model) -> int:
     """Return the most that an image or a file counts."""
     is_image = media.media_type.startswith("image/")
     return model.card.image_tokens + (0 if is_image else MAX_TOKENS_PER_BYTE * len(media.data))
-
-
-async def _store(media: Media, tokens: int, blobs: Blobs) -> StoredMedia:
-    media_type = media.media_type or "application/octet-stream"
-    return StoredMedia(blob=await blobs.put_blob(media.data), media_type=media_type, name=media.name, tokens=tokens)

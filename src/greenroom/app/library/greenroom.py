@@ -116,8 +116,8 @@ class Greenroom:
         ):
             if value is not None:
                 check_value(reader, value, field)
-        home_path = Path(home) if home is not None else None
-        self.home = None if in_memory else home_folder(home_path or _default_home())
+        home_path = Path(os.environ.get(HOME_VARIABLE) or FOLDER) if home is None else Path(home)
+        self.home = None if in_memory else home_folder(home_path)
         self._given_models = models
         self._given_limits = limits
         self._app = AppContext()
@@ -409,11 +409,6 @@ class Greenroom:
     def _get_capabilities(self, team: Team) -> Capabilities:
         capabilities = self._capabilities.get(team.team_id)
         return refuse_program_team(team) if capabilities is None else capabilities
-
-
-def _default_home() -> Path:
-    """Return the default home: `$GREENROOM_HOME`, else `.greenroom` in the current folder."""
-    return Path(os.environ.get(HOME_VARIABLE) or FOLDER)
 
 
 def _make_environment(app: AppContext, workspace: str | Path | None, rules: Sequence[str]) -> AgentEnvironment:

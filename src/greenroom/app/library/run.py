@@ -202,12 +202,10 @@ class RunObserver:
 
     def make_error(self, state: str, why: str, **details: str) -> GreenroomError:
         """Make the error for a run without a result. A failure of a validator is not the model's."""
-        faults = self.events.validator_faults
-        fault = next((fault for fault in faults if str(fault) == why), None)
-        if fault is None:
-            return make_run_error(state, why, **details)
-        faults.remove(fault)
-        return fault
+        faults = [fault for fault in self.events.validator_faults if str(fault) == why]
+        if faults:
+            self.events.validator_faults.remove(faults[0])
+        return faults[0] if faults else make_run_error(state, why, **details)
 
     async def end(self, team: TeamId | None) -> None:
         """Stop the team, then unsubscribe, so that the events of stopping are still delivered."""

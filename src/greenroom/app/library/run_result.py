@@ -34,7 +34,6 @@ from greenroom.core.ports.executor import CapabilitiesFactory
 from greenroom.core.ports.log import StreamInfo
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step
-from greenroom.core.state.task import Task
 from greenroom.core.state.team import Team
 
 if TYPE_CHECKING:
@@ -319,18 +318,12 @@ async def _read_run_info(runtime: Runtime, info: StreamInfo) -> RunInfo | None:
         return None
     status = read_status(state, FIRST_TASK_ID)
     state_name = status.state if status is not None else task.state
-    is_stopped = state_name == "working" and info.owner is None
-    return _make_run_info(
-        team, task, "stopped" if is_stopped else state_name, is_conversation=state.team.kit == LIBRARY_CHAT
-    )
-
-
-def _make_run_info(team: TeamId, task: Task, state: str, *, is_conversation: bool) -> RunInfo:
+    is_conversation = state.team.kit == LIBRARY_CHAT
     return RunInfo(
         run_id=team,
         agent=task.manager,
         text=task.name if is_conversation else task.intention,
-        state=state,
+        state="stopped" if state_name == "working" and info.owner is None else state_name,
         started_at=datetime.fromtimestamp(task.created_at / 1000, UTC),
         is_conversation=is_conversation,
     )
