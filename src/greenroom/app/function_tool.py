@@ -109,8 +109,8 @@ def _replace_unions(kind: object, inside: tuple[object, ...]) -> object:
     arguments = get_args(kind)
     if get_origin(kind) in (Union, UnionType):
         adapters = [adapt_type(member, inside) for member in arguments]
-        titles = [{"title": _name_type(one.kind)} if "properties" in one.schema else {} for one in adapters]
-        schema = {"anyOf": [{**title, **one.schema} for title, one in zip(titles, adapters, strict=True)]}
+        members = [(adapter.schema, {"title": _name_type(adapter.kind)}) for adapter in adapters]
+        schema = {"anyOf": [{**title, **known} if "properties" in known else known for known, title in members]}
         return _make_stand_in(TypeAdapter(kind, schema, partial(_read_first_match, adapters)))
     if get_origin(kind) is Annotated:
         return Annotated[(_replace_unions(arguments[0], inside), *arguments[1:])]

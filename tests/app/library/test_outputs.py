@@ -86,7 +86,7 @@ class Plan(TypedDict, total=False):
 @dataclass
 class Family:
     name: Fact | Refusal
-    children: "list[Family]" = field(default_factory=list)  # noqa: UP037
+    children: list[Family] = field(default_factory=list)
 
 
 @pytest.mark.parametrize(

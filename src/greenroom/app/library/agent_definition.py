@@ -98,7 +98,7 @@ RENAMED_ARGUMENTS: Final = {
 def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """Make a method raise a `TypeError` that names the right argument when it is called with an unknown one."""
     parameters = inspect.signature(function).parameters.values()
-    known = [one.name for one in parameters if one.name != "self" and one.kind is not one.POSITIONAL_ONLY]
+    known = [item.name for item in parameters if item.name != "self" and item.kind is not item.POSITIONAL_ONLY]
 
     @wraps(function)
     def call(*args: P.args, **arguments: P.kwargs) -> R:
