@@ -178,21 +178,23 @@ class RetryTime:
 
     async def postpone(self, seconds: float) -> None:
         """Store that the model may not be asked for so many seconds. A later time that is stored stays."""
-        self._at = max(self._at, self._clock() + min(seconds, MAX_RETRY_AFTER_S))
+        wait = max(min(seconds, MAX_RETRY_AFTER_S), await self.compute_wait())
+        self._at = max(self._at, self._clock() + wait)
         if self._path is not None:
             await asyncio.to_thread(self._store, self._path)
 
     async def compute_wait(self) -> float:
         """Return the seconds until the model may be asked; 0 if it may be asked now."""
         stored = 0.0 if self._path is None else await asyncio.to_thread(self._read, self._path)
-        return max(self._measure(self._at), self._measure(stored))
+        waits = [at - self._clock() for at in (self._at, stored)]
+        # A longer wait was not stored by this clock.
+        return max((wait for wait in waits if 0 < wait <= MAX_RETRY_AFTER_S), default=0.0)
 
     def _store(self, path: Path) -> None:
         draft = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            wait = max(self._measure(self._at), self._measure(self._read(path)))
-            draft.write_text(repr(self._clock() + wait), encoding="ascii")
+            draft.write_text(repr(self._at), encoding="ascii")
             draft.replace(path)
         except OSError:
             return  # a full or read-only disk: this process still waits
@@ -202,10 +204,6 @@ class RetryTime:
             return float(path.read_text(encoding="ascii"))
         except (OSError, ValueError):
             return 0.0  # nothing was stored, or not by us
-
-    def _measure(self, at: float) -> float:
-        wait = at - self._clock()
-        return wait if 0 < wait <= MAX_RETRY_AFTER_S else 0.0  # a longer wait was not stored by this clock
 
 
 @record

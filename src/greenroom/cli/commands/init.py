@@ -106,10 +106,7 @@ def _make_plan(
     """Collect everything before anything is written. Questions are asked only at a terminal."""
     settings, may_ask = load_settings({}, os.environ, Path.cwd()).settings, not yes and sys.stdin.isatty()
     set_language(settings.language)
-    if endpoint is not None:
-        provider_name = name_endpoint(endpoint, provider)
-    else:
-        provider_name = find_provider(settings, provider, model)
+    provider_name = name_endpoint(endpoint, provider) if endpoint else find_provider(settings, provider, model)
     if not provider_name and not may_ask and not yes:
         why = translate("init.stdin_not_terminal")
         raise make_refusal("no_terminal", why, translate("init.add_yes_or_provider"))
@@ -137,10 +134,8 @@ def _choose_provider(provider_name: str, found_candidates: Sequence[Candidate], 
     name is another address."""
     usable = [candidate for candidate in found_candidates if candidate.models]
     if provider_name:
-        named_candidate = next(
-            (candidate for candidate in found_candidates if candidate.provider == provider_name), None
-        )
-        return named_candidate or Candidate(provider=provider_name, why="", models=propose_models(provider_name))
+        named = (candidate for candidate in found_candidates if candidate.provider == provider_name)
+        return next(named, Candidate(provider=provider_name, why="", models=propose_models(provider_name)))
     if not usable and not may_ask:
         raise WorldFault("init.nothing_found")
     if usable:
@@ -187,9 +182,8 @@ def _write_plan(plan: InitPlan, progress: Progress, out: Output, *, user: bool) 
     if plan.keep:
         progress.note(translate("init.kept", path=plan.path), style="yellow")
     else:
-        backup = write_settings(
-            plan.path, render_settings(plan.choice, plan.provider, plan.endpoint, user=user), user=user
-        )
+        content = render_settings(plan.choice, plan.provider, plan.endpoint, user=user)
+        backup = write_settings(plan.path, content, user=user)
         models = {"strong": plan.choice.strong, "fast": plan.choice.fast}
         progress.note(translate("init.written", path=plan.path, **models), style="green")
     if backup is not None:

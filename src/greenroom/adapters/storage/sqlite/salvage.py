@@ -140,12 +140,7 @@ def _insert(db: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:
 
 
 def _read_rows(
-    db: sqlite3.Connection,
-    table: str,
-    where: str = "",
-    check: Callable[[Row], object] = bool,
-    *,
-    columns: str = "*",
+    db: sqlite3.Connection, table: str, where: str = "", check: Callable[[Row], object] = bool, *, columns: str = "*"
 ) -> tuple[list[Row], bool]:
     """Return the rows of a table up to the first that cannot be read, and whether these are all."""
     rows: list[Row] = []
