@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import socket
 import sys
 from collections.abc import Callable
@@ -248,11 +249,10 @@ async def test_what_one_process_finds_is_not_what_the_other_s_commands_have_chan
     assert config.read_text() == before
 
 
-async def test_what_the_command_of_a_killed_process_planted_is_gone_once_the_next_one_works(
-    repository: Path, tmp_path: Path
-) -> None:
-    text = tmp_path / "script"
-    text.write_text("bash\0-c\0echo x >.git/hooks/pre-commit; echo x >CLAUDE.md; echo up; sleep 60")
+async def kill_a_planting_process(repository: Path, text: Path) -> Path:
+    """Kill a process whose command has planted a hook and a CLAUDE.md. Return the hook."""
+    script = "bash\0-c\0echo x >.git/hooks/pre-commit; echo x >CLAUDE.md; echo up; sleep 60"
+    await asyncio.to_thread(text.write_text, script)
     house = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.sandbox.house", "landlock", str(repository), str(text), "TOKEN", "x"),
         cwd=HERE,
@@ -264,10 +264,27 @@ async def test_what_the_command_of_a_killed_process_planted_is_gone_once_the_nex
     await house.wait()
     hook = repository / ".git" / "hooks" / "pre-commit"
     assert hook.exists(), said
-    async with behind(landlocked(repository, repository.parent / "scratch"), repository) as commands:
-        await ran(commands, shell("true"))
+    return hook
+
+
+async def test_what_the_command_of_a_killed_process_planted_is_gone_before_the_next_command(
+    repository: Path, tmp_path: Path
+) -> None:
+    hook = await kill_a_planting_process(repository, tmp_path / "script")
+    landlocked(repository, repository.parent / "scratch").close()
     assert not hook.exists()
     assert not (repository / "CLAUDE.md").exists()
+
+
+async def test_a_repository_that_a_person_made_after_a_kill_stays(repository: Path, tmp_path: Path) -> None:
+    await kill_a_planting_process(repository, tmp_path / "script")
+    for record in (repository.parent / "scratch").glob("*.before"):
+        os.utime(record, (0, 0))
+    shutil.rmtree(repository / ".git")
+    git(repository, "init", "-q")
+    landlocked(repository, repository.parent / "scratch").close()
+    assert (repository / ".git" / "HEAD").exists()
+    assert not (repository / ".git.left-by-a-command").exists()
 
 
 def nobody(_: ProtectedState) -> None:

@@ -88,6 +88,10 @@ class SharedRecord:
                     return recorded
             self._close()  # another process is leaving or entering
 
+    def exists(self) -> bool:
+        """Return whether commands run in the workspace, or a killed process left its record."""
+        return self._path.exists()
+
     def touch(self) -> None:
         """Update the heartbeat, which shows until when commands ran."""
         if self._file >= 0 and time.time() - os.fstat(self._file).st_mtime > HEARTBEAT_S:
@@ -243,6 +247,12 @@ class Protection:
         self._found: list[Path] = []
         self._put_back: list[str] = []
         self.before = ProtectedState()
+
+    def recover(self) -> None:
+        """Restore what a killed process left, before anything reads the workspace."""
+        if self._record.exists():
+            self.begin()
+            self.end()
 
     def begin(self) -> None:
         """Prepare for a command; record the state before the first."""
@@ -408,11 +418,15 @@ class Protection:
         if before.git in (0, _read_folder_inode(self._git)) or encode_path(self._git) in before.kept:
             return
         with suppress(OSError):
+            original = next(
+                (entry for entry in self._view.root.iterdir() if _read_folder_inode(entry) == before.git), None
+            )
+            if original is None and before.died and _read_change_time(self._git) > before.died:
+                return  # after a kill: the person has made another repository here
             if os.path.lexists(self._git):
                 _rename_beside(self._git)
-            for entry in self._view.root.iterdir():
-                if _read_folder_inode(entry) == before.git:
-                    entry.rename(self._git)
+            if original is not None:
+                original.rename(self._git)
 
 
 def _rename_beside(place: Path) -> None:

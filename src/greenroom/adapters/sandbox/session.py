@@ -208,6 +208,7 @@ class SandboxSession(ABC):
         self.identity = identity
         self.scratch = CommandScratch(view.scratch)
         self.protection = Protection(view, weak=weak)
+        self.protection.recover()
         self._tools: list[Path] | None = None
         self._lock = threading.Lock()
         """Commands start and end in threads."""

@@ -24,6 +24,7 @@ from platformdirs import user_cache_path
 from greenroom.adapters.processes.local_commands import LocalCommands
 from greenroom.adapters.sandbox.choice import SandboxChoice, choose_sandbox, make_sandbox
 from greenroom.adapters.sandbox.layers import FolderLinks
+from greenroom.adapters.sandbox.protection import SharedRecord
 from greenroom.adapters.sandbox.session import TemporaryFolder
 from greenroom.adapters.sandbox.view import SandboxView
 from greenroom.adapters.web.address_filter import AddressFilter
@@ -109,6 +110,8 @@ class WorkspaceSandbox:
         self._links: FolderLinks | None = None
         self._choice: SandboxChoice | None = None
         self._choice_lock = Lock()
+        if SharedRecord(_find_scratch_folder(), self._root).exists():
+            self.get_sandbox()  # it restores what a killed process left
 
     @property
     def choice(self) -> SandboxChoice:
