@@ -122,7 +122,19 @@ def test_a_person_can_name_another_address(tmp_path: Path, project: Path) -> Non
         assert person.ends() == 0
     written = (tmp_path / "config" / "greenroom" / "config.toml").read_text()
     assert 'strong = "custom:big"\nfast = "custom:big"\n' in written
-    assert written.endswith('[providers."custom"]\nbase_url = "http://127.0.0.1:9/v1"\n')
+    assert '[providers."custom"]\nbase_url = "http://127.0.0.1:9/v1"\n' in written
+
+
+def test_a_server_of_this_machine_costs_nothing_and_a_mistake_is_replaced(tmp_path: Path) -> None:
+    address = ("init", "--model", "big", "--yes", "--base-url")
+    with provider({"big": Answer(text="Hello.")}, api_key="") as fake:
+        assert greenroom(tmp_path, *address, "http://127.0.0.1:9/v1").code == 0
+        kept = greenroom(tmp_path, *address, fake.base_url)
+        assert (kept.code, "Add --replace" in kept.err) == (0, True)
+        assert greenroom(tmp_path, *address, fake.base_url, "--replace").code == 0
+        answer = greenroom(tmp_path, "ask", "-q", "Hello?")
+    assert (answer.code, answer.out) == (0, "Hello.\n")
+    assert "127.0.0.1:9/" in (tmp_path / "config" / "greenroom" / "config.toml.old").read_text()
 
 
 def test_without_a_key_and_a_server_real_commands_are_named(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from greenroom.adapters.models.catalog.catalog import (
     find_keys,
     find_local_servers,
     get_provider,
+    is_local,
     load_providers,
     split_model_name,
 )
@@ -145,6 +146,13 @@ def _find_repository(cwd: Path, home: str | None) -> Path | None:
     return None
 
 
+FREE_MODEL: Final = """
+[prices.{name}]  # dollars per million tokens; change them if this server asks a paid one
+input = 0
+output = 0
+"""
+
+
 def render_settings(choice: ModelChoice, provider: str = "", endpoint: NewEndpoint | None = None, *, user: bool) -> str:
     """Return the text of a settings file, with a table for a provider at another address."""
     lines = [
@@ -157,6 +165,9 @@ def render_settings(choice: ModelChoice, provider: str = "", endpoint: NewEndpoi
     if endpoint is not None:
         lines.append(f"\n[providers.{quote_toml(provider)}]\nbase_url = {quote_toml(endpoint.base_url)}\n")
         lines.append(f"key_env = {quote_toml(endpoint.key_env)}\n" if endpoint.key_env else "")
+        if is_local(endpoint.base_url) and not endpoint.key_env:
+            names = dict.fromkeys((choice.strong, choice.fast))
+            lines += [FREE_MODEL.format(name=quote_toml(name)) for name in names]
     return "".join(lines)
 
 

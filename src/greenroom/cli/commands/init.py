@@ -69,6 +69,7 @@ def init(
     ] = "",
     key_stdin: Annotated[bool, typer.Option("--key-stdin", help="Read the key from stdin and store it.")] = False,
     user: Annotated[bool, typer.Option("--user", help="Write settings for all projects, not this folder.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace existing settings; a copy is kept.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; keep existing settings.")] = False,
 ) -> int:
     """Find or store a key, choose models, write settings.
@@ -93,7 +94,8 @@ def init(
     with open_answer_stream() as stream, Output(setup.output_format, stream) as out:
         try:
             endpoint = NewEndpoint(base_url=base_url.strip(), key_env=key_env.strip()) if base_url else None
-            plan = _make_plan(progress, provider.strip(), model.strip(), key, endpoint, user=user, yes=yes)
+            given = (provider.strip(), model.strip(), key, endpoint)
+            plan = _make_plan(progress, *given, user=user, yes=yes, replace=replace)
         except PersonLeft:
             progress.note(f"\n{translate('init.nothing_written')}", style="bold")
             return out.result("stopped", Exit.INTERRUPTED)
@@ -101,7 +103,15 @@ def init(
 
 
 def _make_plan(
-    progress: Progress, provider: str, model: str, key: str, endpoint: NewEndpoint | None, *, user: bool, yes: bool
+    progress: Progress,
+    provider: str,
+    model: str,
+    key: str,
+    endpoint: NewEndpoint | None,
+    *,
+    user: bool,
+    yes: bool,
+    replace: bool,
 ) -> InitPlan:
     """Collect everything before anything is written. Questions are asked only at a terminal."""
     settings, may_ask = load_settings({}, os.environ, Path.cwd()).settings, not yes and sys.stdin.isatty()
@@ -125,7 +135,7 @@ def _make_plan(
     choice = _choose_models(None if endpoint else settings, chosen, model, may_ask=may_ask)
     path = config_file(os.environ, Path.cwd(), user=user or endpoint is not None)
     question = translate("init.replace_existing", path=path)
-    keep = path.exists() and not (may_ask and ask(question, "no").lower() in ("y", "yes"))
+    keep = path.exists() and not replace and not (may_ask and ask(question, "no").lower() in ("y", "yes"))
     return InitPlan(provider=chosen.provider, key=key, choice=choice, endpoint=endpoint, path=path, keep=keep)
 
 
