@@ -27,7 +27,7 @@ import msgspec
 from greenroom.adapters.sandbox.view import SandboxView
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve, record
-from greenroom.core.ports.files import is_governing
+from greenroom.core.ports.files import GOVERNING_NAMES, is_governing
 
 MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 """How many bytes of a file are recorded."""
@@ -313,8 +313,8 @@ class Protection:
     def _find_governing(self) -> Iterator[Path]:
         """Yield the existing files and folders that configure agents, except in `UNSEARCHED_FOLDERS`."""
         for here, folders, names in os.walk(self._view.root):
-            above = "" if here == str(self._view.root) else Path(here).name
-            likely = [name for name in (*folders, *names) if above[:1] == "." or name[0] in ".AC"]
+            above = "" if here == str(self._view.root) else here.rpartition(os.sep)[2]
+            likely = [name for name in (*folders, *names) if name.lower() in GOVERNING_NAMES or not name.isascii()]
             found = {name for name in likely if is_governing(f"{above}/{name}")}
             yield from (Path(here, name) for name in sorted(found))
             folders[:] = [name for name in folders if name not in found | UNSEARCHED_FOLDERS]

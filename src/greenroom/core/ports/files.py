@@ -41,6 +41,9 @@ GOVERNING_FILES: Final = (
 """Files that configure an agent or a tool, in any folder. File tools write them in a worktree, and `apply` asks about
 them. Elsewhere file tools ask. Commands cannot change them."""
 
+GOVERNING_NAMES: Final = frozenset(name.removesuffix("/**").rpartition("/")[2].lower() for name in GOVERNING_FILES)
+"""The names that such a file, or the folder that holds some, can have."""
+
 PLACEHOLDER_NAMES: Final = (".greenroom", ".claude", ".mcp.json")
 """Those of them that the sandbox keeps from being created, with an empty placeholder."""
 
