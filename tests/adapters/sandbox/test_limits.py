@@ -112,7 +112,7 @@ FILLING = {
 @pytest.fixture(name="_alone")
 def fill_alone() -> Iterator[None]:
     """Let one test fill the disk at a time: what another one frees would hide what this one writes."""
-    with Path(tempfile.gettempdir(), "greenroom-test-quota").open("w") as file:
+    with Path(tempfile.gettempdir(), f"greenroom-test-quota-{os.getuid()}").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
