@@ -57,3 +57,15 @@ def test_a_database_that_cannot_be_read_is_named_and_not_its_copy(tmp_path: Path
         salvage.copy_readable(home, target)
     assert (str(home / "greenroom.db") in str(caught.value), str(target) in str(caught.value)) == (True, False)
     assert not target.exists()
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_an_empty_folder_that_was_there_stays(tmp_path: Path, is_there: bool) -> None:
+    home, target = tmp_path / "home", tmp_path / "copy"
+    target.mkdir()
+    if is_there:
+        put(home)
+    with pytest.raises(StoreFault) as caught:
+        salvage.copy_readable(home, target)
+    assert str(home / "greenroom.db") in str(caught.value)
+    assert list(target.iterdir()) == []

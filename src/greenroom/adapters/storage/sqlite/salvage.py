@@ -33,8 +33,11 @@ def copy_readable(home: Path, target: Path) -> tuple[Mapping[str, tuple[int, int
     """Copy a store into a new folder. Return the copied and the recorded number of events by run, and whether every
     other row was read.
 
-    Raise `StoreFault` if the folder is not empty, or nothing is readable. Then the folder is not created.
+    Raise `StoreFault` if the folder is not empty, or nothing is readable. Then the folder is as it was.
     """
+    if not (home / DATABASE_NAME).exists():
+        raise StoreFault("storage.nothing_readable", path=home / DATABASE_NAME)
+    is_new = not target.exists()
     with translate_errors(target):
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise StoreFault("storage.folder_not_empty", path=target)
@@ -47,7 +50,10 @@ def copy_readable(home: Path, target: Path) -> tuple[Mapping[str, tuple[int, int
         if not any(copied for copied, _ in found.values()):
             raise StoreFault("storage.nothing_readable", path=home / DATABASE_NAME)
     except WorldFault:
-        shutil.rmtree(target)
+        for path in target.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if is_new:
+            target.rmdir()
         raise
     return found, is_whole
 
