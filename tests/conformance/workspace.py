@@ -39,6 +39,7 @@ from tests.conformance.workspace_case import (
     worked,
 )
 from tests.conformance.workspace_runs import RunsConformance
+from tests.conformance.workspace_threads import ThreadsConformance
 
 
 class WorktreeConformance(WorkspaceCase):
@@ -266,5 +267,7 @@ def _in_the_way(root: Path, kind: str) -> str:
             return "new/folder/new.txt"
 
 
-class WorkspaceConformance(WorktreeConformance, ApplyConformance, StandingConformance, RunsConformance):
+class WorkspaceConformance(
+    WorktreeConformance, ApplyConformance, StandingConformance, RunsConformance, ThreadsConformance
+):
     """Inherit from this class and implement `open_workspace` and `open_worktrees`."""

@@ -21,7 +21,7 @@ from greenroom.core.ports.commands import Command, CommandEnded, CommandRunner
 from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
-from greenroom.core.ports.workspace import SCRATCH_THREAD
+from greenroom.core.ports.workspace import scratch_thread
 from greenroom.runs.discovery import is_test
 from greenroom.runs.verdict import Finding
 from greenroom.runs.workspace import RunWorkspace, WorktreeTools
@@ -190,11 +190,12 @@ def build_checkout_opener(
     @asynccontextmanager
     async def open_checkout(paths: Sequence[str], observer: CheckObserver) -> AsyncIterator[Checkout]:
         workspace, tip = run_workspace.workspace, await run_workspace.worktree.tip()
+        scratch = scratch_thread(run_workspace.thread)
         commit = await workspace.restore_paths(tip, run_workspace.snapshot.commit, paths) if paths else tip
-        await workspace.close(run_workspace.run, SCRATCH_THREAD)
+        await workspace.close(run_workspace.run, scratch)
         tools: CheckoutTools | None = None
         try:
-            worktree = await workspace.open(run_workspace.run, SCRATCH_THREAD, commit)
+            worktree = await workspace.open(run_workspace.run, scratch, commit)
             tree, beside = await workspace.tree(commit), await run_workspace.with_worktree(worktree)
             tools = toolset(WorktreeTools(folder=beside.folder, mount_point=beside.mount_point, mounts=beside.mounts))
             unable = await _explain_setup_failure(setup, tools.commands, observer) if setup.is_enabled else ""
@@ -202,7 +203,7 @@ def build_checkout_opener(
         finally:
             if tools is not None:
                 await tools.close()
-            await workspace.close(run_workspace.run, SCRATCH_THREAD)
+            await workspace.close(run_workspace.run, scratch)
 
     return open_checkout
 

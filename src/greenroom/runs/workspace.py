@@ -13,7 +13,7 @@ from greenroom.core.base.records import Data, record
 from greenroom.core.ports.commands import CommandRunner
 from greenroom.core.ports.sandbox import SandboxMount
 from greenroom.core.ports.tool import ToolExecutor
-from greenroom.core.ports.workspace import Diff, SharedFolder, TreeSnapshot, Workspace, Worktree
+from greenroom.core.ports.workspace import MAIN_THREAD, Diff, SharedFolder, TreeSnapshot, Workspace, Worktree
 from greenroom.core.state.step import Step
 
 LAYERS_FOLDER: Final = "layers"
@@ -24,15 +24,16 @@ History: TypeAlias = Callable[[TeamId], Awaitable[Sequence[Step]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunWorkspace:
-    """The workspace of a run: the person's files (`workspace`), their `snapshot`, and the run's `worktree`. Commands
-    see the worktree at `mount_point`, the person's own path. `shared_folders` are what it needs of theirs: packages,
-    submodules. `git` lets commands read its history."""
+    """The workspace of a run: the person's files (`workspace`), their `snapshot`, and the `worktree` of the run's
+    `thread`. Commands see it at `mount_point`, the person's own path. `shared_folders` are what it needs of theirs:
+    packages, submodules. `git` lets commands read its history."""
 
     run: str
     mount_point: Path
     workspace: Workspace
     snapshot: TreeSnapshot
     worktree: Worktree
+    thread: str = MAIN_THREAD
     shared_folders: tuple[SharedFolder, ...] = ()
     git: tuple[SandboxMount, ...] = ()
 

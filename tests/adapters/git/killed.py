@@ -16,11 +16,13 @@ from unittest.mock import patch
 
 from greenroom.adapters.git.process import Git, GitResult
 from greenroom.adapters.git.workspace import GitWorkspace
-from greenroom.core.ports.workspace import AppliedChange
+from greenroom.core.ports.workspace import AppliedChange, CommitInfo, StepCommit
 from tests.adapters.git.person import Person, opened, worked
 from tests.adapters.git.shapes import dirty, edit
 
 Act = Literal["apply", "undo", "commit", "undo commit", "revert"]
+ThreadAct = Literal["integrate"]
+HAND_IN = CommitInfo(run="r1", key="hand in", agent="ann", task="t1", step="ann#9", summary="Do the code")
 SECONDS = 60
 FIRST: Mapping[Act, tuple[Act, ...]] = {
     "apply": (),
@@ -57,9 +59,11 @@ async def prepared(root: Path, act: Act) -> tuple[str, str]:
     return worktree.base, tip
 
 
-async def acted(workspace: GitWorkspace, act: Act, base: str, tip: str) -> None:
+async def acted(workspace: GitWorkspace, act: Act | ThreadAct, base: str, tip: str) -> None:
     if act == "apply":
         assert isinstance(await workspace.apply("r1", base, tip), AppliedChange)
+    elif act == "integrate":
+        assert isinstance(await workspace.integrate("r1", "code", "main", HAND_IN), StepCommit)
     elif act == "commit":
         await workspace.commit("r1/1", "Do it")
     else:
@@ -72,7 +76,7 @@ def copied(root: Path, to: Path) -> Person:
     return Person(to, root.parent / "home")
 
 
-def live(person: Person, act: Act, pair: tuple[str, str], at: int) -> bool:
+def live(person: Person, act: Act | ThreadAct, pair: tuple[str, str], at: int) -> bool:
     """Run one process. Return whether it was killed."""
     process = lives().Process(target=_main, args=(str(person.root), str(person.home), act, pair, at))
     process.start()
@@ -86,7 +90,7 @@ def live(person: Person, act: Act, pair: tuple[str, str], at: int) -> bool:
     return code == -9
 
 
-def _main(root: str, home: str, act: Act, pair: tuple[str, str], at: int) -> None:
+def _main(root: str, home: str, act: Act | ThreadAct, pair: tuple[str, str], at: int) -> None:
     count = Countdown(at)
     tried = Git.run_unchecked
 

@@ -204,7 +204,11 @@ async def merge(
     if await resolve_tree(repository, base) == ours:
         return theirs
     left = await write_commit(repository, ours, base, "ours")
-    right = await write_commit(repository, theirs, base, "theirs")
+    return await merge_commits(repository, left, await write_commit(repository, theirs, base, "theirs"))
+
+
+async def merge_commits(repository: Repository, left: str, right: str) -> str | tuple[str, ...]:
+    """Return the merged tree of two commits, or the conflicting paths."""
     result = await repository.plain_git.run_unchecked(
         "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", left, right
     )

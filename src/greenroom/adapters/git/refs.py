@@ -19,6 +19,9 @@ MAX_NAME_CHARS: Final = 100
 MAX_COMMITS_SEARCHED: Final = 50
 """How many commits are searched by their message."""
 
+MAX_STEPS_SEARCHED: Final = 200
+"""How many commits are searched for the commit of a step."""
+
 FORBIDDEN_IN_NAMES: Final = re.compile(r"[<>\x00-\x1f]")
 """Characters that git does not allow in the name of an author."""
 
@@ -139,13 +142,24 @@ async def find_commit_with_trailer(repository: Repository, word: str, value: str
     return ""
 
 
-async def write_commit(repository: Repository, tree: str, parent: str, message: str, *, name: str = "") -> str:
-    """Write a commit without a ref to it, and return its hash."""
+async def find_step(repository: Repository, run: str, key: str, tip: str, base: str) -> str:
+    """Return the commit of a run with this key, searching the newest commits from `tip` to `base`; else empty."""
+    for commit in await repository.objects.list_history(tip, limit=MAX_STEPS_SEARCHED, until=base):
+        info = parse_commit_info(commit.message)
+        if info is not None and info.key == _join_lines(key) and info.run == run:
+            return commit.name
+    return ""
+
+
+async def write_commit(
+    repository: Repository, tree: str, parent: str, message: str, *, name: str = "", merged: str = ""
+) -> str:
+    """Write a commit without a ref to it, and return its hash. `merged` is the second parent of a merge."""
     identity = FORBIDDEN_IN_NAMES.sub("", f"{name} (Greenroom)" if name else "Greenroom")
     when = f"<greenroom@localhost> {int(time.time())} {time.strftime('%z')}"
     head = [
         f"tree {tree}",
-        *([f"parent {parent}"] if parent else []),
+        *(f"parent {name}" for name in (parent, merged) if name),
         f"author {identity} {when}",
         f"committer {identity} {when}",
     ]
@@ -159,9 +173,9 @@ def make_message(subject: str, trailers: Mapping[str, str]) -> str:
     return f"{subject.strip() or 'Work'}\n\n" + "\n".join(lines) + "\n"
 
 
-def make_step_message(info: CommitInfo) -> str:
-    """Return the message for the commit of a step."""
-    trailers = {"run": info.run, "task": info.task, "agent": info.agent, "step": info.step, "key": info.key}
+def make_step_message(info: CommitInfo, *, thread: str = "") -> str:
+    """Return the message for the commit of a step, or of a step that integrates a thread."""
+    trailers = {name: getattr(info, name) for name in TRAILER_NAMES} | {"thread": thread}
     return make_message(_join_lines(info.summary)[:120] or f"Step {info.step or info.key}", trailers)
 
 

@@ -18,6 +18,7 @@ from greenroom.adapters.git.blame import blame
 from greenroom.adapters.git.commit import branch, check_branch_name, check_can_commit, commit, find_hook_files
 from greenroom.adapters.git.files import lock, translate_disk_errors
 from greenroom.adapters.git.ignored_files import IgnoredFiles
+from greenroom.adapters.git.integrate import integrate
 from greenroom.adapters.git.journal import (
     list_entries,
     list_unapplied,
@@ -48,6 +49,7 @@ from greenroom.adapters.git.worktree import (
     TREES_FOLDER,
     GitWorktree,
     find_worktree_folder,
+    lock_thread,
     open_worktree,
     remove_worktree,
 )
@@ -58,12 +60,14 @@ from greenroom.core.ports.workspace import (
     AppliedChange,
     BlameLine,
     BranchResult,
+    CommitInfo,
     CommitResult,
     Conflict,
     Conflicts,
     Diff,
     RetainedRun,
     SharedFolder,
+    StepCommit,
     TreeSnapshot,
     UndoBlocked,
     UndoResult,
@@ -151,24 +155,28 @@ class GitWorkspace:
     async def close(self, run: str, thread: str) -> None:
         place = find_worktree_folder(self._repository, run, thread)
         if place.is_dir():
-            async with lock(self._repository.folder / "open.lock"):
+            async with lock_thread(self._repository, run, thread):
                 await asyncio.to_thread(remove_worktree, place, self._repository.layout.common)
 
     async def adopt(self, run: str, thread: str, origin: str, tip: str) -> None:
         repository = self._repository
         async with lock(repository.folder / "open.lock"):
-            if await find_ref(repository, make_base_ref(run)):
+            own_base, ref = await find_ref(repository, make_base_ref(run)), make_thread_ref(run, thread)
+            if own_base and (not tip or await find_ref(repository, ref)):
                 return
-            base = await find_ref(repository, make_base_ref(origin))
+            base = own_base or await find_ref(repository, make_base_ref(origin))
             missing = "" if base else translate("git.base_commit")
             if base and tip and not await is_ancestor(repository, base, tip):
                 missing = translate("git.its_commit", tip=tip[:12])
             if missing:
                 raise WorkspaceFault("name", "git.cannot_restore", origin=origin, root=self.root, missing=missing)
             if tip and tip != base:
-                ref = make_thread_ref(run, thread)
                 await move_ref(repository, ref, tip, await find_ref(repository, ref))
-            await move_ref(repository, make_base_ref(run), base, "")
+            if not own_base:
+                await move_ref(repository, make_base_ref(run), base, "")
+
+    async def integrate(self, run: str, thread: str, into: str, info: CommitInfo) -> StepCommit | Conflicts:
+        return await integrate(self._repository, run, thread, into, info)
 
     async def tree(self, commit: str) -> str:
         return await resolve_tree(self._repository, commit)

@@ -12,8 +12,9 @@ import os
 import posixpath
 import shutil
 import stat
+import zlib
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -27,10 +28,10 @@ from greenroom.adapters.git.process import Git
 from greenroom.adapters.git.refs import (
     escape_name,
     find_ref,
+    find_step,
     make_step_message,
     make_thread_ref,
     move_ref,
-    parse_commit_info,
     resolve_commit,
     resolve_tree,
     write_commit,
@@ -49,7 +50,6 @@ from greenroom.core.base.records import evolve, record, to_full_dict
 from greenroom.core.ports.files import PLACEHOLDER_NAMES
 from greenroom.core.ports.sandbox import SandboxMount
 from greenroom.core.ports.workspace import (
-    SCRATCH_THREAD,
     CommitInfo,
     Conflict,
     Conflicts,
@@ -58,6 +58,7 @@ from greenroom.core.ports.workspace import (
     WorkspaceFault,
     WorktreeContents,
     WorktreeStatus,
+    is_scratch,
 )
 
 RECORD_NAME: Final = "about.json"
@@ -66,8 +67,14 @@ EXCLUDES_NAME: Final = "exclude"
 CHECKOUT_WORKERS: Final = max(2, min(8, os.cpu_count() or 2))
 GITDIR_PREFIX: Final = "gitdir: "
 
-MAX_COMMITS_SEARCHED: Final = 200
-"""How many commits are searched for the commit of a step."""
+MOVE_NAME: Final = "move.json"
+"""The file that names the commit to which a worktree's files are being brought."""
+
+OPEN_LOCKS: Final = 64
+"""How many lock files the threads of a repository share."""
+
+OPEN_TIMEOUT_S: Final = 600.0
+"""How long to wait while another process opens, closes or integrates the same thread, in seconds."""
 
 GIT_MOUNT: Final = "/greenroom/git"
 OBJECTS_MOUNT: Final = "/greenroom/objects"
@@ -139,7 +146,7 @@ class GitWorktree:
         async with self._lock_index() as git:
             old = await find_ref(self._repository, self._ref)
             tip = old or self.base
-            existing = await self._find_step(info.key, tip)
+            existing = await find_step(self._repository, self._record.run, info.key, tip, self.base)
             staged = await self._stage(git)
             if existing:
                 return StepCommit(
@@ -151,13 +158,31 @@ class GitWorktree:
             await move_ref(self._repository, self._ref, commit, old)
         return StepCommit(commit=commit, tree=staged.tree, left_out=staged.left_out)
 
-    async def _find_step(self, key: str, tip: str) -> str:
-        """Return the commit with this key, searching the newest commits since the base."""
-        for commit in await self._repository.objects.list_history(tip, limit=MAX_COMMITS_SEARCHED, until=self.base):
-            info = parse_commit_info(commit.message)
-            if info is not None and info.key == " ".join(key.split()) and info.run == self._record.run:
-                return commit.name
-        return ""
+    async def move(self, commit: str, old: str) -> None:
+        """Move the thread from `old` to a commit that is not of this worktree, and its files with it.
+
+        If a kill interrupts it, the next use of the worktree finishes it. Raise a *state* fault if there are
+        uncommitted changes: they would be lost.
+        """
+        async with self._lock_index() as git:
+            tree = await resolve_tree(self._repository, old or self.base)
+            if (await self._stage(git)).tree != tree:
+                raise WorkspaceFault("state", "git.uncommitted_in_worktree", thread=self._record.thread)
+            write_json(self._place / MOVE_NAME, {"commit": commit})
+            await move_ref(self._repository, self._ref, commit, old)
+            await self._finish_move(git)
+
+    async def recover(self) -> None:
+        """Finish a move that a kill interrupted."""
+        if (self._place / MOVE_NAME).exists():
+            async with self._lock_index():
+                pass
+
+    async def _finish_move(self, git: Git) -> None:
+        commit = str((read_json(self._place / MOVE_NAME) or {}).get("commit"))
+        if await find_ref(self._repository, self._ref) == commit:
+            await git.run("read-tree", "--reset", "-u", commit, seconds=600)
+        (self._place / MOVE_NAME).unlink()
 
     async def _stage(self, git: Git) -> WorktreeContents:
         """Update the index from the files. Git skips submodules, so their files are listed here."""
@@ -238,7 +263,10 @@ class GitWorktree:
             raise WorkspaceFault("repository", "git.worktree_gone", folder=self.folder)
         async with lock(self._place / "lock"):
             (self._place / "index.lock").unlink(missing_ok=True)
-            yield self._repository.git_for(Path(self.folder), self._place / "index")
+            git = self._repository.git_for(Path(self.folder), self._place / "index")
+            if (self._place / MOVE_NAME).exists():
+                await self._finish_move(git)
+            yield git
 
     async def make_view(self) -> tuple[SandboxMount, ...]:
         """Return the mounts through which commands see git: a separate repository on top of the person's commits.
@@ -281,6 +309,19 @@ def find_worktree_folder(repository: Repository, run: str, thread: str) -> Path:
     return repository.folder / TREES_FOLDER / f"{escape_name(run)}+{escape_name(thread)}"
 
 
+def lock_thread(repository: Repository, run: str, thread: str) -> AbstractAsyncContextManager[None]:
+    """Hold the lock under which the worktree of a thread is created or removed, or its commits come from elsewhere."""
+    name = find_worktree_folder(repository, run, thread).name
+    return lock(repository.folder / f"open-{zlib.crc32(name.encode()) % OPEN_LOCKS}.lock", OPEN_TIMEOUT_S)
+
+
+def find_worktree(repository: Repository, run: str, thread: str) -> GitWorktree | None:
+    """Return the worktree of a thread; None if there is none."""
+    place = find_worktree_folder(repository, run, thread)
+    record = read_record(place) if (place / "tree").is_dir() else None
+    return None if record is None else GitWorktree(repository, place, record)
+
+
 async def open_worktree(repository: Repository, ignored: IgnoredFiles, run: str, thread: str, base: str) -> GitWorktree:
     """Open the worktree of a thread; create it if there is none."""
     base = await resolve_commit(repository, base)
@@ -288,7 +329,7 @@ async def open_worktree(repository: Repository, ignored: IgnoredFiles, run: str,
     with translate_disk_errors(str(place)):
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     staged_tree = ""
-    async with lock(repository.folder / "open.lock"):
+    async with lock_thread(repository, run, thread):
         record = read_record(place)
         if record is not None and record.base != base:
             raise WorkspaceFault("state", "git.other_base", thread=thread, base=record.base[:12], wanted=base[:12])
@@ -298,16 +339,19 @@ async def open_worktree(repository: Repository, ignored: IgnoredFiles, run: str,
             start = await find_ref(repository, make_thread_ref(run, thread)) or base
             record = await _make_worktree(repository, ignored, place, new_record, start)
             staged_tree = await resolve_tree(repository, start)
-    return GitWorktree(repository, place, record, staged_tree=staged_tree)
+    worktree = GitWorktree(repository, place, record, staged_tree=staged_tree)
+    await worktree.recover()
+    return worktree
 
 
 async def _make_worktree(
     repository: Repository, ignored: IgnoredFiles, place: Path, record: WorktreeRecord, start: str
 ) -> WorktreeRecord:
-    await asyncio.to_thread(_clear_place, place, repository)
     tree = place / "tree"
     lock_words = ("--lock", "--reason", f"greenroom run {record.run}")  # keeps the entry when its files are gone
-    await repository.common_git.run("worktree", "add", "--detach", "--no-checkout", *lock_words, str(tree), start)
+    async with lock(repository.folder / "open.lock"):  # git may reuse the name of an entry that is being removed
+        await asyncio.to_thread(_clear_place, place, repository)
+        await repository.common_git.run("worktree", "add", "--detach", "--no-checkout", *lock_words, str(tree), start)
     admin = (tree / ".git").read_text(encoding="utf-8", errors="surrogateescape").removeprefix(GITDIR_PREFIX).strip()
     sparse, submodules = await _check_out(repository, place, start)
     await asyncio.to_thread(shutil.copy2, place / "index", Path(admin) / "index")
@@ -431,7 +475,7 @@ class GitWorktrees:
         try:
             worktree, repository = await self._open(place, record)
             tip = await worktree.tip()
-            if record.thread == SCRATCH_THREAD:
+            if is_scratch(record.thread):
                 return evolve(status, tip=tip)
             applied = [paper for paper in await list_entries(repository, record.run) if paper.state == "applied"]
             unapplied = await list_unapplied(repository, applied, record.base, [tip])

@@ -32,7 +32,7 @@ from greenroom.core.base.ids import StepId, TeamId
 from greenroom.core.base.records import record
 from greenroom.core.ports.codec import decode_event
 from greenroom.core.ports.workspace import (
-    SCRATCH_THREAD,
+    MAIN_THREAD,
     Conflicts,
     Diff,
     RetainedRun,
@@ -41,6 +41,7 @@ from greenroom.core.ports.workspace import (
     WorkspaceFault,
     Worktrees,
     WorktreeStatus,
+    is_scratch,
 )
 from greenroom.core.rules.intents import QueueSteps
 from greenroom.core.state.reducer import reduce
@@ -56,7 +57,6 @@ FOLDERS_HISTORY: Final = "folders"
 
 MAX_FOLDER_FILES: Final = 20_000
 IGNORED_FOLDERS: Final = frozenset({"node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox"})
-MAIN_THREAD: Final = "main"
 
 
 _open_workspaces: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Path, GitWorkspace]]] = WeakKeyDictionary()
@@ -207,7 +207,7 @@ async def find_unapplied_runs(root: Path, worktrees: Iterable[WorktreeStatus]) -
     """Find unapplied changes for a folder that are in no worktree. This creates nothing outside a repository."""
     if not is_known(root, worktrees_folder(), home_folder() / FOLDERS_HISTORY, home=Path.home()):
         return []
-    run_worktrees = [entry for entry in worktrees if entry.thread != SCRATCH_THREAD]
+    run_worktrees = [entry for entry in worktrees if not is_scratch(entry.thread)]
     return [entry for entry in await find_kept_runs([str(root)], run_worktrees) if entry.kept.unapplied]
 
 

@@ -26,11 +26,24 @@ WorkspaceReason = Literal[
     "slow",
 ]
 
+MAIN_THREAD: Final = "main"
+"""The thread that holds the change of a run. In a team run, other threads are integrated into it."""
+
 SCRATCH_THREAD: Final = "scratch"
 """The thread of a worktree in which no agent works. Files left in it are worthless."""
 
 MAX_DIFF_BYTES: Final = 4 * 1024 * 1024
 """Maximum bytes of a diff that are shown. Request fewer files to see more."""
+
+
+def scratch_thread(thread: str) -> str:
+    """Return the thread of the scratch worktree that belongs to a thread."""
+    return SCRATCH_THREAD if thread == MAIN_THREAD else f"{SCRATCH_THREAD}@{thread}"
+
+
+def is_scratch(thread: str) -> bool:
+    """Return whether a thread is that of a scratch worktree."""
+    return thread == SCRATCH_THREAD or thread.startswith(f"{SCRATCH_THREAD}@")
 
 
 class WorkspaceFault(WorldFault):
@@ -287,7 +300,15 @@ class Workspace(Protocol):
     async def adopt(self, run: str, thread: str, origin: str, tip: str) -> None:
         """Start a run from another run's base, with its thread at `tip`; an empty `tip` means the base itself.
 
-        Call it before the run's first `snapshot`, which then returns the other run's. A repeated call has no effect.
+        Call it for each thread, the first time before the run's first `snapshot`, which then returns the other run's.
+        A thread that has commits stays as it is, so a repeated call has no effect.
+        """
+
+    async def integrate(self, run: str, thread: str, into: str, info: CommitInfo) -> StepCommit | Conflicts:
+        """Merge the commits of `thread` into the thread `into`, as one commit with both as parents.
+
+        The commit is empty if there is nothing to merge. A repeated call with the same key returns the existing
+        commit. The files of a worktree of `into` follow; it is a *state* fault if they have uncommitted changes.
         """
 
     async def tree(self, commit: str) -> str:

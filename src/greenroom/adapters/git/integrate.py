@@ -1,0 +1,74 @@
+"""Integrate threads of a run: merge the commits of one thread into another, without a person's files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from greenroom.adapters.git.apply import merge_commits
+from greenroom.adapters.git.refs import (
+    find_ref,
+    find_step,
+    is_ancestor,
+    make_base_ref,
+    make_step_message,
+    make_thread_ref,
+    move_ref,
+    parse_trailers,
+    resolve_commit,
+    resolve_tree,
+    write_commit,
+)
+from greenroom.adapters.git.repository import Repository
+from greenroom.adapters.git.worktree import find_worktree, lock_thread
+from greenroom.core.ports.workspace import CommitInfo, Conflict, Conflicts, StepCommit
+
+BOTH_CHANGED: Final = "two subtasks changed it in ways that conflict"
+
+
+async def integrate(
+    repository: Repository, run: str, thread: str, into: str, info: CommitInfo
+) -> StepCommit | Conflicts:
+    """Merge `thread` into `into`. The order of the steps: the commit, the ref, the files of a worktree of `into`."""
+    ref = make_thread_ref(run, into)
+    async with lock_thread(repository, run, into):
+        base = await resolve_commit(repository, make_base_ref(run))
+        worktree = find_worktree(repository, run, into)
+        if worktree is not None:
+            await worktree.recover()
+        old = await find_ref(repository, ref)
+        tip, other = old or base, await find_ref(repository, make_thread_ref(run, thread)) or base
+        if existing := await find_step(repository, run, info.key, tip, base):
+            return StepCommit(commit=existing, tree=await resolve_tree(repository, existing))
+        if await is_ancestor(repository, other, tip):
+            return StepCommit(commit="", tree=await resolve_tree(repository, tip))
+        tree = await merge_commits(repository, tip, other)
+        if not isinstance(tree, str):
+            return await _explain_conflicts(repository, tree, (tip, into), (other, _name_side(thread, info.agent)))
+        message = make_step_message(info, thread=thread)
+        commit = await write_commit(repository, tree, tip, message, name=info.agent, merged=other)
+        await (worktree.move(commit, old) if worktree is not None else move_ref(repository, ref, commit, old))
+        return StepCommit(commit=commit, tree=tree)
+
+
+async def _explain_conflicts(
+    repository: Repository, paths: Sequence[str], ours: tuple[str, str], theirs: tuple[str, str]
+) -> Conflicts:
+    """Return the conflicts, with the names of both sides: the thread that changed the file last, and the new one."""
+    (tip, into), (other, side) = ours, theirs
+    commits = (await repository.plain_git.run("rev-list", "--first-parent", tip, f"^{other}")).decode().split()
+    clashes, objects = list[Conflict](), repository.objects
+    for path in paths:
+        earlier = into
+        for commit in commits:
+            if await objects.find(f"{commit}:{path}") != await objects.find(f"{commit}^:{path}"):
+                found = await objects.read_commit(commit)
+                trailers = parse_trailers(found.message if found is not None else "")
+                earlier = _name_side(trailers.get("thread", into), trailers.get("agent", ""))
+                break
+        clashes.append(Conflict(path=path, why=f"{BOTH_CHANGED}: {earlier}, {side}"))
+    return Conflicts(clashes=tuple(clashes))
+
+
+def _name_side(thread: str, agent: str) -> str:
+    return f"{thread} ({agent})" if agent and agent != thread else thread
