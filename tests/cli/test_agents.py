@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from greenroom.app.agents.specs import OWN_KEYS
+from greenroom.app.teams.profiles import SPECIALISTS
 from tests.app.trust.yes import agree
 from tests.cli.conftest import Type
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "agents.md"
+BUILT_IN = ["coder", "assistant", *SPECIALISTS]
 BAD = "---\ntemprature: 1\n---\nx"
 CLAUDES = "---\nname: docs\ndescription: Writes docs.\ntools: Read, mcp__x\ncolor: red\n---\nYou write docs."
 LEAD = """\
@@ -46,9 +48,9 @@ def agents(project: Path) -> Path:
 
 def test_agents_are_listed_with_where_they_are_from(greenroom: Type, agents: Path) -> None:
     told = greenroom("agents", "list")
-    heading, coder, assistant, *rows = [line.split() for line in told.out.splitlines()]
-    assert ([coder[0], coder[-1]], [assistant[0], assistant[-1]]) == (["coder", "built-in"], ["assistant", "built-in"])
-    assert [heading, *rows] == [
+    heading, *rows = [line.split() for line in told.out.splitlines()]
+    assert [row[0] for row in rows if row[-1] == "built-in"] == BUILT_IN
+    assert [heading, *(row for row in rows if row[-1] != "built-in")] == [
         ["agent", "what", "it", "is", "for", "model", "from"],
         ["docs", "Writes", "docs.", "default", "project,", "Claude", "Code"],
         ["lead", "Leads.", "default", "project"],
@@ -59,8 +61,7 @@ def test_agents_are_listed_with_where_they_are_from(greenroom: Type, agents: Pat
     assert isinstance(fields["agents"], list)
     assert isinstance(fields["troubles"], list)
     assert [one["file"] for one in fields["agents"]] == [
-        "",
-        "",
+        *[""] * len(BUILT_IN),
         str(agents / ".claude" / "agents" / "docs.md"),
         str(agents / ".greenroom" / "agents" / "lead.md"),
     ]

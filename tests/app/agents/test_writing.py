@@ -92,8 +92,6 @@ def test_what_an_agent_names_that_is_not_here_is_said(folders: Folders) -> None:
     assert told(folders) == [
         "`tools` names `read_file`, `fly`, which this Greenroom does not have: requests leave them out.",
         "`calls` names `bob`, which do not exist. Create one with `greenroom agents new NAME`.",
-        "`capabilities` has no effect yet; it comes with planning.",
-        "`cooperation` has no effect yet; it comes with planning.",
     ]
     assert "`tools` names `fly`, which" in told(folders, "read_file")[0]
 

@@ -10,6 +10,7 @@ import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from importlib import resources
 from itertools import islice
 from pathlib import Path
 from typing import Final, Literal
@@ -18,7 +19,7 @@ from greenroom.app.agents import specs as values
 from greenroom.app.agents.claude import AgentFileNote, from_claude
 from greenroom.app.agents.front_matter import UnusableAgentFile, dump_yaml_text, read_front_matter_file
 from greenroom.app.agents.specs import BadKey, parse_spec
-from greenroom.app.messages import translate
+from greenroom.app.messages import LANGUAGES, translate
 from greenroom.app.settings.home import config_folder, create_file, write_gitignore
 from greenroom.app.settings.layers import PROJECT_FOLDER, is_shared_folder, is_visible
 from greenroom.app.settings.schema import shorten
@@ -26,7 +27,7 @@ from greenroom.app.settings.values import BadValue, Reader
 from greenroom.app.settings.values import parse_text as line
 from greenroom.app.workspace import find_workspace_root
 from greenroom.core.base.errors import RefusedError, Rejection, WorldFault
-from greenroom.core.base.records import record
+from greenroom.core.base.records import evolve, record
 from greenroom.core.state.spec import AgentSpec
 
 AGENTS_FOLDER: Final = "agents"
@@ -144,6 +145,14 @@ def read_agent(path: Path) -> AgentSpec:
     return _read_agent_file(path, AgentFolder(folder=path.parent, scope="user", form=form)).spec
 
 
+def read_packaged_agent(package: str, name: str, language: str) -> AgentSpec:
+    """Read an agent that comes with Greenroom, from the folder of this language in a package."""
+    known_language = language if language in LANGUAGES else LANGUAGES[0]
+    with resources.as_file(resources.files(package) / known_language / f"{name}.md") as path:
+        file = read_front_matter_file(path)
+    return evolve(parse_spec(file.parse_keys().values, prompt=file.text, default_name=name), language=known_language)
+
+
 def list_agent_folders(workspace: Path) -> Sequence[AgentFolder]:
     """Return all agent folders, nearest first, whether they exist or not."""
     root = find_workspace_root(workspace)
@@ -251,7 +260,6 @@ def collect_notes(agent_file: AgentFile, agents: Agents, tools: Collection[str] 
         *agent_file.notes,
         *note_missing_tools(agent_file.spec, tools),
         *_note_missing_agents(agent_file.spec, agents),
-        *_note_unused_keys(agent_file.spec),
     )
 
 
@@ -280,13 +288,6 @@ def _note_missing_agents(spec: AgentSpec, agents: Agents) -> Iterator[AgentFileN
     if missing:
         names = ", ".join(f"`{name}`" for name in missing)
         yield AgentFileNote(key="calls", text=translate("agents.unknown_calls", names=names))
-
-
-def _note_unused_keys(spec: AgentSpec) -> Iterator[AgentFileNote]:
-    if spec.capabilities:
-        yield AgentFileNote(key="capabilities", text=translate("agents.planning_only"))
-    if spec.cooperation is not None:
-        yield AgentFileNote(key="cooperation", text=translate("agents.planning_only"))
 
 
 AGENT_TEMPLATE: Final = """\

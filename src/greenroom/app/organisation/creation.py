@@ -8,17 +8,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
-from importlib.resources import as_file, files
 from itertools import count, takewhile
 from pathlib import Path
 from typing import Final
 
-from greenroom.app.agents.front_matter import read_front_matter_file
-from greenroom.app.agents.specs import parse_spec
+from greenroom.app.agents.discovery import read_packaged_agent
 from greenroom.app.clock import derive_team_id
 from greenroom.app.conversation.start import read_model_name, replace_model
 from greenroom.app.lookup import resolve_id
-from greenroom.app.messages import LANGUAGES, phrase, translate
+from greenroom.app.messages import phrase, translate
 from greenroom.app.organisation.charter import Charter, CharterPerson, explain_bad_tool, find_bad_managers
 from greenroom.app.organisation.phrases import BASE_TASK, BUILTIN_ROLES, DEFAULT_MANAGER, ORGANISATION_KIT
 from greenroom.app.runtime import ORPHAN_CHECK_S, Runtime
@@ -38,10 +36,7 @@ MAX_TASK_DEPTH: Final = 8
 
 def load_builtin_agent(name: str, language: str) -> AgentSpec:
     """Load a built-in agent with instructions in this language."""
-    known_language = language if language in LANGUAGES else LANGUAGES[0]
-    with as_file(files(BUILTIN_AGENTS_PACKAGE) / known_language / f"{name}.md") as path:
-        file = read_front_matter_file(path)
-    return evolve(parse_spec(file.parse_keys().values, prompt=file.text, default_name=name), language=known_language)
+    return read_packaged_agent(BUILTIN_AGENTS_PACKAGE, name, language)
 
 
 def load_builtin_agents(language: str) -> Mapping[str, AgentSpec]:

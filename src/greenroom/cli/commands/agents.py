@@ -25,6 +25,7 @@ from greenroom.app.conversation.start import ASSISTANT
 from greenroom.app.first_request import FirstRequest, RequestContext, build_first_request
 from greenroom.app.messages import translate
 from greenroom.app.runs.capabilities import CODER, build_coder
+from greenroom.app.teams.profiles import add_specialists
 from greenroom.app.text_reader import TextReader
 from greenroom.app.trust import describe_agent, explain_untrusted_agent, may_be_used, open_trust_store
 from greenroom.app.workspace import current_folder, find_workspace_root
@@ -96,7 +97,7 @@ def _add_built_in(agents: Agents, language: str) -> Agents:
     )
     folder = AgentFolder(folder=Path(), scope="built-in")
     built_in = {spec.name: AgentFile(spec=spec, path=Path(), folder=folder) for spec in specs}
-    return evolve(agents, by_name={**built_in, **agents.by_name})
+    return evolve(agents, by_name={**built_in, **add_specialists(agents, language).by_name})
 
 
 def _note_others(cli: Invocation, agents: Agents) -> None:

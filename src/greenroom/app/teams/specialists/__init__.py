@@ -1,0 +1,1 @@
+"""The built-in specialists of teams, as files in every language."""
