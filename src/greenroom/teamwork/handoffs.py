@@ -105,7 +105,7 @@ class DesignHandoff(HandoffPart, frozen=True, kw_only=True):
     non_functional_requirements: tuple[NonFunctionalRequirement, ...] = ()
 
 
-class FileChange(HandoffPart, frozen=True, kw_only=True):
+class FileReport(HandoffPart, frozen=True, kw_only=True):
     """What was done to a file, and why."""
 
     path: Text
@@ -145,7 +145,7 @@ class DependencyChange(HandoffPart, frozen=True, kw_only=True):
 class CodeHandoff(HandoffPart, frozen=True, kw_only=True):
     """What was implemented, for tests, review and documents."""
 
-    modified_files: tuple[FileChange, ...]
+    modified_files: tuple[FileReport, ...]
     new_features: tuple[FeatureDescription, ...] = ()
     test_scenarios: tuple[TestScenario, ...] = ()
     limitations: Texts = ()
@@ -157,7 +157,7 @@ class TestCoverageReport(HandoffPart, frozen=True, kw_only=True):
 
     __test__ = False
 
-    test_files: tuple[FileChange, ...]
+    test_files: tuple[FileReport, ...]
     tests_added: Count
     passed: Count = 0
     failed: Texts = ()
@@ -168,7 +168,7 @@ class TestCoverageReport(HandoffPart, frozen=True, kw_only=True):
 class DocReview(HandoffPart, frozen=True, kw_only=True):
     """The documents that were written. `open_questions` are facts that the code does not answer."""
 
-    documents: tuple[FileChange, ...]
+    documents: tuple[FileReport, ...]
     audience: str = ""
     examples_checked: Texts = ()
     open_questions: Texts = ()
@@ -177,7 +177,7 @@ class DocReview(HandoffPart, frozen=True, kw_only=True):
 class RefactorReport(HandoffPart, frozen=True, kw_only=True):
     """What was restructured. `behaviour_changes` should be empty."""
 
-    modified_files: tuple[FileChange, ...]
+    modified_files: tuple[FileReport, ...]
     improvements: Texts
     smells_removed: Texts = ()
     behaviour_changes: Texts = ()
@@ -217,7 +217,7 @@ class TranslationReview(HandoffPart, frozen=True, kw_only=True):
     """What was translated. `terms` gives the translation of each term; `unsure` lists texts that need a reader."""
 
     languages: Texts
-    modified_files: tuple[FileChange, ...]
+    modified_files: tuple[FileReport, ...]
     strings_translated: Count
     terms: Mapping[str, str] = msgspec.field(default_factory=dict)
     unsure: Texts = ()
@@ -247,7 +247,7 @@ class Measurement(HandoffPart, frozen=True, kw_only=True):
 class OptimizationReport(HandoffPart, frozen=True, kw_only=True):
     """What became faster, measured in the same way before and after."""
 
-    modified_files: tuple[FileChange, ...]
+    modified_files: tuple[FileReport, ...]
     measurements: tuple[Measurement, ...]
     trade_offs: Texts = ()
 
