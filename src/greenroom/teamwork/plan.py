@@ -5,14 +5,72 @@ Planners by rules, by a model and by a manager all make the same `Plan`.
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal, Self
 
+from msgspec import Meta
+
+from greenroom.core.base.errors import WorldFault, translate
 from greenroom.core.base.records import record
 from greenroom.core.state.stage import OnFailure
 
 TaskType = Literal["feature-development", "refactoring", "bug-fix", "testing", "documentation"]
 Need = Literal["required", "recommended", "optional"]
 PlanSource = Literal["rules", "model", "manager", "guess", "file"]
+Strategy = Literal["priority-based", "dependency-only"]
+PlannerKind = Literal["auto", "rules", "model", "manager"]
+
+MAX_REQUEST: Final = 20_000
+"""The longest request, in characters."""
+
+
+@record
+class TeamSettings:
+    """The settings `[team]`.
+
+    With `optimize_for_speed` a subtask starts as soon as its dependencies have ended; without it, phase after phase.
+    """
+
+    enabled: bool = True
+    max_concurrent_agents: int = 8
+    default_agents: tuple[str, ...] = ("architect", "code-writer", "test-writer", "review")
+    auto_decompose: bool = True
+    min_subtasks: int = 2
+    max_subtasks: int = 10
+    parallelization_threshold: float = 0.3
+    strategy: Strategy = "priority-based"
+    consider_dependencies: bool = True
+    optimize_for_speed: bool = True
+    on_failure: OnFailure = "stop"
+    tries: int = 2
+    planner: PlannerKind = "auto"
+    manager: str = ""
+    keep_days: int = 30
+    real_time_progress: bool = True
+    detailed_logs: bool = True
+    performance_metrics: bool = True
+
+
+class PlanFault(WorldFault):
+    """What is wrong with a plan, as a value or raised. `line` is that of the text, 0 if there is none.
+
+    `nearest` is the right word that is nearest to a wrong one. `place` is the subtask's position and the key.
+    """
+
+    line: int = 0
+    nearest: str = ""
+    place: tuple[int | None, str] = (None, "")
+
+    def at(self, subtask: int | None = None, key: str = "", *, nearest: str = "", line: int = 0) -> Self:
+        """Add where the fault is, and the nearest right word."""
+        self.place = (subtask, key)
+        self.nearest, self.line = nearest, line
+        return self
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        text = translate("plan.at_line", line=self.line, text=text) if self.line else text
+        return translate("plan.did_you_mean", text=text, nearest=self.nearest) if self.nearest else text
 
 
 @record
@@ -61,16 +119,16 @@ class PlannedSubtask:
     """
 
     id: str
-    name: str
     agent: str
-    description: str
+    name: str = ""
+    description: str = ""
     dependencies: tuple[str, ...] = ()
-    priority: int = 1
-    seconds: int = 0
+    priority: Annotated[int, Meta(ge=0, le=1000)] = 1
+    seconds: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     writes: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()
     required: bool = True
-    tries: int = 2
+    tries: Annotated[int, Meta(ge=1, le=10)] = 2
 
 
 @record
@@ -78,12 +136,12 @@ class Plan:
     """The subtasks of a request. With `phases`, all subtasks of a phase end before the next phase starts."""
 
     request: str
-    task_types: tuple[TaskType, ...]
-    subtasks: tuple[PlannedSubtask, ...]
+    task_types: tuple[TaskType, ...] = ()
+    subtasks: tuple[PlannedSubtask, ...] = ()
     source: PlanSource = "rules"
     on_failure: OnFailure = "stop"
     phases: bool = False
-    max_concurrent: int = 8
+    max_concurrent: Annotated[int, Meta(ge=1, le=64)] = 8
 
 
 @record
@@ -100,3 +158,27 @@ class TaskAnalysis:
     dependencies: tuple[tuple[str, str], ...] = ()
     source: PlanSource = "rules"
     is_sure: bool = True
+
+
+@record
+class Phase:
+    """Subtasks that may run at the same time: their ids. `seconds` is the longest of them."""
+
+    number: int
+    subtasks: tuple[str, ...]
+    can_parallelize: bool
+    seconds: int
+
+
+@record
+class TeamDecision:
+    """Whether a team is worth it for a plan. `reason` is a sentence, `code` the name of its message."""
+
+    is_team: bool
+    code: str
+    reason: str
+
+
+def find_subtasks(plan: Plan) -> Mapping[str, PlannedSubtask]:
+    """Return the subtasks by id."""
+    return {subtask.id: subtask for subtask in plan.subtasks}

@@ -1,0 +1,158 @@
+"""What a plan takes: time, tokens and money as ranges with their basis, and whether a team is worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from heapq import heappop, heappush
+from typing import Final, Literal
+
+from greenroom.core.base.errors import translate
+from greenroom.core.base.records import record
+from greenroom.teamwork.plan import (
+    Estimate,
+    Plan,
+    PlannedSubtask,
+    Range,
+    Recommendation,
+    Strategy,
+    TaskAnalysis,
+    TaskType,
+    TeamDecision,
+    TeamSettings,
+)
+from greenroom.teamwork.plan_graph import add_barriers, build_phases, find_disjoint_write_sets
+from greenroom.teamwork.planner import plan_by_rules, recommend
+
+MERGE_SECONDS: Final = 5.0
+"""How long it takes to bring one subtask's work into the integration branch, with the merge step of git."""
+
+TOKENS_PER_SECOND: Final = 250
+"""Tokens of a specialist that has not run yet, for each second of its expected time."""
+
+SPREAD: Final[Mapping[bool, tuple[float, float]]] = {True: (0.8, 1.3), False: (0.7, 1.8)}
+"""How far a range reaches to both sides, for measured values and for defaults."""
+
+Price = Callable[[str, float], float | None]
+"""Gives the dollars for a number of tokens of a profile, None if its price is not known."""
+
+
+@record
+class Basis:
+    """What one subtask of a profile took on average. `runs` is over how many, `cost` is in dollars."""
+
+    seconds: float
+    tokens: float
+    cost: float | None = None
+    runs: int = 0
+
+
+def estimate_plan(
+    plan: Plan,
+    measured: Mapping[str, Basis] | None = None,
+    price: Price = lambda agent, tokens: None,
+    strategy: Strategy = "priority-based",
+) -> Estimate:
+    """Return the estimate of a plan without faults. `measured` has the averages of past runs by profile.
+
+    The ratio is the share of the work that is in phases with more than one subtask.
+    """
+    basis = {subtask.id: _find_basis(subtask, measured or {}) for subtask in plan.subtasks}
+    seconds = {name: part.seconds for name, part in basis.items()}
+    serial = sum(seconds.values())
+    together = [name for phase in build_phases(plan, strategy) if phase.can_parallelize for name in phase.subtasks]
+    critical = _simulate(plan, seconds, strategy, limit=len(seconds) or 1)
+    merge = MERGE_SECONDS * sum(len(group) for group in find_disjoint_write_sets(plan))
+    real = _simulate(plan, seconds, strategy, limit=plan.max_concurrent) + merge
+    counts = [part.runs > 0 for part in basis.values()]
+    spread = SPREAD[bool(counts) and all(counts)]
+    costs = [_find_cost(subtask, basis[subtask.id], price) for subtask in plan.subtasks]
+    known = [cost for cost in costs if cost is not None]
+    return Estimate(
+        seconds=_spread(real, spread),
+        tokens=_spread(sum(part.tokens for part in basis.values()), spread),
+        cost=_spread(sum(known), spread) if costs and len(known) == len(costs) else None,
+        agents=len(plan.subtasks),
+        parallelizable_ratio=round(sum(seconds[name] for name in together) / serial, 3) if serial else 0.0,
+        serial_seconds=serial,
+        critical_seconds=critical,
+        merge_seconds=merge,
+        gain=round(serial / (critical + merge), 2) if serial else 1.0,
+        basis=_name_basis(counts),
+    )
+
+
+def _name_basis(is_measured: Collection[bool]) -> Literal["past_runs", "profiles", "mixed"]:
+    if not any(is_measured):
+        return "profiles"
+    return "past_runs" if all(is_measured) else "mixed"
+
+
+def _find_basis(subtask: PlannedSubtask, measured: Mapping[str, Basis]) -> Basis:
+    found = measured.get(subtask.agent)
+    default = Basis(seconds=float(subtask.seconds), tokens=float(subtask.seconds * TOKENS_PER_SECOND))
+    return found if found and found.runs else default
+
+
+def _find_cost(subtask: PlannedSubtask, basis: Basis, price: Price) -> float | None:
+    return price(subtask.agent, basis.tokens) if basis.cost is None else basis.cost
+
+
+def _spread(value: float, factors: tuple[float, float]) -> Range:
+    return Range(low=round(value * factors[0], 4), high=round(value * factors[1], 4))
+
+
+def _simulate(plan: Plan, seconds: Mapping[str, float], strategy: Strategy, limit: int) -> float:
+    """Return when the last subtask ends if `limit` run at the same time and the lowest priority starts first."""
+    waits = {name: set(needs) for name, needs in add_barriers(plan, strategy).items()}
+    waiting = sorted(plan.subtasks, key=lambda subtask: subtask.priority)
+    running: list[tuple[float, str]] = []
+    now, done = 0.0, set[str]()
+    while waiting or running:
+        for subtask in [subtask for subtask in waiting if waits[subtask.id] <= done][: max(1, limit) - len(running)]:
+            waiting.remove(subtask)
+            heappush(running, (now + seconds[subtask.id], subtask.id))
+        now, name = heappop(running)
+        done.add(name)
+    return now
+
+
+def decide_team(plan: Plan, estimate: Estimate, settings: TeamSettings) -> TeamDecision:
+    """Return whether a team is worth it, with the reason."""
+    count, sets = len(plan.subtasks), len(find_disjoint_write_sets(plan))
+    ratio, least = estimate.parallelizable_ratio, settings.parallelization_threshold
+    if not settings.enabled:
+        return _decide("single_disabled", translate("plan.single_disabled"))
+    if count < settings.min_subtasks:
+        text = translate("plan.single_few_subtasks", count=count, least=settings.min_subtasks)
+        return _decide("single_few_subtasks", text)
+    if sets < 2:
+        return _decide("single_one_write_set", translate("plan.single_one_write_set"))
+    if ratio < least:
+        text = translate("plan.single_low_ratio", ratio=f"{ratio * 100:.0f}", least=f"{least * 100:.0f}")
+        return _decide("single_low_ratio", text)
+    gain = f"{estimate.gain:.1f}"
+    return _decide("team", translate("plan.team", sets=sets, ratio=f"{ratio * 100:.0f}", gain=gain))
+
+
+def _decide(code: str, reason: str) -> TeamDecision:
+    return TeamDecision(is_team=code == "team", code=code, reason=reason)
+
+
+def analyze_request(
+    request: str,
+    types: Collection[TaskType],
+    settings: TeamSettings,
+    measured: Mapping[str, Basis] | None = None,
+    price: Price = lambda agent, tokens: None,
+) -> TaskAnalysis:
+    """Return the analysis of a request whose task types are known: specialists, estimate and dependencies."""
+    advice: tuple[Recommendation, ...] = recommend(types, settings.default_agents)
+    plan = plan_by_rules(request, types, advice, settings)
+    estimate = estimate_plan(plan, measured, price, settings.strategy)
+    return TaskAnalysis(
+        task_types=plan.task_types,
+        recommended=advice,
+        estimate=estimate,
+        can_parallelize=estimate.parallelizable_ratio >= settings.parallelization_threshold,
+        dependencies=tuple((subtask.id, name) for subtask in plan.subtasks for name in subtask.dependencies),
+    )

@@ -1,0 +1,161 @@
+"""The planner by rules: specialists for task types, their subtasks, and the split of code by an architect's design."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import get_args
+
+from msgspec import ValidationError, convert
+
+from greenroom.core.base.errors import translate
+from greenroom.core.base.records import Data, evolve, record
+from greenroom.teamwork.plan import Need, Plan, PlannedSubtask, PlanSource, Recommendation, TaskType, TeamSettings
+from greenroom.teamwork.plan_graph import find_disjoint_write_sets, is_inside
+
+
+@record
+class PlanRules:
+    """The content of `rules.toml`: specialists by task type with need and reason, and their subtasks."""
+
+    recommend: Mapping[TaskType, Mapping[str, tuple[Need, str]]]
+    subtasks: Mapping[str, PlannedSubtask]
+
+
+@cache
+def read_rules() -> PlanRules:
+    """Return the rules. The subtasks are in the order in which specialists work."""
+    data = tomllib.loads((files(__package__) / "rules.toml").read_text(encoding="utf-8"))
+    for agent, subtask in data["subtasks"].items():
+        subtask["agent"] = agent
+    return convert(data, PlanRules)
+
+
+def recommend(
+    types: Collection[TaskType], default_agents: Iterable[str] = TeamSettings().default_agents
+) -> tuple[Recommendation, ...]:
+    """Return each specialist for these task types once, required ones first, then in the order in which they work.
+
+    Features and refactorings get the default agents too. A refactoring alone gets no code writer beside its own one.
+    """
+    rules, needs = read_rules(), get_args(Need)
+    wanted = [(agent, *advice) for kind in _sort(types) for agent, advice in rules.recommend[kind].items()]
+    if {"feature-development", "refactoring"} & set(types):
+        is_code = bool({"feature-development", "bug-fix"} & set(types))
+        wanted += [(agent, "recommended", "default") for agent in default_agents if agent != "code-writer" or is_code]
+    order = {agent: index for index, agent in enumerate(rules.subtasks)}
+    wanted.sort(key=lambda row: (needs.index(row[1]), order.get(row[0], len(order))))
+    best: dict[str, Recommendation] = {}
+    for agent, need, reason in wanted:
+        best.setdefault(agent, Recommendation(agent=agent, priority=need, reason=translate(f"plan.because_{reason}")))
+    return tuple(best.values())
+
+
+def _sort(types: Collection[TaskType]) -> tuple[TaskType, ...]:
+    return tuple(kind for kind in get_args(TaskType) if kind in types)
+
+
+def plan_by_rules(
+    request: str,
+    types: Collection[TaskType],
+    recommended: Sequence[Recommendation],
+    settings: TeamSettings,
+    *,
+    source: PlanSource = "rules",
+) -> Plan:
+    """Return the plan with one subtask per specialist. The least needed are left out if there are too many."""
+    order = {agent: index for index, agent in enumerate(read_rules().subtasks)}
+    chosen = sorted(recommended[: settings.max_subtasks], key=lambda advice: order.get(advice.agent, -1))
+    drafts = [_draft_subtask(advice.agent) for advice in chosen]
+    ids = [draft.id for draft in drafts]
+    subtasks = [
+        evolve(
+            draft,
+            description=draft.description or request,
+            dependencies=_find_dependencies(draft, ids) if settings.consider_dependencies else (),
+            required=advice.priority == "required",
+            tries=settings.tries,
+        )
+        for draft, advice in zip(drafts, chosen, strict=True)
+    ]
+    return Plan(
+        request=request,
+        task_types=_sort(types),
+        subtasks=tuple(subtasks),
+        source=source,
+        on_failure=settings.on_failure,
+        phases=not (settings.optimize_for_speed and settings.consider_dependencies),
+        max_concurrent=settings.max_concurrent_agents,
+    )
+
+
+def _draft_subtask(agent: str) -> PlannedSubtask:
+    """Return the subtask of a specialist. An own profile works on the request as a code writer does."""
+    rules = read_rules().subtasks
+    return rules.get(agent) or evolve(rules["code-writer"], id=agent, agent=agent, name=agent)
+
+
+def _find_dependencies(draft: PlannedSubtask, ids: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for name in ids if name != draft.id and (draft.agent == "review" or name in draft.dependencies))
+
+
+@record
+class DesignComponent:
+    """A component of a `design-handoff`, as far as the split needs it."""
+
+    name: str
+    purpose: str = ""
+    writes: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+
+
+def split_by_design(
+    subtasks: Sequence[PlannedSubtask], design: Data, max_subtasks: int = TeamSettings().max_subtasks
+) -> tuple[PlannedSubtask, ...] | None:
+    """Replace the only code subtask by one per group of components that share no file with another group.
+
+    `design` is a `design-handoff`. Return None if its components do not have two disjoint write sets. Subtasks that
+    depend on the code then depend on all its parts.
+    """
+    codes = [subtask for subtask in subtasks if subtask.agent == "code-writer"]
+    groups = _group_components(design)
+    room = max_subtasks - len(subtasks) + 1
+    if len(codes) != 1 or len(groups) < 2 or room < 2:
+        return None
+    groups = [*groups[: room - 1], *filter(None, [[part for group in groups[room - 1 :] for part in group]])]
+    names = tuple(f"{codes[0].id}-{number}" for number in range(1, len(groups) + 1))
+    if {subtask.id for subtask in subtasks} & set(names):
+        return None
+    parts = [_make_part(codes[0], name, group) for name, group in zip(names, groups, strict=True)]
+    split: list[PlannedSubtask] = []
+    for subtask in subtasks:
+        needs = tuple(part for need in subtask.dependencies for part in (names if need == codes[0].id else (need,)))
+        split += parts if subtask is codes[0] else [evolve(subtask, dependencies=needs)]
+    return tuple(split)
+
+
+def _make_part(code: PlannedSubtask, name: str, group: Sequence[DesignComponent]) -> PlannedSubtask:
+    duties = [f"- {part.name}: {part.purpose} ({', '.join(part.writes)})" for part in group]
+    return evolve(
+        code,
+        id=name,
+        name=f"{code.name}: {', '.join(part.name for part in group)}",
+        description="\n".join([code.description, "", "Your part:", *duties]),
+        writes=tuple(dict.fromkeys(path for part in group for path in part.writes)),
+        symbols=tuple(dict.fromkeys(symbol for part in group for symbol in part.symbols)),
+    )
+
+
+def _group_components(design: Data) -> list[list[DesignComponent]]:
+    """Join the components that may write the same file. Return nothing if the files of one are unknown or outside."""
+    try:
+        components = convert(design.get("components"), tuple[DesignComponent, ...])
+    except ValidationError:
+        return []
+    if not all(part.writes and all(is_inside(path) for path in part.writes) for part in components):
+        return []
+    parts = [PlannedSubtask(id=str(at), agent="", writes=part.writes) for at, part in enumerate(components)]
+    groups = find_disjoint_write_sets(Plan(request="", subtasks=tuple(parts)))
+    return [[components[int(name)] for name in group] for group in groups]
