@@ -7,7 +7,17 @@ from collections.abc import Iterable
 
 from greenroom.actors.stage_scheduler import find_changed_tasks, schedule
 from greenroom.core.base.amounts import NOTHING, UNLIMITED, Amounts
-from greenroom.core.base.ids import TEAM_BUDGET, BudgetId, StepId, TaskId, agent_budget, task_budget, timer_id
+from greenroom.core.base.ids import (
+    TEAM_BUDGET,
+    BudgetId,
+    StepId,
+    SubtaskId,
+    TaskId,
+    agent_budget,
+    task_budget,
+    timer_id,
+)
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.codec import decode_event, decode_state, encode_event, encode_state
 from greenroom.core.ports.log import StoredEvent
 from greenroom.core.rules.agents import MAX_MEMORY_CHARS
@@ -17,6 +27,7 @@ from greenroom.core.state.budget import Budget, LimitsSet
 from greenroom.core.state.events import Event
 from greenroom.core.state.origin import MAX_NAMES_PER_KIND, merge_labels
 from greenroom.core.state.reducer import reduce
+from greenroom.core.state.stage import Stage, StageReplanned, SubtaskAssigned
 from greenroom.core.state.step import Step, StepEnded, StepInterrupted, StepStarted
 from greenroom.core.state.team_state import TeamState
 
@@ -35,6 +46,8 @@ def check(before: TeamState, replayed: TeamState, decided: Transition) -> TeamSt
     caps_hold(before, decided)
     nobody_sleeps(before, decided)
     nothing_is_overlooked(before, decided)
+    subtasks_start_in_turn(before, decided)
+    every_subtask_ends(decided)
     nothing_is_forgotten(before, decided)
     return replayed
 
@@ -131,6 +144,9 @@ def stages(state: TeamState) -> None:
         assert not task.stages or task.state != "cancelling"
     for stage in state.stages.values():
         assert stage.state == "running" or all(one.state == "init" for one in stage.subtasks)
+        ids = {one.subtask_id for one in stage.subtasks}
+        assert all(set(one.needs) <= ids for one in stage.subtasks)
+        assert {one.agent for one in stage.subtasks} <= {one.agent_id for one in stage.members}
 
 
 def threads(state: TeamState) -> None:
@@ -311,6 +327,45 @@ def nothing_is_overlooked(before: TeamState, decided: Transition) -> None:
     found = schedule(state, find_changed_tasks(state, decided.events))
     for intent in schedule(state, sorted(state.tasks)):
         assert intent in known or intent in found, f"{intent} is due and nobody looks"
+
+
+def subtasks_start_in_turn(state: TeamState, decided: Transition) -> None:
+    """A subtask starts after what it needs and within the limits. A new plan loses nothing, and no id is used twice."""
+    for event in decided.events:
+        old = state.stages.get(event.stage_id) if isinstance(event, SubtaskAssigned | StageReplanned) else None
+        state = reduce(state, event)
+        if isinstance(event, SubtaskAssigned):
+            within_the_limits(state, state.stages[event.stage_id], event.subtask_id)
+        elif isinstance(event, StageReplanned):
+            assert old is not None
+            kept = {one.subtask_id: evolve(one, needs=()) for one in event.subtasks if one.state != "init"}
+            assert kept == {one.subtask_id: evolve(one, needs=()) for one in old.subtasks if one.state != "init"}
+            known = {one.subtask_id for one in old.subtasks}
+            made = [int(one.subtask_id.rpartition(".")[2]) for one in event.subtasks if one.subtask_id not in known]
+            assert sorted(made) == list(range(old.subtasks_made + 1, state.stages[event.stage_id].subtasks_made + 1))
+
+
+def within_the_limits(state: TeamState, stage: Stage, started: SubtaskId) -> None:
+    """Check the limits of the stage and of the agent's type, and that what was needed is done."""
+    subtask = stage.find_subtask(started)
+    assert subtask is not None
+    needs = {one.state for one in stage.subtasks if one.subtask_id in subtask.needs}
+    assert needs <= ({"finished", "failed", "skipped", "cancelled"} if subtask.anyway else {"finished"})
+    assert subtask.attempt <= subtask.tries
+    specs = [state.agents[one.agent].spec for one in stage.subtasks if one.state == "running"]
+    counted = [spec for spec in specs if spec.kind != "system"]
+    own = state.agents[subtask.agent].spec
+    if own.kind != "system":
+        assert not stage.concurrency or len(counted) <= stage.concurrency
+        most = own.cooperation.concurrency if own.cooperation is not None else 0
+        assert not most or sum(spec.name == own.name for spec in counted) <= most
+
+
+def every_subtask_ends(decided: Transition) -> None:
+    """A stage that has ended has no open subtask."""
+    for _, row in decided.archived:
+        if isinstance(row.record, Stage):
+            assert all(one.state not in ("init", "running") for one in row.record.subtasks)
 
 
 def nothing_is_forgotten(before: TeamState, decided: Transition) -> None:

@@ -5,10 +5,11 @@ It runs on all tasks at start, and after each commit on the changed ones, with t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from operator import attrgetter
 from typing import Final
 
-from greenroom.core.base.ids import AgentId, SubtaskId, TaskId, agent_of, task_of, thread_id, waiter_of
+from greenroom.core.base.ids import AgentId, TaskId, agent_of, task_of, thread_id, waiter_of
 from greenroom.core.rules.intents import (
     AssignSubtask,
     FinishStage,
@@ -18,19 +19,21 @@ from greenroom.core.rules.intents import (
     ReportStage,
     StartStage,
 )
-from greenroom.core.rules.stages import has_open_messages
-from greenroom.core.state.agent import AgentRemoved
+from greenroom.core.rules.stages import count_running, has_open_messages, has_room, list_count_keys
+from greenroom.core.state.agent import AgentChanged, AgentRemoved
 from greenroom.core.state.events import Event
 from greenroom.core.state.message import WaitReleased
 from greenroom.core.state.stage import (
     Stage,
     StageAdded,
     StageEnded,
+    StageReplanned,
     StageStarted,
     Subtask,
     SubtaskEnd,
     SubtaskEnded,
-    SubtaskState,
+    SubtaskHandedOver,
+    SubtaskRetried,
 )
 from greenroom.core.state.step import StepEnded
 from greenroom.core.state.task import Task, TaskResumed, TaskStarted
@@ -41,8 +44,16 @@ ENDED_STATES = ("finished", "failed", "skipped", "cancelled")
 
 
 _WITH_PARTS: Final = (TaskStarted, TaskResumed)
-_BY_AGENT: Final = (StepEnded, WaitReleased)
-_BY_STAGE: Final = (StageAdded, StageStarted, StageEnded, SubtaskEnded)
+_BY_AGENT: Final = (StepEnded, WaitReleased, AgentChanged)
+_BY_STAGE: Final = (
+    StageAdded,
+    StageReplanned,
+    StageStarted,
+    StageEnded,
+    SubtaskEnded,
+    SubtaskHandedOver,
+    SubtaskRetried,
+)
 _ALL: Final = (TeamResumed, AgentRemoved)
 _MOVING: Final = frozenset((*_WITH_PARTS, *_BY_AGENT, *_BY_STAGE, *_ALL))
 
@@ -58,6 +69,8 @@ def find_changed_tasks(state: TeamState, events: Iterable[Event]) -> set[TaskId]
         elif isinstance(event, WaitReleased):
             # The waiting agent may have had no other work, in any of its tasks.
             tasks.update((event.task_id, *_find_agent_tasks(state, waiter_of(event.waiting_id))))
+        elif isinstance(event, AgentChanged):
+            tasks.update(_find_agent_tasks(state, event.agent_id))  # the limit of its type may have changed
         elif isinstance(event, _WITH_PARTS):
             tasks.update(state.list_subtree(event.task_id))
         elif isinstance(event, _BY_STAGE):
@@ -118,10 +131,21 @@ def _schedule_task(state: TeamState, task: Task) -> list[Intent]:
 
 def _schedule_stage(state: TeamState, task: Task, stage: Stage) -> list[Intent]:
     intents: list[Intent] = []
-    states = {subtask.subtask_id: subtask.state for subtask in stage.subtasks}
+    ready: list[Subtask] = []
+    subtasks = {subtask.subtask_id: subtask for subtask in stage.subtasks}
+    stop = _find_stop_reason(stage)
     for subtask in stage.subtasks:
-        if subtask.state not in ENDED_STATES:
-            intents += _schedule_subtask(state, stage, subtask, states)
+        if subtask.state == "running" and _is_stalled(state, subtask):
+            why = "its agent has no steps left and never said that it was done"
+            intents.append(_end_subtask(stage, subtask, "failed", why))
+        elif subtask.state == "init":
+            needs = [subtasks[name] for name in subtask.needs]
+            why = stop or ("" if subtask.anyway else _list_failures(needs))
+            if why:
+                intents.append(_end_subtask(stage, subtask, "skipped", why))
+            elif all(need.state in ENDED_STATES for need in needs):
+                ready.append(subtask)
+    intents += _start_subtasks(state, stage, ready)
     if intents or not _is_done(stage) or has_open_messages(state, stage):
         return intents
     failed = any(part.required and part.state in ("failed", "skipped") for part in stage.subtasks)
@@ -152,18 +176,29 @@ def _summarise_stage(stage: Stage) -> str:
     return "\n".join(f"{subtask.name}: {subtask.state}. {subtask.summary}".rstrip() for subtask in stage.subtasks)
 
 
-def _schedule_subtask(
-    state: TeamState, stage: Stage, subtask: Subtask, states: Mapping[SubtaskId, SubtaskState]
-) -> list[Intent]:
-    if subtask.state == "init":
-        needs = [states[name] for name in subtask.needs]
-        if any(state_name in ("failed", "skipped", "cancelled") for state_name in needs):
-            return [_end_subtask(stage, subtask, "skipped", "something it needs was not done")]
-        if all(state_name == "finished" for state_name in needs):
-            return [AssignSubtask(subtask_id=subtask.subtask_id, stage_id=stage.stage_id)]
-    if subtask.state == "running" and _is_stalled(state, subtask):
-        return [_end_subtask(stage, subtask, "failed", "its agent has no steps left and never said that it was done")]
-    return []
+def _find_stop_reason(stage: Stage) -> str:
+    """Return why nothing more starts in the stage: a required subtask failed. Running ones go on to their end."""
+    if stage.on_failure != "stop":
+        return ""
+    return _list_failures([subtask for subtask in stage.subtasks if subtask.required and subtask.state == "failed"])
+
+
+def _list_failures(subtasks: Iterable[Subtask]) -> str:
+    """Return the subtasks that ended without being finished, as in "code-1 failed, doc was skipped"."""
+    words = {"failed": "failed", "skipped": "was skipped", "cancelled": "was cancelled"}
+    return ", ".join(f"{subtask.name} {words[subtask.state]}" for subtask in subtasks if subtask.state in words)
+
+
+def _start_subtasks(state: TeamState, stage: Stage, ready: list[Subtask]) -> list[Intent]:
+    """Start the subtasks for which there is room: those with the lowest priority first, then in the plan's order."""
+    intents: list[Intent] = []
+    running = count_running(state, stage)
+    for subtask in sorted(ready, key=attrgetter("priority")):
+        spec = state.agents[subtask.agent].spec
+        if has_room(stage, spec, running):
+            running.update(list_count_keys(spec))
+            intents.append(AssignSubtask(subtask_id=subtask.subtask_id, stage_id=stage.stage_id))
+    return intents
 
 
 def _end_subtask(stage: Stage, subtask: Subtask, state: SubtaskEnd, why: str) -> FinishSubtask:

@@ -58,6 +58,7 @@ def story() -> House:
     knows(house)
     reads(house)
     keeps(house)
+    replans(house)
     return house
 
 
@@ -172,6 +173,24 @@ def keeps(house: House) -> None:
     house.do(i.FormGroup(group_id=GroupId("people"), task_id=T1, participants=(HUE, IVY)))
     house.do(i.SendMessage(task_id=T1, receiver=(CY,), message="Cy, look.", group=GroupId("people")), by=IVY)
     house.do(i.RecordStep(agent_id=IVY, work=skill("send_message"), task_id=T1, result={"send_message": "Cy, look."}))
+
+
+def replans(house: House) -> None:
+    """Let a subtask fail and be tried again, hand its result on, and change the plan of what waits."""
+    code = i.SubtaskPlan(name="code", duty="write it", agent=BOB, title="Write", tries=2, writes=("a.py",), seconds=60)
+    test = i.SubtaskPlan(name="test", duty="test it", agent=CY, needs=("code",), priority=1)
+    plan_ = i.StagePlan(intention="build", subtasks=(code, test), concurrency=1, on_failure="continue")
+    house.do(i.AddTask(name="build", intention="build it", manager=BOSS, stages=(plan_,)))
+    task = max(house.state.tasks, key=lambda name: int(name[1:]))
+    stage = house.state.tasks[task].stages[0]
+    house.assign(stage)
+    end = i.FinishSubtask(subtask_id=SubtaskId(f"{stage}.1"), stage_id=stage, state="failed", summary="no compiler")
+    house.do(end, by=BOB).assign(stage)
+    output = {"protocol": "code-handoff", "version": 1, "files": ["a.py"]}
+    docs = i.SubtaskPlan(name="docs", duty="describe it", agent=AgentId("dora"), work=(tool("patch", {}),), anyway=True)
+    helper = i.AddAgent(agent_id=AgentId("dora"), spec=AgentSpec(name="doc-writer"))
+    house.do(i.Replan(stage_id=stage, subtasks=(code, docs), agents=(helper,)))
+    house.do(evolve(end, state="finished", summary="written", output=output), by=BOB)
 
 
 def projection(events: Iterator[Event]) -> dict[str, object]:

@@ -6,14 +6,17 @@ from random import Random
 
 from greenroom.core.base.amounts import UNLIMITED, Limits
 from greenroom.core.base.ids import StageId, SubtaskId, TeamId
+from greenroom.core.base.records import evolve
 from greenroom.core.rules import intents as i
 from greenroom.core.state.agent import Capability
-from greenroom.core.state.spec import AgentKind, AgentSpec, AgentStyle
+from greenroom.core.state.spec import AgentKind, AgentSpec, AgentStyle, Cooperation
 from greenroom.core.state.stage import MemberState, SubtaskEnd
+from greenroom.core.state.step import Work
 from greenroom.core.state.team import ForkOrigin
 from greenroom.core.state.team_state import TeamState
 from tests.core.wishes import words
 
+NAMES = ("one", "two", "three", "four", "five")
 SPEC = AgentSpec(name="guest", role="helper", tools=("shell",))
 
 
@@ -45,6 +48,10 @@ def resume_team(_: Random, __: TeamState) -> i.ResumeTeam:
     return i.ResumeTeam()
 
 
+def cooperation(rng: Random) -> Cooperation | None:
+    return rng.choice((None, Cooperation(concurrency=rng.randrange(3))))
+
+
 def add_agent(rng: Random, _: TeamState) -> i.AddAgent:
     name = rng.choice(words.NAMES)
     kind: AgentKind = rng.choice(("llm", "llm", "human", "system"))
@@ -54,6 +61,7 @@ def add_agent(rng: Random, _: TeamState) -> i.AddAgent:
         style=rng.choice(("plan", "converse")),
         manager=rng.randrange(4) == 0,
         tools=("shell",),
+        cooperation=cooperation(rng),
     )
     return rng.choice((i.AddAgent(agent_id=name, spec=spec), i.AddAgent(agent_id=name, blueprint="guest")))
 
@@ -61,7 +69,13 @@ def add_agent(rng: Random, _: TeamState) -> i.AddAgent:
 def change_agent(rng: Random, state: TeamState) -> i.ChangeAgent:
     name = words.agent(rng, state)
     style: AgentStyle = rng.choice(("plan", "converse"))
-    spec = AgentSpec(name=str(name), style=style, tools=rng.choice((("shell",), ())), role="another")
+    spec = AgentSpec(
+        name=rng.choice((str(name), "writer")),
+        style=style,
+        tools=rng.choice((("shell",), ())),
+        role="another",
+        cooperation=cooperation(rng),
+    )
     return i.ChangeAgent(agent_id=name, spec=spec)
 
 
@@ -79,17 +93,46 @@ def update_working_memory(rng: Random, state: TeamState) -> i.UpdateWorkingMemor
 
 
 def stage_plan(rng: Random, state: TeamState) -> i.StagePlan:
-    names = ("one", "two", "three")[: rng.randint(0 if rng.randrange(8) == 0 else 1, 3)]
-    subtasks = tuple(
-        i.SubtaskPlan(
-            name=name,
-            duty=f"do {name}",
-            agent=words.agent(rng, state),
-            needs=tuple(rng.sample(names, k=1)) if rng.randrange(3) == 0 else (),
-        )
-        for name in names
+    names = NAMES[: rng.randint(0 if rng.randrange(8) == 0 else 1, 3)]
+    return i.StagePlan(
+        intention="get on",
+        subtasks=tuple(subtask_plan(rng, state, name, names) for name in names),
+        on_failure=rng.choice(("stop", "continue", "escalate")),
+        concurrency=rng.choice((0, 0, 1, 2)),
     )
-    return i.StagePlan(intention="get on", subtasks=subtasks, on_failure=rng.choice(("stop", "continue", "escalate")))
+
+
+def subtask_plan(rng: Random, state: TeamState, name: str, names: tuple[str, ...]) -> i.SubtaskPlan:
+    return i.SubtaskPlan(
+        name=name,
+        duty=f"do {name}",
+        agent=words.agent(rng, state),
+        needs=tuple(rng.sample(names, k=1)) if rng.randrange(3) == 0 else (),
+        required=rng.randrange(4) > 0,
+        priority=rng.randrange(3),
+        tries=rng.choice((1, 1, 2, 3)),
+        work=(Work(type="tool", executor="shell"),) if rng.randrange(4) == 0 else (),
+        anyway=rng.randrange(6) == 0,
+    )
+
+
+def replan(rng: Random, state: TeamState) -> i.Replan:
+    """Keep most subtasks, change some, add some, leave some out."""
+    stage = words.stage(rng, state)
+    known = {one.name: one for one in state.stages[stage].subtasks} if stage in state.stages else {}
+    old = {one.subtask_id: name for name, one in known.items()}
+    names = (*known, *rng.sample([name for name in NAMES if name not in known], k=rng.randrange(2) if known else 1))
+    plans = []
+    for name in names:
+        plan = subtask_plan(rng, state, name, names)
+        if name in known and rng.randrange(4):
+            one = known[name]
+            needs = tuple(old[need] for need in one.needs)
+            plan = evolve(plan, agent=one.agent, duty=one.duty, needs=needs, work=one.work)
+        if name not in known or known[name].state != "init" or rng.randrange(3):
+            plans.append(plan)
+    agents = tuple(add_agent(rng, state) for _ in range(rng.randrange(5) == 0))
+    return i.Replan(stage_id=stage, subtasks=tuple(plans), agents=agents)
 
 
 def add_task(rng: Random, state: TeamState) -> i.AddTask:

@@ -187,9 +187,12 @@ def _phrase_work_end(_: TeamState, event: tasks.TaskEnded | stages.StageEnded, l
     return EventPhrase(known={"state": end_word(event.state, language)}, mark=END_MARKS[event.state])
 
 
-def _phrase_stage_start(state: TeamState, event: stages.StageStarted, language: str) -> EventPhrase:
+def _phrase_stage_start(
+    state: TeamState, event: stages.StageStarted | stages.StageReplanned, language: str
+) -> EventPhrase:
     stage = state.stages[event.stage_id]
-    parts = _punctuation("comma", language).join(subtask.name for subtask in stage.subtasks)
+    subtasks = event.subtasks if isinstance(event, stages.StageReplanned) else stage.subtasks
+    parts = _punctuation("comma", language).join(subtask.name for subtask in subtasks)
     return EventPhrase(known={"stage": stage, "parts": parts}, mark="◆")
 
 
@@ -206,6 +209,13 @@ def _phrase_subtask_end(state: TeamState, event: stages.SubtaskEnded, language: 
     summary = f"{_punctuation('colon', language)}{shorten(event.summary)}" if event.summary else ""
     known = {"state": end_word(event.state, language), "name": name, "summary": summary}
     return EventPhrase(who, known, END_MARKS[event.state])
+
+
+def _phrase_subtask_retry(state: TeamState, event: stages.SubtaskRetried, language: str) -> EventPhrase:
+    subtask = state.stages[event.stage_id].find_subtask(event.subtask_id)
+    who, name = (subtask.agent, subtask.name) if subtask else ("", event.subtask_id)
+    summary = f"{_punctuation('colon', language)}{shorten(event.why)}" if event.why else ""
+    return EventPhrase(who, {"name": name, "summary": summary}, "!")
 
 
 def _phrase_step_start(state: TeamState, event: steps.StepStarted, language: str) -> EventPhrase:
@@ -282,6 +292,8 @@ _EVENT_PHRASES: Final[Mapping[type, Callable[[TeamState, Any, str], EventPhrase]
     stages.SubtaskAssigned: _phrase_assignment,
     stages.SubtaskHandedOver: _phrase_assignment,
     stages.SubtaskEnded: _phrase_subtask_end,
+    stages.SubtaskRetried: _phrase_subtask_retry,
+    stages.StageReplanned: _phrase_stage_start,
     steps.StepQueued: lambda _, event, __: EventPhrase(event.agent_id, story=False),
     steps.StepStarted: _phrase_step_start,
     steps.StepBlocked: _phrase_step_block,

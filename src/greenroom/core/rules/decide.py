@@ -45,6 +45,7 @@ RULES: Final[dict[type, Rule]] = {
     intents.ResumeTask: tasks.resume_task,
     intents.CancelTask: tasks.cancel_task,
     intents.AddStages: tasks.add_stages,
+    intents.Replan: tasks.replan,
     intents.StartStage: stages.start_stage,
     intents.FinishStage: stages.finish_stage,
     intents.ReportStage: stages.report_stage,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 from greenroom.core.base.amounts import NOTHING, Amounts, Limits
 from greenroom.core.base.ids import (
@@ -23,14 +23,18 @@ from greenroom.core.base.ids import (
     WaitingId,
 )
 from greenroom.core.base.records import Data, record
+from greenroom.core.state import stage as stages
 from greenroom.core.state.agent import Capability
 from greenroom.core.state.approval import ApprovalAnswer, ApprovalScope
 from greenroom.core.state.message import Delivery, MessageKind
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.stage import MemberState, OnFailure, SubtaskEnd
+from greenroom.core.state.stage import MemberState, SubtaskEnd
 from greenroom.core.state.step import PreparedEffect, StepTerms, Work
 from greenroom.core.state.task import Driver
 from greenroom.core.state.team import ForkOrigin
+
+StagePlan: TypeAlias = stages.StagePlan
+SubtaskPlan: TypeAlias = stages.SubtaskPlan
 
 
 @record
@@ -126,26 +130,6 @@ class UpdateWorkingMemory:
 
 
 @record
-class SubtaskPlan:
-    """A planned subtask. `needs` are names of subtasks in the same stage."""
-
-    name: str
-    duty: str
-    agent: AgentId
-    needs: tuple[str, ...] = ()
-    required: bool = True
-
-
-@record
-class StagePlan:
-    """A planned stage."""
-
-    intention: str
-    subtasks: tuple[SubtaskPlan, ...]
-    on_failure: OnFailure = "stop"
-
-
-@record
 class AddTask:
     """Create a task with its group and first stages; with `start`, start it. Only people create a `standing` task."""
 
@@ -210,6 +194,18 @@ class AddStages:
 
 
 @record
+class Replan:
+    """Give a stage another plan. New agents are added and join the task's group.
+
+    Subtasks that run or have ended must be in it. Waiting ones can be changed, left out or added.
+    """
+
+    stage_id: StageId
+    subtasks: tuple[SubtaskPlan, ...]
+    agents: tuple[AddAgent, ...] = ()
+
+
+@record
 class StartStage:
     """Make a stage the task's active stage."""
 
@@ -242,13 +238,14 @@ class AssignSubtask:
 
 @record
 class FinishSubtask:
-    """End a subtask, with a summary and evidence."""
+    """End a subtask, with a summary, evidence and a typed hand-off. A failed one may be tried again."""
 
     subtask_id: SubtaskId
     stage_id: StageId
     state: SubtaskEnd = "finished"
     summary: str = ""
     evidence: tuple[str, ...] = ()
+    output: Data | None = None
 
 
 @record
@@ -562,7 +559,9 @@ class WriteArtifact:
 
 AgentIntent = AddAgent | RemoveAgent | AddParticipants | UpdateWorkingMemory
 TaskIntent = AddTask | StartTask | FinishTask | PauseTask | ResumeTask | CancelTask
-StageIntent = AddStages | StartStage | FinishStage | FinishSubtask | UpdateStageAgentState | UpdateStageAgentCompletion
+StageIntent = (
+    AddStages | Replan | StartStage | FinishStage | FinishSubtask | UpdateStageAgentState | UpdateStageAgentCompletion
+)
 StepIntent = QueueSteps | ModifyStep | RemoveStep
 MessageIntent = SendMessage | PostNote | SetValue | AskInfo | NeedToolDecision
 SettingIntent = SetLimits | SetTimer | CancelTimer | MoveWindow | SetWorkspace

@@ -32,7 +32,7 @@ from greenroom.core.state.events import Event
 from greenroom.core.state.knowledge import NotePosted, ValueSet
 from greenroom.core.state.message import Message, MessageSent
 from greenroom.core.state.origin import Labels, make_label, merge_labels
-from greenroom.core.state.stage import MemberCompleted, StageAdded, SubtaskEnded
+from greenroom.core.state.stage import MemberCompleted, StageAdded, StageReplanned, SubtaskEnded, SubtaskRetried
 from greenroom.core.state.task import OriginsShared, Task, TaskCreated
 from greenroom.core.state.team_state import TeamState, sort_rows
 
@@ -87,7 +87,7 @@ def _find_written_task(draft: Draft, event: Event) -> TaskId | None:
             return event.note.task_id
         case ValueSet():
             return event.value.task_id
-        case SubtaskEnded() | MemberCompleted():
+        case SubtaskEnded() | SubtaskRetried() | StageReplanned() | MemberCompleted():
             stage = draft.state.stages.get(event.stage_id)
             return stage.task_id if stage is not None else None
         case _:

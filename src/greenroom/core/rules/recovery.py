@@ -112,15 +112,15 @@ def interrupt(draft: Draft, intent: Interrupt, by: str) -> RuleResult:
         return reject_unknown("thread", intent.thread_id, tuple(draft.state.threads))
     if not is_trusted(draft.state, by):
         return Rejection(code="not_yours", why=f"{by!r} may not interrupt {thread.agent_id!r}.")
-    _stop_thread(draft, thread.thread_id)
+    stop_thread(draft, thread.thread_id)
     return None
 
 
-def _stop_thread(draft: Draft, name: ThreadId) -> None:
+def stop_thread(draft: Draft, name: ThreadId) -> None:
     """Cancel the thread's steps, its waits, and the calls that it made to other agents."""
     thread = draft.state.threads[name]
     cancel_steps(draft, [item for item in draft.state.steps_of(thread.agent_id) if item.thread_id == name], "cancelled")
     for wait in [item for item in sort_rows(draft.state.waits) if item.thread_id == name]:
         release_wait(draft, wait.waiting_id, "interrupted")
         for other in [item for item in sort_rows(draft.state.threads) if item.call == wait.message_id]:
-            _stop_thread(draft, other.thread_id)
+            stop_thread(draft, other.thread_id)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import Final
+
 from greenroom.core.base.errors import Rejection, reject
-from greenroom.core.base.ids import AgentId, StageId, SubtaskId, thread_id
-from greenroom.core.base.records import Data
+from greenroom.core.base.ids import AgentId, StageId, thread_id
+from greenroom.core.base.records import Data, encode, evolve
 from greenroom.core.base.text import add_fence
 from greenroom.core.rules.draft import SYSTEM, Draft, RuleResult, is_trusted, reject_not_manager, reject_unknown
 from greenroom.core.rules.endings import cancel_steps, close_thread_if_over, settle_question
@@ -26,7 +29,9 @@ from greenroom.core.rules.origins import (
     render_origins_line,
 )
 from greenroom.core.rules.queue import choose_deciding_skill, enqueue, open_thread, release_waits_where
+from greenroom.core.rules.recovery import stop_thread
 from greenroom.core.state.origin import Labels, filter_untrusted
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import (
     Member,
     MemberChanged,
@@ -41,14 +46,22 @@ from greenroom.core.state.stage import (
     SubtaskAssigned,
     SubtaskEnd,
     SubtaskEnded,
+    SubtaskRetried,
 )
-from greenroom.core.state.step import Work
-from greenroom.core.state.team_state import TeamState
+from greenroom.core.state.step import Work, needs_instruction
+from greenroom.core.state.team_state import TeamState, sort_rows
 
 OPEN_STATES = ("init", "running")
 
+MAX_COLLABORATORS: Final = 20
+"""Maximum subtasks of other agents that a briefing lists."""
 
-def _find_managed_stage(draft: Draft, name: StageId, by: str, what: str) -> Stage | Rejection:
+MAX_OUTPUT_CHARS: Final = 20_000
+"""Maximum characters of a hand-off in a briefing."""
+
+
+def find_managed_stage(draft: Draft, name: StageId, by: str, what: str) -> Stage | Rejection:
+    """Return the open stage if the sender may manage it."""
     stage = draft.state.stages.get(name)
     if stage is None:
         return reject_unknown("stage", name, tuple(draft.state.stages))
@@ -59,7 +72,7 @@ def _find_managed_stage(draft: Draft, name: StageId, by: str, what: str) -> Stag
 
 def start_stage(draft: Draft, intent: StartStage, by: str) -> RuleResult:
     """Start a stage. A task has one active stage at a time, and its stages run in order."""
-    stage = _find_managed_stage(draft, intent.stage_id, by, "start")
+    stage = find_managed_stage(draft, intent.stage_id, by, "start")
     if isinstance(stage, Rejection):
         return stage
     task = draft.state.tasks[stage.task_id]
@@ -93,7 +106,7 @@ def _check_no_open_messages(draft: Draft, stage: Stage, by: str) -> RuleResult:
 
 def finish_stage(draft: Draft, intent: FinishStage, by: str) -> RuleResult:
     """End a stage with its steps and waits. Unrelated work stays."""
-    stage = _find_managed_stage(draft, intent.stage_id, by, "finish")
+    stage = find_managed_stage(draft, intent.stage_id, by, "finish")
     if isinstance(stage, Rejection):
         return stage
     if stage.state != "running":
@@ -124,31 +137,62 @@ def end_stage(draft: Draft, name: StageId, state: StageEnd, summary: str) -> Non
     group = draft.state.tasks[stage.task_id].group
     for subtask in stage.subtasks:
         if subtask.state in OPEN_STATES:
-            _end_subtask(draft, stage, subtask.subtask_id, "cancelled", "the stage is over", ())
+            _end_subtask(draft, stage, _build_end(stage, subtask, "cancelled", "the stage is over"))
     draft.emit(StageEnded(at=draft.now, stage_id=name, task_id=stage.task_id, state=state, summary=summary))
     settle_question(draft, "stage_id", name)
     release_waits_where(draft, "stage_over", lambda wait: wait.stage_id == name)
     steps = [step for agent in group for step in draft.state.steps_of(agent) if step.stage_id == name]
     cancel_steps(draft, steps, "skipped")
-    for subtask in stage.subtasks:
-        for agent in group:
-            close_thread_if_over(draft, thread_id(agent, subtask.subtask_id))
+    for thread in sort_rows(draft.state.threads):
+        if thread.stage_id == name:
+            close_thread_if_over(draft, thread.thread_id)
+
+
+def list_count_keys(spec: AgentSpec) -> tuple[str | None, ...]:
+    """Return the keys under which a running subtask of such an agent counts: None for the stage, and the agent's type.
+
+    Greenroom's own agents do not count.
+    """
+    return () if spec.kind == "system" else (None, spec.name)
+
+
+def count_running(state: TeamState, stage: Stage) -> Counter[str | None]:
+    """Count the running subtasks of the stage: under None all of them, under each type of agent its own."""
+    running = [subtask for subtask in stage.subtasks if subtask.state == "running" and subtask.agent in state.agents]
+    return Counter(key for subtask in running for key in list_count_keys(state.agents[subtask.agent].spec))
+
+
+def has_room(stage: Stage, spec: AgentSpec, running: Counter[str | None]) -> bool:
+    """Return whether one more subtask of such an agent may run in the stage."""
+    own_limit = spec.cooperation.concurrency if spec.cooperation is not None else 0
+    limits = {None: stage.concurrency, spec.name: own_limit}
+    return all(limits[key] <= 0 or running[key] < limits[key] for key in list_count_keys(spec))
+
+
+def are_needs_met(stage: Stage, subtask: Subtask) -> bool:
+    """Return whether everything that the subtask needs is finished; with `anyway`, whether it has ended."""
+    return all(
+        other.state == "finished" or (subtask.anyway and other.state not in OPEN_STATES)
+        for other in stage.subtasks
+        if other.subtask_id in subtask.needs
+    )
 
 
 def assign_subtask(draft: Draft, intent: AssignSubtask, by: str) -> RuleResult:
-    """Let the subtask's agent begin once its prerequisites are done, with a plan or a conversation."""
-    stage = _find_managed_stage(draft, intent.stage_id, by, "allot")
+    """Let the subtask's agent begin once its needs are met and there is room: with its work, a plan or a briefing."""
+    stage = find_managed_stage(draft, intent.stage_id, by, "allot")
     if isinstance(stage, Rejection):
         return stage
     subtask = stage.find_subtask(intent.subtask_id)
     if subtask is None:
         return reject_unknown("subtask", intent.subtask_id, tuple(other.subtask_id for other in stage.subtasks))
-    done = {other.subtask_id for other in stage.subtasks if other.state == "finished"}
-    if stage.state != "running" or subtask.state != "init" or not set(subtask.needs) <= done:
+    if stage.state != "running" or subtask.state != "init" or not are_needs_met(stage, subtask):
         return Rejection(
             code="not_ready", why=f"Subtask {subtask.subtask_id!r} cannot begin now: it is {subtask.state}."
         )
     agent = draft.state.agents[subtask.agent]
+    if not has_room(stage, agent.spec, count_running(draft.state, stage)):
+        return Rejection(code="too_many", why=f"Subtask {subtask.subtask_id!r} waits: too many others are running.")
     draft.emit(
         SubtaskAssigned(at=draft.now, stage_id=stage.stage_id, subtask_id=subtask.subtask_id, agent_id=subtask.agent)
     )
@@ -166,19 +210,50 @@ def assign_subtask(draft: Draft, intent: AssignSubtask, by: str) -> RuleResult:
         on_behalf=list_manager_principals(draft, stage.task_id),
     )
     executor = "planning" if agent.spec.style == "plan" else "converse"
-    work = Work(type="skill", executor=executor, intention=subtask.name, text_content=text)
-    enqueue(draft, thread, work, origins=origins)
+    briefing = Work(type="skill", executor=executor, intention=subtask.name, text_content=text)
+    for work in subtask.work or (briefing,):
+        filled = evolve(work, instruction_content={}) if needs_instruction(work) else work
+        enqueue(draft, thread, filled, origins=origins)
     return None
 
 
 def _render_briefing(stage: Stage, subtask: Subtask, labels: Labels) -> str:
-    """Return the stage's goal, the agent's goal, and the summaries of the prerequisite subtasks."""
+    """Return the goals, the write set, the collaborators, what failed before, and the results that it needs."""
     parts = [f"Stage goal: {stage.intention}", f"Your goal: {subtask.duty}"]
-    done = [needed for needed in stage.subtasks if needed.subtask_id in subtask.needs and needed.summary]
-    if done and labels:
+    if subtask.writes:
+        parts.append(f"Write only: {', '.join(subtask.writes)}")
+    needed = [other for other in stage.subtasks if other.subtask_id in subtask.needs]
+    done = [other for other in needed if other.summary or other.output is not None]
+    parts += _list_collaborators(stage, subtask, done)
+    if labels and (done or subtask.attempt > 1):
         parts.append(render_origins_line(labels))
-    parts += [f"From {needed.agent} ({needed.name}):{_quote_summary(needed.summary, labels)}" for needed in done]
+    if subtask.attempt > 1:
+        failed = f"This is attempt {subtask.attempt} of {subtask.tries}. The last attempt failed:"
+        parts.append(f"{failed}{_quote_summary(subtask.summary, labels)}")
+    for other in done:
+        parts.append(f"From {other.agent} ({other.name}):{_quote_summary(other.summary, labels)}")
+        if other.output is not None:
+            parts.append(add_fence(encode(other.output).decode()[:MAX_OUTPUT_CHARS]))
     return "\n".join(parts)
+
+
+def _list_collaborators(stage: Stage, subtask: Subtask, quoted: list[Subtask]) -> list[str]:
+    """Return a line for each other subtask that is not finished and quoted: linked ones first, then running ones."""
+    finished = {other.subtask_id for other in quoted if other.state == "finished"}
+    others = [other for other in stage.subtasks if other is not subtask and other.subtask_id not in finished]
+    if not others:
+        return []
+
+    def rank(other: Subtask) -> tuple[bool, bool]:
+        is_linked = other.subtask_id in subtask.needs or subtask.subtask_id in other.needs
+        return not is_linked, other.state != "running"
+
+    lines = [
+        f"- {other.agent}, {' '.join((other.title or other.name).split())}: {other.state}"
+        for other in sorted(others, key=rank)[:MAX_COLLABORATORS]
+    ]
+    more = len(others) - len(lines)
+    return ["Others in this stage:", *lines, *([f"- and {more} more"] if more else [])]
 
 
 def _quote_summary(summary: str, labels: Labels) -> str:
@@ -212,7 +287,7 @@ def finish_subtask(draft: Draft, intent: FinishSubtask, by: str) -> RuleResult:
     )
     if refused is not None:
         return refused
-    _end_subtask(draft, stage, subtask.subtask_id, intent.state, intent.summary, intent.evidence)
+    _settle_subtask(draft, stage, subtask, intent, by)
     if intent.summary:
         _record_completion(draft, stage.stage_id, subtask.agent, intent.summary)
     update_member_state(draft, stage.stage_id, subtask.agent)
@@ -230,20 +305,45 @@ def _check_summary_step(draft: Draft, by: str, finishing: bool) -> RuleResult:
     )
 
 
-def _end_subtask(
-    draft: Draft, stage: Stage, name: SubtaskId, state: SubtaskEnd, summary: str, evidence: tuple[str, ...]
-) -> None:
+def _settle_subtask(draft: Draft, stage: Stage, subtask: Subtask, intent: FinishSubtask, by: str) -> None:
+    """End the subtask, or let it wait for its next attempt. The steps of a cancelled one are stopped first."""
+    thread = thread_id(subtask.agent, subtask.subtask_id)
+    if intent.state == "failed" and _may_retry(draft, subtask, by):
+        steps = [step for step in draft.state.steps_of(subtask.agent) if step.thread_id == thread]
+        cancel_steps(draft, [step for step in steps if step.message_id is None], "skipped")
+        name = subtask.subtask_id
+        draft.emit(SubtaskRetried(at=draft.now, stage_id=stage.stage_id, subtask_id=name, why=intent.summary))
+        return
+    if intent.state in ("cancelled", "skipped") and thread in draft.state.threads:
+        stop_thread(draft, thread)
+    _end_subtask(draft, stage, intent)
+
+
+def _may_retry(draft: Draft, subtask: Subtask, by: str) -> bool:
+    """Return whether a failed attempt is followed by another. What a person or a manager decides is final."""
+    agent = draft.state.agents.get(subtask.agent)
+    is_person = agent is not None and agent.spec.kind == "human"
+    has_attempts = subtask.state == "running" and subtask.attempt < subtask.tries
+    return has_attempts and not is_person and by in (subtask.agent, SYSTEM)
+
+
+def _end_subtask(draft: Draft, stage: Stage, intent: FinishSubtask) -> None:
     draft.emit(
         SubtaskEnded(
             at=draft.now,
             stage_id=stage.stage_id,
-            subtask_id=name,
-            state=state,
-            summary=summary,
-            evidence=evidence,
+            subtask_id=intent.subtask_id,
+            state=intent.state,
+            summary=intent.summary,
+            evidence=intent.evidence,
+            output=intent.output,
         )
     )
-    settle_question(draft, "subtask_id", name)
+    settle_question(draft, "subtask_id", intent.subtask_id)
+
+
+def _build_end(stage: Stage, subtask: Subtask, state: SubtaskEnd, summary: str) -> FinishSubtask:
+    return FinishSubtask(stage_id=stage.stage_id, subtask_id=subtask.subtask_id, state=state, summary=summary)
 
 
 def update_member_state(draft: Draft, name: StageId, agent: AgentId) -> None:
@@ -282,8 +382,10 @@ def update_state(draft: Draft, intent: UpdateStageAgentState, by: str) -> RuleRe
             subtask for subtask in begun if draft.cause is not None and subtask.subtask_id == draft.cause.subtask_id
         ] or begun
         for subtask in over:
-            _end_subtask(draft, stage, subtask.subtask_id, intent.state, member.completion, ())
-        if len(over) < len(open_subtasks):
+            end = _build_end(stage, subtask, intent.state, member.completion)
+            _settle_subtask(draft, stage, subtask, end, by)
+        subtasks = draft.state.stages[stage.stage_id].subtasks
+        if any(subtask.agent == intent.agent_id and subtask.state in OPEN_STATES for subtask in subtasks):
             update_member_state(draft, stage.stage_id, intent.agent_id)
             return None
     draft.emit(MemberChanged(at=draft.now, stage_id=intent.stage_id, agent_id=intent.agent_id, state=intent.state))
@@ -338,7 +440,7 @@ def _render_report(stage: Stage, labels: Labels) -> str:
 
 def report_stage(draft: Draft, intent: ReportStage, by: str) -> RuleResult:
     """Notify the manager that the stage has no work left, so that it decides what comes next."""
-    stage = _find_managed_stage(draft, intent.stage_id, by, "report")
+    stage = find_managed_stage(draft, intent.stage_id, by, "report")
     if isinstance(stage, Rejection):
         return stage
     if stage.reported or stage.state != "running":

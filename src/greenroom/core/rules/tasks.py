@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Literal
 
 from greenroom.core.base.amounts import UNLIMITED
 from greenroom.core.base.errors import Rejection, reject
-from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TaskId, stage_id, subtask_id, task_budget, task_id
+from greenroom.core.base.ids import (
+    TEAM_BUDGET,
+    AgentId,
+    StageId,
+    SubtaskId,
+    TaskId,
+    stage_id,
+    subtask_id,
+    task_budget,
+    task_id,
+)
+from greenroom.core.base.records import evolve, to_full_dict
 from greenroom.core.rules import limits
 from greenroom.core.rules.draft import (
     SYSTEM,
@@ -18,21 +30,32 @@ from greenroom.core.rules.draft import (
     reject_not_manager,
     reject_unknown,
 )
-from greenroom.core.rules.endings import cancel_steps, end_task_if_done, steps_of_task
+from greenroom.core.rules.endings import cancel_steps, end_task_if_done, settle_question, steps_of_task
 from greenroom.core.rules.intents import (
     AddStages,
     AddTask,
     CancelTask,
     FinishTask,
     PauseTask,
+    Replan,
     ResumeTask,
     StagePlan,
     StartTask,
+    SubtaskPlan,
 )
 from greenroom.core.rules.origins import emit_message, filter_people, notify_participants
-from greenroom.core.rules.stages import choose_stage_end, end_stage
-from greenroom.core.state.stage import StageAdded, Subtask
-from greenroom.core.state.task import Task, TaskCreated, TaskEnd, TaskEnding, TaskPaused, TaskResumed, TaskStarted
+from greenroom.core.rules.stages import choose_stage_end, end_stage, find_managed_stage
+from greenroom.core.state.stage import Stage, StageAdded, StageReplanned, Subtask
+from greenroom.core.state.task import (
+    ParticipantsAdded,
+    Task,
+    TaskCreated,
+    TaskEnd,
+    TaskEnding,
+    TaskPaused,
+    TaskResumed,
+    TaskStarted,
+)
 
 
 def check_plan(plan: StagePlan, group: tuple[AgentId, ...]) -> RuleResult:
@@ -67,28 +90,92 @@ def check_plan(plan: StagePlan, group: tuple[AgentId, ...]) -> RuleResult:
 def append_stage(draft: Draft, task: TaskId, plan: StagePlan) -> None:
     """Append a checked stage."""
     name = stage_id(task, draft.state.tasks[task].stages_made + 1)
-    ids = {subtask.name: subtask_id(name, number) for number, subtask in enumerate(plan.subtasks, start=1)}
-    subtasks = tuple(
-        Subtask(
-            subtask_id=ids[subtask.name],
-            name=subtask.name,
-            duty=subtask.duty,
-            agent=subtask.agent,
-            needs=tuple(ids[need] for need in subtask.needs),
-            required=subtask.required,
-        )
-        for subtask in plan.subtasks
-    )
     draft.emit(
         StageAdded(
             at=draft.now,
             stage_id=name,
             task_id=task,
             intention=plan.intention,
-            subtasks=subtasks,
+            subtasks=_build_subtasks(name, plan.subtasks, 0, {}),
             on_failure=plan.on_failure,
+            concurrency=plan.concurrency,
         )
     )
+
+
+def _build_subtasks(
+    stage: StageId, plans: tuple[SubtaskPlan, ...], made: int, known: Mapping[str, Subtask]
+) -> tuple[Subtask, ...]:
+    """Return the subtasks of a checked plan. Known ones keep their id; the stage has `made` ids so far."""
+    added = [plan.name for plan in plans if plan.name not in known]
+    ids = {name: subtask_id(stage, number) for number, name in enumerate(added, start=made + 1)}
+    ids |= {plan.name: known[plan.name].subtask_id for plan in plans if plan.name in known}
+    return tuple(_build_subtask(plan, ids, known.get(plan.name)) for plan in plans)
+
+
+def _build_subtask(plan: SubtaskPlan, ids: Mapping[str, SubtaskId], known: Subtask | None) -> Subtask:
+    """Return a waiting subtask as planned. One that runs or has ended stays as it is."""
+    if known is not None and known.state != "init":
+        return evolve(known, needs=tuple(need for need in known.needs if need in ids.values()))
+    base = known or Subtask(subtask_id=ids[plan.name], name=plan.name, duty=plan.duty, agent=plan.agent)
+    return evolve(base, **{**to_full_dict(plan), "needs": tuple(ids[need] for need in plan.needs)})
+
+
+def _check_work(draft: Draft, plans: tuple[SubtaskPlan, ...], known: Mapping[str, Subtask], by: str) -> RuleResult:
+    """Reject steps that a model plans for other agents. Steps that the stage has already may stay."""
+    for plan in () if is_trusted(draft.state, by) else plans:
+        if plan.work and (plan.name not in known or plan.work != known[plan.name].work):
+            return Rejection(code="not_yours_to_give", why=f"{by!r} may not plan the steps of {plan.name!r}.")
+    return None
+
+
+def replan(draft: Draft, intent: Replan, by: str) -> RuleResult:
+    """Give a stage another plan and add its new agents. What runs or has ended stays."""
+    stage = find_managed_stage(draft, intent.stage_id, by, "replan")
+    if isinstance(stage, Rejection):
+        return stage
+    refused = _add_agents(draft, stage, intent, by)
+    if refused is not None:
+        return refused
+    known = {subtask.name: subtask for subtask in stage.subtasks}
+    past = tuple(subtask.agent for subtask in stage.subtasks if subtask.state != "init")
+    plan = StagePlan(intention=stage.intention, subtasks=intent.subtasks)
+    refused = (
+        check_plan(plan, (*draft.state.tasks[stage.task_id].group, *past))
+        or _check_kept(stage, {planned.name: planned for planned in intent.subtasks})
+        or _check_work(draft, intent.subtasks, known, by)
+    )
+    if refused is not None:
+        return refused
+    subtasks = _build_subtasks(stage.stage_id, intent.subtasks, stage.subtasks_made, known)
+    draft.emit(StageReplanned(at=draft.now, stage_id=stage.stage_id, subtasks=subtasks))
+    settle_question(draft, "stage_id", stage.stage_id)
+    return None
+
+
+def _add_agents(draft: Draft, stage: Stage, intent: Replan, by: str) -> RuleResult:
+    """Add the plan's new agents to the team and to the task's group."""
+    for agent in intent.agents:
+        refused = draft.apply(agent, by)
+        if refused is not None:
+            return refused
+    names = tuple(agent.agent_id for agent in intent.agents)
+    if names:
+        draft.emit(ParticipantsAdded(at=draft.now, task_id=stage.task_id, agents=names))
+    return None
+
+
+def _check_kept(stage: Stage, plans: Mapping[str, SubtaskPlan]) -> RuleResult:
+    """Reject a plan without a subtask that runs or has ended, or with another agent or duty for a running one."""
+    for subtask in stage.subtasks:
+        plan = plans.get(subtask.name)
+        if subtask.state != "init" and plan is None:
+            why, hint = "Subtask {name!r} has started or ended.", "Keep it in the plan."
+            return reject("subtask_left_out", why, hint, name=subtask.name)
+        if subtask.state == "running" and plan and (plan.agent, plan.duty) != (subtask.agent, subtask.duty):
+            why, hint = "Subtask {name!r} is running: its agent and its goal stay.", "Cancel it, or add another one."
+            return reject("subtask_running", why, hint, name=subtask.name)
+    return None
 
 
 def add_stages(draft: Draft, intent: AddStages, by: str) -> RuleResult:
@@ -99,7 +186,7 @@ def add_stages(draft: Draft, intent: AddStages, by: str) -> RuleResult:
     if by != task.manager and not is_trusted(draft.state, by):
         return reject_not_manager(by, f"add stages to task {task.task_id!r}")
     for plan in intent.stages:
-        refused = check_plan(plan, task.group)
+        refused = check_plan(plan, task.group) or _check_work(draft, plan.subtasks, {}, by)
         if refused is not None:
             return refused
         append_stage(draft, task.task_id, plan)
@@ -159,7 +246,7 @@ def _check_task(draft: Draft, intent: AddTask, group: tuple[AgentId, ...], by: s
         why = f"{by!r} may not make {intent.manager!r} manage a task: people say themselves what they manage."
         return Rejection(code="not_yours_to_give", why=why, hint="Manage it yourself, or ask them with a message.")
     for plan in intent.stages:
-        refused = check_plan(plan, group)
+        refused = check_plan(plan, group) or _check_work(draft, plan.subtasks, {}, by)
         if refused is not None:
             return refused
     return None

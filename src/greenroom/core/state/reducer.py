@@ -198,8 +198,17 @@ def _stage_ended(state: TeamState, event: stages.StageEnded) -> TeamState:
     )
 
 
+def _stage_replanned(state: TeamState, event: stages.StageReplanned) -> TeamState:
+    stage = stages.apply_replan(state.stages[event.stage_id], event)
+    duty = Duty(task_id=stage.task_id, stage_id=stage.stage_id)
+    working = tuple(subtask.agent for subtask in stage.subtasks if subtask.state in ("init", "running"))
+    table = _with_duty(state.agents, working, duty) if stage.state == "running" else state.agents
+    return evolve(_with_stage(state, stage), agents=table)
+
+
 def _subtask_assigned(state: TeamState, event: stages.SubtaskAssigned) -> TeamState:
-    stage = stages.with_subtask(state.stages[event.stage_id], event.subtask_id, state="running")
+    changes = {"state": "running", "started_at": event.at}
+    stage = stages.with_subtask(state.stages[event.stage_id], event.subtask_id, **changes)
     return _with_stage(state, stages.with_member(stage, event.agent_id, state="working"))
 
 
@@ -208,29 +217,6 @@ def _subtask_handed_over(state: TeamState, event: stages.SubtaskHandedOver) -> T
     state = _with_stage(state, stages.with_member(stage, event.agent_id, state="working"))
     duty = Duty(task_id=stage.task_id, stage_id=stage.stage_id)
     return evolve(state, agents=_with_duty(state.agents, (event.agent_id,), duty))
-
-
-def _subtask_ended(state: TeamState, event: stages.SubtaskEnded) -> TeamState:
-    return _with_stage(
-        state,
-        stages.with_subtask(
-            state.stages[event.stage_id],
-            event.subtask_id,
-            state=event.state,
-            summary=event.summary,
-            evidence=event.evidence,
-        ),
-    )
-
-
-def _member_changed(state: TeamState, event: stages.MemberChanged) -> TeamState:
-    return _with_stage(state, stages.with_member(state.stages[event.stage_id], event.agent_id, state=event.state))
-
-
-def _member_completed(state: TeamState, event: stages.MemberCompleted) -> TeamState:
-    return _with_stage(
-        state, stages.with_member(state.stages[event.stage_id], event.agent_id, completion=event.completion)
-    )
 
 
 def _note_posted(state: TeamState, event: knowledge.NotePosted) -> TeamState:
@@ -551,9 +537,19 @@ REDUCERS: Final[dict[type, Callable[[TeamState, Any], TeamState]]] = {
     stages.StageReported: lambda state, event: _with_stage(state, evolve(state.stages[event.stage_id], reported=True)),
     stages.SubtaskAssigned: _subtask_assigned,
     stages.SubtaskHandedOver: _subtask_handed_over,
-    stages.SubtaskEnded: _subtask_ended,
-    stages.MemberChanged: _member_changed,
-    stages.MemberCompleted: _member_completed,
+    stages.StageReplanned: _stage_replanned,
+    stages.SubtaskEnded: lambda state, event: _with_stage(
+        state, stages.apply_subtask_end(state.stages[event.stage_id], event)
+    ),
+    stages.SubtaskRetried: lambda state, event: _with_stage(
+        state, stages.apply_retry(state.stages[event.stage_id], event)
+    ),
+    stages.MemberChanged: lambda state, event: _with_stage(
+        state, stages.with_member(state.stages[event.stage_id], event.agent_id, state=event.state)
+    ),
+    stages.MemberCompleted: lambda state, event: _with_stage(
+        state, stages.with_member(state.stages[event.stage_id], event.agent_id, completion=event.completion)
+    ),
     knowledge.NotePosted: _note_posted,
     knowledge.ValueSet: _value_set,
     agents.Declared: _blueprints_declared,

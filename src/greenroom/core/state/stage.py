@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from greenroom.core.base.ids import AgentId, StageId, SubtaskId, TaskId
-from greenroom.core.base.records import evolve, record
+from greenroom.core.base.records import Data, evolve, record
+from greenroom.core.state.step import Work
 
 StageState = Literal["init", "running", "finished", "failed", "cancelled"]
 StageEnd = Literal["finished", "failed", "cancelled"]
@@ -16,8 +17,46 @@ OnFailure = Literal["stop", "continue", "escalate"]
 
 
 @record
+class SubtaskPlan:
+    """A planned subtask. `needs` are names of subtasks in the same stage.
+
+    Of the subtasks that can start, one with a lower `priority` starts first. A failed one is tried again until it had
+    `tries` attempts. `seconds` is the expected duration, `writes` the write set: paths or patterns of files. With
+    `work` it begins with these steps instead of a briefing. With `anyway` it starts when its needs have ended, however
+    they ended; otherwise they must be finished.
+    """
+
+    name: str
+    duty: str
+    agent: AgentId
+    needs: tuple[str, ...] = ()
+    required: bool = True
+    title: str = ""
+    priority: int = 0
+    tries: int = 1
+    seconds: int = 0
+    writes: tuple[str, ...] = ()
+    work: tuple[Work, ...] = ()
+    anyway: bool = False
+
+
+@record
+class StagePlan:
+    """A planned stage. At most `concurrency` subtasks run at once; 0 means no limit."""
+
+    intention: str
+    subtasks: tuple[SubtaskPlan, ...]
+    on_failure: OnFailure = "stop"
+    concurrency: int = 0
+
+
+@record
 class Subtask:
-    """One agent's part of a stage: its duty, its prerequisites, and its result."""
+    """One agent's part of a stage: its plan (see `SubtaskPlan`), its state and its result.
+
+    `output` is the typed hand-off to the subtasks that need it: its protocol, version and fields. After a failed
+    attempt, `summary` says what failed until the next attempt ends.
+    """
 
     subtask_id: SubtaskId
     name: str
@@ -28,6 +67,17 @@ class Subtask:
     state: SubtaskState = "init"
     summary: str = ""
     evidence: tuple[str, ...] = ()
+    title: str = ""
+    priority: int = 0
+    tries: int = 1
+    seconds: int = 0
+    writes: tuple[str, ...] = ()
+    work: tuple[Work, ...] = ()
+    anyway: bool = False
+    attempt: int = 1
+    output: Data | None = None
+    started_at: int | None = None
+    ended_at: int | None = None
 
 
 @record
@@ -41,7 +91,10 @@ class Member:
 
 @record
 class Stage:
-    """A stage. It refers to agents, never to steps. Ended stages are in the archive."""
+    """A stage. It refers to agents, never to steps. Ended stages are in the archive.
+
+    `subtasks_made` counts all subtasks that it ever had, so that no id is used twice.
+    """
 
     stage_id: StageId
     task_id: TaskId
@@ -54,6 +107,8 @@ class Stage:
     started_at: int | None = None
     ended_at: int | None = None
     summary: str = ""
+    concurrency: int = 0
+    subtasks_made: int = 0
 
     def find_subtask(self, subtask_id: SubtaskId) -> Subtask | None:
         """Return the subtask with this id, or None."""
@@ -74,6 +129,16 @@ class StageAdded:
     intention: str
     subtasks: tuple[Subtask, ...]
     on_failure: OnFailure = "stop"
+    concurrency: int = 0
+
+
+@record
+class StageReplanned:
+    """A stage got another plan: these are all its subtasks. Those that run or have ended keep their result."""
+
+    at: int
+    stage_id: StageId
+    subtasks: tuple[Subtask, ...]
 
 
 @record
@@ -126,6 +191,17 @@ class SubtaskEnded:
     state: SubtaskEnd
     summary: str = ""
     evidence: tuple[str, ...] = ()
+    output: Data | None = None
+
+
+@record
+class SubtaskRetried:
+    """An attempt at a subtask failed, and the subtask waits for its next attempt."""
+
+    at: int
+    stage_id: StageId
+    subtask_id: SubtaskId
+    why: str = ""
 
 
 @record
@@ -158,12 +234,14 @@ class StageReported:
 
 StageEvent = (
     StageAdded
+    | StageReplanned
     | StageReported
     | StageStarted
     | StageEnded
     | SubtaskAssigned
     | SubtaskHandedOver
     | SubtaskEnded
+    | SubtaskRetried
     | MemberChanged
     | MemberCompleted
 )
@@ -179,7 +257,37 @@ def create_stage(event: StageAdded) -> Stage:
         subtasks=event.subtasks,
         members=tuple(Member(agent_id=agent) for agent in agents),
         on_failure=event.on_failure,
+        concurrency=event.concurrency,
+        subtasks_made=len(event.subtasks),
     )
+
+
+def apply_replan(stage: Stage, event: StageReplanned) -> Stage:
+    """Return the stage with its new subtasks and their agents. Members without work or a report leave."""
+    known = {subtask.subtask_id for subtask in stage.subtasks}
+    agents = dict.fromkeys(subtask.agent for subtask in event.subtasks)
+    kept = tuple(member for member in stage.members if member.agent_id in agents or member.state != "idle")
+    members = {member.agent_id for member in kept}
+    return evolve(
+        stage,
+        subtasks=event.subtasks,
+        members=(*kept, *(Member(agent_id=agent) for agent in agents if agent not in members)),
+        reported=False,
+        subtasks_made=stage.subtasks_made + sum(subtask.subtask_id not in known for subtask in event.subtasks),
+    )
+
+
+def apply_retry(stage: Stage, event: SubtaskRetried) -> Stage:
+    """Return the stage with the subtask waiting for its next attempt."""
+    subtask = stage.find_subtask(event.subtask_id)
+    attempt = subtask.attempt + 1 if subtask is not None else 1
+    return with_subtask(stage, event.subtask_id, state="init", attempt=attempt, summary=event.why)
+
+
+def apply_subtask_end(stage: Stage, event: SubtaskEnded) -> Stage:
+    """Return the stage with the subtask's result."""
+    result = {"summary": event.summary, "evidence": event.evidence, "output": event.output}
+    return with_subtask(stage, event.subtask_id, state=event.state, ended_at=event.at, **result)
 
 
 def with_subtask(stage: Stage, subtask_id: SubtaskId, **changes: object) -> Stage:
