@@ -6,7 +6,7 @@ from typing import Literal
 
 from greenroom.core.base.ids import AgentId, StageId, SubtaskId, TaskId
 from greenroom.core.base.records import Data, evolve, record
-from greenroom.core.state.step import Work
+from greenroom.core.state.work import Work
 
 StageState = Literal["init", "running", "finished", "failed", "cancelled"]
 StageEnd = Literal["finished", "failed", "cancelled"]

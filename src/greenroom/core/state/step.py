@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.ids import (
@@ -19,9 +19,10 @@ from greenroom.core.base.ids import (
     WaitingId,
 )
 from greenroom.core.base.records import Data, count_bytes, evolve, record
+from greenroom.core.state import work as works
 from greenroom.core.state.origin import Labels
 
-StepType = Literal["skill", "tool"]
+StepType: TypeAlias = works.StepType
 Effect = Literal["pure", "model", "keyed", "effectful"]
 StepState = Literal[
     "init",
@@ -49,33 +50,8 @@ PROCESS_KIND: Final = "process"
 """The kind of a prepared effect that is a process group."""
 
 
-@record
-class StoredMedia:
-    """An image or file of a message, stored as a blob. `tokens` is the most that it adds to a request."""
-
-    blob: str
-    media_type: str
-    name: str = ""
-    tokens: int = 0
-
-
-@record
-class Work:
-    """The work of a step: a skill with its goal, or a tool with its goal and, once filled in, its instruction. `media`
-    goes to the model with the text."""
-
-    type: StepType
-    executor: str
-    intention: str = ""
-    text_content: str = ""
-    instruction_content: Data | None = None
-    call_id: str | None = None
-    media: tuple[StoredMedia, ...] = ()
-
-    @property
-    def media_tokens(self) -> int:
-        """The most tokens that the media add to a request."""
-        return sum(item.tokens for item in self.media)
+StoredMedia: TypeAlias = works.StoredMedia
+Work: TypeAlias = works.Work
 
 
 @record
