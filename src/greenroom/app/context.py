@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from greenroom.app.model_registry import ModelSession
     from greenroom.app.runtime import Runtime
     from greenroom.app.settings.schema import Settings
-    from greenroom.app.toolset.toolbox import Toolbox
+    from greenroom.app.toolset.toolbox import Toolbox, ToolSource
     from greenroom.app.toolset.toolset import Toolset
     from greenroom.runs.workspace import WorktreeTools
 
@@ -158,8 +158,13 @@ class AppContext:
 
     # ------------------------------------------------------------------------------------------------ tools and teams
 
-    def toolset(self, root: Path, worktree: WorktreeTools | None = None) -> Toolset:
-        """Build the tools of a workspace, or of a `worktree`, under the rules that the person has approved."""
+    def toolset(
+        self, root: Path, worktree: WorktreeTools | None = None, *, tool_source: ToolSource | None = None
+    ) -> Toolset:
+        """Build the tools of a workspace, or of a `worktree`, under the rules that the person has approved.
+
+        `tool_source` has the custom tools, if they were loaded already.
+        """
         from greenroom.app.toolset.custom import find_tool_source
         from greenroom.app.toolset.policy import ConfirmingPolicy, build_policy, open_user_rules, project_rules
         from greenroom.app.toolset.sandbox import WorkspaceSandbox
@@ -178,7 +183,7 @@ class AppContext:
             folder,
             ConfirmingPolicy(policy) if settings.execute_tool_confirm else policy,
             find=self.ended_step,
-            tool_source=find_tool_source(root),
+            tool_source=find_tool_source(root) if tool_source is None else tool_source,
             unattended=settings.non_interactive,
             secrets=self.model_session.list_keys(),
             web=settings.web,

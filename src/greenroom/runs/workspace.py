@@ -86,6 +86,7 @@ class WorktreeTools:
     wrap: WrapTool = lambda tool: tool
     extra_tools: ExtraTools = lambda _, __: ()
     trusted_tools: tuple[str, ...] = ()
+    read_only: bool = False
 
 
 WANTED_KEY: Final = "wanted"

@@ -10,7 +10,10 @@ CHAT: Final = "chat"
 CHANGE_RUN: Final = "job"
 """A run that changes files in a worktree. `RUN` only answers."""
 
-SINGLE_TASK: Final = (ASK, RUN, CHANGE_RUN)
+TEAM_RUN: Final = "team"
+"""A run of specialists who change files in parallel worktrees."""
+
+SINGLE_TASK: Final = (ASK, RUN, CHANGE_RUN, TEAM_RUN)
 """Capabilities of teams whose only task ends with the answer."""
 
 CONVERSATIONS: Final = (*SINGLE_TASK, CHAT)

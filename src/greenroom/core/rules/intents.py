@@ -238,7 +238,7 @@ class AssignSubtask:
 
 @record
 class FinishSubtask:
-    """End a subtask, with a summary, evidence and a typed hand-off. A failed one may be tried again."""
+    """End a subtask, with a summary, evidence and a typed hand-off. A failed one may be tried again, unless `final`."""
 
     subtask_id: SubtaskId
     stage_id: StageId
@@ -246,6 +246,7 @@ class FinishSubtask:
     summary: str = ""
     evidence: tuple[str, ...] = ()
     output: Data | None = None
+    final: bool = False
 
 
 @record

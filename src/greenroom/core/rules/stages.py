@@ -213,6 +213,8 @@ def assign_subtask(draft: Draft, intent: AssignSubtask, by: str) -> RuleResult:
     briefing = Work(type="skill", executor=executor, intention=subtask.name, text_content=text)
     for work in subtask.work or (briefing,):
         filled = evolve(work, instruction_content={}) if needs_instruction(work) else work
+        if work.type == "skill" and not work.text_content:
+            filled = evolve(work, text_content=text)
         enqueue(draft, thread, filled, origins=origins)
     return None
 
@@ -308,7 +310,7 @@ def _check_summary_step(draft: Draft, by: str, finishing: bool) -> RuleResult:
 def _settle_subtask(draft: Draft, stage: Stage, subtask: Subtask, intent: FinishSubtask, by: str) -> None:
     """End the subtask, or let it wait for its next attempt. The steps of a cancelled one are stopped first."""
     thread = thread_id(subtask.agent, subtask.subtask_id)
-    if intent.state == "failed" and _may_retry(draft, subtask, by):
+    if intent.state == "failed" and not intent.final and _may_retry(draft, subtask, by):
         steps = [step for step in draft.state.steps_of(subtask.agent) if step.thread_id == thread]
         cancel_steps(draft, [step for step in steps if step.message_id is None], "skipped")
         name = subtask.subtask_id

@@ -1,0 +1,298 @@
+"""The capabilities of a team run: each subtask has its own worktree and tools, from its first step to its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from greenroom.abilities.skills.conversation.builtin_calls import build_finish
+from greenroom.abilities.skills.conversation_skills import build_conversation_skills
+from greenroom.abilities.tools.run_checks import RunChecksTool
+from greenroom.abilities.tools.tool import CardedTool, WrappedTool, make_card
+from greenroom.app.context import AppContext
+from greenroom.app.conversation.factories import FILTER_TOOLS_ABOVE
+from greenroom.app.conversation.start import read_model_name
+from greenroom.app.messages import LANGUAGES
+from greenroom.app.messages.findings import render_finding
+from greenroom.app.runs.checks import plan_project_checks, read_worktree_setup
+from greenroom.app.runs.workspaces import find_snapshot
+from greenroom.app.teams.profiles import load_profiles
+from greenroom.app.teams.replan import SplitTool
+from greenroom.app.teams.start import BASELINE_SUBTASK, LEAD, OPEN_WORKSPACE, VERIFY_SUBTASK, equip_specialist
+from greenroom.app.text_reader import TextReader
+from greenroom.app.toolset.custom import find_tool_source
+from greenroom.app.toolset.toolset import Toolset
+from greenroom.core.base.errors import Bug, WorldFault
+from greenroom.core.base.ids import SubtaskId
+from greenroom.core.base.records import Data, evolve
+from greenroom.core.ports.checks import CheckObserver, CheckRun
+from greenroom.core.ports.commands import CommandRunner
+from greenroom.core.ports.executor import Capabilities, Executor, Outcome, StepContext
+from greenroom.core.ports.model import ToolSpec
+from greenroom.core.ports.tool import ToolExecutor
+from greenroom.core.ports.workspace import MAIN_THREAD, TreeSnapshot, Workspace, scratch_thread
+from greenroom.core.state.spec import AgentSpec
+from greenroom.core.state.stage import Subtask
+from greenroom.core.state.step import Step, StepTerms, StepType
+from greenroom.core.state.team import Team
+from greenroom.core.state.team_state import TeamState
+from greenroom.runs import checkout
+from greenroom.runs.checker import BaselineTool, ProjectChecks, load_base, load_found_checks
+from greenroom.runs.checkout import Checkout, PrepareTool, build_checkout_opener
+from greenroom.runs.delivery import DeliverTool, wrap_recording
+from greenroom.runs.verdict import BASELINE, DELIVER, find_base_report
+from greenroom.runs.workspace import RunWorkspace, StopBackground, WorktreeTools
+from greenroom.teamwork.plan import TeamSettings
+from greenroom.teamwork.hand_in import HAND_IN, HandInTool, find_subtask
+
+BASE_KEY = "base"
+THREAD_KEY = "thread"
+"""Keys of a worktree in the result of the step that opened it: the commit that it starts from, and its name."""
+
+OWN_STEPS = (checkout.NAME, BASELINE, DELIVER, HAND_IN)
+"""Greenroom's own steps, which need no approval."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSubtask:
+    """A subtask with a worktree: its tools by name, and how to close them."""
+
+    thread: str
+    toolset: Toolset
+    executors: Mapping[str, Executor]
+
+
+class SubtaskWorktrees:
+    """The worktrees and tools of the open subtasks of a team run.
+
+    Specialists start from the integration branch as it is when their subtask starts. Baseline results are shared, so
+    that each specialist sees which tests failed before.
+    """
+
+    def __init__(self, app: AppContext, team: Team, workspace: Workspace, snapshot: TreeSnapshot) -> None:
+        self._app = app
+        self._team = team
+        self._workspace = workspace
+        self._snapshot = snapshot
+        self._root = Path(team.workspace)
+        self._setup = read_worktree_setup(self._root, sandboxed=app.is_sandboxed)
+        self._integration = asyncio.Lock()
+        self._open = dict[SubtaskId, OpenSubtask]()
+        self._base = dict[str, CheckRun]()
+        self._tool_source = find_tool_source(self._root)
+        self._plan = plan_project_checks(self._root, sandboxed=app.may_run_checks)
+        self.toolbox = app.toolset(self._root, tool_source=self._tool_source).toolbox
+
+    @property
+    def specs(self) -> Sequence[ToolSpec]:
+        """The tools of all specialists, as models see them."""
+        checker = ProjectChecks(self._plan.run, _refuse_checkout)
+        return (*self.toolbox.specs, RunChecksTool(checker).card.spec)
+
+    @property
+    def executors(self) -> Iterator[Executor]:
+        """The tools, each of which runs in the worktree of its step's subtask."""
+        described = {spec.name: spec.description for spec in self.specs}
+        for name in (*described, *OWN_STEPS):
+            yield SubtaskTool(name, described.get(name, ""), self)
+
+    async def load(self, state: TeamState, steps: Sequence[Step]) -> None:
+        """Load the baseline, and open the worktrees that a former process has left open."""
+        self._plan = plan_project_checks(
+            self._root, sandboxed=self._app.may_run_checks, earlier_checks=load_found_checks(steps)
+        )
+        base = find_base_report(steps)
+        self._base.update(await load_base(base, self._app.blob) if base is not None else {})
+        opened = {step.subtask_id: step.result or {} for step in steps if step.work.executor == OPEN_WORKSPACE}
+        for stage in state.stages.values():
+            for subtask in stage.subtasks:
+                if subtask.state == "running" and (facts := opened.get(subtask.subtask_id)):
+                    spec = state.agents[subtask.agent].spec
+                    await self._open_worktree(subtask, spec, str(facts[THREAD_KEY]), str(facts[BASE_KEY]))
+
+    async def open(self, state: TeamState, subtask: Subtask) -> Data:
+        """Open the worktree of a subtask that starts. Return its name and its first commit."""
+        run, start = self._team.team_id, self._snapshot.commit
+        await self.close_finished(state)
+        thread = subtask.name if subtask.attempt == 1 else f"{subtask.name}.{subtask.attempt}"
+        if subtask.name == VERIFY_SUBTASK:
+            thread = MAIN_THREAD
+        elif subtask.name != BASELINE_SUBTASK:
+            start = await self._workspace.tip(run, MAIN_THREAD)
+        await self._forget_attempt(subtask)
+        for left_over in (thread, scratch_thread(thread)):  # by a process that was killed
+            await self._workspace.close(run, left_over)
+        await self._open_worktree(subtask, state.agents[subtask.agent].spec, thread, start)
+        return {THREAD_KEY: thread, BASE_KEY: start}
+
+    async def close_finished(self, state: TeamState) -> None:
+        """Close the worktrees of finished subtasks. Their work is in the integration branch."""
+        running = {
+            subtask.subtask_id
+            for stage in state.stages.values()
+            for subtask in stage.subtasks
+            if subtask.state in ("init", "running", "failed")
+        }
+        for name in [name for name in self._open if name not in running]:
+            ended = self._open.pop(name)
+            await ended.toolset.close()
+            await self._workspace.close(self._team.team_id, ended.thread)
+
+    async def _forget_attempt(self, subtask: Subtask) -> None:
+        """Close what a failed attempt has left. Its commits stay."""
+        if former := self._open.pop(subtask.subtask_id, None):
+            await former.toolset.close()
+            await self._workspace.close(self._team.team_id, former.thread)
+
+    def find(self, state: TeamState, step: Step, name: str) -> Executor:
+        """Return the tool in the worktree of a step's subtask; a message is read in the agent's own worktree."""
+        candidates = [
+            subtask.subtask_id
+            for stage in state.stages.values()
+            for subtask in stage.subtasks
+            if subtask.subtask_id == step.subtask_id or (step.subtask_id is None and subtask.agent == step.agent_id)
+        ]
+        for candidate in candidates:
+            if candidate in self._open and name in self._open[candidate].executors:
+                return self._open[candidate].executors[name]
+        raise WorldFault("teams.no_worktree", agent=step.agent_id, tool=name)
+
+    async def close(self) -> None:
+        """Stop everything that still runs. The worktrees stay, so that the run can be resumed."""
+        async with AsyncExitStack() as cleanup:
+            for callback in self._tool_source.close_callbacks:
+                cleanup.push_async_callback(callback)
+            for opened in self._open.values():
+                cleanup.push_async_callback(opened.toolset.close)
+
+    async def _open_worktree(self, subtask: Subtask, spec: AgentSpec, thread: str, start: str) -> None:
+        worktree = await self._workspace.open(self._team.team_id, thread, start)
+        shared, git = tuple(await self._workspace.list_shared_folders()), await worktree.make_view()
+        run_workspace = RunWorkspace(
+            run=self._team.team_id,
+            mount_point=self._root,
+            workspace=self._workspace,
+            snapshot=evolve(self._snapshot, commit=start, tree=await self._workspace.tree(start)),
+            thread=thread,
+            worktree=worktree,
+            shared_folders=shared,
+            git=git,
+        )
+        toolset = self._build_toolset(run_workspace, spec, thread)
+        executors = {executor.name: executor for executor in toolset.executors}
+        self._open[subtask.subtask_id] = OpenSubtask(thread, toolset, executors)
+
+    def _build_toolset(self, run_workspace: RunWorkspace, spec: AgentSpec, thread: str) -> Toolset:
+        edits = {tool.name for tool in self.toolbox if tool.card.group == "edit"}
+        writes, lock = bool(edits & set(spec.tools)), asyncio.Lock()
+        open_checkout = build_checkout_opener(
+            run_workspace, self._setup, lambda tools: self._app.toolset(tools.mount_point, tools)
+        )
+        checker = ProjectChecks(self._plan.run, open_checkout, left=self._plan.skip_reasons)
+        checker.base = self._base
+
+        def make_tools(commands: CommandRunner, quiet: StopBackground) -> Iterable[ToolExecutor]:
+            yield RunChecksTool(checker)
+            yield PrepareTool(self._setup, commands)
+            yield FinishingTool(BaselineTool(checker, self._plan.project_checks))
+            yield HandInTool(run_workspace, thread, self._integration, writes=writes, stop_background=quiet)
+            yield DeliverTool(
+                run_workspace,
+                checker,
+                open_checkout,
+                self._app.steps,
+                stop_background=quiet,
+                describe=partial(render_finding, language=LANGUAGES[0]),
+                has_setup=self._setup.is_enabled,
+            )
+
+        tools = WorktreeTools(
+            folder=run_workspace.folder,
+            mount_point=self._root,
+            mounts=run_workspace.mounts,
+            wrap=lambda tool: wrap_recording(
+                tool, run_workspace.worktree, lock, self_committing=(DELIVER, BASELINE, HAND_IN)
+            ),
+            extra_tools=make_tools,
+            trusted_tools=OWN_STEPS,
+            read_only=not writes,
+        )
+        source = evolve(self._tool_source, close_callbacks=())  # all subtasks share it
+        return self._app.toolset(self._root, tools, tool_source=source)
+
+
+def _refuse_checkout(_: Sequence[str], __: CheckObserver) -> AbstractAsyncContextManager[Checkout]:
+    raise Bug("Only the tools of a subtask run checks.")
+
+
+class SubtaskTool:
+    """A tool that runs in the worktree of its step's subtask."""
+
+    type: StepType = "tool"
+
+    def __init__(self, name: str, description: str, worktrees: SubtaskWorktrees) -> None:
+        self.name = name
+        self.description = description
+        self._worktrees = worktrees
+
+    def terms(self, state: TeamState, step: Step) -> StepTerms:
+        """Return the terms in that worktree."""
+        return self._worktrees.find(state, step, self.name).terms(state, step)
+
+    async def run(self, context: StepContext) -> Outcome:
+        """Run the tool in that worktree."""
+        return await self._worktrees.find(context.state, context.step, self.name).run(context)
+
+
+class OpenWorkspaceTool(CardedTool):
+    """Opens the worktree of a subtask. Keyed: an interrupted one is opened again, from the newest commit."""
+
+    card = make_card(
+        OPEN_WORKSPACE, "Open the worktree of a subtask.", {"type": "object"}, group="read", effect="keyed"
+    )
+
+    def __init__(self, worktrees: SubtaskWorktrees) -> None:
+        self._worktrees = worktrees
+
+    async def run(self, context: StepContext) -> Outcome:
+        """Open the worktree."""
+        facts = await self._worktrees.open(context.state, find_subtask(context.state, context.step))
+        return Outcome(result={"output": f"Works in {facts[THREAD_KEY]}.", **facts})
+
+
+class FinishingTool(WrappedTool):
+    """A tool whose success ends its subtask."""
+
+    async def run(self, context: StepContext) -> Outcome:
+        """Run the tool and end the subtask, unless the tool has done that itself."""
+        outcome = await super().run(context)
+        text = str((outcome.result or {}).get("output", ""))
+        return outcome if outcome.intents else evolve(outcome, intents=(build_finish(context.step, text),))
+
+
+async def build_team_capabilities(app: AppContext, team: Team) -> Capabilities:
+    """Build the capabilities of a team run. Open the worktrees that a former process has left open."""
+    state, steps = await app.runtime.state(team.team_id), await app.steps(team.team_id)
+    workspace, snapshot = await find_snapshot(team, app.steps)
+    worktrees = SubtaskWorktrees(app, team, workspace, snapshot)
+    await worktrees.load(state, steps)
+    lead = state.agents[LEAD].spec
+    skills = build_conversation_skills(
+        app, worktrees.specs, reader=TextReader(), project=app.notes(), filter_above=FILTER_TOOLS_ABOVE
+    )
+    specialists = tuple(
+        equip_specialist(
+            spec, worktrees.toolbox, app.resolve_alias, model=read_model_name(lead), language=lead.language
+        )
+        for spec in load_profiles(app.agents(), lead.language).list()
+    )
+    return Capabilities(
+        (*skills, *worktrees.executors, OpenWorkspaceTool(worktrees), SplitTool(TeamSettings().max_subtasks)),
+        agent_specs=specialists,
+        on_close=worktrees.close,
+        approvals_expire=app.get_approval_timeout(),
+    )

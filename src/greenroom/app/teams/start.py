@@ -1,0 +1,174 @@
+"""Starts a team run: its members, its stage from a plan, and its task."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+from greenroom.app.conversation.capability_names import TEAM_RUN
+from greenroom.app.conversation.start import MAX_NAME_CHARS, read_model_name, replace_model
+from greenroom.app.runs.capabilities import build_coder, require_delivery
+from greenroom.app.runtime import Runtime
+from greenroom.app.toolset.toolbox import Toolbox
+from greenroom.core.base.amounts import Limits
+from greenroom.core.base.ids import AgentId, TeamId
+from greenroom.core.base.records import evolve
+from greenroom.core.rules.intents import AddTask, StagePlan, SubtaskPlan
+from greenroom.core.state.spec import AgentSpec
+from greenroom.core.state.step import Work
+from greenroom.runs import checkout
+from greenroom.runs.verdict import BASELINE, DELIVER
+from greenroom.runs.workspace import DEFAULT_RUN_FLAGS, RunFlags
+from greenroom.teamwork.hand_in import HAND_IN, build_report_schema
+from greenroom.teamwork.plan import Plan, PlannedSubtask
+from greenroom.teamwork.plan_graph import add_barriers
+
+LEAD: Final = AgentId("lead")
+"""Manages the task of a team run, splits the code, verifies the whole and mends what fails."""
+
+CHECKS: Final = AgentId("checks")
+"""Runs the checks on the base commit, while the specialists work."""
+
+OPEN_WORKSPACE: Final = "open_workspace"
+SPLIT: Final = "split_code"
+BASELINE_SUBTASK: Final = "baseline"
+SPLIT_SUBTASK: Final = "split"
+VERIFY_SUBTASK: Final = "verify"
+OWN_SUBTASKS: Final = (BASELINE_SUBTASK, SPLIT_SUBTASK, VERIFY_SUBTASK)
+"""Subtasks that Greenroom adds to every plan."""
+
+ARCHITECT: Final = "architect"
+CODE_WRITER: Final = "code-writer"
+INTEGRATED_MESSAGE: Final = "The work of the team is integrated."
+
+
+def equip_specialist(
+    spec: AgentSpec, tools: Toolbox, resolve_alias: Callable[[str], str], *, model: str, language: str
+) -> AgentSpec:
+    """Return a profile as a member of a team run: with its tools by name, its model, and the report it ends with."""
+    equipped = tools.equip(spec)
+    own_model = read_model_name(spec)
+    protocol = spec.cooperation.protocol if spec.cooperation is not None else ""
+    return evolve(
+        replace_model(equipped, resolve_alias(own_model) if own_model else model),
+        style="converse",
+        skills=(),
+        calls=(),
+        manager=False,
+        proof=HAND_IN,
+        answer=build_report_schema(protocol),
+        language=spec.language or language,
+    )
+
+
+def name_members(subtasks: Iterable[PlannedSubtask], taken: Iterable[str] = ()) -> Mapping[str, AgentId]:
+    """Name the agent of each subtask after its profile and a number: `code-writer-1`, `code-writer-2`."""
+    used, numbers, names = set(taken), Counter[str](), dict[str, AgentId]()
+    for subtask in subtasks:
+        while not numbers[subtask.agent] or f"{subtask.agent}-{numbers[subtask.agent]}" in used:
+            numbers[subtask.agent] += 1
+        names[subtask.id] = AgentId(f"{subtask.agent}-{numbers[subtask.agent]}")
+        used.add(names[subtask.id])
+    return names
+
+
+def plan_subtask(
+    subtask: PlannedSubtask, agent: AgentId, needs: Sequence[str], *, setup: bool, wanted: RunFlags
+) -> SubtaskPlan:
+    """Return a specialist's subtask. It begins with its worktree."""
+    converse = Work(type="skill", executor="converse", intention=subtask.name, instruction_content=wanted.data)
+    return SubtaskPlan(
+        name=subtask.id,
+        title=subtask.name,
+        duty=subtask.description,
+        agent=agent,
+        needs=tuple(needs),
+        required=subtask.required,
+        priority=subtask.priority,
+        tries=subtask.tries,
+        seconds=subtask.seconds,
+        writes=subtask.writes,
+        work=(*begin_in_worktree(setup=setup), converse),
+    )
+
+
+def begin_in_worktree(*, setup: bool) -> tuple[Work, ...]:
+    """Return the first steps of a subtask: open its worktree and, with `setup`, prepare it."""
+    names = (OPEN_WORKSPACE, *((checkout.NAME,) if setup else ()))
+    return tuple(_make_step(name, "Open the worktree.") for name in names)
+
+
+def _make_step(executor: str, intention: str, **arguments: str) -> Work:
+    return Work(type="tool", executor=executor, intention=intention, instruction_content=dict(arguments))
+
+
+def build_stage(
+    plan: Plan, agents: Mapping[str, AgentId], *, splits: bool, setup: bool, wanted: RunFlags = DEFAULT_RUN_FLAGS
+) -> StagePlan:
+    """Return the only stage of a team run: the plan's subtasks, and Greenroom's own.
+
+    The checks run on the base commit beside the work. With `splits`, the code is split when the design is there. At the
+    end the whole is verified, also if a subtask failed and the others continue.
+    """
+    needs = add_barriers(plan)
+    own = [
+        _plan_own(BASELINE_SUBTASK, CHECKS, (*begin_in_worktree(setup=setup), _make_step(BASELINE, "Run the checks.")))
+    ]
+    if splits:
+        designs = tuple(subtask.id for subtask in plan.subtasks if subtask.agent == ARCHITECT)
+        own.append(_plan_own(SPLIT_SUBTASK, LEAD, (_make_step(SPLIT, "Split the code."),), designs))
+        needs = {
+            subtask.id: (*needs[subtask.id], SPLIT_SUBTASK) if subtask.agent == CODE_WRITER else needs[subtask.id]
+            for subtask in plan.subtasks
+        }
+    work = [
+        plan_subtask(subtask, agents[subtask.id], needs[subtask.id], setup=setup, wanted=wanted)
+        for subtask in plan.subtasks
+    ]
+    verify = (*begin_in_worktree(setup=setup), _make_step(DELIVER, "Judge the whole.", said=INTEGRATED_MESSAGE))
+    names = tuple(subtask.name for subtask in (*own, *work))
+    return StagePlan(
+        intention=plan.request,
+        subtasks=(*own, *work, evolve(_plan_own(VERIFY_SUBTASK, LEAD, verify, names), anyway=True)),
+        on_failure=plan.on_failure,
+        concurrency=plan.max_concurrent,
+    )
+
+
+def _plan_own(name: str, agent: AgentId, work: tuple[Work, ...], needs: tuple[str, ...] = ()) -> SubtaskPlan:
+    return SubtaskPlan(name=name, title=name.capitalize(), duty=work[-1].intention, agent=agent, needs=needs, work=work)
+
+
+async def create_team_run(
+    runtime: Runtime,
+    plan: Plan,
+    profiles: Mapping[str, AgentSpec],
+    *,
+    model: str,
+    language: str,
+    workspace: str,
+    limits: Limits,
+    splits: bool = True,
+    setup: bool = False,
+    wanted: RunFlags = DEFAULT_RUN_FLAGS,
+) -> TeamId:
+    """Create a team run from a checked plan; it does not start yet. `profiles` are equipped, by name."""
+    agents = name_members(plan.subtasks)
+    lead = evolve(require_delivery(replace_model(build_coder(language), model)), name=LEAD)
+    checks = AgentSpec(name=CHECKS, role="runs the checks", kind="system", tools=(BASELINE, checkout.NAME))
+    members = [(LEAD, lead), (CHECKS, checks)]
+    members += [(agents[subtask.id], profiles[subtask.agent]) for subtask in plan.subtasks]
+    splits = splits and can_split(plan)
+    stage = build_stage(plan, agents, splits=splits, setup=setup, wanted=wanted)
+    name = " ".join(plan.request.split())[:MAX_NAME_CHARS]
+    task = AddTask(name=name, intention=plan.request, manager=LEAD, stages=(stage,))
+    return await runtime.create(
+        TEAM_RUN, members, capabilities_name=TEAM_RUN, workspace=workspace, limits=limits, first_intents=(task,)
+    )
+
+
+def can_split(plan: Plan) -> bool:
+    """Return whether the design of an architect can split the code: it is one subtask, and needs the design."""
+    by_agent = Counter(subtask.agent for subtask in plan.subtasks)
+    return by_agent[ARCHITECT] >= 1 and by_agent[CODE_WRITER] == 1

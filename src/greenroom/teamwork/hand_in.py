@@ -1,0 +1,224 @@
+"""Hand in: the end of a specialist's subtask. Its work is committed, integrated, and handed to those who need it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from typing import Final
+
+import msgspec
+
+from greenroom.abilities.skills.conversation.transcript import has_unread_message
+from greenroom.abilities.tools.tool import CardedTool
+from greenroom.core.base.errors import Bug
+from greenroom.core.base.records import Data, encode, record
+from greenroom.core.ports.executor import Outcome, StepContext
+from greenroom.core.ports.model import ToolSpec
+from greenroom.core.ports.tool import Target, ToolCard
+from greenroom.core.ports.workspace import MAIN_THREAD, Conflicts, PathChange, StepCommit
+from greenroom.core.rules.intents import FinishSubtask, QueueSteps
+from greenroom.core.state.stage import Subtask
+from greenroom.core.state.step import Step, Work
+from greenroom.core.state.team_state import TeamState
+from greenroom.runs.delivery import build_facts, build_mark
+from greenroom.runs.workspace import RunWorkspace, StopBackground
+from greenroom.teamwork.handoffs import build_handoff_schema, validate_handoff, wrap_handoff
+
+HAND_IN: Final = "hand_in"
+INTEGRATED_KEY: Final = "integrated"
+"""The key of the commit on the integration branch in the step's result."""
+
+MAX_REPAIRS: Final = 1
+"""How often a specialist may correct its hand-off."""
+
+MAX_PATHS_NAMED: Final = 8
+SPEC: Final = ToolSpec(
+    name=HAND_IN,
+    description="Commit a specialist's work, integrate it, and hand it to the agents that need it.",
+    parameters={"type": "object", "properties": {"said": {"type": "string"}}, "required": ["said"]},
+)
+
+
+class SubtaskReport(msgspec.Struct, frozen=True):
+    """What a specialist reports when it has finished."""
+
+    summary: str = ""
+    status: str = "done"
+    files: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    handoff: dict[str, object] | None = None
+
+
+def build_report_schema(protocol: str) -> Data:
+    """Return the schema of the last call of a specialist that hands off by this protocol."""
+    names = {"type": "array", "items": {"type": "string"}}
+    return {
+        "type": "object",
+        "properties": {
+            "status": {"type": "string", "enum": ["done", "failed"], "description": "Whether your goal is reached."},
+            "summary": {"type": "string", "description": "The result first, then what is missing."},
+            "files": {**names, "description": "The files that you changed or made."},
+            "tests": {**names, "description": "The tests that show it: files, or names."},
+            **({"handoff": _describe_handoff(protocol)} if protocol else {}),
+        },
+        "required": ["status", "summary"],
+    }
+
+
+def _describe_handoff(protocol: str) -> Data:
+    """Describe a hand-off. `HandInTool` checks it: a wrong one must not cost the work."""
+    schema = encode(build_handoff_schema(protocol)).decode()
+    return {"type": "object", "description": f"What the others need, as {protocol} by this JSON Schema: {schema}"}
+
+
+def parse_report(said: str) -> SubtaskReport:
+    """Parse a specialist's report. Any other text counts as its summary."""
+    try:
+        return msgspec.json.decode(said.encode(errors="replace"), type=SubtaskReport)
+    except msgspec.MsgspecError:
+        return SubtaskReport(summary=said)
+
+
+def find_subtask(state: TeamState, step: Step) -> Subtask:
+    """Return the subtask that a step belongs to."""
+    stage = state.stages.get(step.stage_id) if step.stage_id is not None else None
+    found = stage.find_subtask(step.subtask_id) if stage is not None and step.subtask_id is not None else None
+    if found is None:
+        raise Bug(f"The step {step.step_id} belongs to no open subtask.")
+    return found
+
+
+@record
+class Integration:
+    """What became of the work: its last commit and files, the merge commit, or the conflicts."""
+
+    commit: StepCommit
+    changes: tuple[PathChange, ...] = ()
+    merged: str = ""
+    conflicts: tuple[str, ...] = ()
+
+    @property
+    def facts(self) -> Data:
+        """The commits, for the step's result."""
+        return {**build_facts(self.commit), **({INTEGRATED_KEY: self.merged} if self.merged else {})}
+
+
+class HandInTool(CardedTool):
+    """Ends the subtask of one worktree. Keyed: commit and merge are found again by their key.
+
+    All subtasks of a run share the `lock`, so the order of integrations is the order of these steps in the log. Without
+    `writes`, nothing is integrated.
+    """
+
+    def __init__(
+        self,
+        run_workspace: RunWorkspace,
+        thread: str,
+        lock: asyncio.Lock,
+        *,
+        writes: bool,
+        stop_background: StopBackground,
+    ) -> None:
+        self.card = ToolCard(spec=SPEC, group="edit" if writes else "read", effect="keyed")
+        self._run_workspace = run_workspace
+        self._thread = thread
+        self._lock = lock
+        self._writes = writes
+        self._stop_background = stop_background
+
+    def targets(self, _: Data) -> tuple[Target, ...]:
+        """Return nothing: it commits what the specialist was allowed to write."""
+        return ()
+
+    async def run(self, context: StepContext) -> Outcome:
+        """Integrate the work and end the subtask, or ask once for a valid hand-off."""
+        step, subtask = context.step, find_subtask(context.state, context.step)
+        report = parse_report(str((step.work.instruction_content or {}).get("said", "")))
+        cooperation = context.agent.spec.cooperation
+        protocol = cooperation.protocol if cooperation is not None else ""
+        fault = validate_handoff(protocol, report.handoff) if protocol and report.status != "failed" else None
+        if fault and not await _has_repaired(context):
+            return _ask_for_handoff(step, fault)
+        stopped = await self._stop_background()
+        integration = await self._integrate(context) if report.status != "failed" else None
+        evidence = [*_describe_facts(subtask, report, integration), *(f"stopped: {line}" for line in stopped)]
+        evidence += [f"no valid hand-off: {fault}"] if fault else []
+        handoff = wrap_handoff(protocol, report.handoff) if protocol and report.handoff and not fault else None
+        end = _build_end(step, report, integration, tuple(evidence), handoff)
+        result = {"output": end.summary, **(integration.facts if integration is not None else {})}
+        return Outcome(result=result, intents=() if has_unread_message(context.state, step) else (end,))
+
+    async def _integrate(self, context: StepContext) -> Integration:
+        """Commit the worktree and merge it into the integration branch, one subtask at a time."""
+        workspace, info = self._run_workspace.workspace, build_mark(context)
+        commit = await self._run_workspace.worktree.commit(info)
+        changes = (await self._run_workspace.diff()).changes
+        if not self._writes or not changes:
+            return Integration(commit=commit, changes=changes)
+        async with self._lock:
+            merged = await workspace.integrate(self._run_workspace.run, self._thread, MAIN_THREAD, info)
+        if isinstance(merged, Conflicts):
+            clashes = tuple(f"{clash.path}: {clash.why}" for clash in merged.clashes)
+            return Integration(commit=commit, changes=changes, conflicts=clashes)
+        return Integration(commit=commit, changes=changes, merged=merged.commit)
+
+
+async def _has_repaired(context: StepContext) -> bool:
+    """Return whether the specialist was already asked for a valid hand-off in this attempt."""
+    history = await context.history()
+    return sum(step.work.executor == HAND_IN for step in history) >= MAX_REPAIRS
+
+
+def _ask_for_handoff(step: Step, fault: str) -> Outcome:
+    message = f"Not handed in: {fault} Report again with a valid `handoff`; change no files for that."
+    work = Work(type="skill", executor="converse", intention="Correct the hand-off.")
+    again = QueueSteps(agent_id=step.agent_id, works=(work,), place="next")
+    return Outcome(result={"output": message}, intents=(again,))
+
+
+def _build_end(
+    step: Step, report: SubtaskReport, integration: Integration | None, evidence: tuple[str, ...], handoff: Data | None
+) -> FinishSubtask:
+    if step.subtask_id is None or step.stage_id is None:
+        raise Bug(f"The step {step.step_id} belongs to no subtask.")
+    summary, conflicts = report.summary, integration.conflicts if integration is not None else ()
+    if conflicts:
+        summary = "\n".join(("Not integrated, because it conflicts:", *conflicts, summary)).strip()
+    has_failed = integration is None or bool(conflicts)
+    return FinishSubtask(
+        subtask_id=step.subtask_id,
+        stage_id=step.stage_id,
+        state="failed" if has_failed else "finished",
+        summary=summary,
+        evidence=evidence,
+        output=handoff,
+        final=bool(conflicts),
+    )
+
+
+def _describe_facts(subtask: Subtask, report: SubtaskReport, integration: Integration | None) -> list[str]:
+    """Describe what really changed, and how that differs from the report and from the write set."""
+    if integration is None:
+        return []
+    paths = [change.path for change in integration.changes]
+    added, removed = (sum(getattr(change, name) for change in integration.changes) for name in ("added", "removed"))
+    facts = [f"{len(paths)} files changed, +{added} −{removed}: {_join(paths)}"] if paths else ["no files changed"]
+    claimed = [name.removeprefix("./") for name in report.files]
+    missing = [name for name in claimed if not any(path == name or path.endswith(f"/{name}") for path in paths)]
+    outside = [path for path in paths if subtask.writes and not matches_any(path, subtask.writes)]
+    facts += [f"named but not changed: {_join(missing)}"] if missing else []
+    return [*facts, *([f"outside its write set: {_join(outside)}"] if outside else [])]
+
+
+def matches_any(path: str, patterns: Iterable[str]) -> bool:
+    """Return whether a path is in a write set. A pattern is a file, a folder, or has `*` and `**`."""
+    return any(
+        fnmatchcase(path, pattern) or path == pattern or path.startswith(f"{pattern.rstrip('/')}/")
+        for pattern in patterns
+    )
+
+
+def _join(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - MAX_PATHS_NAMED} more" if len(paths) > MAX_PATHS_NAMED else ""
+    return ", ".join(paths[:MAX_PATHS_NAMED]) + more
