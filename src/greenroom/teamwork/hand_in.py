@@ -12,7 +12,7 @@ import msgspec
 from greenroom.abilities.skills.conversation.transcript import has_unread_message
 from greenroom.abilities.tools.tool import CardedTool
 from greenroom.core.base.errors import Bug
-from greenroom.core.base.records import Data, encode, record
+from greenroom.core.base.records import Data, encode, evolve, record
 from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
@@ -141,7 +141,7 @@ class HandInTool(CardedTool):
         if fault and not await _has_repaired(context):
             return _ask_for_handoff(step, fault)
         stopped = await self._stop_background()
-        integration = await self._integrate(context) if report.status != "failed" else None
+        integration = await self._integrate(context, subtask) if report.status != "failed" else None
         evidence = [*_describe_facts(subtask, report, integration), *(f"stopped: {line}" for line in stopped)]
         evidence += [f"no valid hand-off: {fault}"] if fault else []
         handoff = wrap_handoff(protocol, report.handoff) if protocol and report.handoff and not fault else None
@@ -149,13 +149,14 @@ class HandInTool(CardedTool):
         result = {"output": end.summary, **(integration.facts if integration is not None else {})}
         return Outcome(result=result, intents=() if has_unread_message(context.state, step) else (end,))
 
-    async def _integrate(self, context: StepContext) -> Integration:
+    async def _integrate(self, context: StepContext, subtask: Subtask) -> Integration:
         """Commit the worktree and merge it into the integration branch, one subtask at a time."""
         workspace, info = self._run_workspace.workspace, build_mark(context)
         commit = await self._run_workspace.worktree.commit(info)
         changes = (await self._run_workspace.diff()).changes
         if not self._writes or not changes:
             return Integration(commit=commit, changes=changes)
+        info = evolve(info, summary=subtask.title or subtask.name)
         async with self._lock:
             merged = await workspace.integrate(self._run_workspace.run, self._thread, MAIN_THREAD, info)
         if isinstance(merged, Conflicts):

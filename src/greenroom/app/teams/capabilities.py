@@ -25,11 +25,12 @@ from greenroom.app.teams.replan import SplitTool
 from greenroom.app.teams.start import BASELINE_SUBTASK, LEAD, OPEN_WORKSPACE, VERIFY_SUBTASK, equip_specialist
 from greenroom.app.text_reader import TextReader
 from greenroom.app.toolset.custom import find_tool_source
+from greenroom.app.toolset.toolbox import Toolbox, ToolSource
 from greenroom.app.toolset.toolset import Toolset
 from greenroom.core.base.errors import Bug, WorldFault
 from greenroom.core.base.ids import SubtaskId
 from greenroom.core.base.records import Data, evolve
-from greenroom.core.ports.checks import CheckObserver, CheckRun
+from greenroom.core.ports.checks import Check, CheckObserver, CheckRun
 from greenroom.core.ports.commands import CommandRunner
 from greenroom.core.ports.executor import Capabilities, Executor, Outcome, StepContext
 from greenroom.core.ports.model import ToolSpec
@@ -46,8 +47,8 @@ from greenroom.runs.checkout import Checkout, PrepareTool, build_checkout_opener
 from greenroom.runs.delivery import DeliverTool, wrap_recording
 from greenroom.runs.verdict import BASELINE, DELIVER, find_base_report
 from greenroom.runs.workspace import RunWorkspace, StopBackground, WorktreeTools
-from greenroom.teamwork.plan import TeamSettings
 from greenroom.teamwork.hand_in import HAND_IN, HandInTool, find_subtask
+from greenroom.teamwork.plan import TeamSettings
 
 BASE_KEY = "base"
 THREAD_KEY = "thread"
@@ -85,13 +86,12 @@ class SubtaskWorktrees:
         self._base = dict[str, CheckRun]()
         self._tool_source = find_tool_source(self._root)
         self._plan = plan_project_checks(self._root, sandboxed=app.may_run_checks)
-        self.toolbox = app.toolset(self._root, tool_source=self._tool_source).toolbox
+        self.toolbox = build_team_toolbox(app, self._root, self._plan.run, self._tool_source)
 
     @property
     def specs(self) -> Sequence[ToolSpec]:
         """The tools of all specialists, as models see them."""
-        checker = ProjectChecks(self._plan.run, _refuse_checkout)
-        return (*self.toolbox.specs, RunChecksTool(checker).card.spec)
+        return self.toolbox.specs
 
     @property
     def executors(self) -> Iterator[Executor]:
@@ -223,6 +223,12 @@ class SubtaskWorktrees:
         )
         source = evolve(self._tool_source, close_callbacks=())  # all subtasks share it
         return self._app.toolset(self._root, tools, tool_source=source)
+
+
+def build_team_toolbox(app: AppContext, root: Path, checks: Sequence[Check], tool_source: ToolSource) -> Toolbox:
+    """Return the tools that profiles can have, by name and group."""
+    tools = app.toolset(root, tool_source=tool_source).toolbox
+    return Toolbox((*tools, RunChecksTool(ProjectChecks(checks, _refuse_checkout))), tools.notes)
 
 
 def _refuse_checkout(_: Sequence[str], __: CheckObserver) -> AbstractAsyncContextManager[Checkout]:

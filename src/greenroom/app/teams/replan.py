@@ -16,7 +16,7 @@ from greenroom.app.teams.start import (
     name_members,
     plan_subtask,
 )
-from greenroom.core.base.ids import SubtaskId
+from greenroom.core.base.ids import AgentId, SubtaskId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.rules.intents import AddAgent, Replan
@@ -67,6 +67,12 @@ def build_replan(state: TeamState, stage: Stage, plan: Plan) -> Replan:
         for subtask in plan.subtasks
         if subtask.id in known and state.agents[known[subtask.id].agent].spec.name == subtask.agent
     }
+    free = _list_free_agents(state, stage, plan)
+    kept |= {
+        subtask.id: free[subtask.agent].pop(0)
+        for subtask in plan.subtasks
+        if subtask.id not in kept and free.get(subtask.agent)
+    }
     new = [subtask for subtask in plan.subtasks if subtask.id not in kept]
     agents = {**kept, **name_members(new, (*state.agents, *state.retired))}
     own = [_keep(subtask, names) for subtask in stage.subtasks if subtask.name in OWN_SUBTASKS]
@@ -83,6 +89,15 @@ def build_replan(state: TeamState, stage: Stage, plan: Plan) -> Replan:
     first, last = own[:-1], own[-1:]
     added = tuple(AddAgent(agent_id=agents[subtask.id], blueprint=subtask.agent) for subtask in new)
     return Replan(stage_id=stage.stage_id, subtasks=(*first, *work, *last), agents=added)
+
+
+def _list_free_agents(state: TeamState, stage: Stage, plan: Plan) -> dict[str, list[AgentId]]:
+    """Return the agents whose subtasks have not started and are not in the plan, by profile."""
+    names, free = {subtask.id for subtask in plan.subtasks}, dict[str, list[AgentId]]()
+    for subtask in stage.subtasks:
+        if subtask.state == "init" and subtask.name not in names | set(OWN_SUBTASKS):
+            free.setdefault(state.agents[subtask.agent].spec.name, []).append(subtask.agent)
+    return free
 
 
 def _find_needs(subtask: PlannedSubtask, stage: Stage) -> tuple[str, ...]:

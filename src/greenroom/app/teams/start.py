@@ -25,7 +25,10 @@ from greenroom.teamwork.plan import Plan, PlannedSubtask
 from greenroom.teamwork.plan_graph import add_barriers
 
 LEAD: Final = AgentId("lead")
-"""Manages the task of a team run, splits the code, verifies the whole and mends what fails."""
+"""Manages the task of a team run, verifies the whole and mends what fails."""
+
+PLANNER: Final = AgentId("planner")
+"""Splits the code when the design is there."""
 
 CHECKS: Final = AgentId("checks")
 """Runs the checks on the base commit, while the specialists work."""
@@ -117,7 +120,7 @@ def build_stage(
     ]
     if splits:
         designs = tuple(subtask.id for subtask in plan.subtasks if subtask.agent == ARCHITECT)
-        own.append(_plan_own(SPLIT_SUBTASK, LEAD, (_make_step(SPLIT, "Split the code."),), designs))
+        own.append(_plan_own(SPLIT_SUBTASK, PLANNER, (_make_step(SPLIT, "Split the code."),), designs))
         needs = {
             subtask.id: (*needs[subtask.id], SPLIT_SUBTASK) if subtask.agent == CODE_WRITER else needs[subtask.id]
             for subtask in plan.subtasks
@@ -156,8 +159,8 @@ async def create_team_run(
     """Create a team run from a checked plan; it does not start yet. `profiles` are equipped, by name."""
     agents = name_members(plan.subtasks)
     lead = evolve(require_delivery(replace_model(build_coder(language), model)), name=LEAD)
-    checks = AgentSpec(name=CHECKS, role="runs the checks", kind="system", tools=(BASELINE, checkout.NAME))
-    members = [(LEAD, lead), (CHECKS, checks)]
+    own = {CHECKS: "runs the checks", PLANNER: "splits the code by the design"}
+    members = [(LEAD, lead), *((name, AgentSpec(name=name, role=role, kind="system")) for name, role in own.items())]
     members += [(agents[subtask.id], profiles[subtask.agent]) for subtask in plan.subtasks]
     splits = splits and can_split(plan)
     stage = build_stage(plan, agents, splits=splits, setup=setup, wanted=wanted)

@@ -65,11 +65,11 @@ class Draft:
 
 
 def is_trusted(state: TeamState, by: str) -> bool:
-    """Return whether the sender is a person (client or agent) or Greenroom itself."""
+    """Return whether the sender is a person (client or agent) or Greenroom itself, also as a system agent."""
     if by == SYSTEM or by.split(":", 1)[0] == CLIENT:
         return True
     agent = state.agents.get(AgentId(by))
-    return agent is not None and agent.spec.kind == "human"
+    return agent is not None and agent.spec.kind in ("human", "system")
 
 
 def is_manager(state: TeamState, by: str) -> bool:

@@ -22,8 +22,8 @@ class SubtaskPlan:
 
     Of the subtasks that can start, one with a lower `priority` starts first. A failed one is tried again until it had
     `tries` attempts. `seconds` is the expected duration, `writes` the write set: paths or patterns of files. With
-    `work` it begins with these steps; a skill among them gets the briefing. With `anyway` it starts when its needs have ended, however
-    they ended; otherwise they must be finished.
+    `work` it begins with these steps, and a skill among them gets the briefing. With `anyway` it starts when its needs
+    have ended, however they ended; otherwise they must be finished.
     """
 
     name: str
