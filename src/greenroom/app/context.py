@@ -173,11 +173,16 @@ class AppContext:
         settings = self.settings
         folder = worktree.folder if worktree is not None else root
         lent_paths = worktree.mounts if worktree is not None else ()
-        sandbox = WorkspaceSandbox(folder, settings.sandbox, at=root, mounts=lent_paths, web=settings.web)
+        read_only = worktree is not None and worktree.read_only
+        sandbox = WorkspaceSandbox(
+            folder, settings.sandbox, at=root, mounts=lent_paths, read_only=read_only, web=settings.web
+        )
         known_tools = worktree.trusted_tools if worktree is not None else ()
         rules, project = open_user_rules().rules_for(root), project_rules(root)
+        # On a read-only workspace a command runs in a sandbox or not at all: an approval could change nothing.
+        is_sandboxed = (lambda: True) if read_only else sandbox.is_holding
         policy = build_policy(
-            root, rules, project, program_tools=known_tools, is_sandboxed=sandbox.is_holding, files_root=folder
+            root, rules, project, program_tools=known_tools, is_sandboxed=is_sandboxed, files_root=folder
         )
         return Toolset(
             folder,

@@ -78,7 +78,8 @@ ExtraTools: TypeAlias = Callable[[CommandRunner, StopBackground], Iterable[ToolE
 class WorktreeTools:
     """The tools of a worktree: `folder` holds the files of the workspace at `mount_point`, with `mounts` added. Each
     tool is wrapped. `extra_tools` are made from its commands and the function that stops background work.
-    `trusted_tools` need no approval, except for what they touch."""
+    `trusted_tools` need no approval, except for what they touch. With `read_only`, no tool edits files, and commands
+    cannot change the worktree: without a sandbox they are refused."""
 
     folder: Path
     mount_point: Path

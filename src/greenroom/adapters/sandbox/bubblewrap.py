@@ -6,6 +6,7 @@ import os
 import platform
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -87,22 +88,20 @@ class Mounts:
         """The paths to stage."""
         return tuple(self._staged)
 
-    def bind(self, source: Path, at: str, *, owned: bool) -> None:
-        """Mount a path for reading and writing."""
-        self._add(at, "--bind", self._stage_source(source, owned=owned), at)
+    def bind(self, source: Path, at: str, *, owned: bool = False, read_only: bool = False) -> None:
+        """Mount a path for reading and writing, or read-only."""
+        self._add(at, "--ro-bind" if read_only else "--bind", self._stage_source(source, owned=owned), at)
 
-    def bind_read_only(self, source: Path, at: str, *, owned: bool = False) -> None:
-        """Mount a path read-only."""
-        self._add(at, "--ro-bind", self._stage_source(source, owned=owned), at)
-
-    def overlay(self, source: Path, at: str, layer: Path | None) -> None:
-        """Mount a writable overlay. Changes go into the layer, or into memory without one."""
+    def overlay(self, source: Path, at: str, layer: Path | None, *, read_only: bool) -> None:
+        """Mount an overlay. Changes go into the layer, or into memory without one."""
         lower = self._stage_source(source, owned=True)
         if layer is None:
             self._add(at, "--overlay-src", lower, "--tmp-overlay", at)
         else:
             layer_path = self._stage_source(layer, owned=True)
             self._add(at, "--overlay-src", lower, "--overlay", f"{layer_path}/upper", f"{layer_path}/work", at)
+        if read_only:
+            self._read_only.append(at)
 
     def bind_system_path(self, at: str) -> None:
         """Mount a system path read-only in its place. Every user can read it, so it needs no stage."""
@@ -208,23 +207,24 @@ class Bubblewrap(SandboxSession):
             yield from ("--size", str(self.limits.temporary), "--tmpfs", name)
 
     def _mount_view(self, mounts: Mounts, env: Mapping[str, str]) -> Iterator[str]:
-        """Mount the workspace for writing, tools read-only, and a separate home and /tmp."""
+        """Mount the workspace, tools read-only, and a separate home and /tmp."""
         view = self.view
         for name in ("/tmp", "/var/tmp"):
             mounts.bind(self.scratch.tmp, name, owned=True)
-        mounts.bind_read_only(self.scratch.etc, ETC_FOLDER)
+        mounts.bind(self.scratch.etc, ETC_FOLDER, read_only=True)
         for name in self._public_etc_folders:
             mounts.bind_system_path(f"{ETC_FOLDER}/{name}")
         mounts.bind(self.scratch.home, str(view.home), owned=True)
         for place in self.find_tools(env):
-            mounts.bind_read_only(place, str(place))
+            mounts.bind(place, str(place), read_only=True)
             for secret in find_secrets(place):
                 (mounts.mount_empty_folder if secret.is_dir() else mounts.mount_empty_file)(str(secret))
         if not any(shown.at == ".git" for shown in view.mounts):
             for place in find_outer_git(view.root):
-                mounts.bind_read_only(place, str(place), owned=True)
-        mounts.bind(view.root, str(view.at), owned=True)
+                mounts.bind(place, str(place), owned=True, read_only=True)
+        mounts.bind(view.root, str(view.at), owned=True, read_only=view.read_only)
         for mount in view.mounts:
+            self._make_mount_point(mount)
             self._mount_shared(mounts, mount)
         self._mount_protected(mounts)
         for place in view.hidden:
@@ -234,23 +234,34 @@ class Bubblewrap(SandboxSession):
 
     def _mount_shared(self, mounts: Mounts, mount: SandboxMount) -> None:
         """Mount an outside folder: read-only, writable, or with a layer for changes."""
-        source, at = Path(mount.source), str(self.view.at / mount.at)
+        source, at, read_only = Path(mount.source), str(self.view.at / mount.at), self.view.read_only
         if not mount.layer:
-            (mounts.bind if mount.writable else mounts.bind_read_only)(source, at, owned=True)
+            mounts.bind(source, at, owned=True, read_only=read_only or not mount.writable)
             return
         if self._program.overlays:
             layer = open_layer(mount)
             self._change_owner(layer)
-            mounts.overlay(source, at, layer if can_keep_overlay(layer) else None)
+            mounts.overlay(source, at, layer if can_keep_overlay(layer) else None, read_only=read_only)
         elif (copy := copy_small_folder(mount)) is not None:
             self._change_owner(copy)
-            mounts.bind(copy, at, owned=True)
+            mounts.bind(copy, at, owned=True, read_only=read_only)
             return
         else:
-            mounts.bind_read_only(source, at, owned=True)
+            mounts.bind(source, at, owned=True, read_only=True)
         for name in mount.hidden:
             if (source / name).is_file():
                 mounts.mount_empty_file(f"{at}/{name}")
+
+    def _make_mount_point(self, mount: SandboxMount) -> None:
+        """Create the place of a mount: bubblewrap can create nothing in a read-only workspace."""
+        at = self.view.at / mount.at
+        place = self.view.root / at.relative_to(self.view.at) if at.is_relative_to(self.view.at) else self.view.root
+        missing = [path for path in (place, *place.parents) if not os.path.lexists(path)]
+        if self.view.read_only and missing and place.resolve() == place:
+            with suppress(OSError):  # bubblewrap says what is in the way
+                place.parent.mkdir(parents=True, exist_ok=True)
+                (place.mkdir if Path(mount.source).is_dir() else place.touch)()
+                self._change_owner(missing[-1])
 
     def _change_owner(self, folder: Path) -> None:
         """Give a folder that Greenroom created to the user of the commands."""
@@ -283,14 +294,14 @@ class Bubblewrap(SandboxSession):
         """Make an existing path read-only, and prevent the creation of a missing one."""
         if os.path.lexists(path):
             mounts.bind_inside(self.view.root, self.view.at, path)
-        else:
+        elif not self.view.read_only:
             (mounts.mount_empty_folder if folder else mounts.mount_empty_file)(self._inside_path(path))
 
     def _pin_parents(self, mounts: Mounts, path: Path) -> None:
         """Pin all parents of a path, so that none can be moved and replaced."""
         view = self.view
         for above in list(path.relative_to(view.root).parents)[:-1]:
-            if (view.root / above).is_dir() and not mounts.has_mount(str(view.at / above)):
+            if not view.read_only and (view.root / above).is_dir() and not mounts.has_mount(str(view.at / above)):
                 mounts.bind_inside(view.root, view.at, view.root / above, writable=True)
 
     def _inside_path(self, path: Path) -> str:
@@ -303,7 +314,7 @@ class Bubblewrap(SandboxSession):
         if visible is None:
             self._pin_parents(mounts, path)
             self._make_read_only(mounts, path, folder=not path.suffix)
-        else:
+        elif path.exists() or not view.read_only:
             mounts.mount_empty_folder(self._inside_path(path))
             for name in visible:
                 if os.path.lexists(path / name) and not (path / name).is_symlink():

@@ -53,7 +53,8 @@ class Seatbelt(SandboxSession):
         return BASE_PROFILE + "".join(f"{line}\n" for line in self._list_rules(env))
 
     def _list_rules(self, env: Mapping[str, str]) -> Iterator[str]:
-        for place in (self.view.root, self.scratch.home, self.scratch.tmp):
+        yield f"(allow {'file-read*' if self.view.read_only else 'file*'} (subpath {_quote(str(self.view.root))}))"
+        for place in (self.scratch.home, self.scratch.tmp):
             yield f"(allow file* (subpath {_quote(str(place))}))"
         for place in self.find_tools(env):
             yield f"(allow file-read* (subpath {_quote(str(place))}))"

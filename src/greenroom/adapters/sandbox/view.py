@@ -86,7 +86,8 @@ COMMAND_USER: Final = "greenroom"
 @record
 class SandboxView:
     """What a command sees. The workspace is in `root` and visible at `at`. `hidden` is invisible, `protected` names
-    cannot be changed. `visible_names` lists the visible entries of a folder. `mounts` come from elsewhere.
+    cannot be changed. `visible_names` lists the visible entries of a folder. `mounts` come from elsewhere. With
+    `read_only`, a command cannot change the workspace and its mounts.
 
     `scratch` holds the command's /tmp and home while the sandbox exists.
     """
@@ -98,6 +99,7 @@ class SandboxView:
     hidden: tuple[Path, ...] = ()
     protected: tuple[str, ...] = PLACEHOLDER_NAMES
     mounts: tuple[SandboxMount, ...] = ()
+    read_only: bool = False
     visible_names: Mapping[str, tuple[str, ...]] = msgspec.field(
         default_factory=lambda: {".greenroom": VISIBLE_PROJECT_FILES}
     )

@@ -87,9 +87,10 @@ def _make_commands(root: Path, sandbox: Sandbox | None) -> LocalCommands:
 class WorkspaceSandbox:
     """The sandbox of the workspace at `root`, which commands see at `at`, with the person's settings.
 
-    `mounts` come from elsewhere. Only namespaces can show files at another path. In other sandboxes, and without one,
-    the workspace stays where it is, and layered mounts are links. Allowed hosts are reached through `egress_proxy`;
-    local hosts follow the settings of `web`.
+    With `read_only`, commands cannot change it, and are refused where no sandbox confines them. `mounts` come from
+    elsewhere. Only namespaces can show files at another path. In other sandboxes, and without one, the workspace stays
+    where it is, and layered mounts are links. Allowed hosts are reached through `egress_proxy`; local hosts follow the
+    settings of `web`.
     """
 
     def __init__(
@@ -99,11 +100,13 @@ class WorkspaceSandbox:
         *,
         at: Path | None = None,
         mounts: Sequence[SandboxMount] = (),
+        read_only: bool = False,
         web: WebSettings = DEFAULT_WEB,
     ) -> None:
         self._root = root.resolve()
         self._at = at or self._root
         self._mounts = tuple(mounts)
+        self._read_only = read_only
         self._mode = settings.walls
         self.egress_proxy = EgressProxy(settings.hosts, web, lambda: self.choice.tier)
         self._sandbox: Sandbox | None = None
@@ -131,7 +134,9 @@ class WorkspaceSandbox:
         return self._sandbox if self.choice.tier != "none" else None
 
     async def open_sandbox(self) -> Sandbox | None:
-        """Return the sandbox without blocking the event loop."""
+        """Return the sandbox without blocking the event loop. Raise `WorldFault` if a read-only workspace has none."""
+        if self._read_only and not await asyncio.to_thread(self.is_holding):
+            raise WorldFault("sandbox.read_only_unconfined")
         return await asyncio.to_thread(self.get_sandbox)
 
     def reach(self) -> tuple[str, ...] | None:
@@ -160,6 +165,7 @@ class WorkspaceSandbox:
                 home=Path.home(),
                 scratch=_find_scratch_folder(),
                 hidden=(config_folder(),),
+                read_only=self._read_only,
             )
             if choice.tier == "bubblewrap":
                 view = evolve(view, at=self._at, mounts=self._mounts)

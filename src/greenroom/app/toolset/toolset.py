@@ -46,7 +46,7 @@ class Toolset:
 
     `tool_source` adds custom tools. With `unattended`, no person can be asked. `secrets` are redacted from all results.
     `web` and `browser` are settings; one of the `models` controls the browser. Commands run in `sandbox`. A `worktree`
-    has its own path and tools.
+    has its own path and tools, and none that edit if it is read-only.
     """
 
     def __init__(
@@ -82,7 +82,9 @@ class Toolset:
             browser_tool(models, browser, web, home_folder(), partial(make_step_host_blocker, policy)),
         )
         worktree_tools = worktree.extra_tools(self.commands, background.stop_all) if worktree is not None else ()
-        self.toolbox = Toolbox((*built_in_tools, *worktree_tools, *tool_source.tools), tool_source.notes)
+        tools = (*built_in_tools, *worktree_tools, *tool_source.tools)
+        left_out = "edit" if worktree is not None and worktree.read_only else None
+        self.toolbox = Toolbox((tool for tool in tools if tool.card.group != left_out), tool_source.notes)
         self._policy = policy
         self._tool_source = tool_source
         self._unattended = unattended
