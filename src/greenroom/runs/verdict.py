@@ -35,6 +35,12 @@ COMMIT_KEY: Final = "commit"
 """The key of the commit with a call's changes in its result."""
 
 TREE_KEY: Final = "tree"
+THREAD_KEY: Final = "thread"
+"""The key of a subtask's worktree in the result of the step that opened it."""
+
+INTEGRATED_KEY: Final = "integrated"
+"""The key of the commit on the integration branch in the result of the step that integrated a subtask."""
+
 VerdictState = Literal["verified", "failed", "unverified"]
 FindingCode = Literal[
     # why it failed

@@ -22,13 +22,11 @@ from greenroom.core.state.stage import Subtask
 from greenroom.core.state.step import Step, Work
 from greenroom.core.state.team_state import TeamState
 from greenroom.runs.delivery import build_facts, build_mark
+from greenroom.runs.verdict import INTEGRATED_KEY
 from greenroom.runs.workspace import RunWorkspace, StopBackground
 from greenroom.teamwork.handoffs import build_handoff_schema, validate_handoff, wrap_handoff
 
 HAND_IN: Final = "hand_in"
-INTEGRATED_KEY: Final = "integrated"
-"""The key of the commit on the integration branch in the step's result."""
-
 MAX_REPAIRS: Final = 1
 """How often a specialist may correct its hand-off."""
 

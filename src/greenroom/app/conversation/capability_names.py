@@ -13,6 +13,9 @@ CHANGE_RUN: Final = "job"
 TEAM_RUN: Final = "team"
 """A run of specialists who change files in parallel worktrees."""
 
+CHANGING_RUNS: Final = (CHANGE_RUN, TEAM_RUN)
+"""Runs whose change can be applied."""
+
 SINGLE_TASK: Final = (ASK, RUN, CHANGE_RUN, TEAM_RUN)
 """Capabilities of teams whose only task ends with the answer."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 from greenroom.adapters.git.repository import find_layout
 from greenroom.adapters.git.workspace import GitWorkspace, is_known
 from greenroom.adapters.git.worktree import GitWorktrees
-from greenroom.app.conversation.capability_names import CHANGE_RUN
+from greenroom.app.conversation.capability_names import CHANGE_RUN, CHANGING_RUNS, TEAM_RUN
 from greenroom.app.conversation.chat_input import is_secret
 from greenroom.app.conversation.send import send_to_manager
 from greenroom.app.lookup import TaskReference, make_refusal
@@ -28,7 +28,7 @@ from greenroom.app.settings.home import home_folder, worktrees_folder
 from greenroom.app.settings.layers import load_settings
 from greenroom.app.toolset.redaction import remove_secrets
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.base.ids import StepId, TeamId
+from greenroom.core.base.ids import StepId, SubtaskId, TeamId
 from greenroom.core.base.records import record
 from greenroom.core.ports.codec import decode_event
 from greenroom.core.ports.workspace import (
@@ -49,7 +49,7 @@ from greenroom.core.state.step import Step, StepEnded, Work, apply_end
 from greenroom.core.state.team import Team
 from greenroom.core.state.team_state import EMPTY_STATE
 from greenroom.runs import checkout
-from greenroom.runs.verdict import COMMIT_KEY
+from greenroom.runs.verdict import COMMIT_KEY, INTEGRATED_KEY, THREAD_KEY
 from greenroom.runs.workspace import History, RunWorkspace
 
 FOLDERS_HISTORY: Final = "folders"
@@ -129,17 +129,26 @@ async def find_snapshot(team: Team, history: History) -> tuple[GitWorkspace, Tre
     """Return the person's workspace and the snapshot at the run's start, without creating a worktree."""
     run = team.team_id
     user_workspace, steps = await open_workspace(Path(team.workspace)), await history(run)
+    origin = team.origin.team_id if team.origin is not None else run
     if steps:
-        await user_workspace.adopt(
-            run, MAIN_THREAD, team.origin.team_id if team.origin is not None else run, last_commit(steps)
-        )
+        tips = find_last_commits(steps)
+        for thread in tips if origin != run else (MAIN_THREAD,):
+            await user_workspace.adopt(run, thread, origin, tips[thread])
     return user_workspace, await user_workspace.snapshot(run)
 
 
-def last_commit(steps: Iterable[Step]) -> str:
-    """Return the newest commit of these steps, or an empty string."""
-    commits = [str(step.result[COMMIT_KEY]) for step in steps if step.result and COMMIT_KEY in step.result]
-    return commits[-1] if commits else ""
+def find_last_commits(steps: Iterable[Step]) -> Mapping[str, str]:
+    """Return the newest commit of each thread, first that of the main one; empty if it has none."""
+    threads, tips = dict[SubtaskId | None, str](), {MAIN_THREAD: ""}
+    for step in steps:
+        result = step.result or {}
+        if THREAD_KEY in result:
+            threads[step.subtask_id] = str(result[THREAD_KEY])
+        if COMMIT_KEY in result:
+            tips[threads.get(step.subtask_id, MAIN_THREAD)] = str(result[COMMIT_KEY])
+        if INTEGRATED_KEY in result:
+            tips[MAIN_THREAD] = str(result[INTEGRATED_KEY])
+    return tips
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,11 +322,12 @@ def _match_steps(names: Sequence[StepId], text: str) -> list[StepId]:
 async def rewind_run(runtime: Runtime, history: History, team: TeamId, point: RewindPoint) -> TeamId:
     """Create a new team from this point, with the files of that moment for a run. It does not start yet."""
     state = await runtime.state(team)
-    is_run = state.team.kit == CHANGE_RUN
-    if is_run:
+    if state.team.kit in CHANGING_RUNS:
         await find_change(state.team, history)  # refuse missing files before anything is created
     new_team = await runtime.fork(team, point.version)
-    if is_run:
+    if state.team.kit == TEAM_RUN:
+        await find_snapshot((await runtime.state(new_team)).team, history)
+    elif state.team.kit == CHANGE_RUN:
         await open_run_workspace((await runtime.state(new_team)).team, history)
         await _queue_preparation(runtime, history, new_team)
     return new_team

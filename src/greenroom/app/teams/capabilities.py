@@ -45,14 +45,13 @@ from greenroom.runs import checkout
 from greenroom.runs.checker import BaselineTool, ProjectChecks, load_base, load_found_checks
 from greenroom.runs.checkout import Checkout, PrepareTool, build_checkout_opener
 from greenroom.runs.delivery import DeliverTool, wrap_recording
-from greenroom.runs.verdict import BASELINE, DELIVER, find_base_report
+from greenroom.runs.verdict import BASELINE, DELIVER, THREAD_KEY, find_base_report
 from greenroom.runs.workspace import RunWorkspace, StopBackground, WorktreeTools
 from greenroom.teamwork.hand_in import HAND_IN, HandInTool, find_subtask
 from greenroom.teamwork.plan import TeamSettings
 
 BASE_KEY = "base"
-THREAD_KEY = "thread"
-"""Keys of a worktree in the result of the step that opened it: the commit that it starts from, and its name."""
+"""The key of the commit that a worktree starts from, in the result of the step that opened it."""
 
 OWN_STEPS = (checkout.NAME, BASELINE, DELIVER, HAND_IN)
 """Greenroom's own steps, which need no approval."""
@@ -108,11 +107,13 @@ class SubtaskWorktrees:
         base = find_base_report(steps)
         self._base.update(await load_base(base, self._app.blob) if base is not None else {})
         opened = {step.subtask_id: step.result or {} for step in steps if step.work.executor == OPEN_WORKSPACE}
-        for stage in state.stages.values():
-            for subtask in stage.subtasks:
-                if subtask.state == "running" and (facts := opened.get(subtask.subtask_id)):
-                    spec = state.agents[subtask.agent].spec
-                    await self._open_worktree(subtask, spec, str(facts[THREAD_KEY]), str(facts[BASE_KEY]))
+        for subtask in _list_subtasks(state):
+            facts = opened.get(subtask.subtask_id, {})
+            if facts and subtask.state == "running":
+                spec = state.agents[subtask.agent].spec
+                await self._open_worktree(subtask, spec, str(facts[THREAD_KEY]), str(facts[BASE_KEY]))
+            elif facts and subtask.state == "finished":
+                await self._workspace.close(self._team.team_id, str(facts[THREAD_KEY]))
 
     async def open(self, state: TeamState, subtask: Subtask) -> Data:
         """Open the worktree of a subtask that starts. Return its name and its first commit."""
@@ -131,13 +132,8 @@ class SubtaskWorktrees:
 
     async def close_finished(self, state: TeamState) -> None:
         """Close the worktrees of finished subtasks. Their work is in the integration branch."""
-        running = {
-            subtask.subtask_id
-            for stage in state.stages.values()
-            for subtask in stage.subtasks
-            if subtask.state in ("init", "running", "failed")
-        }
-        for name in [name for name in self._open if name not in running]:
+        finished = [subtask.subtask_id for subtask in _list_subtasks(state) if subtask.state == "finished"]
+        for name in [name for name in finished if name in self._open]:
             ended = self._open.pop(name)
             await ended.toolset.close()
             await self._workspace.close(self._team.team_id, ended.thread)
@@ -152,8 +148,7 @@ class SubtaskWorktrees:
         """Return the tool in the worktree of a step's subtask; a message is read in the agent's own worktree."""
         candidates = [
             subtask.subtask_id
-            for stage in state.stages.values()
-            for subtask in stage.subtasks
+            for subtask in _list_subtasks(state)
             if subtask.subtask_id == step.subtask_id or (step.subtask_id is None and subtask.agent == step.agent_id)
         ]
         for candidate in candidates:
@@ -223,6 +218,10 @@ class SubtaskWorktrees:
         )
         source = evolve(self._tool_source, close_callbacks=())  # all subtasks share it
         return self._app.toolset(self._root, tools, tool_source=source)
+
+
+def _list_subtasks(state: TeamState) -> list[Subtask]:
+    return [subtask for stage in state.stages.values() for subtask in stage.subtasks]
 
 
 def build_team_toolbox(app: AppContext, root: Path, checks: Sequence[Check], tool_source: ToolSource) -> Toolbox:

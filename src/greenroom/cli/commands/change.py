@@ -12,7 +12,7 @@ from typing import Annotated, Final
 
 import typer
 
-from greenroom.app.conversation.capability_names import CHANGE_RUN
+from greenroom.app.conversation.capability_names import CHANGING_RUNS
 from greenroom.app.lookup import LAST, TaskReference, resolve_id
 from greenroom.app.messages import count_things, to_one_line, translate
 from greenroom.app.messages.findings import explain_reason
@@ -89,7 +89,7 @@ async def _find_run_change(cli: Invocation, name: str) -> tuple[TaskReference, R
     """
     reference = await (_find_last_here(cli) if name.strip() == LAST else resolve_id(cli.runtime, name))
     state = await cli.runtime.state(reference.team)
-    if state.team.kit != CHANGE_RUN:
+    if state.team.kit not in CHANGING_RUNS:
         raise make_refusal("no_job", translate("change.no_change", team=reference.team))
     if not Path.cwd().resolve().is_relative_to(state.team.workspace):
         cli.progress.note(translate("change.repository", root=state.team.workspace), style="dim")
@@ -101,9 +101,9 @@ async def _find_last_here(cli: Invocation) -> TaskReference:
     here, newest = Path.cwd().resolve(), None
     for info in reversed(await cli.runtime.log.streams()):
         team = (await cli.runtime.state(TeamId(info.stream))).team if info.head.version else None
-        if team is not None and team.kit == CHANGE_RUN and here.is_relative_to(team.workspace):
+        if team is not None and team.kit in CHANGING_RUNS and here.is_relative_to(team.workspace):
             return TaskReference(team=team.team_id)
-        newest = newest or (team if team is not None and team.kit == CHANGE_RUN else None)
+        newest = newest or (team if team is not None and team.kit in CHANGING_RUNS else None)
     hint = translate("change.no_run_anywhere")
     if newest is not None:
         command = render_command(cli, cli.setup.command, newest.team_id)

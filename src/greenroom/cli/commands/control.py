@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
-from greenroom.app.conversation.capability_names import ASK, CHANGE_RUN, CHAT
+from greenroom.app.conversation.capability_names import ASK, CHANGING_RUNS, CHAT
 from greenroom.app.conversation.chat import list_team_models
 from greenroom.app.conversation.chat_input import build_message
 from greenroom.app.conversation.send import send_to_manager as deliver
@@ -286,9 +286,9 @@ async def _resume_team(cli: Invocation, name: str, options: RunOptions, apply_mo
 
 def _refuse_to_apply(cli: Invocation, reference: TaskReference, state: TeamState, *, is_running: bool) -> None:
     """Refuse --apply and --branch, unless the run ends in this process."""
-    if state.team.kit == CHANGE_RUN and state.tasks and not is_running:
+    if state.team.kit in CHANGING_RUNS and state.tasks and not is_running:
         return
-    if state.team.kit != CHANGE_RUN:
+    if state.team.kit not in CHANGING_RUNS:
         why, hint = (
             translate("control.no_worktree", team=reference.team),
             translate("control.remove_apply_branch"),
@@ -313,7 +313,7 @@ async def _follow_here(cli: Invocation, team: TeamId, state: TeamState, apply_mo
         return report_ending(cli, team, await follow_attended(cli, team))
     if not cli.app.is_attended:
         await answer_pending(await cli.runtime.start(team))
-    if state.team.kit == CHANGE_RUN:
+    if state.team.kit in CHANGING_RUNS:
         return await resume_run(cli, state, apply_mode)
     view = RunView(cli.setup, cli.out)
     view.note(", ".join(list_team_models(state)), style="dim")
@@ -402,7 +402,7 @@ async def _refuse_rewind(cli: Invocation, reference: TaskReference, team: Team, 
 
 async def _note_rewound(cli: Invocation, old: TeamId, team: Team, target: RewindPoint, new: str) -> None:
     cli.progress.note(translate("control.rewound", new=new, old=old, step=target.step.step_id))
-    if team.kit != CHANGE_RUN:
+    if team.kit not in CHANGING_RUNS:
         if team.kit != ASK:
             cli.progress.note(translate("control.files_stay"), style="yellow")
         return

@@ -16,7 +16,7 @@ import typer
 from rich.text import Text
 
 from greenroom.app.context import AppContext
-from greenroom.app.conversation.capability_names import CHANGE_RUN
+from greenroom.app.conversation.capability_names import CHANGING_RUNS
 from greenroom.app.lookup import has_store, resolve_id
 from greenroom.app.messages import to_one_line, translate
 from greenroom.app.runs import workspaces
@@ -125,7 +125,7 @@ async def forget(cli: Invocation, name: Id, *, yes: YesOption = False) -> Exit:
         )
     await cli.runtime.log.forget(reference.team)
     shutil.rmtree(demo_folder(cli.home, reference.team), ignore_errors=True)
-    if team.kit == CHANGE_RUN and work is not None:
+    if team.kit in CHANGING_RUNS and work is not None:
         await workspaces.forget_run(Path(team.workspace), reference.team)
     cli.out.show(translate("home.deleted", team=reference.team, events=events, work=_describe_work(work)))
     return cli.out.result("forgotten", Exit.DONE, team=reference.team, events=events, work=list(work or ()))
@@ -133,7 +133,7 @@ async def forget(cli: Invocation, name: Id, *, yes: YesOption = False) -> Exit:
 
 async def _find_work(cli: Invocation, team: Team) -> tuple[str, ...] | None:
     """Return the work of a run that would be lost; None if that is unknown."""
-    if team.kit != CHANGE_RUN:
+    if team.kit not in CHANGING_RUNS:
         return ()
     try:
         return await workspaces.describe_losses(Path(team.workspace), team.team_id)

@@ -10,7 +10,7 @@ import msgspec
 import typer
 from rich.text import Text
 
-from greenroom.app.conversation.capability_names import CHANGE_RUN, RUN
+from greenroom.app.conversation.capability_names import CHANGING_RUNS, RUN
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, CostSum, TeamCosts, format_dollars, group_costs, sum_costs
 from greenroom.app.lookup import TaskReference, find_short_ids, resolve_id
 from greenroom.app.messages import count_things, translate
@@ -95,7 +95,7 @@ async def _list_rows(cli: Invocation, info: StreamInfo) -> list[Data]:
     team_row = {"team": team, "task": "", "name": "", "created_at": info.created_at, "owner": info.owner}
     try:
         state, ended = await cli.runtime.state(team), await cli.runtime.ended_tasks(team)
-        is_over = state.team.kit in (CHANGE_RUN, RUN) and not state.tasks
+        is_over = state.team.kit in (*CHANGING_RUNS, RUN) and not state.tasks
         verdict = _find_verdict(state, await cli.app.steps(team)) if is_over else None
     except StoreFault as error:  # a damaged log must not hide the others
         cli.progress.note(str(error), style="red")
@@ -204,7 +204,7 @@ async def show(cli: Invocation, name: Id) -> Exit:
 
 def _find_verdict(state: TeamState, steps: Sequence[Step]) -> Verdict | None:
     """Return the verdict of a run; None for a team that changes no files."""
-    if state.team.kit == CHANGE_RUN:
+    if state.team.kit in CHANGING_RUNS:
         return find_verdict(steps)
     code = unverified_code(state, steps)
     return Verdict(state="unverified", reasons=(msgspec.convert({"code": code}, Finding),)) if code else None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from greenroom.app.conversation.capability_names import ASK, CHANGE_RUN, RUN
+from greenroom.app.conversation.capability_names import ASK, CHANGING_RUNS, RUN
 from greenroom.app.conversation.chat import TurnOutcome
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
 from greenroom.app.messages import count_things, translate
@@ -55,7 +55,7 @@ def report_ending(
     if text and text.strip() != printed.strip():
         if cli.out.is_live:  # an empty line around the answer, where stdout and stderr share a screen
             cli.progress.note("")
-        if history.state.team.kit == CHANGE_RUN and history.total().tokens:
+        if history.state.team.kit in CHANGING_RUNS and history.total().tokens:
             cli.progress.note(translate("report.summary"), style="dim")
         cli.out.write(f"{text.rstrip()}\n")
         if cli.out.is_live:
@@ -146,7 +146,7 @@ def summarise(history: TeamHistory) -> str:
     money = f"{comma}{format_dollars(total.money)}" if total.money else ""  # 0 if the price is unknown
     figures = [translate(key, tokens=total.tokens, money=money, duration=duration)]
     if kit != ASK:
-        has_messages = history.messages_sent or kit not in (RUN, CHANGE_RUN)
+        has_messages = history.messages_sent or kit not in (RUN, *CHANGING_RUNS)
         figures = [*([count_things("message", history.messages_sent)] if has_messages else []), *figures]
         figures.insert(0, count_things("step", history.steps_ended))
     return comma.join(figures)
@@ -154,7 +154,7 @@ def summarise(history: TeamHistory) -> str:
 
 def _find_answer(cli: Invocation, team: TeamId, ending: Ending) -> str:
     kit, guide = ending.history.state.team.kit, demo_folder(cli.home, team) / ANSWER_FILE
-    if ending.fault and kit != CHANGE_RUN:
+    if ending.fault and kit not in CHANGING_RUNS:
         return ""
     if ending.code == Exit.DONE and kit in (DEMO_KIT, ASKING_KIT) and guide.exists():
         return guide.read_text("utf-8")
