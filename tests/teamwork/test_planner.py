@@ -221,6 +221,15 @@ def test_a_split_stays_within_the_limit_and_needs_exactly_one_code_subtask() -> 
     assert split_by_design(taken, {"components": many}) is None
 
 
+def test_a_part_waits_for_the_components_that_it_needs() -> None:
+    parts = split(component("api", "api/**"), component("ui", "web/**", dependencies=["api", "ui", "nothing"]))
+    assert parts
+    assert [subtask.dependencies for subtask in parts[1:3]] == [("architect",), ("architect", "code-1")]
+    ring = split(component("a", "a/**", dependencies=["b"]), component("b", "b/**", dependencies=["a"]))
+    assert ring
+    assert [subtask.dependencies for subtask in ring[1:3]] == [("architect",), ("architect",)]
+
+
 @given(plans(), st.lists(st.sampled_from(["a.py", "b.py", "c/**", "c/d.py"]), min_size=1, max_size=6))
 def test_a_split_keeps_all_dependencies(plan: Plan, paths: list[str]) -> None:
     parts = split_by_design(plan.subtasks, {"components": [component(path, path) for path in paths]}, 20)

@@ -13,7 +13,7 @@ from msgspec import ValidationError, convert
 from greenroom.core.base.errors import translate
 from greenroom.core.base.records import Data, evolve, record
 from greenroom.teamwork.plan import Need, Plan, PlannedSubtask, PlanSource, Recommendation, TaskType, TeamSettings
-from greenroom.teamwork.plan_graph import find_disjoint_write_sets, is_inside
+from greenroom.teamwork.plan_graph import find_cycle, find_disjoint_write_sets, is_inside
 
 
 @record
@@ -107,6 +107,7 @@ class DesignComponent:
 
     name: str
     purpose: str = ""
+    dependencies: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()
 
@@ -128,12 +129,23 @@ def split_by_design(
     names = tuple(f"{codes[0].id}-{number}" for number in range(1, len(groups) + 1))
     if {subtask.id for subtask in subtasks} & set(names):
         return None
-    parts = [_make_part(codes[0], name, group) for name, group in zip(names, groups, strict=True)]
+    parts = _order_parts([_make_part(codes[0], name, group) for name, group in zip(names, groups, strict=True)], groups)
     split: list[PlannedSubtask] = []
     for subtask in subtasks:
         needs = tuple(part for need in subtask.dependencies for part in (names if need == codes[0].id else (need,)))
         split += parts if subtask is codes[0] else [evolve(subtask, dependencies=needs)]
     return tuple(split)
+
+
+def _order_parts(parts: list[PlannedSubtask], groups: Sequence[Sequence[DesignComponent]]) -> list[PlannedSubtask]:
+    """Let each part depend on those whose components its own ones need, unless that is a cycle."""
+    home = {component.name: part.id for part, group in zip(parts, groups, strict=True) for component in group}
+    ordered = []
+    for part, group in zip(parts, groups, strict=True):
+        needs = [home[name] for component in group for name in component.dependencies if name in home]
+        others = tuple(name for name in dict.fromkeys(needs) if name != part.id)
+        ordered.append(evolve(part, dependencies=(*part.dependencies, *others)))
+    return parts if find_cycle(ordered) else ordered
 
 
 def _make_part(code: PlannedSubtask, name: str, group: Sequence[DesignComponent]) -> PlannedSubtask:

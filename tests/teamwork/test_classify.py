@@ -1,0 +1,112 @@
+"""The classifier by rules: right where it is sure, often enough sure, and never surprised by a text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greenroom.teamwork.classify import classify
+
+HERE = Path(__file__).parent
+LABELLED = ("requests_dev.jsonl", "requests.jsonl")
+
+
+def read(name: str) -> list[tuple[str, set[str], str]]:
+    rows = [json.loads(line) for line in (HERE / name).read_text("utf-8").splitlines()]
+    return [(row["text"], set(row["types"]), row["language"]) for row in rows]
+
+
+@pytest.mark.parametrize("name", LABELLED)
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_sure_answers_are_right_and_cover_most_requests(name: str, language: str) -> None:
+    rows = [(text, types) for text, types, spoken in read(name) if spoken == language]
+    assert len(rows) > 25
+    sure = [(text, types, set(found.types)) for text, types in rows if (found := classify(text)).is_sure]
+    wrong = [f"{text}: {sorted(found)}" for text, types, found in sure if types != found]
+    assert len(wrong) <= 0.05 * len(sure), "\n".join(wrong)
+    assert len(sure) >= 0.6 * len(rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "types"),
+    [
+        ("fix the docs", "documentation"),
+        ("fix the doc generator", "bug-fix"),
+        ("add a bug report form", "feature-development"),
+        ("add tests for the bug tracker", "testing"),
+        ("refactor the tests of the parser", "refactoring"),
+        ("修复文档", "documentation"),
+        ("修复文档生成器的崩溃", "bug-fix"),
+        ("重构订单模块，不改变行为", "refactoring"),
+        ("添加一个提交 bug 的表单", "feature-development"),
+    ],
+)
+def test_the_object_decides_and_not_a_word(text: str, types: str) -> None:
+    found = classify(text)
+    assert found.is_sure
+    assert found.types == (types,)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "fix", "improve the code", "make it better", "优化一下", "你好", "Fix the tests", "Change the colours"]
+)
+def test_a_vague_request_is_not_sure(text: str) -> None:
+    assert not classify(text).is_sure
+
+
+def test_a_guess_names_what_the_request_talks_about() -> None:
+    assert classify("Our tests are a mess").types == ("testing",)
+    assert classify("hello there").types == ()
+
+
+def test_questions_about_facts_ask_for_nothing() -> None:
+    for text in ("How do I run the tests?", "Who wrote the parser?", "这个项目用的是什么数据库？"):
+        assert classify(text).is_sure
+        assert classify(text).types == ()
+
+
+def test_words_that_deny_a_wish_take_it_back() -> None:
+    assert classify("Add a retry policy without tests and docs").types == ("feature-development",)
+    assert classify("Fix the crash; do not refactor anything, no docs").types == ("bug-fix",)
+    assert classify("增加导出按钮，不需要写测试").types == ("feature-development",)
+
+
+PIECES = st.sampled_from(
+    [
+        "fix",
+        "add",
+        "test",
+        "docs",
+        "and",
+        ",",
+        "with",
+        "no",
+        "it",
+        "?",
+        ":",
+        ".",
+        "修复",
+        "文档",
+        "把",
+        "，",
+        "？",
+        "`",
+        "吗",
+    ]
+)
+
+
+@given(st.lists(PIECES | st.text(max_size=6), max_size=25).map(" ".join))
+def test_no_text_is_too_odd(text: str) -> None:
+    found = classify(text)
+    assert found == classify(text)
+    assert len(set(found.types)) == len(found.types)
+
+
+def test_a_very_long_request_is_read() -> None:
+    assert classify("add a search, and " * 1200).types == ("feature-development",)
+    assert classify("新增搜索，" * 4000).types == ("feature-development",)
