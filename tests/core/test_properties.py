@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import greenroom
 from greenroom.core.base.ids import AgentId
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.codec import encode_event
 from greenroom.core.rules.decide import decide
 from greenroom.core.state.team_state import EMPTY_STATE
@@ -27,7 +28,11 @@ pytestmark = pytest.mark.no_cover
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = str(Path(greenroom.__file__).parents[1])
-STAGES = (plan(("one", ANN), ("two", BOB, ("one",)), ("three", PIA)), plan(("four", HUE), ("five", CY)))
+FIRST = plan(("one", ANN), ("two", BOB, ("one",)), ("three", PIA))
+STAGES = (
+    evolve(FIRST, subtasks=tuple(evolve(one, tries=2) for one in FIRST.subtasks), concurrency=2),
+    plan(("four", HUE), ("five", CY)),
+)
 SAMPLE = settings(
     max_examples=20,
     derandomize=True,

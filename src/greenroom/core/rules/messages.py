@@ -45,7 +45,7 @@ from greenroom.core.rules.queue import (
     release_wait,
     set_timeout,
 )
-from greenroom.core.rules.stages import update_member_state
+from greenroom.core.rules.stages import count_running, has_room, update_member_state
 from greenroom.core.state.agent import AgentState
 from greenroom.core.state.budget import Spent
 from greenroom.core.state.message import (
@@ -227,6 +227,9 @@ def _find_handed_subtask(draft: Draft, intent: SendMessage, sender: AgentId) -> 
         return Rejection(
             code="nothing_to_hand_off", why=f"{sender!r} does not work on {subtask.subtask_id!r} any more."
         )
+    rest = evolve(stage, subtasks=tuple(other for other in stage.subtasks if other is not subtask))
+    if not has_room(stage, draft.state.agents[intent.receiver[0]].spec, count_running(draft.state, rest)):
+        return Rejection(code="too_many", why=f"{intent.receiver[0]!r} cannot take it over: too many others run.")
     return SubtaskHandedOver(
         at=draft.now, stage_id=stage.stage_id, subtask_id=subtask.subtask_id, agent_id=intent.receiver[0]
     )

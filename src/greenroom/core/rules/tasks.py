@@ -118,7 +118,8 @@ def _build_subtask(plan: SubtaskPlan, ids: Mapping[str, SubtaskId], known: Subta
     if known is not None and known.state != "init":
         return evolve(known, needs=tuple(need for need in known.needs if need in ids.values()))
     base = known or Subtask(subtask_id=ids[plan.name], name=plan.name, duty=plan.duty, agent=plan.agent)
-    return evolve(base, **{**to_full_dict(plan), "needs": tuple(ids[need] for need in plan.needs)})
+    changes = {"needs": tuple(ids[need] for need in plan.needs), "tries": max(plan.tries, base.attempt)}
+    return evolve(base, **to_full_dict(plan) | changes)
 
 
 def _check_work(draft: Draft, plans: tuple[SubtaskPlan, ...], known: Mapping[str, Subtask], by: str) -> RuleResult:
