@@ -143,6 +143,12 @@ def test_an_agent_that_says_it_has_failed_is_tried_again() -> None:
     assert [one.state for one in stage_of(house).members] == ["working"]
 
 
+def test_a_final_failure_is_not_tried_again() -> None:
+    house = staged(evolve(sub("a"), tries=3))
+    end = i.FinishSubtask(subtask_id=SubtaskId("t1.s1.1"), stage_id=S1, state="failed", final=True)
+    assert states(go_on(house.do(end, by=ANN))) == {"a": "failed"}
+
+
 @pytest.mark.parametrize("by", [BOSS, "door"])
 def test_what_a_manager_or_a_person_calls_failed_is_not_tried_again(by: str) -> None:
     assert states(finish(staged(evolve(sub("a"), tries=3)), "a", "failed", by=by)) == {"a": "failed"}

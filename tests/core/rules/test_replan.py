@@ -137,6 +137,12 @@ def test_planned_work_begins_a_subtask_in_place_of_a_briefing() -> None:
     assert all(one.state == "init" and one.subtask_id == "t1.s1.1" for one in steps)
 
 
+def test_a_planned_skill_without_a_text_reads_the_briefing() -> None:
+    work = (tool("prepare"), skill("planning"))
+    house = House.furnished(stages=(i.StagePlan(intention="x", subtasks=(evolve(ONE, work=work),)),)).assign()
+    assert house.texts(ANN) == ["", "Stage goal: x\nYour goal: do one"]
+
+
 def test_a_model_plans_no_steps_of_other_agents_but_may_keep_them() -> None:
     worked = evolve(THREE, work=(tool("shell", {"command": "rm"}),))
     house = staged(ONE, TWO, worked)
