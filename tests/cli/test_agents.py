@@ -1,13 +1,16 @@
 """`greenroom agents` and `greenroom prompt` in this process; the real processes are in tests/e2e."""
 
+import asyncio
 import json
 import re
 from pathlib import Path
 
 import pytest
 
+from greenroom.adapters.storage.sqlite.log import SqliteLog
 from greenroom.app.agents.specs import OWN_KEYS
 from greenroom.app.teams.profiles import SPECIALISTS
+from tests.app.teams.past_runs import created, worked, write_run
 from tests.app.trust.yes import agree
 from tests.cli.conftest import Type
 
@@ -48,12 +51,13 @@ def agents(project: Path) -> Path:
 
 def test_agents_are_listed_with_where_they_are_from(greenroom: Type, agents: Path) -> None:
     told = greenroom("agents", "list")
-    heading, *rows = [line.split() for line in told.out.splitlines()]
+    heading, *lines = told.out.splitlines()
+    rows = [line.split() for line in lines]
+    assert " ".join(heading.split()) == "agent what it is for skill tags tool groups at once past runs model from"
     assert [row[0] for row in rows if row[-1] == "built-in"] == BUILT_IN
-    assert [heading, *(row for row in rows if row[-1] != "built-in")] == [
-        ["agent", "what", "it", "is", "for", "model", "from"],
-        ["docs", "Writes", "docs.", "default", "project,", "Claude", "Code"],
-        ["lead", "Leads.", "default", "project"],
+    assert [row for row in rows if row[-1] != "built-in"] == [
+        ["docs", "Writes", "docs.", "read", "no", "runs", "yet", "default", "project,", "Claude", "Code"],
+        ["lead", "Leads.", "no", "runs", "yet", "default", "project"],
     ]
     assert f"! {agents}/.greenroom/agents/bad.md, line 2: `temprature` is not a key of an agent." in told.err
     assert "has the same name and comes first." in told.err
@@ -164,3 +168,86 @@ def test_an_agent_that_is_not_trusted_leads_to_trust(greenroom: Type, project: P
     told = greenroom("run", "--agent", "ann", "hi")
     assert told.code == 2
     assert "Agents of this project are not trusted yet. Review them with `greenroom trust`." in told.err
+
+
+@pytest.mark.req("RC-7", "RC-29", "RC-33", "RC-172")
+def test_a_specialist_is_shown_with_what_it_took_in_past_runs(
+    greenroom: Type, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "180")
+
+    async def remember() -> None:
+        log = await SqliteLog.open(home)
+        await write_run(log, "a", [created(), *worked("debug-1", steps=40), *worked("debug-2", "failed", steps=5)])
+        await log.close()
+
+    asyncio.run(remember())
+    told = greenroom("agents", "list")
+    rows = {line.split()[0]: line for line in told.out.splitlines()}
+    for part in ("debugging", "read, edit, command", "2 · 50% · 45.0s", "built-in"):
+        assert part in rows["debug"]
+    assert "no runs yet" in rows["review"]
+    assert "runs" not in rows["coder"]
+    listed = (greenroom("agents", "list", "--skill", "debugging")).out
+    assert [line.split()[0] for line in listed.splitlines()] == ["agent", "debug"]
+    fields = (greenroom("agents", "show", "debug", "--output-format", "json")).json
+    assert {name: fields[name] for name in ("label", "skill_tags", "tool_groups", "max_concurrency", "protocol")} == {
+        "label": "🐞 Debugger",
+        "skill_tags": ["debugging"],
+        "tool_groups": ["read", "edit", "command"],
+        "max_concurrency": 2,
+        "protocol": "debug-report",
+    }
+    assert fields["metrics"] == {
+        "tasks_completed": 1,
+        "tasks_failed": 1,
+        "success_rate": 0.5,
+        "average_seconds": 45.0,
+        "average_tokens": 2250.0,
+        "average_cost": 0.225,
+    }
+    shown = greenroom("agents", "show", "review")
+    assert "cooperation.concurrency  2" in shown.out
+    assert "past runs" in shown.out
+    assert "no runs yet" in shown.out
+    assert "Key principles:" in shown.out
+
+
+@pytest.mark.req("RC-29")
+def test_a_skill_that_no_agent_has_brings_the_nearest(greenroom: Type, project: Path) -> None:
+    told = greenroom("agents", "list", "--skill", "debuging")
+    assert (told.code, told.err) == (2, "Error: No agent has the skill 'debuging'. Did you mean `debugging`?\n")
+
+
+@pytest.mark.req("RC-10")
+def test_a_profile_with_an_unknown_tool_group_is_refused_with_its_line(greenroom: Type, project: Path) -> None:
+    (project / ".greenroom" / "agents").mkdir(parents=True)
+    (project / ".greenroom" / "agents" / "review.md").write_text("---\ndescription: x\ngroups: [comand]\n---\nx")
+    told = greenroom("agents", "show", "review")
+    assert told.code == 3
+    assert "review.md, line 3: `groups` " in told.err
+    assert "Did you mean" in told.err or "command" in told.err
+    assert told.err.count("\n") == 1
+
+
+@pytest.mark.req("RC-10", "RC-16")
+def test_a_specialist_has_the_tools_of_its_groups_only(greenroom: Type, project: Path) -> None:
+    def list_tools(name: str) -> set[str]:
+        request = greenroom("prompt", "show", name, "--output-format", "json").json["request"]
+        assert isinstance(request, dict)
+        return {tool["name"] for tool in request["tools"]}
+
+    edits, commands = {"patch", "rewrite"}, {"execute_script"}
+    assert "read_code" in list_tools("review")
+    assert not list_tools("review") & (edits | commands)
+    assert list_tools("documentation") >= edits
+    assert not list_tools("documentation") & commands
+    assert list_tools("architect") >= commands
+    assert not list_tools("architect") & edits
+    assert list_tools("code-writer") >= edits | commands
+
+
+def test_a_specialist_can_be_asked_by_name(greenroom: Type, project: Path) -> None:
+    told = greenroom("run", "--agent", "reviev", "Look at it.")
+    assert (told.code, "Did you mean `review`" in told.err) == (2, True)
+    assert "There is no agent" not in greenroom("run", "--agent", "review", "Look at it.").err

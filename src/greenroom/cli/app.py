@@ -158,8 +158,8 @@ COMMANDS: Final = (
     CommandEntry("Organisations", "org dismiss", "org", "change", "Remove an agent or a person for good."),
     CommandEntry("Organisations", "org stop", "org", "change", "Stop an organisation, here or in another terminal."),
     CommandEntry("Organisations", "inbox", "org", "make", "Open your inbox in an organisation."),
-    CommandEntry("Agents and models", "agents list", "agents", "none", "List the agents you can use."),
-    CommandEntry("Agents and models", "agents show", "agents", "none", "Show the settings of an agent."),
+    CommandEntry("Agents and models", "agents list", "agents", "look", "List the agents you can use."),
+    CommandEntry("Agents and models", "agents show", "agents", "look", "Show the settings of an agent."),
     CommandEntry("Agents and models", "agents new", "agents", "none", "Create the file of a new agent."),
     CommandEntry(
         "Agents and models", "prompt show", "agents", "none", "Show the first request of an agent to its model."

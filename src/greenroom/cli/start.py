@@ -92,7 +92,7 @@ async def plan_run(
     provisions = cli.app.model_session
     if agent or tools:
         ask_trust(cli, cli.app.root)
-    agents = cli.app.agents() if agent else None
+    agents = _find_agents(cli) if agent else None
     default_spec = build_coder(cli.app.language) if in_worktree else ASSISTANT
     is_default = agent == default_spec.name and (agents is None or agent not in agents.by_name)
     spec = agents.get(agent).spec if agents is not None and not is_default else default_spec
@@ -129,6 +129,13 @@ async def plan_run(
             *(toolbox.notes if toolbox is not None else ()),
         ),
     )
+
+
+def _find_agents(cli: Invocation) -> Agents:
+    """Return the agents that can be named: those of the workspace and the built-in specialists."""
+    from greenroom.app.teams.profiles import add_specialists
+
+    return add_specialists(cli.app.agents(), cli.app.language)
 
 
 def _explain_missing_agent(name: str, agents: Agents | None) -> str:

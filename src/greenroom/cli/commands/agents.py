@@ -25,19 +25,26 @@ from greenroom.app.conversation.start import ASSISTANT
 from greenroom.app.first_request import FirstRequest, RequestContext, build_first_request
 from greenroom.app.messages import translate
 from greenroom.app.runs.capabilities import CODER, build_coder
-from greenroom.app.teams.profiles import add_specialists
+from greenroom.app.teams.metrics import ProfileMetrics, read_metrics
+from greenroom.app.teams.profiles import Profiles, add_specialists
 from greenroom.app.text_reader import TextReader
 from greenroom.app.trust import describe_agent, explain_untrusted_agent, may_be_used, open_trust_store
 from greenroom.app.workspace import current_folder, find_workspace_root
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
+from greenroom.cli.render.team import format_duration
 from greenroom.cli.render.words import shorten
 from greenroom.core.base.records import encode, evolve, to_full_dict
+from greenroom.core.state.spec import Cooperation
 
 AGENT_COLUMNS: Final = (
     Column(name="agent"),
     Column(name="what it is for", can_shrink=True, min_terminal_width=40),
+    Column(name="skill tags", can_shrink=True, min_terminal_width=110),
+    Column(name="tool groups", min_terminal_width=130),
+    Column(name="at once", min_terminal_width=130, right=True),
+    Column(name="past runs", min_terminal_width=90),
     Column(name="model", min_terminal_width=100),
     Column(name="from", style="dim"),
 )
@@ -50,20 +57,31 @@ SHOWN_APART: Final = ("name", "prompt", "version")
 """Fields that are shown above or below the table of fields."""
 
 
-async def agents_list(cli: Invocation) -> None:
+async def agents_list(
+    cli: Invocation,
+    *,
+    skill: Annotated[str, typer.Option("--skill", metavar="TAG", help="List only agents with this skill tag.")] = "",
+) -> None:
     """List the agents you can use.
 
     These are the built-in agents, those of the project, your own, and those of Claude Code.
+    Past runs are the subtasks of team runs: number, success rate, average working time.
 
     Examples:
       greenroom agents list
+      greenroom agents list --skill debugging
       greenroom agents list --output-format json
 
     Exit codes: 0; 2; 3.
     """
     agents, agreed = _find_agents_and_trust(cli.app.language)
+    metrics = await read_metrics(cli.runtime.log, cli.home)
+    if skill:
+        found = {spec.name for spec in Profiles(agents).find_by_skill(skill.strip())}
+        agents = evolve(agents, by_name={name: file for name, file in agents.by_name.items() if name in found})
     cli.out.listing(
-        "agent", ({**_summary(agent_file), "agreed": agreed(agent_file)} for agent_file in agents.by_name.values())
+        "agent",
+        ({**_summary(file, metrics.get(name)), "agreed": agreed(file)} for name, file in agents.by_name.items()),
     )
     cli.out.listing(
         "trouble", ({"agent": broken_file.name, "error": broken_file.text} for broken_file in agents.broken_files)
@@ -74,7 +92,9 @@ async def agents_list(cli: Invocation) -> None:
         place = place if agreed(agent_file) else translate("agents.not_trusted", folder=place)
         model = str((spec.llm_config or {}).get("model", "")) or Text(translate("agents.default_model"), style="dim")
         what = shorten(strip_control_characters(spec.description or spec.role or spec.prompt), MAX_LINE_CHARS)
-        cells.append(make_row(spec.name, what, model, place))
+        groups, at_once = ", ".join(spec.groups), str(spec.cooperation.concurrency) if spec.cooperation else ""
+        runs = _render_metrics(spec.name, metrics.get(spec.name))
+        cells.append(make_row(spec.name, what, ", ".join(spec.capabilities), groups, at_once, runs, model, place))
     cli.out.show(FittedTable(AGENT_COLUMNS, cells))
     _note_others(cli, agents)
     if not all(map(agreed, agents.by_name.values())):
@@ -118,11 +138,33 @@ def _note_others(cli: Invocation, agents: Agents) -> None:
         cli.progress.note(translate("agents.create_one", command=render_command(cli, "agents", "new", "NAME")))
 
 
-def _summary(agent_file: AgentFile) -> dict[str, object]:
-    spec = agent_file.spec
+def _render_metrics(name: str, metrics: ProfileMetrics | None) -> Text:
+    if metrics is None:  # the agents of other kinds of runs are not measured
+        return Text(translate("agents.no_runs") if name not in (CODER.name, ASSISTANT.name) else "", style="dim")
+    time = format_duration(round(metrics.basis.seconds * 1000))
+    return Text(translate("agents.past_runs", runs=metrics.runs, rate=metrics.success_rate, time=time))
+
+
+def _summary(agent_file: AgentFile, metrics: ProfileMetrics | None) -> dict[str, object]:
+    spec, cooperation = agent_file.spec, agent_file.spec.cooperation or Cooperation(concurrency=0)
+    measured = metrics and {
+        "tasks_completed": metrics.completed,
+        "tasks_failed": metrics.failed,
+        "success_rate": metrics.success_rate,
+        "average_seconds": metrics.basis.seconds,
+        "average_tokens": metrics.basis.tokens,
+        "average_cost": metrics.basis.cost,
+    }
     return {
         "name": spec.name,
+        "label": spec.role,
         "description": spec.description,
+        "skill_tags": list(spec.capabilities),
+        "tool_groups": list(spec.groups),
+        "max_concurrency": cooperation.concurrency or None,
+        "partners": list(cooperation.partners),
+        "protocol": cooperation.protocol,
+        "metrics": measured,
         "model": (spec.llm_config or {}).get("model", ""),
         "from": str(agent_file.folder),
         "file": str(agent_file.path) if agent_file.folder.scope != "built-in" else "",
@@ -143,6 +185,7 @@ async def agents_show(cli: Invocation, name: AgentName) -> Exit:
     """
     agents, agreed = _find_agents_and_trust(cli.app.language)
     agent_file = agents.get(name.strip())
+    metrics = (await read_metrics(cli.runtime.log, cli.home)).get(agent_file.spec.name)
     names = {tool.name for tool in cli.app.toolbox()}
     report = [str(note) for note in collect_notes(agent_file, agents, names)]
     if not agreed(agent_file):
@@ -155,7 +198,11 @@ async def agents_show(cli: Invocation, name: AgentName) -> Exit:
     cli.out.show(heading.append(strip_control_characters(f"  {head}"), style="not bold dim"), Text(""))
     cli.out.show(
         FittedTable(
-            FIELD_COLUMNS, [make_row(key, strip_control_characters(value)) for key, value in _list_fields(agent_file)]
+            FIELD_COLUMNS,
+            [
+                *(make_row(key, strip_control_characters(value)) for key, value in _list_fields(agent_file)),
+                make_row(translate("agents.runs_key"), _render_metrics(agent_file.spec.name, metrics)),
+            ],
         )
     )
     if agent_file.spec.prompt:
@@ -171,7 +218,7 @@ async def agents_show(cli: Invocation, name: AgentName) -> Exit:
         "spec": json.loads(encode(to_full_dict(agent_file.spec))),
         "report": report,
     }
-    return cli.out.result("ok", Exit.DONE, **_summary(agent_file), **extra_fields)
+    return cli.out.result("ok", Exit.DONE, **_summary(agent_file, metrics), **extra_fields)
 
 
 def _list_fields(entry: AgentFile) -> list[tuple[str, str]]:

@@ -1,0 +1,179 @@
+"""What specialists took in past team runs: running averages per profile, measured from the log.
+
+A small file beside the store keeps the sums of each run with its log's version, so only runs that went on are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from greenroom.app.conversation.capability_names import TEAM_RUN
+from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
+from greenroom.app.settings.home import replace_file
+from greenroom.core.base.amounts import NOTHING, Amounts
+from greenroom.core.base.errors import StoreFault
+from greenroom.core.base.ids import AgentId, StageId, SubtaskId, agent_of
+from greenroom.core.base.records import record
+from greenroom.core.ports.codec import decode_event
+from greenroom.core.ports.log import Log
+from greenroom.core.state.agent import AgentAdded
+from greenroom.core.state.events import Event
+from greenroom.core.state.stage import SubtaskAssigned, SubtaskEnded, SubtaskHandedOver
+from greenroom.core.state.step import StepEnded, StepInterrupted
+from greenroom.core.state.team import TeamCreated, TeamForked
+from greenroom.teamwork.estimate import Basis
+
+METRICS_FILE: Final = "team-metrics.json"
+FORMAT: Final = 1
+EVENTS_READ: Final = frozenset(
+    event.__name__
+    for event in (
+        AgentAdded,
+        SubtaskAssigned,
+        SubtaskHandedOver,
+        SubtaskEnded,
+        StepEnded,
+        StepInterrupted,
+        TeamForked,
+    )
+)
+
+
+@record
+class ProfileMetrics:
+    """What the subtasks of one profile took together, with all their tries. Time is working time without any pauses."""
+
+    completed: int = 0
+    failed: int = 0
+    spent: Amounts = NOTHING
+
+    @property
+    def runs(self) -> int:
+        """How many subtasks ended."""
+        return self.completed + self.failed
+
+    @property
+    def success_rate(self) -> float | None:
+        """The share of subtasks that were completed, from 0 to 1. None without runs."""
+        return round(self.completed / self.runs, 4) if self.runs else None
+
+    @property
+    def basis(self) -> Basis:
+        """The averages of a subtask, as the estimate of a plan uses them. The cost is None if nothing had a price."""
+        runs = self.runs or 1
+        return Basis(
+            seconds=round(self.spent.millis / runs / 1000, 3),
+            tokens=round(self.spent.tokens / runs, 1),
+            cost=round(self.spent.money / runs / MILLIONTHS_PER_DOLLAR, 6) if self.spent.money else None,
+            runs=self.runs,
+        )
+
+    def plus(self, other: ProfileMetrics) -> ProfileMetrics:
+        """Return the metrics of both."""
+        return ProfileMetrics(
+            completed=self.completed + other.completed,
+            failed=self.failed + other.failed,
+            spent=self.spent.plus(other.spent),
+        )
+
+
+@record
+class _RunMetrics:
+    """The metrics of one run by profile, up to this version of its log."""
+
+    version: int
+    is_team: bool = False
+    profiles: Mapping[str, ProfileMetrics] = {}
+
+
+@record
+class _MetricsFile:
+    """The metrics of all runs by stream."""
+
+    format: int = FORMAT
+    runs: Mapping[str, _RunMetrics] = {}
+
+
+async def read_metrics(log: Log, home: Path) -> Mapping[str, ProfileMetrics]:
+    """Return the metrics of each profile over all team runs of a home folder. A damaged log is left out."""
+    known = _load_file(home / METRICS_FILE)
+    runs = dict[str, _RunMetrics]()
+    for info in await log.streams():
+        run = known.get(info.stream)
+        if run is None or (run.is_team and run.version != info.head.version):
+            with suppress(StoreFault):
+                runs[info.stream] = await _measure_run(log, info.stream, info.head.version)
+        else:
+            runs[info.stream] = run
+    if runs != known:
+        with suppress(OSError):  # the file only saves time: a home that cannot be written is read each time
+            replace_file(home / METRICS_FILE, msgspec.json.encode(_MetricsFile(runs=runs)).decode())
+    return _sum_profiles(run.profiles for run in runs.values())
+
+
+def _load_file(path: Path) -> Mapping[str, _RunMetrics]:
+    try:
+        stored = msgspec.json.decode(path.read_bytes(), type=_MetricsFile)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return {}
+    return stored.runs if stored.format == FORMAT else {}
+
+
+def _sum_profiles(runs: Iterable[Mapping[str, ProfileMetrics]]) -> Mapping[str, ProfileMetrics]:
+    total = dict[str, ProfileMetrics]()
+    for profiles in runs:
+        for name, metrics in profiles.items():
+            total[name] = total.get(name, ProfileMetrics()).plus(metrics)
+    return total
+
+
+async def _measure_run(log: Log, stream: str, version: int) -> _RunMetrics:
+    first = [decode_event(stored) for stored in await log.pick(stream, [1])]
+    if not any(isinstance(event, TeamCreated) and event.kit == TEAM_RUN for event in first):
+        return _RunMetrics(version=version)
+    fold = _RunFold()
+    async for page in log.read(stream, upto=version):
+        for stored in page:
+            if stored.type in EVENTS_READ:
+                fold.add_event(decode_event(stored))
+    return _RunMetrics(version=version, is_team=True, profiles=fold.sum_profiles())
+
+
+class _RunFold:
+    """The agents of one run: their profiles, and what their ended subtasks took."""
+
+    def __init__(self) -> None:
+        self._profiles: dict[AgentId, str] = {}
+        self._assigned: dict[tuple[StageId, SubtaskId], AgentId] = {}
+        self._metrics: dict[AgentId, ProfileMetrics] = {}
+
+    def add_event(self, event: Event) -> None:
+        match event:
+            case AgentAdded() if event.spec.kind == "llm":
+                self._profiles[event.agent_id] = event.spec.name
+            case SubtaskAssigned() | SubtaskHandedOver():
+                self._assigned[event.stage_id, event.subtask_id] = event.agent_id
+            case SubtaskEnded(state="finished" | "failed"):
+                agent = self._assigned.get((event.stage_id, event.subtask_id))
+                if agent is not None:
+                    is_done = event.state == "finished"
+                    self._add(agent, ProfileMetrics(completed=int(is_done), failed=int(not is_done)))
+            case StepEnded() | StepInterrupted():
+                self._add(agent_of(event.step_id), ProfileMetrics(spent=event.spent))
+            case TeamForked():
+                self._metrics.clear()  # the team that this one was forked from has counted them
+            case _:
+                pass
+
+    def _add(self, agent: AgentId, metrics: ProfileMetrics) -> None:
+        self._metrics[agent] = self._metrics.get(agent, ProfileMetrics()).plus(metrics)
+
+    def sum_profiles(self) -> Mapping[str, ProfileMetrics]:
+        """Return the metrics of the agents that have ended a subtask, by profile."""
+        ended = ((agent, metrics) for agent, metrics in self._metrics.items() if metrics.runs)
+        return _sum_profiles({self._profiles[agent]: metrics} for agent, metrics in ended if agent in self._profiles)
