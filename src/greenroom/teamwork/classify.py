@@ -24,6 +24,8 @@ NOTHING: Final = "nothing"
 UNCLEAR: Final = "unclear"
 PROBE: Final = "probe"
 """A clause that looks for a cause: clear only beside a bug to fix."""
+MOVE: Final = "move"
+"""A clause that exchanges something: a refactoring if the request says that the behaviour stays."""
 HINT: Final = "hint "
 """Marks a type that is talked about: clear only beside a clause that asks for it."""
 
@@ -37,6 +39,11 @@ _CUT: Final = re.compile(r"[。；;！!\n，,：:（）()]|(?<!合)并(?!发|行
 _CANNOT: Final = re.compile(r"[看打连收登进搜点用存传找]不[到开上了去动出]")
 _LATER: Final = re.compile(r".{0,8}?(之后|以后|后(?![端台面续缀门])|时(?![间区长效])|的时候)")
 """What makes the verb before it the circumstance of something else."""
+_VERBAL: Final = re.compile(
+    r"(测试|单测|用例|文档|注释|教程|手册)(?!报告|人员|同学|环境|平台|工具|页|结果|系统|管理|仪|账号|模式|版|站|生成|编辑|预览|搜索|列表"
+    r"|中心|库|里|中|的|发现|\s*[的中里])"
+)
+"""A word for tests or documents that is not the modifier of another noun."""
 _INSIDE: Final = ("in", "to", "of", "from", "on", "into")
 _MENTIONS: Final = {"test": "testing", "text": "documentation"}
 
@@ -86,9 +93,9 @@ def _read_words(language: Literal["en", "zh"]) -> Lexicon:
 
 def classify(text: str) -> Classification:
     """Return the task types that a request asks for."""
-    is_kept = _read_words("en").has_any("keep", text.lower())
-    found = _read_chinese(text, is_kept) if len(_CHINESE.findall(text)) > 1 else _read_english(text, is_kept)
-    findings = set(found)
+    findings = set(_read_chinese(text) if len(_CHINESE.findall(text)) > 1 else _read_english(text))
+    if MOVE in findings:
+        findings.add("refactoring" if _read_words("en").has_any("keep", text.lower()) else UNCLEAR)
     types = _sort(findings)
     hints = {finding.removeprefix(HINT) for finding in findings if finding.startswith(HINT)}
     is_mixed = {"bug-fix", "feature-development"} <= findings  # what is added may be a part of the fix
@@ -102,19 +109,19 @@ def _sort(findings: Collection[str]) -> tuple[TaskType, ...]:
     return tuple(kind for kind in get_args(TaskType) if kind in findings)
 
 
-def _decide(verb: str, noun: str, *, is_kept: bool) -> str:
-    """Return what a verb with an object of this class asks for. What keeps its behaviour is restructured."""
+def _decide(verb: str, noun: str) -> str:
+    """Return what a verb with an object of this class asks for."""
     if verb == "explain" or (verb == "tell" and noun == "text"):
         return "documentation"
     if verb == PROBE:
         return PROBE
-    if is_kept and verb in ("move", "tidy", "swap") and noun not in ("text", "paper"):
-        return "refactoring"
     found = _read_tables()["decide"].get(verb, {}).get(noun)
-    return UNCLEAR if found is None else found or NOTHING
+    if found is None:
+        return MOVE if verb in ("move", "tidy", "swap") and noun != "paper" else UNCLEAR
+    return found or NOTHING
 
 
-def _read_english(text: str, is_kept: bool) -> Iterator[str]:
+def _read_english(text: str) -> Iterator[str]:
     """Yield the findings of all sentences. What follows a label or a colon is a detail unless it begins with a verb."""
     labels, is_detail, words = _read_tables()["decide"]["label"], False, list[str]()
     for word in [*_ENGLISH.findall(text.replace("’", "'")), "\n"]:
@@ -126,7 +133,7 @@ def _read_english(text: str, is_kept: bool) -> Iterator[str]:
             yield labels[words[0]]
             is_detail = True
         else:
-            found = list(_read_sentence(words, _read_words("en"), is_kept))
+            found = list(_read_sentence(words, _read_words("en")))
             yield from () if is_detail and found in ([UNCLEAR], ["bug-fix"]) else found
             is_detail = is_detail or (word == ":" and bool(found) and found != [UNCLEAR])
         words = []
@@ -138,7 +145,7 @@ def _match(words: Sequence[str], phrases: Sequence[str]) -> int:
     return max((len(phrase.split()) for phrase in phrases if text.startswith(phrase + " ")), default=0)
 
 
-def _read_sentence(sentence: Sequence[str], lexicon: Lexicon, is_kept: bool) -> Iterator[str]:
+def _read_sentence(sentence: Sequence[str], lexicon: Lexicon) -> Iterator[str]:
     words = [word for word in sentence if word not in _ENDS]
     start = words
     while (count := _match(words, lexicon.small["polite"])) and _find_verb(words, lexicon)[1] <= count:
@@ -149,7 +156,7 @@ def _read_sentence(sentence: Sequence[str], lexicon: Lexicon, is_kept: bool) -> 
         unsure = {*lexicon.small["maybe"], *lexicon.small["symptom"]}
         yield UNCLEAR if unsure & set(words) else NOTHING
     elif _find_verb(words, lexicon)[1]:
-        yield from _read_clauses(words, lexicon, is_kept)
+        yield from _read_clauses(words, lexicon)
     else:
         yield from _read_statement(start, lexicon)
 
@@ -174,7 +181,7 @@ def _find_verb(words: Sequence[str], lexicon: Lexicon) -> tuple[str, int]:
     return name, size
 
 
-def _read_clauses(words: Sequence[str], lexicon: Lexicon, is_kept: bool) -> Iterator[str]:
+def _read_clauses(words: Sequence[str], lexicon: Lexicon) -> Iterator[str]:
     """Yield a finding for each clause of an imperative sentence, and for each further wish in it."""
     small = lexicon.small
     joins = {*small["join"], *small["wish"], "without", ","}
@@ -190,7 +197,7 @@ def _read_clauses(words: Sequence[str], lexicon: Lexicon, is_kept: bool) -> Iter
             found, size, chunk = *_find_verb(words, lexicon), words[:end]
         if found and chunk[0] != "do":
             verb, is_denied = found, False
-            yield _decide(verb, _find_object(words[end - len(chunk) + size :], lexicon, verb), is_kept=is_kept)
+            yield _decide(verb, _find_object(words[end - len(chunk) + size :], lexicon, verb))
             continue
         is_denied = bool({words[at], *chunk} & set(small["no"])) or (is_denied and words[at] in ("and", ",", "or"))
         noun = _find_object(chunk, lexicon, verb) if chunk else ""
@@ -200,7 +207,7 @@ def _read_clauses(words: Sequence[str], lexicon: Lexicon, is_kept: bool) -> Iter
             yield UNCLEAR
         elif noun in _MENTIONS and set(chunk).isdisjoint(small["finite"]):
             wish = verb if verb in ("write", "update", "fill", "fix") and words[at] in ("and", ",") else "add"
-            yield _decide(wish, noun, is_kept=is_kept)
+            yield _decide(wish, noun)
         else:
             yield from _find_hints(chunk, lexicon)
 
@@ -216,7 +223,8 @@ def _find_object(words: Sequence[str], lexicon: Lexicon, verb: str) -> str:
     places = [lexicon.find_noun(part[-1]) for part in where if part]
     if verb == "tell":
         return "text" if "text" in (*places, *nouns[-1:]) else "odd"
-    if not phrase or set(phrase) & set(lexicon.small["past"]):
+    is_verbal = rest[:1] in (["that"], ["which"]) and bool(rest[1:]) and lexicon.find_noun(rest[1]) == "test"
+    if not phrase or is_verbal or {*phrase} & {*lexicon.small["past"]} or {*phrase[:-1]} & {*lexicon.small["plural"]}:
         return "odd"
     if phrase[-2:] == ["release", "notes"]:
         return "text"
@@ -230,6 +238,8 @@ def _weigh_nouns(nouns: Sequence[str], places: Sequence[str], verb: str) -> str:
     """Return the class of an object from the classes of its nouns and of the places where it is."""
     noun = nouns[-1]
     if noun in ("part", "message", "tidy") and ("text" in places or ("text" in nouns and not places)):
+        return "text"
+    if noun in ("sheet", "paper") and "text" in places:
         return "text"
     if noun == "part" or (noun == "test" and verb == "fix"):
         return "odd"
@@ -266,14 +276,14 @@ def _read_statement(words: Sequence[str], lexicon: Lexicon) -> Iterator[str]:
     """Yield what a sentence without an imperative asks for: a symptom is a bug, `X needs Y` is a wish."""
     small, used = lexicon.small, set(words)
     if words[0] in small["wish"] and (noun := _find_object(words[1:], lexicon, "add")) in _MENTIONS:
-        yield _decide("add", noun, is_kept=False)
+        yield _decide("add", noun)
         return
     if words[0] in ("i", "we") or used & {"already", "myself", "later"}:
         used -= set(small["past"])
     hints = list(_find_hints(words, lexicon))
     need = next((at for at, word in enumerate(words) if word in ("needs", "need", "lacks", "deserves")), 0)
     if need and words[need + 1 : need + 2] and words[need + 1] in ("a", "an", "some", "more", "better", "proper"):
-        yield _decide("add", _find_object(words[need + 1 :], lexicon, "add"), is_kept=False)
+        yield _decide("add", _find_object(words[need + 1 :], lexicon, "add"))
         return
     is_late = bool(used & {"since", "after"}) and bool(used & set(small["ago"]))
     is_barred = bool(used & {"cannot", "can't"}) and bool(used & set(small["cannot"]))
@@ -288,7 +298,7 @@ def _read_statement(words: Sequence[str], lexicon: Lexicon) -> Iterator[str]:
         yield from [UNCLEAR] if used & set(small["past"]) else hints
 
 
-def _read_chinese(text: str, is_kept: bool) -> Iterator[str]:
+def _read_chinese(text: str) -> Iterator[str]:
     lexicon, last = _read_words("zh"), ""
     clauses = [clause.strip() for clause in _CUT.split(_NAMES.sub("某物", text.lower())) if clause and clause.strip()]
     for clause in clauses:
@@ -305,7 +315,7 @@ def _read_chinese(text: str, is_kept: bool) -> Iterator[str]:
             yield UNCLEAR
         elif verb:
             last = verb
-            yield from _judge(verb, before, after, lexicon, is_kept)
+            yield from _judge(verb, before, after, lexicon)
         elif has_symptom:
             yield UNCLEAR if lexicon.has_any("lack", body) else "bug-fix"
         else:
@@ -323,7 +333,7 @@ def _continue_list(body: str, verb: str, lexicon: Lexicon) -> Iterator[str]:
     """Yield the type of a noun that continues the list of the verb before, else what the clause talks about."""
     noun = _find_head(body, body, lexicon)
     if noun in _MENTIONS and verb in ("add", "write", "fill", "update") and len(body) < 12:
-        yield _decide(verb, noun, is_kept=False)
+        yield _decide(verb, noun)
         return
     for name, kind in _MENTIONS.items():
         if any(word in body for word in lexicon.nouns[name]):
@@ -357,18 +367,21 @@ def _cut_at_verb(body: str, lexicon: Lexicon) -> tuple[str, str, str]:
     return (name, before, after) if (is_led or is_told) and not is_split else ("", body, "")
 
 
-def _judge(verb: str, before: str, after: str, lexicon: Lexicon, is_kept: bool) -> Iterator[str]:
+def _judge(verb: str, before: str, after: str, lexicon: Lexicon) -> Iterator[str]:
     """Yield the types of a Chinese clause. Its object follows the verb, or comes before it after 把 and 将."""
     tails = lexicon.small["tail"]
     if verb == "tell":
         has_text = any(word in before + after for word in lexicon.nouns["text"])
-        yield _decide(verb, "text" if has_text else "odd", is_kept=False)
+        yield _decide(verb, "text" if has_text else "odd")
+        return
+    if re.match("[成为到进]", after) and _find_head(after, after, lexicon) == "text":
+        yield "documentation"
         return
     is_moved = before.startswith(("把", "将", "对")) or not after
     thing = _strip(before, ("把", "将", "对", "给", "为"), tails) if is_moved and before else after
     thing = re.sub(r"(到|至)\s*\d.*", "", _strip(thing, ("一下", "一个", "一些", "几个"), tails))
     for part in re.split(r"[和与及、]", thing):
-        yield _decide(verb, _find_head(part.strip(), thing, lexicon), is_kept=is_kept)
+        yield _decide(verb, _find_head(part.strip(), thing, lexicon))
 
 
 def _find_head(part: str, whole: str, lexicon: Lexicon) -> str:
@@ -380,6 +393,8 @@ def _find_head(part: str, whole: str, lexicon: Lexicon) -> str:
     noun = max(ends)[1] if ends else "any"
     if noun == "test" and re.search(r"不稳定|偶发|偶尔|flaky|随机", whole):
         return "shaky"
+    if noun not in _MENTIONS and _VERBAL.search(part):
+        return "odd"
     if noun == "part" or (has_text and noun != "text"):
         return "text" if has_text and noun in ("part", "bug", "message") else "odd"
     return noun
