@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -99,3 +100,16 @@ def test_a_repository_that_cannot_be_used_is_not_said_to_keep_nothing(
         0,
         f"There are no worktrees.\n'{person.root}/.git' is not a usable repository. Check it with 'git status'.\n",
     )
+
+
+def test_what_worktrees_take_is_shown_with_the_logs(
+    person: Person, home: Path, greenroom: Type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain(person)
+    monkeypatch.chdir(person.root)
+    assert greenroom("du", "--output-format", "json").json["worktrees"] == 0
+    assert str(worktrees_folder()) not in greenroom("du").out
+    works(person, "r1")
+    used = greenroom("du", "--output-format", "json").json
+    assert cast("int", used["worktrees"]) > 0
+    assert greenroom("du").out.splitlines()[-1].endswith(f" in {worktrees_folder()}")

@@ -5,7 +5,16 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from greenroom.core.ports.workspace import CommitInfo, Conflicts, StepCommit, Workspace, Worktree, scratch_thread
+from greenroom.core.ports.workspace import (
+    AppliedChange,
+    CommitInfo,
+    Conflicts,
+    StepCommit,
+    UndoResult,
+    Workspace,
+    Worktree,
+    scratch_thread,
+)
 from tests.conformance.workspace_case import FILES, WorkspaceCase, edit_everything, opened, tree_of
 from tests.conformance.workspace_runs import reason
 
@@ -174,3 +183,29 @@ class ThreadsConformance(WorkspaceCase):
         assert isinstance(went_on, StepCommit)
         assert went_on.commit
         assert await workspace.tip("r1", MAIN) == done.commit, "the other one stays as it was"
+
+    async def test_what_runs_take_is_measured_by_run(self, workspace: Workspace, cache: Path) -> None:
+        worktrees = self.open_worktrees(cache)
+        assert (await worktrees.measure(), await workspace.measure("r1")) == ({}, 0)
+        await workspace.snapshot("r1")
+        await worked_on(workspace, "code-1", "a.txt", "1\n")
+        (run, size), kept = next(iter((await worktrees.measure()).items())), await workspace.measure("r1")
+        assert (run, size > sum(map(len, FILES.values())) - len(FILES["a.txt"]), kept > 0) == ("r1", True, True)
+        await worked_on(workspace, "code-2", "new.bin", str([*range(5000)]))
+        assert (await worktrees.measure())["r1"] > 2 * size - len(FILES["a.txt"])
+        assert await workspace.measure("r1") > kept
+
+    async def test_what_was_applied_and_undone_is_known_to_be(self, workspace: Workspace) -> None:
+        base = (await workspace.snapshot("r1")).commit
+        await worked_on(workspace, "code", "a.txt", "1\n")
+        done = await integrated(workspace, "code")
+        applied = await workspace.apply("r1", base, done.commit)
+        assert isinstance(applied, AppliedChange)
+        (kept,) = await workspace.list_kept_runs()
+        assert (kept.unapplied, kept.undone) == ((), False)
+        assert isinstance(await workspace.undo(applied.id), UndoResult)
+        (kept,) = await workspace.list_kept_runs()
+        assert (len(kept.unapplied), kept.undone) == (2, True)
+        await worked_on(workspace, "doc", "b.txt", "2\n")
+        (kept,) = await workspace.list_kept_runs()
+        assert (len(kept.unapplied), kept.undone) == (3, False)

@@ -16,11 +16,13 @@ from unittest.mock import patch
 
 from greenroom.adapters.git.process import Git, GitResult
 from greenroom.adapters.git.workspace import GitWorkspace
-from greenroom.core.ports.workspace import AppliedChange, CommitInfo, StepCommit
-from tests.adapters.git.person import Person, opened, worked
+from greenroom.core.ports.workspace import AppliedChange, CommitInfo, StepCommit, Worktree
+from tests.adapters.git.person import Person, opened, put, worked
 from tests.adapters.git.shapes import dirty, edit
 
-Act = Literal["apply", "undo", "commit", "undo commit", "revert"]
+Act = Literal["apply", "undo", "commit", "undo commit", "revert", "commit team", "undo team", "revert team"]
+"""A team's change has one commit per integrated thread."""
+
 ThreadAct = Literal["integrate"]
 HAND_IN = CommitInfo(run="r1", key="hand in", agent="ann", task="t1", step="ann#9", summary="Do the code")
 SECONDS = 60
@@ -30,6 +32,9 @@ FIRST: Mapping[Act, tuple[Act, ...]] = {
     "commit": ("apply",),
     "undo commit": ("apply", "commit"),
     "revert": ("apply", "commit"),
+    "commit team": ("apply",),
+    "undo team": ("apply", "commit"),
+    "revert team": ("apply", "commit"),
 }
 """The actions that must come before."""
 
@@ -54,9 +59,23 @@ async def prepared(root: Path, act: Act) -> tuple[str, str]:
     worktree = await opened(workspace)
     edit(Path(worktree.folder))
     tip = (await worked(worktree)).commit
+    if act.endswith("team"):
+        tip = await integrated(workspace, worktree)
     for one in FIRST[act]:
         await acted(workspace, one, worktree.base, tip)
     return worktree.base, tip
+
+
+async def integrated(workspace: GitWorkspace, first: Worktree) -> str:
+    """Integrate this worktree and that of another thread. Return the tip of both."""
+    second = await workspace.open("r1", "doc", first.base)
+    put(second, "doc.md", "new\n")
+    await worked(second, "k2", summary="Write it")
+    for thread in ("ann@t1", "doc"):
+        info = CommitInfo(run="r1", key=f"in {thread}", agent=thread, summary=f"Do it: {thread}")
+        assert isinstance(await workspace.integrate("r1", thread, "main", info), StepCommit)
+        await workspace.close("r1", thread)
+    return await workspace.tip("r1", "main")
 
 
 async def acted(workspace: GitWorkspace, act: Act | ThreadAct, base: str, tip: str) -> None:
@@ -64,10 +83,10 @@ async def acted(workspace: GitWorkspace, act: Act | ThreadAct, base: str, tip: s
         assert isinstance(await workspace.apply("r1", base, tip), AppliedChange)
     elif act == "integrate":
         assert isinstance(await workspace.integrate("r1", "code", "main", HAND_IN), StepCommit)
-    elif act == "commit":
+    elif act in ("commit", "commit team"):
         await workspace.commit("r1/1", "Do it")
     else:
-        await workspace.undo("r1/1", revert=act == "revert")
+        await workspace.undo("r1/1", revert=act.startswith("revert"))
 
 
 def copied(root: Path, to: Path) -> Person:

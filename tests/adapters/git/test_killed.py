@@ -48,7 +48,9 @@ class Story:
         assert tree_of(person.root) in (self.before, self.after), "all of it or nothing"
         await acted(workspace, self.act, *self.pair)
         assert (tree_of(person.root), _status(person)) == (self.after, self.status[1])
-        if self.act in ("apply", "commit"):
+        if self.act == "commit team":
+            assert person.git("log", "--format=%s").count("Do it: ") == 2, "the next one makes the whole chain"
+        if self.act in ("apply", "commit", "commit team"):
             (applied,) = (one for one in await workspace.list_applied("r1") if one.state != "dropped")
             assert isinstance(await workspace.undo(applied.id), UndoResult)
             assert not person.git("log", "--format=%s").count("Do it")
@@ -75,7 +77,16 @@ async def story(folder: Path, act: Act) -> Story:
 @pytest.mark.req("G-2")
 @pytest.mark.parametrize(
     ("act", "places"),
-    [("apply", (11, 12)), ("undo", (7, 9)), ("commit", (4, 6)), ("undo commit", (10, 13)), ("revert", (9, 10))],
+    [
+        ("apply", (11, 12)),
+        ("undo", (7, 9)),
+        ("commit", (4, 6)),
+        ("undo commit", (10, 13)),
+        ("revert", (9, 10)),
+        ("commit team", (6, 11, 12)),
+        ("undo team", (10, 13)),
+        ("revert team", (9, 10)),
+    ],
 )
 async def test_a_killed_one_is_finished_or_taken_back(tmp_path: Path, act: Act, places: tuple[int, ...]) -> None:
     made = await story(tmp_path, act)

@@ -10,7 +10,7 @@ import asyncio
 import os
 import posixpath
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -23,12 +23,15 @@ from greenroom.adapters.git.apply import (
     set_entries,
 )
 from greenroom.adapters.git.diff import list_deltas
+from greenroom.adapters.git.integrate import list_parts
 from greenroom.adapters.git.journal import FileState, JournalEntry, make_changes, save_entry, select_states
+from greenroom.adapters.git.objects import GitCommit
 from greenroom.adapters.git.process import LOCK_TIMEOUT_S, Git, GitResult, is_locked, make_fault
 from greenroom.adapters.git.refs import (
     find_commit_with_trailer,
     find_ref,
     make_message,
+    parse_trailers,
     resolve_commit,
     resolve_tree,
     write_commit,
@@ -67,17 +70,23 @@ async def find_hook_files(repository: Repository, base: str, tip: str) -> tuple[
 
 
 async def commit(
-    repository: Repository, entry: JournalEntry, message: str, *, hooks: bool = True, local_hooks: bool = False
+    repository: Repository,
+    entry: JournalEntry,
+    message: str,
+    *,
+    hooks: bool = True,
+    local_hooks: bool = False,
+    squash: bool = False,
 ) -> CommitResult:
-    """Commit an applied change."""
+    """Commit an applied change. The journal gets the commit last, so a kill leaves one that the next call finds."""
     if repository.layout.is_own:
         raise WorkspaceFault("state", "git.cannot_commit", root=str(repository.root))
     if not await find_ref(repository, "HEAD"):
         raise WorkspaceFault("state", "git.applied_without_commit")
     if existing := await find_commit(repository, entry):
         if not entry.commit:
-            await _save_commit(repository, entry, existing)
-        return CommitResult(commit=existing)
+            existing = await _save_commit(repository, entry, existing, squash=squash)
+        return await _make_result(repository, entry, existing)
     if entry.state != "applied":
         raise WorkspaceFault("state", "git.nothing_to_commit", id=entry.id, state=entry.state)
     refuse_in_progress(repository)
@@ -95,24 +104,90 @@ async def commit(
         is_gone = await is_untouched(repository, entry)
         await save_entry(repository, evolve(entry, state="dropped" if is_gone else "applied"))
         raise WorkspaceFault("hook", "git.commit_and_files_gone" if is_gone else "git.commit_gone")
-    await _save_commit(repository, entry, created)
-    return CommitResult(commit=created, fresh=True)
+    created = await _save_commit(repository, entry, created, squash=squash)
+    return evolve(await _make_result(repository, entry, created), fresh=True)
+
+
+async def _make_result(repository: Repository, entry: JournalEntry, commit: str) -> CommitResult:
+    return CommitResult(commit=commit, commits=len(await list_chain(repository, entry, commit)))
+
+
+async def list_chain(repository: Repository, entry: JournalEntry, commit: str) -> list[GitCommit]:
+    """Return the commits of an applied change, newest first: this one, and those below it that name the entry."""
+    chain, found = list[GitCommit](), await repository.objects.read_commit(commit)
+    while found is not None and (not chain or parse_trailers(found.message).get("applied") == entry.id):
+        chain.append(found)
+        found = await repository.objects.read_commit(found.parent) if found.parent else None
+    return chain
 
 
 async def add_commit(repository: Repository, entry: JournalEntry, commit: str) -> JournalEntry:
     """Return the entry with its commit and the files it really changed: a hook may have run a formatter."""
-    created = await repository.objects.read_commit(commit)
-    head = created.parent if created is not None else ""
+    head = (await list_chain(repository, entry, commit))[-1].parent
     old, new = await resolve_tree(repository, head), await resolve_tree(repository, commit)
     changes = make_changes(await list_deltas(repository, old, new))
     return evolve(entry, commit=commit, head=head, old=old, new=new, changes=changes)
 
 
-async def _save_commit(repository: Repository, entry: JournalEntry, commit: str) -> None:
+async def _save_commit(repository: Repository, entry: JournalEntry, commit: str, *, squash: bool) -> str:
+    """Save the commit of an entry, split into one for each integrated thread. Return the newest."""
+    if not squash:
+        commit = await _split(repository, entry, commit)
     done = await add_commit(repository, entry, commit)
     if entry.new and done.new != entry.new:  # git left the index as it was before the hooks
         await set_entries(repository, repository.refs_git, select_states(done.changes, after=True))
     await save_entry(repository, done)
+    return commit
+
+
+async def _split(repository: Repository, entry: JournalEntry, commit: str) -> str:
+    """Replace a commit that is HEAD by a chain with the same tree, and return its newest commit.
+
+    Files and index stay as they are. A commit whose message a hook replaced stays whole: its chain could not be found.
+    """
+    chain = await list_chain(repository, entry, commit)
+    whole, trailers = chain[0], parse_trailers(chain[0].message)
+    if len(chain) > 1 or trailers.get("applied") != entry.id or await find_ref(repository, "HEAD") != commit:
+        return commit
+    start = await resolve_tree(repository, whole.parent)
+    parts = await list_parts(repository, entry.base, entry.tip, start, whole.tree)
+    if len(parts) < 2:
+        return commit
+    head = (await repository.objects.read_contents([commit]))[commit].partition(b"\n\n")[0]
+    newest = await _write_chain(repository, parts, whole, trailers, is_signed=b"\ngpgsig" in head)
+    words = ("update-ref", "-m", f"greenroom: {len(parts)} commits", "HEAD", newest, commit)
+    await repository.refs_git.run(*words)
+    return newest
+
+
+async def _write_chain(
+    repository: Repository,
+    parts: Sequence[tuple[GitCommit, str]],
+    whole: GitCommit,
+    trailers: Mapping[str, str],
+    *,
+    is_signed: bool = False,
+) -> str:
+    """Write a commit for each part, in the person's name, on top of the parent of `whole`. Return the newest."""
+    parent, about = whole.parent, whole.message.partition("\n")[0]
+    for number, (part, tree) in enumerate(parts, start=1):
+        title = part.message.partition("\n")[0]
+        marks = trailers if number == len(parts) else {**trailers, "tip": part.name}
+        text = make_message(f"{title}\n\n{about}", marks)
+        parent = await _write_as_owner(repository, tree, parent, text, is_signed=is_signed)
+    return parent
+
+
+async def _write_as_owner(repository: Repository, tree: str, parent: str, text: str, *, is_signed: bool = False) -> str:
+    """Write a commit in the person's name, or in Greenroom's if git has no name for them."""
+    sign = "-S" if is_signed else "--no-gpg-sign"
+    words = ("commit-tree", tree, "-p", parent, sign, "-F", "-")
+    result = await repository.git_as_owner(hooks=False).run_unchecked(*words, stdin=text.encode(errors="replace"))
+    if result.code == 0:
+        return result.out.decode().strip()
+    if is_signed:
+        raise make_fault(result.err, result.code, words)
+    return await write_commit(repository, tree, parent, text)
 
 
 async def find_commit(repository: Repository, entry: JournalEntry) -> str:
@@ -195,9 +270,12 @@ async def branch(repository: Repository, name: str, base: str, tip: str, message
         merged = merged if isinstance(merged, str) else conflicts
     if not isinstance(merged, str):
         return await explain_conflicts(repository, merged)
-    words = ("-c", "commit.gpgSign=false", "commit-tree", merged, "-p", start, "-F", "-")
-    result = await repository.git_as_owner(hooks=False).run_unchecked(*words, stdin=text.encode())
-    created = result.out.decode().strip() if result.code == 0 else await write_commit(repository, merged, start, text)
+    parts = await list_parts(repository, base, tip, await resolve_tree(repository, start), merged)
+    if len(parts) > 1:
+        whole = GitCommit(name="", tree=merged, parents=(start,), message=text)
+        created = await _write_chain(repository, parts, whole, parse_trailers(text))
+    else:
+        created = await _write_as_owner(repository, merged, start, text)
     ref = f"{HEADS_PREFIX}{name}"
     await repository.refs_git.with_options("-c", "core.logAllRefUpdates=true").run(
         "update-ref", ref, created, "0" * len(created)

@@ -101,6 +101,16 @@ def is_not_folder(place: Path) -> bool:
     return place.is_symlink() or (place.exists() and not place.is_dir())
 
 
+def measure_folder(place: Path) -> int:
+    """Return the bytes of all files below a folder. A file that is being removed does not count."""
+    size = 0
+    for here, _, names in os.walk(place):
+        for name in names:
+            with suppress(OSError):
+                size += Path(here, name).lstat().st_size
+    return size
+
+
 def remove_tree(place: Path) -> None:
     """Remove a folder and its contents, including folders that a command made read-only."""
     try:

@@ -1,11 +1,15 @@
-"""Integrate threads of a run: merge the commits of one thread into another, without a person's files."""
+"""Integrate threads of a run: merge the commits of one thread into another, without a person's files.
+
+Each integration can become a commit of its own when the change is applied.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from greenroom.adapters.git.apply import merge_commits
+from greenroom.adapters.git.apply import merge, merge_commits
+from greenroom.adapters.git.objects import GitCommit
 from greenroom.adapters.git.refs import (
     find_ref,
     find_step,
@@ -22,6 +26,9 @@ from greenroom.adapters.git.refs import (
 from greenroom.adapters.git.repository import Repository
 from greenroom.adapters.git.worktree import find_worktree, lock_thread
 from greenroom.core.ports.workspace import CommitInfo, Conflict, Conflicts, StepCommit
+
+MAX_INTEGRATIONS: Final = 10_000
+"""How many commits of a thread are searched for integrations."""
 
 BOTH_CHANGED: Final = "two subtasks changed it in ways that conflict"
 
@@ -72,3 +79,22 @@ async def _explain_conflicts(
 
 def _name_side(thread: str, agent: str) -> str:
     return f"{thread} ({agent})" if agent and agent != thread else thread
+
+
+async def list_parts(
+    repository: Repository, base: str, tip: str, start: str, final: str
+) -> list[tuple[GitCommit, str]]:
+    """Return the integrations from `base` to `tip`, oldest first, each with its tree on top of the tree `start`.
+
+    The last one has the tree `final`. What changes nothing is left out, and what does not merge is part of the next.
+    """
+    history = await repository.objects.list_history(tip, limit=MAX_INTEGRATIONS, until=base)
+    integrations = [commit for commit in reversed(history) if len(commit.parents) > 1]
+    parts, last = list[tuple[GitCommit, str]](), start
+    for commit in integrations:
+        is_last = commit is integrations[-1]
+        tree = final if is_last else await merge(repository, base, start, commit.tree)
+        if isinstance(tree, str) and tree != last:
+            parts.append((commit, tree))
+            last = tree
+    return parts

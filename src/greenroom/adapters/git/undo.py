@@ -23,7 +23,7 @@ from greenroom.adapters.git.apply import (
     set_entries,
     switch_tree,
 )
-from greenroom.adapters.git.commit import add_commit, check_can_commit, commit_paths, find_commit
+from greenroom.adapters.git.commit import add_commit, check_can_commit, commit_paths, find_commit, list_chain
 from greenroom.adapters.git.diff import list_deltas
 from greenroom.adapters.git.journal import (
     JournalEntry,
@@ -58,7 +58,7 @@ async def undo(repository: Repository, entry: JournalEntry, *, revert: bool) -> 
         raise _make_rewritten_fault(entry, commit)
     if revert:
         return await _revert(repository, evolve(entry, commit=commit))
-    if blocker := await _find_undo_blocker(repository, commit):
+    if blocker := await _find_undo_blocker(repository, entry, commit):
         return UndoBlocked(commit=commit, why=blocker)
     # A kill may have prevented saving what the commit really changed.
     return await _begin_undo(repository, await add_commit(repository, entry, commit))
@@ -100,12 +100,13 @@ async def _undo_files(repository: Repository, entry: JournalEntry) -> UndoResult
     return await _begin_undo(repository, evolve(entry, commit=""))
 
 
-async def _find_undo_blocker(repository: Repository, commit: str) -> str:
-    """Return why a commit cannot be removed; empty if it can."""
+async def _find_undo_blocker(repository: Repository, entry: JournalEntry, commit: str) -> str:
+    """Return why the commits of an entry cannot be removed; empty if they can."""
     if await find_ref(repository, "HEAD") != commit:
         return translate("git.commits_follow")
+    oldest = (await list_chain(repository, entry, commit))[-1].name
     remote = await repository.refs_git.read_line(
-        "for-each-ref", "--count=1", "--format=%(refname)", "--contains", commit, "refs/remotes"
+        "for-each-ref", "--count=1", "--format=%(refname)", "--contains", oldest, "refs/remotes"
     )
     return translate("git.on_remote", remote=remote) if remote else ""
 
@@ -135,10 +136,10 @@ async def undo_entry(repository: Repository, entry: JournalEntry, *, force: bool
 
 
 async def _revert(repository: Repository, entry: JournalEntry) -> UndoResult | Conflicts:
-    """Add a commit that reverts this one, merged with later changes."""
+    """Add a commit that reverts the entry's commits, merged with later changes."""
     await check_can_commit(repository)
-    commit = await repository.objects.read_commit(entry.commit)
-    parent = commit.parent if commit is not None else ""
+    chain = await list_chain(repository, entry, entry.commit)
+    parent = chain[-1].parent
     head = await resolve_tree(repository, "HEAD")
     merged = await merge(repository, entry.commit, head, await resolve_tree(repository, parent), is_normalised=True)
     if not isinstance(merged, str):
@@ -159,9 +160,11 @@ async def _revert(repository: Repository, entry: JournalEntry) -> UndoResult | C
     if edited:
         await save_entry(repository, evolve(entry, state="applied", reverting=False))
         return make_conflicts(edited, EDITED_SINCE)
-    subject = commit.message.partition("\n")[0] if commit is not None else ""
+    # The second paragraph of a chain's commits is the subject of the whole change.
+    subject = chain[0].message.split("\n\n")[1 if len(chain) > 1 else 0].partition("\n")[0]
+    reverted = f"commit {entry.commit}" if len(chain) == 1 else f"commits {chain[-1].name}^..{entry.commit}"
     trailers = {"run": entry.run, "undone": entry.id}
-    message = make_message(f'Revert "{subject}"\n\nThis reverts commit {entry.commit}.', trailers)
+    message = make_message(f'Revert "{subject}"\n\nThis reverts {reverted}.', trailers)
     try:
         await commit_paths(
             repository,

@@ -196,19 +196,27 @@ class GitWorkspace:
     async def _list_kept(self, prefix: str) -> list[RetainedRun]:
         """Return what is kept for each run below a prefix of refs."""
         refs = await list_refs(self._repository, prefix)
-        applied = [paper for paper in await read_entries_of(self._repository, refs) if paper.state == "applied"]
+        entries = await read_entries_of(self._repository, refs)
         kept_runs = list[RetainedRun]()
         for run in dict.fromkeys(_parse_run(name) for name, _, _ in refs):
             refs_of_run = {name.split("/")[3]: commit for name, commit, _ in refs if _parse_run(name) == run}
             tips = [commit for name, commit in refs_of_run.items() if not name.startswith("@")]
-            base, entries_of_run = refs_of_run.get("@base", ""), [paper for paper in applied if paper.run == run]
-            unapplied = await list_unapplied(self._repository, entries_of_run, base, tips)
-            kept_runs.append(
-                RetainedRun(
-                    run=run, base=base, unapplied=unapplied, applied=tuple(paper.id for paper in entries_of_run)
-                )
-            )
+            base, decided = refs_of_run.get("@base", ""), [paper for paper in entries if paper.run == run]
+            applied = [paper for paper in decided if paper.state == "applied"]
+            decided = [paper for paper in decided if paper.state in ("applied", "undone")]
+            unapplied = await list_unapplied(self._repository, applied, base, tips)
+            was_undone = bool(unapplied) and not await list_unapplied(self._repository, decided, base, tips)
+            ids = tuple(paper.id for paper in applied)
+            kept_runs.append(RetainedRun(run=run, base=base, unapplied=unapplied, applied=ids, undone=was_undone))
         return kept_runs
+
+    async def measure(self, run: str) -> int:
+        git, prefix = self._repository.refs_git, f"{REF_ROOT}/{escape_name(run)}/"
+        if not await list_refs(self._repository, prefix):
+            return 0
+        head = ("HEAD",) if await find_ref(self._repository, "HEAD") else ()
+        words = ("rev-list", "--objects", "--disk-usage", f"--glob={prefix}*", "--not", "--branches", "--tags")
+        return int(await git.read_line(*words, "--remotes", *head))
 
     async def forget(self, run: str, *, discard: bool = False) -> RetainedRun | Conflicts:
         return await self._run_exclusively(self._forget(run, discard=discard))
@@ -254,11 +262,11 @@ class GitWorkspace:
         return self._repository.config.local_hooks
 
     async def commit(
-        self, applied: str, message: str, *, hooks: bool = True, local_hooks: bool = False
+        self, applied: str, message: str, *, hooks: bool = True, local_hooks: bool = False, squash: bool = False
     ) -> CommitResult:
         async def commit_locked() -> CommitResult:
             entry = await load_entry(self._repository, applied)
-            return await commit(self._repository, entry, message, hooks=hooks, local_hooks=local_hooks)
+            return await commit(self._repository, entry, message, hooks=hooks, local_hooks=local_hooks, squash=squash)
 
         return await self._run_exclusively(commit_locked())
 

@@ -21,7 +21,15 @@ from typing import Final
 import msgspec
 
 from greenroom.adapters.git.diff import list_deltas
-from greenroom.adapters.git.files import lock, read_json, remove_tree, translate_disk_errors, write_atomic, write_json
+from greenroom.adapters.git.files import (
+    lock,
+    measure_folder,
+    read_json,
+    remove_tree,
+    translate_disk_errors,
+    write_atomic,
+    write_json,
+)
 from greenroom.adapters.git.ignored_files import IgnoredFiles, render_excludes
 from greenroom.adapters.git.journal import list_entries, list_unapplied
 from greenroom.adapters.git.process import Git
@@ -440,6 +448,17 @@ class GitWorktrees:
             for place in sorted(self._cache.glob(f"*/{TREES_FOLDER}/*"))
             if place.is_dir()
         ]
+
+    async def measure(self) -> Mapping[str, int]:
+        return await asyncio.to_thread(self._measure)
+
+    def _measure(self) -> dict[str, int]:
+        sizes = dict[str, int]()
+        for place in filter(Path.is_dir, self._cache.glob(f"*/{TREES_FOLDER}/*")):
+            record = read_record(place)
+            run = record.run if record is not None else ""
+            sizes[run] = sizes.get(run, 0) + measure_folder(place)
+        return sizes
 
     async def clean(self, name: str, *, discard: bool = False) -> WorktreeStatus | Conflicts:
         place = self._find_place(name)

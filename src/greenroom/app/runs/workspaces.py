@@ -51,11 +51,13 @@ from greenroom.core.state.team_state import EMPTY_STATE
 from greenroom.runs import checkout
 from greenroom.runs.verdict import COMMIT_KEY, INTEGRATED_KEY, THREAD_KEY
 from greenroom.runs.workspace import History, RunWorkspace
+from greenroom.teamwork.hand_in import INTEGRATED_KEY, THREAD_KEY
 
 FOLDERS_HISTORY: Final = "folders"
 """The folder for the history of workspaces outside any repository. It is beside the log, so it is not cleaned up."""
 
 MAX_FOLDER_FILES: Final = 20_000
+MILLIS_PER_DAY: Final = 24 * 3600 * 1000
 IGNORED_FOLDERS: Final = frozenset({"node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox"})
 
 
@@ -257,6 +259,49 @@ async def forget_run(root: Path, run: str) -> None:
     await (await open_workspace(root)).forget(run, discard=True)
 
 
+async def measure_objects(team: Team) -> int:
+    """Return the bytes that the repository of a run keeps only for it; 0 if there is no repository any more."""
+    root, history = Path(team.workspace), home_folder() / FOLDERS_HISTORY
+    if team.kit not in WORKTREE_RUNS or not is_known(root, worktrees_folder(), history, home=Path.home()):
+        return 0
+    try:
+        return await (await open_workspace(root)).measure(team.team_id)
+    except WorkspaceFault:
+        return 0  # the repository is broken, as `doctor` and every other command on it say
+
+
+async def remove_old_team_runs(runtime: Runtime, keep_days: int, now: int) -> list[TeamId]:
+    """Delete the worktrees, commits and logs of team runs that ended more than `keep_days` days before `now` (ms).
+
+    A run goes only if its change is applied, undone or empty, and if no file exists only in its worktrees. With 0 days,
+    all stay. A repository that cannot be read keeps its runs.
+    """
+    removed, before = list[TeamId](), now - keep_days * MILLIS_PER_DAY
+    for info in await runtime.log.streams() if keep_days else ():
+        if info.created_at > before or info.owner is not None or not info.head.version:
+            continue
+        state, team = await runtime.state(TeamId(info.stream)), TeamId(info.stream)
+        if state.team.kit != TEAM_RUN or state.tasks:
+            continue
+        ends = [task.ended_at or now for task in await runtime.ended_tasks(team)]
+        if max(ends, default=now) <= before and await _is_settled(state.team):
+            await forget_run(Path(state.team.workspace), team)
+            await runtime.log.forget(team)
+            removed.append(team)
+    return removed
+
+
+async def _is_settled(team: Team) -> bool:
+    """Return whether all work of a run is applied or undone, as far as its repository still knows it."""
+    try:
+        kept_runs = await (await open_workspace(Path(team.workspace))).list_kept_runs()
+    except WorkspaceFault:
+        return False
+    if not any(entry.run == team.team_id and (entry.undone or not entry.unapplied) for entry in kept_runs):
+        return False
+    return not any(entry.dirty or entry.left_out for entry in await list_run_worktrees(team.team_id))
+
+
 MAX_STEPS_NAMED: Final = 5
 
 
@@ -330,6 +375,8 @@ async def rewind_run(runtime: Runtime, history: History, team: TeamId, point: Re
     elif state.team.kit == CHANGE_RUN:
         await open_run_workspace((await runtime.state(new_team)).team, history)
         await _queue_preparation(runtime, history, new_team)
+    elif is_run:  # a team opens a worktree for each subtask
+        await find_snapshot((await runtime.state(new_team)).team, history)
     return new_team
 
 

@@ -119,19 +119,17 @@ async def apply(
     name: Id,
     *,
     no_commit: Annotated[bool, typer.Option("--no-commit", help="Change the files without a commit.")] = False,
-    message: Annotated[str, typer.Option("--message", "-m", help="Commit message.")] = "",
-    hooks: Annotated[
-        bool,
-        typer.Option("--hooks", help="Run modified git hooks, and the repository's."),
-    ] = False,
+    message: Annotated[str, typer.Option("--message", "-m", help="Message of the one commit.")] = "",
+    squash: Annotated[bool, typer.Option("--squash", help="Make one commit of a team's change.")] = False,
+    hooks: Annotated[bool, typer.Option("--hooks", help="Run modified git hooks, and the repository's.")] = False,
     no_hooks: Annotated[bool, typer.Option("--no-hooks", help="Do not run your git hooks.")] = False,
     yes: YesOption = False,
 ) -> Exit:
-    """Apply the change of a run as one commit.
+    """Apply the change of a run: one commit, or one per subtask of a team.
 
-    The commit is in your name. Your git hooks run, unless the change modifies what they run, or only the repository's
-    own settings name them (`core.hooksPath`). --hooks runs them anyway. You are asked first if the change touches files
-    that configure agents or tools.
+    The commits are in your name. Your git hooks run once, unless the change modifies what they run, or only the
+    repository's own settings name them (`core.hooksPath`). --hooks runs them anyway. You are asked first if the change
+    touches files that configure agents or tools.
 
     Examples:
       greenroom apply last
@@ -167,8 +165,8 @@ async def apply(
     try:
         text = message.strip() or await _build_message(cli, reference.team)
         async with _report_if_stopped(cli, run_change):
-            workspace = run_change.workspace
-            commit = await workspace.commit(done.id, text, hooks=run_hooks, local_hooks=hooks) if commits else None
+            options = {"hooks": run_hooks, "local_hooks": hooks, "squash": squash or bool(message.strip())}
+            commit = await run_change.workspace.commit(done.id, text, **options) if commits else None
     except WorkspaceFault as fault:
         return await _report_not_committed(cli, run_change, done, fault)
     if not no_commit and commit is None:
@@ -318,13 +316,13 @@ async def _report_applied(
     is_repeated = not (done.fresh if commit_made is None else commit_made.fresh)
     exact = {} if commit_made is None else await _check_exactness(cli, run_change, commit_made.commit)
     commit = commit_made.commit if commit_made else ""
-    key = f"change.applied{'_already' if is_repeated else ''}{'_commit' if commit else ''}"
-    cli.out.show(translate(key, files=count_things("file", len(done.paths)), commit=commit[:10]))
+    count = commit_made.commits if commit_made else 0
+    key = f"change.applied{'_already' if is_repeated else ''}{('', '_commit', '_commits')[min(count, 2)]}"
+    cli.out.show(translate(key, files=count_things("file", len(done.paths)), count=count, commit=commit[:10]))
     cli.progress.note(translate("change.undo_hint", command=render_command(cli, "undo", done.run)))
-    result_fields = {"paths": list(done.paths), "commit": commit, "mixed": list[str](), "remark": ""}
-    result_fields["governing"] = list(governing)
-    verdict_fields = {"verified": report.is_verified, "unproven": list(report.reasons)}
-    return cli.out.result("applied", Exit.DONE, team=done.run, **result_fields, **verdict_fields, **exact)
+    result_fields = {"paths": list(done.paths), "commit": commit, "commits": count, "mixed": list[str](), "remark": ""}
+    result_fields |= {"governing": list(governing), "verified": report.is_verified, "unproven": list(report.reasons)}
+    return cli.out.result("applied", Exit.DONE, team=done.run, **result_fields, **exact)
 
 
 async def _check_exactness(cli: Invocation, run_change: RunChange, commit: str) -> Data:

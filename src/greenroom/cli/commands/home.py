@@ -49,11 +49,12 @@ SIZE_COLUMNS: Final = (
     Column(name="team"),
     *(Column(name=name, right=True) for name in ("events", "log")),
     *(Column(name=name, right=True, min_terminal_width=60) for name in ("archive", "blobs", "files")),
+    *(Column(name=name, right=True, min_terminal_width=80) for name in ("worktrees", "commits")),
 )
 
 
 async def du(cli: Invocation) -> Exit:
-    """Show the disk space that runs take.
+    """Show the disk space that runs take: logs, worktrees, and commits in their repository.
 
     Free it with `greenroom gc`, `greenroom forget` or `greenroom workspaces clean`.
 
@@ -63,12 +64,15 @@ async def du(cli: Invocation) -> Exit:
 
     Exit codes: 0; 2; 3.
     """
-    infos = await cli.runtime.log.streams()
+    infos, worktrees = await cli.runtime.log.streams(), await open_worktrees().measure()
     cli.out.expect("teams")
     rows: list[list[Text]] = []
     for info in reversed(infos):
         files = folder_bytes(demo_folder(cli.home, info.stream))
         sizes = {"log": info.event_bytes, "archive": info.archive_bytes, "blobs": info.blob_bytes, "files": files}
+        sizes["worktrees"] = worktrees.get(info.stream, 0)
+        team = (await cli.runtime.state(TeamId(info.stream))).team if info.head.version else None
+        sizes["commits"] = 0 if team is None else await workspaces.measure_objects(team)
         rows.append(
             make_row(info.stream, f"{info.head.version:,}", *(format_bytes(number) for number in sizes.values()))
         )
@@ -77,7 +81,10 @@ async def du(cli: Invocation) -> Exit:
     if rows:
         cli.out.show(FittedTable(SIZE_COLUMNS, rows))
     cli.out.show(translate("home.disk_space", size=format_bytes(total), home=cli.home))
-    return cli.out.result("ok", Exit.DONE, bytes=total, home=str(cli.home))
+    copies = sum(worktrees.values())
+    if copies:
+        cli.out.show(translate("home.disk_space", size=format_bytes(copies), home=worktrees_folder()))
+    return cli.out.result("ok", Exit.DONE, bytes=total, home=str(cli.home), worktrees=copies)
 
 
 async def gc(cli: Invocation) -> Exit:

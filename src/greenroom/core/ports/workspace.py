@@ -7,7 +7,7 @@ use slashes and are relative to the `root`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal, Protocol
 
 from greenroom.core.base.errors import WorldFault
@@ -188,9 +188,11 @@ class AppliedChange:
 
 @record
 class CommitResult:
-    """A commit in the person's name. `fresh` means that this call made it."""
+    """A commit in the person's name. `fresh` means that this call made it. `commits` is how many commits hold the
+    change; `commit` is the newest."""
 
     commit: str
+    commits: int = 1
     fresh: bool = False
 
 
@@ -231,13 +233,14 @@ class BlameLine:
 
 @record
 class RetainedRun:
-    """What a repository keeps of a run, with or without a worktree. `unapplied` are the subjects of commits that were
-    not applied; `applied` names what can still be undone."""
+    """What a repository keeps of a run, with or without a worktree. `unapplied` are the subjects of commits that are
+    not applied; `applied` names what can still be undone. `undone` means that all of `unapplied` was applied once."""
 
     run: str
     base: str = ""
     unapplied: tuple[str, ...] = ()
     applied: tuple[str, ...] = ()
+    undone: bool = False
 
 
 class Worktree(Protocol):
@@ -320,6 +323,9 @@ class Workspace(Protocol):
     async def list_kept_runs(self) -> Sequence[RetainedRun]:
         """Return what is kept of each run."""
 
+    async def measure(self, run: str) -> int:
+        """Return the bytes in the repository that only Greenroom's refs of this run keep."""
+
     async def forget(self, run: str, *, discard: bool = False) -> RetainedRun | Conflicts:
         """Delete everything kept of a run. Afterwards it cannot be undone or resumed.
 
@@ -351,10 +357,12 @@ class Workspace(Protocol):
         """The folder of hooks that only the repository's own settings name; empty if there is none."""
 
     async def commit(
-        self, applied: str, message: str, *, hooks: bool = True, local_hooks: bool = False
+        self, applied: str, message: str, *, hooks: bool = True, local_hooks: bool = False, squash: bool = False
     ) -> CommitResult:
         """Commit an applied change in the person's name. Their hooks run unless `hooks` is false. Those in
         `self.local_hooks` run only with `local_hooks`.
+
+        If several threads were integrated, there is one commit for each, unless `squash` is set. Hooks run once.
 
         The commit holds only this change: staged changes of other files stay staged. If a hook refuses, it is a *hook*
         fault and the files stay applied. A repeated call returns the existing commit.
@@ -365,7 +373,7 @@ class Workspace(Protocol):
 
     async def branch(self, name: str, base: str, tip: str, message: str) -> BranchResult | Conflicts:
         """Create a branch with the change, on HEAD, or on the run's base commit if it conflicts with HEAD. The tree
-        stays unchanged. Return the conflicts if it fits on neither."""
+        stays unchanged. Return the conflicts if it fits on neither. It has the same commits as `commit` makes."""
 
     async def undo(self, applied: str, *, revert: bool = False) -> UndoResult | Conflicts | UndoBlocked:
         """Restore the tree as it was before, byte for byte. Refused if a person edited it since.
@@ -407,6 +415,9 @@ class Worktrees(Protocol):
 
     async def list(self) -> Sequence[WorktreeStatus]:
         """List the worktrees and their content."""
+
+    async def measure(self) -> Mapping[str, int]:
+        """Return the bytes on disk of all worktrees, by run; without a record, by an empty name."""
 
     async def clean(self, name: str, *, discard: bool = False) -> WorktreeStatus | Conflicts:
         """Remove a worktree. One with work needs `discard`: its commits stay in the repository, its `left_out` files
