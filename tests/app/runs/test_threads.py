@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.app.runs.workspaces import find_change, find_snapshot, list_thread_tips, open_workspace
+from greenroom.app.runs.workspaces import find_change, find_last_commits, find_snapshot, open_workspace
 from greenroom.core.base.ids import AgentId, StepId, SubtaskId, TaskId, TeamId, ThreadId
 from greenroom.core.base.records import Data
 from greenroom.core.ports.workspace import CommitInfo, StepCommit
@@ -51,16 +51,16 @@ def test_each_commit_belongs_to_the_thread_that_its_subtask_opened() -> None:
         ended("bob", {"commit": "t1"}),
         ended("ann", {"commit": "c2"}, subtask=None),
     ]
-    assert list_thread_tips(steps) == {"main": "", "code": "c2", "test": "t1"}
+    assert find_last_commits(steps) == {"main": "", "code": "c2", "test": "t1"}
     steps += [ended("ann", {"commit": "c3", "integrated": "m1"}), ended("bob", {"integrated": "m2"})]
-    assert list_thread_tips(steps) == {"main": "m2", "code": "c3", "test": "t1"}
+    assert find_last_commits(steps) == {"main": "m2", "code": "c3", "test": "t1"}
     steps += [ended("lead", {"thread": "main", "base": "m2"}), ended("lead", {"commit": "m3"})]
-    assert list_thread_tips(steps)["main"] == "m3"
+    assert find_last_commits(steps)["main"] == "m3"
 
 
 def test_of_a_run_without_threads_every_commit_is_on_the_main_one() -> None:
-    assert list_thread_tips([]) == {"main": ""}
-    assert list_thread_tips([ended("ann", {"commit": "c1"}, None), ended("ann", {"commit": "c2"})]) == {"main": "c2"}
+    assert find_last_commits([]) == {"main": ""}
+    assert find_last_commits([ended("ann", {"commit": "c1"}, None), ended("ann", {"commit": "c2"})]) == {"main": "c2"}
 
 
 async def test_a_rewound_run_has_each_thread_as_it_was_and_looking_moves_none(person: Person) -> None:

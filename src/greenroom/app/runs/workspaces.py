@@ -28,7 +28,7 @@ from greenroom.app.settings.home import home_folder, worktrees_folder
 from greenroom.app.settings.layers import load_settings
 from greenroom.app.toolset.redaction import remove_secrets
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.base.ids import StepId, SubtaskId, TeamId
+from greenroom.core.base.ids import AgentId, StepId, SubtaskId, TeamId
 from greenroom.core.base.records import record
 from greenroom.core.ports.codec import decode_event
 from greenroom.core.ports.workspace import (
@@ -51,7 +51,6 @@ from greenroom.core.state.team_state import EMPTY_STATE
 from greenroom.runs import checkout
 from greenroom.runs.verdict import COMMIT_KEY, INTEGRATED_KEY, THREAD_KEY
 from greenroom.runs.workspace import History, RunWorkspace
-from greenroom.teamwork.hand_in import INTEGRATED_KEY, THREAD_KEY
 
 FOLDERS_HISTORY: Final = "folders"
 """The folder for the history of workspaces outside any repository. It is beside the log, so it is not cleaned up."""
@@ -140,14 +139,18 @@ async def find_snapshot(team: Team, history: History) -> tuple[GitWorkspace, Tre
 
 
 def find_last_commits(steps: Iterable[Step]) -> Mapping[str, str]:
-    """Return the newest commit of each thread, first that of the main one; empty if it has none."""
-    threads, tips = dict[SubtaskId | None, str](), {MAIN_THREAD: ""}
+    """Return the newest commit of each thread, first that of the main one; empty if it has none.
+
+    A step belongs to the thread that its subtask opened, or else its agent.
+    """
+    threads, tips = dict[SubtaskId | AgentId | None, str](), {MAIN_THREAD: ""}
     for step in steps:
         result = step.result or {}
         if THREAD_KEY in result:
-            threads[step.subtask_id] = str(result[THREAD_KEY])
+            threads[step.subtask_id] = threads[step.agent_id] = str(result[THREAD_KEY])
         if COMMIT_KEY in result:
-            tips[threads.get(step.subtask_id, MAIN_THREAD)] = str(result[COMMIT_KEY])
+            thread = threads.get(step.subtask_id) or threads.get(step.agent_id, MAIN_THREAD)
+            tips[thread] = str(result[COMMIT_KEY])
         if INTEGRATED_KEY in result:
             tips[MAIN_THREAD] = str(result[INTEGRATED_KEY])
     return tips
@@ -262,7 +265,7 @@ async def forget_run(root: Path, run: str) -> None:
 async def measure_objects(team: Team) -> int:
     """Return the bytes that the repository of a run keeps only for it; 0 if there is no repository any more."""
     root, history = Path(team.workspace), home_folder() / FOLDERS_HISTORY
-    if team.kit not in WORKTREE_RUNS or not is_known(root, worktrees_folder(), history, home=Path.home()):
+    if team.kit not in CHANGING_RUNS or not is_known(root, worktrees_folder(), history, home=Path.home()):
         return 0
     try:
         return await (await open_workspace(root)).measure(team.team_id)
@@ -375,8 +378,6 @@ async def rewind_run(runtime: Runtime, history: History, team: TeamId, point: Re
     elif state.team.kit == CHANGE_RUN:
         await open_run_workspace((await runtime.state(new_team)).team, history)
         await _queue_preparation(runtime, history, new_team)
-    elif is_run:  # a team opens a worktree for each subtask
-        await find_snapshot((await runtime.state(new_team)).team, history)
     return new_team
 
 

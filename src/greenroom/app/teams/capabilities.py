@@ -47,7 +47,7 @@ from greenroom.runs.checkout import Checkout, PrepareTool, build_checkout_opener
 from greenroom.runs.delivery import DeliverTool, wrap_recording
 from greenroom.runs.verdict import BASELINE, DELIVER, THREAD_KEY, find_base_report
 from greenroom.runs.workspace import RunWorkspace, StopBackground, WorktreeTools
-from greenroom.teamwork.hand_in import BASE_KEY, HAND_IN, THREAD_KEY, HandInTool, find_subtask
+from greenroom.teamwork.hand_in import HAND_IN, HandInTool, find_subtask
 from greenroom.teamwork.plan import TeamSettings
 
 BASE_KEY = "base"

@@ -38,9 +38,10 @@ from greenroom.cli.exit_codes import Exit
 from greenroom.cli.options import Id, YesOption
 from greenroom.cli.render.output import Column, FittedTable, make_row
 from greenroom.cli.render.questions import confirm
-from greenroom.core.base.errors import GreenroomError
+from greenroom.core.base.errors import GreenroomError, StoreFault
 from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.codec import SCHEMA_VERSION
+from greenroom.core.ports.log import StreamInfo
 from greenroom.core.ports.workspace import Conflicts, WorkspaceFault, WorktreeStatus
 from greenroom.core.state.team import Team
 from greenroom.testing.demo import demo_folder
@@ -71,8 +72,7 @@ async def du(cli: Invocation) -> Exit:
         files = folder_bytes(demo_folder(cli.home, info.stream))
         sizes = {"log": info.event_bytes, "archive": info.archive_bytes, "blobs": info.blob_bytes, "files": files}
         sizes["worktrees"] = worktrees.get(info.stream, 0)
-        team = (await cli.runtime.state(TeamId(info.stream))).team if info.head.version else None
-        sizes["commits"] = 0 if team is None else await workspaces.measure_objects(team)
+        sizes["commits"] = await _measure_commits(cli, info)
         rows.append(
             make_row(info.stream, f"{info.head.version:,}", *(format_bytes(number) for number in sizes.values()))
         )
@@ -85,6 +85,16 @@ async def du(cli: Invocation) -> Exit:
     if copies:
         cli.out.show(translate("home.disk_space", size=format_bytes(copies), home=worktrees_folder()))
     return cli.out.result("ok", Exit.DONE, bytes=total, home=str(cli.home), worktrees=copies)
+
+
+async def _measure_commits(cli: Invocation, info: StreamInfo) -> int:
+    """Return the bytes that the repository of a run keeps for it."""
+    try:
+        team = (await cli.runtime.state(TeamId(info.stream))).team if info.head.version else None
+    except StoreFault as error:  # a damaged log must not hide the others
+        cli.progress.note(str(error), style="red")
+        return 0
+    return 0 if team is None else await workspaces.measure_objects(team)
 
 
 async def gc(cli: Invocation) -> Exit:
