@@ -168,13 +168,7 @@ def _find_verb(words: Sequence[str], lexicon: Lexicon) -> tuple[str, int]:
         return "", 0
     after = words[size] if len(words) > size else ""
     is_plain = not after or after in lexicon.small["det"] or after[0] == "`" or after in lexicon.small["stop"]
-    is_noun_too = name in ("try", "explain", "blurry", "tell") or words[0] in (
-        "support",
-        "build",
-        "patch",
-        "cut",
-        "new",
-    )
+    is_noun_too = name in ("try", "explain", "blurry", "tell") or words[0] in lexicon.small["noun_too"]
     has_finite = not set(words).isdisjoint(lexicon.small["finite"])
     if is_noun_too and not is_plain and (has_finite or words[0] in ("test", "document", "cover")):
         return "", 0
