@@ -109,7 +109,7 @@ COMMANDS: Final = (
         "Start", "help", "help", "none", "Show the help of a command, or every command.", function="show_help"
     ),
     CommandEntry("Changes", "diff", "change", "look", "Print the change of a run as a patch.", by_id=True),
-    CommandEntry("Changes", "apply", "change", "act", "Apply the change of a run as one commit.", by_id=True),
+    CommandEntry("Changes", "apply", "change", "act", "Apply the change of a run in your name.", by_id=True),
     CommandEntry("Changes", "undo", "change", "act", "Undo an applied change, byte for byte.", by_id=True),
     CommandEntry("Changes", "branch", "change", "act", "Put the change of a run on a new branch.", by_id=True),
     CommandEntry("Changes", "discard", "change", "act", "Delete the worktree of a run.", by_id=True),

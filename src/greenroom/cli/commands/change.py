@@ -125,11 +125,11 @@ async def apply(
     no_hooks: Annotated[bool, typer.Option("--no-hooks", help="Do not run your git hooks.")] = False,
     yes: YesOption = False,
 ) -> Exit:
-    """Apply the change of a run: one commit, or one per subtask of a team.
+    """Apply the change of a run in your name.
 
-    The commits are in your name. Your git hooks run once, unless the change modifies what they run, or only the
-    repository's own settings name them (`core.hooksPath`). --hooks runs them anyway. You are asked first if the change
-    touches files that configure agents or tools.
+    A run is one commit; a team has one per subtask. Your git hooks run once, unless the change modifies what they run,
+    or only the repository's own settings name them (`core.hooksPath`). --hooks runs them anyway. You are asked first if
+    the change touches files that configure agents or tools.
 
     Examples:
       greenroom apply last

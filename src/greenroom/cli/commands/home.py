@@ -55,9 +55,10 @@ SIZE_COLUMNS: Final = (
 
 
 async def du(cli: Invocation) -> Exit:
-    """Show the disk space that runs take: logs, worktrees, and commits in their repository.
+    """Show the disk space that runs take.
 
-    Free it with `greenroom gc`, `greenroom forget` or `greenroom workspaces clean`.
+    It counts logs, worktrees, and the commits that a repository keeps for a run. Free it with `greenroom gc`,
+    `greenroom forget` or `greenroom workspaces clean`.
 
     Examples:
       greenroom du
