@@ -49,7 +49,7 @@ class SubtaskReport(msgspec.Struct, frozen=True):
 
 
 def build_report_schema(protocol: str) -> Data:
-    """Return the schema of the last call of a specialist that hands off by this protocol."""
+    """Return the schema of the report that ends a specialist's work, with a hand-off of this protocol."""
     names = {"type": "array", "items": {"type": "string"}}
     return {
         "type": "object",
