@@ -434,6 +434,25 @@ async def test_the_time_is_stored_and_read_beside_the_event_loop(tmp_path: Path)
     assert threading.get_ident() not in threads
 
 
+async def test_the_file_is_read_only_after_a_process_has_stored_a_time(tmp_path: Path) -> None:
+    reads: list[Path] = []
+
+    class File(PosixPath):
+        def open(self, *args: Any, **options: Any) -> Any:
+            reads.append(self)
+            return super().open(*args, **options)
+
+    waiting, other = RetryTime(File(tmp_path / "time"), clock=lambda: 50.0), tmp_path / "time"
+    waits = [await waiting.compute_wait() for _ in range(3)]
+    assert (waits, reads) == ([0.0] * 3, []), "no file is opened before anything is stored"
+    for number, seconds in enumerate((5.0, 600.0), start=1):
+        await RetryTime(other, clock=lambda: 50.0).postpone(seconds)
+        waits = [await waiting.compute_wait() for _ in range(3)]
+        assert (waits, len(reads)) == ([seconds] * 3, number)
+    other.unlink()
+    assert await waiting.compute_wait() == 0.0
+
+
 async def test_waiting_for_the_time_of_others_uses_up_no_attempt(tmp_path: Path) -> None:
     time, path = Time(), tmp_path / "time"
     other, naps = RetryTime(path, clock=time), iter([20.0] * 5)

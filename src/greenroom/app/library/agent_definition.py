@@ -149,7 +149,7 @@ def select_tools(tools: ToolList, toolsets: Sequence[str]) -> ToolSelection:
 
 def require_list(value: object, field: str, owner: str = "an agent") -> Sequence[Any]:
     """Return the value if it is a list; raise `WorldFault` otherwise."""
-    if not isinstance(value, Sequence) or isinstance(value, str):
+    if not isinstance(value, (list, tuple, Sequence)) or isinstance(value, str):
         raise WorldFault("library.list_expected", value=value, field=field, owner=owner)
     return value
 
@@ -161,9 +161,8 @@ def require_kind(is_valid: bool, value: object, field: str) -> None:
 
 
 def _check_toolsets(groups: Sequence[object]) -> tuple[ToolGroup, ...]:
-    known = get_args(ToolGroup)
     for group in groups:
-        if group not in known:
+        if group not in (known := get_args(ToolGroup)):
             raise WorldFault("library.unknown_toolset", group=group, hint=suggest_name(str(group), known))
     return cast("tuple[ToolGroup, ...]", tuple(groups))
 
