@@ -44,7 +44,7 @@ async def test_a_called_agent_has_its_own_server(tmp_path: Path) -> None:
     lead = Agent("lead", agents=[clerk], model=lead_model)
     async with Greenroom(in_memory=True) as greenroom:
         assert (await greenroom.run(lead, "Well?")).output == "Done."
-        assert [spec.name for spec in greenroom.tools_of(lead)] == []
+        assert [spec.name for spec in greenroom.tools_of(lead)] == ["call_agent"]
     assert [tool.name for tool in lead_model.asked[0].tools] == ["call_agent"]
 
 

@@ -22,6 +22,8 @@ from greenroom.core.ports.model import Model
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
+    from greenroom.app.agents.discovery import Agents
+
 S = TypeVar("S")
 
 
@@ -34,7 +36,8 @@ async def open_greenroom(greenroom: Greenroom | None, agent: AgentDefinition[Any
     if greenroom is not None:
         yield greenroom
         return
-    needs_workspace = any(definition.tool_selection.needs_workspace for definition in collect_agents(agent).values())
+    agents = collect_agents(agent).values()
+    needs_workspace = any(definition.builtin_names or definition.toolsets for definition in agents)
     async with Greenroom(workspace="." if needs_workspace else None) as opened:
         yield opened
 
@@ -97,24 +100,22 @@ class SyncConversation(Generic[T]):
             yield conversation
 
 
-def load_called_agents(agent: AgentDefinition[Any]) -> None:
+def load_called_agents(agent: AgentDefinition[Any], agents: Agents) -> None:
     """Load the agents that this agent's file calls, and the agents that those call.
 
     Loaded agents get the functions of `agent` that their files list as tools.
     """
-    from greenroom.app.agents.discovery import load_agent
-
     by_name = {definition.name: definition for definition in (agent, *agent.agents)}
     pending = [agent]
     for definition in pending:
         for name in definition.spec.calls:
-            if name not in by_name:
-                spec = load_agent(Path.cwd(), name)
-                by_name[name] = AgentDefinition(
-                    name, spec=spec, tools=[each for each in agent.tools if each.name in spec.tools]
-                )
+            called = agents.get_called(definition.file, name) if name not in by_name and definition.file else None
+            if called is not None:
+                functions = [each for each in agent.tools if each.name in called.spec.tools]
+                by_name[name] = AgentDefinition(name, spec=called.spec, tools=functions)
+                by_name[name].file = called
                 pending.append(by_name[name])
-        definition.agents = tuple(by_name[name] for name in definition.spec.calls)
+        definition.agents = tuple(by_name[name] for name in definition.spec.calls if name in by_name)
 
 
 class Agent(AgentDefinition[T]):
@@ -167,15 +168,16 @@ class Agent(AgentDefinition[T]):
         - `tools`: Tools to add to those of the file.
         - `agents`: Agents to add to those of the file.
         """
-        from greenroom.app.agents.discovery import load_agent, read_agent
+        from greenroom.app.agents.discovery import find_agents, read_agent
 
         path = Path(source)
         is_name = isinstance(source, str) and path.suffix != ".md" and path.name == source
-        spec = load_agent(Path.cwd(), str(source)) if is_name else read_agent(path)
-        agent = cls(
-            spec.name, spec=spec, output_type=cast("TypeForm[T]", output_type), model=model, tools=tools, agents=agents
-        )
-        load_called_agents(agent)
+        found = find_agents(Path.cwd())
+        file = found.get(str(source)) if is_name else read_agent(path)
+        kind, spec = cast("TypeForm[T]", output_type), file.spec
+        agent = cls(spec.name, spec=spec, output_type=kind, model=model, tools=tools, agents=agents)
+        agent.file = file
+        load_called_agents(agent, found)
         return agent
 
     async def run(

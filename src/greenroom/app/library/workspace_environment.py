@@ -39,7 +39,7 @@ class WorkspaceEnvironment(AgentEnvironment):
         """Read the tools of MCP servers once, if an agent can use them."""
         all_agents = tuple(agents)
         await super().discover_servers(all_agents)
-        needs_servers = any(agent.tool_selection.builtin_names or "mcp" in agent.spec.groups for agent in all_agents)
+        needs_servers = any(agent.builtin_names or "mcp" in agent.spec.groups for agent in all_agents)
         if needs_servers and self._unread_servers is None:
             self._unread_servers = await check_new_servers(self.root)
             for note in self.notes:
