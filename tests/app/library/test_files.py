@@ -85,18 +85,19 @@ def test_a_file_that_is_none_and_a_name_that_nobody_has_are_said_so(folder: Path
         Agent.from_file("lost")
 
 
-async def test_a_tool_of_a_file_that_does_not_exist_is_an_error_with_the_file_and_the_near_name(folder: Path) -> None:
+@pytest.mark.parametrize("has_workspace", [False, True])
+async def test_a_tool_of_a_file_that_does_not_exist_is_an_error_with_the_file_and_the_near_name(
+    folder: Path, has_workspace: bool
+) -> None:
     model = Played(lambda _: pytest.fail("no model is asked"))
     (folder / "reader.md").write_text("---\ntools: [read_cod]\n---\nRead.", encoding="utf-8")
     (folder / "boss.md").write_text("---\ncalls: [reader]\n---\nLead.", encoding="utf-8")
     near = r"reader\.md names the tool `read_cod`, which does not exist\. Did you mean `read_code`\?"
-    for workspace in (None, folder):
-        async with Greenroom(in_memory=True, workspace=workspace) as house:
-            for name in ("reader", "boss"):
-                with pytest.raises(WorldFault, match=near):
-                    await house.run(Agent.from_file(name, model=model), "Hello.")
-            with pytest.raises(WorldFault, match=r"guide\.md names the tool `population`, which does not exist"):
-                await house.run(Agent.from_file("tour.guide", model=model), "Hello.")
+    no_function = r"guide\.md names the tool `population`, which does not exist"
+    async with Greenroom(in_memory=True, workspace=folder if has_workspace else None) as house:
+        for name, why in (("reader", near), ("boss", near), ("tour.guide", no_function)):
+            with pytest.raises(WorldFault, match=why):
+                await house.run(Agent.from_file(name, model=model), "Hello.")
     with pytest.raises(WorldFault, match=near):
         await Agent.from_file("reader", model=model).run("Hello.")
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast, overload
 
 from greenroom.app.conversation.chat import Turn
-from greenroom.app.library.agent_definition import AgentDefinition, ToolList
+from greenroom.app.library.agent_definition import AgentDefinition, AgentOptions
 from greenroom.app.library.approval import ApprovalCallback
 from greenroom.app.library.attachments import Attachments
 from greenroom.app.library.environment import collect_agents
 from greenroom.app.library.greenroom import Greenroom
 from greenroom.app.library.run import Conversation, RunArguments
 from greenroom.app.library.run_result import RunEvent, RunResult, T
-from greenroom.core.ports.model import Model
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -148,25 +147,27 @@ class Agent(AgentDefinition[T]):
     `RunArguments` lists what runs accept beside the prompt.
     """
 
+    @overload
     @classmethod
     def from_file(
-        cls,
-        source: str | Path,
-        *,
-        output_type: TypeForm[T] | None = None,
-        model: str | Model = "",
-        tools: ToolList = (),
-        agents: Sequence[AgentDefinition[Any]] = (),
-    ) -> Agent[T]:
+        cls, source: str | Path, *, output_type: None = None, **options: Unpack[AgentOptions]
+    ) -> Agent[str]: ...
+    @overload
+    @classmethod
+    def from_file(
+        cls, source: str | Path, *, output_type: TypeForm[S], **options: Unpack[AgentOptions]
+    ) -> Agent[S]: ...
+    @classmethod
+    def from_file(
+        cls, source: str | Path, *, output_type: object = None, **options: Unpack[AgentOptions]
+    ) -> Agent[Any]:
         """Load an agent from a file, with the agents that it calls.
 
         Args:
 
         - `source`: A path, or a name that `greenroom agents list` shows.
         - `output_type`: The type of the answer.
-        - `model`: A model that replaces the model of the file.
-        - `tools`: Tools to add to those of the file.
-        - `agents`: Agents to add to those of the file.
+        - `options`: Other arguments of `Agent`. Tools and agents are added to those of the file. Others replace them.
         """
         from greenroom.app.agents.discovery import find_agents, read_agent
 
@@ -174,8 +175,8 @@ class Agent(AgentDefinition[T]):
         is_name = isinstance(source, str) and path.suffix != ".md" and path.name == source
         found = find_agents(Path.cwd())
         file = found.get(str(source)) if is_name else read_agent(path)
-        kind, spec = cast("TypeForm[T]", output_type), file.spec
-        agent = cls(spec.name, spec=spec, output_type=kind, model=model, tools=tools, agents=agents)
+        named = cast("AgentOptions", {**options, "spec": file.spec})
+        agent = cls(file.spec.name, output_type=cast("TypeForm[T]", output_type), **named)
         agent.file = file
         load_called_agents(agent, found)
         return agent

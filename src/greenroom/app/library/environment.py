@@ -205,7 +205,7 @@ class AgentEnvironment:
     @property
     def notes(self) -> tuple[str, ...]:
         """Which of those tools are not used, and how to enable them."""
-        return ()
+        return () if self._program_servers is None else tuple(self._program_servers.notes)
 
     async def discover_servers(self, agents: Iterable[AgentDefinition[Any]]) -> None:
         """Start the MCP servers of the program's agents and read their tools."""
