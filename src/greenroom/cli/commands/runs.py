@@ -248,7 +248,7 @@ async def cost(
         names = {str(account.team): account.name for account in accounts} if by == "run" else {}
         cli.out.show(_render_table(rows, grand_total, by, names))
     if grand_total.reserved:
-        calls = count_things("interrupted_call", grand_total.reserved)
+        calls = count_things("estimated_call", grand_total.reserved)
         cli.progress.note(translate("runs.reserved_calls", calls=calls), style="yellow")
     if grand_total.unpriced:
         why = translate("runs.unpriced_calls", count_calls=count_things("call", grand_total.unpriced))
