@@ -57,6 +57,7 @@ class AppContext:
     @runtime.setter
     def runtime(self, opened: Runtime) -> None:
         self._runtime = opened
+        opened.clean_intent = lambda intent: self.model_session.redaction.clean_intent(intent)
 
     # ------------------------------------------------------------------------------------------ settings and models
 
