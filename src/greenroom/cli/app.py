@@ -125,7 +125,7 @@ COMMANDS: Final = (
     CommandEntry(
         "Watch and steer", "replay", "runs", "look", "Replay a run, or show its state at a version.", by_id=True
     ),
-    CommandEntry("Watch and steer", "cost", "runs", "look", "Show the cost of runs, agents or models.", by_id=True),
+    CommandEntry("Watch and steer", "cost", "runs", "act", "Show the cost of runs, agents or models.", by_id=True),
     CommandEntry(
         "Watch and steer", "answer", "approvals", "change", "Answer an approval request or a question.", by_id=True
     ),

@@ -253,7 +253,8 @@ async def cost(
     if grand_total.unpriced:
         why = translate("runs.unpriced_calls", count_calls=count_things("call", grand_total.unpriced))
         cli.progress.note(why, style="yellow")
-    return cli.out.result("ok", Exit.DONE, by=by, **_sum_fields(grand_total))
+    status, code = ("ok", Exit.DONE) if len(accounts) == len(teams) else ("damaged", Exit.CONFIG)
+    return cli.out.result(status, code, by=by, **_sum_fields(grand_total))
 
 
 async def _read_account(cli: Invocation, team: TeamId) -> TeamCosts | None:
