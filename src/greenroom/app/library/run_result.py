@@ -111,13 +111,8 @@ def check_value(reader: Reader, value: object, field: str) -> None:
 
 def make_usage(spent: Amounts) -> RunUsage:
     """Convert the amounts of a budget."""
-    return RunUsage(
-        cost=spent.money / MILLIONTHS_PER_DOLLAR,
-        tokens=spent.tokens,
-        seconds=spent.millis / 1000,
-        steps=spent.steps,
-        estimated_calls=spent.estimated,
-    )
+    cost, seconds, estimated = spent.money / MILLIONTHS_PER_DOLLAR, spent.millis / 1000, spent.estimated
+    return RunUsage(cost=cost, tokens=spent.tokens, seconds=seconds, steps=spent.steps, estimated_calls=estimated)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -132,20 +132,17 @@ class SecretRedactor:
 
     def _carries_secret(self, text: str) -> bool:
         """Whether a text contains one of the values, plain or encoded."""
-        if len(text) < MIN_SECRET_CHARS:
-            return False
         texts = (text, unquote(text), unquote(unquote(text))) if "%" in text else (text,)
-        return any(self.contains_secret(part) or any(form in part for form in self._encoded) for part in texts)
+        return any(form in part for part in texts for form in (*self._secrets, *self._encoded))
 
     def clean_intent(self, intent: Intent) -> Intent | Rejection:
         """Check what a person gives and redact it before anything is stored or sent. Tell the person once."""
         if not self._secrets or isinstance(intent, CreateTeam):
             return validate_intent(intent)
         if isinstance(intent, AddTask):  # its name is the beginning of a text, and may end within a key
-            end = self.find_open_end(intent.name)
-            intent = (
-                evolve(intent, name=intent.name[:end] + MASK) if len(intent.name) - end >= MIN_SECRET_CHARS else intent
-            )
+            cut = intent.name[self.find_open_end(intent.name) :]
+            hidden = MASK if len(cut) >= MIN_SECRET_CHARS else cut
+            intent = evolve(intent, name=intent.name.removesuffix(cut) + hidden)
         return validate_intent(intent, self._redact_input)
 
     def _redact_input(self, data: bytes) -> bytes:

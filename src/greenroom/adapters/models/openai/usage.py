@@ -17,14 +17,9 @@ ANTHROPIC_FIELDS: Final = frozenset({"input_tokens", "cache_read_input_tokens", 
 CACHED_FIELDS: Final = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")
 CACHE_WRITE_FIELDS: Final = ("cache_creation_input_tokens", "cache_write_tokens", "cache_creation_tokens")
 
-HIDDEN_INPUT_TOKENS: Final = 4096
-"""Input tokens that a provider may add to a request: its own instructions for tools, for example."""
-
-HIDDEN_FEES: Final = 50_000
-"""What a provider may add to the price of the tokens, in millionths of a dollar: for a search, for example."""
-
-MAX_TOKEN_PRICE: Final = 1_000
-"""More than any model costs per token, in millionths of a dollar. It bounds the cost where no price is known."""
+HIDDEN_INPUT_TOKENS: Final = 4096  # that a provider may add to a request: its own instructions for tools
+HIDDEN_FEES: Final = 50_000  # that it may add to the price of the tokens, in millionths of a dollar: for a search
+MAX_TOKEN_PRICE: Final = 1_000  # more than any model costs per token, in millionths of a dollar
 
 
 def find_believable_usage(

@@ -221,12 +221,8 @@ class SideRecord:
 
 
 MAX_CHECKED_BYTES: Final = 16 * 1024 * 1024
-"""Size up to which a database is checked as a whole before it is written, in at most about 0.1 s. In a larger one only
+"""Size up to which a database is checked as a whole before it is written, in at most about 0.2 s. In a larger one only
 the small tables are checked; other damage is found when it is read."""
-
-
-MAX_COUNTED_BYTES: Final = MAX_CHECKED_BYTES // 4
-"""Size up to which the events of every run are counted too."""
 
 
 SELECT_MISCOUNTED: Final = """
@@ -240,12 +236,12 @@ FROM streams WHERE found <> version OR beyond > 0
 
 def refuse_damaged(db: sqlite3.Connection, path: Path) -> None:
     """Raise `StoreFault` if the tables are damaged, so that no write makes it worse."""
-    tables = ("1",) if path.stat().st_size <= MAX_CHECKED_BYTES else ("meta", "streams", "sqlite_sequence")
-    for table in tables:
+    is_small = path.stat().st_size <= MAX_CHECKED_BYTES
+    for table in ("1",) if is_small else ("meta", "streams", "sqlite_sequence"):
         (found,) = db.execute(f"PRAGMA quick_check({table})").fetchone()
         if found != "ok":
             raise StoreFault("storage.damaged", path=path, error=found.rpartition("***")[2].strip())
-    if path.stat().st_size <= MAX_COUNTED_BYTES and (row := db.execute(SELECT_MISCOUNTED).fetchone()) is not None:
+    if is_small and (row := db.execute(SELECT_MISCOUNTED).fetchone()) is not None:
         error = translate("storage.miscounted", **dict(zip(("stream", "version", "there", "beyond"), row, strict=True)))
         raise StoreFault("storage.damaged", path=path, error=error.rstrip(".。"))
 
