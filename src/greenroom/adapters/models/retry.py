@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import random
 import threading
@@ -170,6 +171,9 @@ class RateLimiter:
 MAX_RETRY_AFTER_S: Final = 3600.0
 """Longest wait that a provider can ask for, in seconds."""
 
+READ_AGAIN_S: Final = 0.1
+"""How long a time that was read is used, in seconds."""
+
 
 class RetryTime:
     """When a model may be asked again, as its provider said. All processes share it through a file."""
@@ -178,30 +182,24 @@ class RetryTime:
         self._path = path
         self._clock = clock
         self._at = 0.0
-        self._stored: tuple[tuple[int, ...], float] = ((), 0.0)
+        self._stored, self._read_at = 0.0, -math.inf
 
     async def postpone(self, seconds: float) -> None:
         """Store that the model may not be asked for so many seconds. A later time that is stored stays."""
-        wait = max(min(seconds, MAX_RETRY_AFTER_S), await self.compute_wait())
-        self._at = max(self._at, self._clock() + wait)
+        self._at = max(self._at, self._clock() + min(seconds, MAX_RETRY_AFTER_S))
+        self._read_at = -math.inf  # another process may have stored a later time just now
+        self._at = max(self._at, await self.compute_wait() + self._clock())
         if self._path is not None:
             await asyncio.to_thread(self._store, self._path)
 
     async def compute_wait(self) -> float:
         """Return the seconds until the model may be asked; 0 if it may be asked now."""
-        if self._path is not None and (version := self._find_version(self._path)) != self._stored[0]:
-            self._stored = (version, await asyncio.to_thread(self._read, self._path))
-        now, times = self._clock(), (self._at, self._stored[1])
+        if self._path is not None and not 0 <= self._clock() - self._read_at < READ_AGAIN_S:
+            self._stored = await asyncio.to_thread(self._read, self._path)
+            self._read_at = self._clock()
+        now, times = self._clock(), (self._at, self._stored)
         # A longer wait was not stored by this clock.
         return max((at - now for at in times if now < at <= now + MAX_RETRY_AFTER_S), default=0.0)
-
-    def _find_version(self, path: Path) -> tuple[int, ...]:
-        """Return values that change when a time is stored; empty if none is. The file is read only then."""
-        try:
-            status = path.stat()
-        except OSError:
-            return ()
-        return status.st_ino, status.st_mtime_ns
 
     def _store(self, path: Path) -> None:
         draft = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
