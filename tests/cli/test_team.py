@@ -58,6 +58,16 @@ def _tea(tmp_path: Path, home: Path, greenroom: Type, monkeypatch: pytest.Monkey
         yield greenroom
 
 
+def test_every_line_that_is_said_is_handled_until_one_fails(tea: Type) -> None:
+    assert tea("inbox", "--say", "Tea, please.", "--say", "And milk.").code == 0
+    assert tea("inbox", "--to", "manager", "--say", "/No command.", "--say", "Sugar.").code == 0
+    shown = tea("events", "last", "--output-format", "json").out
+    assert all(said in shown for said in ("Tea, please.", "And milk.", "/No command.", "Sugar."))
+    assert tea("inbox", "--say", "/nonsense", "--say", "Never said.").code != 0
+    assert "Never said." not in tea("events", "last", "--output-format", "json").out
+    assert tea("inbox", "--say", "Tea", "--say", " ").code == 2
+
+
 def test_what_was_stopped_before_a_start_goes_on_with_it(tea: Type) -> None:
     assert tea("inbox", "--say", "Tea, please.").code == 0
     assert tea("org", "stop").code == 0

@@ -63,3 +63,16 @@ def test_a_tool_that_does_not_exist_is_an_error_with_the_file_and_the_near_name(
             f"Error: {desk.file} names the tool `read_cod`, which does not exist. Did you mean `read_code`?"
         )
     assert len(desk.fake.requests) == asked
+
+
+def test_an_agent_to_call_that_does_not_exist_is_an_error_with_the_file_and_the_near_name(desk: Desk) -> None:
+    asked = len(desk.fake.requests)
+    desk.write(desk.text.replace("# calls: [ann]", "calls: [an]"))
+    for words in (("run", "Hello.", "--agent", "ann"), ("chat", "Hello.", "--agent", "ann")):
+        ended = desk.call(*words)
+        assert ended.code == 3, ended
+        assert ended.err.splitlines()[-1] == (
+            f"Error: {desk.file} calls the agent `an`, which does not exist. Did you mean `ann`?"
+        )
+    assert len(desk.fake.requests) == asked
+    assert not desk.call("runs").out.strip().splitlines()[1:]

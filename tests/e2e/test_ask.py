@@ -154,5 +154,55 @@ def test_an_interrupted_answer_goes_on_and_is_counted(tmp_path: Path) -> None:
         ended = greenroom(tmp_path, "resume", "last", **reached(fake))
         assert (ended.code, ended.out) == (0, "Whole.\n")
     cost = greenroom(tmp_path, "cost")
-    assert "Includes 1 interrupted call, counted at the full reservation." in cost.err
+    assert "Includes 1 estimated call: no believable bill came." in cost.err
     assert greenroom(tmp_path, "cost", "--output-format", "json").json["reserved_calls"] == 1
+
+
+LIES = [
+    {"prompt_tokens": 30, "completion_tokens": 100_000},
+    {"prompt_tokens": 30, "completion_tokens": 100_000, "completion_tokens_details": {"reasoning_tokens": 99_000}},
+    {"prompt_tokens": 20_000, "completion_tokens": 5},
+    {"prompt_tokens": 30, "completion_tokens": 5, "cost": 99},
+    {"prompt_tokens": -30, "completion_tokens": 5},
+]
+
+
+@pytest.mark.parametrize("usage", LIES)
+def test_usage_that_cannot_be_true_is_estimated_and_the_person_is_told(
+    tmp_path: Path, usage: dict[str, object]
+) -> None:
+    settings(tmp_path, PRICED)
+    with provider(Answer(text="Yes.", usage=usage)) as fake:
+        ended = greenroom(tmp_path, "ask", "--max-cost", "0.5", "Is it?", **reached(fake))
+        told = greenroom(tmp_path, "ask", "--output-format", "stream-json", "Is it?", **reached(fake))
+    assert ended.code == 0
+    assert "✓ finished: at most " in ended.err
+    assert "(estimated)" in ended.err
+    assert ("which is impossible. The cost is estimated." in ended.err) == (usage["prompt_tokens"] != -30)
+    *_, result = told.lines
+    assert result["estimated_calls"] == 1
+    assert isinstance(result["cost"], float)
+    assert result["cost"] < 0.5
+    assert '"estimated":1},"queued"' in told.out, "the event says it too"
+    assert "Includes 2 estimated calls: no believable bill came." in greenroom(tmp_path, "cost").err
+
+
+def test_a_charge_above_the_limit_is_said_and_not_ticked(tmp_path: Path) -> None:
+    settings(tmp_path, PRICED)
+    charged = {"prompt_tokens": 30, "completion_tokens": 5, "cost": 0.12}
+    with provider(Answer(text="Yes.", usage=charged)) as fake:
+        ended = greenroom(tmp_path, "ask", "--max-cost", "0.1", "Is it?", **reached(fake))
+    assert ended.out == "Yes.\n"
+    assert "! finished: 35 tokens, $0.1200" in ended.err
+    assert "The provider counted more than it was asked for: the limit on money is exceeded." in ended.err
+
+
+def test_a_key_in_a_question_and_in_what_is_piped_is_removed_and_said_once(tmp_path: Path) -> None:
+    with provider(Answer(text="Yes.")) as fake:
+        ended = greenroom(tmp_path, "ask", f"Is {KEY} mine?", stdin=f"key={KEY}\n", **reached(fake))
+        shown = greenroom(tmp_path, "show", "last", "--output-format", "json", **reached(fake))
+    (sent,) = asked(fake)
+    assert (ended.code, "Is [secret] mine?" in sent, "key=[secret]" in sent, KEY in sent) == (0, True, True, False)
+    assert ended.err.count("Your input held a key that Greenroom knows.") == 1
+    assert "[secret] mine?" in shown.out
+    assert not any(KEY.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())

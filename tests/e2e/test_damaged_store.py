@@ -2,7 +2,9 @@
 
 import random
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -77,6 +79,36 @@ def test_every_command_that_writes_refuses_a_damaged_database_and_names_the_way_
         assert "greenroom doctor --copy-to FOLDER" in ended.err
         assert contents(home) == before, words
     assert len(fake.requests) == asked, "no model was asked for what cannot be kept"
+
+
+def _change_event(home: Path, change: str) -> None:
+    with closing(sqlite3.connect(home / "greenroom.db")) as db:
+        assert db.execute(f"{change} WHERE id = (SELECT id FROM events WHERE type = 'StepEnded' LIMIT 1)").rowcount == 1
+        db.commit()
+
+
+def test_a_missing_event_is_refused_like_a_damaged_page(tmp_path: Path, sound: Path, fake: Beside) -> None:
+    home = _damage(sound, tmp_path, lambda _: None)
+    _change_event(home, "DELETE FROM events")
+    before = contents(home)
+    for words in (*WRITING, ("cost",)):
+        ended = greenroom(home, *words, **reached(fake))
+        assert (ended.code, ended.out, ended.err.count("\n")) == (3, "", 1), (words, ended)
+        assert "should have 13 events: it has 12, and 0 beyond" in ended.err
+        assert "greenroom doctor --copy-to FOLDER" in ended.err
+        assert contents(home) == before, words
+    copy = tmp_path / "copy"
+    assert f"Copied {RUNS - 1} of {RUNS} runs whole" in greenroom(home, "doctor", "--copy-to", str(copy)).out
+    assert greenroom(copy, "cost").out.count("Why") >= RUNS - 1
+    assert greenroom(copy, "ask", "Now?", **reached(fake)).code == 0
+
+
+def test_a_cost_without_an_unreadable_run_is_not_given_as_the_whole(tmp_path: Path, sound: Path) -> None:
+    home = _damage(sound, tmp_path, lambda _: None)
+    _change_event(home, "UPDATE events SET data = x'ff00'")
+    ended = greenroom(home, "cost", "--output-format", "json")
+    assert (ended.code, ended.json["status"], ended.json["calls"]) == (3, "damaged", RUNS - 1)
+    assert "cannot be read" in ended.err
 
 
 @pytest.mark.parametrize("spoil", SPOILS)

@@ -15,7 +15,7 @@ from greenroom.app.messages import translate
 from greenroom.app.settings.home import worktrees_folder
 from greenroom.app.toolset.manual_call import find_ended_step
 from greenroom.app.workspace import current_folder, find_workspace_root
-from greenroom.core.base.errors import Bug
+from greenroom.core.base.errors import Bug, Rejection
 from greenroom.core.base.ids import StepId, TeamId
 from greenroom.core.ports.model import Model, Models
 from greenroom.core.ports.sandbox import CONFINING_TIERS, Tier
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from greenroom.app.settings.schema import Settings
     from greenroom.app.toolset.toolbox import Toolbox, ToolSource
     from greenroom.app.toolset.toolset import Toolset
+    from greenroom.core.rules.intents import Intent
     from greenroom.runs.workspace import WorktreeTools
 
 ESTIMATED_INPUT_TOKENS: Final = (20_000, 40_000)
@@ -57,6 +58,11 @@ class AppContext:
     @runtime.setter
     def runtime(self, opened: Runtime) -> None:
         self._runtime = opened
+        opened.clean_intent = self._clean_intent
+
+    def _clean_intent(self, intent: Intent) -> Intent | Rejection:
+        """Redact an intent. The settings are loaded only when one is submitted."""
+        return self.model_session.redaction.clean_intent(intent)
 
     # ------------------------------------------------------------------------------------------ settings and models
 

@@ -19,8 +19,8 @@ MILLIONTHS_PER_DOLLAR: Final = 1_000_000
 
 @record
 class CostSum:
-    """Model calls and their cost. `unpriced` calls have an unknown price. `reserved` calls ended without a bill and
-    count with their whole reservation."""
+    """Model calls and their cost. `unpriced` calls have an unknown price. `reserved` calls have no believable
+    bill, so their cost is estimated."""
 
     calls: int = 0
     spent: Amounts = NOTHING
@@ -74,7 +74,7 @@ class TeamCosts:
             calls=1,
             spent=evolve(spent, hops=0),
             unpriced=int(spent.tokens > 0 and not priced),
-            reserved=int("usage" not in result and spent.tokens > 0 and is_whole_reservation),
+            reserved=int(spent.estimated > 0 or ("usage" not in result and spent.tokens > 0 and is_whole_reservation)),
         )
         self.costs[key] = self.costs.get(key, CostSum()).plus(cost)
 

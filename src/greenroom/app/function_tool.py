@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
@@ -76,7 +77,7 @@ def adapt_type(kind: object, inside: tuple[object, ...] = ()) -> TypeAdapter:
     if model is not None and isinstance(kind, type):
         return TypeAdapter(kind, inline_references(model()), cast("Any", kind).model_validate)
     try:
-        known_type = _replace_unions(kind, inside)
+        known_type = _replace_parts(kind, inside)
         schema = _make_json_schema(known_type)
     except (TypeError, RecursionError) as error:
         name, why = getattr(kind, "__qualname__", kind), str(error).partition("\n")[0]
@@ -101,11 +102,14 @@ class _AnyInstance(type):
         return True
 
 
-def _replace_unions(kind: object, inside: tuple[object, ...]) -> object:
-    """Return the type with stand-ins, which msgspec accepts, for unions and for classes with unions in their fields."""
+def _replace_parts(kind: object, inside: tuple[object, ...]) -> object:
+    """Return the type with stand-ins, which msgspec accepts, for unions, pydantic's constraints, and classes with
+    either in their fields."""
+    is_constrained = _has_constraints(kind)
     with suppress(TypeError):  # msgspec takes at most one class of each JSON form in a union
         _make_json_schema(kind)
-        return kind
+        if not is_constrained:
+            return kind
     arguments = get_args(kind)
     if get_origin(kind) in (Union, UnionType):
         adapters = [adapt_type(member, inside) for member in arguments]
@@ -113,13 +117,45 @@ def _replace_unions(kind: object, inside: tuple[object, ...]) -> object:
         schema = {"anyOf": [{**title, **known} if "properties" in known else known for known, title in members]}
         return _make_stand_in(TypeAdapter(kind, schema, partial(_read_first_match, adapters)))
     if get_origin(kind) is Annotated:
-        return Annotated[(_replace_unions(arguments[0], inside), *arguments[1:])]
+        own = tuple(item for item in arguments[1:] if not _is_constraint(item))
+        others = tuple(item for item in arguments[1:] if _is_constraint(item))
+        constrained = _adapt_with_pydantic(Annotated[(arguments[0], *others)]) if others else None
+        inner = _make_stand_in(constrained) if constrained else _replace_parts(arguments[0], inside)
+        return Annotated[(inner, *own)] if own else inner
     if arguments and get_origin(kind) is not Literal:
         origin = cast("Any", get_origin(kind))
-        return origin[tuple(item if item is ... else _replace_unions(item, inside) for item in arguments)]
-    if dataclasses.is_dataclass(kind) or is_typeddict(kind) or hasattr(kind, "__struct_fields__"):
+        return origin[tuple(item if item is ... else _replace_parts(item, inside) for item in arguments)]
+    has_fields = dataclasses.is_dataclass(kind) or is_typeddict(kind) or hasattr(kind, "__struct_fields__")
+    if has_fields and not hasattr(kind, "__pydantic_validator__"):
         return _make_stand_in(_adapt_fields(cast("type", kind), inside))
-    return kind
+    return _make_stand_in(_adapt_with_pydantic(kind)) if is_constrained else kind
+
+
+def _is_constraint(item: object) -> bool:
+    return type(item).__module__.partition(".")[0] in ("annotated_types", "pydantic")
+
+
+def _has_constraints(kind: object, seen: tuple[object, ...] = ()) -> bool:
+    """Return whether a type has constraints that pydantic checks, and msgspec does not. A pydantic model has none: it
+    validates itself."""
+    if hasattr(kind, "__pydantic_validator__"):
+        return dataclasses.is_dataclass(kind)
+    parts = getattr(kind, "__supertype__", None), getattr(kind, "__value__", None), *get_args(kind)
+    has_fields = any(hasattr(kind, mark) for mark in ("__dataclass_fields__", "__struct_fields__", "_fields"))
+    if isinstance(kind, type) and kind not in seen and (has_fields or is_typeddict(kind)):
+        parts = (*parts, *get_type_hints(kind, include_extras=True).values())
+    return any(_is_constraint(part) or _has_constraints(part, (*seen, kind)) for part in parts if part is not None)
+
+
+def _adapt_with_pydantic(kind: object) -> TypeAdapter:
+    pydantic = cast("Any", sys.modules.get("pydantic"))
+    if pydantic is None:
+        raise TypeError(f"only pydantic checks {kind}. Import pydantic, or use msgspec.Meta")
+    try:
+        adapter = pydantic.TypeAdapter(kind)
+        return TypeAdapter(kind, inline_references(adapter.json_schema()), adapter.validate_python)
+    except RuntimeError as error:  # pydantic does not know the type
+        raise TypeError(str(error)) from None
 
 
 def _make_stand_in(adapter: TypeAdapter) -> type:
@@ -133,7 +169,7 @@ def _name_type(kind: object) -> str:
 def _adapt_fields(kind: type, inside: tuple[object, ...]) -> TypeAdapter:
     """Make the adapter of a dataclass, TypedDict or struct from its fields."""
     if kind in inside:
-        raise TypeError(f"{kind.__qualname__} contains itself and a union of classes. Leave one of them out.")
+        raise TypeError(f"{kind.__qualname__} contains itself and a union or constraint. Leave one of them out.")
     hints, doc, options = get_type_hints(kind, include_extras=True), kind.__dict__.get("__doc__"), dict[str, Any]()
     if dataclasses.is_dataclass(kind):
         own_fields = [field for field in dataclasses.fields(kind) if field.init]
@@ -150,7 +186,7 @@ def _adapt_fields(kind: type, inside: tuple[object, ...]) -> TypeAdapter:
         required = {info.name: info.required for info in msgspec.structs.fields(kind)}
         options["rename"] = {info.name: info.encode_name for info in msgspec.structs.fields(kind)}
         options["forbid_unknown_fields"] = cast("Any", kind).__struct_config__.forbid_unknown_fields
-    types = {name: cast("Any", _replace_unions(hints[name], (*inside, kind))) for name in required}
+    types = {name: cast("Any", _replace_parts(hints[name], (*inside, kind))) for name in required}
     members = [
         (name, types[name]) if is_required else (name, types[name] | msgspec.UnsetType, msgspec.UNSET)
         for name, is_required in required.items()
@@ -261,8 +297,8 @@ def _describe_error(error: Exception) -> str:
     details = getattr(error, "errors", None)
     if details is None:
         return str(error)
-    messages = [f"{detail['msg']} - at `{'.'.join(map(str, detail['loc']))}`" for detail in details()]
-    return "; ".join(messages[:5])
+    located = [(detail["msg"], ".".join(map(str, detail["loc"]))) for detail in details()[:5]]
+    return "; ".join(f"{message} - at `{place}`" if place else message for message, place in located)
 
 
 P = ParamSpec("P")

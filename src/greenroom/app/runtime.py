@@ -118,6 +118,7 @@ class Runtime:
         clock: Clock | None = None,
     ) -> None:
         self.log = log
+        self.clean_intent: Callable[[Intent], Intent | Rejection] = validate_intent
         self._capability_factories = dict(capability_factories or {})
         self._clock = clock or SystemClock()
         self._hosts: dict[TeamId, TeamHost] = {}
@@ -188,7 +189,7 @@ class Runtime:
                 limits=limits,
                 waiting_timeout=waiting_timeout,
             )
-            intents = _check_intents(create_intent, *members, *first_intents)
+            intents = self._check_intents(create_intent, *members, *first_intents)
             if on_open is not None:
                 on_open(host)
             _raise_refusal(await host.create_team(*intents, capabilities=capabilities))
@@ -241,10 +242,19 @@ class Runtime:
 
     async def ask(self, team: TeamId, *intents: Intent, timeout: float = 30.0) -> None:
         """Submit intents, wherever the team runs. Raise `RefusedError` for the first that is refused."""
-        checked = _check_intents(*intents)
+        checked = self._check_intents(*intents)
         if not await self._try_submit_here(team, checked):
             for intent in checked:
                 await self._submit_through_inbox(team, intent, timeout)
+
+    def _check_intents(self, *intents: Intent) -> Sequence[Intent]:
+        """Check the intents as the log would. Raise `RefusedError` for the first invalid one."""
+        checked = list[Intent]()
+        for intent in map(self.clean_intent, intents):
+            if isinstance(intent, Rejection):
+                raise RefusedError(intent)
+            checked.append(intent)
+        return checked
 
     async def state(self, team: TeamId, at: int | None = None) -> TeamState:
         """Return the team state, now or at version `at`."""
@@ -414,16 +424,6 @@ class Runtime:
 
 def _make_exists_error(team: TeamId) -> RefusedError:
     return RefusedError(Rejection(code="team_exists", why=translate("runtime.team_exists", team=team)))
-
-
-def _check_intents(*intents: Intent) -> Sequence[Intent]:
-    """Check the intents as the log would. Raise `RefusedError` for the first invalid one."""
-    checked = list[Intent]()
-    for intent in map(validate_intent, intents):
-        if isinstance(intent, Rejection):
-            raise RefusedError(intent)
-        checked.append(intent)
-    return checked
 
 
 async def _submit(host: TeamHost, *intents: Intent) -> None:

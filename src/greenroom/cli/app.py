@@ -125,7 +125,7 @@ COMMANDS: Final = (
     CommandEntry(
         "Watch and steer", "replay", "runs", "look", "Replay a run, or show its state at a version.", by_id=True
     ),
-    CommandEntry("Watch and steer", "cost", "runs", "look", "Show the cost of runs, agents or models.", by_id=True),
+    CommandEntry("Watch and steer", "cost", "runs", "act", "Show the cost of runs, agents or models.", by_id=True),
     CommandEntry(
         "Watch and steer", "answer", "approvals", "change", "Answer an approval request or a question.", by_id=True
     ),
@@ -357,7 +357,9 @@ class LazyCommand(LenientCommand):
         if self._entry.by_id and not args and extra.get("resilient_parsing"):
             self.params = _make_command(cast("Callable[..., object]", load_name("options", "by_id"))).params
             return super().make_context(info_name, args, parent, **extra)
-        return self.load().make_context(info_name, args, parent, **extra)
+        command = self.load()
+        cast("Callable[[], object]", load_name("context", "use_language_of"))()  # for errors in the arguments
+        return command.make_context(info_name, args, parent, **extra)
 
     def shell_complete(self, ctx: Context, incomplete: str) -> list[CompletionItem]:
         """Offer the options of the real command where no ID is typed."""

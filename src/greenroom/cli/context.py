@@ -127,10 +127,10 @@ def run(setup: CommandSetup, access: Access, work: CommandBody) -> int:
             return out.result("error", report_error(error, verbose=setup.verbose), **error_fields(error))
 
 
-def use_language_of(app: AppContext) -> None:
+def use_language_of(app: AppContext | None = None) -> None:
     """Use the language of the settings for messages. A command that needs broken settings reports them itself."""
     try:
-        set_language(app.language)
+        set_language((app or AppContext()).language)
     except WorldFault:
         set_language(LANGUAGES[0])
 

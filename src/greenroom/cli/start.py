@@ -102,13 +102,13 @@ async def plan_run(
     participants = select_participants(
         spec, others, provisions.resolve_alias, model=model, tools=tools, language=settings.language
     )
+    names = [name for name, _ in participants.members]
+    if agents is not None:
+        agents.refuse_missing_agents(names)
     toolbox = await _find_toolbox(cli, participants) if tools else None
     if toolbox is not None:
         if agents is not None:
-            from greenroom.app.agents.discovery import refuse_missing_tools
-
-            known_tools = {tool.name for tool in toolbox}
-            refuse_missing_tools(agents, (name for name, _ in participants.members), known_tools)
+            agents.refuse_missing_tools(names, {tool.name for tool in toolbox})
         defaults = {ASSISTANT.name: toolbox.default_names}  # the built-in assistant names no tools
         members = tuple(
             (name, toolbox.equip(spec, default=defaults.get(name, ()))) for name, spec in participants.members

@@ -434,6 +434,26 @@ async def test_the_time_is_stored_and_read_beside_the_event_loop(tmp_path: Path)
     assert threading.get_ident() not in threads
 
 
+async def test_the_file_is_not_read_for_each_of_many_calls(tmp_path: Path) -> None:
+    time, path, reads = Time(), tmp_path / "time", list[Path]()
+
+    class File(PosixPath):
+        def open(self, *args: Any, **options: Any) -> Any:
+            reads.append(self)
+            return super().open(*args, **options)
+
+    waiting, other = RetryTime(File(path), clock=time), RetryTime(path, clock=time)
+    for number, seconds in enumerate((0.0, 5.0, 600.0), start=1):
+        await other.postpone(seconds)
+        time.now += 0.2
+        waits = [await waiting.compute_wait() for _ in range(50)]
+        assert waits == [pytest.approx(max(seconds - 0.2, 0.0))] * 50
+        assert len(reads) == number
+    await other.postpone(900.0)
+    await waiting.postpone(1.0)
+    assert await RetryTime(path, clock=time).compute_wait() == pytest.approx(900.0), "the later time stays"
+
+
 async def test_waiting_for_the_time_of_others_uses_up_no_attempt(tmp_path: Path) -> None:
     time, path = Time(), tmp_path / "time"
     other, naps = RetryTime(path, clock=time), iter([20.0] * 5)

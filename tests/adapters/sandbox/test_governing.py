@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -157,6 +159,15 @@ async def test_a_folder_that_is_not_kept_is_set_aside_whole_each_time(build: Bui
         assert "Put back: '.husky'" in said
     assert tree(root) == []
     assert sorted((path / "_" / "hook").read_text() for path in set_aside(root, ".husky")) == ["mine\n", "other\n"]
+
+
+@BOTH
+async def test_what_was_set_aside_is_removed_after_a_month(build: Build, root: Path) -> None:
+    for text in ("old", "new"):
+        await script(build, root, f"mkdir -p .husky; echo {text} >.husky/hook; chmod 500 .husky")
+        for place in set_aside(root, ".husky") if text == "old" else ():
+            os.utime(place.parent, (0, time.time() - 31 * 24 * 3600))
+    assert [(path / "hook").read_text() for path in set_aside(root, ".husky")] == ["new\n"]
 
 
 @BOTH

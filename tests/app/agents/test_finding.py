@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from greenroom.app.agents.discovery import MAX_AGENT_FILES, find_agents, list_agent_folders, load_agent
+from greenroom.app.agents.discovery import MAX_AGENT_FILES, find_agents, list_agent_folders
 from greenroom.app.agents.front_matter import MAX_FILE_BYTES
 from greenroom.core.base.errors import RefusedError, WorldFault
 from tests.app.agents.folders import Folders, written
@@ -95,7 +95,7 @@ def test_one_broken_file_is_told_in_a_sentence_and_hides_no_other(folders: Folde
     assert said in trouble.text
     assert len(trouble.text) < len(str(path)) + 300
     with pytest.raises(WorldFault) as fault:
-        load_agent(folders.project, "bad")
+        find_agents(folders.project).get("bad")
     assert str(fault.value) == trouble.text
 
 
@@ -117,19 +117,19 @@ def test_a_broken_agent_is_not_replaced_by_another_of_its_name_without_a_word(fo
     written(folders.ours / "file.md", "---\nname: ann\nzzz: 1\n---\n")
     agent(folders.yours, "ann")
     with pytest.raises(WorldFault, match="`zzz` is not a key"):
-        load_agent(folders.project, "ann")
+        find_agents(folders.project).get("ann")
 
 
 def test_a_name_that_is_not_there_brings_the_nearest(folders: Folders) -> None:
     for place in (folders.ours, folders.yours):
         agent(place, "reviewer" if place == folders.ours else "searcher")
     with pytest.raises(RefusedError, match=r"There is no agent 'reveiwer'. Did you mean `reviewer`\?"):
-        load_agent(folders.project, "reveiwer")
+        find_agents(folders.project).get("reveiwer")
     with pytest.raises(RefusedError, match=r"There are: `reviewer`, `searcher`. Create one with `greenroom agents new"):
-        load_agent(folders.project, "zzz")
+        find_agents(folders.project).get("zzz")
     written(folders.ours / "bad.md", "")
     with pytest.raises(RefusedError, match=r"`greenroom agents list` shows which files cannot be read."):
-        load_agent(folders.project, "zzz")
+        find_agents(folders.project).get("zzz")
 
 
 def test_a_file_name_that_is_no_name_needs_one_inside(folders: Folders) -> None:

@@ -76,8 +76,53 @@ def test_a_file_that_is_none_and_a_name_that_nobody_has_are_said_so(folder: Path
     with pytest.raises(RefusedError, match="There is no agent 'guid'"):
         Agent.from_file("guid")
     (folder / "lost.md").write_text(LEAD.replace("tour.guide", "nobody"), encoding="utf-8")
-    with pytest.raises(RefusedError, match="There is no agent 'nobody'"):
+    with pytest.raises(
+        WorldFault, match=r"lost\.md calls the agent `nobody`, which does not exist\. There are: `lead`"
+    ):
         Agent.from_file("lost")
+    (folder / "lost.md").write_text(LEAD.replace("tour.guide", "tour.gide"), encoding="utf-8")
+    with pytest.raises(WorldFault, match=r"lost\.md calls the agent `tour\.gide`, .*Did you mean `tour\.guide`\?"):
+        Agent.from_file("lost")
+
+
+@pytest.mark.parametrize("has_workspace", [False, True])
+async def test_a_tool_of_a_file_that_does_not_exist_is_an_error_with_the_file_and_the_near_name(
+    folder: Path, has_workspace: bool
+) -> None:
+    model = Played(lambda _: pytest.fail("no model is asked"))
+    (folder / "reader.md").write_text("---\ntools: [read_cod]\n---\nRead.", encoding="utf-8")
+    (folder / "boss.md").write_text("---\ncalls: [reader]\n---\nLead.", encoding="utf-8")
+    near = r"reader\.md names the tool `read_cod`, which does not exist\. Did you mean `read_code`\?"
+    no_function = r"guide\.md names the tool `population`, which does not exist"
+    async with Greenroom(in_memory=True, workspace=folder if has_workspace else None) as house:
+        for name, why in (("reader", near), ("boss", near), ("tour.guide", no_function)):
+            with pytest.raises(WorldFault, match=why):
+                await house.run(Agent.from_file(name, model=model), "Hello.")
+    with pytest.raises(WorldFault, match=near):
+        await Agent.from_file("reader", model=model).run("Hello.")
+
+
+async def test_built_in_tools_of_a_file_need_a_workspace(folder: Path) -> None:
+    (folder / "finder.md").write_text("---\ngroups: [read]\n---\nFind.", encoding="utf-8")
+    (folder / "reader.md").write_text("---\ntools: [read_code, run_checks]\n---\nRead.", encoding="utf-8")
+    finder, reader = (Agent.from_file(name, model=Played(lambda _: says("Hello."))) for name in ("finder", "reader"))
+    async with Greenroom(in_memory=True) as house:
+        for each, tools in ((finder, "read"), (reader, "read_code")):
+            with pytest.raises(WorldFault, match=rf"'{each.name}' uses built-in tools \({tools}\), which need a work"):
+                await house.run(each, "Hello.")
+    assert (await reader.run("Hello.")).output == "Hello.", "the current folder is the workspace"
+
+
+def test_an_agent_that_only_claude_code_has_is_left_out(folder: Path) -> None:
+    path = folder.parents[1] / ".claude" / "agents" / "reviewer.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("---\nname: reviewer\ntools: Read, Task(Explore, lead)\n---\nReview.", encoding="utf-8")
+    assert [agent.name for agent in Agent.from_file(path).agents] == ["lead"]
+
+
+def test_the_tools_of_an_agent_that_calls_others_hold_the_call(folder: Path) -> None:
+    names = [spec.name for spec in Greenroom(in_memory=True).tools_of(Agent.from_file("lead"))]
+    assert names == ["call_agent"]
 
 
 async def test_the_agents_that_it_calls_come_along(folder: Path) -> None:

@@ -166,6 +166,19 @@ async def test_images_that_no_provider_counted_make_a_conversation_short_in_time
     assert max(images) * model.card.image_tokens < model.card.window, images
 
 
+async def test_images_of_a_new_message_make_a_conversation_short_before_they_are_sent() -> None:
+    model = Played(lambda request: says("Summed up." if request.purpose.skill == "compact" else "Yes."))
+    model.card = ModelCard(output=1000, window=40_000, images=True)
+    images = [Media(media_type="image/png", data=PNG + bytes([number])) for number in range(4)]
+    assert len(images) * model.card.image_tokens < model.card.window
+    async with Greenroom(in_memory=True) as greenroom, greenroom.chat(Agent("guide", model=model)) as conversation:
+        for _ in range(2):
+            await conversation.send("word " * 6_000)
+        assert (await conversation.send("And these?", attachments=images)).output == "Yes."
+    assert [request.purpose.skill for request in model.asked] == ["converse", "converse", "compact", "converse"]
+    assert [len(message.media) for message in model.asked[-1].messages if message.media] == [len(images)]
+
+
 PROGRAM = '''
 import os, signal, sys
 from pathlib import Path

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
 import sys
 from pathlib import Path
 
@@ -44,7 +46,7 @@ async def test_a_called_agent_has_its_own_server(tmp_path: Path) -> None:
     lead = Agent("lead", agents=[clerk], model=lead_model)
     async with Greenroom(in_memory=True) as greenroom:
         assert (await greenroom.run(lead, "Well?")).output == "Done."
-        assert [spec.name for spec in greenroom.tools_of(lead)] == []
+        assert [spec.name for spec in greenroom.tools_of(lead)] == ["call_agent"]
     assert [tool.name for tool in lead_model.asked[0].tools] == ["call_agent"]
 
 
@@ -131,3 +133,53 @@ async def test_the_tools_of_a_server_are_known_once_it_has_started(tmp_path: Pat
         assert greenroom.tools_of(agent) == []
         await greenroom.run(agent, "Read it.")
         assert "mcp__files__echo" in [spec.name for spec in greenroom.tools_of(agent)]
+
+
+@pytest.mark.parametrize("has_workspace", [False, True])
+async def test_a_tool_that_is_left_out_is_told_once_in_the_log_and_in_the_notes(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, has_workspace: bool
+) -> None:
+    bad = {
+        "name": "bad",
+        "description": "Bad.",
+        "inputSchema": {"type": "object", "properties": {"a": {"type": "what"}}},
+    }
+    twice = {"name": "twice", "description": "Twice.", "inputSchema": {"type": "object", "properties": {}}}
+    (tmp_path / "tools.json").write_text(json.dumps([bad, twice, twice]))
+    with caplog.at_level(logging.WARNING, "greenroom"):
+        async with Greenroom(in_memory=True, workspace=tmp_path if has_workspace else None) as greenroom:
+            for _ in range(2):
+                await greenroom.run(reader(server(tmp_path)), "Read it.")
+            notes = greenroom.notes
+            names = [spec.name for spec in greenroom.tools_of(reader(server(tmp_path)))]
+    assert [note.partition(" left out. ")[0] for note in notes] == [
+        "The tool bad of the MCP server 'files' is",
+        "The tool twice of the MCP server 'files' is",
+    ]
+    assert "Its schema is invalid" in notes[0]
+    assert "It has the same name as another one." in notes[1]
+    assert [record.getMessage() for record in caplog.records] == list(notes)
+    assert not {"mcp__files__bad", "mcp__files__twice"}.intersection(names)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("169.254.169.254", "100.100.100.200", "[fd00:ec2::254]", "[::ffff:169.254.169.254]", "2852039166"),
+        *("0xa9.0xfe.0xa9.0xfe", "metadata.google.internal", "METADATA.google.internal.", "metadata"),
+    ],
+)
+async def test_the_metadata_service_of_a_cloud_is_never_a_server(host: str) -> None:
+    agent = reader(MCPServer("files", url=f"http://{host}/mcp"))
+    async with Greenroom(in_memory=True) as greenroom:
+        with pytest.raises(WorldFault, match=r"The MCP server 'files' is at .*the metadata service of a cloud"):
+            await greenroom.run(agent, "Read it.")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]"])
+async def test_a_server_on_this_machine_is_reached(host: str) -> None:
+    agent = reader(MCPServer("files", url=f"http://{host}:9/mcp"))
+    async with Greenroom(in_memory=True) as greenroom:
+        with pytest.raises(WorldFault, match="files") as unreachable:
+            await greenroom.run(agent, "Read it.")
+    assert "metadata" not in str(unreachable.value)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import base64
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -61,6 +63,57 @@ async def test_every_kind_of_tool_is_refused_although_a_rule_allows_it(tmp_path:
 @pytest.mark.parametrize("carried", CARRIED)
 async def test_a_key_in_a_call_reaches_no_function_no_question_and_no_log(tmp_path: Path, carried: object) -> None:
     await _refuse(tmp_path, calls("send", to=carried))
+
+
+def encode_in_all_ways(secret: str) -> Iterator[str]:
+    """Return the encodings of a text with the key at each place of base64."""
+    for before in ("", "a", "ab", "abc"):
+        data = f"{before}{secret}>?x".encode()
+        yield from (base64.b64encode(data).decode(), base64.urlsafe_b64encode(data).decode())
+    yield from (secret.encode().hex(), secret.encode().hex().upper())
+    yield "".join(f"%{byte:02X}" for byte in secret.encode())
+    yield quote(quote(secret.replace("-", "\u2010"), safe="").replace("%E2%80%90", "%2d"), safe="")
+    yield quote(base64.b64encode(f"?>{secret}".encode()).decode(), safe="")
+
+
+@pytest.mark.parametrize("secret", [KEY, "sk?>~ÿ/0123456789+abc=="])
+def test_an_encoded_key_is_found_in_arguments(secret: str) -> None:
+    redaction = SecretRedactor(["sk-other-9876543210", secret])
+    for encoded in encode_in_all_ways(secret):
+        for arguments in ({"to": f"x{encoded}y"}, {"a": [{f"h-{encoded}": 1}]}):
+            assert redaction.is_in_arguments(arguments)
+            kept = redaction.withhold(arguments)
+            assert encoded not in str(kept)
+            assert redaction.is_in_arguments(kept), "a call without its key is refused too"
+        assert not redaction.is_in_arguments({"to": encoded[: len(encoded) // 2]})
+
+
+@pytest.mark.parametrize("encoded", [KEY.encode().hex(), base64.b64encode(f"u:{KEY}".encode()).decode()])
+async def test_a_call_with_an_encoded_key_is_refused_and_not_logged(tmp_path: Path, encoded: str) -> None:
+    await _refuse(tmp_path, calls("send", to=f"https://example.com/?q={encoded}"))
+    assert encoded.encode() not in told(tmp_path / "home")
+
+
+async def test_a_key_that_a_person_gives_is_neither_stored_nor_sent(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text(f"token: {KEY}\n")
+    long = f"{'x' * 45} {KEY}, what is it?"
+    model = Played(lambda _: says("Seen."))
+    async with Greenroom(tmp_path / "home") as greenroom, asyncio.timeout(PATIENCE_S):
+        agent = Agent("ann", f"Use {KEY}.", model=model)
+        await greenroom.run(agent, f"My key is {KEY}.", attachments=[notes])
+        await greenroom.run(agent, long)
+        async with greenroom.chat(agent) as conversation:
+            await conversation.send(f"Here: {KEY}")
+            await conversation.send("And this.", attachments=[notes])
+    sent = str([request.messages for request in model.asked])
+    assert (KEY in sent, sent.count("token: [secret]"), "My key is [secret]." in sent) == (False, 2, True)
+    stored = told(tmp_path / "home")
+    assert KEY[:12].encode() not in stored, "not even its beginning, in the name of a task"
+    warnings = [record.getMessage() for record in caplog.records if "[secret]" in record.getMessage()]
+    assert len(warnings) == 1
 
 
 @pytest.mark.parametrize("form", [TEXT_CALL, YAML_CALL])

@@ -4,11 +4,11 @@ import pytest
 
 from greenroom.core.base.amounts import NOTHING, UNLIMITED, Amounts, Limits
 
-SOME = Amounts(money=1, tokens=2, steps=3, millis=4, hops=5)
+SOME = Amounts(money=1, tokens=2, steps=3, millis=4, hops=5, estimated=6)
 
 
 def test_amounts_add_and_subtract_exactly() -> None:
-    assert SOME.plus(SOME) == Amounts(money=2, tokens=4, steps=6, millis=8, hops=10)
+    assert SOME.plus(SOME) == Amounts(money=2, tokens=4, steps=6, millis=8, hops=10, estimated=12)
     assert SOME.plus(SOME).minus(SOME) == SOME
 
 

@@ -198,11 +198,12 @@ def _compact_first(
 ) -> Outcome | None:
     """Compact the conversation first if it fills its window or should stay short."""
     tokens = transcript.estimate_tokens(role.size) + len(newest.encode()) // BYTES_PER_TOKEN
+    with_media = tokens + context.step.work.media_tokens
     rounds, window = role.spec.history.summary_rounds, model.card.window
     if transcript.turns_since_compaction < 2:
         error = model_call.explain_overflow(model, transcript.size + role.size + len(newest.encode()))
         return Outcome(state="failed", error=error) if error else None
-    if not (tokens > COMPACT_ABOVE_SHARE * window or 0 < rounds <= transcript.turns_since_compaction):
+    if not (with_media > COMPACT_ABOVE_SHARE * window or 0 < rounds <= transcript.turns_since_compaction):
         return None
     if transcript.failed_compactions >= MAX_FAILED_COMPACTIONS:
         error = f"The conversation does not fit into the window of {model.name} any more, and could not be summed up."

@@ -252,6 +252,10 @@ class ToolCatalogue:
     changes: tuple[ToolChange, ...] = ()
     listed: tuple[ListedTool, ...] = ()
 
+    def describe_left_out(self, server: str) -> list[str]:
+        """Return a sentence for each tool that agents do not get."""
+        return [translate("mcp.tool_left_out", name=server, tool=left.name, why=left.why) for left in self.left_out]
+
 
 def build_catalogue(
     server: McpServer,

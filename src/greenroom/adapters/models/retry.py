@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import random
 import threading
@@ -61,9 +62,12 @@ class StreamOutcome:
         self.failure: Failed | None = None
         self.has_cost = False
 
-    async def watch(self, stream: AsyncIterator[ModelEvent]) -> AsyncIterator[ModelEvent]:
-        """Yield all events except the fault."""
-        async with ClosingStream(stream) as events:
+    async def send(self, model: Model, request: ModelRequest, early: Failed | None = None) -> AsyncIterator[ModelEvent]:
+        """Send a request, unless a fault is known before. Yield all events except the fault."""
+        self.failure = early
+        if early is not None:
+            return
+        async with ClosingStream(model.stream(request)) as events:
             async for event in events:
                 if isinstance(event, Failed):
                     self.failure = event
@@ -167,6 +171,9 @@ class RateLimiter:
 MAX_RETRY_AFTER_S: Final = 3600.0
 """Longest wait that a provider can ask for, in seconds."""
 
+READ_AGAIN_S: Final = 0.1
+"""How long a time that was read is used, in seconds."""
+
 
 class RetryTime:
     """When a model may be asked again, as its provider said. All processes share it through a file."""
@@ -175,20 +182,24 @@ class RetryTime:
         self._path = path
         self._clock = clock
         self._at = 0.0
+        self._stored, self._read_at = 0.0, -math.inf
 
     async def postpone(self, seconds: float) -> None:
         """Store that the model may not be asked for so many seconds. A later time that is stored stays."""
-        wait = max(min(seconds, MAX_RETRY_AFTER_S), await self.compute_wait())
-        self._at = max(self._at, self._clock() + wait)
+        self._at = max(self._at, self._clock() + min(seconds, MAX_RETRY_AFTER_S))
+        self._read_at = -math.inf  # another process may have stored a later time just now
+        self._at = max(self._at, await self.compute_wait() + self._clock())
         if self._path is not None:
             await asyncio.to_thread(self._store, self._path)
 
     async def compute_wait(self) -> float:
         """Return the seconds until the model may be asked; 0 if it may be asked now."""
-        stored = 0.0 if self._path is None else await asyncio.to_thread(self._read, self._path)
-        waits = [at - self._clock() for at in (self._at, stored)]
+        if self._path is not None and not 0 <= self._clock() - self._read_at < READ_AGAIN_S:
+            self._stored = await asyncio.to_thread(self._read, self._path)
+            self._read_at = self._clock()
+        now, times = self._clock(), (self._at, self._stored)
         # A longer wait was not stored by this clock.
-        return max((wait for wait in waits if 0 < wait <= MAX_RETRY_AFTER_S), default=0.0)
+        return max((at - now for at in times if now < at <= now + MAX_RETRY_AFTER_S), default=0.0)
 
     def _store(self, path: Path) -> None:
         draft = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
@@ -255,7 +266,7 @@ class RetryingModel(ModelWrapper):
         while True:
             attempt += 1
             outcome = StreamOutcome()
-            async with ClosingStream(self._send(request, outcome)) as events:
+            async with self._limiter, ClosingStream(outcome.send(self._model, request, await self._refuse())) as events:
                 async for event in events:
                     yield event
             failed = outcome.failure
@@ -267,7 +278,7 @@ class RetryingModel(ModelWrapper):
                 await self._retry_time.postpone(failed.retry_after)
             wait = self._compute_pause(failed, attempt, self._clock() - started)
             if wait is None:
-                early = None if failed.unsent else await self._refuse_early()
+                early = None if failed.unsent else await self._refuse()
                 yield evolve(failed, why=f"{failed.why} {early.why}") if early is not None else failed
                 return
             if failed.kind in ("rate", "overloaded"):
@@ -275,21 +286,13 @@ class RetryingModel(ModelWrapper):
             yield Retried(attempt=attempt + 1, wait=wait, failed=failed)
             await self._sleep(wait)
             if outcome.has_cost:
-                self._remember(key, attempt, started)
+                self._attempts[key] = (attempt, started)
+                if len(self._attempts) > MAX_STEPS_REMEMBERED:
+                    del self._attempts[next(iter(self._attempts))]  # the oldest
                 yield evolve(failed, again=True)
                 return
 
-    async def _send(self, request: ModelRequest, outcome: StreamOutcome) -> AsyncIterator[ModelEvent]:
-        """Send the request once, unless the provider asked to wait."""
-        async with self._limiter:
-            outcome.failure = await self._refuse_early()
-            if outcome.failure is not None:
-                return
-            async with ClosingStream(outcome.watch(self._model.stream(request))) as events:
-                async for event in events:
-                    yield event
-
-    async def _refuse_early(self) -> Failed | None:
+    async def _refuse(self) -> Failed | None:
         """Return the fault of a request before the time that the provider named; None if it may be sent."""
         wait = await self._retry_time.compute_wait()
         if not wait:
@@ -297,12 +300,6 @@ class RetryingModel(ModelWrapper):
         clock = time.strftime("%H:%M:%S", time.localtime(time.time() + wait))
         why = translate("provider_faults.retry_later", who=self.name, time=clock, seconds=wait)
         return Failed(kind="rate", why=why, retry_after=wait, unsent=True)
-
-    def _remember(self, key: tuple[str, StepId], attempt: int, started: float) -> None:
-        """Remember the attempts for when the step starts again. The oldest entry is dropped at the limit."""
-        self._attempts[key] = (attempt, started)
-        if len(self._attempts) > MAX_STEPS_REMEMBERED:
-            del self._attempts[next(iter(self._attempts))]
 
     def _compute_pause(self, failed: Failed, attempts: int, spent: float) -> float | None:
         """Return the seconds until the next attempt; None if there is none."""
@@ -356,7 +353,7 @@ class ModelGroup:
         models = self._order_models()
         for place, model in enumerate(models, start=1):
             outcome = StreamOutcome()
-            async with ClosingStream(outcome.watch(model.stream(request))) as events:
+            async with ClosingStream(outcome.send(model, request)) as events:
                 async for event in events:
                     yield event
             failed = outcome.failure

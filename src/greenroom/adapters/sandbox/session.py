@@ -14,6 +14,7 @@ import shutil
 import signal
 import stat
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.adapters.sandbox.limits import Quota, UsageMeter, find_exceeded_limit, signal_descendants
-from greenroom.adapters.sandbox.protection import Protection
+from greenroom.adapters.sandbox.protection import PUT_BACK_FOLDER, Protection
 from greenroom.adapters.sandbox.view import (
     COMMAND_USER,
     ETC_ENTRIES,
@@ -107,6 +108,10 @@ def list_public_paths(place: Path) -> Iterator[Path]:
 LOCK_NAME: Final = "in-use"
 
 
+PUT_BACK_KEPT_S: Final = 30 * 24 * 3600
+"""How long the versions that were not kept can be found, in seconds."""
+
+
 class TemporaryFolder:
     """A temporary folder below `folder`. Other users can pass through it, but list nothing."""
 
@@ -146,6 +151,10 @@ def _remove_leftovers(folder: Path) -> None:
                 shutil.rmtree(place, onerror=_unlock_and_retry)
             finally:
                 os.close(lock)
+    for place in (folder / PUT_BACK_FOLDER).glob("*"):
+        with suppress(OSError):
+            if place.lstat().st_mtime < time.time() - PUT_BACK_KEPT_S:
+                shutil.rmtree(place, onerror=_unlock_and_retry)
 
 
 def _unlock_and_retry(_: object, path: str, __: object) -> None:

@@ -198,6 +198,18 @@ MAX_ADDRESSES: Final = 64
 AddressClassifier = Callable[[IPAddress], str]
 
 
+async def is_metadata_host(host: str) -> bool:
+    """Return whether a host, in any spelling, is a metadata service of a cloud. A host that is not found is none."""
+    if is_metadata_name(host.rstrip(".")):
+        return True
+    try:
+        async with asyncio.timeout(RESOLVE_TIMEOUT_S):
+            addresses = await SystemNetwork().resolve(host, PROBE_PORT)
+    except (OSError, UnicodeError):
+        return False
+    return CLOUD_METADATA in map(classify_address, addresses)
+
+
 class CheckedHost:
     """A host and the addresses that may be dialled."""
 

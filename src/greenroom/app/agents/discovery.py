@@ -18,7 +18,7 @@ from typing import Final, Literal
 from greenroom.app.agents import specs as values
 from greenroom.app.agents.claude import AgentFileNote, from_claude
 from greenroom.app.agents.front_matter import UnusableAgentFile, dump_yaml_text, read_front_matter_file
-from greenroom.app.agents.specs import BadKey, parse_spec
+from greenroom.app.agents.specs import BadKey, find_missing_tools, parse_spec
 from greenroom.app.messages import LANGUAGES, translate
 from greenroom.app.settings.home import config_folder, create_file, write_gitignore
 from greenroom.app.settings.layers import PROJECT_FOLDER, is_shared_folder, is_visible
@@ -89,17 +89,40 @@ class Agents:
         """The specs by name."""
         return {name: agent_file.spec for name, agent_file in self.by_name.items()}
 
-    def get(self, name: str) -> AgentFile:
-        """Return an agent. Raise an error with the problem of its file, or with the known names."""
+    def get(self, name: str, caller: Path | None = None) -> AgentFile:
+        """Return an agent, which the file `caller` calls. Raise an error with the problem of its file, or with the
+        known names."""
         agent_file = self.by_name.get(name)
         if agent_file is not None:
             return agent_file
         broken = next((broken_file for broken_file in self.broken_files if broken_file.name == name), None)
         if broken is not None:
             raise WorldFault(broken.text)
-        raise RefusedError(
-            Rejection(code="unknown_agent", why=translate("agents.unknown", name=name), hint=self._hint(name))
-        )
+        if caller is not None:
+            raise UnusableAgentFile(caller, translate("agents.no_such_agent", name=name, hint=self._hint(name)))
+        why = translate("agents.unknown", name=name)
+        raise RefusedError(Rejection(code="unknown_agent", why=why, hint=self._hint(name)))
+
+    def get_called(self, caller: AgentFile, name: str) -> AgentFile | None:
+        """Return an agent that a file calls. Raise an error if there is none. None stands for an agent that is not
+        trusted yet, and for one that only Claude Code has."""
+        waits = any(broken.name == name and broken.is_untrusted for broken in self.broken_files)
+        is_left_out = name not in self.by_name and (waits or caller.folder.form == "claude")
+        return None if is_left_out else self.get(name, caller.path)
+
+    def refuse_missing_agents(self, names: Iterable[str]) -> None:
+        """Raise an error if the file of one of these agents calls an agent that does not exist."""
+        for agent_file in (self.by_name[name] for name in names if name in self.by_name):
+            for called in agent_file.spec.calls:
+                self.get_called(agent_file, called)
+
+    def refuse_missing_tools(self, names: Iterable[str], tools: Collection[str]) -> None:
+        """Raise `UnusableAgentFile` if the file of one of these agents names a tool that does not exist."""
+        for agent_file in (self.by_name[name] for name in names if name in self.by_name):
+            for missing in find_missing_tools(agent_file.spec.tools, tools):
+                near = get_close_matches(missing, tools, n=1)
+                hint = translate("hints.meant_key", near=near[0]) if near else translate("tools.see_list")
+                raise UnusableAgentFile(agent_file.path, translate("agents.no_such_tool", name=missing, hint=hint))
 
     def _hint(self, name: str) -> str:
         near = get_close_matches(name, self.names, n=3)
@@ -135,14 +158,10 @@ def find_agents(workspace: Path) -> Agents:
     return Agents(by_name=dict(sorted(by_name.items())), broken_files=tuple(broken_files), hidden=tuple(hidden))
 
 
-def load_agent(workspace: Path, name: str) -> AgentSpec:
-    return find_agents(workspace).get(name).spec
-
-
-def read_agent(path: Path) -> AgentSpec:
+def read_agent(path: Path) -> AgentFile:
     """Read an agent from a file that the person names. Claude Code's files are recognised by their folder."""
     form: Literal["greenroom", "claude"] = "claude" if path.resolve().parent.parent.name == ".claude" else "greenroom"
-    return _read_agent_file(path, AgentFolder(folder=path.parent, scope="user", form=form)).spec
+    return _read_agent_file(path, AgentFolder(folder=path.parent, scope="user", form=form))
 
 
 def read_packaged_agent(package: str, name: str, language: str) -> AgentSpec:
@@ -251,9 +270,6 @@ def _quote_names(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-RUN_ONLY_TOOLS: Final = frozenset({"run_checks", "propose_plan"})
-
-
 def collect_notes(agent_file: AgentFile, agents: Agents, tools: Collection[str] = ()) -> tuple[AgentFileNote, ...]:
     """Return all notes about an agent: its file, its tools and the agents it calls. `tools` are the known names."""
     return (
@@ -263,22 +279,9 @@ def collect_notes(agent_file: AgentFile, agents: Agents, tools: Collection[str] 
     )
 
 
-def _find_missing_tools(spec: AgentSpec, tools: Collection[str]) -> list[str]:
-    return [name for name in spec.tools if name not in tools and name not in RUN_ONLY_TOOLS]
-
-
-def refuse_missing_tools(agents: Agents, names: Iterable[str], tools: Collection[str]) -> None:
-    """Raise `UnusableAgentFile` if the file of one of these agents names a tool that does not exist."""
-    for agent_file in (agents.by_name[name] for name in names if name in agents.by_name):
-        for missing in _find_missing_tools(agent_file.spec, tools):
-            near = get_close_matches(missing, tools, n=1)
-            hint = translate("hints.meant_key", near=near[0]) if near else translate("tools.see_list")
-            raise UnusableAgentFile(agent_file.path, translate("agents.no_such_tool", name=missing, hint=hint))
-
-
 def note_missing_tools(spec: AgentSpec, tools: Collection[str]) -> Iterator[AgentFileNote]:
     """Return a note about tools that do not exist."""
-    if missing := _find_missing_tools(spec, tools):
+    if missing := find_missing_tools(spec.tools, tools):
         names = ", ".join(f"`{name}`" for name in missing)
         yield AgentFileNote(key="tools", text=translate("agents.unknown_tools", names=names))
 

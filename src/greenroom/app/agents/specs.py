@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final, Literal, TypeAlias, cast, get_args
 
@@ -19,6 +19,7 @@ from greenroom.abilities.tools.tool import DEFAULT_TOOLS
 from greenroom.app.messages import translate
 from greenroom.app.settings.schema import shorten, suggest_name
 from greenroom.app.settings.values import BadValue, Reader, one_of, parse_count, parse_delay, parse_number, parse_text
+from greenroom.app.text_reader import SUBAGENT_CALL
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, encode, evolve, record
 from greenroom.core.base.text import CONTROL_CHARACTERS
@@ -462,6 +463,15 @@ def parse_spec(raw: Data, *, prompt: str = "", default_name: str = "", trusted: 
             what = translate("specs.bad_default_name", default_name=default_name) if default_name else ""
             raise BadKey("name", translate("specs.missing_name", what=what, unfit=unfit)) from None
     return add_version(_build_spec(fields))
+
+
+RUN_ONLY_TOOLS: Final = frozenset({"run_checks", "propose_plan", SUBAGENT_CALL})
+"""Tools that only some runs offer, by their own rules."""
+
+
+def find_missing_tools(names: Iterable[str], tools: Collection[str]) -> list[str]:
+    """Return the names of tools that are not among these."""
+    return [name for name in names if name not in tools and name not in RUN_ONLY_TOOLS]
 
 
 def add_version(spec: AgentSpec) -> AgentSpec:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast, overload
 
 from greenroom.app.conversation.chat import Turn
-from greenroom.app.library.agent_definition import AgentDefinition, ToolList
+from greenroom.app.library.agent_definition import AgentDefinition, AgentOptions
 from greenroom.app.library.approval import ApprovalCallback
 from greenroom.app.library.attachments import Attachments
 from greenroom.app.library.environment import collect_agents
 from greenroom.app.library.greenroom import Greenroom
 from greenroom.app.library.run import Conversation, RunArguments
 from greenroom.app.library.run_result import RunEvent, RunResult, T
-from greenroom.core.ports.model import Model
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
+
+    from greenroom.app.agents.discovery import Agents
 
 S = TypeVar("S")
 
@@ -34,7 +35,8 @@ async def open_greenroom(greenroom: Greenroom | None, agent: AgentDefinition[Any
     if greenroom is not None:
         yield greenroom
         return
-    needs_workspace = any(definition.tool_selection.needs_workspace for definition in collect_agents(agent).values())
+    agents = collect_agents(agent).values()
+    needs_workspace = any(definition.builtin_names or definition.toolsets for definition in agents)
     async with Greenroom(workspace="." if needs_workspace else None) as opened:
         yield opened
 
@@ -97,24 +99,22 @@ class SyncConversation(Generic[T]):
             yield conversation
 
 
-def load_called_agents(agent: AgentDefinition[Any]) -> None:
+def load_called_agents(agent: AgentDefinition[Any], agents: Agents) -> None:
     """Load the agents that this agent's file calls, and the agents that those call.
 
     Loaded agents get the functions of `agent` that their files list as tools.
     """
-    from greenroom.app.agents.discovery import load_agent
-
     by_name = {definition.name: definition for definition in (agent, *agent.agents)}
     pending = [agent]
     for definition in pending:
         for name in definition.spec.calls:
-            if name not in by_name:
-                spec = load_agent(Path.cwd(), name)
-                by_name[name] = AgentDefinition(
-                    name, spec=spec, tools=[each for each in agent.tools if each.name in spec.tools]
-                )
+            called = agents.get_called(definition.file, name) if name not in by_name and definition.file else None
+            if called is not None:
+                functions = [each for each in agent.tools if each.name in called.spec.tools]
+                by_name[name] = AgentDefinition(name, spec=called.spec, tools=functions)
+                by_name[name].file = called
                 pending.append(by_name[name])
-        definition.agents = tuple(by_name[name] for name in definition.spec.calls)
+        definition.agents = tuple(by_name[name] for name in definition.spec.calls if name in by_name)
 
 
 class Agent(AgentDefinition[T]):
@@ -147,35 +147,38 @@ class Agent(AgentDefinition[T]):
     `RunArguments` lists what runs accept beside the prompt.
     """
 
+    @overload
     @classmethod
     def from_file(
-        cls,
-        source: str | Path,
-        *,
-        output_type: TypeForm[T] | None = None,
-        model: str | Model = "",
-        tools: ToolList = (),
-        agents: Sequence[AgentDefinition[Any]] = (),
-    ) -> Agent[T]:
+        cls, source: str | Path, *, output_type: None = None, **options: Unpack[AgentOptions]
+    ) -> Agent[str]: ...
+    @overload
+    @classmethod
+    def from_file(
+        cls, source: str | Path, *, output_type: TypeForm[S], **options: Unpack[AgentOptions]
+    ) -> Agent[S]: ...
+    @classmethod
+    def from_file(
+        cls, source: str | Path, *, output_type: object = None, **options: Unpack[AgentOptions]
+    ) -> Agent[Any]:
         """Load an agent from a file, with the agents that it calls.
 
         Args:
 
         - `source`: A path, or a name that `greenroom agents list` shows.
         - `output_type`: The type of the answer.
-        - `model`: A model that replaces the model of the file.
-        - `tools`: Tools to add to those of the file.
-        - `agents`: Agents to add to those of the file.
+        - `options`: Other arguments of `Agent`. Tools and agents are added to those of the file. Others replace them.
         """
-        from greenroom.app.agents.discovery import load_agent, read_agent
+        from greenroom.app.agents.discovery import find_agents, read_agent
 
         path = Path(source)
         is_name = isinstance(source, str) and path.suffix != ".md" and path.name == source
-        spec = load_agent(Path.cwd(), str(source)) if is_name else read_agent(path)
-        agent = cls(
-            spec.name, spec=spec, output_type=cast("TypeForm[T]", output_type), model=model, tools=tools, agents=agents
-        )
-        load_called_agents(agent)
+        found = find_agents(Path.cwd())
+        file = found.get(str(source)) if is_name else read_agent(path)
+        named = cast("AgentOptions", {**options, "spec": file.spec})
+        agent = cls(file.spec.name, output_type=cast("TypeForm[T]", output_type), **named)
+        agent.file = file
+        load_called_agents(agent, found)
         return agent
 
     async def run(

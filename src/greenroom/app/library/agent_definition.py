@@ -23,8 +23,9 @@ from typing import (
     overload,
 )
 
+from greenroom.abilities.tools.tool import ALWAYS_OFFERED
 from greenroom.app.agents import specs as values
-from greenroom.app.agents.specs import MAX_ROUNDS, add_version
+from greenroom.app.agents.specs import MAX_ROUNDS, add_version, find_missing_tools
 from greenroom.app.function_tool import Tool, TypeAdapter, adapt_type, find_context_parameter, to_json_data
 from greenroom.app.library.mcp_servers import MCPServer
 from greenroom.app.library.run_result import T, check_value
@@ -37,6 +38,8 @@ from greenroom.core.state.spec import AgentSpec, ToolGroup
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
+
+    from greenroom.app.agents.discovery import AgentFile
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -123,11 +126,6 @@ class ToolSelection:
     builtin_names: tuple[str, ...] = ()
     toolsets: tuple[ToolGroup, ...] = ()
 
-    @property
-    def needs_workspace(self) -> bool:
-        """Whether the agent uses built-in tools, which need a workspace."""
-        return bool(self.builtin_names or self.toolsets)
-
     def apply_to(self, base: AgentSpec) -> AgentSpec:
         """Return the spec with these tools added."""
         tools = dict.fromkeys((*base.tools, *self.builtin_names, *(function.name for function in self.functions)))
@@ -149,7 +147,7 @@ def select_tools(tools: ToolList, toolsets: Sequence[str]) -> ToolSelection:
 
 def require_list(value: object, field: str, owner: str = "an agent") -> Sequence[Any]:
     """Return the value if it is a list; raise `WorldFault` otherwise."""
-    if not isinstance(value, Sequence) or isinstance(value, str):
+    if not isinstance(value, (list, tuple, Sequence)) or isinstance(value, str):
         raise WorldFault("library.list_expected", value=value, field=field, owner=owner)
     return value
 
@@ -161,15 +159,16 @@ def require_kind(is_valid: bool, value: object, field: str) -> None:
 
 
 def _check_toolsets(groups: Sequence[object]) -> tuple[ToolGroup, ...]:
-    known = get_args(ToolGroup)
     for group in groups:
-        if group not in known:
+        if group not in (known := get_args(ToolGroup)):
             raise WorldFault("library.unknown_toolset", group=group, hint=suggest_name(str(group), known))
     return cast("tuple[ToolGroup, ...]", tuple(groups))
 
 
 class AgentDefinition(Generic[T]):
     """An immutable description of an agent. See `Agent`."""
+
+    file: AgentFile | None = None
 
     @overload
     def __init__(
@@ -235,6 +234,17 @@ class AgentDefinition(Generic[T]):
             _make_turn_overrides(max_turns, output_retries),
             temperature,
         )
+
+    @property
+    def builtin_names(self) -> list[str]:
+        """The tools that the program or the agent's file names and that are not functions of the program."""
+        names = (*self.tool_selection.builtin_names, *(self.file.spec.tools if self.file else ()))
+        return find_missing_tools(names, {*ALWAYS_OFFERED, *(function.name for function in self.tools)})
+
+    @property
+    def toolsets(self) -> tuple[ToolGroup, ...]:
+        """The groups of tools that the program or the agent's file names."""
+        return (*self.tool_selection.toolsets, *(self.file.spec.groups if self.file else ()))
 
     @cached_property
     def spec(self) -> AgentSpec:

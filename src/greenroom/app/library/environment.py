@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from greenroom.abilities.skills.conversation.builtin_calls import CALL_AGENT
 from greenroom.abilities.skills.conversation.transcript import Transcripts
 from greenroom.abilities.skills.conversation_skills import build_conversation_skills
 from greenroom.abilities.tools.read_output import ReadOutputTool
 from greenroom.abilities.tools.tool import ALWAYS_OFFERED
+from greenroom.app.agents.specs import find_missing_tools
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.factories import TeamTools
 from greenroom.app.conversation.start import Participants
@@ -34,7 +36,7 @@ from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.app.toolset.policy import ConfirmingPolicy, ConfirmsAgent, build_policy, open_user_rules
 from greenroom.app.toolset.redaction import NO_REDACTION, SecretRedactor
 from greenroom.app.toolset.toolbox import Toolbox, ToolSource
-from greenroom.core.base.errors import GreenroomError, ModelFault, OutputError, WorldFault
+from greenroom.core.base.errors import GreenroomError, ModelFault, OutputError, WorldFault, translate
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import Capabilities, Executor
@@ -203,7 +205,7 @@ class AgentEnvironment:
     @property
     def notes(self) -> tuple[str, ...]:
         """Which of those tools are not used, and how to enable them."""
-        return ()
+        return () if self._program_servers is None else tuple(self._program_servers.notes)
 
     async def discover_servers(self, agents: Iterable[AgentDefinition[Any]]) -> None:
         """Start the MCP servers of the program's agents and read their tools."""
@@ -244,22 +246,30 @@ class AgentEnvironment:
 
     def equip(self, agent: AgentDefinition[Any]) -> AgentSpec:
         """Return the agent's spec with its tools by name. Raise `WorldFault` for an unknown tool."""
-        selection, names = agent.tool_selection, {tool.name for tool in self.builtin_tools}
-        if self.root is None and selection.needs_workspace:
-            listed_names = ", ".join((*selection.builtin_names, *selection.toolsets))
-            raise WorldFault("library.tools_need_workspace", name=agent.name, tools=listed_names)
-        duplicate = next((function.name for function in selection.functions if function.name in names), None)
+        names = {tool.name for tool in self.builtin_tools}
+        duplicate = next((function.name for function in agent.tools if function.name in names), None)
         if duplicate is not None:
             raise WorldFault("library.builtin_tool_exists", name=duplicate)
         server_tools = self.list_server_tools(agent)
-        tools = self._list_tools((*selection.functions, *server_tools))
-        known_names = [tool.name for tool in tools]
-        for name in selection.builtin_names:
-            if name not in known_names:
-                why = " ".join(self.notes) or suggest_name(name, known_names)
-                raise WorldFault("library.tool_unusable", agent=agent.name, name=name, why=why)
+        tools = self._list_tools((*agent.tools, *server_tools))
+        self._refuse_missing_tools(agent, [tool.name for tool in tools])
         names_by_servers = [tool.name for tool in server_tools]
         return Toolbox(tools).equip(evolve(agent.spec, tools=(*agent.spec.tools, *names_by_servers)))
+
+    def _refuse_missing_tools(self, agent: AgentDefinition[Any], known_names: list[str]) -> None:
+        missing = find_missing_tools(agent.builtin_names, known_names)
+        if self.root is None and missing:
+            from greenroom.app.toolset.toolset import build_toolbox
+
+            known_names += [tool.name for tool in build_toolbox(Path("/"))]
+        for name in find_missing_tools(missing, known_names):
+            why = " ".join(self.notes) or suggest_name(name, known_names)
+            if agent.file is not None and name in agent.file.spec.tools:
+                raise WorldFault(f"{agent.file.path} {translate('agents.no_such_tool', name=name, hint=why)}")
+            raise WorldFault("library.tool_unusable", agent=agent.name, name=name, why=why)
+        if self.root is None and (missing or agent.toolsets):
+            listed_names = ", ".join((*missing, *agent.toolsets))
+            raise WorldFault("library.tools_need_workspace", name=agent.name, tools=listed_names)
 
     def _list_tools(self, functions: Sequence[ToolExecutor]) -> list[ToolExecutor]:
         """Return all tools available to an agent with these functions. A function replaces a custom tool of the same
@@ -270,7 +280,8 @@ class AgentEnvironment:
     def specs(self, agent: AgentDefinition[Any]) -> Sequence[ToolSpec]:
         """Return the tool specs that the agent's model receives."""
         names, own_tools = self.equip(agent).tools, (*agent.tools, *self.list_server_tools(agent))
-        return [tool.card.spec for tool in self._list_tools(own_tools) if tool.name in names]
+        found = [tool.card.spec for tool in self._list_tools(own_tools) if tool.name in names]
+        return [*found, CALL_AGENT] if agent.spec.calls else found
 
     def make_tools(
         self, functions: Sequence[ToolExecutor], models: Models, needs_confirmation: ConfirmsAgent | None

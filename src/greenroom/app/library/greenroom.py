@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Final, Self, Unpack
 from weakref import WeakKeyDictionary
 
+from greenroom.abilities.skills.conversation.model_call import pick_model
 from greenroom.abilities.skills.conversation.transcript import Transcripts
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.context import AppContext
@@ -219,18 +220,20 @@ class Greenroom:
         if resume:
             team = await self._find_resumable(agent, resume, LIBRARY_RUN)
         else:
-            prompt = await make_prompt(text, attachments, self._require_models(agent), self.runtime.log)
-            participants, own_limits = await prepared.instruct(text, context), limits or RunLimits()
-            (name, spec), *others = participants.members
-            members = ((name, own_limits.apply_to_spec(spec)), *others)
+            prompt = await make_prompt(text, attachments, self._require_models(prepared), self.runtime.log)
+            participants, task_limits = await prepared.instruct(text, context), self._limits()
+            if limits is not None:
+                (name, spec), *others = participants.members
+                participants = evolve(participants, members=((name, limits.apply_to_spec(spec)), *others))
+                task_limits = limits.apply_to(task_limits)
             team = await create_single_task_team(
                 self.runtime,
                 LIBRARY_RUN,
-                evolve(participants, members=members),
+                participants,
                 prompt.text,
                 typed=prompt.typed,
                 media=prompt.media,
-                limits=own_limits.apply_to(self._limits()),
+                limits=task_limits,
                 capabilities=prepared.capabilities,
                 on_open=observer.attach,
             )
@@ -272,7 +275,7 @@ class Greenroom:
             self._capabilities[chat.team] = prepared.capabilities
 
         async def submit(text: str, attachments: Attachments) -> None:
-            prompt = await make_prompt(text, attachments, self._require_models(agent), self.runtime.log)
+            prompt = await make_prompt(text, attachments, self._require_models(prepared), self.runtime.log)
             participants = await prepared.instruct(text, context)
             if chat.team is not None:
                 await self._change_instructions(chat.team, prepared, participants)
@@ -352,14 +355,12 @@ class Greenroom:
             self._prepared[solo][agent] = prepared
         return prepared
 
-    def _require_models(self, agent: AgentDefinition[T]) -> Model:
+    def _require_models(self, prepared: PreparedAgent) -> Model:
         """Return the agent's model. Raise `WorldFault` if an agent of the run has none: nothing is stored that could
         not run."""
         found = [
-            self.models.get_model(str((definition.spec.llm_config or {}).get("model", "")))
-            if isinstance(definition.model, str)
-            else definition.model
-            for definition in collect_agents(agent).values()
+            pick_model(self.models, item.spec) if isinstance(item.model, str) else item.model
+            for item in prepared.agents.values()
         ]
         return found[0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -62,6 +63,7 @@ class ProgramServers:
         self._clients: list[McpClient] = []
         self._tools: dict[str, tuple[McpTool, ...]] = {}
         self.asking_names: set[str] = set()
+        self.notes: list[str] = []
 
     async def start(self, servers: Iterable[MCPServer]) -> None:
         """Start the servers that do not run yet and list their tools. Raise `WorldFault` if one does not work."""
@@ -79,17 +81,22 @@ class ProgramServers:
 
     async def _start(self, server: McpServer, asks: bool) -> None:
         from greenroom.adapters.mcp.client import McpClient, ServerEnvironment, make_tools
-        from greenroom.app.toolset.mcp import MANUAL_PATIENCE, list_withheld_variables
+        from greenroom.app.toolset.mcp import MANUAL_PATIENCE, list_withheld_variables, refuse_metadata
 
+        await refuse_metadata(server)
         environment = ServerEnvironment(Path.cwd(), os.environ, list_withheld_variables(self._settings))
         client = McpClient(server, environment, agreed=None, timeouts=MANUAL_PATIENCE)
         try:
-            self._tools[server.name] = make_tools(client, await client.get_catalogue())
+            catalogue = await client.get_catalogue()
+            self._tools[server.name] = make_tools(client, catalogue)
         except BaseException:
             await client.close()
             raise
         self._clients.append(client)
         self._known[server.name] = (server, asks)
+        for note in catalogue.describe_left_out(server.name):
+            self.notes.append(note)
+            logging.getLogger(__name__).warning("%s", note)
         self.asking_names.update(tool.name for tool in self._tools[server.name] if asks)
 
     def list_tools(self, servers: Iterable[MCPServer] | None = None) -> list[McpTool]:

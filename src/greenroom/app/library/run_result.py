@@ -52,12 +52,14 @@ class RunUsage:
     - `tokens`: The tokens of the model calls, input and output.
     - `seconds`: The time of work, without waiting for a person.
     - `steps`: The number of model and tool calls.
+    - `estimated_calls`: The model calls whose `cost` and `tokens` are estimated, because no believable bill came.
     """
 
     cost: float = 0.0
     tokens: int = 0
     seconds: float = 0.0
     steps: int = 0
+    estimated_calls: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,9 +111,8 @@ def check_value(reader: Reader, value: object, field: str) -> None:
 
 def make_usage(spent: Amounts) -> RunUsage:
     """Convert the amounts of a budget."""
-    return RunUsage(
-        cost=spent.money / MILLIONTHS_PER_DOLLAR, tokens=spent.tokens, seconds=spent.millis / 1000, steps=spent.steps
-    )
+    cost, seconds, estimated = spent.money / MILLIONTHS_PER_DOLLAR, spent.millis / 1000, spent.estimated
+    return RunUsage(cost=cost, tokens=spent.tokens, seconds=seconds, steps=spent.steps, estimated_calls=estimated)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,17 +39,18 @@ class WorkspaceEnvironment(AgentEnvironment):
         """Read the tools of MCP servers once, if an agent can use them."""
         all_agents = tuple(agents)
         await super().discover_servers(all_agents)
-        needs_servers = any(agent.tool_selection.builtin_names or "mcp" in agent.spec.groups for agent in all_agents)
+        needs_servers = any(agent.builtin_names or "mcp" in agent.spec.groups for agent in all_agents)
         if needs_servers and self._unread_servers is None:
             self._unread_servers = await check_new_servers(self.root)
-            for note in self.notes:
+            logged = super().notes
+            for note in (note for note in self.notes if note not in logged):
                 logging.getLogger(__name__).warning("%s", note)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Which tools of files, packages and servers are not used, and how to enable them."""
         equipment = self.equipment
-        return (*equipment.notes, *equipment.untrusted, *(self._unread_servers or ()))
+        return (*equipment.notes, *equipment.untrusted, *(self._unread_servers or ()), *super().notes)
 
     @cached_property
     def _file_equipment(self) -> ToolSource:

@@ -15,6 +15,7 @@ from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -30,6 +31,7 @@ from greenroom.adapters.mcp.client import (
 )
 from greenroom.adapters.mcp.configuration import ROOT_KEY, McpServer, find_server_table, parse_servers, render_masked
 from greenroom.adapters.models.catalog.catalog import load_providers
+from greenroom.adapters.web.address_filter import is_metadata_host
 from greenroom.app.first_settings import SETTINGS_HEADER
 from greenroom.app.messages import translate
 from greenroom.app.settings.home import RecordFile, change_file, config_folder, read_inside
@@ -264,6 +266,7 @@ async def inspect_server(
 ) -> ServerInspection:
     """Inspect a server once. Raise `WorldFault` if it does not work. Nothing is saved or left running."""
     agreed = listing.agreed_pins if listing is not None else None
+    await refuse_metadata(entry.server)
     client = McpClient(entry.server, environment, agreed=agreed, timeouts=patience)
     try:
         health = await client.check()
@@ -272,6 +275,13 @@ async def inspect_server(
         return ServerInspection(version=health.version, catalogue=await client.get_catalogue())
     finally:
         await client.close()
+
+
+async def refuse_metadata(server: McpServer) -> None:
+    """Raise `WorldFault` if a server's address is the metadata service of a cloud. Local addresses are fine."""
+    host = urlsplit(server.url).hostname
+    if host and await is_metadata_host(host):
+        raise WorldFault("mcp.metadata", name=server.name, host=host)
 
 
 async def inspect_new_servers(
@@ -310,7 +320,7 @@ async def _inspect_and_save(
         listings.save(entry, inspection.catalogue.listed)
     except WorldFault as fault:
         return str(fault)
-    return ""
+    return " ".join(inspection.catalogue.describe_left_out(entry.server.name))
 
 
 def describe_changes(name: str, catalogue: ToolCatalogue) -> str:

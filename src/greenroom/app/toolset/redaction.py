@@ -1,20 +1,26 @@
-"""Redaction: removes known keys from what a tool returns and a model replies; refuses calls that carry one.
+"""Redaction: removes known keys from what a person gives, a tool returns and a model replies; refuses calls that carry
+one.
 
-Keys are matched literally. An encoded key (base64, for example) is not found. Redaction is the second defence; the
-first is that no key reaches a command.
+Keys are matched literally. Only in the arguments of a call their base64, hexadecimal and URL-encoded forms are found
+too. Redaction is the second defence; the first is that no key reaches a command.
 """
 
 from __future__ import annotations
 
+import base64
+import logging
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias, cast
+from urllib.parse import unquote
 
 from greenroom.adapters.models.catalog.catalog import load_providers
 from greenroom.adapters.models.retry import ModelWrapper
 from greenroom.adapters.web import TAVILY_KEY
 from greenroom.app.settings.schema import ProviderSettings
+from greenroom.core.base.errors import Rejection, translate
 from greenroom.core.base.records import Data, evolve
+from greenroom.core.ports.codec import validate_intent
 from greenroom.core.ports.executor import LiveEvent, Outcome, StepContext, ToolPrinted
 from greenroom.core.ports.model import (
     ClosingStream,
@@ -26,6 +32,7 @@ from greenroom.core.ports.model import (
     Opaque,
     ToolCall,
 )
+from greenroom.core.rules.intents import AddTask, CreateTeam, Intent
 
 MASK: Final = "[secret]"
 WITHHELD: Final = "secret-withheld-by-greenroom"
@@ -74,6 +81,16 @@ def _is_secret(value: str) -> bool:
     return len(value) >= MIN_OBVIOUS_CHARS or (len(value) >= MIN_SECRET_CHARS and any(map(str.isdigit, value)))
 
 
+def _encode_secret(secret: str) -> set[str]:
+    """Return what a key becomes inside a base64 or hexadecimal text. Base64 depends on the place modulo three."""
+    data, forms = secret.encode(), {secret.encode().hex(), secret.encode().hex().upper()}
+    for offset, first in enumerate((0, 2, 3)):
+        padded = bytes(offset) + data
+        for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            forms.add(encode(padded)[first : len(padded) * 8 // 6].decode())
+    return forms
+
+
 class SecretRedactor:
     """Removes these values. Without values it does nothing."""
 
@@ -81,6 +98,8 @@ class SecretRedactor:
         stripped = {secret.strip() for secret in secrets}
         # The longest first, because one may be a prefix of another.
         self._secrets: Sequence[str] = sorted(filter(_is_secret, stripped), key=lambda secret: (-len(secret), secret))
+        self._encoded = tuple(form for secret in self._secrets for form in sorted(_encode_secret(secret)))
+        self._has_warned = False
 
     def __bool__(self) -> bool:
         return bool(self._secrets)
@@ -109,7 +128,29 @@ class SecretRedactor:
 
     def is_in_arguments(self, arguments: Data) -> bool:
         """Whether the arguments of a call carry one of the values, or had one that was withheld."""
-        return bool(self) and has_text(arguments, lambda text: WITHHELD in text or self.contains_secret(text))
+        return bool(self) and has_text(arguments, lambda text: WITHHELD in text or self._carries_secret(text))
+
+    def _carries_secret(self, text: str) -> bool:
+        """Whether a text contains one of the values, plain or encoded."""
+        texts = (text, unquote(text), unquote(unquote(text))) if "%" in text else (text,)
+        return any(form in part for part in texts for form in (*self._secrets, *self._encoded))
+
+    def clean_intent(self, intent: Intent) -> Intent | Rejection:
+        """Check what a person gives and redact it before anything is stored or sent. Tell the person once."""
+        if not self._secrets or isinstance(intent, CreateTeam):
+            return validate_intent(intent)
+        if isinstance(intent, AddTask):  # its name is the beginning of a text, and may end within a key
+            cut = intent.name[self.find_open_end(intent.name) :]
+            hidden = MASK if len(cut) >= MIN_SECRET_CHARS else cut
+            intent = evolve(intent, name=intent.name.removesuffix(cut) + hidden)
+        return validate_intent(intent, self._redact_input)
+
+    def _redact_input(self, data: bytes) -> bytes:
+        redacted = self.bytes(data)
+        if redacted != data and not self._has_warned:
+            self._has_warned = True
+            logging.getLogger(__name__).warning("%s", translate("conversation.secret_removed"))
+        return redacted
 
     def bytes(self, data: bytes) -> bytes:
         """Redact bytes that may not be text."""
@@ -123,7 +164,10 @@ class SecretRedactor:
 
     def withhold(self, arguments: Data) -> Data:
         """Return the arguments of a call for the log. A call that carried a key is refused later."""
-        return self.data(arguments, WITHHELD) if self._secrets else arguments
+        if not self._secrets:
+            return arguments
+        withheld = self.data(arguments, WITHHELD)
+        return {"arguments": WITHHELD} if has_text(withheld, self._carries_secret) else withheld
 
     def outcome(self, outcome: Outcome) -> Outcome:
         """Redact the outcome of a call."""

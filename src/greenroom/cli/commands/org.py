@@ -414,12 +414,8 @@ def inbox(
     *,
     person: Annotated[str, typer.Option("--as", metavar="NAME", help="Who you are. [default: the only person]")] = "",
     say: Annotated[
-        str | None,
-        typer.Option(
-            "--say",
-            metavar="TEXT",
-            help="Handle this line as if typed, then leave.",
-        ),
+        list[str] | None,
+        typer.Option("--say", metavar="TEXT", help="Handle this line as if typed, then leave. Can be repeated."),
     ] = None,
     to: Annotated[
         str, typer.Option("--to", metavar="AGENT", help="Send it to these agents. [default: the manager]")
@@ -442,7 +438,7 @@ def inbox(
 
     Exit codes: 0; 1 a line failed, or there was no answer; 2; 3; 4; 5; 6.
     """
-    if say is not None and not say.strip():
+    if not all(line.strip() for line in say or ()):
         raise typer.BadParameter(translate("org.say_empty"))
     if to and not say:
         raise typer.BadParameter(translate("org.to_needs_say"))
@@ -450,17 +446,17 @@ def inbox(
         raise typer.BadParameter(translate("org.to_empty"))
     if inbox and (say or wait):
         raise typer.BadParameter(translate("org.list_only_shows"))
-    order = InboxOrder(person=person, say=say or "", to=to, wait=wait, inbox=inbox)
+    order = InboxOrder(person=person, say=tuple(say or ()), to=to, wait=wait, inbox=inbox)
     options = RunOptions(record=record, replay=replay)
     return invoke(context, lambda cli: _open_inbox(cli, name, order, options))
 
 
 @as_record
 class InboxOrder:
-    """What to do in the inbox: `say` something `to` agents, `wait` for what follows, or only show the `inbox`."""
+    """What to do in the inbox: `say` these lines `to` agents, `wait` for what follows, or only show the `inbox`."""
 
     person: str
-    say: str
+    say: tuple[str, ...]
     to: str
     wait: bool
     inbox: bool
@@ -484,7 +480,7 @@ async def _open_inbox(cli: Invocation, name: str, order: InboxOrder, options: Ru
             )  # all messages, for programs only
             return cli.out.result("ok", Exit.DONE, person=human.me, conversation_pool=conversation_pool)
         if order.say:
-            return await _send_line(cli, order, inbox, listener)
+            return await _send_lines(cli, order, inbox, listener)
         # Here an @ names an agent, not a file, and there is no history of chats.
         aids = TypingAids(
             commands=command_phrases(listener.language),
@@ -505,18 +501,22 @@ async def _find_team(cli: Invocation, organisation: Organisation, order: InboxOr
     return await prepare_organisation(cli, organisation, options)
 
 
-async def _send_line(cli: Invocation, order: InboxOrder, inbox: InboxScreen, listener: OrganisationListener) -> Exit:
-    """Handle one line as if it were typed; with `wait`, show what follows.
+async def _send_lines(cli: Invocation, order: InboxOrder, inbox: InboxScreen, listener: OrganisationListener) -> Exit:
+    """Handle the lines as if they were typed, up to the first that fails; with `wait`, show what follows.
 
     Text to agents named by --to is sent as it is, never run as a command.
     """
-    line: str | ManagerText | MessageCommand = order.say
     names = tuple(dict.fromkeys(name.strip().lstrip("@") for name in order.to.split(",") if name.strip()))
-    if names == (listener.state.tasks[BASE_TASK].manager,):
-        line = ManagerText(text=order.say.strip())
-    elif order.to:
-        line = MessageCommand(names=names, text=order.say.strip(), mode="to")
-    code = await inbox.do(line)
+    code = Exit.DONE
+    for text in order.say:
+        line: str | ManagerText | MessageCommand = text
+        if names == (listener.state.tasks[BASE_TASK].manager,):
+            line = ManagerText(text=text.strip())
+        elif order.to:
+            line = MessageCommand(names=names, text=text.strip(), mode="to")
+        code = await inbox.do(line)
+        if code != Exit.DONE:
+            break
     if code == Exit.DONE and order.wait:
         return await _wait_until_settled(cli, order, inbox, listener)
     return await _report_end(cli, inbox, listener, "ok" if inbox.was_view else "sent", code)

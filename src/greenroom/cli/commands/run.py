@@ -28,7 +28,7 @@ from greenroom.cli.commands.change import diff, discard, report_recovered
 from greenroom.cli.context import Invocation, invoke, make_refusal, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.follow import Ending, RunInput, follow_attended
-from greenroom.cli.interactive.report import report_ending, summarise
+from greenroom.cli.interactive.report import explain_over_limit, report_ending, summarise
 from greenroom.cli.options import (
     DEFAULT_OPTIONS,
     AgentName,
@@ -308,7 +308,9 @@ async def _report_run(cli: Invocation, view: RunView, team: TeamId, ending: Endi
     state = "failed" if ending.code == Exit.FAILED else report.verdict.state
     key = "run.answered" if report.is_verified and not report.diff.changes else f"run.{state}"
     cli.progress.note("")
-    cli.progress.note(translate(key, figures=summarise(ending.history)), style=f"bold {VERDICT_STYLES[state]}")
+    head = translate(key, figures=summarise(ending.history))
+    head = head.replace("✓", "!") if explain_over_limit(ending.history) else head
+    cli.progress.note(head, style=f"bold {VERDICT_STYLES[state]}")
     line_styles = {"!": "yellow", **{translate(f"states.{name}"): style for name, style in VERDICT_STYLES.items()}}
     for line in report.lines:
         cli.progress.note(line, style=next((line_styles[word] for word in line_styles if line.startswith(word)), ""))

@@ -248,12 +248,13 @@ async def cost(
         names = {str(account.team): account.name for account in accounts} if by == "run" else {}
         cli.out.show(_render_table(rows, grand_total, by, names))
     if grand_total.reserved:
-        calls = count_things("interrupted_call", grand_total.reserved)
+        calls = count_things("estimated_call", grand_total.reserved)
         cli.progress.note(translate("runs.reserved_calls", calls=calls), style="yellow")
     if grand_total.unpriced:
         why = translate("runs.unpriced_calls", count_calls=count_things("call", grand_total.unpriced))
         cli.progress.note(why, style="yellow")
-    return cli.out.result("ok", Exit.DONE, by=by, **_sum_fields(grand_total))
+    status, code = ("ok", Exit.DONE) if len(accounts) == len(teams) else ("damaged", Exit.CONFIG)
+    return cli.out.result(status, code, by=by, **_sum_fields(grand_total))
 
 
 async def _read_account(cli: Invocation, team: TeamId) -> TeamCosts | None:

@@ -422,6 +422,7 @@ class ChatScreen:
         self._say_how_to_resume()
         status, total = "left" if self._person.is_attended else self._status or "ok", self._history.total()
         spent = {"version": self._history.version, "tokens": total.tokens, "cost": total.money / MILLIONTHS_PER_DOLLAR}
+        spent["estimated_calls"] = total.estimated
         return self._cli.out.result(status, code, answer=self._answer, **spent)
 
     def _say_how_to_resume(self, key: str = "report.continue") -> None:

@@ -134,9 +134,7 @@ async def prepare_organisation(cli: Invocation, organisation: Organisation, opti
     agent_specs, caps = merge_agents(charter.language, agents.specs), provisions.loaded_settings.settings.limits
     await check_servers(cli, Participants(members=tuple((AgentId(name), spec) for name, spec in agent_specs.items())))
     tools = cli.app.toolbox(root)
-    from greenroom.app.agents.discovery import refuse_missing_tools
-
-    refuse_missing_tools(agents, (*charter.managers, *charter.blueprints), {tool.name for tool in tools})
+    agents.refuse_missing_tools((*charter.managers, *charter.blueprints), {tool.name for tool in tools})
     organisation_spec = build_organisation_spec(
         charter, agent_specs, tools, resolve_model=provisions.resolve_alias, caps=caps
     )

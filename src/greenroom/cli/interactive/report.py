@@ -17,7 +17,8 @@ from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.approvals import pending_approvals, words_to_type
 from greenroom.cli.render.team import TeamHistory, format_duration
 from greenroom.cli.render.words import shorten
-from greenroom.core.base.ids import TeamId
+from greenroom.core.base.amounts import Amounts
+from greenroom.core.base.ids import TEAM_BUDGET, TeamId
 from greenroom.core.base.records import Data
 from greenroom.testing.demo import ANSWER_FILE, ASKING_KIT, DEMO_KIT, demo_folder
 
@@ -77,6 +78,7 @@ def report_ending(
         steps=history.steps_ended,
         tokens=history.total().tokens,
         cost=history.total().money / MILLIONTHS_PER_DOLLAR,
+        estimated_calls=history.total().estimated,
         messages=history.messages_sent,
         **_verdict_fields(ending),
         **(extra_fields or {}),
@@ -101,11 +103,14 @@ def _verdict_fields(ending: Ending) -> Data:
 
 
 def _print_ending(cli: Invocation, ending: Ending, *, has_head: bool) -> None:
-    sign, style = EXIT_STYLES.get(ending.code, ("!", "bold yellow"))
+    over_limit = explain_over_limit(ending.history)
+    sign, style = EXIT_STYLES.get(Exit.LIMIT if over_limit else ending.code, ("!", "bold yellow"))
     cli.progress.note("")
     if not has_head:
         state, figures = translate(f"states.{ending.status}"), summarise(ending.history)
         cli.progress.note(translate("report.ended", sign=sign, state=state, figures=figures), style=style)
+    if over_limit:
+        cli.progress.note(f"  {over_limit}", style="yellow")
     if ending.fault:
         cli.progress.note(f"  {ending.fault}")
     if ending.unverified and not has_head:
@@ -150,6 +155,13 @@ def summarise(history: TeamHistory) -> str:
         figures = [*([count_things("message", history.messages_sent)] if has_messages else []), *figures]
         figures.insert(0, count_things("step", history.steps_ended))
     return comma.join(figures)
+
+
+def explain_over_limit(history: TeamHistory) -> str:
+    """Explain that the provider charged more than was reserved, and so more than a limit; "" if it did not."""
+    budget, total = history.state.budgets[TEAM_BUDGET], history.total()
+    limit = budget.limits.exceeded_by(Amounts(money=total.money, tokens=total.tokens))
+    return translate("report.over_limit", limit_words=translate(f"report.limit_{limit}")) if limit else ""
 
 
 def _find_answer(cli: Invocation, team: TeamId, ending: Ending) -> str:
@@ -209,8 +221,8 @@ def explain_turn(turn: TurnOutcome, *, attended: bool, answer: str) -> str:
 
 
 def describe_turn_cost(turn: TurnOutcome) -> str:
-    """Describe the cost of a turn. The cost of an interrupted call is its reservation."""
-    key = "report.turn_cost_at_most" if turn.state == "interrupted" else "report.turn_cost"
+    """Describe the cost of a turn. The cost of an interrupted call is estimated."""
+    key = "report.turn_cost_at_most" if turn.spent.estimated else "report.turn_cost"
     money = f"{format_dollars(turn.spent.money)} · " if turn.spent.money else ""
     return translate(key, tokens=turn.spent.tokens, money=money, duration=format_duration(turn.spent.millis))
 
@@ -219,4 +231,4 @@ def turn_fields(turn: TurnOutcome, answer: str) -> dict[str, object]:
     """Return a turn as JSON fields."""
     why = {"why": turn.why} if turn.why and turn.why != answer else {}
     spent = {"tokens": turn.spent.tokens, "cost": turn.spent.money / MILLIONTHS_PER_DOLLAR}
-    return {"status": turn.state, "answer": answer, **why, **spent}
+    return {"status": turn.state, "answer": answer, **why, **spent, "estimated_calls": turn.spent.estimated}

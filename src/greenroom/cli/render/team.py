@@ -60,7 +60,7 @@ class EventLine(NamedTuple):
 class TeamHistory:
     """The fold of a team's events, and the records that ended on the way; complete if it starts at version 0.
 
-    `is_at_most`: a part of `spent` is the reservation of interrupted calls, whose cost is unknown. Without
+    `is_at_most`: a part of `spent` is an estimate for calls that have no believable bill. Without
     `keeps_records` ended records are only counted, for teams that run for days. `language` is that of the lines.
     """
 
@@ -100,7 +100,9 @@ class TeamHistory:
             case StepEnded() | StepInterrupted():
                 agent = agent_of(event.step_id)
                 self.spent[agent] = self.spent.get(agent, NOTHING).plus(event.spent)
-                self.is_at_most |= isinstance(event, StepInterrupted) and bool(event.spent.tokens or event.spent.money)
+                # The spent amounts of old logs do not say what was estimated.
+                is_unbilled = isinstance(event, StepInterrupted) and bool(event.spent.tokens or event.spent.money)
+                self.is_at_most |= is_unbilled or event.spent.estimated > 0
                 self.steps_ended += isinstance(event, StepEnded)
                 if isinstance(event, StepEnded) and event.state == "failed":
                     self.failures.append(f"{event.step_id}: {event.error}")

@@ -9,13 +9,15 @@ from greenroom.core.base.records import record
 
 @record
 class Amounts:
-    """Amounts spent or reserved. Money is in millionths of a dollar, time in milliseconds of work."""
+    """Amounts spent or reserved. Money is in millionths of a dollar, time in milliseconds of work. `estimated` counts
+    the model calls whose cost no provider reported."""
 
     money: int = 0
     tokens: int = 0
     steps: int = 0
     millis: int = 0
     hops: int = 0
+    estimated: int = 0
 
     @property
     def lowest(self) -> int:
@@ -36,6 +38,7 @@ class Amounts:
             steps=self.steps + other.steps,
             millis=self.millis + other.millis,
             hops=self.hops + other.hops,
+            estimated=self.estimated + other.estimated,
         )
 
     def minus(self, other: Amounts) -> Amounts:
@@ -48,6 +51,7 @@ class Amounts:
             steps=self.steps - other.steps,
             millis=self.millis - other.millis,
             hops=self.hops - other.hops,
+            estimated=self.estimated - other.estimated,
         )
 
 

@@ -228,8 +228,9 @@ def decode_intent(data: bytes) -> Intent | Rejection:
         return Rejection(code="bad_intent", why=f"{_describe_error('the intent', error)}.")
 
 
-def validate_intent(intent: Intent) -> Intent | Rejection:
-    """Return the intent as the log would hold it, or why it is rejected. Creating a record does not check types."""
+def validate_intent(intent: Intent, rewrite: Callable[[bytes], bytes] = bytes) -> Intent | Rejection:
+    """Return the intent as the log would hold it, or why it is rejected. Creating a record does not check types.
+    `rewrite` changes its JSON."""
     name = type(intent).__name__
     if type(intent) not in INTENT_TYPES.values():
         return Rejection(code="unknown_intent", why=f"{name} is unknown.", hint=f"Known: {', '.join(INTENT_TYPES)}.")
@@ -237,7 +238,7 @@ def validate_intent(intent: Intent) -> Intent | Rejection:
         why = f"{name} is reserved for Greenroom's own actors."
         return Rejection(code="owners_only", why=why, hint="Submit an intent for the result that you want.")
     try:
-        return _decode(type(intent), encode(intent))
+        return _decode(type(intent), rewrite(encode(intent)))
     except MsgspecError as error:
         return Rejection(code="bad_intent", why=f"{_describe_error(name, error)}.")
     except (ValueError, TypeError, RecursionError) as error:

@@ -35,4 +35,4 @@ class Work:
     @property
     def media_tokens(self) -> int:
         """The most tokens that the media add to a request."""
-        return sum(item.tokens for item in self.media)
+        return sum(item.tokens for item in self.media) if self.media else 0

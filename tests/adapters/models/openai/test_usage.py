@@ -2,8 +2,11 @@
 
 import pytest
 
-from greenroom.core.ports.model import Usage
+from greenroom.adapters.models.openai.usage import find_believable_usage
+from greenroom.core.ports.model import ChatMessage, Media, ModelCard, ModelRequest, Usage
+from tests.adapters.models.asked import Played
 from tests.adapters.models.openai.answers import JSON, body, delta, heard, sse
+from tests.adapters.models.vendors.talk import PURPOSE
 
 
 @pytest.mark.parametrize(
@@ -126,3 +129,65 @@ def test_counts_that_shrink_or_cannot_be_are_not_believed() -> None:
     assert found.usage == Usage(input=9, output=4)
     silent = heard([sse(delta(content="Hi"), delta("stop"), {"choices": [], "usage": {"prompt_tokens": 9}})])
     assert silent.counted is None, "text of no tokens"
+
+
+class Sold(Played):
+    """A model of this price per token, in millionths of a dollar."""
+
+    def __init__(self, rate: int | None) -> None:
+        super().__init__(card=ModelCard(output=4096, window=100_000))
+        self._rate = rate
+
+    def price(self, read: int, written: int) -> int | None:
+        return None if self._rate is None else self._rate * (read + written)
+
+
+SENT = 1000
+"""Bytes of the request of these tests. It allows 2000 tokens of output."""
+
+
+def believes(usage: Usage, rate: int | None = 10, received: int = 20, images: int = 0) -> bool:
+    pictures = (Media(media_type="image/png", data=b"x"),) * images
+    message = ChatMessage(role="user", content="Hi", media=pictures)
+    request = ModelRequest(purpose=PURPOSE, messages=(message,), max_output=2000)
+    return find_believable_usage(usage, request, Sold(rate), sent=SENT, received=received) is not None
+
+
+@pytest.mark.parametrize(
+    ("usage", "received"),
+    [
+        (Usage(input=1200, output=2000), 20),
+        (Usage(input=5000, output=2100), 20),
+        (Usage(input=10, output=6000, thought=5000), 20),
+        (Usage(input=10, output=6000), 20_000),
+        (Usage(input=10, output=10, money=70_000), 20),
+    ],
+    ids=["at the maximum", "hidden instructions", "thoughts beside it", "a server without maximum", "with a fee"],
+)
+def test_usage_that_can_be_true_is_believed(usage: Usage, received: int) -> None:
+    assert believes(usage, received=received)
+
+
+@pytest.mark.parametrize(
+    ("usage", "rate"),
+    [
+        (Usage(input=10, output=20_000), 10),
+        (Usage(input=10, output=20_000, thought=19_000), 10),
+        (Usage(input=20_000, output=10), 10),
+        (Usage(input=10**14, output=10), None),
+        (Usage(input=10, output=10, money=99_000_000), 10),
+        (Usage(input=10, output=10, money=99_000_000), 0),
+        (Usage(input=10, output=10, money=99_000_000), None),
+    ],
+)
+def test_usage_that_cannot_be_true_is_dropped_with_a_warning(
+    usage: Usage, rate: int | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert not believes(usage, rate)
+    assert ["impossible" in record.getMessage() for record in caplog.records] == [True]
+
+
+def test_images_count_beside_the_bytes_of_a_request() -> None:
+    seen = Usage(input=15_000, output=10)
+    assert believes(seen, images=2)
+    assert not believes(seen)

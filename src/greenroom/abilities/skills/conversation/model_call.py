@@ -67,7 +67,7 @@ def build_terms(model: Model, spec: AgentSpec, input_bytes: int, *, prompt: str 
     """Return the terms of a model call. It is retried if interrupted. The reservation assumes one byte per token."""
     size, max_output = input_bytes + REQUEST_OVERHEAD_BYTES, find_max_output(model, spec)
     price = model.price(size, max_output)
-    needs = Amounts(tokens=size + max_output, money=price or 0)
+    needs = Amounts(tokens=size + max_output, money=price or 0, estimated=1)
     return StepTerms(
         effect="model", needs=needs, priced=price is not None, model=model.name, spec=spec.version, prompt=prompt
     )
@@ -77,7 +77,7 @@ def estimate_partial_cost(model: Model, input_tokens: int, spec: AgentSpec, outp
     """Estimate the cost of an interrupted reply: its input tokens, and at most one token per output byte. A model with
     hidden reasoning may have used its whole output limit."""
     written = output_bytes if output_bytes or not model.card.effort else find_max_output(model, spec)
-    return Amounts(tokens=input_tokens + written, money=model.price(input_tokens, written) or 0)
+    return Amounts(tokens=input_tokens + written, money=model.price(input_tokens, written) or 0, estimated=1)
 
 
 def build_purpose(step: Step, team: str, turn: int) -> Purpose:

@@ -129,7 +129,7 @@ class Transcript:
         self.messages += messages
         size = sum(len(message.content.encode()) for message in messages)
         self.size += size
-        media_size = BYTES_PER_TOKEN * media_tokens if any(message.media for message in messages) else 0
+        media_size = BYTES_PER_TOKEN * media_tokens if media_tokens and any(item.media for item in messages) else 0
         self._media_size += media_size
         self._uncounted += size + media_size
 

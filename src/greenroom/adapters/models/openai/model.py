@@ -22,6 +22,7 @@ from greenroom.adapters.models.openai.response import (
     ResponseTooLarge,
     decode_chunk,
 )
+from greenroom.adapters.models.openai.usage import find_believable_usage
 from greenroom.core.base.errors import translate
 from greenroom.core.base.records import Record, evolve
 from greenroom.core.ports.model import ClosingStream, Failed, ModelCard, ModelEvent, ModelRequest, Usage
@@ -394,21 +395,12 @@ class OpenAICompatible:
         self, request: ModelRequest, reader: ResponseReader, faults: FaultMaker, size: int
     ) -> Iterator[ModelEvent]:
         usage, failure = reader.counted_usage, self._find_failure(request, reader, faults, size)
-        if usage is not None and not self._is_plausible(usage, request, size):
-            _log.warning(
-                "%s", translate("provider_faults.impossible_usage", model=self.name, tokens=usage.amounts.tokens)
-            )
-            usage = None
+        usage = find_believable_usage(usage, request, self, sent=size, received=reader.received_chars)
         if failure is None:
             yield from reader.emit_rest()
         if usage is not None:
             yield evolve(usage, money=self._cost(usage))
         yield failure or reader.make_finished(self.name)
-
-    def _is_plausible(self, usage: Usage, request: ModelRequest, size: int) -> bool:
-        """Return whether a request of this size can have used so many tokens: a token has at least one byte."""
-        window = self.card.window
-        return usage.input <= max(window, size) and usage.output <= max(window, request.max_output)
 
     def _find_failure(
         self, request: ModelRequest, reader: ResponseReader, faults: FaultMaker, size: int

@@ -395,10 +395,14 @@ class ResponseReader:
             self.usage = usage
 
     @property
+    def received_chars(self) -> int:
+        """The length of the answer so far, with its reasoning."""
+        return self.max_chars - self._remaining_chars
+
+    @property
     def counted_usage(self) -> Usage | None:
         """The usage, unless it claims no output tokens although there is text."""
-        is_silent = self._remaining_chars == self.max_chars
-        return self.usage if self.usage is not None and (self.usage.output or is_silent) else None
+        return self.usage if self.usage is not None and (self.usage.output or not self.received_chars) else None
 
     def _read_choice(self, choice: Mapping[str, object], events: list[ModelEvent]) -> None:
         reason = choice.get("finish_reason") or choice.get("stop_reason")

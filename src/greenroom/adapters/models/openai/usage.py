@@ -1,11 +1,13 @@
-"""Read token counts and costs of a response, under the names of each provider."""
+"""Read token counts and costs of a response, under the names of each provider, and doubt what cannot be."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Final
 
-from greenroom.core.ports.model import Usage
+from greenroom.core.base.errors import translate
+from greenroom.core.ports.model import Model, ModelRequest, Usage
 
 INPUT_FIELDS: Final = ("prompt_tokens", "input_tokens")
 OUTPUT_FIELDS: Final = ("completion_tokens", "output_tokens")
@@ -14,6 +16,34 @@ COUNT_FIELDS: Final = (*INPUT_FIELDS, *OUTPUT_FIELDS, "total_tokens")
 ANTHROPIC_FIELDS: Final = frozenset({"input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"})
 CACHED_FIELDS: Final = ("prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")
 CACHE_WRITE_FIELDS: Final = ("cache_creation_input_tokens", "cache_write_tokens", "cache_creation_tokens")
+
+HIDDEN_INPUT_TOKENS: Final = 4096  # that a provider may add to a request: its own instructions for tools
+HIDDEN_FEES: Final = 50_000  # that it may add to the price of the tokens, in millionths of a dollar: for a search
+MAX_TOKEN_PRICE: Final = 1_000  # more than any model costs per token, in millionths of a dollar
+
+
+def find_believable_usage(
+    usage: Usage | None, request: ModelRequest, model: Model, *, sent: int, received: int
+) -> Usage | None:
+    """Return the usage; None, with a warning, if a request of `sent` bytes and an answer of `received` characters
+    cannot have it."""
+    if usage is None:
+        return None
+    card, max_output = model.card, min(request.max_output, model.card.output)
+    media = sum(len(message.media) for message in request.messages)
+    max_input = min(2 * sent + HIDDEN_INPUT_TOKENS, max(card.window, sent)) + media * card.image_tokens
+    # Some providers count thoughts beside the maximum, and some servers do not enforce it.
+    most = max(max_output * 9 // 8 + 256 + min(usage.thought, 4 * max_output), received)
+    if usage.input > max_input or usage.output > most:
+        doubt = translate("provider_faults.impossible_usage", model=model.name, tokens=usage.amounts.tokens)
+    elif usage.money and usage.money > HIDDEN_FEES + (
+        2 * (model.price(sent, max_output) or 0) or usage.amounts.tokens * MAX_TOKEN_PRICE
+    ):
+        doubt = translate("provider_faults.impossible_cost", model=model.name, cost=usage.amounts.money / 1_000_000)
+    else:
+        return usage
+    logging.getLogger(__name__).warning("%s", doubt)
+    return None
 
 
 def find_usage(chunk: Mapping[str, object]) -> Usage | None:

@@ -46,7 +46,9 @@ from pydantic_ai.tools import ToolDefinition
 
 from greenroom.adapters.models.openai.faults import FaultMaker, extract_page_message, shorten
 from greenroom.adapters.models.openai.model import CHARS_PER_TOKEN, CONNECT_TIMEOUT_S, MAX_RESPONSE_S, price_unknown
+from greenroom.adapters.models.openai.request import RequestEncoder
 from greenroom.adapters.models.openai.response import MAX_CALLS, ResponseTooLarge, ToolCallCollector
+from greenroom.adapters.models.openai.usage import find_believable_usage
 from greenroom.adapters.models.vendors.request import VendorRequestBuilder, make_opaque
 from greenroom.adapters.models.vendors.vendor import Vendor
 from greenroom.core.base.errors import translate
@@ -104,7 +106,8 @@ class VendorResponseReader:
 
     def __init__(self, provider: str, max_chars: int) -> None:
         self._provider = provider
-        self._remaining_chars = max_chars
+        self._max_chars = max_chars
+        self.received_chars = 0
         self._calls = 0
         self._response = ModelResponse(parts=[])
 
@@ -139,8 +142,8 @@ class VendorResponseReader:
         return None
 
     def _count_chars(self, text: str) -> None:
-        self._remaining_chars -= len(text)
-        if self._remaining_chars < 0:
+        self.received_chars += len(text)
+        if self.received_chars > self._max_chars:
             raise ResponseTooLarge("more text than allowed")
 
     @property
@@ -446,6 +449,7 @@ class VendorModel:
         self._cost = cost
         self._vendor = vendor
         self._model = model
+        self._encoder = RequestEncoder(vendor.provider, model, self.card)
         self._request_builder = VendorRequestBuilder(vendor.provider, self.card)
         self._max_seconds = max_seconds
 
@@ -468,7 +472,7 @@ class VendorModel:
         except VENDOR_ERRORS as error:
             yield faults.from_exception(error)
         else:
-            for event in self._finish(reader, faults):
+            for event in self._finish(request, reader, faults):
                 yield event
 
     def _stream_response(self, model: Model, request: ModelRequest) -> AsyncGenerator[VendorPiece, None]:
@@ -481,8 +485,11 @@ class VendorModel:
             streaming=request.streaming,
         )
 
-    def _finish(self, reader: VendorResponseReader, faults: VendorFaultMaker) -> Iterator[ModelEvent]:
-        usage, failure = reader.usage, None
+    def _finish(
+        self, request: ModelRequest, reader: VendorResponseReader, faults: VendorFaultMaker
+    ) -> Iterator[ModelEvent]:
+        sent, failure = len(self._encoder.encode_request(request)), None
+        usage = find_believable_usage(reader.usage, request, self, sent=sent, received=reader.received_chars)
         if not reader.finish_reason:
             failure = faults.make_fault("cut_off", translate("provider_faults.end_missing"))
         elif reader.is_broken:

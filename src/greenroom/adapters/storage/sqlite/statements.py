@@ -12,7 +12,7 @@ from typing import Final
 
 from greenroom.adapters.storage.sqlite.faults import make_missing_fault, read_code
 from greenroom.adapters.storage.sqlite.files import LeaseFiles
-from greenroom.adapters.storage.sqlite.store_folder import MAX_VERSION, CommitMark
+from greenroom.adapters.storage.sqlite.store_folder import MAX_VERSION, SELECT_MISCOUNTED, CommitMark
 from greenroom.adapters.storage.sqlite.writer import ChangeResult, SqlValue, insert_rows
 from greenroom.core.base.errors import StaleOwner, translate
 from greenroom.core.ports.log import (
@@ -201,14 +201,6 @@ SELECT_STREAMS: Final = """
 SELECT stream, created_at, version, batch_epoch, batch, owner, event_bytes, archive_bytes, blob_bytes, value
 FROM streams LEFT JOIN meta ON key = 'questions:' || id ORDER BY created_at, id
 """
-SELECT_MISCOUNTED: Final = """
-SELECT stream, version, (SELECT count(*) FROM events WHERE events.id > streams.id << 40
-                         AND events.id <= (streams.id << 40) + version) AS found,
-       (SELECT count(*) FROM events WHERE events.id > (streams.id << 40) + version
-        AND events.id < (streams.id + 1) << 40) AS beyond
-FROM streams WHERE found <> version OR beyond > 0
-"""
-
 SELECT_ARCHIVE: Final = f"SELECT kind, key, owner, id & {MAX_VERSION}, data FROM archive"
 SELECT_EVENT: Final = f"SELECT events.id & {MAX_VERSION}, at, type, data, ends FROM events"
 PREVIOUS_VERSION: Final = "json_extract(CAST(events.data AS TEXT), '$.previous')"

@@ -25,7 +25,7 @@ from greenroom.adapters.storage.database import (
 )
 from greenroom.adapters.storage.sqlite.faults import translate_errors
 from greenroom.adapters.storage.sqlite.files import flush_folder
-from greenroom.core.base.errors import StoreFault
+from greenroom.core.base.errors import StoreFault, translate
 from greenroom.core.ports.codec import SCHEMA_VERSION
 
 APPLICATION_ID: Final = 0x47524E52
@@ -221,17 +221,29 @@ class SideRecord:
 
 
 MAX_CHECKED_BYTES: Final = 16 * 1024 * 1024
-"""Size up to which a database is checked as a whole before it is written, in at most about 0.1 s. In a larger one only
+"""Size up to which a database is checked as a whole before it is written, in at most about 0.2 s. In a larger one only
 the small tables are checked; other damage is found when it is read."""
+
+
+SELECT_MISCOUNTED: Final = """
+SELECT stream, version, (SELECT count(*) FROM events WHERE events.id > streams.id << 40
+                         AND events.id <= (streams.id << 40) + version) AS found,
+       (SELECT count(*) FROM events WHERE events.id > (streams.id << 40) + version
+        AND events.id < (streams.id + 1) << 40) AS beyond
+FROM streams WHERE found <> version OR beyond > 0
+"""
 
 
 def refuse_damaged(db: sqlite3.Connection, path: Path) -> None:
     """Raise `StoreFault` if the tables are damaged, so that no write makes it worse."""
-    tables = ("1",) if path.stat().st_size <= MAX_CHECKED_BYTES else ("meta", "streams", "sqlite_sequence")
-    for table in tables:
+    is_small = path.stat().st_size <= MAX_CHECKED_BYTES
+    for table in ("1",) if is_small else ("meta", "streams", "sqlite_sequence"):
         (found,) = db.execute(f"PRAGMA quick_check({table})").fetchone()
         if found != "ok":
             raise StoreFault("storage.damaged", path=path, error=found.rpartition("***")[2].strip())
+    if is_small and (row := db.execute(SELECT_MISCOUNTED).fetchone()) is not None:
+        error = translate("storage.miscounted", **dict(zip(("stream", "version", "there", "beyond"), row, strict=True)))
+        raise StoreFault("storage.damaged", path=path, error=error.rstrip(".。"))
 
 
 MIN_SQLITE_VERSION: Final = (3, 35, 0)
