@@ -39,6 +39,8 @@ from greenroom.runs.workspace import History, RunWorkspace, StopBackground, read
 
 CHANGING_GROUPS: Final = frozenset({"edit", "command"})
 MAX_SUMMARY_CHARS: Final = 72
+REQUEST_KEY: Final = "request"
+"""The key of what an agent is told that has to mend a change it has not made."""
 
 
 def wrap_recording(
@@ -283,7 +285,8 @@ class DeliverTool(CardedTool):
         was_told = any(find_verdict([each]).has_reason("tests_altered") for each in before)
         again = again or (verdict.has_reason("tests_altered") and not was_told)
         if again:
-            work = Work(type="skill", executor="converse", intention="Mend what fails.")
+            request = str((step.work.instruction_content or {}).get(REQUEST_KEY, ""))
+            work = Work(type="skill", executor="converse", intention="Mend what fails.", text_content=request)
             return QueueSteps(agent_id=step.agent_id, works=(work,), place="next")
         evidence = tuple(f"{receipt.check}: {receipt.outcome}" for receipt in verdict.receipts)
         return build_finish(step, answer, evidence, failed=verdict.state == "failed")

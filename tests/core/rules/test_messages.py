@@ -197,6 +197,13 @@ def test_a_message_that_cannot_be_sent_is_refused(wish: i.SendMessage, code: str
     house.refused(code, wish, by=ANN)
 
 
+def test_agents_of_greenroom_read_no_messages() -> None:
+    house = House.furnished().do(i.AddAgent(agent_id=AgentId("checks"), spec=AgentSpec(name="checks", kind="system")))
+    house.do(i.AddParticipants(task_id=T1, agents=(AgentId("checks"),)))
+    for by in (ANN, HUE):
+        house.refused("system_receiver", evolve(HELLO, receiver=(AgentId("checks"),)), by=by)
+
+
 def test_nobody_writes_into_a_task_that_is_ending() -> None:
     house = House.furnished().queue(BOB)
     house.start(BOB)

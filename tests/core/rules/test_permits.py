@@ -10,6 +10,7 @@ from greenroom.core.base.records import evolve
 from greenroom.core.rules import intents as i
 from greenroom.core.state.approval import ApprovalRequested, ApprovalVoided
 from greenroom.core.state.reducer import reduce
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import StepBlocked, StepTerms
 from greenroom.core.state.team import ForkOrigin
 from tests.core.house import (
@@ -46,6 +47,14 @@ def test_what_the_policy_denies_fails_before_it_starts() -> None:
     house.start(ANN, terms=StepTerms(effect="effectful", verdict="deny", rule="no deleting"))
     ended = house.ended("ann#1")
     assert (ended.state, ended.error, ended.spent) == ("failed", "Not permitted: no deleting.", NOTHING)
+
+
+def test_no_model_speaks_for_an_agent_of_greenroom() -> None:
+    own = AgentId("checks")
+    house = House.furnished().do(i.AddAgent(agent_id=own, spec=AgentSpec(name="checks", kind="system")))
+    house.do(i.AddParticipants(task_id=T1, agents=(own,))).queue(own, skill())
+    house.start(own)
+    assert house.ended("checks#1").error == "Not permitted: a system agent asks no model."
 
 
 def test_a_step_that_must_be_asked_about_waits_as_state_with_a_letter_to_the_person() -> None:

@@ -18,6 +18,7 @@ from greenroom.core.rules.intents import AddTask, StagePlan, SubtaskPlan
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Work
 from greenroom.runs import checkout
+from greenroom.runs.delivery import REQUEST_KEY
 from greenroom.runs.verdict import BASELINE, DELIVER
 from greenroom.runs.workspace import DEFAULT_RUN_FLAGS, RunFlags
 from greenroom.teamwork.hand_in import HAND_IN, build_report_schema
@@ -44,6 +45,7 @@ OWN_SUBTASKS: Final = (BASELINE_SUBTASK, SPLIT_SUBTASK, VERIFY_SUBTASK)
 ARCHITECT: Final = "architect"
 CODE_WRITER: Final = "code-writer"
 INTEGRATED_MESSAGE: Final = "The work of the team is integrated."
+MEND_MESSAGE: Final = "A team has worked on this request, and its work is in your workspace:\n{request}"
 
 
 def equip_specialist(
@@ -129,7 +131,8 @@ def build_stage(
         plan_subtask(subtask, agents[subtask.id], needs[subtask.id], setup=setup, wanted=wanted)
         for subtask in plan.subtasks
     ]
-    verify = (*begin_in_worktree(setup=setup), _make_step(DELIVER, "Judge the whole.", said=INTEGRATED_MESSAGE))
+    judge = {"said": INTEGRATED_MESSAGE, REQUEST_KEY: MEND_MESSAGE.format(request=plan.request)}
+    verify = (*begin_in_worktree(setup=setup), _make_step(DELIVER, "Judge the whole.", **judge))
     names = tuple(subtask.name for subtask in (*own, *work))
     return StagePlan(
         intention=plan.request,

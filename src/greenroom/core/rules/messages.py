@@ -177,6 +177,8 @@ def _check_receivers(draft: Draft, intent: SendMessage, task: Task) -> RuleResul
             why, group = "{agent!r} is not in the group of task {task!r}.", ", ".join(task.group)
             values = {"agent": receiver, "task": intent.task_id, "group": group}
             return reject("not_in_group", why, "Available: {group}.", code="unknown_receiver", **values)
+        if draft.state.agents[receiver].spec.kind == "system":
+            return reject("system_receiver", "{agent!r} belongs to Greenroom and reads no messages.", agent=receiver)
     if len(set(intent.receiver)) != len(intent.receiver):
         return reject("double_receiver", "A receiver is named twice: {names}.", names=", ".join(intent.receiver))
     return None

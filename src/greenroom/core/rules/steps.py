@@ -351,7 +351,13 @@ def _set_work_timer(draft: Draft, step: Step, due: int) -> None:
 
 
 def _is_permitted(draft: Draft, step: Step, terms: StepTerms) -> bool:
-    """Return whether the policy allows the call. If not, fail the step or ask a person."""
+    """Return whether the policy allows the call. If not, fail the step or ask a person.
+
+    Greenroom's own agents are trusted, so no model speaks for them.
+    """
+    if step.work.type == "skill" and draft.state.agents[step.agent_id].spec.kind == "system":
+        drop_step(draft, step, "failed", error="Not permitted: a system agent asks no model.", effect=terms.effect)
+        return False
     if terms.verdict in ("allow", "notify"):
         return True
     if terms.verdict == "deny":

@@ -122,13 +122,15 @@ def build_message(step: Step, arguments: Data) -> SendMessage:
     names = receivers if isinstance(receivers, list | tuple) else [receivers]
     returned = arguments.get("return_waiting_id") or step.answers
     waiting = bool(arguments.get("waiting"))
+    need_reply = waiting or bool(arguments.get("need_reply"))
     return SendMessage(
         task_id=step.task_id,
         receiver=tuple(AgentId(str(name)) for name in names),
         message=read_text(arguments, "message"),
         stage_relative=step.stage_id or "no_relative",
-        need_reply=waiting or bool(arguments.get("need_reply")),
+        need_reply=need_reply,
         waiting=waiting,
+        kind="request" if need_reply else "response" if returned else "notification",
         return_waiting_id=WaitingId(str(returned)) if returned and not waiting else None,
         delivery="handoff" if arguments.get("handoff") and step.subtask_id is not None else "post",
         timeout=timeout if isinstance(timeout := arguments.get("timeout_ms"), int) else None,

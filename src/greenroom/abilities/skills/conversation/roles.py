@@ -90,6 +90,8 @@ class RoleFactory:
         """Return the role of this step for a model with this `card`. It has only the `chosen` tools, unless that is
         None."""
         spec, task = state.agents[step.agent_id].spec, state.tasks.get(step.task_id)
+        if step.answers is not None and spec.proof:
+            spec = evolve(spec, answer=None)  # its report ends a subtask; a question gets a plain answer
         manages = task is not None and task.manager == step.agent_id
         place = _RoleKey(
             subtask=step.subtask_id is not None,

@@ -1,0 +1,450 @@
+"""A team run as a whole: specialists in worktrees of their own, integrated in order, and judged once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from greenroom.app.teams.replan import build_replan, read_plan
+from greenroom.core.base.errors import RefusedError
+from greenroom.core.base.ids import AgentId
+from greenroom.core.base.records import evolve
+from greenroom.core.ports.model import ModelRequest
+from greenroom.core.rules.intents import AddAgent, CancelTask, PauseTask, ResumeTask
+from greenroom.core.state.message import MessageSent
+from greenroom.core.state.spec import AgentSpec
+from greenroom.core.state.stage import OnFailure, Stage, StageReplanned, Subtask, SubtaskRetried
+from greenroom.runs.verdict import find_verdict
+from greenroom.testing.demo_run import fingerprint
+from greenroom.testing.scripted import Cue
+from tests.app.teams.play import (
+    DISCOUNT,
+    TASK,
+    TAX,
+    TESTS,
+    Gate,
+    TeamPlay,
+    call,
+    done,
+    git,
+    make_plan,
+    part,
+    plays,
+    report_files,
+    writes,
+)
+from tests.tiers import has_bubblewrap
+
+COMPONENTS = [
+    {"name": "tax", "purpose": "tax", "writes": ["shop/tax.py"]},
+    {"name": "discount", "purpose": "discount", "writes": ["shop/discount.py"]},
+]
+DESIGN = {"architecture_overview": "two modules", "components": COMPONENTS}
+REVIEW = {"overall_score": 90, "requires_changes": False}
+COVERAGE = {"test_files": [], "tests_added": 1}
+BOTH = make_plan(part("code-1"), part("code-2"))
+BOTH_CUES = (
+    *writes("code-writer-1", "shop/tax.py", TAX),
+    *writes("code-writer-2", "shop/discount.py", DISCOUNT),
+)
+WHOLE = make_plan(
+    part("architect", "architect"),
+    part("code", "code-writer", "architect"),
+    part("test", "test-writer", "code"),
+    part("review", "review", "test"),
+)
+WHOLE_CUES = (
+    *plays("architect-1", call("read_code", file="shop/cart.py"), done("designed", handoff=DESIGN)),
+    *BOTH_CUES,
+    *writes("test-writer-1", "tests/test_tax.py", TESTS, handoff=COVERAGE),
+    *plays("review-1", call("read_code", file="shop/tax.py"), done("good", handoff=REVIEW)),
+)
+
+
+def reads(request: ModelRequest) -> str:
+    """Return everything that a model reads in a request."""
+    return "\n".join(str(message.content) for message in request.messages)
+
+
+def overlap(first: Subtask, second: Subtask) -> bool:
+    """Return whether two ended subtasks ran at the same time."""
+    starts = [subtask.started_at for subtask in (first, second) if subtask.started_at is not None]
+    ends = [subtask.ended_at for subtask in (first, second) if subtask.ended_at is not None]
+    return max(starts) < min(ends)
+
+
+# ------------------------------------------------------------------------------------------------------ the whole run
+
+
+@pytest.mark.usefixtures("shop")
+async def test_a_team_designs_splits_writes_tests_and_reviews_one_verified_change() -> None:
+    async with TeamPlay.open(*WHOLE_CUES) as play:
+        before = fingerprint(play.root)
+        status = await play.play(WHOLE)
+        assert status.state == "finished", status
+        ends = await play.ends()
+        assert ends.keys() == {"baseline", "architect", "split", "code-1", "code-2", "test", "review", "verify"}
+        assert set(ends.values()) == {"finished"}
+        (deliver,) = await play.steps("deliver")
+        assert find_verdict((deliver,)).is_verified
+        assert (deliver.result or {})["tree"] == git(play.root, "rev-parse", f"{play.ref()}^{{tree}}")
+        assert play.files() == {"shop/tax.py": TAX, "shop/discount.py": DISCOUNT, "tests/test_tax.py": TESTS}
+        assert fingerprint(play.root) == before, "the person's files changed before `apply`"
+        assert {name.split("+")[1] for name in play.worktrees()} <= {"main"}
+
+
+@pytest.mark.usefixtures("shop")
+async def test_each_integrated_subtask_is_one_merge_in_the_order_of_the_log() -> None:
+    async with TeamPlay.open(*WHOLE_CUES) as play:
+        await play.play(WHOLE)
+        subjects = git(play.root, "log", "--first-parent", "--merges", "--format=%H", play.ref()).split()
+        logged = [result["integrated"] for result in await play.results("hand_in") if "integrated" in result]
+        assert logged == subjects[::-1]
+        assert len(logged) == 3
+
+
+@pytest.mark.usefixtures("shop")
+async def test_the_parts_of_a_design_are_written_at_the_same_time_and_only_there() -> None:
+    async with TeamPlay.open(*WHOLE_CUES) as play:
+        await play.play(WHOLE)
+        found = await play.subtasks()
+        assert (found["code-1"].writes, found["code-2"].writes) == (("shop/tax.py",), ("shop/discount.py",))
+        assert overlap(found["code-1"], found["code-2"])
+        assert len(await play.events(StageReplanned)) == 1
+        (tests,) = {reads(play.asked("test-writer-1")[0])}
+        assert "From code-writer-1 (code-1)" in tests
+        assert '"protocol":"code-handoff"' in tests
+        assert '"path":"shop/discount.py"' in tests
+
+
+@pytest.mark.usefixtures("shop")
+async def test_a_design_without_two_parts_leaves_the_code_whole() -> None:
+    whole = {**DESIGN, "components": COMPONENTS[:1]}
+    cues = (
+        *plays("architect-1", done(handoff=whole)),
+        *writes("code-writer-1", "shop/tax.py", TAX),
+    )
+    plan = make_plan(part("architect", "architect"), part("code", "code-writer", "architect"))
+    async with TeamPlay.open(*cues) as play:
+        assert (await play.play(plan)).state == "finished"
+        assert (await play.ends()).keys() == {"baseline", "architect", "split", "code", "verify"}
+        assert await play.events(StageReplanned) == []
+
+
+@pytest.mark.usefixtures("shop")
+async def test_the_lead_mends_what_fails_when_all_is_together() -> None:
+    mended = call("patch", file="shop/tax.py", edits=[{"search": "0.3", "replace": "0.2"}])
+    cues = (
+        *writes("code-writer-1", "shop/tax.py", TAX.replace("0.2", "0.3")),
+        *writes("test-writer-1", "tests/test_tax.py", TESTS, handoff=COVERAGE),
+        *plays("lead", mended, call("finish", status="done", summary="ok")),
+    )
+    async with TeamPlay.open(*cues) as play:
+        status = await play.play(make_plan(part("code"), part("test", "test-writer")))
+        assert status.state == "finished", status
+        assert [find_verdict((step,)).state for step in await play.steps("deliver")] == ["failed", "verified"]
+        assert play.files()["shop/tax.py"] == TAX
+        assert "work is in your workspace:\nadd tax" in reads(play.asked("lead")[0])
+
+
+# ----------------------------------------------------------------------------------------------- conflicts and failures
+
+
+@pytest.mark.usefixtures("shop")
+async def test_a_conflict_fails_the_second_writer_and_names_both_sides_and_the_file() -> None:
+    other = "def tax(price):\n    return price * 0.07\n"
+    cues = (*writes("code-writer-1", "shop/tax.py", TAX), *writes("code-writer-2", "shop/tax.py", other))
+    gates = {("code-writer-2", 2): Gate()}
+    async with TeamPlay.open(*cues, gates=gates) as play:
+        await play.start(make_plan(part("code-1", tries=3), part("code-2", tries=3)))
+        await play.until(lambda stage: is_state(stage, "code-1", "finished"))
+        gates["code-writer-2", 2].is_open.set()
+        assert (await play.end()).state == "failed"
+        found = await play.subtasks()
+        assert (found["code-1"].state, found["code-2"].state) == ("finished", "failed")
+        assert found["code-2"].attempt == 1, "a second attempt would meet the same conflict"
+        for name in ("shop/tax.py", "code-writer-1", "code-writer-2"):
+            assert name in found["code-2"].summary
+        assert play.files()["shop/tax.py"] == TAX
+        assert git(play.root, "log", "--format=%s", play.ref()).count("Code-2") == 0
+        assert git(play.root, "show", f"{play.ref('code-2')}:shop/tax.py") == other.strip()
+
+
+@pytest.mark.usefixtures("shop")
+async def test_a_failed_specialist_is_tried_again_from_the_newest_commit_and_told_why() -> None:
+    failed = done("no idea", status="failed")
+    wrong = call("rewrite", file="shop/wrong.py", content="x = 1\n")
+    attempts = iter((wrong, failed, call("rewrite", file="shop/discount.py", content=DISCOUNT)))
+    last = done("better", handoff=report_files("shop/discount.py"))
+    cues = (
+        *writes("code-writer-1", "shop/tax.py", TAX),
+        Cue(agent="code-writer-2", reply=lambda _: next(attempts, last)),
+    )
+    gates = {("code-writer-2", 2): Gate()}
+    async with TeamPlay.open(*cues, gates=gates) as play:
+        await play.start(make_plan(part("code-1"), part("code-2", tries=2)))
+        await play.until(lambda stage: is_state(stage, "code-1", "finished"))
+        gates["code-writer-2", 2].is_open.set()
+        status = await play.end()
+        assert status.state == "finished", status
+        (retried,) = await play.events(SubtaskRetried)
+        assert "no idea" in retried.why
+        assert play.files() == {"shop/tax.py": TAX, "shop/discount.py": DISCOUNT}
+        first, second = await play.results("open_workspace", "code-writer-2")
+        assert (first["thread"], second["thread"]) == ("code-2", "code-2.2")
+        assert first["base"] != second["base"]
+        assert git(play.root, "show", f"{second['base']}:shop/tax.py") == TAX.strip()
+        assert any("no idea" in reads(request) for request in play.asked("code-writer-2")[2:])
+
+
+@pytest.mark.parametrize(
+    ("on_failure", "ends"),
+    [
+        ("continue", {"code-1": "failed", "code-2": "finished", "test": "skipped", "doc": "finished"}),
+        ("stop", {"code-1": "failed", "code-2": "finished", "test": "skipped", "doc": "skipped"}),
+    ],
+)
+@pytest.mark.usefixtures("shop")
+async def test_a_failure_is_isolated_and_skips_what_needs_it(on_failure: OnFailure, ends: dict[str, str]) -> None:
+    cues = (
+        *plays("code-writer-1", done("cannot", status="failed")),
+        *writes("code-writer-2", "shop/discount.py", DISCOUNT),
+        *writes("documentation-1", "docs/discount.md", "# Discount\n", handoff={"documents": []}),
+    )
+    gates = {("code-writer-2", 1): Gate()}
+    parts = (part("code-1"), part("code-2"), part("test", "test-writer", "code-1"))
+    async with TeamPlay.open(*cues, gates=gates) as play:
+        await play.start(make_plan(*parts, part("doc", "documentation", "code-2"), on_failure=on_failure))
+        await play.until(lambda stage: is_state(stage, "code-1", "failed"))
+        gates["code-writer-2", 1].is_open.set()
+        assert (await play.end()).state == "failed"
+        found = await play.subtasks()
+        assert {name: found[name].state for name in ends} == ends
+        assert "code-1" in found["test"].summary
+        assert play.files()["shop/discount.py"] == DISCOUNT
+
+
+@pytest.mark.usefixtures("shop")
+async def test_an_escalated_failure_is_told_to_the_lead_and_waits_for_a_person() -> None:
+    cues = (
+        *plays("code-writer-1", done("cannot", status="failed")),
+        *writes("code-writer-2", "shop/discount.py", DISCOUNT),
+        Cue(agent="lead", reply="I have read it."),
+    )
+    plan = make_plan(*BOTH.subtasks, on_failure="escalate")
+    async with TeamPlay.open(*cues) as play:
+        status = await play.play(plan)
+        assert status.state == "idle", status
+        assert "code-writer-1, code-1: failed" in reads(play.asked("lead")[-1])
+        await play.runtime.ask(play.team, CancelTask(task_id=TASK))
+        assert (await play.end()).state == "cancelled"
+
+
+# ------------------------------------------------------------------------------------------------ what each one may do
+
+
+@pytest.mark.req("RC-10", "RC-16")
+@pytest.mark.usefixtures("shop")
+async def test_a_reviewer_cannot_write_and_runs_nothing() -> None:
+    tries = (
+        call("rewrite", file="shop/cart.py", content="x = 1\n"),
+        call("patch", file="shop/cart.py", edits=[{"search": "sum", "replace": "max"}]),
+        call("execute_script", script="echo x > shop/cart.py"),
+    )
+    cues = (*plays("review-1", *tries, done(handoff=REVIEW)), *writes("code-writer-1", "shop/tax.py", TAX))
+    async with TeamPlay.open(*cues) as play:
+        assert (await play.play(make_plan(part("code"), part("review", "review")))).state == "finished"
+        assert {tool.name for tool in play.asked("review-1")[0].tools}.isdisjoint(
+            {"rewrite", "patch", "edit_file", "execute_script", "run_checks"}
+        )
+        for name in ("rewrite", "patch", "execute_script"):
+            assert all(step.state != "finished" for step in await play.steps(name, "review-1"))
+        assert play.files() == {"shop/tax.py": TAX}
+
+
+@pytest.mark.req("RC-11")
+@pytest.mark.parametrize("sandbox", ["auto", "off"])
+async def test_the_architect_runs_commands_on_a_workspace_that_it_cannot_change(
+    shop: Path, sandbox: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GREENROOM_SANDBOX", sandbox)
+    line = "cat shop/cart.py; echo hacked > shop/cart.py; echo hacked > new.txt; rm -rf shop tests; true"
+    cues = (
+        *plays("architect-1", call("execute_script", interpreter="bash", script=line), done(handoff=DESIGN)),
+        *writes("code-writer-1", "shop/tax.py", TAX),
+    )
+    plan = make_plan(part("architect", "architect"), part("code", "code-writer", "architect"))
+    async with TeamPlay.open(*cues) as play:
+        status = await play.play(plan, splits=False)
+        assert status.state == "finished", status
+        (step,) = await play.steps("execute_script", "architect-1")
+        if sandbox == "auto" and has_bubblewrap():
+            assert "return sum(items)" in str(step.result)
+        elif sandbox == "off":
+            assert step.state == "failed"
+        assert play.files() == {"shop/tax.py": TAX}
+        assert (shop / "shop/cart.py").read_text().startswith("def total")
+
+
+@pytest.mark.usefixtures("shop")
+async def test_no_model_speaks_for_greenroom_in_a_team() -> None:
+    asks = call("send_message", receiver=["checks"], message="Make me a manager.", waiting=True)
+    cues = (
+        *plays("code-writer-1", asks, call("rewrite", file="shop/tax.py", content=TAX), done(handoff=report_files())),
+        *writes("code-writer-2", "shop/discount.py", DISCOUNT),
+        Cue(agent="planner", reply=call("finish", summary="I am trusted.")),
+        Cue(agent="checks", reply=call("finish", summary="I am trusted.")),
+    )
+    async with TeamPlay.open(*cues) as play:
+        assert (await play.play(BOTH)).state == "finished"
+        assert {"planner", "checks"}.isdisjoint(purpose.agent for purpose in play.model.purposes)
+        assert "reads no messages" in reads(play.asked("code-writer-1")[1])
+
+
+@pytest.mark.usefixtures("shop")
+async def test_files_outside_the_write_set_and_false_claims_are_noted() -> None:
+    cues = writes("code-writer-1", "shop/tax.py", TAX, files=["shop/rates.py"])
+    async with TeamPlay.open(*cues, *writes("code-writer-2", "shop/discount.py", DISCOUNT)) as play:
+        plan = make_plan(part("code-1", writes=("shop/vat.py",)), part("code-2", writes=("shop",)))
+        assert (await play.play(plan)).state == "finished"
+        found = await play.subtasks()
+        assert found["code-1"].evidence == (
+            "1 files changed, +2 −0: shop/tax.py",
+            "named but not changed: shop/rates.py",
+            "outside its write set: shop/tax.py",
+        )
+        assert found["code-2"].evidence == ("1 files changed, +2 −0: shop/discount.py",)
+
+
+@pytest.mark.usefixtures("shop")
+async def test_a_wrong_hand_off_is_asked_for_once_and_then_left_out() -> None:
+    wrong = {"modified_files": [{"path": "shop/tax.py"}]}
+    right = report_files("shop/discount.py")
+    cues = (
+        *writes("code-writer-1", "shop/tax.py", TAX, handoff=wrong),
+        *plays(
+            "code-writer-2",
+            call("rewrite", file="shop/discount.py", content=DISCOUNT),
+            done(handoff={"files": 1}),
+            done(handoff=right),
+        ),
+    )
+    async with TeamPlay.open(*cues) as play:
+        assert (await play.play(BOTH)).state == "finished"
+        found = await play.subtasks()
+        assert found["code-1"].output is None
+        assert "no valid hand-off" in found["code-1"].evidence[-1]
+        assert "change_type" in found["code-1"].evidence[-1]
+        assert found["code-2"].output == {**right, "protocol": "code-handoff", "version": 1}
+        assert [len(await play.steps("hand_in", f"code-writer-{number}")) for number in (1, 2)] == [2, 2]
+        assert "Not handed in" in reads(play.asked("code-writer-2")[2])
+        assert play.files() == {"shop/tax.py": TAX, "shop/discount.py": DISCOUNT}
+
+
+# ----------------------------------------------------------------------------------------------- control and messages
+
+
+def is_state(stage: Stage, name: str, state: str) -> bool:
+    return any(subtask.name == name and subtask.state == state for subtask in stage.subtasks)
+
+
+async def test_a_paused_run_starts_nothing_and_goes_on_in_another_process(shop: Path) -> None:
+    plan = make_plan(part("code-1"), part("code-2", "code-writer", "code-1"))
+    gates = {("code-writer-1", 2): Gate()}
+    before = fingerprint(shop)
+    async with TeamPlay.open(*BOTH_CUES, gates=gates) as play:
+        await play.start(plan)
+        await gates["code-writer-1", 2].is_reached.wait()
+        await play.runtime.ask(play.team, PauseTask(task_id=TASK))
+        gates["code-writer-1", 2].is_open.set()
+        assert (await play.end()).state == "paused"
+        assert (await play.ends())["code-2"] == "init"
+    async with TeamPlay.open(*BOTH_CUES) as again:
+        await again.runtime.ask(again.team, ResumeTask(task_id=TASK))
+        await again.runtime.start(again.team)
+        status = await again.end()
+        assert status.state == "finished", status
+        assert again.files() == {"shop/tax.py": TAX, "shop/discount.py": DISCOUNT}
+        assert len(await again.steps("rewrite", "code-writer-1")) == 1
+        assert fingerprint(shop) == before
+
+
+@pytest.mark.usefixtures("shop")
+async def test_a_cancelled_run_ends_and_keeps_what_was_integrated() -> None:
+    gates = {("code-writer-2", 1): Gate()}
+    async with TeamPlay.open(*BOTH_CUES, gates=gates) as play:
+        await play.start(make_plan(part("code-1"), part("code-2", tries=3)))
+        await play.until(lambda stage: is_state(stage, "code-1", "finished"))
+        await play.runtime.ask(play.team, CancelTask(task_id=TASK))
+        assert (await play.end()).state == "cancelled"
+        ends = await play.ends()
+        assert (ends["code-1"], ends["code-2"], ends["verify"]) == ("finished", "cancelled", "cancelled")
+        assert play.files() == {"shop/tax.py": TAX}
+
+
+@pytest.mark.usefixtures("shop")
+async def test_specialists_ask_answer_and_tell_each_other() -> None:
+    asks = call("send_message", receiver=["code-writer-2"], message="Which rate?", waiting=True)
+    tells = call("send_message", receiver=["code-writer-1"], message="I am on the discount.")
+    cues = (
+        *plays("code-writer-1", asks, call("rewrite", file="shop/tax.py", content=TAX), done(handoff=report_files())),
+        *plays(
+            "code-writer-2",
+            tells,
+            call("rewrite", file="shop/discount.py", content=DISCOUNT),
+            done(handoff=report_files()),
+        ),
+        Cue(agent="code-writer-2", answering=True, reply="Twenty percent."),
+    )
+    async with TeamPlay.open(*cues) as play:
+        status = await play.play(BOTH)
+        assert status.state == "finished", status
+        sent = [event.message for event in await play.events(MessageSent)]
+        between = {(message.sender_id, message.message, message.kind) for message in sent if message.receiver}
+        assert ("code-writer-1", "Which rate?", "request") in between
+        assert ("code-writer-2", "Twenty percent.", "response") in between
+        assert ("code-writer-2", "I am on the discount.", "notification") in between
+        heard = "\n".join(map(reads, play.asked("code-writer-1")))
+        assert "Twenty percent." in heard
+        assert "I am on the discount." in heard
+
+
+@pytest.mark.usefixtures("shop")
+async def test_a_running_team_gets_another_plan() -> None:
+    gates = {("code-writer-1", 1): Gate()}
+    cues = (
+        *writes("code-writer-1", "shop/tax.py", TAX),
+        *writes("documentation-1", "docs/tax.md", "# Tax\n", handoff={"documents": []}),
+        *writes("test-writer-1", "tests/test_tax.py", TESTS, handoff=COVERAGE),
+    )
+    plan = make_plan(part("code"), part("review", "review", "code"), part("test", "test-writer", "code"))
+    async with TeamPlay.open(*cues, gates=gates) as play:
+        await play.start(plan)
+        stage = await play.until(lambda stage: is_state(stage, "code", "running"))
+        state = await play.runtime.state(play.team)
+        now = read_plan(state, stage)
+        assert [subtask.id for subtask in now.subtasks] == ["code", "review", "test"]
+        changed = evolve(now, subtasks=(now.subtasks[0], now.subtasks[2], part("doc", "documentation", "code")))
+        await play.runtime.ask(play.team, build_replan(state, stage, changed))
+        without = evolve(now, subtasks=now.subtasks[1:])
+        with pytest.raises(RefusedError, match="code"):
+            await play.runtime.ask(play.team, build_replan(state, stage, without))
+        gates["code-writer-1", 1].is_open.set()
+        status = await play.end()
+        assert status.state == "finished", status
+        assert (await play.ends()).keys() == {"baseline", "code", "test", "doc", "verify"}
+        assert play.files().keys() == {"shop/tax.py", "tests/test_tax.py", "docs/tax.md"}
+
+
+@pytest.mark.usefixtures("shop")
+async def test_a_model_of_a_team_makes_no_system_agent() -> None:
+    own = AgentSpec(name="own", kind="system")
+    async with TeamPlay.open(*BOTH_CUES) as play:
+        await play.create(BOTH)
+        host = await play.runtime.start(play.team)
+        for by in ("lead", "code-writer-1"):
+            (refused,) = await host.submit(AddAgent(agent_id=AgentId("own"), spec=own), by=by)
+            assert refused is not None
+        await play.end()
+        assert AgentId("own") not in (await play.runtime.state(play.team)).agents
