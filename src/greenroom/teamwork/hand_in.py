@@ -31,6 +31,10 @@ MAX_REPAIRS: Final = 1
 """How often a specialist may correct its hand-off."""
 
 MAX_PATHS_NAMED: Final = 8
+CHANGES_KEY: Final = "changes"
+"""The key of what a specialist changed, in the result of its hand-in: the first files, their number, and lines."""
+
+MAX_PATHS_KEPT: Final = 50
 SPEC: Final = ToolSpec(
     name=HAND_IN,
     description="Commit a specialist's work, integrate it, and hand it to the agents that need it.",
@@ -98,8 +102,15 @@ class Integration:
 
     @property
     def facts(self) -> Data:
-        """The commits, for the step's result."""
-        return {**build_facts(self.commit), **({INTEGRATED_KEY: self.merged} if self.merged else {})}
+        """The commits and what changed, for the step's result."""
+        changes = {
+            "files": [change.path for change in self.changes[:MAX_PATHS_KEPT]],
+            "file_count": len(self.changes),
+            "added": sum(change.added for change in self.changes),
+            "removed": sum(change.removed for change in self.changes),
+        }
+        merged = {INTEGRATED_KEY: self.merged} if self.merged else {}
+        return {**build_facts(self.commit), **merged, CHANGES_KEY: changes}
 
 
 class HandInTool(CardedTool):

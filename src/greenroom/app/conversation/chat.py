@@ -58,7 +58,8 @@ def list_team_models(state: TeamState) -> tuple[str, ...]:
     """Return the models of a team, by the names in its agents' specs. A scripted team has none."""
     if state.team.kit not in CONVERSATIONS:
         return ()
-    return tuple(dict.fromkeys(read_model_name(agent.spec) for agent in state.agents.values()))
+    specs = (agent.spec for agent in state.agents.values() if agent.spec.kind != "system")
+    return tuple(dict.fromkeys(map(read_model_name, specs)))
 
 
 def choose_model(state: TeamState, agent: AgentId, name: str) -> tuple[ChangeAgent, ...]:

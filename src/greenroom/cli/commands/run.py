@@ -14,7 +14,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import RenderableType
 
-from greenroom.app.conversation.capability_names import ASK, RUN
+from greenroom.app.conversation.capability_names import ASK, RUN, TEAM_RUN
 from greenroom.app.conversation.chat import list_team_models
 from greenroom.app.conversation.start import create_single_task_team
 from greenroom.app.messages import translate
@@ -47,6 +47,7 @@ from greenroom.cli.render.conversation import RunView
 from greenroom.cli.render.output import Output, strip_control_characters
 from greenroom.cli.render.progress import Progress
 from greenroom.cli.render.questions import PersonLeft, ask_line
+from greenroom.cli.render.team_progress import TeamView, subtask_fields
 from greenroom.cli.start import RunPlan, describe_limits, plan_run
 from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.ids import TeamId
@@ -56,6 +57,7 @@ from greenroom.core.ports.codec import to_json_dict
 from greenroom.core.state.step import Step
 from greenroom.core.state.team_state import TeamState
 from greenroom.runs.workspace import DEFAULT_RUN_FLAGS, RunFlags
+from greenroom.teamwork.plan import TeamSettings
 
 
 def ask(
@@ -203,12 +205,17 @@ async def _start_run(
 
 async def resume_run(cli: Invocation, state: TeamState, apply_mode: ApplyMode = None) -> Exit:
     """Resume a run that no process runs, with the same display and the same report."""
-    view, team, root = RunView(cli.setup, cli.out), state.team.team_id, Path(state.team.workspace)
+    view, team, root = make_view(cli, state.team.kit), state.team.team_id, Path(state.team.workspace)
     if apply_mode:
         await (await open_workspace(root)).check_can_commit(branch=apply_mode)
     view.note(translate("run.heading_resumed", team=team, who=", ".join(list_team_models(state))), style="dim")
     view.note(_describe_limits(cli), style="dim")
     return await _run_to_end(replace(cli, progress=view), view, team, root, apply_mode, new=False)
+
+
+def make_view(cli: Invocation, kit: str) -> RunView:
+    """Return the view of a run: a table if it is a team run."""
+    return TeamView(cli.setup, cli.out, TeamSettings()) if kit == TEAM_RUN else RunView(cli.setup, cli.out)
 
 
 async def _run_to_end(
@@ -291,6 +298,9 @@ VERDICT_STYLES: Final = {"verified": "green", "failed": "red", "unverified": "ye
 async def _report_run(cli: Invocation, view: RunView, team: TeamId, ending: Ending, *, apply_mode: ApplyMode) -> Exit:
     """Report the change of a run, apply it if requested, and report how the run ended."""
     states, printed = {standing.state for _, standing in ending.standings}, view.printed_answer
+    team_fields = subtask_fields(ending.history)
+    if isinstance(view, TeamView):
+        view.show_results(ending.history)
     if states & {"waiting", "paused", "limit", "provider"}:
         if "limit" in states:  # the change so far is kept, but not verified
             report = await _build_report(cli, ending)
@@ -302,7 +312,7 @@ async def _report_run(cli: Invocation, view: RunView, team: TeamId, ending: Endi
         apply_fields = (
             {"taken": _report_not_applied(cli, translate("run.not_finished")).fields} if apply_mode is not None else {}
         )
-        extra_fields = {"verified": False, "answered": False, **apply_fields}
+        extra_fields = {"verified": False, "answered": False, **team_fields, **apply_fields}
         return report_ending(cli, team, ending, printed=printed, extra_fields=extra_fields)
     report = await _build_report(cli, ending)
     state = "failed" if ending.code == Exit.FAILED else report.verdict.state
@@ -317,7 +327,11 @@ async def _report_run(cli: Invocation, view: RunView, team: TeamId, ending: Endi
     apply_result = await _apply_verified(cli, team, apply_mode, report) if apply_mode is not None else None
     if report.diff.changes and (apply_result is None or not apply_result.done):
         await _offer_change(cli, team)
-    extra_fields = {**_report_fields(report), **({"taken": apply_result.fields} if apply_result is not None else {})}
+    extra_fields = {
+        **_report_fields(report),
+        **team_fields,
+        **({"taken": apply_result.fields} if apply_result is not None else {}),
+    }
     # Successful only if it is verified and, if requested, applied. A failed run has its own reason.
     reasons, fault = report.verdict.reasons, apply_result.fault if apply_result is not None else ""
     code = reasons[0].code if report.verdict.state == "unverified" and reasons else ""

@@ -10,12 +10,13 @@ import msgspec
 import typer
 from rich.text import Text
 
-from greenroom.app.conversation.capability_names import CHANGING_RUNS, RUN
+from greenroom.app.conversation.capability_names import CHANGING_RUNS, RUN, TEAM_RUN
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, CostSum, TeamCosts, format_dollars, group_costs, sum_costs
 from greenroom.app.lookup import TaskReference, find_short_ids, resolve_id
 from greenroom.app.messages import count_things, translate
 from greenroom.app.messages.findings import render_finding
 from greenroom.app.task_status import read_status
+from greenroom.app.teams.report import count_subtasks
 from greenroom.cli.context import Invocation, make_refusal, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.follow import unverified_code
@@ -31,11 +32,13 @@ from greenroom.cli.render.team import (
     task_title,
     team_fields,
 )
+from greenroom.cli.render.team_progress import render_results, subtask_fields
 from greenroom.cli.render.words import shorten
 from greenroom.core.base.errors import StoreFault
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data
 from greenroom.core.ports.log import StreamInfo
+from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step
 from greenroom.core.state.team_state import TeamState
 from greenroom.runs.verdict import Finding, Verdict, encode_verdict, find_verdict
@@ -108,6 +111,7 @@ async def _list_rows(cli: Invocation, info: StreamInfo) -> list[Data]:
     if not task_states and state.team.team_id:
         return [{**team_row, "name": state.team.name, "state": "no task", "why": ""}]
     team_row["verdict"] = verdict.state if verdict is not None else ""
+    team_row |= await _count_subtasks(cli, state)
     return [
         {
             **team_row,
@@ -121,6 +125,15 @@ async def _list_rows(cli: Invocation, info: StreamInfo) -> list[Data]:
     ]
 
 
+async def _count_subtasks(cli: Invocation, state: TeamState) -> Data:
+    """Return how many subtasks of a team run are finished; nothing for other runs."""
+    if state.team.kit != TEAM_RUN:
+        return {}
+    ended = [stage async for stage in cli.runtime.archive(state.team.team_id, "stage") if isinstance(stage, Stage)]
+    done, count = count_subtasks((*state.stages.values(), *ended)[0])
+    return {"subtasks_finished": done, "subtasks": count}
+
+
 def _render_cells(task_row: Data, short: Mapping[TeamId, str]) -> list[Text]:
     team, task, state = TeamId(str(task_row["team"])), str(task_row["task"]), str(task_row["state"])
     label = team_label(team, short[team]).append(f"/{task}" if task else "", style="not bold dim")
@@ -131,6 +144,9 @@ def _render_cells(task_row: Data, short: Mapping[TeamId, str]) -> list[Text]:
     )
     begun = format_ago(cast("int", task_row["created_at"]))
     name, owner = shorten(str(task_row["name"]), 48), str(task_row["owner"] or "")
+    if "subtasks" in task_row:
+        done, count = task_row["subtasks_finished"], task_row["subtasks"]
+        name = translate("runs.team_subtasks", done=done, count=count, name=name)
     return make_row(label, name, state_text, verdict_text, begun, owner)
 
 
@@ -181,7 +197,8 @@ async def show(cli: Invocation, name: Id) -> Exit:
         if owner
         else translate("runs.state_not_running", version=history.version)
     )
-    cli.out.show(*render_history(history, how, reference.task), "", summarise(history))
+    parts = render_history(history, how, reference.task, render_results(history))
+    cli.out.show(*parts, "", summarise(history))
     verdict = _find_verdict(history.state, history.steps)
     if verdict is not None:
         resume = translate("runs.not_judged_yet", command=render_command(cli, "resume", reference.team))
@@ -199,7 +216,8 @@ async def show(cli: Invocation, name: Id) -> Exit:
     if history.steps:
         cli.progress.note(translate("runs.list_steps", command=render_command(cli, "rewind", reference.team)))
     kept = {"verdict": encode_verdict(verdict)} if verdict is not None else {}
-    return cli.out.result("ok", Exit.DONE, **team_fields(history, owner, reference.task), **kept)
+    fields = {**team_fields(history, owner, reference.task), **subtask_fields(history)}
+    return cli.out.result("ok", Exit.DONE, **fields, **kept)
 
 
 def _find_verdict(state: TeamState, steps: Sequence[Step]) -> Verdict | None:
@@ -339,7 +357,7 @@ async def events(
             before = f"{line.version:>6}  {clock}.{line.at % 1000:03}  "
             cli.out.show(event_text(before, history, line, with_type=True))
         elif logged_event.version > after:
-            cli.out.item(line.type, event_fields(reference.team, logged_event), many="events")
+            cli.out.item(line.type, event_fields(reference.team, logged_event, line.subtask), many="events")
         if follow and logged_event.version >= head and not history.state.tasks:
             break
     return cli.out.result("ok", Exit.DONE, team=reference.team, version=history.version)
@@ -387,7 +405,8 @@ async def replay(
     cli.progress.note(translate("runs.from_log"), style="dim")
     if at is not None:
         history = await read_history(cli.runtime, reference.team, at)
-        cli.out.show(*render_history(history, translate("runs.state_at", at=at, head=head), reference.task))
+        how, results = translate("runs.state_at", at=at, head=head), render_results(history)
+        cli.out.show(*render_history(history, how, reference.task, results))
         command = render_command(cli, "fork", reference.team, "--at", str(at))
         cli.progress.note(f"\n{translate('runs.fork_here', command=command)}")
         return cli.out.result("ok", Exit.DONE, **team_fields(history, None, reference.task))
@@ -395,7 +414,7 @@ async def replay(
     history = TeamHistory(keeps_records=False)
     async for logged_event in cli.runtime.events(reference.team):
         line = history.add(logged_event)
-        cli.out.stream(reference.team, logged_event)
+        cli.out.stream(reference.team, logged_event, line.subtask)
         if line.summary.story or cli.setup.verbose:
             before = f"{line.version:>5}  {'+' + format_duration(line.at - history.began_at):>7}  "
             cli.out.show(event_text(before, history, line))

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Final
 
+from greenroom.app.conversation.capability_names import TEAM_RUN
 from greenroom.app.messages import translate
 from greenroom.app.messages.findings import render_for_people
 from greenroom.app.toolset.policy import open_user_rules
@@ -40,6 +41,19 @@ def is_confirmation(state: TeamState, approval: Approval) -> bool:
     """Whether the request asks to continue a run that no check can verify."""
     step = state.steps.get(approval.step_id)
     return step is not None and step.work.executor == CONFIRM_UNVERIFIED
+
+
+def describe_asker(state: TeamState, approval: Approval) -> str:
+    """Return which agent of a team run asks, and for which subtask; empty for other runs."""
+    step = state.steps.get(approval.step_id)
+    stage = state.stages.get(step.stage_id) if step is not None and step.stage_id is not None else None
+    subtask = (
+        stage.find_subtask(step.subtask_id) if stage is not None and step is not None and step.subtask_id else None
+    )
+    if state.team.kit != TEAM_RUN or subtask is None:
+        return ""
+    name, title = subtask.name, remove_control_characters(subtask.title)
+    return translate("approvals.asker", agent=approval.agent_id, subtask=name, title=title)
 
 
 def words_to_type(state: TeamState, approval: Approval) -> tuple[str, str]:

@@ -18,6 +18,7 @@ from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.errors import explain
 from greenroom.cli.exit_codes import Exit, exit_for_statuses
 from greenroom.cli.interactive.approvals import (
+    describe_asker,
     is_confirmation,
     is_plan,
     keep_rule,
@@ -134,7 +135,7 @@ async def show_events(cli: Invocation, team: TeamId, history: TeamHistory, *, fo
     async for event in cli.runtime.events(team, after=history.version, follow=follow):
         line = history.add(event)
         cli.progress.line(history, line)
-        cli.out.stream(team, event)
+        cli.out.stream(team, event, line.subtask)
 
 
 async def _work_until_settled(cli: Invocation, team: TeamId) -> tuple[TaskId, ...]:
@@ -205,6 +206,8 @@ async def _ask_approvals(cli: Invocation, team: TeamId) -> None:
     while pending := pending_approvals(state := await cli.runtime.state(team)):
         approval = pending[0]
         plan, confirmation = is_plan(state, approval), is_confirmation(state, approval)
+        if asker := describe_asker(state, approval):
+            cli.progress.note(asker, style="bold")
         line = ask_line(render_question(approval, plan=plan, confirmation=confirmation))
         line = "no" if not line.strip() and confirmation else line  # its default is no
         answer = parse_answer(approval, line, plan=plan)
@@ -244,6 +247,7 @@ class RunInput:
         for line in self._line.take(keys):
             self._typed_lines.put_nowait(line)
         self._view.typed = self._line.text
+        self._view.refresh()
 
     async def _send_all(self) -> None:
         while True:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from greenroom.app.conversation.capability_names import ASK, CHANGING_RUNS, RUN
+from greenroom.app.conversation.capability_names import ASK, CHANGING_RUNS, RUN, TEAM_RUN
 from greenroom.app.conversation.chat import TurnOutcome
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
 from greenroom.app.messages import count_things, translate
@@ -53,7 +53,8 @@ def report_ending(
     """
     _print_ending(cli, ending, has_head=has_head)
     history, text = ending.history, _find_answer(cli, team, ending)
-    if text and text.strip() != printed.strip():
+    is_in_table = history.state.team.kit == TEAM_RUN and cli.out.is_live  # the table has said it already
+    if text and text.strip() != printed.strip() and not is_in_table:
         if cli.out.is_live:  # an empty line around the answer, where stdout and stderr share a screen
             cli.progress.note("")
         if history.state.team.kit in CHANGING_RUNS and history.total().tokens:

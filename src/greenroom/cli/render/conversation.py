@@ -30,7 +30,7 @@ NAMED_TOOLS: Final = frozenset({"read_code", "search_files", "list_files", "patc
 
 NAMED_STEPS: Final = frozenset(
     {BASELINE, CONFIRM_UNVERIFIED, DELIVER, "run_checks", "propose_plan", "ask_user", "command_output"}
-    | {"stop_command", "read_output", "converse", "compact", "summarize"}
+    | {"stop_command", "read_output", "converse", "compact", "summarize", "open_workspace", "hand_in", "split_code"}
 )
 LOOP_CODES: Final = frozenset({"same_call", "same_failure", "in_turn", "no_change"})
 """How an agent repeats itself, by the code that its turn has stored."""
@@ -130,6 +130,10 @@ class RunView(LineProgress):
             self._start_new_line()
             super().note(text, style=style)
 
+    def refresh(self) -> None:
+        """Draw what was typed."""
+        self._moving.refresh_soon()
+
     def show_typed(self, text: str, reader: str) -> None:
         """Show a message typed here, and which agent will read it."""
         self._typed_messages.add(text)
@@ -140,22 +144,27 @@ class RunView(LineProgress):
 
     def begin_step(self, step: Step) -> None:
         """Show that a step started, and which message the agent reads."""
+        self._announce(step)
+        text = read_typed_text(step)
+        if _is_for_person(step):
+            self._start_new_line()
+            self._answer_parts.clear()
+            if step.ordinal > 1 and step.attempt == 1 and text not in ("", self.own_text):
+                self.note(f"› {shorten(text, MAX_MESSAGE_CHARS)}", style="dim")
+        self._show_activity(describe_step(step))
+
+    def _announce(self, step: Step) -> None:
+        """Show the last verdict, which typed message the agent reads, and a rule that wants the step to be shown."""
         self.show_verdict()
         text = read_typed_text(step)
         if text in self._typed_messages and step.attempt == 1:
             self.own_text = text
             shown = strip_control_characters(shorten(text, MAX_OUTPUT_CHARS))
             self.note(translate("conversation.agent_reads", agent=step.agent_id, text=shown), style="dim")
-        if _is_for_person(step):
-            self._start_new_line()
-            self._answer_parts.clear()
-            if step.ordinal > 1 and step.attempt == 1 and text not in ("", self.own_text):
-                self.note(f"› {shorten(text, MAX_MESSAGE_CHARS)}", style="dim")
         if step.terms is not None and step.terms.verdict == "notify" and step.attempt == 1:
             self.note(
                 strip_control_characters(f"! {step.agent_id}: {step_words(step)} ({step.terms.rule})"), style="yellow"
             )
-        self._show_activity(describe_step(step))
 
     def show_verdict(self) -> None:
         """Show the verdict that the last step reached. At the end of a run, its report does that."""
@@ -183,9 +192,12 @@ class RunView(LineProgress):
             self.note(f"· {translate(key, count=count, total=total)}", style="dim")
         elif step.work.type == "tool" and step.error != "not run":
             sign = "·" if step.state == "finished" else "✗"
-            self.note(f"{sign} {describe_step(step)} → {describe_result(output)}", style="dim")
+            self._note_call(step, sign, describe_result(output))
         if (loop := str(result.get("circles", ""))) in LOOP_CODES:
             self.note(translate(f"conversation.{loop}", agent=step.agent_id), style="yellow")
+
+    def _note_call(self, step: Step, sign: str, result: str) -> None:
+        self.note(f"{sign} {describe_step(step)} → {result}", style="dim")
 
     # ------------------------------------------------------------------------------------------------------- pieces
 
@@ -278,14 +290,16 @@ class RunView(LineProgress):
 
     def _render_activity(self) -> RenderableType:
         row = Text(self._render_row(), style="dim", no_wrap=True, overflow="ellipsis")
+        return Group(row, *self._render_typed())
+
+    def _render_typed(self) -> Sequence[Text]:
+        """Render the line that is being typed, or that a person can type."""
         if not self.is_listening:
-            return row
+            return ()
         typed = strip_control_characters(self.typed)[
             -(self._console.width - 4) :
         ]  # the end of the line, where the cursor is
-        return Group(
-            row, Text(f"› {typed}▏") if typed else Text(f"  {translate('conversation.typing_hint')}", style="dim")
-        )
+        return (Text(f"› {typed}▏") if typed else Text(f"  {translate('conversation.typing_hint')}", style="dim"),)
 
     def _render_row(self) -> str:
         """Render the current activity and the figures so far. Waiting for a person is not counted as work."""

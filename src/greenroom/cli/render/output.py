@@ -30,10 +30,14 @@ if TYPE_CHECKING:
     from greenroom.app.toolset.redaction import SecretRedactor
 
 
-def event_fields(team: str, logged_event: LoggedEvent) -> dict[str, object]:
-    """Return an event as fields: `{"type": "StepStarted", "version": 12, "team": "k3f…", "at": …, …}`."""
+def event_fields(team: str, logged_event: LoggedEvent, subtask: str = "") -> dict[str, object]:
+    """Return an event as fields: `{"type": "StepStarted", "version": 12, "team": "k3f…", "at": …, …}`.
+
+    `subtask` is the name of the subtask that the event belongs to.
+    """
     encoded = encode_event(logged_event.event)
-    return {"type": encoded.type, "version": logged_event.version, "team": team, **json.loads(encoded.data)}
+    named = {"subtask": subtask} if subtask else {}
+    return {"type": encoded.type, "version": logged_event.version, "team": team, **named, **json.loads(encoded.data)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,10 +218,10 @@ class Output:
         elif self.format == "json":
             self._items.setdefault(many or f"{kind}s", []).append(fields)
 
-    def stream(self, team: str, logged_event: LoggedEvent) -> None:
-        """Write an event of the log to a stream."""
+    def stream(self, team: str, logged_event: LoggedEvent, subtask: str = "") -> None:
+        """Write an event of the log to a stream, with the name of its subtask."""
         if self.format == "stream-json":
-            self._write(event_fields(team, logged_event))
+            self._write(event_fields(team, logged_event, subtask))
 
     def result(self, status: str, code: Exit, /, **fields: object) -> Exit:
         """Write the result in JSON formats; return the code."""

@@ -14,6 +14,7 @@ from rich.console import RenderableType
 from rich.live import Live as LiveArea
 from rich.text import Text
 
+from greenroom.app.conversation.capability_names import TEAM_RUN
 from greenroom.app.messages import translate
 from greenroom.cli.render.output import Console
 from greenroom.cli.render.team import EventLine, TeamHistory, colour, is_organisation, render_team
@@ -23,15 +24,18 @@ from greenroom.core.ports.model import Failed, Retried
 from greenroom.core.state.step import Step
 
 FRAMES_PER_SECOND: Final = 8  # frames per second
+AGENT_WIDTH: Final = 15  # columns of an agent's name in the lines of a team run
 
 
 class LiveDisplay:
     """A live area drawn in the thread that prints lines: two threads would overwrite each other."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, frames_per_second: int = FRAMES_PER_SECOND) -> None:
         self._console = console
+        self._pause = 1 / frames_per_second
         self._live: LiveArea | None = None
         self._ticker: asyncio.Task[None] | None = None
+        self._next_frame: asyncio.TimerHandle | None = None
 
     @property
     def is_running(self) -> bool:
@@ -44,16 +48,27 @@ class LiveDisplay:
         self._ticker = asyncio.get_running_loop().create_task(self._tick(self._live))
 
     def end(self) -> None:
+        if self._next_frame is not None:
+            self._next_frame.cancel()
+            self._next_frame = None
         if self._live is not None and self._ticker is not None:
             self._ticker.cancel()
             self._live.stop()
             self._live = None
 
-    @staticmethod
-    async def _tick(live: LiveArea) -> None:
+    def refresh_soon(self) -> None:
+        """Draw a change before the next tick. Changes that follow each other closely are drawn together."""
+        if self._live is not None and self._next_frame is None:
+            self._next_frame = asyncio.get_running_loop().call_later(1 / FRAMES_PER_SECOND, self._refresh, self._live)
+
+    def _refresh(self, live: LiveArea) -> None:
+        self._next_frame = None
+        live.refresh()
+
+    async def _tick(self, live: LiveArea) -> None:
         while True:
             live.refresh()
-            await asyncio.sleep(1 / FRAMES_PER_SECOND)
+            await asyncio.sleep(self._pause)
 
 
 P = ParamSpec("P")
@@ -170,7 +185,9 @@ def event_text(before: str, history: TeamHistory, line: EventLine, *, with_type:
     summary, text = line.summary, Text(before, style="dim")
     if with_type:
         text.append(f"{line.type:<18} ", style="not dim" if summary.story else "")
-    text.append(f"{summary.who:<6} ", style=f"not dim {colour(history.state, summary.who)}".strip())
+    width = AGENT_WIDTH if history.state.team.kit == TEAM_RUN else 6
+    text.append(f"{summary.who:<{width}} ", style=f"not dim {colour(history.state, summary.who)}".strip())
+    text.append(f"[{line.subtask}] " if with_type and line.subtask else "")
     text.append(f"{summary.mark or ' '} ", style=f"not dim {MARK_STYLES.get(summary.mark, '')}".strip())
     what = f"{line.type} {summary.text}" if summary.plain and not with_type else summary.text
     return text.append(what, style="" if (not summary.story if with_type else summary.plain) else "not dim")

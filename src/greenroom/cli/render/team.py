@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from greenroom.app.conversation.capability_names import TEAM_RUN
 from greenroom.app.cost import format_dollars
 from greenroom.app.messages import current_language, translate
 from greenroom.app.organisation.inbox import kind_of
@@ -30,7 +31,7 @@ from greenroom.cli.render.words import (
     step_words,
 )
 from greenroom.core.base.amounts import NOTHING, Amounts
-from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TaskId, TeamId, agent_of
+from greenroom.core.base.ids import TEAM_BUDGET, AgentId, StepId, TaskId, TeamId, agent_of
 from greenroom.core.ports.codec import to_json_dict
 from greenroom.core.state.agent import AgentState
 from greenroom.core.state.archive import build_archive_row
@@ -48,12 +49,13 @@ from greenroom.core.state.team_state import EMPTY_STATE, TeamState, sort_rows
 
 
 class EventLine(NamedTuple):
-    """The summary of one event, with its version and time."""
+    """The summary of one event, with its version and time. `subtask` is the name of the subtask it belongs to."""
 
     version: int
     at: int
     type: str
     summary: EventSummary
+    subtask: str = ""
 
 
 @dataclass(slots=True)
@@ -87,13 +89,14 @@ class TeamHistory:
         """Add the next event; return its line."""
         event = logged_event.event
         summary = describe_event(self.state, event, self.language.partition("-")[0])
+        subtask = find_subtask_name(self.state, event)
         self._count(event)
         if self.keeps_records:
             self._keep_record(event)
         self.state = reduce(self.state, event)
         self.version, self.at = logged_event.version, event.at
         self.began_at = self.began_at or event.at
-        return EventLine(logged_event.version, event.at, type(event).__name__, summary)
+        return EventLine(logged_event.version, event.at, type(event).__name__, summary, subtask)
 
     def _count(self, event: Event) -> None:
         match event:
@@ -167,6 +170,15 @@ class TeamHistory:
     def artifacts_of(self, task: Task) -> list[Artifact]:
         """Return the newest version of each artifact of a task."""
         return [artifact for key, artifact in sorted(self.artifacts.items()) if key[0] == task.task_id]
+
+
+def find_subtask_name(state: TeamState, event: Event) -> str:
+    """Return the name of the subtask that an event is about; empty if it is about none. `state` is that before it."""
+    step = state.steps.get(getattr(event, "step_id", StepId("")))
+    name = getattr(event, "subtask_id", None) or (step.subtask_id if step is not None else None)
+    stages = state.stages.values() if name else ()
+    found = (subtask for stage in stages if name and (subtask := stage.find_subtask(name)) is not None)
+    return next((subtask.name for subtask in found), "")
 
 
 async def read_history(runtime: Runtime, team: TeamId, at: int | None = None) -> TeamHistory:
@@ -417,14 +429,16 @@ MAX_ITEMS_SHOWN: Final = 6  # notes and messages shown
 PLAN_KEY: Final = "plan"  # its key on the board
 
 
-def render_history(history: TeamHistory, how: str, only: TaskId | None = None) -> list[RenderableType]:
+def render_history(
+    history: TeamHistory, how: str, only: TaskId | None = None, results: Sequence[RenderableType] = ()
+) -> list[RenderableType]:
     """Render all that is known of a team, for `show` and `replay`. `how` names the process that runs it, or the
-    version."""
+    version. `results` is the table of a team run, in place of the rows of its agents."""
     parts: list[RenderableType] = [_render_heading(history, how)]
     for task in history.all_tasks(only):
         parts += ["", *_render_whole_task(history, task)]
     if history.state.agents:
-        parts += ["", render_agents(history)]
+        parts += ["", *(results or (render_agents(history),))]
     parts += _render_origins(history.state)
     parts += _render_open_steps(history.state)
     message_lines = [
@@ -469,7 +483,7 @@ def _render_whole_task(history: TeamHistory, task: Task) -> list[RenderableType]
     for stage in stages:
         parts.append(Text("  ").append_text(render_stage(stage)))
         for subtask in stage.subtasks:
-            if subtask.summary:
+            if subtask.summary and (subtask.state != "finished" or history.state.team.kit != TEAM_RUN):
                 known = {"name": subtask.name, "agent": subtask.agent, "summary": shorten(subtask.summary, 90)}
                 parts.append(Text(f"      {translate('runs.subtask_done', **known)}", style="dim"))
     parts += [Text(f"  {line}", style="dim") for line in history.board_of(task).get(PLAN_KEY, "").splitlines()]

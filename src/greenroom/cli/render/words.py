@@ -200,7 +200,8 @@ def _phrase_assignment(
     state: TeamState, event: stages.SubtaskAssigned | stages.SubtaskHandedOver, _: str
 ) -> EventPhrase:
     subtask = state.stages[event.stage_id].find_subtask(event.subtask_id)
-    return EventPhrase(event.agent_id, {"subtask": subtask}, phrase="Assigned" if subtask else "AssignedUnknown")
+    known = {"subtask": subtask, "title": subtask.title or subtask.duty} if subtask else {}
+    return EventPhrase(event.agent_id, known, phrase="Assigned" if subtask else "AssignedUnknown")
 
 
 def _phrase_subtask_end(state: TeamState, event: stages.SubtaskEnded, language: str) -> EventPhrase:

@@ -1,0 +1,132 @@
+"""What each agent of a team run contributed: its subtask, files, time and cost. For views and programs alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from graphlib import TopologicalSorter
+
+import msgspec
+
+from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
+from greenroom.app.teams.start import OWN_SUBTASKS
+from greenroom.core.base.amounts import NOTHING, Amounts
+from greenroom.core.base.ids import AgentId, SubtaskId
+from greenroom.core.base.records import Data, record
+from greenroom.core.state.stage import Stage, Subtask
+from greenroom.core.state.step import Step
+from greenroom.teamwork.hand_in import CHANGES_KEY, HAND_IN
+
+
+@record
+class FileChanges:
+    """What a subtask changed. `files` are the first paths, `file_count` is how many there are."""
+
+    files: tuple[str, ...] = ()
+    file_count: int = 0
+    added: int = 0
+    removed: int = 0
+
+
+@record
+class Contribution:
+    """One subtask of a team run: its state and plan, what it changed, and what it cost.
+
+    `millis` is the time from its start to its end, or to `now`. `waits_for` names the subtasks that must end first.
+    """
+
+    subtask: Subtask
+    waits_for: tuple[str, ...] = ()
+    spent: Amounts = NOTHING
+    millis: int = 0
+    changes: FileChanges = FileChanges()
+
+    @property
+    def protocol(self) -> str:
+        """The protocol of its hand-off; empty if it has none."""
+        return str((self.subtask.output or {}).get("protocol", ""))
+
+    @property
+    def fields(self) -> Data:
+        """The contribution as data for programs."""
+        subtask, changes = self.subtask, self.changes
+        return {
+            "subtask": subtask.name,
+            "title": subtask.title,
+            "agent": subtask.agent,
+            "state": subtask.state,
+            "attempt": subtask.attempt,
+            "waits_for": list(self.waits_for),
+            "seconds": self.millis / 1000,
+            "estimated_seconds": subtask.seconds,
+            "tokens": self.spent.tokens,
+            "cost": self.spent.money / MILLIONTHS_PER_DOLLAR,
+            "files": list(changes.files),
+            "file_count": changes.file_count,
+            "added": changes.added,
+            "removed": changes.removed,
+            "summary": subtask.summary,
+            "protocol": self.protocol,
+        }
+
+
+def list_contributions(
+    stage: Stage, steps: Iterable[Step], spent: Mapping[AgentId, Amounts], now: int
+) -> tuple[Contribution, ...]:
+    """Return the contributions of a stage in the order of its plan. `now` is in milliseconds."""
+    names = {subtask.subtask_id: subtask for subtask in stage.subtasks}
+    changes = _find_changes(steps)
+    return tuple(
+        Contribution(
+            subtask=subtask,
+            waits_for=_find_open_needs(subtask, names),
+            spent=spent.get(subtask.agent, NOTHING),
+            millis=measure_millis(subtask, now),
+            changes=changes.get(subtask.subtask_id, FileChanges()),
+        )
+        for subtask in stage.subtasks
+    )
+
+
+def measure_millis(subtask: Subtask, now: int) -> int:
+    """Return how long a subtask has run, or ran."""
+    if subtask.started_at is None:
+        return 0
+    return max((subtask.ended_at or now) - subtask.started_at, 0)
+
+
+def _find_open_needs(subtask: Subtask, known: Mapping[SubtaskId, Subtask]) -> tuple[str, ...]:
+    if subtask.state != "init":
+        return ()
+    return tuple(known[need].name for need in subtask.needs if known[need].state in ("init", "running"))
+
+
+def _find_changes(steps: Iterable[Step]) -> Mapping[SubtaskId, FileChanges]:
+    """Return the changed files by subtask, as its last hand-in has counted them."""
+    found = dict[SubtaskId, FileChanges]()
+    for step in steps:
+        changes = (step.result or {}).get(CHANGES_KEY)
+        if step.work.executor == HAND_IN and step.subtask_id is not None and isinstance(changes, Mapping):
+            found[step.subtask_id] = msgspec.convert(changes, FileChanges)
+    return found
+
+
+def count_subtasks(stage: Stage) -> tuple[int, int]:
+    """Return how many subtasks of the plan are finished, and how many there are, without Greenroom's own."""
+    planned = [subtask for subtask in stage.subtasks if subtask.name not in OWN_SUBTASKS]
+    return sum(subtask.state == "finished" for subtask in planned), len(planned)
+
+
+def find_phase(stage: Stage) -> tuple[int, int]:
+    """Return the current phase and the number of phases.
+
+    A phase is the subtasks with equally many others before them; the verification is the last. The current one is the
+    first with a subtask that has not ended.
+    """
+    known = {subtask.subtask_id: subtask for subtask in stage.subtasks}
+    depths = dict[SubtaskId, int]()
+    for name in TopologicalSorter({name: subtask.needs for name, subtask in known.items()}).static_order():
+        before = max((depths[need] for need in known[name].needs), default=0)
+        depths[name] = before + (known[name].name not in OWN_SUBTASKS[:-1])
+    last = max(depths.values(), default=0)
+    ends = [depths[name] for name, subtask in known.items() if subtask.state in ("init", "running") and depths[name]]
+    return min(ends, default=last), last

@@ -1,0 +1,317 @@
+"""The view of a team run: a table with a row per agent that changes in place, and the table of results at its end."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from greenroom.app.conversation.capability_names import TEAM_RUN
+from greenroom.app.cost import format_dollars
+from greenroom.app.messages import current_language, translate
+from greenroom.app.teams.report import Contribution, count_subtasks, find_phase, list_contributions
+from greenroom.cli.render.conversation import RunView, describe_step
+from greenroom.cli.render.output import Column, FittedTable, Output, make_row, strip_control_characters
+from greenroom.cli.render.progress import LineProgress, LiveDisplay, describe_retry
+from greenroom.cli.render.team import (
+    SUBTASK_SIGNS,
+    EventLine,
+    TeamHistory,
+    colour,
+    describe_activity,
+    format_duration,
+)
+from greenroom.cli.render.words import attempt_words, shorten
+from greenroom.cli.setup import CommandSetup
+from greenroom.core.base.ids import TEAM_BUDGET
+from greenroom.core.ports.executor import LiveEvent
+from greenroom.core.ports.model import ModelTextDelta, Retried
+from greenroom.core.state.stage import Stage, Subtask
+from greenroom.core.state.step import Step
+from greenroom.runs.verdict import DELIVER
+from greenroom.teamwork.plan import TeamSettings
+
+MAX_ROWS: Final = 20  # rows of the live table
+ROWS_AROUND: Final = 8  # lines of the screen that the live table leaves free
+BAR_WIDTH: Final = 8
+MAX_NAME_CHARS: Final = 24
+MAX_TITLE_CHARS: Final = 40
+MAX_PERCENT: Final = 99  # of a subtask that has not ended
+MAX_RESULT_ROWS: Final = 200  # rows of the table at the end of a run
+SUBTASK_ENDS: Final = ("SubtaskEnded", "SubtaskRetried", "StageReplanned")
+"""Events that get a line of their own above the table."""
+
+HIDDEN_STEPS: Final = ("open_workspace", "hand_in", "split_code", "prepare")
+"""Greenroom's own steps, which the lines about subtasks already tell."""
+
+LIVE_COLUMNS: Final = (
+    Column(name=""),
+    Column(name="agent"),
+    Column(name="subtask"),
+    Column(name="title", can_shrink=True, min_terminal_width=100),
+    Column(name="now", can_shrink=True),
+    Column(name="progress", min_width=BAR_WIDTH + 5, min_terminal_width=70),
+    Column(name="time", right=True, min_width=6),
+    Column(name="tokens", right=True, min_width=6, min_terminal_width=88),
+    Column(name="cost", right=True, min_width=7, min_terminal_width=96),
+)
+RESULT_COLUMNS: Final = (
+    Column(name=""),
+    Column(name="subtask"),
+    Column(name="title", can_shrink=True, min_terminal_width=110),
+    Column(name="agent", min_terminal_width=60),
+    Column(name="attempt", right=True, min_terminal_width=120),
+    Column(name="time", right=True),
+    Column(name="tokens", right=True, min_terminal_width=100),
+    Column(name="cost", right=True, min_terminal_width=70),
+    Column(name="files", right=True, min_terminal_width=70),
+    Column(name="lines", right=True),
+    Column(name="hand-off", min_terminal_width=130),
+    Column(name="summary", can_shrink=True),
+)
+
+
+def find_team_stage(history: TeamHistory) -> Stage | None:
+    """Return the stage of a team run; None for other teams."""
+    if history.state.team.kit != TEAM_RUN:
+        return None
+    return next(iter((*history.state.stages.values(), *history.stages)), None)
+
+
+# ------------------------------------------------------------------------------------------------------ the live table
+
+
+def render_live(history: TeamHistory, now: int, height: int) -> Sequence[RenderableType]:
+    """Render a team run: its phase, a row per agent, and the figures so far. `now` is in milliseconds."""
+    stage = find_team_stage(history)
+    if stage is None:
+        return ()
+    rows = list_contributions(stage, (), history.spent, now)
+    shown = choose_rows(rows, max(min(MAX_ROWS, height - ROWS_AROUND), 1))
+    cells = [_render_live_row(history, row) for row in shown]
+    table = FittedTable(LIVE_COLUMNS, cells, is_expanded=True)
+    return (Text(""), _render_head(stage), table, *_render_hidden(rows, shown), _render_foot(history, stage, now))
+
+
+def choose_rows(rows: Sequence[Contribution], count: int) -> Sequence[Contribution]:
+    """Choose the rows that fit: what runs, what ended last and what starts next, in the order of the plan."""
+    if len(rows) <= count:
+        return rows
+    ended = sorted((row for row in rows if row.subtask.ended_at), key=lambda row: -(row.subtask.ended_at or 0))
+    waiting = [row for row in rows if row.subtask.state == "init"]
+    ranks = {row.subtask.subtask_id: 1 + 2 * rank for rank, row in enumerate(waiting)}
+    ranks |= {row.subtask.subtask_id: 2 + 2 * rank for rank, row in enumerate(ended)}
+    chosen = sorted(rows, key=lambda row: ranks.get(row.subtask.subtask_id, 0))[:count]
+    names = {row.subtask.subtask_id for row in chosen}
+    return [row for row in rows if row.subtask.subtask_id in names]
+
+
+def _render_hidden(rows: Sequence[Contribution], shown: Sequence[Contribution]) -> Sequence[Text]:
+    """Render how many rows are not shown, by state."""
+    names = {row.subtask.subtask_id for row in shown}
+    counts = Counter(row.subtask.state for row in rows if row.subtask.subtask_id not in names)
+    parts = [f"{count} {translate(f'states.{state}')}" for state, count in counts.items()]
+    text = translate("team_view.more", count=counts.total(), parts=translate("counts.comma").join(parts))
+    return (Text(f"   {text}", style="dim"),) if counts else ()
+
+
+def _render_head(stage: Stage) -> Text:
+    number, total = find_phase(stage)
+    head = Text(translate("team_view.phase", number=number, total=total), style="bold")
+    head.append(f" {strip_control_characters(shorten(stage.intention, 200))}", style="not bold")
+    head.no_wrap, head.overflow = True, "ellipsis"
+    return head
+
+
+def _render_live_row(history: TeamHistory, row: Contribution) -> list[Text]:
+    subtask, spent, state = row.subtask, row.spent, history.state
+    sign, style = SUBTASK_SIGNS[subtask.state]
+    if any(approval.agent_id == subtask.agent and approval.state == "pending" for approval in state.approvals.values()):
+        sign, style = "?", "yellow"
+    is_quiet = subtask.state not in ("running", "failed")
+    return make_row(
+        Text(sign, style=style),
+        Text(subtask.agent, style=colour(state, subtask.agent)),
+        shorten(subtask.name, MAX_NAME_CHARS),
+        shorten(_find_title(subtask), MAX_TITLE_CHARS),
+        Text(strip_control_characters(_describe_now(history, row)), style="dim" if is_quiet else ""),
+        _render_bar(row),
+        format_duration(row.millis) if row.subtask.started_at else "",
+        f"{spent.tokens:,}" if spent.tokens else "",
+        format_dollars(spent.money) if spent.money else "",
+    )
+
+
+def _find_title(subtask: Subtask) -> str:
+    """Return the title of a subtask, unless it repeats its name."""
+    return "" if subtask.title.casefold() == subtask.name else strip_control_characters(subtask.title)
+
+
+def _describe_now(history: TeamHistory, row: Contribution) -> str:
+    """Describe what an agent does, what its subtask waits for, or how it ended."""
+    subtask, state, language = row.subtask, history.state, current_language()
+    again = attempt_words(subtask.attempt, language)
+    agent = state.agents.get(subtask.agent)
+    match subtask.state:
+        case "running" if agent is not None and agent.running is not None:
+            return f"{describe_step(state.steps[agent.running])}{again}"
+        case "running" if agent is not None:
+            return f"{describe_activity(state, agent, language)[0]}{again}"
+        case "init" if row.waits_for:
+            return translate("team_view.waits_for", names=translate("counts.comma").join(row.waits_for))
+        case "init":
+            return f"{translate('team_view.waits_for_place')}{again}"
+        case _:
+            return shorten(subtask.summary, 200)
+
+
+def _render_bar(row: Contribution) -> Text:
+    """Render the share of the expected time. Only a finished subtask has all of it."""
+    subtask = row.subtask
+    if subtask.state == "finished":
+        return Text("━" * BAR_WIDTH + " 100%", style="green")
+    if subtask.state != "running":
+        return Text("")
+    if not subtask.seconds:
+        return Text("╌" * BAR_WIDTH, style="dim")
+    percent = min(row.millis // (10 * subtask.seconds), MAX_PERCENT)
+    done = BAR_WIDTH * percent // 100
+    return Text("━" * done, style="cyan").append("╌" * (BAR_WIDTH - done), style="dim").append(f" {percent:3}%")
+
+
+def _render_foot(history: TeamHistory, stage: Stage, now: int) -> Text:
+    """Render the figures of the whole run, each with its limit."""
+    total, limits = history.total(), history.state.budgets[TEAM_BUDGET].limits
+    done, count = count_subtasks(stage)
+    figures = [
+        (translate("team_view.subtasks", done=done, count=count), ""),
+        (translate("conversation.figures_tokens", tokens=total.tokens), f"{limits.tokens:,}" if limits.tokens else ""),
+        (format_dollars(total.money), format_dollars(limits.money) if limits.money else ""),
+        (
+            translate("conversation.figures_work", duration=format_duration(total.millis)),
+            format_duration(limits.millis) if limits.millis else "",
+        ),
+    ]
+    parts = [translate("team_view.of_limit", figure=text, limit=limit) if limit else text for text, limit in figures]
+    elapsed = format_duration(max(now - history.began_at, 0))
+    return Text(" · ".join((*parts, translate("team_view.elapsed", duration=elapsed))), style="dim")
+
+
+# ------------------------------------------------------------------------------------------------- the table of results
+
+
+def render_results(history: TeamHistory, max_rows: int = 0) -> Sequence[RenderableType]:
+    """Render the subtasks of a team run with files, lines, cost and result; empty for other teams."""
+    stage = find_team_stage(history)
+    if stage is None:
+        return ()
+    rows = list_contributions(stage, history.steps, history.spent, history.at)
+    shown = choose_rows(rows, max_rows) if max_rows else rows
+    table = FittedTable(RESULT_COLUMNS, [_render_result_row(history, row) for row in shown])
+    return (table, *_render_hidden(rows, shown))
+
+
+def _render_result_row(history: TeamHistory, row: Contribution) -> list[Text]:
+    subtask, spent, changes = row.subtask, row.spent, row.changes
+    sign, style = SUBTASK_SIGNS[subtask.state]
+    waits = translate("team_view.waits_for", names=translate("counts.comma").join(row.waits_for))
+    summary = waits if row.waits_for else shorten(subtask.summary, 200)
+    return make_row(
+        Text(sign, style=style),
+        shorten(subtask.name, MAX_NAME_CHARS),
+        shorten(_find_title(subtask), MAX_TITLE_CHARS),
+        Text(subtask.agent, style=colour(history.state, subtask.agent)),
+        str(subtask.attempt) if subtask.started_at else "",
+        format_duration(row.millis) if subtask.started_at else "",
+        f"{spent.tokens:,}" if spent.tokens else "",
+        format_dollars(spent.money) if spent.money else "",
+        str(changes.file_count) if changes.file_count else "",
+        f"+{changes.added} −{changes.removed}" if changes.file_count else "",
+        Text(row.protocol, style="dim"),
+        Text(strip_control_characters(summary), style="dim" if subtask.state == "finished" else ""),
+    )
+
+
+def subtask_fields(history: TeamHistory) -> dict[str, object]:
+    """Return the subtasks of a team run as a field for programs; empty for other teams."""
+    stage = find_team_stage(history)
+    if stage is None:
+        return {}
+    rows = list_contributions(stage, history.steps, history.spent, history.at)
+    return {"subtasks": [row.fields for row in rows]}
+
+
+# ------------------------------------------------------------------------------------------------------------ the view
+
+
+class TeamView(RunView):
+    """Shows one team run. On a terminal a table changes in place; elsewhere each start and end of a subtask is a line.
+
+    Texts of models are not printed, because several agents speak at once. Tool calls are printed if `settings` have
+    detailed logs.
+    """
+
+    def __init__(self, setup: CommandSetup, out: Output, settings: TeamSettings) -> None:
+        super().__init__(setup, out)
+        is_terminal = self._console.is_terminal and not self._console.is_dumb_terminal and not os.environ.get("CI")
+        self._has_table = is_terminal and settings.real_time_progress and not setup.verbose and not self._is_silent
+        self._is_detailed = settings.detailed_logs and settings.real_time_progress
+        self._moving = LiveDisplay(self._console, frames_per_second=1)
+
+    def line(self, history: TeamHistory, line: EventLine) -> None:
+        """Print the starts and ends of subtasks; with --verbose every event."""
+        self._history = history
+        is_shown = line.type in SUBTASK_ENDS or (line.type == "SubtaskAssigned" and not self._has_table)
+        if self._verbose or (is_shown and not self._is_silent):
+            LineProgress.line(self, history, line)
+        self._moving.refresh_soon()
+
+    def begin_step(self, step: Step) -> None:
+        """Show what the step announces."""
+        self._announce(step)
+        self._moving.refresh_soon()
+
+    def end_step(self, step: Step) -> None:
+        """Show the result of a tool call, if logs are detailed. Verdicts and warnings are always shown."""
+        is_call = step.work.type == "tool" and step.work.executor != DELIVER
+        if not is_call or (self._is_detailed and step.work.executor not in HIDDEN_STEPS):
+            super().end_step(step)
+        self._moving.refresh_soon()
+
+    def show_results(self, history: TeamHistory) -> None:
+        """Print the table of results."""
+        if not self._is_silent:
+            self._console.print()
+            for part in render_results(history, MAX_RESULT_ROWS):
+                self._console.print(part)
+
+    def _note_call(self, step: Step, sign: str, result: str) -> None:
+        if not self._is_silent:
+            line = Text(f"{sign} {step.agent_id} {describe_step(step)} → {result}", style="dim")
+            is_cut = self._console.is_terminal
+            self._console.print(
+                line, no_wrap=is_cut or None, overflow="ellipsis" if is_cut else None, soft_wrap=not is_cut
+            )
+
+    def _show(self, step: Step, event: LiveEvent) -> None:
+        match event:
+            case ModelTextDelta():
+                pass
+            case Retried():
+                self.note(f"{step.agent_id}: {describe_retry(event)}", style="yellow")
+            case _:
+                super()._show(step, event)
+
+    def _show_activity(self, _: str) -> None:
+        if self._has_table and not self._moving.is_running:
+            self._moving.begin(self._render_activity)
+
+    def _render_activity(self) -> RenderableType:
+        rows = render_live(self._history, int(time.time() * 1000), self._console.height)
+        trouble = [Text(self._trouble, style="bold red")] if self._trouble else []
+        return Group(*rows, *trouble, *self._render_typed())
