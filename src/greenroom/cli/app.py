@@ -100,6 +100,7 @@ class CommandEntry:
 
 COMMANDS: Final = (
     CommandEntry("Start", "run", "run", "make", "Give an agent a task; decide about its change."),
+    CommandEntry("Start", "plan", "plan", "make", "Analyse a task and plan its team; start nothing."),
     CommandEntry("Start", "ask", "run", "make", "Ask a model a question; print its answer."),
     CommandEntry("Start", "chat", "chat", "make", "Chat with an agent, or resume a chat."),
     CommandEntry("Start", "demo", "demo", "none", "Watch a run from request to undo; needs no key."),

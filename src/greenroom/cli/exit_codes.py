@@ -67,6 +67,8 @@ def exit_for_error(error: BaseException) -> Exit:
     match error:
         case RefusedError() | WorkspaceFault(reason="name"):  # the typed name is unknown
             return Exit.USAGE
+        case WorldFault() if error.code.startswith("plan."):  # the typed request or plan has a fault
+            return Exit.USAGE
         case ModelFault() | ProviderFault():
             return Exit.PROVIDER
         case WorldFault() | TimeoutError():

@@ -26,26 +26,46 @@ MAX_REQUEST: Final = 20_000
 
 @record
 class TeamSettings:
-    """The settings `[team]`.
+    """`[team]`: teams of specialists.
 
-    With `optimize_for_speed` a subtask starts as soon as its dependencies have ended; without it, phase after phase.
+    - `enabled`: Whether teams can be planned and run. Default: true.
+    - `max_concurrent_agents`: How many specialists work at the same time. Default: 8.
+    - `default_agents`: Specialists for every feature and refactoring.
+    - `auto_decompose`: Whether the code is split by the architect's design. Default: true.
+    - `min_subtasks`: A plan with fewer subtasks is left to one agent. Default: 2.
+    - `max_subtasks`: The most subtasks that a plan can have. Default: 10.
+    - `parallelization_threshold`: The least share of parallel work that makes a team worth it. Default: 0.3.
+    - `strategy`: What a phase has: `priority-based` the ready subtasks with the lowest number, `dependency-only` all
+      that are ready.
+    - `consider_dependencies`: Whether subtasks wait for those whose work they need. If not, priorities alone decide.
+      Default: true.
+    - `optimize_for_speed`: Whether a subtask starts when its dependencies end. If not, they run phase by phase.
+      Default: true.
+    - `on_failure`: What happens after a required subtask failed. Default: `stop`.
+    - `tries`: How often a subtask is attempted. Default: 2.
+    - `planner`: Who plans. `auto` asks a model only if the rules are not sure. Default: `auto`.
+    - `manager`: The agent that plans with `planner = "manager"`. Default: none.
+    - `keep_days`: Days after which the worktrees and logs of finished runs are removed; 0 keeps them. Default: 30.
+    - `real_time_progress`: Whether a table shows the work of each specialist. Default: true.
+    - `detailed_logs`: Whether each step of a specialist is shown. Default: true.
+    - `performance_metrics`: Whether estimates use what past runs took. Default: true.
     """
 
     enabled: bool = True
-    max_concurrent_agents: int = 8
+    max_concurrent_agents: Annotated[int, Meta(ge=1, le=64)] = 8
     default_agents: tuple[str, ...] = ("architect", "code-writer", "test-writer", "review")
     auto_decompose: bool = True
-    min_subtasks: int = 2
-    max_subtasks: int = 10
-    parallelization_threshold: float = 0.3
+    min_subtasks: Annotated[int, Meta(ge=1, le=200)] = 2
+    max_subtasks: Annotated[int, Meta(ge=1, le=200)] = 10
+    parallelization_threshold: Annotated[float, Meta(ge=0, le=1)] = 0.3
     strategy: Strategy = "priority-based"
     consider_dependencies: bool = True
     optimize_for_speed: bool = True
     on_failure: OnFailure = "stop"
-    tries: int = 2
+    tries: Annotated[int, Meta(ge=1, le=10)] = 2
     planner: PlannerKind = "auto"
     manager: str = ""
-    keep_days: int = 30
+    keep_days: Annotated[int, Meta(ge=0, le=36_500)] = 30
     real_time_progress: bool = True
     detailed_logs: bool = True
     performance_metrics: bool = True

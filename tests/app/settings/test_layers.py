@@ -19,6 +19,8 @@ from greenroom.app.settings.layers import (
 from greenroom.app.settings.schema import LimitSettings, Settings, WebSettings
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.records import to_full_dict
+from greenroom.teamwork.plan import TeamSettings
 from tests.app.settings.places import Place, written
 
 
@@ -196,6 +198,7 @@ def test_every_setting_has_a_row_with_its_origin(place: Place) -> None:
         "workspace.setup",
         "workspace.seconds",
         "workspace.lend",
+        *(f"team.{name}" for name in to_full_dict(TeamSettings())),
     ]
     assert (table["limits.cost"].value, str(table["limits.cost"].origin)) == ("2.5", "environment: $GREENROOM_MAX_COST")
     assert (table["limits.tokens"].value, table["model"].value, table["retry.total"].value) == ("none", "", "300")

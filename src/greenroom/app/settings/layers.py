@@ -6,6 +6,8 @@ source.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from ipaddress import ip_address
@@ -29,7 +31,9 @@ from greenroom.app.settings.schema import (
     as_table,
     check_table,
     join_key,
+    read_text,
     read_toml,
+    suggest_name,
 )
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
@@ -161,6 +165,22 @@ def check_full_model_name(settings: Settings, key: str, value: str, where: str) 
 
 CONFIG_VARIABLE: Final = "GREENROOM_CONFIG"
 PROJECT_FOLDER: Final = ".greenroom"
+MULTI_AGENT_FILE: Final = "multiAgent.json"
+IMPORT_ROOT: Final = "multiAgent"
+IMPORT_KEYS: Final = ("enabled", "maxConcurrentAgents", "defaultAgents")
+IMPORT_GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "taskAnalysis": ("autoDecompose", "minSubtasks", "maxSubtasks", "parallelizationThreshold"),
+    "scheduling": ("strategy", "considerDependencies", "optimizeForSpeed"),
+    "monitoring": ("realTimeProgress", "detailedLogs", "performanceMetrics"),
+}
+LATER_GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "conflictResolution": ("strategy", "fallbackToHuman", "autoResolveThreshold"),
+    "integration": ("validateSyntax", "validateTypes", "minCoverage", "requireDocumentation"),
+}
+"""Keys that are accepted and have no effect before there is a merge queue."""
+
+_WORD_START: Final = re.compile(r"(?=[A-Z])")
+PROJECT_FILES: Final = ("config.toml", "config.local.toml", MULTI_AGENT_FILE)
 SHARED_FOLDER_MODE: Final = 0o1002
 VARIABLES: Final[Mapping[str, str]] = {
     "GREENROOM_MODEL": "model",
@@ -200,10 +220,11 @@ DEFAULT_ORIGIN: Final = SettingOrigin(layer="default")
 
 @record
 class SettingsPart:
-    """The checked settings of one source."""
+    """The checked settings of one source. `notes` are sentences about what has no effect."""
 
     origin: SettingOrigin
     raw: Raw
+    notes: tuple[str, ...] = ()
 
 
 @record
@@ -212,6 +233,7 @@ class LoadedSettings:
 
     settings: Settings
     origins: Mapping[str, SettingOrigin]
+    notes: tuple[str, ...] = ()
 
     def origin(self, key: str) -> SettingOrigin:
         """Return the origin of a value. For a table, return the origin of one of its values."""
@@ -221,9 +243,12 @@ class LoadedSettings:
 
 def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], cwd: Path) -> LoadedSettings:
     """Load the settings for a folder. `flags` are by dotted key; None means not given."""
-    raw, origins = merge_parts((*read_files(environ, cwd), *read_environment(environ), *read_flags(flags)))
+    parts = (*read_files(environ, cwd), *read_environment(environ), *read_flags(flags))
+    raw, origins = merge_parts(parts)
     settings = cast("Settings", build_record(raw, Settings))
-    loaded = LoadedSettings(settings=settings, origins=origins)
+    loaded = LoadedSettings(
+        settings=settings, origins=origins, notes=tuple(note for part in parts for note in part.notes)
+    )
     check_names(settings, lambda key: str(loaded.origin(key)))
     return loaded
 
@@ -231,20 +256,20 @@ def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], cwd: 
 def read_files(environ: Mapping[str, str], cwd: Path) -> Sequence[SettingsPart]:
     """Read the user's, the project's and the local file, weakest first."""
     user_path = user_file(environ)
-    parts = [part for part in (read_file(user_path, "user"),) if part is not None]
-    has_user_file = bool(parts)
-    user_providers = as_table(parts[0].raw.get("providers", {})) if has_user_file else {}
+    own = read_file(user_path, "user")
+    user_raw = own.raw if own is not None else {}
+    parts = [*read_import(user_path.parent, "user"), *((own,) if own is not None else ())]
+    user_providers = as_table(user_raw.get("providers", {}))
     if any("key" in as_table(table) for table in user_providers.values()):
         refuse_readable(user_path)
     folder = project_folder(cwd, environ.get("HOME"))
     if folder is not None:
+        parts += read_import(folder / PROJECT_FOLDER, "project")
         files: tuple[tuple[str, Layer], ...] = (("config.toml", "project"), ("config.local.toml", "local"))
         for name, layer in files:
             part = read_file(folder / PROJECT_FOLDER / name, layer)
             if part is not None:
-                refuse_project_settings(
-                    part.raw, part.origin.source, parts[0].raw if has_user_file else {}, str(user_path)
-                )
+                refuse_project_settings(part.raw, part.origin.source, user_raw, str(user_path))
                 parts.append(part)
     return parts
 
@@ -268,10 +293,61 @@ def read_file(path: Path, layer: Layer) -> SettingsPart | None:
     return SettingsPart(origin=SettingOrigin(layer=layer, source=str(path)), raw=check_table(raw, str(path)))
 
 
+def read_import(folder: Path, layer: Layer) -> Iterator[SettingsPart]:
+    """Yield the team settings of a folder's `multiAgent.json`, if there is one."""
+    path = folder / MULTI_AGENT_FILE
+    if (found := read_multi_agent(path)) is not None:
+        origin = SettingOrigin(layer=layer, source=str(path))
+        yield SettingsPart(origin=origin, raw=check_table(found.raw, str(path)), notes=found.notes)
+
+
+@record
+class ImportedTeam:
+    """The table of an imported file, and sentences about keys without an effect."""
+
+    raw: Raw
+    notes: tuple[str, ...] = ()
+
+
+def read_multi_agent(path: Path) -> ImportedTeam | None:
+    """Read such a file, or return None if there is none. Raise `WorldFault` for an unknown key."""
+    text = read_text(path)
+    if text is None:
+        return None
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise WorldFault("settings.not_json", path=path, reason=str(error)) from None
+    root = _open_object(
+        _open_object(content, path, (), (IMPORT_ROOT,)).get(IMPORT_ROOT, {}),
+        path,
+        (IMPORT_ROOT,),
+        (*IMPORT_KEYS, *IMPORT_GROUPS, *LATER_GROUPS),
+    )
+    table = {key: value for key, value in root.items() if key in IMPORT_KEYS}
+    for group, keys in {**IMPORT_GROUPS, **LATER_GROUPS}.items():
+        inner = _open_object(root.get(group, {}), path, (IMPORT_ROOT, group), keys)
+        table.update(inner if group in IMPORT_GROUPS else {})
+    later = ", ".join(f"`{IMPORT_ROOT}.{group}`" for group in LATER_GROUPS if group in root)
+    notes = (translate("settings.later_keys", path=path, keys=later),) if later else ()
+    return ImportedTeam(raw={"team": {_WORD_START.sub("_", key).lower(): table[key] for key in table}}, notes=notes)
+
+
+def _open_object(value: object, path: Path, parents: tuple[str, ...], known: Collection[str]) -> Raw:
+    """Return a table with known keys only."""
+    if not isinstance(value, Mapping):
+        raise WorldFault("settings.object_expected", path=path, key=join_key(parents) or IMPORT_ROOT)
+    for key in value:
+        if key not in known:
+            hint, name = suggest_name(key, known), join_key((*parents, key))
+            raise WorldFault("settings.unknown_setting", source=path, key=name, hint=hint)
+    return value
+
+
 def project_folder(cwd: Path, home: str | None) -> Path | None:
     """Return the nearest parent folder with settings, up to the repository root or the person's home."""
     for folder in (cwd, *cwd.parents):
-        if any(is_visible(folder / PROJECT_FOLDER / name) for name in ("config.toml", "config.local.toml")):
+        if any(is_visible(folder / PROJECT_FOLDER / name) for name in PROJECT_FILES):
             return folder
         if is_visible(folder / ".git") or str(folder) == home or is_shared_folder(folder.parent):
             return None
@@ -365,7 +441,7 @@ def _build_field(value: object, hint: object, key: Key) -> object:
 class SettingsFile:
     """A settings or key file."""
 
-    what: Literal["user", "project", "local", "keys"]
+    what: Literal["import", "user", "project", "local", "keys"]
     path: Path
 
     @property
@@ -376,9 +452,11 @@ class SettingsFile:
 
 def list_settings_files(environ: Mapping[str, str], cwd: Path) -> Sequence[SettingsFile]:
     """Return all settings files, weakest first, then the key file. Without project settings, use the current folder."""
-    project = (project_folder(cwd, environ.get("HOME")) or cwd) / PROJECT_FOLDER
+    project, own = (project_folder(cwd, environ.get("HOME")) or cwd) / PROJECT_FOLDER, user_file(environ)
+    imports = (SettingsFile(what="import", path=folder / MULTI_AGENT_FILE) for folder in (own.parent, project))
     return (
-        SettingsFile(what="user", path=user_file(environ)),
+        *(file for file in imports if file.is_visible),
+        SettingsFile(what="user", path=own),
         SettingsFile(what="project", path=project / "config.toml"),
         SettingsFile(what="local", path=project / "config.local.toml"),
         SettingsFile(what="keys", path=keys_file()),

@@ -22,6 +22,7 @@ from greenroom.app.settings.values import BadValue, Secret
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
+from greenroom.teamwork.plan import TeamSettings
 
 ROLES: Final = ("strong", "fast")
 MICRODOLLARS_PER_DOLLAR: Final = 1_000_000
@@ -248,6 +249,7 @@ class Settings:
     sandbox: SandboxSettings = SandboxSettings()
     checks: Mapping[str, CheckSettings] = msgspec.field(default_factory=dict)
     workspace: WorktreeSettings = WorktreeSettings()
+    team: TeamSettings = TeamSettings()
 
     @property
     def approval_timeout_ms(self) -> int | None:
@@ -297,23 +299,26 @@ SECRET_KEYS: Final = {"key", "key_env", "headers"}
 
 def read_toml(path: Path) -> Raw | None:
     """Return the content of a TOML file, or None if there is no file."""
+    text = read_text(path)
     try:
-        if not path.exists():
-            return None
-        content = read_inside(path, None, MAX_FILE_BYTES)
-    except WorldFault as fault:
-        raise WorldFault("files.fault", path=path, fault=fault) from None
-    except OSError as error:
-        raise WorldFault("settings.toml_unreadable", path=path, strerror=error.strerror) from None
-    try:
-        return tomllib.loads(content.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise WorldFault("settings.not_utf8", path=path, start=error.start) from None
+        return None if text is None else tomllib.loads(text)
     except ValueError as error:  # also for an integer with thousands of digits
         reason = str(error).replace("at end of document", "at the end of its last line")
         raise WorldFault("settings.not_toml", path=path, reason=reason) from None
     except RecursionError:
         raise WorldFault("settings.nested_too_deeply", path=path) from None
+
+
+def read_text(path: Path) -> str | None:
+    """Return the content of a settings file, or None if there is no file."""
+    try:
+        return read_inside(path, None, MAX_FILE_BYTES).decode("utf-8-sig") if path.exists() else None
+    except WorldFault as fault:
+        raise WorldFault("files.fault", path=path, fault=fault) from None
+    except OSError as error:
+        raise WorldFault("settings.toml_unreadable", path=path, strerror=error.strerror) from None
+    except UnicodeDecodeError as error:
+        raise WorldFault("settings.not_utf8", path=path, start=error.start) from None
 
 
 def check_table(raw: Raw, source: str, kind: type = Settings, parents: Key = ()) -> dict[str, object]:
@@ -359,7 +364,8 @@ def check_value(value: object, source: str, hint: object, key: Key) -> object:
 
 def _read_value(value: object, source: str, hint: object, key: Key) -> object:
     if get_origin(hint) is Annotated:
-        reader = cast("values.Reader", get_args(hint)[1])
+        kind, extra = get_args(hint)[:2]
+        reader = values.make_range_parser(kind, extra) if isinstance(extra, msgspec.Meta) else extra
     else:
         reader = values.one_of(*get_args(hint)) if get_origin(hint) is Literal else DEFAULT_READERS[hint]
     try:

@@ -10,8 +10,10 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 from urllib.parse import urlsplit
+
+from msgspec import Meta
 
 from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.hosts import parse_host
@@ -130,6 +132,20 @@ def parse_count(value: object) -> int:
     if not isinstance(value, int):
         raise BadValue(expected)
     return int(parse_number(value, expected, minimum=1))
+
+
+def make_range_parser(kind: type[float], limits: Meta) -> Reader:
+    """Return a reader of numbers, whole ones for `int`, between the limits of a field."""
+    is_whole, minimum, maximum = issubclass(kind, int), limits.ge or 0, limits.le or MAX_NUMBER
+
+    def read(value: object) -> float:
+        is_number = isinstance(value, int if is_whole else int | float) and not isinstance(value, bool)
+        if not is_number or not minimum <= cast("float", value) <= maximum:
+            code = "values.number_between" if is_whole else "values.share"
+            raise BadValue(code, minimum=minimum, maximum=maximum)
+        return cast("float", value)
+
+    return read
 
 
 def parse_text(value: object) -> str:

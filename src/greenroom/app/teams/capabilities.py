@@ -48,7 +48,6 @@ from greenroom.runs.delivery import DeliverTool, wrap_recording
 from greenroom.runs.verdict import BASELINE, DELIVER, THREAD_KEY, find_base_report
 from greenroom.runs.workspace import RunWorkspace, StopBackground, WorktreeTools
 from greenroom.teamwork.hand_in import HAND_IN, HandInTool, find_subtask
-from greenroom.teamwork.plan import TeamSettings
 
 BASE_KEY = "base"
 """The key of the commit that a worktree starts from, in the result of the step that opened it."""
@@ -224,6 +223,15 @@ def _list_subtasks(state: TeamState) -> list[Subtask]:
     return [subtask for stage in state.stages.values() for subtask in stage.subtasks]
 
 
+def equip_profiles(app: AppContext, root: Path, profiles: Iterable[AgentSpec], *, model: str) -> dict[str, AgentSpec]:
+    """Return profiles as members of a team run in this workspace, by name."""
+    tools = build_team_toolbox(app, root, (), find_tool_source(root))
+    return {
+        spec.name: equip_specialist(spec, tools, app.resolve_alias, model=model, language=app.language)
+        for spec in profiles
+    }
+
+
 def build_team_toolbox(app: AppContext, root: Path, checks: Sequence[Check], tool_source: ToolSource) -> Toolbox:
     """Return the tools that profiles can have, by name and group."""
     tools = app.toolset(root, tool_source=tool_source).toolbox
@@ -296,7 +304,7 @@ async def build_team_capabilities(app: AppContext, team: Team) -> Capabilities:
         for spec in load_profiles(app.agents(), lead.language).list()
     )
     return Capabilities(
-        (*skills, *worktrees.executors, OpenWorkspaceTool(worktrees), SplitTool(TeamSettings().max_subtasks)),
+        (*skills, *worktrees.executors, OpenWorkspaceTool(worktrees), SplitTool(app.settings.team.max_subtasks)),
         agent_specs=specialists,
         on_close=worktrees.close,
         approvals_expire=app.get_approval_timeout(),

@@ -22,7 +22,7 @@ from greenroom.runs.delivery import REQUEST_KEY
 from greenroom.runs.verdict import BASELINE, DELIVER
 from greenroom.runs.workspace import DEFAULT_RUN_FLAGS, RunFlags
 from greenroom.teamwork.hand_in import HAND_IN, build_report_schema
-from greenroom.teamwork.plan import Plan, PlannedSubtask
+from greenroom.teamwork.plan import Plan, PlannedSubtask, Strategy
 from greenroom.teamwork.plan_graph import add_barriers
 
 LEAD: Final = AgentId("lead")
@@ -109,14 +109,20 @@ def _make_step(executor: str, intention: str, **arguments: str) -> Work:
 
 
 def build_stage(
-    plan: Plan, agents: Mapping[str, AgentId], *, splits: bool, setup: bool, wanted: RunFlags = DEFAULT_RUN_FLAGS
+    plan: Plan,
+    agents: Mapping[str, AgentId],
+    *,
+    splits: bool,
+    setup: bool,
+    strategy: Strategy = "priority-based",
+    wanted: RunFlags = DEFAULT_RUN_FLAGS,
 ) -> StagePlan:
     """Return the only stage of a team run: the plan's subtasks, and Greenroom's own.
 
     The checks run on the base commit beside the work. With `splits`, the code is split when the design is there. At the
     end the whole is verified, also if a subtask failed and the others continue.
     """
-    needs = add_barriers(plan)
+    needs = add_barriers(plan, strategy)
     own = [
         _plan_own(BASELINE_SUBTASK, CHECKS, (*begin_in_worktree(setup=setup), _make_step(BASELINE, "Run the checks.")))
     ]
@@ -156,6 +162,7 @@ async def create_team_run(
     workspace: str,
     limits: Limits,
     splits: bool = True,
+    strategy: Strategy = "priority-based",
     setup: bool = False,
     wanted: RunFlags = DEFAULT_RUN_FLAGS,
 ) -> TeamId:
@@ -166,7 +173,7 @@ async def create_team_run(
     members = [(LEAD, lead), *((name, AgentSpec(name=name, role=role, kind="system")) for name, role in own.items())]
     members += [(agents[subtask.id], profiles[subtask.agent]) for subtask in plan.subtasks]
     splits = splits and can_split(plan)
-    stage = build_stage(plan, agents, splits=splits, setup=setup, wanted=wanted)
+    stage = build_stage(plan, agents, splits=splits, setup=setup, strategy=strategy, wanted=wanted)
     name = " ".join(plan.request.split())[:MAX_NAME_CHARS]
     task = AddTask(name=name, intention=plan.request, manager=LEAD, stages=(stage,))
     return await runtime.create(

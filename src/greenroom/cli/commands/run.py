@@ -6,8 +6,9 @@ import io
 import os
 import re
 import shutil
+import time
 from collections.abc import Awaitable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -16,18 +17,21 @@ from rich.console import RenderableType
 
 from greenroom.app.conversation.capability_names import ASK, RUN, TEAM_RUN
 from greenroom.app.conversation.chat import list_team_models
-from greenroom.app.conversation.start import create_single_task_team
+from greenroom.app.conversation.start import create_single_task_team, read_model_name
 from greenroom.app.messages import translate
 from greenroom.app.runs.capabilities import create_run
 from greenroom.app.runs.checks import CheckPlan, make_own_check, open_choices, plan_project_checks, read_worktree_setup
 from greenroom.app.runs.report import RunReport, build_report
-from greenroom.app.runs.workspaces import find_change, open_workspace, refuse_large_folder
+from greenroom.app.runs.workspaces import find_change, open_workspace, refuse_large_folder, remove_old_team_runs
+from greenroom.app.teams.capabilities import equip_profiles
+from greenroom.app.teams.start import LEAD, create_team_run
 from greenroom.cli.commands.change import apply as apply_change
 from greenroom.cli.commands.change import branch as branch_change
 from greenroom.cli.commands.change import diff, discard, report_recovered
 from greenroom.cli.context import Invocation, invoke, make_refusal, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.follow import Ending, RunInput, follow_attended
+from greenroom.cli.interactive.plan_review import TeamChoice, choose_team
 from greenroom.cli.interactive.report import explain_over_limit, report_ending, summarise
 from greenroom.cli.options import (
     DEFAULT_OPTIONS,
@@ -48,7 +52,7 @@ from greenroom.cli.render.output import Output, strip_control_characters
 from greenroom.cli.render.progress import Progress
 from greenroom.cli.render.questions import PersonLeft, ask_line
 from greenroom.cli.render.team_progress import TeamView, subtask_fields
-from greenroom.cli.start import RunPlan, describe_limits, plan_run
+from greenroom.cli.start import RunPlan, describe_limits, plan_run, refuse_unpriced
 from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data, evolve, record
@@ -57,7 +61,6 @@ from greenroom.core.ports.codec import to_json_dict
 from greenroom.core.state.step import Step
 from greenroom.core.state.team_state import TeamState
 from greenroom.runs.workspace import DEFAULT_RUN_FLAGS, RunFlags
-from greenroom.teamwork.plan import TeamSettings
 
 
 def ask(
@@ -89,6 +92,33 @@ def ask(
     return invoke(context, work)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamOptions:
+    """Whether a team does the work, and by which plan."""
+
+    team: Annotated[bool, typer.Option("--team", help="Plan it for a team of specialists; you confirm.")] = False
+    plan: Annotated[
+        Path | None,
+        typer.Option("--plan", metavar="FILE", help="Run a plan saved by `greenroom plan`.", show_default=False),
+    ] = None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether a team is wanted."""
+        return self.team or self.plan is not None
+
+    def read_request(self, words: list[str] | None, *, is_alone: bool) -> TypedRequest:
+        """Read the request; a plan has its own. Raise `BadParameter` if other options want one agent."""
+        if self.is_given and is_alone:
+            raise typer.BadParameter(translate("run.team_options"))
+        if self.plan is not None and words:
+            raise typer.BadParameter(translate("run.plan_has_request"))
+        return read_request(words, "task") if self.plan is None else TypedRequest("")
+
+
+NO_TEAM: Final = TeamOptions()
+
+
 def run(
     context: typer.Context,
     words: Annotated[
@@ -110,6 +140,7 @@ def run(
     allow_unverified: Annotated[
         bool, typer.Option("--allow-unverified", help="Continue if no check can verify the change.")
     ] = False,
+    teamwork: TeamOptions = NO_TEAM,
     non_interactive: NonInteractive = False,
     model: ModelName = "",
     options: RunOptions = DEFAULT_OPTIONS,
@@ -117,37 +148,47 @@ def run(
     """Give an agent a task; decide about its change.
 
     Agents that can edit files work in a separate worktree. You apply the change at the end, or later. The answer is
-    printed on stdout. Piped input is read as context.
+    printed on stdout. Piped input is read as context. A task that is not worth a team is left to one agent.
 
     Examples:
       greenroom run "add --json to the export command, with tests"
+      greenroom run --team "add OAuth login, with tests and docs"
       greenroom run --question "where is the retry limit set?"
       pytest 2>&1 | greenroom run --apply "fix the failing tests"
 
     Exit codes: 0 verified, or a question was answered; 1 the run failed, or a check did; 2; 3; 4; 5; 6; 7.
     """
-    request, in_worktree = read_request(words, "task"), not (in_place or no_tools)
+    in_worktree = not (in_place or no_tools)
+    request = teamwork.read_request(words, is_alone=bool(agent) or question or not in_worktree)
     apply_mode = read_apply_mode(branch, apply=apply, in_worktree=in_worktree)
     wanted = RunFlags(question=question, tests_may_change=tests_may_change, allow_unverified=allow_unverified)
     _refuse_flags(wanted, apply_mode, in_worktree=in_worktree)
 
     async def work(cli: Invocation) -> Exit:
         cli.app.set_attendance(yes=yes, non_interactive=non_interactive)
-        plan = await plan_run(
+        if teamwork.is_given:
+            options.apply(cli.app)
+            choice = await choose_team(cli, "\n\n".join(filter(None, request)), teamwork.plan, model=model.strip())
+            if choice is not None:
+                return await _start_team(cli, choice, wanted, apply_mode)
+        run_plan = await plan_run(
             cli, options, agent=agent.strip(), model=model.strip(), tools=not no_tools, in_worktree=in_worktree
         )
-        if in_worktree and plan.writers:
-            return await _start_run(cli, request, plan, wanted, apply_mode)
-        if apply_mode is not None:
-            why = translate("run.no_editing_tools", first=plan.participants.first)
-            raise make_refusal("nothing_to_take", why, translate("run.remove_apply_branch"))
-        notes = [
-            *plan.notes,
-            *((translate("run.no_tools"),) if not no_tools and not plan.participants.workspace else ()),
-        ]
-        return await _run_question(cli, plan, RUN, request, *notes, wanted=RunFlags(question=question))
+        if in_worktree and run_plan.writers:
+            return await _start_run(cli, request, run_plan, wanted, apply_mode)
+        return await _start_without_worktree(cli, request, run_plan, wanted, apply_mode, tools=not no_tools)
 
     return invoke(context, work)
+
+
+async def _start_without_worktree(
+    cli: Invocation, request: TypedRequest, plan: RunPlan, wanted: RunFlags, apply_mode: ApplyMode, *, tools: bool
+) -> Exit:
+    if apply_mode is not None:
+        why = translate("run.no_editing_tools", first=plan.participants.first)
+        raise make_refusal("nothing_to_take", why, translate("run.remove_apply_branch"))
+    notes = [*plan.notes, *((translate("run.no_tools"),) if tools and not plan.participants.workspace else ())]
+    return await _run_question(cli, plan, RUN, request, *notes, wanted=RunFlags(question=wanted.question))
 
 
 def _refuse_flags(wanted: RunFlags, apply_mode: ApplyMode, *, in_worktree: bool) -> None:
@@ -182,13 +223,7 @@ async def _start_run(
     cli: Invocation, request: TypedRequest, plan: RunPlan, wanted: RunFlags, apply_mode: ApplyMode
 ) -> Exit:
     root, participants = cli.app.root, plan.participants
-    await refuse_large_folder(root)
-    user_workspace = await open_workspace(root)
-    if apply_mode:
-        await user_workspace.check_can_commit(branch=apply_mode)
-    await user_workspace.recover()
-    report_recovered(cli, user_workspace)
-    setup = bool(read_worktree_setup(root, sandboxed=cli.app.is_sandboxed).line)
+    setup = await _open_workspace(cli, root, apply_mode)
     text, limits = plan.message(request), plan.caps.limits
     team = await create_run(
         cli.runtime, participants, text, typed=request.text, limits=limits, setup=setup, wanted=wanted
@@ -200,6 +235,49 @@ async def _start_run(
     view.note(_describe_limits(cli, describe_limits(plan.caps)), style="dim")
     for note in filter(None, (*plan.notes, plan.outside)):
         view.note(note, style="dim")
+    return await _run_to_end(replace(cli, progress=view), view, team, root, apply_mode, new=True)
+
+
+async def _open_workspace(cli: Invocation, root: Path, apply_mode: ApplyMode) -> bool:
+    """Check and recover the person's workspace; return whether a new worktree needs preparation."""
+    await refuse_large_folder(root)
+    user_workspace = await open_workspace(root)
+    if apply_mode:
+        await user_workspace.check_can_commit(branch=apply_mode)
+    await user_workspace.recover()
+    report_recovered(cli, user_workspace)
+    return bool(read_worktree_setup(root, sandboxed=cli.app.is_sandboxed).line)
+
+
+async def _start_team(cli: Invocation, choice: TeamChoice, wanted: RunFlags, apply_mode: ApplyMode) -> Exit:
+    """Start the team of a plan, follow it, and report its change."""
+    if choice.plan is None:
+        cli.progress.note(translate("run.plan_cancelled"), style="bold")
+        return cli.out.result("cancelled", Exit.FAILED)
+    app, root, settings, limits = cli.app, cli.app.root, cli.app.settings.team, cli.app.settings.limits
+    await remove_old_team_runs(cli.runtime, settings.keep_days, round(time.time() * 1000))
+    setup = await _open_workspace(cli, root, apply_mode)
+    specialists = equip_profiles(app, root, choice.analyst.profiles.list(), model=choice.analyst.require_model())
+    for name in {subtask.agent for subtask in choice.plan.subtasks}:
+        refuse_unpriced(app.get_model(read_model_name(specialists[name])), limits)
+    team = await create_team_run(
+        cli.runtime,
+        evolve(choice.plan, max_concurrent=min(choice.plan.max_concurrent, settings.max_concurrent_agents)),
+        specialists,
+        model=choice.analyst.model,
+        language=app.language,
+        workspace=str(root),
+        limits=limits.limits,
+        splits=settings.auto_decompose,
+        strategy=settings.strategy,
+        setup=setup,
+        wanted=wanted,
+    )
+    view = make_view(cli, TEAM_RUN)
+    cli.out.begin(team=team, model=choice.analyst.model, agent=LEAD)
+    view.own_text = choice.plan.request
+    view.note(translate("run.heading", team=team, who=choice.analyst.model), style="dim")
+    view.note(_describe_limits(cli, describe_limits(limits)), style="dim")
     return await _run_to_end(replace(cli, progress=view), view, team, root, apply_mode, new=True)
 
 
@@ -215,7 +293,7 @@ async def resume_run(cli: Invocation, state: TeamState, apply_mode: ApplyMode = 
 
 def make_view(cli: Invocation, kit: str) -> RunView:
     """Return the view of a run: a table if it is a team run."""
-    return TeamView(cli.setup, cli.out, TeamSettings()) if kit == TEAM_RUN else RunView(cli.setup, cli.out)
+    return TeamView(cli.setup, cli.out, cli.app.settings.team) if kit == TEAM_RUN else RunView(cli.setup, cli.out)
 
 
 async def _run_to_end(

@@ -1,0 +1,259 @@
+"""Show the plan of a team, and let a person confirm, edit or cancel it. Nothing that was typed is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import shlex
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
+from greenroom.app.messages import translate
+from greenroom.app.teams.analysis import TeamAnalyst, TeamProposal
+from greenroom.app.teams.metrics import read_metrics
+from greenroom.app.teams.start import name_members
+from greenroom.cli.context import Invocation, make_refusal
+from greenroom.cli.render.output import PIPE_WIDTH, Column, Console, FittedTable, make_row, strip_control_characters
+from greenroom.cli.render.questions import PersonLeft, ask_line
+from greenroom.cli.start import ask_trust
+from greenroom.core.base.errors import WorldFault
+from greenroom.teamwork.plan import Estimate, Phase, Plan, PlanFault, Range
+from greenroom.teamwork.plan_text import parse_plan_text, render_plan_text
+
+COLUMNS: Final = (
+    Column(name="subtask"),
+    Column(name="phase"),
+    Column(name="agent"),
+    Column(name="duty", can_shrink=True, min_terminal_width=80),
+    Column(name="after", can_shrink=True),
+    Column(name="writes", can_shrink=True),
+    Column(name="time", right=True),
+)
+EDITORS: Final = ("nano", "vim", "vi")
+"""Editors that are tried if neither $VISUAL nor $EDITOR is set."""
+
+MAX_PLAN_BYTES: Final = 1_000_000
+
+
+async def open_analyst(cli: Invocation, model: str = "") -> TeamAnalyst:
+    """Return the analyst of the current workspace. Raise `RefusedError` if teams are off."""
+    await cli.app.model_session.find_local_servers()
+    for note in cli.app.model_session.loaded_settings.notes:
+        cli.progress.note(note, style="yellow")
+    uses_metrics = cli.app.settings.team.performance_metrics
+    metrics = await read_metrics(cli.runtime.log, cli.home) if uses_metrics else {}
+    measured = {name: found.basis for name, found in metrics.items()}
+    return TeamAnalyst(
+        cli.app, model=model, measured=measured, notify=lambda text: cli.progress.note(text, style="dim")
+    )
+
+
+def read_plan_file(analyst: TeamAnalyst, path: Path) -> Plan:
+    """Read a saved plan. Raise `PlanFault`, with the line, if it cannot be used."""
+    try:
+        content = path.read_bytes()
+        text = content[: MAX_PLAN_BYTES + 1].decode("utf-8-sig")
+    except OSError as error:
+        why = translate("plan.unreadable", path=path, why=error.strerror)
+        raise make_refusal("unreadable_plan", why) from None
+    except UnicodeDecodeError as error:
+        why = translate("plan.not_utf8", path=path, byte=error.start)
+        raise make_refusal("unreadable_plan", why) from None
+    plan = parse_plan_text(text, analyst.names, analyst.settings)
+    if isinstance(plan, PlanFault):
+        raise plan
+    return plan
+
+
+# --------------------------------------------------------------------------------------------------------- the display
+
+
+def render_proposal(proposal: TeamProposal, width: int = PIPE_WIDTH) -> Iterator[str]:
+    """Yield the lines of a proposal: the analysis, the decision, the estimate, the subtasks and the critical path."""
+    analysis, plan = proposal.analysis, proposal.plan
+    if analysis.source != "file":
+        yield describe_types(proposal)
+    for note in proposal.notes:
+        yield f"! {note}"
+    if analysis.source in ("rules", "guess"):
+        width_of_agent = max((len(advice.agent) for advice in analysis.recommended), default=0)
+        for advice in analysis.recommended:
+            need, agent = translate(f"plan.{advice.priority}"), advice.agent.ljust(width_of_agent)
+            yield f"  {translate('plan.advice', agent=agent, need=need, reason=advice.reason)}"
+    if plan.subtasks:
+        yield _render_estimate(analysis.estimate, proposal.model)
+        yield ""
+        yield from _render_subtasks(proposal, width)
+        path = " → ".join(proposal.critical_path)
+        yield translate("plan.critical_path", path=path, time=_format_seconds(analysis.estimate.critical_seconds))
+    yield proposal.decision.reason
+
+
+def describe_types(proposal: TeamProposal) -> str:
+    """Return the line about the task types and who found them."""
+    types = ", ".join(proposal.analysis.task_types) or translate("plan.no_types")
+    return translate("plan.types", types=types, by=translate(f"plan.by_{proposal.analysis.source}"))
+
+
+def _render_subtasks(proposal: TeamProposal, width: int) -> Iterator[str]:
+    plan, members = proposal.plan, name_members(proposal.plan.subtasks)
+    phases = {name: phase for phase in proposal.phases for name in phase.subtasks}
+    critical = set(proposal.critical_path)
+    rows = [
+        make_row(
+            f"{'*' if subtask.id in critical else ' '} {subtask.id}",
+            translate(f"plan.{_find_kind(phases[subtask.id])}", number=phases[subtask.id].number),
+            members[subtask.id],
+            subtask.name,
+            ", ".join(subtask.dependencies),
+            ", ".join(subtask.writes),
+            _format_seconds(subtask.seconds),
+        )
+        for subtask in sorted(plan.subtasks, key=lambda subtask: phases[subtask.id].number)
+    ]
+    out = io.StringIO()
+    Console(file=out, width=width, highlight=False).print(FittedTable(COLUMNS, rows))
+    yield from (line.rstrip() for line in out.getvalue().splitlines())
+
+
+def _find_kind(phase: Phase) -> str:
+    return "parallel_phase" if phase.can_parallelize else "single_phase"
+
+
+def _render_estimate(estimate: Estimate, model: str) -> str:
+    cost = estimate.cost
+    money = [format_dollars(round(value * MILLIONTHS_PER_DOLLAR)) for value in (cost.low, cost.high)] if cost else []
+    key = "plan.cost" if money else "plan.cost_unknown" if model else "plan.cost_no_model"
+    return translate(
+        "plan.estimate",
+        minutes=_format_minutes(estimate.seconds),
+        tokens="–".join(f"{max(1, round(value / 1000))}k" for value in (estimate.tokens.low, estimate.tokens.high)),
+        cost=translate(key, money="–".join(dict.fromkeys(money)), model=model),
+        ratio=f"{estimate.parallelizable_ratio * 100:.0f}",
+        serial=_format_seconds(estimate.serial_seconds),
+        gain=f"{estimate.gain:.1f}",
+        basis=translate(f"plan.basis_{estimate.basis}"),
+    )
+
+
+def _format_minutes(seconds: Range) -> str:
+    low, high = (max(1, round(value / 60)) for value in (seconds.low, seconds.high))
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def _format_seconds(seconds: float) -> str:
+    return translate("plan.minutes", count=f"{round(seconds / 60, 1):g}") if seconds >= 60 else f"{seconds:.0f} s"
+
+
+# -------------------------------------------------------------------------------------------------- confirm and modify
+
+
+@dataclass(frozen=True, slots=True)
+class TeamChoice:
+    """What the person chose: the plan of a team, None if they cancelled."""
+
+    analyst: TeamAnalyst
+    plan: Plan | None
+
+
+async def choose_team(cli: Invocation, request: str, file: Path | None, *, model: str = "") -> TeamChoice | None:
+    """Plan a request, or read the plan of a file, and let the person confirm it; None if one agent is enough."""
+    ask_trust(cli, cli.app.root)
+    analyst = await open_analyst(cli, model)
+    proposal = await analyst.propose(request) if file is None else analyst.assess(read_plan_file(analyst, file))
+    if file is None and not proposal.decision.is_team:
+        for line in (describe_types(proposal), proposal.decision.reason):
+            cli.progress.note(line)
+        return None
+    _show_proposal(cli, proposal)
+    analyst.require_model()
+    return TeamChoice(analyst, await confirm_plan(cli, analyst, proposal))
+
+
+def _show_proposal(cli: Invocation, proposal: TeamProposal) -> None:
+    for line in render_proposal(proposal, shutil.get_terminal_size().columns):
+        cli.progress.note(strip_control_characters(line))
+
+
+async def confirm_plan(cli: Invocation, analyst: TeamAnalyst, proposal: TeamProposal) -> Plan | None:
+    """Return the plan that the person confirms; None if they cancel. --yes and --non-interactive confirm it.
+
+    Raise `RefusedError` if there is no terminal to ask at.
+    """
+    while not cli.app.is_auto_approved and cli.app.is_attended:
+        if not cli.is_attended:
+            raise make_refusal("no_terminal", translate("plan.no_terminal"), translate("plan.add_yes"))
+        try:
+            choice = ask_line(translate("plan.choose")).strip().lower()
+        except PersonLeft:
+            return None
+        if choice in ("c", "confirm"):
+            break
+        if choice in ("x", "cancel"):
+            return None
+        if choice in ("m", "modify"):
+            parse = _make_parser(analyst)
+            edited = await edit_plan(cli, render_plan_text(proposal.plan), parse)
+            if edited is not None:
+                proposal = analyst.assess(edited)
+                _show_proposal(cli, proposal)
+    return proposal.plan
+
+
+def _make_parser(analyst: TeamAnalyst) -> Callable[[str], Plan | PlanFault]:
+    return lambda text: parse_plan_text(text, analyst.names, analyst.settings)
+
+
+async def edit_plan(cli: Invocation, text: str, parse: Callable[[str], Plan | PlanFault]) -> Plan | None:
+    """Let the person edit a plan until it has no fault; None if they cancel. A text that is not used is kept."""
+    draft = PlanDraft(text)
+    while True:
+        await _open_editor(cli, draft.path)
+        edited = draft.read()
+        plan = parse(edited) if edited.strip() else None
+        if not isinstance(plan, PlanFault):
+            draft.delete()
+            return plan
+        cli.progress.note(strip_control_characters(str(plan)), style="yellow")
+        try:
+            choice = ask_line(translate("plan.edit_again")).strip().lower()
+        except PersonLeft:
+            choice = "x"
+        if choice in ("x", "cancel"):
+            cli.progress.note(translate("plan.kept", path=draft.path), style="bold")
+            return None
+
+
+class PlanDraft:
+    """A file with a plan that a person edits."""
+
+    def __init__(self, text: str) -> None:
+        number, name = tempfile.mkstemp(prefix="greenroom-plan-", suffix=".toml")
+        self.path: Final = Path(name)
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def read(self) -> str:
+        return self.path.read_bytes().decode("utf-8", "replace")
+
+    def delete(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+
+async def _open_editor(cli: Invocation, path: Path) -> None:
+    """Open the person's editor and wait until it is closed. Raise `WorldFault` if there is none or it fails."""
+    line = os.environ.get("VISUAL") or os.environ.get("EDITOR") or next(filter(shutil.which, EDITORS), "")
+    words = shlex.split(line)
+    if not words or shutil.which(words[0]) is None:
+        raise WorldFault("teams.no_editor", editor=line, path=path)
+    with cli.stop.redirect_interrupts(lambda: None):  # Ctrl-C belongs to the editor
+        process = await asyncio.create_subprocess_exec(*words, str(path))
+        code = await process.wait()
+    if code:
+        raise WorldFault("teams.editor_failed", editor=line, code=code, path=path)

@@ -1,0 +1,254 @@
+"""`greenroom run --team` and `--plan`: confirmed, edited or cancelled; then a whole team to a verified change."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from greenroom.cli.context import Invocation
+from greenroom.cli.interactive import plan_review
+from greenroom.testing.scripted import Cue
+from tests.cli.commands.conftest import Script
+from tests.cli.commands.shop import REQUEST, call, done, team_cues
+from tests.cli.conftest import Type
+from tests.e2e.jobs import exactly, git
+from tests.e2e.terminal import greenroom as start_process
+from tests.tiers import has_bubblewrap
+
+needs_sandbox = pytest.mark.skipif(not has_bubblewrap(), reason="bubblewrap is not installed")
+PLAN = """request = "add tax"
+[[subtasks]]
+id = "tax"
+agent = "code-writer"
+writes = ["shop/tax.py"]
+[[subtasks]]
+id = "discount"
+agent = "code-writer"
+writes = ["shop/discount.py"]
+dependencies = [{needs}]
+"""
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Type these lines at a terminal. A question without a line fails."""
+    lines: list[str] = []
+    monkeypatch.setattr(Invocation, "is_attended", property(lambda cli: cli.app.is_attended))
+    monkeypatch.setattr(plan_review, "ask_line", lambda _: lines.pop(0))
+    return lines
+
+
+def edit_with(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, texts: Iterable[str]) -> Path:
+    """Set an editor that writes one of these texts each time. Return the file that holds what it was opened with."""
+    seen = tmp_path / "seen.txt"
+    for number, text in enumerate(texts):
+        (tmp_path / f"edit-{number}").write_text(text)
+    program = tmp_path / "editor.py"
+    program.write_text(
+        f"import pathlib, sys\nfolder = pathlib.Path({str(tmp_path)!r})\n"
+        "path = pathlib.Path(sys.argv[1])\n"
+        "with (folder / 'seen.txt').open('a') as seen: seen.write(path.read_text() + '\\f')\n"
+        "next_ = sorted(folder.glob('edit-*'))[0]\npath.write_text(next_.read_text())\nnext_.unlink()\n"
+    )
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", f"{sys.executable} {program}")
+    return seen
+
+
+def count_runs(greenroom: Type) -> int:
+    found = greenroom("runs", "--output-format", "json").json["tasks"]
+    assert isinstance(found, list)
+    return len(found)
+
+
+@needs_sandbox
+@pytest.mark.req("RC-1", "RC-3", "RC-56", "RC-59", "RC-61", "RC-107", "RC-130")
+def test_a_confirmed_team_runs_in_parallel_and_its_change_is_verified(
+    shop: Path, greenroom: Type, script: Script
+) -> None:
+    script(team_cues())
+    before = exactly(shop)
+    ended = greenroom("run", "--team", "--yes", REQUEST)
+    assert ended.code == 0, ended.err
+    assert "Task types: feature-development, testing, documentation" in ended.err
+    assert "verified" in ended.err
+    assert exactly(shop) == before
+    assert greenroom("apply", "last").code == 0
+    assert (shop / "shop" / "tax.py").exists()
+    assert (shop / "shop" / "discount.py").exists()
+
+
+@needs_sandbox
+def test_the_result_for_programs_is_that_of_a_run(shop: Path, greenroom: Type, script: Script) -> None:
+    script(team_cues())
+    ended = greenroom("run", "--team", "--non-interactive", "--apply", "--output-format", "json", REQUEST)
+    assert (ended.code, ended.json["status"], ended.json["verified"]) == (0, "finished", True), ended.err
+    assert "shop/tax.py" in git(shop, "show", "--name-only", "--format=", "HEAD~3..HEAD")
+
+
+@pytest.mark.req("RC-110")
+def test_a_plan_is_cancelled_before_anything_runs(
+    shop: Path, greenroom: Type, script: Script, answers: list[str]
+) -> None:
+    model = script(team_cues())
+    answers += ["what?", "x"]
+    ended = greenroom("run", "--team", REQUEST)
+    assert (ended.code, model.requests, answers) == (1, [], [])
+    assert "Cancelled. Nothing was started." in ended.err
+    assert count_runs(greenroom) == 0
+
+
+@pytest.mark.req("RC-110", "RC-132")
+def test_a_plan_is_edited_checked_again_and_nothing_is_lost(
+    shop: Path,
+    greenroom: Type,
+    script: Script,
+    answers: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    script(team_cues())
+    broken, faulty = "request = [", PLAN.replace("code-writer", "code-writter", 1).format(needs="")
+    seen = edit_with(monkeypatch, tmp_path, [broken, faulty, PLAN.format(needs='"tax"')])
+    answers += ["m", "e", "", "x"]
+    ended = greenroom("run", "--team", REQUEST)
+    first, second, third, _ = seen.read_text().split("\f")
+    assert REQUEST in first
+    assert (second, third) == (broken, faulty)
+    assert "Line 1: The plan cannot be read as TOML" in ended.err
+    assert "Line 4: There is no specialist `code-writter`." in ended.err
+    assert "Did you mean `code-writer`?" in ended.err
+    assert "Critical path (*): tax → discount" in ended.err
+    assert (ended.code, answers, count_runs(greenroom)) == (1, [], 0)
+
+
+def test_the_text_of_a_cancelled_edit_is_kept(
+    shop: Path,
+    greenroom: Type,
+    script: Script,
+    answers: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    script(team_cues())
+    edit_with(monkeypatch, tmp_path, ["much typed = ["])
+    answers += ["m", "x", "x"]
+    ended = greenroom("run", "--team", REQUEST)
+    kept = ended.err.partition("Your text is kept in ")[2].partition(".toml.")[0]
+    assert Path(f"{kept}.toml").read_text() == "much typed = ["
+
+
+def test_without_an_editor_that_is_said(
+    shop: Path, greenroom: Type, script: Script, answers: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script(team_cues())
+    monkeypatch.setenv("VISUAL", "no-such-editor --wait")
+    answers += ["m"]
+    ended = greenroom("run", "--team", REQUEST)
+    assert ended.code == 3
+    assert "There is no editor `no-such-editor --wait`. Set $EDITOR" in ended.err
+
+
+@needs_sandbox
+def test_a_task_that_is_not_worth_a_team_goes_to_one_agent_unasked(shop: Path, greenroom: Type, script: Script) -> None:
+    change = call("rewrite", file="shop/mended.py", content="MENDED = True\n")
+    finish = call("finish", status="done", summary="fixed")
+    script([Cue(agent="coder", turn=1, reply=change), Cue(agent="coder", reply=finish)])
+    ended = greenroom("run", "--team", "--yes", "fix the crash in the cart")
+    assert "One agent: 0 % of the work can run in parallel" in ended.err
+    assert ended.code == 0, ended.err
+
+
+@needs_sandbox
+def test_a_saved_plan_runs_without_a_classification(shop: Path, greenroom: Type, script: Script) -> None:
+    tax, discount = "def tax(x):\n    return x\n", "def discount(x):\n    return x\n"
+    (shop / "p.toml").write_text(PLAN.format(needs=""))
+    model = script(
+        [
+            Cue(agent="code-writer-1", turn=1, reply=call("rewrite", file="shop/tax.py", content=tax)),
+            Cue(agent="code-writer-1", reply=done("tax")),
+            Cue(agent="code-writer-2", turn=1, reply=call("rewrite", file="shop/discount.py", content=discount)),
+            Cue(agent="code-writer-2", reply=done("discount")),
+        ]
+    )
+    ended = greenroom("run", "--plan", "p.toml", "--yes")
+    assert ended.code == 0, ended.err
+    assert {purpose.agent for purpose in model.purposes} == {"code-writer-1", "code-writer-2"}
+
+
+@pytest.mark.req("RC-54", "RC-132")
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (
+            PLAN.format(needs='"discount"'),
+            "Line 10: The subtasks depend on each other in a cycle: discount → discount.",
+        ),
+        (PLAN.format(needs='"taxes"'), "`discount` depends on `taxes`, which is not in the plan. Did you mean `tax`?"),
+        (PLAN.replace("shop/tax.py", "../tax.py").format(needs=""), "Line 5: The write set of `tax` leaves the repos"),
+        (PLAN.replace('"code-writer"', '"coder"', 1).format(needs=""), "Line 4: There is no specialist `coder`."),
+        (PLAN.replace("agent", "agnet", 1).format(needs=""), "Line 4: There is no key `agnet` here."),
+        ("[[subtasks]", "Line 1: The plan cannot be read as TOML"),
+        ('request = ""\n[[subtasks]]\nid = "a"\nagent = "review"\n', "Line 1: The request is empty."),
+        (f'request = "{"x" * 20_001}"\n[[subtasks]]\nid = "a"\nagent = "review"\n', "20,001 characters"),
+        ('request = "x"\n', "The plan has no subtasks."),
+        (None, "p.toml cannot be read: No such file or directory."),
+        (b"\xff\xfe", "p.toml is not UTF-8 text (byte 0)."),
+    ],
+    ids=[
+        "cycle",
+        "nothing",
+        "outside",
+        "type",
+        "key",
+        "not TOML",
+        "empty",
+        "novel",
+        "no subtasks",
+        "missing",
+        "binary",
+    ],
+)
+def test_a_faulty_plan_is_refused_in_one_sentence_and_nothing_is_started(
+    shop: Path, greenroom: Type, script: Script, text: str | bytes | None, why: str
+) -> None:
+    model = script(team_cues())
+    if text is not None:
+        (shop / "p.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    refused = greenroom("run", "--plan", "p.toml", "--yes")
+    assert (refused.code, refused.err.count("\n")) == (2, 1), refused.err
+    assert why in refused.err
+    assert (model.requests, count_runs(greenroom)) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--team", "--question", "x"),
+        ("--team", "--in-place", "x"),
+        ("--team", "--agent", "coder", "x"),
+        ("--plan", "p.toml", "x"),
+    ],
+)
+def test_options_that_contradict_a_team_are_refused(shop: Path, greenroom: Type, words: tuple[str, ...]) -> None:
+    assert greenroom("run", *words).code == 2
+
+
+def test_without_a_terminal_the_plan_must_be_confirmed_by_an_option(
+    shop: Path, greenroom: Type, script: Script
+) -> None:
+    script(team_cues())
+    refused = greenroom("run", "--team", REQUEST)
+    assert refused.code == 2
+    assert (
+        "The plan needs your confirmation, and this is not a terminal. Add --yes, or --non-interactive." in refused.err
+    )
+
+
+def test_a_team_without_a_model_is_refused_before_anything_is_asked(tmp_path: Path, shop: Path) -> None:
+    ended = start_process(tmp_path / "own", "run", "--team", "--yes", REQUEST, cwd=str(shop))
+    assert ended.code == 3
+    assert "model" in ended.err.splitlines()[-1]
