@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
 import typer
@@ -13,7 +12,6 @@ from rich.text import Text
 
 from greenroom.app.agents.discovery import (
     AgentFile,
-    AgentFolder,
     Agents,
     NewAgent,
     collect_notes,
@@ -21,10 +19,9 @@ from greenroom.app.agents.discovery import (
     note_missing_tools,
     write_agent,
 )
-from greenroom.app.conversation.start import ASSISTANT
 from greenroom.app.first_request import FirstRequest, RequestContext, build_first_request
 from greenroom.app.messages import translate
-from greenroom.app.runs.capabilities import CODER, build_coder
+from greenroom.app.runs.capabilities import CODER
 from greenroom.app.text_reader import TextReader
 from greenroom.app.trust import describe_agent, explain_untrusted_agent, may_be_used, open_trust_store
 from greenroom.app.workspace import current_folder, find_workspace_root
@@ -32,6 +29,7 @@ from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.words import shorten
+from greenroom.cli.start import add_built_in
 from greenroom.core.base.records import encode, evolve, to_full_dict
 
 AGENT_COLUMNS: Final = (
@@ -85,18 +83,7 @@ def _find_agents_and_trust(language: str) -> tuple[Agents, Callable[[AgentFile],
     folder = current_folder()
     root = find_workspace_root(folder)
     trusted = open_trust_store().make_trust_check(root)
-    return _add_built_in(find_agents(folder), language), lambda agent_file: may_be_used(agent_file, root, trusted)
-
-
-def _add_built_in(agents: Agents, language: str) -> Agents:
-    """Add the agents that need no file. An agent with the name of one of them is shown instead."""
-    specs = (
-        evolve(build_coder(language), description=translate("agents.coder")),
-        evolve(ASSISTANT, description=translate("agents.assistant")),
-    )
-    folder = AgentFolder(folder=Path(), scope="built-in")
-    built_in = {spec.name: AgentFile(spec=spec, path=Path(), folder=folder) for spec in specs}
-    return evolve(agents, by_name={**built_in, **agents.by_name})
+    return add_built_in(find_agents(folder), language), lambda agent_file: may_be_used(agent_file, root, trusted)
 
 
 def _note_others(cli: Invocation, agents: Agents) -> None:
@@ -245,7 +232,7 @@ async def prompt_show(
 
     Exit codes: 0; 2; 3.
     """
-    agents = _add_built_in(find_agents(current_folder()), cli.app.language)
+    agents = add_built_in(find_agents(current_folder()), cli.app.language)
     tools, agent_spec = cli.app.toolbox(), agents.get(name.strip()).spec
     spec = tools.equip(evolve(agent_spec, language=agent_spec.language or cli.app.language))
     context = RequestContext(
