@@ -132,7 +132,8 @@ def _replace_parts(kind: object, inside: tuple[object, ...]) -> object:
 
 
 def _is_constraint(item: object) -> bool:
-    return type(item).__module__.partition(".")[0] in ("annotated_types", "pydantic")
+    module = type(item).__module__.partition(".")[0]
+    return module in ("annotated_types", "pydantic") and not isinstance(item, type)  # a pydantic model is a class
 
 
 def _has_constraints(kind: object, seen: tuple[object, ...] = ()) -> bool:
