@@ -30,14 +30,17 @@ def find_believable_usage(
     if usage is None:
         return None
     card, max_output = model.card, min(request.max_output, model.card.output)
-    media = sum(len(message.media) for message in request.messages)
-    max_input = min(2 * sent + HIDDEN_INPUT_TOKENS, max(card.window, sent)) + media * card.image_tokens
+    media = [item for message in request.messages for item in message.media]
+    if card.images:  # an image counts by its pixels, not by its bytes in base64
+        sent -= sum((len(item.data) + 2) // 3 * 4 for item in media if item.media_type.startswith("image/"))
+    media_tokens = 4 * len(media) * card.image_tokens
+    max_input = min(2 * sent + HIDDEN_INPUT_TOKENS, max(card.window, sent)) + media_tokens
     # Some providers count thoughts beside the maximum, and some servers do not enforce it.
     most = max(max_output * 9 // 8 + 256 + min(usage.thought, 4 * max_output), received)
     if usage.input > max_input or usage.output > most:
         doubt = translate("provider_faults.impossible_usage", model=model.name, tokens=usage.amounts.tokens)
     elif usage.money and usage.money > HIDDEN_FEES + (
-        2 * (model.price(sent, max_output) or 0) or usage.amounts.tokens * MAX_TOKEN_PRICE
+        2 * (model.price(sent + media_tokens, max_output) or 0) or usage.amounts.tokens * MAX_TOKEN_PRICE
     ):
         doubt = translate("provider_faults.impossible_cost", model=model.name, cost=usage.amounts.money / 1_000_000)
     else:
