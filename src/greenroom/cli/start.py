@@ -79,10 +79,8 @@ def add_built_in(agents: Agents, language: str) -> Agents:
     """Add the agents that need no file. A file with the name of one of them, also a broken one, is used instead."""
     from greenroom.app.agents.discovery import AgentFile, AgentFolder
 
-    specs = (
-        evolve(build_coder(language), description=translate("agents.coder")),
-        evolve(ASSISTANT, description=translate("agents.assistant")),
-    )
+    built_in = {"agents.coder": build_coder(language), "agents.assistant": ASSISTANT}
+    specs = [evolve(spec, description=translate(key)) for key, spec in built_in.items()]
     folder, broken = AgentFolder(folder=Path(), scope="built-in"), {item.name for item in agents.broken_files}
     files = (AgentFile(spec=spec, path=Path(), folder=folder) for spec in specs if spec.name not in broken)
     return evolve(agents, by_name={**{file.spec.name: file for file in files}, **agents.by_name})
