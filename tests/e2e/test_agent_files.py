@@ -76,3 +76,11 @@ def test_an_agent_to_call_that_does_not_exist_is_an_error_with_the_file_and_the_
         )
     assert len(desk.fake.requests) == asked
     assert not desk.call("runs").out.strip().splitlines()[1:]
+
+
+def test_the_agents_that_need_no_file_can_be_called(desk: Desk) -> None:
+    desk.write(desk.text.replace("# calls: [ann]", "calls: [coder, assistant]"))
+    for words in (("run", "Hello.", "--agent", "ann", "--question"), ("chat", "Hello.", "--agent", "ann")):
+        ended = desk.call(*words)
+        assert ended.code == 0, ended
+        assert "There is no agent" not in ended.err

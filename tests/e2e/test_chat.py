@@ -223,7 +223,7 @@ def test_a_program_reads_turns(tmp_path: Path) -> None:
         lines = greenroom(tmp_path, *words, "stream-json", stdin="One.\nTwo.\n", **reached(fake)).lines
     assert (one["status"], one["exit_code"], one["answer"], one["tokens"]) == ("answered", 0, "<Two.> #3", 2200)
     turns = [
-        {"asked": text, "status": "answered", "answer": answer, "tokens": 1100, "cost": 0.002}
+        {"asked": text, "status": "answered", "answer": answer, "tokens": 1100, "cost": 0.002, "estimated_calls": 0}
         for text, answer in (("One.", "<One.> #1"), ("Two.", "<Two.> #3"))
     ]
     assert one["turns"] == turns

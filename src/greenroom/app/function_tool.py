@@ -132,7 +132,7 @@ def _replace_parts(kind: object, inside: tuple[object, ...]) -> object:
 
 
 def _is_constraint(item: object) -> bool:
-    return type(item).__module__.partition(".")[0] in ("annotated_types", "pydantic")
+    return not isinstance(item, type) and type(item).__module__.partition(".")[0] in ("annotated_types", "pydantic")
 
 
 def _has_constraints(kind: object, seen: tuple[object, ...] = ()) -> bool:

@@ -359,7 +359,8 @@ class LazyCommand(LenientCommand):
             self.params = _make_command(cast("Callable[..., object]", load_name("options", "by_id"))).params
             return super().make_context(info_name, args, parent, **extra)
         command = self.load()
-        cast("Callable[[], object]", load_name("context", "use_language_of"))()  # for errors in the arguments
+        if self._entry.access != "none" and not {"-h", "--help"} & {*args}:
+            cast("Callable[[], object]", load_name("context", "use_language_of"))()  # for errors in the arguments
         return command.make_context(info_name, args, parent, **extra)
 
     def shell_complete(self, ctx: Context, incomplete: str) -> list[CompletionItem]:

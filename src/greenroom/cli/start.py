@@ -75,6 +75,19 @@ class RunPlan:
         return build_message(request.text, attached, language=self.language)
 
 
+def add_built_in(agents: Agents, language: str) -> Agents:
+    """Add the agents that need no file. A file with the name of one of them, also a broken one, is used instead."""
+    from greenroom.app.agents.discovery import AgentFile, AgentFolder
+    from greenroom.app.teams.profiles import add_specialists
+
+    built_in = {"agents.coder": build_coder(language), "agents.assistant": ASSISTANT}
+    specs = [evolve(spec, description=translate(key)) for key, spec in built_in.items()]
+    folder, broken = AgentFolder(folder=Path(), scope="built-in"), {item.name for item in agents.broken_files}
+    files = (AgentFile(spec=spec, path=Path(), folder=folder) for spec in specs if spec.name not in broken)
+    by_name = {**{file.spec.name: file for file in files}, **add_specialists(agents, language).by_name}
+    return evolve(agents, by_name=by_name)
+
+
 async def plan_run(
     cli: Invocation,
     options: RunOptions,
@@ -92,7 +105,7 @@ async def plan_run(
     provisions = cli.app.model_session
     if agent or tools:
         ask_trust(cli, cli.app.root)
-    agents = _find_agents(cli) if agent else None
+    agents = add_built_in(cli.app.agents(), cli.app.language) if agent else None
     default_spec = build_coder(cli.app.language) if in_worktree else ASSISTANT
     is_default = agent == default_spec.name and (agents is None or agent not in agents.by_name)
     spec = agents.get(agent).spec if agents is not None and not is_default else default_spec
@@ -129,13 +142,6 @@ async def plan_run(
             *(toolbox.notes if toolbox is not None else ()),
         ),
     )
-
-
-def _find_agents(cli: Invocation) -> Agents:
-    """Return the agents that can be named: those of the workspace and the built-in specialists."""
-    from greenroom.app.teams.profiles import add_specialists
-
-    return add_specialists(cli.app.agents(), cli.app.language)
 
 
 def _explain_missing_agent(name: str, agents: Agents | None) -> str:

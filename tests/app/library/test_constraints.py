@@ -31,6 +31,18 @@ class MetaFact:
     n: MetaMany
 
 
+class Leaf(BaseModel):
+    n: Many
+
+
+@dataclass
+class Tree:
+    """A class that contains itself and a pydantic model, which is no constraint."""
+
+    leaf: Leaf
+    trees: list[Tree]
+
+
 @dataclass
 class Facts:
     all: list[Fact]
@@ -113,6 +125,11 @@ def test_a_constraint_counts_wherever_it_is(kind: object, bad: object, good: obj
         adapter.validate(bad)
     assert "``" not in str(refused.value)
     assert adapter.validate(good) == value
+
+
+def test_a_class_may_contain_itself_and_a_pydantic_model() -> None:
+    read = adapt_type(Tree).validate({"leaf": {"n": 4}, "trees": [{"leaf": {"n": 5}, "trees": []}]})
+    assert read == Tree(Leaf(n=4), [Tree(Leaf(n=5), [])])
 
 
 @pytest.mark.parametrize("kind", [Many, list[Many], Fact, Fact | Refusal, Left, Checked, Row])

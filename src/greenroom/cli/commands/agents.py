@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
 import typer
@@ -13,7 +12,6 @@ from rich.text import Text
 
 from greenroom.app.agents.discovery import (
     AgentFile,
-    AgentFolder,
     Agents,
     NewAgent,
     collect_notes,
@@ -24,9 +22,9 @@ from greenroom.app.agents.discovery import (
 from greenroom.app.conversation.start import ASSISTANT
 from greenroom.app.first_request import FirstRequest, RequestContext, build_first_request
 from greenroom.app.messages import translate
-from greenroom.app.runs.capabilities import CODER, build_coder
+from greenroom.app.runs.capabilities import CODER
 from greenroom.app.teams.metrics import ProfileMetrics, read_metrics
-from greenroom.app.teams.profiles import Profiles, add_specialists
+from greenroom.app.teams.profiles import Profiles
 from greenroom.app.text_reader import TextReader
 from greenroom.app.trust import describe_agent, explain_untrusted_agent, may_be_used, open_trust_store
 from greenroom.app.workspace import current_folder, find_workspace_root
@@ -35,6 +33,7 @@ from greenroom.cli.exit_codes import Exit
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.team import format_duration
 from greenroom.cli.render.words import shorten
+from greenroom.cli.start import add_built_in
 from greenroom.core.base.records import encode, evolve, to_full_dict
 from greenroom.core.state.spec import Cooperation
 
@@ -106,18 +105,7 @@ def _find_agents_and_trust(language: str) -> tuple[Agents, Callable[[AgentFile],
     folder = current_folder()
     root = find_workspace_root(folder)
     trusted = open_trust_store().make_trust_check(root)
-    return _add_built_in(find_agents(folder), language), lambda agent_file: may_be_used(agent_file, root, trusted)
-
-
-def _add_built_in(agents: Agents, language: str) -> Agents:
-    """Add the agents that need no file. An agent with the name of one of them is shown instead."""
-    specs = (
-        evolve(build_coder(language), description=translate("agents.coder")),
-        evolve(ASSISTANT, description=translate("agents.assistant")),
-    )
-    folder = AgentFolder(folder=Path(), scope="built-in")
-    built_in = {spec.name: AgentFile(spec=spec, path=Path(), folder=folder) for spec in specs}
-    return evolve(agents, by_name={**built_in, **add_specialists(agents, language).by_name})
+    return add_built_in(find_agents(folder), language), lambda agent_file: may_be_used(agent_file, root, trusted)
 
 
 def _note_others(cli: Invocation, agents: Agents) -> None:
@@ -293,7 +281,7 @@ async def prompt_show(
 
     Exit codes: 0; 2; 3.
     """
-    agents = _add_built_in(find_agents(current_folder()), cli.app.language)
+    agents = add_built_in(find_agents(current_folder()), cli.app.language)
     tools, agent_spec = cli.app.toolbox(), agents.get(name.strip()).spec
     spec = tools.equip(evolve(agent_spec, language=agent_spec.language or cli.app.language))
     context = RequestContext(

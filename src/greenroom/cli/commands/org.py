@@ -415,7 +415,7 @@ def inbox(
     person: Annotated[str, typer.Option("--as", metavar="NAME", help="Who you are. [default: the only person]")] = "",
     say: Annotated[
         list[str] | None,
-        typer.Option("--say", metavar="TEXT", help="Handle this line as if typed, then leave. Can be repeated."),
+        typer.Option("--say", metavar="TEXT", help="Handle this line as if typed; repeatable."),
     ] = None,
     to: Annotated[
         str, typer.Option("--to", metavar="AGENT", help="Send it to these agents. [default: the manager]")

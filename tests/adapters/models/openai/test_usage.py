@@ -135,7 +135,7 @@ class Sold(Played):
     """A model of this price per token, in millionths of a dollar."""
 
     def __init__(self, rate: int | None) -> None:
-        super().__init__(card=ModelCard(output=4096, window=100_000))
+        super().__init__(card=ModelCard(output=4096, window=100_000, images=True))
         self._rate = rate
 
     def price(self, read: int, written: int) -> int | None:
@@ -191,3 +191,17 @@ def test_images_count_beside_the_bytes_of_a_request() -> None:
     seen = Usage(input=15_000, output=10)
     assert believes(seen, images=2)
     assert not believes(seen)
+
+
+def test_the_bytes_of_an_image_are_no_tokens() -> None:
+    picture = Media(media_type="image/png", data=bytes(60_000))
+    request = ModelRequest(
+        purpose=PURPOSE, messages=(ChatMessage(role="user", content="Hi", media=(picture,)),), max_output=2000
+    )
+
+    def is_believed(tokens: int) -> bool:
+        used = Usage(input=tokens, output=10)
+        return find_believable_usage(used, request, Sold(10), sent=80_000 + SENT, received=20) is not None
+
+    assert is_believed(16_000), "a large image of some models"
+    assert not is_believed(60_000)

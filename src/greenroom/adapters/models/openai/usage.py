@@ -26,19 +26,19 @@ def find_believable_usage(
     usage: Usage | None, request: ModelRequest, model: Model, *, sent: int, received: int
 ) -> Usage | None:
     """Return the usage; None, with a warning, if a request of `sent` bytes and an answer of `received` characters
-    cannot have it."""
+    cannot have it. The bytes of an image are not counted."""
     if usage is None:
         return None
     card, max_output = model.card, min(request.max_output, model.card.output)
-    media = sum(len(message.media) for message in request.messages)
-    max_input = min(2 * sent + HIDDEN_INPUT_TOKENS, max(card.window, sent)) + media * card.image_tokens
+    media = [item for message in request.messages for item in message.media]
+    sent -= sum((len(item.data) + 2) // 3 * 4 for item in media if card.images and item.media_type.startswith("image/"))
+    max_input = min(2 * sent + HIDDEN_INPUT_TOKENS, max(card.window, sent)) + 4 * len(media) * card.image_tokens
     # Some providers count thoughts beside the maximum, and some servers do not enforce it.
     most = max(max_output * 9 // 8 + 256 + min(usage.thought, 4 * max_output), received)
+    charged = 2 * (model.price(max_input, max_output) or 0) or usage.amounts.tokens * MAX_TOKEN_PRICE
     if usage.input > max_input or usage.output > most:
         doubt = translate("provider_faults.impossible_usage", model=model.name, tokens=usage.amounts.tokens)
-    elif usage.money and usage.money > HIDDEN_FEES + (
-        2 * (model.price(sent, max_output) or 0) or usage.amounts.tokens * MAX_TOKEN_PRICE
-    ):
+    elif (usage.money or 0) > HIDDEN_FEES + charged:
         doubt = translate("provider_faults.impossible_cost", model=model.name, cost=usage.amounts.money / 1_000_000)
     else:
         return usage
