@@ -148,6 +148,9 @@ COMMANDS: Final = (
     CommandEntry(
         "Watch and steer", "resume", "control", "change", "Resume a run; run it here if no process does.", by_id=True
     ),
+    CommandEntry(
+        "Watch and steer", "replan", "plan", "change", "Change the plan of a team that runs or is paused.", by_id=True
+    ),
     CommandEntry("Watch and steer", "cancel", "control", "change", "Cancel a run or one of its tasks.", by_id=True),
     CommandEntry(
         "Watch and steer", "fork", "control", "change", "Create a run from a version of another one.", by_id=True

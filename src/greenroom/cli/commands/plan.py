@@ -7,16 +7,30 @@ from typing import Annotated
 
 import typer
 
+from greenroom.app.conversation.capability_names import TEAM_RUN
+from greenroom.app.lookup import resolve_id
 from greenroom.app.messages import translate
 from greenroom.app.settings.home import create_file
-from greenroom.app.teams.analysis import TeamProposal, refuse_disabled
+from greenroom.app.teams.analysis import TeamProposal, complete_plan, refuse_disabled
+from greenroom.app.teams.replan import build_replan, read_plan
 from greenroom.cli.context import Invocation, invoke, make_refusal
 from greenroom.cli.exit_codes import Exit
-from greenroom.cli.interactive.plan_review import open_analyst, render_proposal
-from greenroom.cli.options import DEFAULT_OPTIONS, ModelName, RunOptions, ToDo, read_request
+from greenroom.cli.interactive.plan_review import (
+    PlanDraft,
+    edit_plan,
+    make_parser,
+    open_analyst,
+    read_plan_file,
+    render_proposal,
+)
+from greenroom.cli.options import DEFAULT_OPTIONS, Id, ModelName, RunOptions, ToDo, read_request
 from greenroom.cli.render.output import strip_control_characters
+from greenroom.core.base.errors import RefusedError
+from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data, to_full_dict
 from greenroom.core.ports.codec import to_json_dict
+from greenroom.core.state.stage import Stage
+from greenroom.core.state.team_state import TeamState
 from greenroom.teamwork.plan import PlannerKind
 from greenroom.teamwork.plan_text import render_plan_text
 
@@ -57,13 +71,79 @@ def plan(
         analyst = await open_analyst(cli, model.strip())
         proposal = await analyst.propose(request, planner)
         for line in render_proposal(proposal, cli.out.console.width):
-            cli.out.show(strip_control_characters(line))
+            cli.out.write(f"{strip_control_characters(line)}\n")
         if save is not None:
             create_file(save, render_plan_text(proposal.plan))
-            cli.out.show(translate("plan.saved", path=save))
+            cli.out.write(f"{translate('plan.saved', path=save)}\n")
         return cli.out.result("ok", Exit.DONE, **describe_proposal(proposal))
 
     return invoke(context, work)
+
+
+async def replan(
+    cli: Invocation,
+    name: Id,
+    *,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", metavar="FILE", help="Read the new plan from this file.", show_default=False),
+    ] = None,
+    show: Annotated[bool, typer.Option("--show", help="Print the plan; change nothing.")] = False,
+) -> Exit:
+    """Change the plan of a team that runs or is paused.
+
+    Opens the plan in $VISUAL or $EDITOR. Subtasks that run or have ended stay; others can change, go or be added. The
+    change is made at once, also in another process.
+
+    Examples:
+      greenroom replan last
+      greenroom replan last --show > plan.toml
+      greenroom replan last --file plan.toml
+
+    Exit codes: 0; 1 cancelled; 2; 3.
+    """
+    team = (await resolve_id(cli.runtime, name)).team
+    old = read_plan(*await _find_stage(cli, team))
+    text = mark_states(render_plan_text(old), (await _find_stage(cli, team))[1])
+    if show:
+        cli.out.write(text)
+        return cli.out.result("ok", Exit.DONE, team=team, plan=text)
+    analyst = await open_analyst(cli)
+    if file is None and not cli.is_attended:
+        raise make_refusal("no_terminal", translate("teams.no_terminal"), translate("teams.add_file"))
+    parse = make_parser(analyst, old)
+    plan = read_plan_file(file, parse) if file is not None else await edit_plan(cli, text, parse)
+    if plan is None:
+        cli.progress.note(translate("teams.not_replanned"), style="bold")
+        return cli.out.result("cancelled", Exit.FAILED, team=team)
+    try:
+        await cli.runtime.ask(team, build_replan(*await _find_stage(cli, team), complete_plan(plan)))
+    except RefusedError:
+        if file is None:
+            cli.progress.note(translate("plan.kept", path=PlanDraft(render_plan_text(plan)).path), style="bold")
+        raise
+    cli.out.show(translate("teams.replanned", team=team, subtasks=", ".join(part.id for part in plan.subtasks)))
+    return cli.out.result("ok", Exit.DONE, team=team, subtasks=[to_full_dict(part) for part in plan.subtasks])
+
+
+async def _find_stage(cli: Invocation, team: TeamId) -> tuple[TeamState, Stage]:
+    """Return the state of a team run and its stage, as they are now."""
+    state = await cli.runtime.state(team)
+    stage = next(iter(state.stages.values()), None)
+    if state.team.kit != TEAM_RUN or stage is None:
+        raise make_refusal("no_plan", translate("teams.nothing_to_replan", team=team))
+    return state, stage
+
+
+def mark_states(text: str, stage: Stage) -> str:
+    """Add a comment above each subtask that has started."""
+    for subtask in stage.subtasks:
+        if subtask.state != "init":
+            head = f'[[subtasks]]\nid = "{subtask.name}"\n'
+            text = text.replace(
+                head, f"# {translate('teams.stays', state=translate(f'states.{subtask.state}'))}\n{head}"
+            )
+    return text
 
 
 def describe_proposal(proposal: TeamProposal) -> Data:

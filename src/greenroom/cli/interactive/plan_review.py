@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
 from greenroom.app.messages import translate
@@ -39,6 +39,7 @@ EDITORS: Final = ("nano", "vim", "vi")
 """Editors that are tried if neither $VISUAL nor $EDITOR is set."""
 
 MAX_PLAN_BYTES: Final = 1_000_000
+Parse: TypeAlias = Callable[[str], Plan | PlanFault]
 
 
 async def open_analyst(cli: Invocation, model: str = "") -> TeamAnalyst:
@@ -54,7 +55,7 @@ async def open_analyst(cli: Invocation, model: str = "") -> TeamAnalyst:
     )
 
 
-def read_plan_file(analyst: TeamAnalyst, path: Path) -> Plan:
+def read_plan_file(path: Path, parse: Parse) -> Plan:
     """Read a saved plan. Raise `PlanFault`, with the line, if it cannot be used."""
     try:
         content = path.read_bytes()
@@ -65,10 +66,23 @@ def read_plan_file(analyst: TeamAnalyst, path: Path) -> Plan:
     except UnicodeDecodeError as error:
         why = translate("plan.not_utf8", path=path, byte=error.start)
         raise make_refusal("unreadable_plan", why) from None
-    plan = parse_plan_text(text, analyst.names, analyst.settings)
+    plan = parse(text)
     if isinstance(plan, PlanFault):
         raise plan
     return plan
+
+
+def make_parser(analyst: TeamAnalyst, old: Plan | None = None) -> Parse:
+    """Return the parser of an edited plan. With the `old` plan of a run, only the subtasks can change."""
+
+    def parse(text: str) -> Plan | PlanFault:
+        plan = parse_plan_text(text, analyst.names, analyst.settings)
+        for key in ("request", "on_failure", "max_concurrent") if old is not None and isinstance(plan, Plan) else ():
+            if getattr(plan, key) != getattr(old, key):
+                return PlanFault("plan.only_subtasks", key=key)
+        return plan
+
+    return parse
 
 
 # --------------------------------------------------------------------------------------------------------- the display
@@ -166,7 +180,9 @@ async def choose_team(cli: Invocation, request: str, file: Path | None, *, model
     """Plan a request, or read the plan of a file, and let the person confirm it; None if one agent is enough."""
     ask_trust(cli, cli.app.root)
     analyst = await open_analyst(cli, model)
-    proposal = await analyst.propose(request) if file is None else analyst.assess(read_plan_file(analyst, file))
+    proposal = (
+        await analyst.propose(request) if file is None else analyst.assess(read_plan_file(file, make_parser(analyst)))
+    )
     if file is None and not proposal.decision.is_team:
         for line in (describe_types(proposal), proposal.decision.reason):
             cli.progress.note(line)
@@ -198,19 +214,14 @@ async def confirm_plan(cli: Invocation, analyst: TeamAnalyst, proposal: TeamProp
         if choice in ("x", "cancel"):
             return None
         if choice in ("m", "modify"):
-            parse = _make_parser(analyst)
-            edited = await edit_plan(cli, render_plan_text(proposal.plan), parse)
+            edited = await edit_plan(cli, render_plan_text(proposal.plan), make_parser(analyst))
             if edited is not None:
                 proposal = analyst.assess(edited)
                 _show_proposal(cli, proposal)
     return proposal.plan
 
 
-def _make_parser(analyst: TeamAnalyst) -> Callable[[str], Plan | PlanFault]:
-    return lambda text: parse_plan_text(text, analyst.names, analyst.settings)
-
-
-async def edit_plan(cli: Invocation, text: str, parse: Callable[[str], Plan | PlanFault]) -> Plan | None:
+async def edit_plan(cli: Invocation, text: str, parse: Parse) -> Plan | None:
     """Let the person edit a plan until it has no fault; None if they cancel. A text that is not used is kept."""
     draft = PlanDraft(text)
     while True:

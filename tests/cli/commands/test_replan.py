@@ -1,0 +1,96 @@
+"""`greenroom replan`: another plan for a team that is paused or runs, in one commit by the rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from greenroom.testing.scripted import Cue
+from tests.cli.commands.conftest import Script
+from tests.cli.commands.shop import call, done
+from tests.cli.commands.test_run_team import PLAN, answers, edit_with, needs_sandbox
+from tests.cli.conftest import Type
+from tests.e2e.terminal import greenroom as start_process
+
+__all__ = ["answers"]
+MORE = '\n[[subtasks]]\nid = "rebate"\nagent = "code-writer"\nwrites = ["shop/rebate.py"]\ndependencies = ["tax"]\n'
+
+
+def writes(agent: str, file: str) -> list[Cue]:
+    first = call("rewrite", file=file, content="ONE = 1\n")
+    return [Cue(agent=agent, turn=1, reply=first), Cue(agent=agent, reply=done("done"))]
+
+
+@pytest.fixture
+def paused(shop: Path, greenroom: Type, script: Script) -> Path:
+    """Return the text of the plan of a team that a limit has paused in its first subtask."""
+    script([*writes("code-writer-1", "shop/tax.py"), *writes("code-writer-2", "shop/rebate.py")])
+    (shop / "p.toml").write_text(PLAN.format(needs='"tax"'))
+    stopped = greenroom("run", "--plan", "p.toml", "--yes", "--max-tokens", "1")
+    assert stopped.code == 5, stopped.err
+    path = shop.parent / "new.toml"
+    path.write_text(greenroom("replan", "last", "--show").out)
+    return path
+
+
+@needs_sandbox
+def test_a_paused_team_gets_another_plan_and_goes_on_with_it(paused: Path, shop: Path, greenroom: Type) -> None:
+    text = paused.read_text()
+    assert '# running: it stays as it is\n[[subtasks]]\nid = "tax"' in text
+    paused.write_text(text.partition('\n[[subtasks]]\nid = "discount"')[0] + MORE)
+    ended = greenroom("replan", "last", "--file", str(paused))
+    assert ended.code == 0, ended.err
+    assert "has a new plan: tax, rebate." in ended.out
+    went_on = greenroom("resume", "last", "--yes", "--max-tokens", "none", "--apply")
+    assert went_on.code == 0, went_on.err
+    assert (shop / "shop" / "rebate.py").exists()
+    assert not (shop / "shop" / "discount.py").exists()
+
+
+@needs_sandbox
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ('agent = "code-writer"', 'agent = "code-writter"', "There is no specialist `code-writter`."),
+        ('dependencies = ["tax"]', 'dependencies = ["discount"]', "in a cycle: discount → discount."),
+        ('request = "add tax"', 'request = "add more"', "Only the subtasks of a run can change, not `request`."),
+        ("[[subtasks]]", "[[subtasks]", "cannot be read as TOML"),
+        ('id = "tax"', 'id = "taxes"', "tax"),
+    ],
+)
+@pytest.mark.req("RC-132")
+def test_a_faulty_plan_changes_nothing(paused: Path, greenroom: Type, old: str, new: str, why: str) -> None:
+    before = paused.read_text()
+    paused.write_text(before.replace(old, new).replace('dependencies = ["tax"]', "dependencies = []"))
+    refused = greenroom("replan", "last", "--file", str(paused))
+    assert (refused.code, refused.err.count("\n")) == (2, 1), refused.err
+    assert why in refused.err
+    assert greenroom("replan", "last", "--show").out == before
+
+
+@needs_sandbox
+def test_the_editor_opens_again_after_a_fault_and_a_refused_text_is_kept(
+    paused: Path, greenroom: Type, answers: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = paused.read_text()
+    edit_with(
+        monkeypatch, tmp_path, ["nothing = [", text.replace('id = "tax"', 'id = "taxes"').replace('["tax"]', "[]")]
+    )
+    answers += ["e"]
+    refused = greenroom("replan", "last")
+    assert refused.code == 2
+    assert "Line 1: The plan cannot be read as TOML" in refused.err
+    kept = refused.err.partition("Your text is kept in ")[2].partition(".toml.")[0]
+    assert 'id = "taxes"' in Path(f"{kept}.toml").read_text()
+
+
+def test_what_has_no_plan_is_refused(shop: Path, greenroom: Type, script: Script) -> None:
+    script([Cue(agent="assistant", reply="Blue.")])
+    assert greenroom("ask", "Why?").code == 0
+    refused = greenroom("replan", "last")
+    assert (refused.code, "it is not a team run" in refused.err) == (2, True)
+
+
+def test_an_unknown_run_is_refused_in_a_process_of_its_own(tmp_path: Path) -> None:
+    assert start_process(tmp_path / "home", "replan", "nope").code == 2
