@@ -5,13 +5,23 @@ from __future__ import annotations
 import asyncio
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
-from greenroom.app.runs.workspaces import FOLDERS_HISTORY, open_workspace
+from greenroom.adapters.storage.sqlite import SqliteLog
+from greenroom.app.clock import SystemClock
+from greenroom.app.conversation.capability_names import TEAM_RUN
+from greenroom.app.runs.workspaces import FOLDERS_HISTORY, MILLIS_PER_DAY, open_workspace
+from greenroom.app.runtime import Runtime
 from greenroom.app.settings.home import worktrees_folder
+from greenroom.core.base.clock import Clock
+from greenroom.core.base.ids import AgentId
+from greenroom.core.ports.executor import Capabilities
 from greenroom.core.ports.workspace import SCRATCH_THREAD
+from greenroom.core.rules.intents import AddTask, CancelTask
+from greenroom.core.state.spec import AgentSpec
 from tests.adapters.git.person import Person, opened, put, worked
 from tests.adapters.git.shapes import no_git, plain
 from tests.cli.conftest import Type
@@ -113,3 +123,30 @@ def test_what_worktrees_take_is_shown_with_the_logs(
     used = greenroom("du", "--output-format", "json").json
     assert cast("int", used["worktrees"]) > 0
     assert greenroom("du").out.splitlines()[-1].endswith(f" in {worktrees_folder()}")
+
+
+@pytest.mark.parametrize(("days", "is_kept"), [(30, False), (0, True), (50, True)])
+def test_old_team_runs_go_when_worktrees_are_cleaned(
+    person: Person, home: Path, greenroom: Type, monkeypatch: pytest.MonkeyPatch, days: int, is_kept: bool
+) -> None:
+    plain(person)
+    monkeypatch.chdir(person.root)
+
+    async def run() -> str:
+        clock = SimpleNamespace(now=lambda: SystemClock().now() - 40 * MILLIS_PER_DAY)
+        factories = {TEAM_RUN: lambda _: Capabilities([])}
+        runtime = Runtime(await SqliteLog.open(home), capability_factories=factories, clock=cast("Clock", clock))
+        lead = AgentId("lead")
+        task = AddTask(name="It", intention="It", manager=lead)
+        members, root = [(lead, AgentSpec(name="lead", manager=True))], str(person.root)
+        team = await runtime.create("x", members, capabilities_name=TEAM_RUN, workspace=root, first_intents=(task,))
+        await runtime.ask(team, CancelTask(task_id=next(iter((await runtime.state(team)).tasks))))
+        await runtime.close()
+        await (await open_workspace(person.root)).snapshot(team)
+        return team
+
+    team = asyncio.run(run())
+    person.write(".greenroom/config.toml", f"[team]\nkeep_days = {days}\n")
+    cleaned = greenroom("workspaces", "clean", "--output-format", "json")
+    assert (cleaned.code, cleaned.json["forgotten"]) == (0, [] if is_kept else [team])
+    assert bool(greenroom("runs", "--output-format", "json").json["tasks"]) == is_kept

@@ -14,12 +14,12 @@ from greenroom.app.context import AppContext
 from greenroom.app.conversation.capability_names import CHANGE_RUN, TEAM_RUN
 from greenroom.app.conversation.factories import FILTER_TOOLS_ABOVE, make_conversation_factories
 from greenroom.app.conversation.start import read_model_name
-from greenroom.app.library.run_result import make_refusing_factories
+from greenroom.app.library.run_result import REFUSING_FACTORIES
 from greenroom.app.organisation.charter import find_charter, list_charters
 from greenroom.app.organisation.creation import merge_agents, prepare_agent
 from greenroom.app.organisation.phrases import BASE_TASK, ORGANISATION_KIT
 from greenroom.app.text_reader import TextReader
-from greenroom.app.toolset.manual_call import make_manual_call_factories
+from greenroom.app.toolset.manual_call import MANUAL_CALL, make_manual_call_capabilities
 from greenroom.app.toolset.toolbox import Toolbox
 from greenroom.core.base.errors import RefusedError, WorldFault
 from greenroom.core.ports.executor import Capabilities, CapabilitiesFactory
@@ -46,8 +46,8 @@ def make_capability_factories(app: AppContext) -> Mapping[str, CapabilitiesFacto
         TEAM_RUN: make_team_capabilities,
         ORGANISATION_KIT: partial(make_organisation_capabilities, app),
         **conversation_factories,
-        **make_manual_call_factories(app.toolset),
-        **make_refusing_factories(),
+        MANUAL_CALL: partial(make_manual_call_capabilities, app.toolset),
+        **REFUSING_FACTORIES,
     }
 
 

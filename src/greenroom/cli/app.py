@@ -117,7 +117,7 @@ COMMANDS: Final = (
     CommandEntry("Changes", "rewind", "control", "change", "Continue from an earlier step as a new run.", by_id=True),
     CommandEntry("Changes", "blame", "change", "look", "Show which step wrote a line, and why."),
     CommandEntry("Changes", "workspaces list", "home", "none", "List the worktrees of runs."),
-    CommandEntry("Changes", "workspaces clean", "home", "act", "Remove worktrees that hold no unapplied work."),
+    CommandEntry("Changes", "workspaces clean", "home", "change", "Remove worktrees that hold no unapplied work."),
     CommandEntry("Watch and steer", "runs", "runs", "look", "List runs and their tasks, newest first."),
     CommandEntry("Watch and steer", "show", "runs", "look", "Show a run: tasks, agents, messages, costs.", by_id=True),
     CommandEntry(

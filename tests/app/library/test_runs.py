@@ -34,7 +34,7 @@ from greenroom import (
     tool,
 )
 from greenroom.app.library.run import MAX_EARLY_EVENTS
-from greenroom.app.library.run_result import make_refusing_factories
+from greenroom.app.library.run_result import REFUSING_FACTORIES
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.model import Finished, ModelReasoningDelta, ModelTextDelta, ToolCall, Usage
@@ -367,7 +367,7 @@ async def test_what_a_program_keeps_can_only_go_on_in_a_program(tmp_path: Path) 
         result = await house.run(agent, "Well?")
         async with house.chat(agent) as talk:
             await talk.send("Hi.")
-    runtime = await Runtime.open(tmp_path, capability_factories=make_refusing_factories())
+    runtime = await Runtime.open(tmp_path, capability_factories=REFUSING_FACTORIES)
     try:
         with pytest.raises(WorldFault, match=rf"belongs to a program.*greenroom\.resume\(agent, '{result.run_id}'\)"):
             await runtime.start(result.run_id)

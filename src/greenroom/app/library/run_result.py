@@ -255,16 +255,17 @@ LIBRARY_RUN: Final = "library"
 LIBRARY_CHAT: Final = "library-chat"
 
 
-def make_refusing_factories() -> Mapping[str, CapabilitiesFactory]:
-    """Return factories for front ends that cannot run library teams. They explain how to continue in Python."""
-    return {LIBRARY_RUN: refuse_program_team, LIBRARY_CHAT: refuse_program_team}
-
-
 def refuse_program_team(team: Team) -> NoReturn:
     """Raise `WorldFault` with the Python call that continues this run."""
     kind = "conversation" if team.kit == LIBRARY_CHAT else "run"
     raise WorldFault(f"library.program_{kind}", name=team.team_id)
 
+
+REFUSING_FACTORIES: Final[Mapping[str, CapabilitiesFactory]] = {
+    LIBRARY_RUN: refuse_program_team,
+    LIBRARY_CHAT: refuse_program_team,
+}
+"""Factories for front ends that cannot run library teams. They explain how to continue in Python."""
 
 ENDED_STATES: Final = ("finished", "failed", "cancelled")
 

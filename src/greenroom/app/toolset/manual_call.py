@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +10,7 @@ from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import Bug
 from greenroom.core.base.ids import AgentId, StepId, TaskId, TeamId, agent_of, step_id, task_id
 from greenroom.core.base.records import Data
-from greenroom.core.ports.executor import Capabilities, CapabilitiesFactory
+from greenroom.core.ports.executor import Capabilities
 from greenroom.core.rules.intents import AddTask, AnswerApproval, FinishTask, QueueSteps
 from greenroom.core.state.approval import Approval
 from greenroom.core.state.spec import AgentSpec
@@ -24,14 +23,10 @@ YOU: Final = AgentId("you")
 CALL_TASK: Final[TaskId] = task_id(1)
 
 
-def make_manual_call_factories(make_tools: TeamToolsFactory) -> Mapping[str, CapabilitiesFactory]:
-    """Return the capability factory of manual calls."""
-
-    def make(team: Team) -> Capabilities:
-        toolset = make_tools(Path(team.workspace))
-        return Capabilities(toolset.executors, on_close=toolset.close)
-
-    return {MANUAL_CALL: make}
+def make_manual_call_capabilities(make_tools: TeamToolsFactory, team: Team) -> Capabilities:
+    """Make the capabilities of a manual call."""
+    toolset = make_tools(Path(team.workspace))
+    return Capabilities(toolset.executors, on_close=toolset.close)
 
 
 async def create_manual_call(runtime: Runtime, root: Path, tool: str, arguments: Data) -> TeamId:

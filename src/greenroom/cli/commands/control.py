@@ -13,7 +13,7 @@ from greenroom.app.conversation.capability_names import ASK, CHANGING_RUNS, CHAT
 from greenroom.app.conversation.chat import list_team_models
 from greenroom.app.conversation.chat_input import build_message
 from greenroom.app.conversation.send import send_to_manager as deliver
-from greenroom.app.library.run_result import make_refusing_factories, refuse_program_team
+from greenroom.app.library.run_result import REFUSING_FACTORIES, refuse_program_team
 from greenroom.app.lookup import TaskReference, resolve_id
 from greenroom.app.messages import current_language, translate
 from greenroom.app.organisation.phrases import ORGANISATION_KIT as ORGANISATION
@@ -243,7 +243,7 @@ async def _resume_team(cli: Invocation, name: str, options: RunOptions, apply_mo
     """Ask the owner of a team to resume it, or become the owner."""
     reference = await resolve_id(cli.runtime, name)
     state = await cli.runtime.state(reference.team)
-    if state.team.kit in make_refusing_factories():
+    if state.team.kit in REFUSING_FACTORIES:
         refuse_program_team(state.team)
     if state.team.kit == ORGANISATION and reference.task is None:
         start = render_command(cli, "org", "start", reference.team)
@@ -390,7 +390,7 @@ async def _refuse_rewind(cli: Invocation, reference: TaskReference, team: Team, 
         raise make_refusal(
             "whole_teams", translate("control.rewind_whole_team"), translate("control.use", team=reference.team)
         )
-    if team.kit in make_refusing_factories():
+    if team.kit in REFUSING_FACTORIES:
         refuse_program_team(team)
     if text and team.kit in (DEMO_KIT, ASKING_KIT):
         why = translate("control.agents_are_scripted", team=reference.team)

@@ -15,6 +15,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 import typer
 from rich.text import Text
 
+from greenroom.app.clock import SystemClock
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.capability_names import CHANGING_RUNS
 from greenroom.app.lookup import has_store, resolve_id
@@ -240,7 +241,8 @@ async def workspaces_clean(
 ) -> Exit:
     """Remove worktrees that hold no unapplied work.
 
-    Worktrees with unapplied work are kept and listed, unless --discard.
+    Worktrees with unapplied work are kept and listed, unless --discard. Without a name, finished team runs older than
+    `[team] keep_days` go too, with their logs, if their change is applied, undone or empty.
 
     Examples:
       greenroom workspaces clean
@@ -267,10 +269,20 @@ async def workspaces_clean(
     missing = [name for name in named if name not in known_names]
     for name in missing:
         cli.out.show(translate("home.no_workspace", name=name))
+    deleted_runs += [] if named else await remove_old_runs(cli)
     code = Exit.USAGE if missing else Exit.FAILED if kept and named else Exit.DONE
     return cli.out.result(
         "cleaned", code, gone=cleaned, kept=[_worktree_fields(worktree) for worktree in kept], forgotten=deleted_runs
     )
+
+
+async def remove_old_runs(cli: Invocation) -> list[str]:
+    """Remove the team runs that are older than `[team] keep_days`, and print them."""
+    keep_days = cli.app.model_session.loaded_settings.settings.team.keep_days
+    removed = await workspaces.remove_old_team_runs(cli.runtime, keep_days, SystemClock().now())
+    for team in removed:
+        cli.out.show(translate("home.old_run_deleted", team=team, days=keep_days))
+    return [*removed]
 
 
 async def _clean_worktree(cli: Invocation, worktree: WorktreeStatus, *, discard: bool) -> str:
