@@ -7,6 +7,7 @@
 #   ./go check                  format, lint, types, import contracts, architecture tests
 #   ./go prove [PYTEST ARGS]    the full enumerations and soaks (long)
 #   ./go prove projects [ARGS]  ten public projects from their registries: right changes verified, breaking ones not
+#   ./go prove team [ARGS]      a team run killed at every commit and at fifty random moments: the same tree each time
 #   ./go live [PYTEST ARGS]     a small real model (220 MB, into .go/) plays; --write puts the table into docs/measured.md
 #   ./go bench NAME [--json]    measure; one table, or one JSON object of figures by name
 #   ./go fmt                    format the code and repair what lint can repair
@@ -175,6 +176,7 @@ test) keep_bytecode && sync && system_programs && if [ $# -gt 0 ]; then exec pyt
 check) sync && check ;;
 prove)
     [ "${1:-}" != projects ] || { shift && set -- tests/projects "$@"; }
+    [ "${1:-}" != team ] || { shift && set -- tests/crash/test_killed_team.py "$@"; }
     keep_bytecode && sync && system_programs &&
         exec pytest -m prove -n logical --maxprocesses 8 --timeout 4800 -rfEP "$@" ;;
 live)

@@ -10,9 +10,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.app.capability_factories import make_capability_factories
 from greenroom.app.context import AppContext
 from greenroom.app.runtime import Runtime
+from greenroom.app.settings.home import home_folder
 from greenroom.app.task_status import TaskStatus
 from greenroom.app.teams.capabilities import build_team_toolbox
 from greenroom.app.teams.profiles import load_profiles
@@ -187,12 +189,13 @@ class TeamPlay:
         *cues: Cue,
         pace: float = 0.0,
         gates: Mapping[tuple[str, int], Gate] | None = None,
+        store: type[SqliteLog] = SqliteLog,
     ) -> AsyncIterator[TeamPlay]:
         """Open a process. The newest run of the folder is found again."""
         model = GatedModel(cues, pace=pace)
         model.gates = gates or {}
         app = ScriptedApp(model)
-        runtime = await Runtime.open(capability_factories=make_capability_factories(app))
+        runtime = Runtime(await store.open(home_folder()), capability_factories=make_capability_factories(app))
         app.runtime = runtime
         play = cls(app, model, Path.cwd())
         try:

@@ -81,6 +81,7 @@ class ObjectReader:
         self._git = git
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self._commits = dict[str, GitCommit]()  # by hash, so they never change
 
     async def find(self, name: str) -> str:
         """Return the hash of an object; empty if there is none. `name` is a hash, a ref, `REF:path`, `HASH^{tree}` …"""
@@ -101,9 +102,10 @@ class ObjectReader:
         """Return the newest commits from `tip` along first parents, up to but without `until`."""
         commits, name = list[GitCommit](), tip
         while name and name != until and len(commits) < limit:
-            commit = await self.read_commit(name)
+            commit = self._commits.get(name) or await self.read_commit(name)
             if commit is None:
                 break
+            self._commits[commit.name] = commit
             commits.append(commit)
             name = commit.parent
         return commits

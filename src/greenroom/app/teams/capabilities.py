@@ -183,8 +183,11 @@ class SubtaskWorktrees:
     def _build_toolset(self, run_workspace: RunWorkspace, spec: AgentSpec, thread: str) -> Toolset:
         edits = {tool.name for tool in self.toolbox if tool.card.group == "edit"}
         writes, lock = bool(edits & set(spec.tools)), asyncio.Lock()
+        source = evolve(self._tool_source, close_callbacks=())  # all subtasks share it
         open_checkout = build_checkout_opener(
-            run_workspace, self._setup, lambda tools: self._app.toolset(tools.mount_point, tools)
+            run_workspace,
+            self._setup,
+            lambda tools: self._app.toolset(tools.mount_point, tools, tool_source=source),
         )
         checker = ProjectChecks(self._plan.run, open_checkout, left=self._plan.skip_reasons)
         checker.base = self._base
@@ -215,7 +218,6 @@ class SubtaskWorktrees:
             trusted_tools=OWN_STEPS,
             read_only=not writes,
         )
-        source = evolve(self._tool_source, close_callbacks=())  # all subtasks share it
         return self._app.toolset(self._root, tools, tool_source=source)
 
 

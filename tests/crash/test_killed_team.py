@@ -1,0 +1,77 @@
+"""A team run that is killed at a commit of its log, or at any moment, ends with the same tree and leaves nothing."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from greenroom.testing.demo_run import fingerprint
+from tests.app.teams.play import make_repository
+from tests.crash.lives import Moment
+from tests.crash.team import FILES, live, look
+
+KILLED = -9
+FIFTY = 50
+LONGEST = 2.5
+"""Seconds that a process may live at most; a whole run takes about as long."""
+
+
+def judge(folder: Path, before: str) -> list[str]:
+    """Return what is wrong with a run that has ended."""
+    found = look(folder)
+    wrong = [] if found.files == FILES else [f"the tree has {found.files}"]
+    wrong += [] if found.merges == len(FILES) else [f"{found.merges} merges"]
+    wrong += [f"{step} ended twice" for step in found.twice]
+    wrong += [f"the worktree {name} is left" for name in found.worktrees - {"main"}]
+    return wrong + ([] if found.fingerprint == before else ["the person's files changed"])
+
+
+def crash_and_recover(folder: Path, at: int, moment: Moment) -> bool:
+    """Kill a run there and let another process end it. Return whether the first one came so far."""
+    make_repository(folder / "shop")
+    before = fingerprint(folder / "shop")
+    first = live(folder, at=at, moment=moment)
+    assert first in (0, KILLED), f"the first life ended with {first}"
+    if first == KILLED:
+        assert live(folder) == 0
+    assert judge(folder, before) == []
+    return first == KILLED
+
+
+# How many appends a run has depends on how many fall into one commit: these come in every run.
+@pytest.mark.parametrize(("at", "moment"), [(4, "after"), (11, "before"), (18, "after"), (25, "before")])
+def test_a_team_killed_at_a_commit_ends_like_one_that_was_not(tmp_path: Path, at: int, moment: Moment) -> None:
+    assert crash_and_recover(tmp_path, at, moment)
+
+
+@pytest.mark.prove
+@pytest.mark.timeout(4000)
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_team_can_be_killed_at_every_commit(moment: Moment) -> None:
+    points = 0
+    while True:
+        with tempfile.TemporaryDirectory(prefix="greenroom-team-") as name:
+            if not crash_and_recover(Path(name), points + 1, moment):
+                break
+        points += 1
+    print(f"\n{points} crash points {moment} a commit of a team run, the same tree each time, nothing left behind")
+    assert points > 25
+
+
+@pytest.mark.prove
+@pytest.mark.timeout(4000)
+def test_fifty_kills_of_a_team_at_random_moments_end_with_the_same_tree() -> None:
+    source, kills, runs = random.Random(50), 0, 0
+    while kills < FIFTY:
+        with tempfile.TemporaryDirectory(prefix="greenroom-team-") as name:
+            make_repository(Path(name) / "shop")
+            before = fingerprint(Path(name) / "shop")
+            while (code := live(Path(name), pace=0.1, kill_after=source.uniform(0.2, LONGEST))) == KILLED:
+                kills += 1
+            assert code == 0, f"a life ended with {code}"
+            assert judge(Path(name), before) == []
+        runs += 1
+    print(f"\n{kills} kills in {runs} team runs, the same tree each time, no worktree left behind")
