@@ -2,6 +2,7 @@
 # The one command of this project:
 #
 #   ./go demo [ARGS]            watch a run from the request to the undo, killed half-way; needs no key
+#   ./go demo --team            the same with a team: five specialists, two of which write at the same time
 #   ./go show last              … and every other command of greenroom: ask, runs, events, resume, models, doctor, …
 #   ./go test [PYTEST ARGS]     all tests, with CI=true their coverage too; with arguments exactly what pytest does with them
 #   ./go check                  format, lint, types, import contracts, architecture tests
@@ -166,7 +167,7 @@ all_tests() {
 command=${1:-help}
 [ $# -eq 0 ] || shift
 case $command in
-demo | ask | run | chat | org | inbox | send | doctor | runs | show | events | replay | cost | pause | resume | cancel | answer | fork | init | models | \
+demo | ask | plan | run | chat | org | inbox | send | doctor | runs | show | events | replay | cost | pause | resume | cancel | answer | fork | init | models | \
 diff | apply | branch | discard | undo | rewind | blame | workspaces | config | agents | prompt | tools | permissions | trust | mcp | approvals | eval | du | gc | forget)
     extra='' # what was brought once stays, for whatever is run later
     [ "$command" != mcp ] || extra='--extra mcp'

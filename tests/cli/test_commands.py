@@ -22,9 +22,9 @@ def first_team(greenroom: Type) -> str:
 
 
 def test_tasks_are_listed_newest_first(greenroom: Type) -> None:
-    greenroom("demo", "--team", "-q")
+    greenroom("demo", "--org", "-q")
     old = first_team(greenroom)
-    greenroom("demo", "--team", "--ask", "-q")
+    greenroom("demo", "--org", "--ask", "-q")
     rows = greenroom("runs").out.splitlines()
     assert rows[0].split() == ["id", "task", "state", "verdict", "started"]
     assert "waiting" in rows[1]
@@ -36,7 +36,7 @@ def test_only_the_newest_teams_are_listed_unless_all_are_wanted(
     greenroom: Type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("greenroom.cli.commands.runs.MAX_TEAMS_SHOWN", 1)
-    greenroom("demo", "--team", "-q")
+    greenroom("demo", "--org", "-q")
     greenroom("fork", "last", "--at", "20")
     few = greenroom("runs")
     assert len(few.out.splitlines()) == 2
@@ -47,7 +47,7 @@ def test_only_the_newest_teams_are_listed_unless_all_are_wanted(
 
 @pytest.mark.parametrize("columns", [24, 40, 60, 200])
 def test_an_id_is_never_cut(greenroom: Type, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
-    greenroom("demo", "--team", "-q")
+    greenroom("demo", "--org", "-q")
     team = first_team(greenroom)
     monkeypatch.setattr("greenroom.cli.render.output.PIPE_WIDTH", columns)
     for words in (("runs",), ("du",)):
@@ -57,7 +57,7 @@ def test_an_id_is_never_cut(greenroom: Type, monkeypatch: pytest.MonkeyPatch, co
 
 
 def test_show_tells_what_there_is_to_know_and_programs_get_records_and_rows(greenroom: Type) -> None:
-    greenroom("demo", "--team", "-q")
+    greenroom("demo", "--org", "-q")
     told = greenroom("show", "last").out
     for words in (
         "no process runs it",
@@ -70,7 +70,7 @@ def test_show_tells_what_there_is_to_know_and_programs_get_records_and_rows(gree
         "on the board: 2",
     ):
         assert words in told
-    greenroom("demo", "--team", "--ask", "-q")
+    greenroom("demo", "--org", "--ask", "-q")
     shown = greenroom("show", "last/t1", "--output-format", "json").json
     assert (shown["status"], shown["messages"], shown["owner"]) == ("ok", 5, None)
     tasks, agents, asked = shown["tasks"], shown["agents"], shown["approvals"]
@@ -83,7 +83,7 @@ def test_show_tells_what_there_is_to_know_and_programs_get_records_and_rows(gree
 
 
 def test_events_begin_after_the_version_that_was_named(greenroom: Type) -> None:
-    greenroom("demo", "--team", "-q")
+    greenroom("demo", "--org", "-q")
     every = greenroom("events", "last").out.splitlines()
     some = greenroom("events", "last", "--after", "5").out.splitlines()
     assert some == every[5:]
@@ -94,7 +94,7 @@ def test_events_begin_after_the_version_that_was_named(greenroom: Type) -> None:
 
 
 def test_replay_tells_the_story_again_and_asks_nobody(greenroom: Type) -> None:
-    greenroom("demo", "--team", "-q")
+    greenroom("demo", "--org", "-q")
     before = greenroom("events", "last").out
     told = greenroom("replay", "last")
     assert "nothing is run again" in told.err
@@ -105,7 +105,7 @@ def test_replay_tells_the_story_again_and_asks_nobody(greenroom: Type) -> None:
 
 
 def test_replay_shows_what_was_true_at_a_version(greenroom: Type) -> None:
-    greenroom("demo", "--team", "-q")
+    greenroom("demo", "--org", "-q")
     then = greenroom("replay", "last", "--at", "17")
     assert "as it was at version 17 of" in then.out
     assert "● draft" in then.out
@@ -119,7 +119,7 @@ def test_replay_shows_what_was_true_at_a_version(greenroom: Type) -> None:
 
 
 def test_a_fork_goes_its_own_way(greenroom: Type, home: Path) -> None:
-    greenroom("demo", "--team", "-q")
+    greenroom("demo", "--org", "-q")
     old = first_team(greenroom)
     before = greenroom("events", old).out
     forked = greenroom("fork", old, "--at", "60")
@@ -136,7 +136,7 @@ def test_a_fork_goes_its_own_way(greenroom: Type, home: Path) -> None:
 
 
 def test_what_is_over_cannot_be_resumed_and_what_is_paused_can(greenroom: Type) -> None:
-    greenroom("demo", "--team", "-q")
+    greenroom("demo", "--org", "-q")
     ended = greenroom("resume", "last")
     assert ended.code == 0
     assert "has nothing left to do" in ended.out
@@ -163,7 +163,7 @@ def test_a_limit_that_was_reached_has_its_own_code(greenroom: Type, home: Path) 
 
 
 def test_a_question_is_named_when_it_must_be(greenroom: Type) -> None:
-    greenroom("demo", "--team", "--ask", "-q")
+    greenroom("demo", "--org", "--ask", "-q")
     wrong = greenroom("answer", "last", "yes", "--approval", "ben")
     assert wrong.code == 2
     assert "No request starts with 'ben'" in wrong.err
@@ -174,7 +174,7 @@ def test_a_question_is_named_when_it_must_be(greenroom: Type) -> None:
 
 
 def test_room_is_counted_given_back_and_forgotten(greenroom: Type, home: Path) -> None:
-    greenroom("demo", "--team", "-q")
+    greenroom("demo", "--org", "-q")
     team = first_team(greenroom)
     used = greenroom("du")
     assert team in used.out
@@ -197,7 +197,7 @@ def test_the_doctor_finds_nothing_wrong(greenroom: Type, home: Path) -> None:
         "0, none running",
     ):
         assert words in told.out
-    greenroom("demo", "--team", "-q")
+    greenroom("demo", "--org", "-q")
     told = greenroom("doctor")
     for words in ("intact, schema 1", "1, none running"):
         assert words in told.out
@@ -218,7 +218,7 @@ def test_the_doctor_misses_git_and_room_and_a_newer_sqlite(greenroom: Type, monk
 
 
 def test_a_hint_names_the_home_that_was_given(greenroom: Type, tmp_path: Path) -> None:
-    told = greenroom("--home", str(tmp_path / "my home"), "demo", "--team")
+    told = greenroom("--home", str(tmp_path / "my home"), "demo", "--org")
     hint = told.err.splitlines()[-1]
     assert re.fullmatch(rf"Try next: greenroom --home '{tmp_path}/my home' show \w{{8}}", hint), "an id stays right"
 
@@ -226,7 +226,7 @@ def test_a_hint_names_the_home_that_was_given(greenroom: Type, tmp_path: Path) -
 def test_a_damaged_snapshot_stops_nothing_and_the_doctor_finds_it_and_a_damaged_event(
     greenroom: Type, home: Path
 ) -> None:
-    greenroom("demo", "--team", "-q")
+    greenroom("demo", "--org", "-q")
     team = first_team(greenroom)
     with closing(sqlite3.connect(home / "greenroom.db")) as db:
         number = db.execute("SELECT id FROM streams").fetchone()[0]

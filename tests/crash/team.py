@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import random
+import sys
+import threading
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from multiprocessing.queues import Queue
 from pathlib import Path
+from subprocess import PIPE, STDOUT, Popen, TimeoutExpired, run
 from typing import NamedTuple
 
+from greenroom.cli.commands.demo import SETTINGS
 from greenroom.core.state.step import StepEnded
+from greenroom.testing import demo_run, demo_team
 from greenroom.testing.demo_run import fingerprint
 from tests.app.teams.play import (
     DISCOUNT,
@@ -31,6 +40,12 @@ CUES = (
     *writes("code-writer-2", "shop/discount.py", DISCOUNT),
     *writes("test-writer-1", "tests/test_tax.py", TESTS, handoff={"test_files": [], "tests_added": 1}),
 )
+LONGEST = 9.0
+"""Seconds that a command may live at most; the whole run takes about as long."""
+
+MOST = 3
+"""Maximum number of kills in one story."""
+
 FILES = {"shop/tax.py": TAX, "shop/discount.py": DISCOUNT, "tests/test_tax.py": TESTS}
 
 
@@ -52,7 +67,10 @@ def _move_into(folder: Path) -> None:
 async def _life(at: int, moment: Moment, pace: float) -> str:
     DyingLog.at, DyingLog.moment = at, moment
     async with TeamPlay.open(*CUES, pace=pace, store=DyingLog) as play:
-        if not play.team:
+        if not play.team or not (await play.runtime.state(play.team)).team.tasks_made:
+            # The last process ended before the work was requested: nothing has been promised yet.
+            if play.team:
+                await play.runtime.log.forget(play.team)
             await play.create(PLAN)
         await play.runtime.start(play.team)
         return (await play.end()).state
@@ -107,3 +125,87 @@ def look(folder: Path) -> Result:
     found = results.get(timeout=60)
     process.join(10)
     return found
+
+
+class TeamStory:
+    """The team run of the demo by its real commands, killed at random moments until it reaches its end."""
+
+    def __init__(self, folder: Path, source: random.Random) -> None:
+        self.root, self.kills, self._source = folder / "shop", 0, source
+        self._environment = {**demo_run.command_environment(), **make_environment(folder)}
+        self._cache = folder / "cache"
+        demo_run.make_repository(self.root)
+        self.before = fingerprint(self.root)
+
+    def tell(self) -> None:
+        """Play the run to its end, apply it and undo it."""
+        with serve_team() as address:
+            config = Path(self._environment["XDG_CONFIG_HOME"]) / "greenroom"
+            config.mkdir(parents=True)
+            (config / "config.toml").write_text(SETTINGS.format(address=address, language="en"))
+            words = demo_team.STORY.words
+            while self._is_killed(*words):
+                has_task = "t1" in self.type("runs", "--output-format", "json")
+                words = ("resume", "last", "--non-interactive") if has_task else words
+        self._look()
+        self.type("apply", "last")
+        subjects = git(self.root, "log", "--format=%s", "HEAD").splitlines()
+        assert len(subjects) == demo_team.STORY.commits + 1, subjects
+        for name, text in (("to_json.py", demo_team.JSON_CODE), ("to_xml.py", demo_team.XML_CODE)):
+            assert (self.root / name).read_text() == text
+        self.type("undo", "last")
+        assert fingerprint(self.root) == self.before
+
+    def _look(self) -> None:
+        """Look at the tree, the merges and the worktrees."""
+        assert fingerprint(self.root) == self.before, "a run touched the person's files"
+        (ref,) = git(self.root, "for-each-ref", "--format=%(refname)", "refs/greenroom/*/main").splitlines()
+        changed = git(self.root, "diff", "--name-only", "HEAD", ref).splitlines()
+        assert sorted(changed) == sorted(("notes.txt", *demo_team.STORY.files))
+        assert len(git(self.root, "log", "--merges", "--format=%H", ref).splitlines()) == demo_team.STORY.commits
+        listed = json.loads(self.type("workspaces", "list", "--output-format", "json"))["workspaces"]
+        assert [space["orphan"] for space in listed] == [""] * len(listed)
+        there = {str(path / "tree") for path in self._cache.glob("greenroom/worktrees/*/trees/*")}
+        assert there == {space["folder"] for space in listed}, "a worktree is left that is not listed"
+
+    def _is_killed(self, *words: str) -> bool:
+        """Run one process. Return whether it was killed. Otherwise it must have succeeded."""
+        patience = self._source.uniform(0.5, LONGEST) if self.kills < MOST else 100
+        with Popen(
+            (sys.executable, "-m", "greenroom.cli", *words),
+            cwd=self.root,
+            env=self._environment,
+            stdout=PIPE,
+            stderr=STDOUT,
+        ) as process:
+            try:
+                out, _ = process.communicate(timeout=patience)
+            except TimeoutExpired:
+                assert self.kills < MOST, "a run did not end"
+                process.kill()
+                self.kills += 1
+                return True
+        assert process.returncode == 0, out.decode()
+        return False
+
+    def type(self, *words: str) -> str:
+        """Run a command to its end and return its output."""
+        command = (sys.executable, "-m", "greenroom.cli", *words)
+        return run(command, cwd=self.root, env=self._environment, check=True, stdout=PIPE, text=True).stdout
+
+
+@contextmanager
+def serve_team() -> Iterator[str]:
+    """Serve the script of the demo's team in a thread. Return its address."""
+    loop, script = asyncio.new_event_loop(), demo_team.TeamProvider(0.1)
+    script.half_done.set()
+    server = loop.run_until_complete(asyncio.start_server(script.answer, "127.0.0.1", 0))
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        server.close()
+        loop.close()

@@ -12,7 +12,7 @@ from tests.e2e.terminal import Ended, greenroom
 def ran_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ended]:
     """Return a read-only home in which the demo ran, and the demo's output."""
     home = tmp_path_factory.mktemp("ran")
-    ended = greenroom(home, "demo", "--team", "--pace", "0")
+    ended = greenroom(home, "demo", "--org", "--pace", "0")
     assert ended.code == 0
     return home, ended
 

@@ -63,7 +63,7 @@ def test_a_store_that_cannot_be_used_is_said_and_left_alone(
 ) -> None:
     spoil(home)
     before = contents(home)
-    for words in (("show", "last"), ("demo", "--team", "--pace", "0")):
+    for words in (("show", "last"), ("demo", "--org", "--pace", "0")):
         ended = greenroom(home, *words)
         assert ended.code == 3, words
         assert sentence in ended.err
@@ -76,7 +76,7 @@ def test_a_store_that_cannot_be_used_is_said_and_left_alone(
 
 
 def test_a_team_whose_log_is_damaged_does_not_hide_the_others(home: Path) -> None:
-    greenroom(home, "demo", "--team", "--pace", "0")
+    greenroom(home, "demo", "--org", "--pace", "0")
     with closing(sqlite3.connect(home / "greenroom.db")) as db, db:
         db.execute("UPDATE events SET data = '{' WHERE id = (SELECT min(id) + 30 FROM events)")
         db.execute("DELETE FROM snapshots")
@@ -92,12 +92,12 @@ def test_lost_commits_are_accepted_by_a_person_only(home: Path) -> None:
     told = greenroom(home, "doctor")
     assert (told.code, "greenroom doctor --accept-loss" in told.out) == (3, True)
     assert greenroom(home, "doctor", "--accept-loss").code == 0
-    assert greenroom(home, "demo", "--team", "--pace", "0").code == 0
+    assert greenroom(home, "demo", "--org", "--pace", "0").code == 0
 
 
 def test_a_file_where_the_folder_should_be_is_said(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("in the way")
-    ended = greenroom(tmp_path / "home", "demo", "--team", "--pace", "0")
+    ended = greenroom(tmp_path / "home", "demo", "--org", "--pace", "0")
     assert ended.code == 3
     assert "is a file" in ended.err
     assert (tmp_path / "home").read_text() == "in the way"
@@ -112,7 +112,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_full_disk_stops_the_team_until_there_is_room_again(small_disk: Path) -> None:
     home = small_disk / "home"
-    with Running(home, "demo", "--team", "--pace", "0.3") as running:
+    with Running(home, "demo", "--org", "--pace", "0.3") as running:
         running.until("takes 'draft'")
         filler = fill(small_disk)
         assert "is full" in running.until("is full")

@@ -16,7 +16,7 @@ import pytest
 
 from greenroom.app.messages import translate
 from greenroom.cli.app import run
-from greenroom.cli.commands.demo import SCENES
+from greenroom.cli.commands.demo import SCENES, TEAM_SCENES
 from greenroom.testing import demo_run
 from tests.e2e.terminal import PATIENCE, Ended, Running, environment, greenroom
 from tests.tiers import has_bubblewrap, keep_known
@@ -59,6 +59,19 @@ def test_the_story_holds_from_the_repository_to_the_undo(held: tuple[Path, Ended
     assert isinstance(lines, list)
     assert [one["title"] for one in lines] == [translate(key) for key, _ in SCENES]
     assert all(one["held"] and one["facts"] for one in lines)
+
+
+def test_the_story_of_a_team_holds_and_takes_less_than_a_minute(tmp_path: Path) -> None:
+    ended = played(tmp_path, "--team", "--output-format", "json")
+    assert ended.code == 0, ended.err
+    lines = ended.json["lines"]
+    assert isinstance(lines, list)
+    assert [one["title"] for one in lines] == [translate(key) for key, _ in TEAM_SCENES]
+    assert all(one["held"] and one["facts"] for one in lines)
+    assert "kill -9" in str(lines[1]["commands"])
+    millis = ended.json["millis"]
+    assert isinstance(millis, dict)
+    assert millis["whole"] < 60_000
 
 
 def plain(text: str) -> str:
@@ -196,7 +209,7 @@ def test_the_demo_gives_its_answer_on_stdout_and_its_story_on_stderr(ran_once: t
 
 
 def test_a_stream_begins_with_init_ends_with_result_and_holds_every_event_between(tmp_path: Path) -> None:
-    ended = greenroom(tmp_path, "demo", "--team", "--pace", "0", "--output-format", "stream-json")
+    ended = greenroom(tmp_path, "demo", "--org", "--pace", "0", "--output-format", "stream-json")
     first, *events, last = ended.lines
     assert (first["type"], first["schema_version"], first["scripted"]) == ("init", 1, True)
     assert (last["type"], last["status"], last["exit_code"]) == ("result", "finished", 0)

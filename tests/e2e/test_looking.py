@@ -42,7 +42,7 @@ def read_only(home: Path) -> Iterator[Path]:
 def test_a_read_only_home_is_not_changed_and_that_is_said(read_only: Path) -> None:
     before = contents(read_only)
     for words in (
-        ("demo", "--team", "--pace", "0"),
+        ("demo", "--org", "--pace", "0"),
         ("fork", "last"),
         ("forget", "last", "--yes"),
         ("gc",),

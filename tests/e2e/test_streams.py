@@ -27,7 +27,7 @@ def shell(home: Path, line: str, **more: str) -> subprocess.CompletedProcess[str
 
 @pytest.mark.parametrize("how", first("-v 2>/dev/full", "2>/dev/full", "2>&-"))
 def test_progress_that_cannot_be_written_does_not_end_the_work(tmp_path: Path, how: str) -> None:
-    done = shell(tmp_path, f"$G demo --team --pace 0 {how}")
+    done = shell(tmp_path, f"$G demo --org --pace 0 {how}")
     assert done.returncode == 0
     assert done.stdout.startswith("# Tea\n")
     assert "finished" in greenroom(tmp_path, "runs").out

@@ -20,7 +20,7 @@ def on_a_terminal(home: Path, *words: str, **more: str) -> str:
 
 
 def test_a_terminal_sees_live_rows_that_go_when_the_run_ends(tmp_path: Path) -> None:
-    seen = on_a_terminal(tmp_path, "demo", "--team", "--pace", "0.1")
+    seen = on_a_terminal(tmp_path, "demo", "--org", "--pace", "0.1")
     assert HIDE_CURSOR in seen
     assert seen.rindex(SHOW_CURSOR) > seen.rindex(HIDE_CURSOR)
     rows, _, after = seen.rpartition(SHOW_CURSOR)
@@ -33,7 +33,7 @@ def test_a_terminal_sees_live_rows_that_go_when_the_run_ends(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("surroundings", [{"CI": "true"}, {"TERM": "dumb"}])
 def test_a_build_server_and_a_dumb_terminal_get_plain_lines(tmp_path: Path, surroundings: dict[str, str]) -> None:
-    seen = on_a_terminal(tmp_path, "demo", "--team", "--pace", "0", **surroundings)
+    seen = on_a_terminal(tmp_path, "demo", "--org", "--pace", "0", **surroundings)
     assert HIDE_CURSOR not in seen
     assert "task t1 finished" in seen
 

@@ -12,7 +12,7 @@ from greenroom.core.rules.intents import PauseTeam
 from greenroom.testing.demo import AGENTS, DEMO_KIT, TASK, make_demo_factories
 from tests.e2e.terminal import PATIENCE, Running, environment, greenroom
 
-SLOW = ("demo", "--team", "--pace", "5")
+SLOW = ("demo", "--org", "--pace", "5")
 """Each step takes five seconds: what ends before that was ended by somebody."""
 
 
@@ -42,7 +42,7 @@ def test_pause_now_stops_at_once_and_resume_goes_on_here(tmp_path: Path) -> None
 
 
 def test_a_second_owner_is_refused_and_the_first_one_does_not_notice(tmp_path: Path) -> None:
-    with Running(tmp_path, "demo", "--team", "--pace", "0.2") as first:
+    with Running(tmp_path, "demo", "--org", "--pace", "0.2") as first:
         first.until("takes 'draft'")
         second = greenroom(tmp_path, "resume", "last")
         assert second.code == 3
@@ -84,7 +84,7 @@ async def test_a_paused_team_that_somebody_else_runs_goes_on_there(tmp_path: Pat
 async def test_a_process_that_lost_its_team_ends_though_it_had_nothing_to_write(tmp_path: Path) -> None:
     runtime = await Runtime.open(tmp_path, capability_factories=make_demo_factories(tmp_path))
     try:
-        with Running(tmp_path, "demo", "--team", "--pace", "60") as first:
+        with Running(tmp_path, "demo", "--org", "--pace", "60") as first:
             await asyncio.to_thread(first.until, "takes 'glossary'")
             (info,) = await runtime.log.streams()
             await runtime.start(TeamId(info.stream), take_over=True)

@@ -15,13 +15,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from greenroom.app.lookup import LAST, resolve_id
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.checks import CheckResult
 from greenroom.core.state.events import Event
+from greenroom.core.state.stage import Stage, Subtask
 from greenroom.core.state.step import Step, StepEnded
 from greenroom.runs.verdict import read_report
 
@@ -168,6 +169,9 @@ CHANGED_FILES: Final = ("README.md", "export.py", "tests/test_json.py")
 CLAIMED_EVIDENCE: Final = {"files": [*CHANGED_FILES], "tests": ["tests/test_json.py"]}
 
 
+Message: TypeAlias = Mapping[str, object]
+
+
 class ScriptedTurn(NamedTuple):
     """One reply: a text, and optionally a tool call."""
 
@@ -176,6 +180,16 @@ class ScriptedTurn(NamedTuple):
     arguments: Mapping[str, object] = {}
 
 
+class Story(NamedTuple):
+    """What the demo shows: the command, the files that it changes, the commits of `apply`, and a line to blame."""
+
+    words: tuple[str, ...]
+    files: tuple[str, ...]
+    commits: int
+    line: tuple[str, str]
+
+
+STORY: Final = Story(words=("run", REQUEST, "--yes"), files=CHANGED_FILES, commits=1, line=("export.py", MENDED_LINE))
 PLAN: Final = ["Let export() write JSON", "Test it", "Say so in README.md"]
 TURNS: Final[Sequence[ScriptedTurn]] = (
     ScriptedTurn("", "read_code", {"file": "export.py"}),
@@ -207,6 +221,9 @@ NOT_TOLD_TURN: Final = ScriptedTurn("The checks did not say what fails, so I lea
 LAST_TURN: Final = ScriptedTurn("The script is at its end.")
 
 
+BYTES_PER_TOKEN: Final = 4
+
+
 class ScriptedProvider:
     """Serves the turns like an OpenAI-compatible provider.
 
@@ -225,22 +242,28 @@ class ScriptedProvider:
             size = next((int(line[15:]) for line in head.split("\r\n") if line.startswith("content-length:")), 0)
             messages = json.loads(await reader.readexactly(size) if size else b"{}").get("messages", [])
             number = sum(message["role"] == "assistant" for message in messages)
-            if number == KILLED_AT_TURN and not self.half_done.is_set():
-                self.half_done.set()
+            turn = self.choose_turn(messages, number)
+            if turn is None:
                 await reader.read()
             else:
                 await asyncio.sleep(self._pace)
-                turn = TURNS[number] if number < len(TURNS) else LAST_TURN
-                if number == MENDED_AT_TURN and NEW_TEST not in str(messages[-1].get("content")):
-                    turn = NOT_TOLD_TURN
                 writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
-                writer.writelines(f"data: {data}\n\n".encode() for data in stream_turn(turn, number))
+                writer.writelines(f"data: {data}\n\n".encode() for data in stream_turn(turn, number, size))
                 await writer.drain()
         writer.close()
 
+    def choose_turn(self, messages: Sequence[Message], number: int) -> ScriptedTurn | None:
+        """Return the turn with this number, or None to leave the request open."""
+        if number == KILLED_AT_TURN and not self.half_done.is_set():
+            self.half_done.set()
+            return None
+        if number == MENDED_AT_TURN and NEW_TEST not in str(messages[-1].get("content")):
+            return NOT_TOLD_TURN
+        return TURNS[number] if number < len(TURNS) else LAST_TURN
 
-def stream_turn(turn: ScriptedTurn, number: int) -> Iterator[str]:
-    """Yield the events of a streamed reply."""
+
+def stream_turn(turn: ScriptedTurn, number: int, size: int) -> Iterator[str]:
+    """Yield the events of a streamed reply to a request of `size` bytes."""
     function = {"name": turn.tool, "arguments": json.dumps(turn.arguments)}
     calls = [{"index": 0, "id": f"c{number}", "type": "function", "function": function}] if turn.tool else []
     delta = {"role": "assistant", "content": turn.text, **({"tool_calls": calls} if calls else {})}
@@ -248,18 +271,20 @@ def stream_turn(turn: ScriptedTurn, number: int) -> Iterator[str]:
     ends = {"index": 0, "delta": {}, "finish_reason": "tool_calls" if calls else "stop"}
     yield json.dumps({**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
     yield json.dumps({**base, "choices": [ends]})
-    usage = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+    read, written = size // BYTES_PER_TOKEN, len(json.dumps(delta)) // BYTES_PER_TOKEN
+    usage = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
     yield json.dumps({**base, "choices": [], "usage": usage})
     yield "[DONE]"
 
 
 class DemoLog(NamedTuple):
-    """The newest run in the demo's home: its events, its ended steps and its running steps."""
+    """The newest run in the demo's home: its events, its ended and its running steps, and the subtasks of a team."""
 
     team: str
     events: Sequence[Event]
     steps: Sequence[Step]
     running: Sequence[str]
+    subtasks: Sequence[Subtask] = ()
 
     def steps_of(self, *executors: str) -> Sequence[Step]:
         """Return the ended steps of these executors."""
@@ -283,11 +308,13 @@ async def read_log(home: Path) -> DemoLog:
     try:
         team = (await resolve_id(runtime, LAST)).team
         state = await runtime.state(team)
+        ended = [stage async for stage in runtime.archive(team, "stage") if isinstance(stage, Stage)]
         return DemoLog(
             team=team,
             events=[entry.event async for entry in runtime.events(team)],
             steps=[step async for step in runtime.archive(team, "step") if isinstance(step, Step)],
             running=[step.step_id for step in state.steps.values() if step.state == "running"],
+            subtasks=[subtask for stage in (*ended, *state.stages.values()) for subtask in stage.subtasks],
         )
     finally:
         await runtime.close()

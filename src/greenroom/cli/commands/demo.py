@@ -17,7 +17,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple, TypeAlias
 
 import typer
 from platformdirs import user_cache_path
@@ -37,8 +37,10 @@ from greenroom.core.base.errors import GreenroomError, WorldFault
 from greenroom.core.base.records import evolve
 from greenroom.core.state.team import OwnerChanged
 from greenroom.testing import demo_run as job
+from greenroom.testing import demo_team as team_job
 from greenroom.testing.demo import AGENTS, ASKING_KIT, DEFAULT_PACE_S, DEMO_KIT, PACE_VARIABLE, PERSON, TASK, demo_pace
 from greenroom.testing.demo_run import DemoLog, ScriptedProvider, git, read_log
+from greenroom.testing.demo_team import TeamProvider
 
 MISSING_CUE: Final = "The script has no reply"
 SETTINGS: Final = """\
@@ -76,10 +78,11 @@ def make_fact(text: str, *, held: bool, found: object = "") -> Fact:
 class DemoPlay:
     """The running demo: its folder, its processes, and what is known so far."""
 
-    def __init__(self, cli: Invocation, folder: Path, pace: float) -> None:
+    def __init__(self, cli: Invocation, folder: Path, pace: float, *, is_team: bool) -> None:
         self.cli, self.folder, self.pace = cli, folder, pace
         self.root, self.home = folder / "shop", folder / "home"
-        self.provider = ScriptedProvider(pace)
+        self.provider = TeamProvider(pace) if is_team else ScriptedProvider(pace)
+        self.story, self.scenes = (team_job.STORY, TEAM_SCENES) if is_team else (job.STORY, SCENES)
         self.typed_commands: list[str] = []
         self.fingerprint = self.head = self.blamed_line = ""
         self.log_before_kill: DemoLog | None = None
@@ -180,30 +183,53 @@ async def show_repository(play: DemoPlay) -> Sequence[Fact]:
 
 
 async def work_and_die(play: DemoPlay) -> Sequence[Fact]:
+    killed = await _kill_half_way(play)
+    if killed is None or play.log_before_kill is None:
+        return [Fact(held=False, text=translate("demo.ended_early"))]
+    log, base = play.log_before_kill, next(iter(play.log_before_kill.checks), None)
+    counts = (base.passed, base.failing) if base else "no check ran"
+    first = translate("demo.first_check_ran", check=base.check if base else "?", passing_tests=job.PASSING_TESTS)
+    half, changed = translate("demo.half_done"), play.list_changed(log)
+    return [
+        make_fact(first, held=counts == (job.PASSING_TESTS, 1), found=counts),
+        *killed,
+        make_fact(half, held=changed == ["export.py"], found=changed),
+        play.check_untouched(),
+    ]
+
+
+async def _kill_half_way(play: DemoPlay) -> Sequence[Fact] | None:
+    """Run the story's command and kill it when its work is half done; None if it ended before."""
     if play.tier == "none":
         play.say(translate("demo.approve_checks"))
         await play.run("trust", "--yes")
-    async with play.start("run", job.REQUEST, "--yes") as process:
+    async with play.start(*play.story.words) as process:
         ends = [asyncio.create_task(play.provider.half_done.wait()), asyncio.create_task(process.wait())]
         await asyncio.wait(ends, timeout=COMMAND_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
         for task in ends:
             task.cancel()
         if not play.provider.half_done.is_set() or process.returncode is not None:
-            return [Fact(held=False, text=translate("demo.ended_early"))]
-        base = next(iter((await read_log(play.home)).checks), None)
+            return None
         play.show_command(f"kill -9 {process.pid}")
         process.kill()
         code = await asyncio.wait_for(process.wait(), COMMAND_TIMEOUT_S)
     log = play.log_before_kill = await read_log(play.home)
-    counts = (base.passed, base.failing) if base else "no check ran"
-    first = translate("demo.first_check_ran", check=base.check if base else "?", passing_tests=job.PASSING_TESTS)
-    half, changed = translate("demo.half_done"), play.list_changed(log)
     running = translate("demo.step_running", steps=", ".join(log.running))
     return [
-        make_fact(first, held=counts == (job.PASSING_TESTS, 1), found=counts),
         make_fact(translate("demo.killed", pid=process.pid), held=code == -9, found=code),
         make_fact(running, held=bool(log.running)),
-        make_fact(half, held=changed == ["export.py"], found=changed),
+    ]
+
+
+async def work_as_team_and_die(play: DemoPlay) -> Sequence[Fact]:
+    killed = await _kill_half_way(play)
+    if killed is None or play.log_before_kill is None:
+        return [Fact(held=False, text=translate("demo.ended_early"))]
+    running = [subtask.name for subtask in play.log_before_kill.subtasks if subtask.state == "running"]
+    both = translate("demo.writers_running", files=", ".join(team_job.WRITERS))
+    return [
+        *killed,
+        make_fact(both, held={"code-1", "code-2"} <= {*running}, found=running),
         play.check_untouched(),
     ]
 
@@ -254,23 +280,53 @@ async def show_verdict(play: DemoPlay) -> Sequence[Fact]:
     ]
 
 
+async def show_team_verdict(play: DemoPlay) -> Sequence[Fact]:
+    log, files = await read_log(play.home), play.story.files
+    ends = {subtask.name: subtask.state for subtask in log.subtasks}
+    kinds = {part.agent.rpartition("-")[0] for part in log.subtasks}
+    until = play.log_before_kill.events[-1].at if play.log_before_kill is not None else 0
+    starts = [part.started_at or until for part in log.subtasks if part.name in ("code-1", "code-2")]
+    both = (until - max(starts, default=until)) / 1000
+    merges = git(play.root, "log", "--merges", "--format=%s", f"refs/greenroom/{log.team}/main").splitlines()
+    last, changed = log.checks[-1] if log.checks else None, play.list_changed(log)
+    counts = (last.passed, last.failing) if last else "no check ran"
+    passing = job.PASSING_TESTS + team_job.NEW_TESTS
+    again = translate("demo.check_ran_again", check=last.check if last else "?", passing_tests=passing)
+    tree = git(play.root, "rev-parse", f"refs/greenroom/{log.team}/main^{{tree}}").strip()
+    finished = translate("demo.team_finished", count=len(team_job.SPECIALISTS), names=", ".join(team_job.SPECIALISTS))
+    return [
+        make_fact(finished, held={*ends.values()} == {"finished"} and {*team_job.SPECIALISTS} <= kinds, found=ends),
+        make_fact(translate("demo.at_once", seconds=both), held=both > 0, found=both),
+        make_fact(translate("demo.merged", count=play.story.commits), held=len(merges) == play.story.commits),
+        make_fact(again, held=counts == (passing, 1), found=counts),
+        make_fact(translate("demo.ran_on_tree", tree=tree[:10]), held=last is not None and last.tree == tree),
+        make_fact(
+            translate("demo.files_changed", count=len(files), files=", ".join(files)),
+            held=changed == sorted(files),
+            found=changed,
+        ),
+        play.check_untouched(),
+    ]
+
+
 async def apply(play: DemoPlay) -> Sequence[Fact]:
     await play.run("apply", "last")
-    root, log = play.root, await read_log(play.home)
-    lines = (root / "export.py").read_text("utf-8").splitlines()
-    play.blamed_line = f"export.py:{next((at for at, line in enumerate(lines, 1) if job.MENDED_LINE in line), 1)}"
-    commits = git(root, "rev-list", f"{play.head}..HEAD").split()
-    author, you = git(root, "log", "-1", "--format=%an").strip(), git(root, "config", "user.name").strip()
-    paths = sorted(git(root, "diff", "--name-only", play.head, "HEAD").split())
-    other = git(root, "diff", "--stat", f"refs/greenroom/{log.team}/main", "HEAD", "--", *job.CHANGED_FILES)
-    uncommitted = git(root, "status", "--short").strip()
-    proven_text, yours_text = (
-        translate("demo.only_verified"),
-        translate("demo.still_uncommitted", uncommitted=job.UNCOMMITTED),
+    root, log, (file, text), files = play.root, await read_log(play.home), play.story.line, play.story.files
+    lines = (root / file).read_text("utf-8").splitlines()
+    play.blamed_line = f"{file}:{next((at for at, line in enumerate(lines, 1) if text in line), 1)}"
+    commits, authors = (
+        git(root, "log", f"--format={name}", f"{play.head}..HEAD").splitlines() for name in ("%s", "%an")
     )
+    you = git(root, "config", "user.name").strip()
+    paths = sorted(git(root, "diff", "--name-only", play.head, "HEAD").split())
+    other = git(root, "diff", "--stat", f"refs/greenroom/{log.team}/main", "HEAD", "--", *files)
+    uncommitted = git(root, "status", "--short").strip()
+    count = play.story.commits
+    made = translate("demo.one_commit" if count == 1 else "demo.commits", you=you, count=count)
+    yours_text = translate("demo.still_uncommitted", uncommitted=job.UNCOMMITTED)
     return [
-        make_fact(translate("demo.one_commit", you=you), held=(len(commits), author) == (1, you), found=commits),
-        make_fact(proven_text, held=paths == sorted(job.CHANGED_FILES) and not other, found=paths),
+        make_fact(made, held=authors == [you] * count, found=commits),
+        make_fact(translate("demo.only_verified"), held=paths == sorted(files) and not other, found=paths),
         make_fact(yours_text, held=uncommitted == f"?? {job.UNCOMMITTED}", found=uncommitted),
     ]
 
@@ -284,12 +340,21 @@ async def undo(play: DemoPlay) -> Sequence[Fact]:
     ]
 
 
-SCENES: Final[Sequence[tuple[str, Callable[[DemoPlay], Awaitable[Sequence[Fact]]]]]] = (
+Scene: TypeAlias = tuple[str, Callable[[DemoPlay], Awaitable[Sequence[Fact]]]]
+SCENES: Final[Sequence[Scene]] = (
     ("demo.scene_repository", show_repository),
     ("demo.scene_work", work_and_die),
     ("demo.scene_resume", resume),
     ("demo.scene_verdict", show_verdict),
     ("demo.scene_apply", apply),
+    ("demo.scene_undo", undo),
+)
+TEAM_SCENES: Final[Sequence[Scene]] = (
+    ("demo.scene_repository", show_repository),
+    ("demo.scene_team", work_as_team_and_die),
+    ("demo.scene_resume", resume),
+    ("demo.scene_team_verdict", show_team_verdict),
+    ("demo.scene_team_apply", apply),
     ("demo.scene_undo", undo),
 )
 
@@ -316,8 +381,9 @@ def demo(
             help="Time of a scripted reply.",
         ),
     ] = DEFAULT_PACE_S,
-    team: Annotated[bool, typer.Option("--team", help="Watch three agents write a page instead.")] = False,
-    ask: Annotated[bool, typer.Option("--ask", help="With --team: ask you before it publishes.")] = False,
+    team: Annotated[bool, typer.Option("--team", help="Watch a team of five specialists instead.")] = False,
+    org: Annotated[bool, typer.Option("--org", help="Watch three agents write a page instead.")] = False,
+    ask: Annotated[bool, typer.Option("--ask", help="With --org: ask you before it publishes.")] = False,
     record: Record = None,
     replay: Replay = None,
 ) -> int:
@@ -329,25 +395,26 @@ def demo(
     Examples:
       greenroom demo
       greenroom demo --in /tmp/demo --pace 0
-      greenroom demo --team --ask
+      greenroom demo --team
+      greenroom demo --org --ask
 
-    Exit codes: 0; 1 a fact of the demo is false; 2; 3; 6 with --team --ask, waiting for your answer.
+    Exit codes: 0; 1 a fact of the demo is false; 2; 3; 6 with --org --ask, waiting for your answer.
     """
     os.environ[PACE_VARIABLE] = str(pace)
-    if team and folder:
-        raise typer.BadParameter(translate("demo.team_without_in"))
-    if team:
+    if org and (folder or team):
+        raise typer.BadParameter(translate("demo.org_alone"))
+    if org:
         options = RunOptions(record=record, replay=replay)
-        return invoke(context, lambda cli: play_team(cli, options, ask=ask), access="make")
+        return invoke(context, lambda cli: play_organisation(cli, options, ask=ask), access="make")
     if ask or record or replay:
-        raise typer.BadParameter(translate("demo.options_need_team"))
-    return invoke(context, lambda cli: play_run(cli, Path(folder).absolute() if folder else None))
+        raise typer.BadParameter(translate("demo.options_need_org"))
+    return invoke(context, lambda cli: play_run(cli, Path(folder).absolute() if folder else None, is_team=team))
 
 
-async def play_team(cli: Invocation, options: RunOptions, *, ask: bool) -> Exit:
+async def play_organisation(cli: Invocation, options: RunOptions, *, ask: bool) -> Exit:
     """Run a team of three scripted agents. A turn that the script does not cover is a failure."""
     cli.app.use_recording(options.record, options.replay)
-    cli.progress.note(translate("demo.introduction_team"), style="bold")
+    cli.progress.note(translate("demo.introduction_org"), style="bold")
     agents, kit = ((*AGENTS, PERSON), ASKING_KIT) if ask else (AGENTS, DEMO_KIT)
     team = await cli.runtime.create("demo", agents, capabilities_name=kit, first_intents=(TASK,))
     cli.out.begin(team=team, scripted=True)
@@ -356,13 +423,13 @@ async def play_team(cli: Invocation, options: RunOptions, *, ask: bool) -> Exit:
     return report_ending(cli, team, evolve(ending, fault=missed[0]) if missed else ending)
 
 
-async def play_run(cli: Invocation, chosen: Path | None) -> Exit:
+async def play_run(cli: Invocation, chosen: Path | None, *, is_team: bool) -> Exit:
     """Make the repository, play the scenes, and report the result."""
     if cli.setup.home is not None:
         why = translate("demo.own_home")
         raise make_refusal("own_home", why, translate("demo.use_in_folder"))
     folder = chosen or Path(tempfile.mkdtemp(prefix="greenroom-demo-"))
-    play, began = DemoPlay(cli, folder, demo_pace()), time.monotonic()
+    play, began = DemoPlay(cli, folder, demo_pace(), is_team=is_team), time.monotonic()
     server = await asyncio.start_server(play.provider.answer, "127.0.0.1", 0)
     try:
         play.say(translate("demo.introduction"), first="", style="bold")
@@ -380,7 +447,7 @@ async def play_run(cli: Invocation, chosen: Path | None) -> Exit:
 
 async def play_scenes(play: DemoPlay) -> Sequence[str]:
     """Play the scenes up to the first one with a false fact; return that scene and its false facts."""
-    for number, (key, scene) in enumerate(SCENES, start=1):
+    for number, (key, scene) in enumerate(play.scenes, start=1):
         title = translate(key)
         play.typed_commands.clear()
         play.say("")
@@ -400,21 +467,21 @@ async def play_scenes(play: DemoPlay) -> Sequence[str]:
         }
         play.cli.out.item("line", {"number": number, "title": title, **scene_fields})
         if wrong:
-            return [translate("demo.demo_failed", number=number, count=len(SCENES), title=title), *wrong]
+            return [translate("demo.demo_failed", number=number, count=len(play.scenes), title=title), *wrong]
         await asyncio.sleep(play.pace)
     return []
 
 
 async def report_demo(play: DemoPlay, wrong: Sequence[str], whole: int) -> Exit:
     """Print the result on stdout, and the commands to look at it."""
-    checks, waits, run = 0, round(play.pace * len(SCENES) * 1000), "last"
+    checks, waits, run = 0, round(play.pace * len(play.scenes) * 1000), "last"
     with suppress(GreenroomError, OSError):
         log = await read_log(play.home)
         run = str(log.team)
         checks = sum(step.spent.millis for step in log.steps_of("baseline", "deliver", "run_checks"))
         waits += sum(step.spent.millis for step in log.steps if step.work.type == "skill")
     millis = {"whole": whole, "checks": checks, "waits": waits, "rest": max(whole - checks - waits, 0)}
-    ends = wrong or [translate("demo.demo_passed", count=len(SCENES))]
+    ends = wrong or [translate("demo.demo_passed", count=len(play.scenes))]
     took = translate("demo.time_taken", whole=whole / 1000, millis=millis["rest"] / 1000)
     commands_shown = [*commands_to_type(play, run)]
     out = play.cli.out
