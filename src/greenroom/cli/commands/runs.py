@@ -130,7 +130,10 @@ async def _count_subtasks(cli: Invocation, state: TeamState) -> Data:
     if state.team.kit != TEAM_RUN:
         return {}
     ended = [stage async for stage in cli.runtime.archive(state.team.team_id, "stage") if isinstance(stage, Stage)]
-    done, count = count_subtasks((*state.stages.values(), *ended)[0])
+    stages = (*state.stages.values(), *ended)
+    if not stages:
+        return {}
+    done, count = count_subtasks(stages[0])
     return {"subtasks_finished": done, "subtasks": count}
 
 
