@@ -139,6 +139,9 @@ Settings come from these places; a later one wins:
 4. environment variables
 5. options of the command
 
+`multiAgent.json` beside your file or the project's is read as `[team]`; the TOML file wins. Its root is `multiAgent`,
+with camel-case keys.
+
 Tables are merged key by key. An unknown key is an error that names the nearest known one. A project cannot set a key, a
 price, a header, `web`, `browser`, `sandbox`, `mcp`, or a limit above yours.
 
@@ -285,6 +288,7 @@ LONGEST_ALIAS: Final = 120
 ROOMS: Final = {
     "app.library": "Agents, tools, runs",
     "app": "Teams and models",
+    "teamwork": "Plans of teams",
     "abilities": "Skills",
     "core.rules": "Intents",
     "core.state": "State",
@@ -293,7 +297,7 @@ ROOMS: Final = {
 }
 """Sections by package, the first that fits."""
 
-HANDED_OUT: Final = {"Conversation", "ModelRegistry", "Run", "SyncConversation", "TeamHost"}
+HANDED_OUT: Final = {"Conversation", "ModelRegistry", "Run", "SyncConversation", "TeamHost", "Teams"}
 """Classes whose constructor only Greenroom calls. It is not shown."""
 
 

@@ -49,12 +49,15 @@ if TYPE_CHECKING:
     from greenroom.app.library.run_result import TextDelta as TextDelta
     from greenroom.app.library.run_result import ToolCallFinished as ToolCallFinished
     from greenroom.app.library.run_result import ToolCallStarted as ToolCallStarted
+    from greenroom.app.library.teams import TeamRunStatus as TeamRunStatus
+    from greenroom.app.library.teams import Teams as Teams
     from greenroom.app.model_registry import ModelRegistry as ModelRegistry
     from greenroom.app.runtime import LoggedEvent as LoggedEvent
     from greenroom.app.runtime import Runtime as Runtime
     from greenroom.app.task_status import TaskState as TaskState
     from greenroom.app.task_status import TaskStatus as TaskStatus
     from greenroom.app.team_host import TeamHost as TeamHost
+    from greenroom.app.teams.analysis import TeamProposal as TeamProposal
     from greenroom.core.base.amounts import Amounts as Amounts
     from greenroom.core.base.amounts import Limits as Limits
     from greenroom.core.base.clock import Clock as Clock
@@ -209,6 +212,18 @@ if TYPE_CHECKING:
     from greenroom.core.sync.bus import Listener as Listener
     from greenroom.core.sync.bus import LiveListener as LiveListener
     from greenroom.core.sync.bus import TroubleListener as TroubleListener
+    from greenroom.teamwork.plan import Estimate as Estimate
+    from greenroom.teamwork.plan import Need as Need
+    from greenroom.teamwork.plan import Phase as Phase
+    from greenroom.teamwork.plan import Plan as Plan
+    from greenroom.teamwork.plan import PlannedSubtask as PlannedSubtask
+    from greenroom.teamwork.plan import PlannerKind as PlannerKind
+    from greenroom.teamwork.plan import PlanSource as PlanSource
+    from greenroom.teamwork.plan import Range as Range
+    from greenroom.teamwork.plan import Recommendation as Recommendation
+    from greenroom.teamwork.plan import TaskAnalysis as TaskAnalysis
+    from greenroom.teamwork.plan import TaskType as TaskType
+    from greenroom.teamwork.plan import TeamDecision as TeamDecision
 
 _ROOMS: Final[dict[str, str]] = {
     "abilities.skills.converse": "Converse",
@@ -225,10 +240,12 @@ _ROOMS: Final[dict[str, str]] = {
         "ExecutedTools ReasoningDelta RetryScheduled RunEvent RunInfo RunLimits RunResult RunUsage TextDelta "
         "ToolCallFinished ToolCallStarted"
     ),
+    "app.library.teams": "Teams",
     "app.model_registry": "ModelRegistry",
     "app.runtime": "Runtime",
     "app.task_status": "TaskStatus",
     "app.team_host": "TeamHost",
+    "app.teams.analysis": "TeamProposal",
     "core.base.amounts": "Amounts Limits",
     "core.base.errors": (
         "Bug CommitUnknown GreenroomError IncompleteAnswer ModelFault OutputError ProviderFault RefusedError Rejection "
@@ -247,6 +264,7 @@ _ROOMS: Final[dict[str, str]] = {
     "core.state.spec": "AgentSpec History TurnPolicy",
     "core.state.step": "PreparedEffect Step StepTerms Work",
     "core.state.team_state": "TeamState",
+    "teamwork.plan": "Plan PlannedSubtask TaskAnalysis",
 }
 
 _TYPES: Final[dict[str, str]] = {
@@ -257,6 +275,7 @@ _TYPES: Final[dict[str, str]] = {
     "app.library.approval": "ApprovalCallback",
     "app.library.attachments": "Attachments",
     "app.library.events": "Callback",
+    "app.library.teams": "TeamRunStatus",
     "app.runtime": "LoggedEvent",
     "app.task_status": "TaskState",
     "core.base.clock": "Clock Millis",
@@ -290,6 +309,7 @@ _TYPES: Final[dict[str, str]] = {
     "core.state.thread": "Thread",
     "core.state.timer": "Timer TimerPurpose",
     "core.sync.bus": "CommitNotice Listener LiveListener TroubleListener",
+    "teamwork.plan": "Estimate Need Phase PlannerKind PlanSource Range Recommendation TaskType TeamDecision",
 }
 """Types in the signatures of the names above."""
 

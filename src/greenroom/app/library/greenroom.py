@@ -8,13 +8,14 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, Unpack
+from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 from weakref import WeakKeyDictionary
 
 from greenroom.abilities.skills.conversation.model_call import pick_model
 from greenroom.abilities.skills.conversation.transcript import Transcripts
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.context import AppContext
+from greenroom.app.conversation.capability_names import TEAM_RUN
 from greenroom.app.conversation.chat import Chat
 from greenroom.app.conversation.start import FIRST_TASK_ID, Participants, create_single_task_team
 from greenroom.app.library.agent_definition import AgentDefinition, check_arguments, require_kind
@@ -52,10 +53,13 @@ from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.executor import Capabilities
+from greenroom.core.ports.executor import Capabilities, CapabilitiesFactory
 from greenroom.core.ports.model import Model, Models, ToolSpec
 from greenroom.core.rules.intents import ChangeAgent
 from greenroom.core.state.team import Team
+
+if TYPE_CHECKING:
+    from greenroom.app.library.teams import Teams
 
 FOLDER: Final = ".greenroom"
 MAX_RUNS_LISTED: Final = 50
@@ -140,7 +144,11 @@ class Greenroom:
         self._clear_prepared()
 
     async def __aenter__(self) -> Self:
-        factories = {LIBRARY_RUN: self._get_capabilities, LIBRARY_CHAT: self._get_capabilities}
+        factories: dict[str, CapabilitiesFactory] = {
+            LIBRARY_RUN: self._get_capabilities,
+            LIBRARY_CHAT: self._get_capabilities,
+            TEAM_RUN: self._make_team_capabilities,
+        }
         self._clear_prepared()
         if self.home is None:
             self._runtime = Runtime(MemoryLog(), capability_factories=factories)
@@ -152,7 +160,8 @@ class Greenroom:
         return self
 
     def _clear_prepared(self) -> None:
-        """Clear prepared agents. They refer to a runtime, and each opening creates a new one."""
+        """Clear prepared agents and teams. They refer to a runtime, and each opening creates a new one."""
+        self._teams: Teams | None = None
         self._prepared = {solo: WeakKeyDictionary[AgentDefinition[Any], PreparedAgent]() for solo in (True, False)}
 
     async def __aexit__(
@@ -305,6 +314,23 @@ class Greenroom:
     async def runs(self, agent: AgentDefinition[T] | None = None, *, limit: int = MAX_RUNS_LISTED) -> list[RunInfo]:
         """Return up to `limit` stored runs and conversations of an agent, or of all agents, newest first."""
         return await list_runs(self.runtime, agent=agent.name if agent is not None else "", limit=limit)
+
+    @property
+    def teams(self) -> Teams:
+        """Teams of specialists in the workspace. Raise `WorldFault` without a workspace."""
+        if self._teams is None:
+            from greenroom.app.library.teams import TeamContext, Teams
+
+            if self._environment.root is None:
+                raise WorldFault("library.teams_need_workspace")
+            models = None if self.models is self._app else self.models
+            context = TeamContext(self._app, self._environment.root, models)
+            context.runtime = self.runtime
+            self._teams = Teams(context, self._limits())
+        return self._teams
+
+    async def _make_team_capabilities(self, team: Team) -> Capabilities:
+        return await self.teams.make_capabilities(team)
 
     async def executed_tools(self, run_id: str) -> ExecutedTools:
         """Return the tools that a run or conversation has executed, with counts."""

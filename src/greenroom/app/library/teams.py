@@ -1,0 +1,152 @@
+"""`greenroom.teams`: plan and run teams of specialists that change a workspace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from greenroom.app.context import AppContext
+from greenroom.app.conversation.start import FIRST_TASK_ID
+from greenroom.app.messages import translate
+from greenroom.app.task_status import TaskState, TaskStatus
+from greenroom.app.teams.analysis import TeamAnalyst, TeamProposal, make_refusal
+from greenroom.app.teams.capabilities import build_team_capabilities, equip_profiles
+from greenroom.app.teams.start import create_team_run
+from greenroom.core.base.amounts import Limits
+from greenroom.core.base.ids import TeamId
+from greenroom.core.ports.executor import Capabilities
+from greenroom.core.ports.model import Model, Models
+from greenroom.core.rules.intents import CancelTask, PauseTeam, ResumeTask, ResumeTeam
+from greenroom.core.state.spec import AgentSpec
+from greenroom.core.state.team import Team
+from greenroom.teamwork.plan import Plan, PlannerKind, TaskAnalysis
+
+TeamRunStatus: TypeAlias = Literal["scheduled", "running", "paused", "completed", "failed", "cancelled"]
+_STATUS: Final[dict[TaskState, TeamRunStatus]] = {
+    "working": "running",
+    "finished": "completed",
+    "failed": "failed",
+    "idle": "failed",
+    "cancelled": "cancelled",
+}
+"""The status of a run by that of its task; all others are a pause."""
+
+
+class TeamContext(AppContext):
+    """The app context of a program's teams: its workspace, and its models if it gives any."""
+
+    def __init__(self, app: AppContext, workspace: Path, models: Models | None) -> None:
+        super().__init__()
+        self._model_session = app.model_session
+        self._workspace = workspace
+        self._given_models = models
+
+    @property
+    def folder(self) -> Path:
+        """The workspace."""
+        return self._workspace
+
+    def get_model(self, name: str) -> Model:
+        return super().get_model(name) if self._given_models is None else self._given_models.get_model(name)
+
+    def resolve_alias(self, name: str) -> str:
+        """Return the model of a role. A program's own models have their own names."""
+        return super().resolve_alias(name) if self._given_models is None else self._given_models.get_model(name).name
+
+
+class Teams:
+    """Teams of specialists in the workspace of a `Greenroom`.
+
+    Runs are those of `greenroom run --team`: `greenroom show`, `diff` and `apply` work with their ids.
+    """
+
+    def __init__(self, context: TeamContext, limits: Limits) -> None:
+        self._app = context
+        self._limits = limits
+        self._own: dict[str, AgentSpec] = {}
+
+    async def analyze(self, text: str, *, planner: PlannerKind | None = None) -> TaskAnalysis:
+        """Return what a request asks for: task types, specialists and the estimate."""
+        return (await self.propose(text, planner=planner)).analysis
+
+    async def plan(self, text: str, *, planner: PlannerKind | None = None) -> Plan:
+        """Return the plan of a request. A model is asked only if the rules are not sure, or as the `planner`."""
+        return (await self.propose(text, planner=planner)).plan
+
+    async def propose(self, text: str, *, planner: PlannerKind | None = None) -> TeamProposal:
+        """Return the analysis and the plan of a request, and whether a team is worth it."""
+        return await self._open_analyst().propose(text, planner)
+
+    async def execute(self, plan: Plan | str, *, model: str = "") -> str:
+        """Start the team of a plan, or of a request. Return the id of its run; `wait` returns its end."""
+        analyst, app = self._open_analyst(model), self._app
+        proposal = await analyst.propose(plan) if isinstance(plan, str) else analyst.assess(plan)
+        if not proposal.plan.subtasks:
+            raise make_refusal("no_subtasks", translate("plan.no_subtasks"))
+        team = await create_team_run(
+            app.runtime,
+            proposal.plan,
+            equip_profiles(app, app.root, analyst.profiles.list(), model=analyst.require_model()),
+            model=analyst.model,
+            language=app.language,
+            workspace=str(app.root),
+            limits=self._limits,
+            splits=analyst.settings.auto_decompose,
+            strategy=analyst.settings.strategy,
+        )
+        await app.runtime.start(team)
+        return team
+
+    async def wait(self, run_id: str) -> TeamRunStatus:
+        """Wait until a run is over, or cannot continue by itself."""
+        return _name_status(await self._app.runtime.wait(TeamId(run_id), FIRST_TASK_ID))
+
+    async def status(self, run_id: str) -> TeamRunStatus:
+        """Return the status of a run."""
+        state = await self._app.runtime.state(TeamId(run_id))
+        if state.team.paused is not None and FIRST_TASK_ID in state.tasks:
+            return "paused"
+        status = await self._app.runtime.status(TeamId(run_id), FIRST_TASK_ID)
+        has_begun = FIRST_TASK_ID not in state.tasks or any(stage.started_at for stage in state.stages.values())
+        return _name_status(status) if has_begun else "scheduled"
+
+    async def pause(self, run_id: str) -> None:
+        """Pause a run: running steps end, and no new one starts."""
+        await self._app.runtime.ask(TeamId(run_id), PauseTeam())
+
+    async def resume(self, run_id: str) -> None:
+        """Continue a paused run where it stopped."""
+        runtime, team = self._app.runtime, TeamId(run_id)
+        state = await runtime.state(team)
+        task = state.tasks.get(FIRST_TASK_ID)
+        if state.team.paused is not None:
+            await runtime.ask(team, ResumeTeam())
+        if task is not None and task.paused is not None:
+            await runtime.ask(team, ResumeTask(task_id=FIRST_TASK_ID))
+        await runtime.start(team)
+
+    async def cancel(self, run_id: str) -> None:
+        """Cancel a run. Its finished work stays in its worktrees."""
+        await self._app.runtime.ask(TeamId(run_id), CancelTask(task_id=FIRST_TASK_ID))
+
+    async def make_capabilities(self, team: Team) -> Capabilities:
+        """Build the capabilities of a team run, for the runtime."""
+        return await build_team_capabilities(self._app, team)
+
+    async def agents(self) -> tuple[AgentSpec, ...]:
+        """Return the profiles of all specialists."""
+        return self._open_analyst().profiles.list()
+
+    async def register_agent(self, spec: AgentSpec) -> None:
+        """Add a profile, or replace the one of the same name, for the runs of this program."""
+        self._own[spec.name] = spec
+
+    def _open_analyst(self, model: str = "") -> TeamAnalyst:
+        analyst = TeamAnalyst(self._app, model=model, notify=lambda _: None)
+        for spec in self._own.values():
+            analyst.profiles.register(spec)
+        return analyst
+
+
+def _name_status(status: TaskStatus) -> TeamRunStatus:
+    return _STATUS.get(status.state, "paused")
