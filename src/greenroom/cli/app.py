@@ -100,6 +100,7 @@ class CommandEntry:
 
 COMMANDS: Final = (
     CommandEntry("Start", "run", "run", "make", "Give an agent a task; decide about its change."),
+    CommandEntry("Start", "batch", "batch", "make", "Do the same task for many files, several at once."),
     CommandEntry("Start", "plan", "plan", "make", "Analyse a task and plan its team; start nothing."),
     CommandEntry("Start", "ask", "run", "make", "Ask a model a question; print its answer."),
     CommandEntry("Start", "chat", "chat", "make", "Chat with an agent, or resume a chat."),

@@ -200,6 +200,8 @@ def may_overlap(first: str, second: str) -> bool:
 
 def _may_match(left: str, right: str) -> bool:
     """Whether two parts of paths can be the same name."""
+    if not _WILD.search(f"{left}{right}"):
+        return left == right
     if not _WILD.search(left):
         return fnmatchcase(left, right)
     if not _WILD.search(right):

@@ -43,7 +43,7 @@ from greenroom.adapters.git.refs import (
     write_commit,
 )
 from greenroom.adapters.git.repository import OWN_REPOSITORY, Repository, RepositoryLayout, find_layout, make_own_layout
-from greenroom.adapters.git.snapshot import MAX_FILE_BYTES, PathPredicate, matches_nothing, take_snapshot
+from greenroom.adapters.git.snapshot import MAX_FILE_BYTES, PathPredicate, matches_nothing, split_names, take_snapshot
 from greenroom.adapters.git.undo import recover_entries, undo
 from greenroom.adapters.git.worktree import (
     TREES_FOLDER,
@@ -142,6 +142,20 @@ class GitWorkspace:
 
     async def list_shared_folders(self) -> Sequence[SharedFolder]:
         return await self._ignored.list_shared_folders()
+
+    async def list_tracked(self, paths: Sequence[str], *, is_pattern: bool = False) -> Sequence[str]:
+        """Return the tracked files at these paths and in these folders, or that match these patterns.
+
+        In a folder without a repository, every file that is not ignored counts.
+        """
+        layout, git = self._repository.layout, self._repository.refs_git
+        if layout.is_own:
+            git = self._repository.git_for(layout.root, layout.git / "index")
+        if is_pattern:
+            git = git.with_options(env={"GIT_LITERAL_PATHSPECS": "0", "GIT_GLOB_PATHSPECS": "1"})
+        others = ("--others", "--exclude-standard") if layout.is_own else ()
+        listed = await git.run("ls-files", "-z", "--cached", *others, "--", *paths)
+        return sorted(set(split_names(listed)))
 
     async def open(self, run: str, thread: str, base: str) -> GitWorktree:
         return await open_worktree(self._repository, self._ignored, run, thread, base)

@@ -126,6 +126,9 @@ COMMANDS: Final = ChatCommands()
 COMMAND_ALIASES: Final = {"quit": "exit", "q": "exit", "bye": "exit", "new": "clear", "?": "help", "go": "continue"}
 
 
+MULTI_AGENT: Final = re.compile(r"@multi-agent(?=\s|$)", re.IGNORECASE)
+
+
 def run_handlers(text: str, handlers: Sequence[Handler]) -> HandledInput:
     """Run the handlers in order until one ends the chain."""
     handled, attachments = HandledInput(content=text), tuple[Attachment, ...]()
@@ -138,7 +141,13 @@ def run_handlers(text: str, handlers: Sequence[Handler]) -> HandledInput:
 
 
 def handle_command(text: str) -> HandledInput:
-    """Handle `/word …` as a command. A path, or a line that starts with a space, is text."""
+    """Handle `/word …` as a command. A path, or a line that starts with a space, is text.
+
+    `@multi-agent …` is the command `/team …`.
+    """
+    if request := MULTI_AGENT.match(text):
+        command = ChatCommand(name="team", argument=text[request.end() :].strip())
+        return HandledInput(content="", need_return=True, command=command)
     word, _, rest = text[1:].partition(" ")
     first = word.strip()
     if not text.startswith("/") or "/" in first or "\n" in text:

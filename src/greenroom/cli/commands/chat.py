@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -31,10 +32,12 @@ from greenroom.app.conversation.chat_input import (
 )
 from greenroom.app.conversation.start import FIRST_TASK_ID
 from greenroom.app.messages import translate
+from greenroom.cli.commands.run import NestedOutput, start_team
 from greenroom.cli.context import Invocation, invoke, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.chat import ChatScreen
 from greenroom.cli.interactive.lines import TypingAids, open_typist
+from greenroom.cli.interactive.plan_review import choose_team
 from greenroom.cli.options import (
     DEFAULT_OPTIONS,
     AgentName,
@@ -51,6 +54,7 @@ from greenroom.cli.start import RunPlan, ask_trust, new_limits, plan_run
 from greenroom.core.base.errors import StoreFault, WorldFault
 from greenroom.core.base.ids import TeamId
 from greenroom.core.state.team_state import TeamState
+from greenroom.runs.workspace import DEFAULT_RUN_FLAGS
 
 MAX_LINES_REMEMBERED: Final = 200  # lines in the history of the arrow keys
 NO_REQUEST: Final = TypedRequest("")
@@ -112,7 +116,8 @@ async def reopen(cli: Invocation, team: TeamId, options: RunOptions) -> Exit:
 
 
 async def _start_chat(cli: Invocation, plan: RunPlan, person: PersonInput, first: TypedRequest, *, resume: str) -> Exit:
-    screen = ChatScreen(cli, Chat(cli.runtime, agent=plan.participants.first), person, _make_handlers(cli), plan)
+    new_chat = Chat(cli.runtime, agent=plan.participants.first)
+    screen = ChatScreen(cli, new_chat, person, _make_handlers(cli), plan, start_team=_run_team)
     if resume:
         screen.note(translate("chat.none_to_resume"), style="dim")
     screen.note(plan.line + (" · /help" if person.is_attended else ""), style="dim")
@@ -148,7 +153,7 @@ async def _resume_chat(
         cli.app.get_model(name)  # refuse an unusable model before anything starts
     await cli.runtime.ask(team, *limits)
     past_chat = Chat(cli.runtime, team=team, agent=state.tasks[FIRST_TASK_ID].manager)
-    screen = ChatScreen(cli, past_chat, person, _make_handlers(cli), None)
+    screen = ChatScreen(cli, past_chat, person, _make_handlers(cli), None, start_team=_run_team)
     await _show_last_turn(screen, past_chat, await cli.runtime.state(team), says_enter=not is_resumed)
     return await screen.run(first.text, first.context, resume=is_resumed)
 
@@ -169,6 +174,21 @@ async def _show_last_turn(screen: ChatScreen, past_chat: Chat, state: TeamState,
     paused = state.team.paused or state.tasks[FIRST_TASK_ID].paused
     if paused and says_enter:
         screen.note(translate("chat.paused", why=paused.rstrip(".")), style="yellow")
+
+
+async def _run_team(cli: Invocation, request: str) -> tuple[Exit, str]:
+    """Plan a request, let the person confirm it, and run its team; return how it ended, for the agent of the chat."""
+    choice = await choose_team(cli, request, None)
+    if choice is None:
+        cli.progress.note(translate("chat.team_not_needed"))
+        return Exit.DONE, ""
+    nested_output = NestedOutput(cli.progress, cli.out.file if cli.out.is_text else None)
+    code = await start_team(replace(cli, out=nested_output), choice, DEFAULT_RUN_FLAGS, None)
+    fields = nested_output.fields
+    report = fields.get("report")
+    lines = [str(line) for line in report] if isinstance(report, list) else []
+    head = f"Run {fields['team']} of a team: {fields['status']}. Request: {request}" if "team" in fields else ""
+    return code, "\n".join((head, *lines, str(fields.get("answer", "")))).strip() if head else ""
 
 
 def _make_handlers(cli: Invocation) -> tuple[Handler, ...]:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, TextIO
 
 import typer
 from rich.console import RenderableType
@@ -51,7 +51,7 @@ from greenroom.cli.render.conversation import RunView
 from greenroom.cli.render.output import Output, strip_control_characters
 from greenroom.cli.render.progress import Progress
 from greenroom.cli.render.questions import PersonLeft, ask_line
-from greenroom.cli.render.team_progress import TeamView, subtask_fields
+from greenroom.cli.render.team_progress import TeamView, find_unfinished, subtask_fields
 from greenroom.cli.start import RunPlan, describe_limits, plan_run, refuse_unpriced
 from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.ids import TeamId
@@ -170,7 +170,7 @@ def run(
             options.apply(cli.app)
             choice = await choose_team(cli, "\n\n".join(filter(None, request)), teamwork.plan, model=model.strip())
             if choice is not None:
-                return await _start_team(cli, choice, wanted, apply_mode)
+                return await start_team(cli, choice, wanted, apply_mode)
         run_plan = await plan_run(
             cli, options, agent=agent.strip(), model=model.strip(), tools=not no_tools, in_worktree=in_worktree
         )
@@ -249,7 +249,7 @@ async def _open_workspace(cli: Invocation, root: Path, apply_mode: ApplyMode) ->
     return bool(read_worktree_setup(root, sandboxed=cli.app.is_sandboxed).line)
 
 
-async def _start_team(cli: Invocation, choice: TeamChoice, wanted: RunFlags, apply_mode: ApplyMode) -> Exit:
+async def start_team(cli: Invocation, choice: TeamChoice, wanted: RunFlags, apply_mode: ApplyMode) -> Exit:
     """Start the team of a plan, follow it, and report its change."""
     if choice.plan is None:
         cli.progress.note(translate("run.plan_cancelled"), style="bold")
@@ -414,7 +414,7 @@ async def _report_run(cli: Invocation, view: RunView, team: TeamId, ending: Endi
     reasons, fault = report.verdict.reasons, apply_result.fault if apply_result is not None else ""
     code = reasons[0].code if report.verdict.state == "unverified" and reasons else ""
     why = "" if code and "failed" in states else "; ".join(report.reasons)
-    final_ending = evolve(ending, fault=fault, unverified=code, why=why)
+    final_ending = evolve(ending, fault=fault or find_unfinished(ending.history), unverified=code, why=why)
     return report_ending(cli, team, final_ending, printed=printed, extra_fields=extra_fields, has_head=True)
 
 
@@ -458,10 +458,13 @@ class ApplyResult:
 
 
 class NestedOutput(Output):
-    """The output of a command that runs inside another: its text becomes progress, and its result is kept."""
+    """The output of a command that runs inside another: its text becomes progress, and its result is kept.
 
-    def __init__(self, progress: Progress) -> None:
-        super().__init__("text", io.StringIO())
+    With `stream`, the answer and patches are written there.
+    """
+
+    def __init__(self, progress: Progress, stream: TextIO | None = None) -> None:
+        super().__init__("text", stream or io.StringIO())
         self.fields: Data = {}
         self._progress = progress
 

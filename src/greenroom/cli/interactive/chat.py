@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
 import typer
 
@@ -64,6 +64,14 @@ MAX_ANSWER_CHARS_SHOWN: Final = 2_000  # characters of an answer in the history
 TURN_CODES: Final = {"answered": Exit.DONE, "interrupted": Exit.INTERRUPTED}
 
 
+TEAM_SUMMARY: Final = "team-run.txt"
+"""The name under which the agent reads the summary of a team run."""
+
+
+def _cancel(run: asyncio.Future[tuple[Exit, str]]) -> None:
+    run.cancel()
+
+
 def _to_limit_settings(limits: Limits) -> LimitSettings:
     return LimitSettings(
         cost=None if limits.money is None else limits.money / MILLIONTHS_PER_DOLLAR,
@@ -72,12 +80,28 @@ def _to_limit_settings(limits: Limits) -> LimitSettings:
     )
 
 
+TeamStarter: TypeAlias = Callable[[Invocation, str], Awaitable[tuple[Exit, str]]]
+"""Plans a request, runs its team to the end, and returns the exit code and a summary for the agent."""
+
+
 class ChatScreen:
-    """A chat between a person and an agent. `plan` is that of a new chat, which has no team yet."""
+    """A chat between a person and an agent. `plan` is that of a new chat, which has no team yet.
+
+    `start_team` runs the team of `/team`; the agent reads the summary with the person's next message.
+    """
 
     def __init__(
-        self, cli: Invocation, chat: Chat, person: PersonInput, handlers: Sequence[Handler], plan: RunPlan | None
+        self,
+        cli: Invocation,
+        chat: Chat,
+        person: PersonInput,
+        handlers: Sequence[Handler],
+        plan: RunPlan | None,
+        *,
+        start_team: TeamStarter,
     ) -> None:
+        self._start_team = start_team
+        self._team_summaries: list[Attachment] = []
         self._view = RunView(cli.setup, cli.out)
         self._deferred = DeferredDisplay()
         self._cli = replace(cli, progress=self._view)
@@ -184,6 +208,7 @@ class ChatScreen:
 
     async def _send(self, text: str, attached: Sequence[Attachment]) -> None:
         plan = self._plan
+        attached = (*self._team_summaries, *attached)
         full_message = build_message(text, attached, language=plan.language if plan is not None else "")
         if not self._person.is_attended:
             self.note(f"{PROMPT}{shorten(text)}", style="dim")
@@ -193,6 +218,7 @@ class ChatScreen:
         elif plan is not None:
             await self._chat.create_team(plan.participants, full_message, typed=text, limits=plan.caps.limits)
             await self._open()
+        self._team_summaries.clear()
         await self._take_turn()
 
     async def _open(self) -> None:
@@ -233,10 +259,33 @@ class ChatScreen:
             rows += [(key, translate(f"chat.key_{name}")) for key, name in KEYS]
             wide = max(len(left) for left, _ in rows)
             self.note("\n".join(f"  {left.ljust(wide)}  {right}" for left, right in rows))
+        elif name == "team":
+            await self._run_team(words)
         elif self._chat.team is None:
             self.note(translate("chat.no_messages"))
         else:
             await handlers[name](words)
+
+    async def _run_team(self, request: str) -> None:
+        """Run a team to its end, and keep its summary for the agent. Ctrl-C stops the team, not the chat."""
+        if not request:
+            self.note(translate("chat.team_needs_text"))
+            return
+        self._view.end()
+        run = asyncio.ensure_future(self._start_team(self._cli, request))
+        with self._cli.stop.redirect_interrupts(lambda: _cancel(run)):
+            try:
+                await asyncio.wait((run,))
+            finally:
+                run.cancel()
+                await asyncio.wait((run,))
+        if run.cancelled():  # the command that continues it was printed
+            self._turn_code = Exit.INTERRUPTED
+            return
+        self._turn_code, summary = run.result()
+        if summary:
+            self._team_summaries.append(Attachment(text=summary, name=TEAM_SUMMARY))
+            self.note(translate("chat.team_summary"), style="dim")
 
     async def _end_chat(self, summary: str) -> None:
         await self._chat.complete(summary)

@@ -101,7 +101,7 @@ def render_proposal(proposal: TeamProposal, width: int = PIPE_WIDTH) -> Iterator
             need, agent = translate(f"plan.{advice.priority}"), advice.agent.ljust(width_of_agent)
             yield f"  {translate('plan.advice', agent=agent, need=need, reason=advice.reason)}"
     if plan.subtasks:
-        yield _render_estimate(analysis.estimate, proposal.model)
+        yield render_estimate(analysis.estimate, proposal.model)
         yield ""
         yield from _render_subtasks(proposal, width)
         path = " → ".join(proposal.critical_path)
@@ -140,7 +140,8 @@ def _find_kind(phase: Phase) -> str:
     return "parallel_phase" if phase.can_parallelize else "single_phase"
 
 
-def _render_estimate(estimate: Estimate, model: str) -> str:
+def render_estimate(estimate: Estimate, model: str) -> str:
+    """Return the line about time, tokens and cost, and what they are based on."""
     cost = estimate.cost
     money = [format_dollars(round(value * MILLIONTHS_PER_DOLLAR)) for value in (cost.low, cost.high)] if cost else []
     key = "plan.cost" if money else "plan.cost_unknown" if model else "plan.cost_no_model"

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from greenroom.app.conversation.capability_names import TEAM_RUN
 from greenroom.app.cost import format_dollars
-from greenroom.app.messages import current_language, translate
+from greenroom.app.messages import current_language, shorten_names, translate
 from greenroom.app.teams.report import Contribution, count_subtasks, find_phase, list_contributions
 from greenroom.cli.render.conversation import RunView, describe_step
 from greenroom.cli.render.output import Column, FittedTable, Output, make_row, strip_control_characters
@@ -244,6 +244,13 @@ def subtask_fields(history: TeamHistory) -> dict[str, object]:
         return {}
     rows = list_contributions(stage, history.steps, history.spent, history.at)
     return {"subtasks": [row.fields for row in rows]}
+
+
+def find_unfinished(history: TeamHistory) -> str:
+    """Return a sentence about the subtasks of an ended team run that are not finished; empty if all are."""
+    stage = find_team_stage(history)
+    names = [subtask.name for subtask in stage.subtasks if subtask.state != "finished"] if stage is not None else []
+    return translate("team_view.unfinished", count=len(names), names=shorten_names(names)) if names else ""
 
 
 # ------------------------------------------------------------------------------------------------------------ the view
