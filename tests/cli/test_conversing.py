@@ -58,6 +58,7 @@ class Held:
         self.out = Output("text", sys.stdout)
         quiet = Progress(Console(file=io.StringIO()))
         self.stop = SignalStop()
+        self.team_requests = list[str]()
         self.cli = Invocation(
             setup=CommandSetup(),
             home=home,
@@ -73,7 +74,14 @@ class Held:
         who = cast(AgentSpec(name="assistant", tools=("look",)))
         begun = RunPlan(participants=who, caps=LimitSettings(cost=None), language="", is_replayed=False)
         chat = Chat(self.cli.runtime, agent=who.first)
-        return ChatScreen(self.cli, chat, person, (handle_command, handle_shell), begun)
+        return ChatScreen(self.cli, chat, person, (handle_command, handle_shell), begun, start_team=self.run_team)
+
+    async def run_team(self, _: Invocation, request: str) -> tuple[Exit, str]:
+        """Run a team that never ends."""
+        self.team_requests.append(request)
+        self.stop.handle_signal(signal.SIGINT)
+        await asyncio.Event().wait()
+        return Exit.DONE, ""
 
 
 @asynccontextmanager
@@ -205,6 +213,14 @@ async def test_ctrl_c_at_the_prompt_leaves_at_once_only_soon_after_another_one(
         person = Pressing(TextInput(text="Count."), InterruptInput(), InterruptInput())
         assert await pressed(talk, person, 1) == Exit.INTERRUPTED
         assert person.asked == asked
+
+
+async def test_ctrl_c_stops_a_team_and_the_chat_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async with held(tmp_path, "Hello.") as talk:
+        person = Callables(typed("/team add it", "Hi."), lambda tip, default: default)
+        assert await talk.with_(person).run() == Exit.DONE
+        assert talk.team_requests == ["add it"]
+    assert capsys.readouterr().out == "Hello.\n"
 
 
 async def test_a_chat_that_is_stopped_says_how_to_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.ids import TeamId
+from greenroom.core.state.events import Event
 from greenroom.core.state.stage import SubtaskAssigned, SubtaskEnded
 from greenroom.testing.scripted import Cue
 from tests.cli.commands.conftest import Script
@@ -46,7 +48,7 @@ def port_all() -> list[Cue]:
     return [cue for number, path in enumerate(PARTS, start=1) for cue in port(number, path)]
 
 
-async def read_events(home: Path, team: str) -> list[object]:
+async def read_events(home: Path, team: str) -> Sequence[Event]:
     runtime = await Runtime.open(home, access="look")
     events = [logged.event async for logged in runtime.events(TeamId(team))]
     await runtime.close()

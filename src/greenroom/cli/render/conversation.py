@@ -51,7 +51,9 @@ def describe_step(step: Step) -> str:
         if step.work.type == "tool" or step.answers is None:
             return translate(f"conversation.step_{name}")
         return translate("conversation.agent_works", agent=step.agent_id)
-    texts = [value for value in (step.work.instruction_content or {}).values() if isinstance(value, str)]
+    arguments = step.work.instruction_content or {}
+    main = arguments.get("script")  # its interpreter may come first
+    texts = [value for value in (main, *arguments.values()) if isinstance(value, str)]
     if name in NAMED_TOOLS and texts:
         what = shorten(strip_control_characters(texts[0]), MAX_ARGUMENT_CHARS)
         return translate(f"conversation.{name}", what=what)

@@ -41,6 +41,7 @@ ROWS_AROUND: Final = 8  # lines of the screen that the live table leaves free
 BAR_WIDTH: Final = 8
 MAX_NAME_CHARS: Final = 24
 MAX_TITLE_CHARS: Final = 40
+MAX_WAITS_NAMED: Final = 3
 MAX_PERCENT: Final = 99  # of a subtask that has not ended
 MAX_RESULT_ROWS: Final = 200  # rows of the table at the end of a run
 SUBTASK_ENDS: Final = ("SubtaskEnded", "SubtaskRetried", "StageReplanned")
@@ -163,11 +164,18 @@ def _describe_now(history: TeamHistory, row: Contribution) -> str:
         case "running" if agent is not None:
             return f"{describe_activity(state, agent, language)[0]}{again}"
         case "init" if row.waits_for:
-            return translate("team_view.waits_for", names=translate("counts.comma").join(row.waits_for))
+            return _describe_wait(row)
         case "init":
             return f"{translate('team_view.waits_for_place')}{again}"
         case _:
             return shorten(subtask.summary, 200)
+
+
+def _describe_wait(row: Contribution) -> str:
+    """Name what a subtask waits for, or count it if that is much."""
+    if len(row.waits_for) > MAX_WAITS_NAMED:
+        return translate("team_view.waits_for_many", count=len(row.waits_for))
+    return translate("team_view.waits_for", names=translate("counts.comma").join(row.waits_for))
 
 
 def _render_bar(row: Contribution) -> Text:
@@ -219,8 +227,7 @@ def render_results(history: TeamHistory, max_rows: int = 0) -> Sequence[Renderab
 def _render_result_row(history: TeamHistory, row: Contribution) -> list[Text]:
     subtask, spent, changes = row.subtask, row.spent, row.changes
     sign, style = SUBTASK_SIGNS[subtask.state]
-    waits = translate("team_view.waits_for", names=translate("counts.comma").join(row.waits_for))
-    summary = waits if row.waits_for else shorten(subtask.summary, 200)
+    summary = _describe_wait(row) if row.waits_for else shorten(subtask.summary, 200)
     return make_row(
         Text(sign, style=style),
         shorten(subtask.name, MAX_NAME_CHARS),
