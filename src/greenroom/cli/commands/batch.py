@@ -83,7 +83,7 @@ def batch(
     Examples:
       greenroom batch "port to pathlib" 'src/**/*.py'
       greenroom batch --concurrency 3 "add type hints" src/shop tests/test_cart.py
-      git diff --name-only main | greenroom batch --from - "add a docstring to each function"
+      git diff --name-only main | greenroom batch --from - "add docstrings"
 
     Exit codes: 0 all items are done and verified; 1 an item or a check failed; 2; 3; 4; 5; 6; 7.
     """
