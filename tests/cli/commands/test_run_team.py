@@ -252,3 +252,15 @@ def test_a_team_without_a_model_is_refused_before_anything_is_asked(tmp_path: Pa
     ended = start_process(tmp_path / "own", "run", "--team", "--yes", REQUEST, cwd=str(shop))
     assert ended.code == 3
     assert "model" in ended.err.splitlines()[-1]
+
+
+@needs_sandbox
+@pytest.mark.req("RC-144", "RC-146")
+def test_the_settings_limit_a_team_and_leave_its_code_whole(shop: Path, greenroom: Type, script: Script) -> None:
+    (shop / ".greenroom").mkdir()
+    content = '{"multiAgent": {"maxConcurrentAgents": 1, "taskAnalysis": {"autoDecompose": false}}}'
+    (shop / ".greenroom" / "multiAgent.json").write_text(content)
+    model = script(team_cues())
+    greenroom("run", "--team", "--yes", REQUEST)
+    assert "code-writer-2" not in {purpose.agent for purpose in model.purposes}
+    assert '"concurrency":1' in greenroom("events", "last", "--output-format", "json").out
