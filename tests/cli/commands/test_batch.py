@@ -96,7 +96,7 @@ def test_one_failed_item_stops_no_other_and_the_exit_code_says_so(parts: Path, g
     ended = greenroom("batch", "port to pathlib", *PARTS, "--yes", "--apply")
     assert ended.code == 1
     assert "4 items, agent refactor, at most 8 at once" in ended.err
-    assert "1 subtasks are not finished: shop-part1-py." in ended.err
+    assert "Not finished (1): shop-part1-py." in ended.err
     row = next(line for line in ended.err.splitlines() if line.startswith("✗  shop-part1-py"))
     assert "It cannot be ported." in row
     assert [(parts / path).read_text() for path in PARTS] == ["x = 2\n", "x = 1\n", "x = 2\n", "x = 2\n"]
