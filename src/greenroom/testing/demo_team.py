@@ -12,25 +12,19 @@ from typing import Final
 from greenroom.testing.demo_run import LAST_TURN, Message, ScriptedProvider, ScriptedTurn, Story
 
 REQUEST: Final = "add a JSON export and an XML export, with tests and docs"
-JSON_CODE: Final = '''"""Rows as JSON."""
-
-import json
+JSON_CODE: Final = """import json
 
 
 def to_json(rows):
-    """Return the rows as JSON."""
     return json.dumps(rows)
-'''
-XML_CODE: Final = '''"""Rows as XML."""
-
-from xml.sax.saxutils import escape
+"""
+XML_CODE: Final = """from xml.sax.saxutils import escape
 
 
 def to_xml(rows):
-    """Return the rows as XML."""
-    cells = ("".join(f"<cell>{escape(str(cell))}</cell>" for cell in row) for row in rows)
-    return f"<rows>{''.join(f'<row>{row}</row>' for row in cells)}</rows>"
-'''
+    lines = (f"<row>{escape(' '.join(map(str, row)))}</row>" for row in rows)
+    return f"<rows>{''.join(lines)}</rows>"
+"""
 TESTS: Final = """import unittest
 
 from to_json import to_json
@@ -42,7 +36,7 @@ class Formats(unittest.TestCase):
         self.assertEqual(to_json([["tea", 3]]), '[["tea", 3]]')
 
     def test_rows_become_xml(self):
-        self.assertEqual(to_xml([["tea"]]), "<rows><row><cell>tea</cell></row></rows>")
+        self.assertEqual(to_xml([["tea"]]), "<rows><row>tea</row></rows>")
 """
 DOCS: Final = "# Formats\n\n`to_json(rows)` returns JSON, `to_xml(rows)` returns XML.\n"
 NEW_TESTS: Final = 2
@@ -58,41 +52,29 @@ STORY: Final = Story(
 )
 
 
-def _write(path: str, content: str, **handoff: object) -> tuple[ScriptedTurn, ...]:
+def _write(path: str, content: str, files: str, **more: object) -> tuple[ScriptedTurn, ...]:
+    handoff = {files: [{"path": path, "change_type": "created"}], **more}
     report = {"status": "done", "summary": f"`{path}` is written.", "files": [path], "handoff": handoff}
     return ScriptedTurn("", "rewrite", {"file": path, "content": content}), ScriptedTurn("", "answer", report)
-
-
-def _report(path: str) -> list[Mapping[str, str]]:
-    return [{"path": path, "change_type": "created"}]
 
 
 DESIGN: Final = {
     "architecture_overview": "One module for each format, next to export.py.",
     "components": [{"name": path[3:-3], "purpose": f"rows as {path[3:-3]}", "writes": [path]} for path in WRITERS],
 }
+FEEDBACK: Final = {"overall_score": 92, "requires_changes": False}
 TURNS: Final[Mapping[str, Sequence[ScriptedTurn]]] = {
     "architect": (
         ScriptedTurn("", "read_code", {"file": "export.py"}),
         ScriptedTurn("", "answer", {"status": "done", "summary": "One module for each format.", "handoff": DESIGN}),
     ),
-    "to_json.py": _write("to_json.py", JSON_CODE, modified_files=_report("to_json.py")),
-    "to_xml.py": _write("to_xml.py", XML_CODE, modified_files=_report("to_xml.py")),
-    "test-writer": _write(
-        "tests/test_formats.py", TESTS, test_files=_report("tests/test_formats.py"), tests_added=NEW_TESTS
-    ),
-    "documentation": _write("docs/formats.md", DOCS, documents=_report("docs/formats.md")),
+    "to_json.py": _write("to_json.py", JSON_CODE, "modified_files"),
+    "to_xml.py": _write("to_xml.py", XML_CODE, "modified_files"),
+    "test-writer": _write("tests/test_formats.py", TESTS, "test_files", tests_added=NEW_TESTS),
+    "documentation": _write("docs/formats.md", DOCS, "documents"),
     "review": (
         *(ScriptedTurn("", "read_code", {"file": path}) for path in WRITERS),
-        ScriptedTurn(
-            "",
-            "answer",
-            {
-                "status": "done",
-                "summary": "Both formats are right, small and tested.",
-                "handoff": {"overall_score": 92, "requires_changes": False},
-            },
-        ),
+        ScriptedTurn("", "answer", {"status": "done", "summary": "Both formats are right.", "handoff": FEEDBACK}),
     ),
 }
 

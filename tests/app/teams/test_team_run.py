@@ -119,6 +119,17 @@ async def test_the_parts_of_a_design_are_written_at_the_same_time_and_only_there
 
 
 @pytest.mark.usefixtures("shop")
+async def test_subtasks_that_start_together_close_what_has_finished_only_once() -> None:
+    needs = ("code-1", "code-2")
+    cues = (*BOTH_CUES, *(cue for number in range(1, 4) for cue in plays(f"documentation-{number}", done())))
+    docs = (part(f"doc-{number}", "documentation", *needs) for number in range(1, 4))
+    async with TeamPlay.open(*cues) as play:
+        status = await play.play(make_plan(*BOTH.subtasks, *docs))
+        assert status.state == "finished", status
+        assert [step.error for step in await play.steps("open_workspace") if step.error] == []
+
+
+@pytest.mark.usefixtures("shop")
 async def test_a_design_without_two_parts_leaves_the_code_whole() -> None:
     whole = {**DESIGN, "components": COMPONENTS[:1]}
     cues = (

@@ -123,7 +123,7 @@ class SubtaskWorktrees:
             thread = MAIN_THREAD
         elif subtask.name != BASELINE_SUBTASK:
             start = await self._workspace.tip(run, MAIN_THREAD)
-        await self._forget_attempt(subtask)
+        await self._close(subtask)
         for left_over in (thread, scratch_thread(thread)):  # by a process that was killed
             await self._workspace.close(run, left_over)
         await self._open_worktree(subtask, state.agents[subtask.agent].spec, thread, start)
@@ -131,14 +131,12 @@ class SubtaskWorktrees:
 
     async def close_finished(self, state: TeamState) -> None:
         """Close the worktrees of finished subtasks. Their work is in the integration branch."""
-        finished = [subtask.subtask_id for subtask in _list_subtasks(state) if subtask.state == "finished"]
-        for name in [name for name in finished if name in self._open]:
-            ended = self._open.pop(name)
-            await ended.toolset.close()
-            await self._workspace.close(self._team.team_id, ended.thread)
+        for subtask in _list_subtasks(state):
+            if subtask.state == "finished":
+                await self._close(subtask)
 
-    async def _forget_attempt(self, subtask: Subtask) -> None:
-        """Close what a failed attempt has left. Its commits stay."""
+    async def _close(self, subtask: Subtask) -> None:
+        """Close what is open of a subtask: it has finished, or an attempt failed. Its commits stay."""
         if former := self._open.pop(subtask.subtask_id, None):
             await former.toolset.close()
             await self._workspace.close(self._team.team_id, former.thread)

@@ -256,16 +256,9 @@ async def resume(play: DemoPlay) -> Sequence[Fact]:
 
 async def show_verdict(play: DemoPlay) -> Sequence[Fact]:
     log = await read_log(play.home)
-    tries, last = log.steps_of("deliver"), log.checks[-1] if len(log.checks) > 1 else None
+    tries = log.steps_of("deliver")
     delivery_result = str(tries[0].result) if tries else ""
     repair = next((step.step_id for step in log.steps_of("patch") if tries and step.ended_in > tries[0].ended_in), "")
-    counts = (last.passed, last.failing) if last else "no check ran"
-    again = translate("demo.check_ran_again", check=last.check if last else "?", passing_tests=job.PASSING_TESTS + 1)
-    tree = git(play.root, "rev-parse", f"refs/greenroom/{log.team}/main^{{tree}}").strip()
-    changed, files = (
-        play.list_changed(log),
-        translate("demo.files_changed", count=len(job.CHANGED_FILES), files=", ".join(job.CHANGED_FILES)),
-    )
     return [
         make_fact(
             translate("demo.said_done", summary=job.EARLY_SUMMARY, test=job.NEW_TEST),
@@ -273,39 +266,40 @@ async def show_verdict(play: DemoPlay) -> Sequence[Fact]:
             found=delivery_result,
         ),
         make_fact(translate("demo.fixed", step=repair), held=bool(repair)),
-        make_fact(again, held=counts == (job.PASSING_TESTS + 1, 1), found=counts),
+        *_check_change(play, log, job.PASSING_TESTS + 1),
+    ]
+
+
+def _check_change(play: DemoPlay, log: DemoLog, passing: int) -> Sequence[Fact]:
+    """Check that the last check ran on what the person gets, and which files that changes."""
+    last, files = log.checks[-1] if len(log.checks) > 1 else None, play.story.files
+    counts = (last.passed, last.failing) if last else "no check ran"
+    again = translate("demo.check_ran_again", check=last.check if last else "?", passing_tests=passing)
+    tree = git(play.root, "rev-parse", f"refs/greenroom/{log.team}/main^{{tree}}").strip()
+    changed, text = play.list_changed(log), translate("demo.files_changed", count=len(files), files=", ".join(files))
+    return [
+        make_fact(again, held=counts == (passing, 1), found=counts),
         make_fact(translate("demo.ran_on_tree", tree=tree[:10]), held=last is not None and last.tree == tree),
-        make_fact(files, held=changed == sorted(job.CHANGED_FILES), found=changed),
+        make_fact(text, held=changed == sorted(files), found=changed),
         play.check_untouched(),
     ]
 
 
 async def show_team_verdict(play: DemoPlay) -> Sequence[Fact]:
-    log, files = await read_log(play.home), play.story.files
+    log, killed = await read_log(play.home), play.log_before_kill
     ends = {subtask.name: subtask.state for subtask in log.subtasks}
-    kinds = {part.agent.rpartition("-")[0] for part in log.subtasks}
-    until = play.log_before_kill.events[-1].at if play.log_before_kill is not None else 0
+    kinds = {subtask.agent.rpartition("-")[0] for subtask in log.subtasks}
+    until = killed.events[-1].at if killed is not None else 0
     starts = [part.started_at or until for part in log.subtasks if part.name in ("code-1", "code-2")]
     both = (until - max(starts, default=until)) / 1000
     merges = git(play.root, "log", "--merges", "--format=%s", f"refs/greenroom/{log.team}/main").splitlines()
-    last, changed = log.checks[-1] if log.checks else None, play.list_changed(log)
-    counts = (last.passed, last.failing) if last else "no check ran"
-    passing = job.PASSING_TESTS + team_job.NEW_TESTS
-    again = translate("demo.check_ran_again", check=last.check if last else "?", passing_tests=passing)
-    tree = git(play.root, "rev-parse", f"refs/greenroom/{log.team}/main^{{tree}}").strip()
-    finished = translate("demo.team_finished", count=len(team_job.SPECIALISTS), names=", ".join(team_job.SPECIALISTS))
+    names = team_job.SPECIALISTS
+    finished = translate("demo.team_finished", count=len(names), names=", ".join(names))
     return [
-        make_fact(finished, held={*ends.values()} == {"finished"} and {*team_job.SPECIALISTS} <= kinds, found=ends),
+        make_fact(finished, held={*ends.values()} == {"finished"} and {*names} <= kinds, found=ends),
         make_fact(translate("demo.at_once", seconds=both), held=both > 0, found=both),
         make_fact(translate("demo.merged", count=play.story.commits), held=len(merges) == play.story.commits),
-        make_fact(again, held=counts == (passing, 1), found=counts),
-        make_fact(translate("demo.ran_on_tree", tree=tree[:10]), held=last is not None and last.tree == tree),
-        make_fact(
-            translate("demo.files_changed", count=len(files), files=", ".join(files)),
-            held=changed == sorted(files),
-            found=changed,
-        ),
-        play.check_untouched(),
+        *_check_change(play, log, job.PASSING_TESTS + team_job.NEW_TESTS),
     ]
 
 
