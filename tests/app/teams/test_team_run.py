@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from greenroom.adapters.git.workspace import GitWorkspace
+from greenroom.adapters.git.worktree import GitWorktree
 from greenroom.app.teams.replan import build_replan, read_plan
 from greenroom.core.base.errors import RefusedError
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import ModelRequest
+from greenroom.core.ports.workspace import WorkspaceFault
 from greenroom.core.rules.intents import AddAgent, CancelTask, PauseTask, ResumeTask
 from greenroom.core.state.message import MessageSent
 from greenroom.core.state.spec import AgentSpec
@@ -127,6 +130,23 @@ async def test_subtasks_that_start_together_close_what_has_finished_only_once() 
         status = await play.play(make_plan(*BOTH.subtasks, *docs))
         assert status.state == "finished", status
         assert [step.error for step in await play.steps("open_workspace") if step.error] == []
+
+
+@pytest.mark.usefixtures("shop")
+async def test_a_worktree_that_cannot_be_opened_costs_an_attempt_and_no_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, failures = GitWorkspace.open, ["code-1"]
+
+    async def fail_once(self: GitWorkspace, run: str, thread: str, base: str) -> GitWorktree:
+        if thread in failures:
+            raise WorkspaceFault("disk", "git.no_worktree", name=thread)
+        return await real(self, run, thread, base)
+
+    monkeypatch.setattr(GitWorkspace, "open", fail_once)
+    async with TeamPlay.open(*BOTH_CUES) as play:
+        status = await play.play(make_plan(part("code-1", tries=2), part("code-2")))
+        assert status.state == "finished", status
+        assert len(await play.events(SubtaskRetried)) == 1
+        assert play.files() == {"shop/tax.py": TAX, "shop/discount.py": DISCOUNT}
 
 
 @pytest.mark.usefixtures("shop")

@@ -272,8 +272,12 @@ class OpenWorkspaceTool(CardedTool):
         self._worktrees = worktrees
 
     async def run(self, context: StepContext) -> Outcome:
-        """Open the worktree."""
-        facts = await self._worktrees.open(context.state, find_subtask(context.state, context.step))
+        """Open the worktree. Without one the subtask cannot begin, so it has failed."""
+        try:
+            facts = await self._worktrees.open(context.state, find_subtask(context.state, context.step))
+        except WorldFault as fault:
+            end = build_finish(context.step, str(fault), failed=True)
+            return Outcome(state="failed", error=str(fault), intents=(end,))
         return Outcome(result={"output": f"Works in {facts[THREAD_KEY]}.", **facts})
 
 
