@@ -142,7 +142,10 @@ async def test_a_worktree_that_cannot_be_opened_costs_an_attempt_and_no_work(mon
         return await real(self, run, thread, base)
 
     monkeypatch.setattr(GitWorkspace, "open", fail_once)
-    async with TeamPlay.open(*BOTH_CUES) as play:
+    replies = iter((call("rewrite", file="shop/tax.py", content=TAX),))
+    last = done("tax", handoff=report_files("shop/tax.py"))
+    cues = (Cue(agent="code-writer-1", reply=lambda _: next(replies, last)), *BOTH_CUES[-2:])
+    async with TeamPlay.open(*cues) as play:
         status = await play.play(make_plan(part("code-1", tries=2), part("code-2")))
         assert status.state == "finished", status
         assert len(await play.events(SubtaskRetried)) == 1
