@@ -276,6 +276,8 @@ def live_on(rng: Random, house: House) -> None:
         if next_step(house.state, agent) is None:
             return
         step_ = house.start(agent)
+        if house.agent(agent).running is None:
+            return  # no model speaks for Greenroom's own agent, so its step has failed
         ends: tuple[i.Consequence, ...] = ()
         if step_.subtask_id is not None and rng.randrange(4):
             end = i.FinishSubtask(subtask_id=step_.subtask_id, stage_id=S1, output={"protocol": "x", "version": 1})

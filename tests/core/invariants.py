@@ -339,7 +339,10 @@ def subtasks_start_in_turn(state: TeamState, decided: Transition) -> None:
         elif isinstance(event, StageReplanned):
             assert old is not None
             kept = {one.subtask_id: evolve(one, needs=()) for one in event.subtasks if one.state != "init"}
-            assert kept == {one.subtask_id: evolve(one, needs=()) for one in old.subtasks if one.state != "init"}
+            past = {one.subtask_id: evolve(one, needs=()) for one in old.subtasks if one.state != "init"}
+            again = {one.subtask_id for one in event.subtasks if one.state == "init"} & set(past)
+            assert {past[name].state for name in again} <= {"failed", "skipped"}, "only these wait again"
+            assert kept == {name: one for name, one in past.items() if name not in again}
             known = {one.subtask_id for one in old.subtasks}
             made = [int(one.subtask_id.rpartition(".")[2]) for one in event.subtasks if one.subtask_id not in known]
             assert sorted(made) == list(range(old.subtasks_made + 1, state.stages[event.stage_id].subtasks_made + 1))

@@ -275,6 +275,23 @@ async def test_an_escalated_failure_is_told_to_the_lead_and_waits_for_a_person()
         assert (await play.end()).state == "cancelled"
 
 
+@pytest.mark.usefixtures("shop")
+async def test_a_person_lets_a_failed_subtask_be_tried_again_with_another_plan() -> None:
+    replies = iter((done("cannot", status="failed"), call("rewrite", file="shop/tax.py", content=TAX)))
+    last = done("tax", handoff=report_files("shop/tax.py"))
+    cues = (Cue(agent="code-writer-1", reply=lambda _: next(replies, last)), Cue(agent="lead", reply="Read."))
+    async with TeamPlay.open(*cues) as play:
+        plan = make_plan(part("code-1"), part("review", "review", "code-1"), on_failure="escalate")
+        assert (await play.play(plan)).state == "idle"
+        state = await play.runtime.state(play.team)
+        (stage,) = state.stages.values()
+        now = read_plan(state, stage)
+        more = evolve(now, subtasks=(evolve(now.subtasks[0], tries=2), *now.subtasks[1:]))
+        await play.runtime.ask(play.team, build_replan(state, stage, more))
+        await play.until(lambda stage: is_state(stage, "code-1", "finished"))
+        assert play.files() == {"shop/tax.py": TAX}
+
+
 # ------------------------------------------------------------------------------------------------ what each one may do
 
 

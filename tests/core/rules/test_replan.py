@@ -54,6 +54,20 @@ def test_the_id_of_a_removed_subtask_is_never_used_again() -> None:
     assert [one.agent_id for one in house.state.stages[S1].members] == [ANN, BOB, CY]
 
 
+def test_more_tries_start_a_failed_subtask_again_and_what_was_skipped_with_it() -> None:
+    house = staged()
+    house.do(i.FinishSubtask(subtask_id=SubtaskId("t1.s1.2"), stage_id=S1, state="failed", summary="broke"), by=BOB)
+    house.do(i.FinishSubtask(subtask_id=SubtaskId("t1.s1.3"), stage_id=S1, state="skipped"), by=SYSTEM)
+    house.do(to(ONE, TWO, THREE))
+    assert [subtasks(house)[name].state for name in ("one", "two", "three")] == ["finished", "failed", "skipped"]
+    house.do(to(ONE, evolve(TWO, tries=2), THREE))
+    after = subtasks(house)
+    assert [after[name].state for name in ("one", "two", "three")] == ["finished", "init", "init"]
+    assert (after["two"].attempt, after["two"].summary) == (2, "broke")
+    house.do(i.AssignSubtask(subtask_id=SubtaskId("t1.s1.2"), stage_id=S1), by=SYSTEM)
+    assert subtasks(house)["two"].state == "running"
+
+
 def test_a_member_without_work_leaves() -> None:
     house = staged().do(to(ONE, TWO))
     assert [one.agent_id for one in house.state.stages[S1].members] == [ANN, BOB]

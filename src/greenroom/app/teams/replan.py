@@ -78,7 +78,7 @@ def build_replan(state: TeamState, stage: Stage, plan: Plan) -> Replan:
     own = [_keep(subtask, names) for subtask in stage.subtasks if subtask.name in OWN_SUBTASKS]
     work = [
         _keep(known[subtask.id], names)
-        if subtask.id in known and known[subtask.id].state != "init"
+        if subtask.id in known and not _can_change(known[subtask.id], subtask)
         else plan_subtask(
             subtask, agents[subtask.id], _find_needs(subtask, stage), setup=_has_setup(stage), wanted=_read_flags(stage)
         )
@@ -98,6 +98,11 @@ def _list_free_agents(state: TeamState, stage: Stage, plan: Plan) -> dict[str, l
         if subtask.state == "init" and subtask.name not in names | set(OWN_SUBTASKS):
             free.setdefault(state.agents[subtask.agent].spec.name, []).append(subtask.agent)
     return free
+
+
+def _can_change(subtask: Subtask, planned: PlannedSubtask) -> bool:
+    """Return whether a subtask waits, or has failed and is to be tried again."""
+    return subtask.state == "init" or (subtask.state == "failed" and planned.tries > subtask.attempt)
 
 
 def _find_needs(subtask: PlannedSubtask, stage: Stage) -> tuple[str, ...]:

@@ -110,7 +110,19 @@ def _build_subtasks(
     added = [plan.name for plan in plans if plan.name not in known]
     ids = {name: subtask_id(stage, number) for number, name in enumerate(added, start=made + 1)}
     ids |= {plan.name: known[plan.name].subtask_id for plan in plans if plan.name in known}
-    return tuple(_build_subtask(plan, ids, known.get(plan.name)) for plan in plans)
+    return tuple(_build_subtask(plan, ids, _reopen(plans, known).get(plan.name)) for plan in plans)
+
+
+def _reopen(plans: tuple[SubtaskPlan, ...], known: Mapping[str, Subtask]) -> Mapping[str, Subtask]:
+    """Return the known subtasks. A failed one with more tries than attempts waits again, and so do all skipped ones."""
+    failed = [plan.name for plan in plans if plan.name in known and _may_try_again(plan, known[plan.name])]
+    again = {name: evolve(known[name], state="init", attempt=known[name].attempt + 1) for name in failed}
+    skipped = [name for name, subtask in known.items() if failed and subtask.state == "skipped"]
+    return {**known, **again, **{name: evolve(known[name], state="init") for name in skipped}}
+
+
+def _may_try_again(plan: SubtaskPlan, subtask: Subtask) -> bool:
+    return subtask.state == "failed" and plan.tries > subtask.attempt
 
 
 def _build_subtask(plan: SubtaskPlan, ids: Mapping[str, SubtaskId], known: Subtask | None) -> Subtask:
@@ -131,7 +143,8 @@ def _check_work(draft: Draft, plans: tuple[SubtaskPlan, ...], known: Mapping[str
 
 
 def replan(draft: Draft, intent: Replan, by: str) -> RuleResult:
-    """Give a stage another plan and add its new agents. What runs or has ended stays."""
+    """Give a stage another plan and add its new agents. What runs or has ended stays, but a failed subtask with more
+    tries is tried again."""
     stage = find_managed_stage(draft, intent.stage_id, by, "replan")
     if isinstance(stage, Rejection):
         return stage
