@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rich.text import Text
 
 from greenroom.app.conversation.chat_input import Attachment, build_message
-from greenroom.app.conversation.start import ASSISTANT, Participants, select_participants
+from greenroom.app.conversation.start import ASSISTANT, Participants, refuse_unpriced, select_participants
 from greenroom.app.messages import translate
 from greenroom.app.runs.capabilities import build_coder
 from greenroom.app.settings.schema import LimitSettings
@@ -22,10 +22,8 @@ from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.options import RunOptions, TypedRequest
 from greenroom.cli.render.output import strip_control_characters
 from greenroom.cli.render.questions import confirm
-from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TEAM_BUDGET
 from greenroom.core.base.records import evolve, record
-from greenroom.core.ports.model import Model
 from greenroom.core.ports.tool import BUILT_IN
 from greenroom.core.rules.intents import SetLimits
 from greenroom.core.state.step import SIDE_EFFECTS
@@ -129,7 +127,7 @@ async def plan_run(
         participants = evolve(participants, members=members, workspace=str(cli.app.root))
     writing_tools = {tool.name for tool in toolbox or () if tool.card.group in WRITING_GROUPS}
     for name in participants.models:
-        refuse_unpriced(provisions.get_model(name), settings.limits)
+        refuse_unpriced(provisions.get_model(name), settings.limits.limits)
     return RunPlan(
         participants=participants,
         caps=settings.limits,
@@ -174,12 +172,6 @@ def _list_outside_tools(participants: Participants, tools: Toolbox) -> str:
     hidden = len(names) - MAX_TOOLS_SHOWN
     more = translate("counts.and_more", count=hidden) if hidden > 0 else ""
     return translate("start.outside_tools", names=", ".join(names[:MAX_TOOLS_SHOWN]), more=more) if names else ""
-
-
-def refuse_unpriced(model: Model, caps: LimitSettings) -> None:
-    """Raise `WorldFault` if there is a cost limit and the price of the model is unknown."""
-    if caps.cost is not None and model.price(1, 1) is None:
-        raise WorldFault("start.price_unknown", name=model.name, cost=caps.cost)
 
 
 def describe_limits(caps: LimitSettings) -> str:

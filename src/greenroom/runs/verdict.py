@@ -38,6 +38,12 @@ TREE_KEY: Final = "tree"
 THREAD_KEY: Final = "thread"
 """The key of a subtask's worktree in the result of the step that opened it."""
 
+HAND_IN: Final = "hand_in"
+"""The step that ends a specialist's subtask."""
+
+CHANGES_KEY: Final = "changes"
+"""The key of what a specialist changed, in the result of its hand-in: the first files, their number, and lines."""
+
 INTEGRATED_KEY: Final = "integrated"
 """The key of the commit on the integration branch in the result of the step that integrated a subtask."""
 

@@ -22,17 +22,14 @@ from greenroom.core.state.stage import Subtask
 from greenroom.core.state.step import Step, Work
 from greenroom.core.state.team_state import TeamState
 from greenroom.runs.delivery import build_facts, build_mark
-from greenroom.runs.verdict import INTEGRATED_KEY
+from greenroom.runs.verdict import CHANGES_KEY, HAND_IN, INTEGRATED_KEY
 from greenroom.runs.workspace import RunWorkspace, StopBackground
 from greenroom.teamwork.handoffs import build_handoff_schema, validate_handoff, wrap_handoff
 
-HAND_IN: Final = "hand_in"
 MAX_REPAIRS: Final = 1
 """How often a specialist may correct its hand-off."""
 
 MAX_PATHS_NAMED: Final = 8
-CHANGES_KEY: Final = "changes"
-"""The key of what a specialist changed, in the result of its hand-in: the first files, their number, and lines."""
 
 MAX_PATHS_KEPT: Final = 50
 SPEC: Final = ToolSpec(

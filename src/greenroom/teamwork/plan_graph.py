@@ -20,7 +20,10 @@ from greenroom.teamwork.plan import (
     find_subtasks,
 )
 
-OWN_SUBTASKS: Final = ("baseline", "split", "verify", "main")
+BASELINE_SUBTASK: Final = "baseline"
+SPLIT_SUBTASK: Final = "split"
+VERIFY_SUBTASK: Final = "verify"
+OWN_SUBTASKS: Final = (BASELINE_SUBTASK, SPLIT_SUBTASK, VERIFY_SUBTASK, "main")
 """Names that Greenroom uses for its own subtasks and branches."""
 
 WRITE_NOTHING: Final = ("architect", "review", "debug", "security")

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from greenroom import AgentSpec, Greenroom, Plan, PlannedSubtask, RefusedError, WorldFault
+from greenroom.core.base.amounts import Limits
+from greenroom.core.base.ids import TeamId
+from greenroom.core.state.stage import Stage
 from greenroom.testing.scripted import ScriptedModel
 from tests.cli.commands.shop import REQUEST, build_shop, team_cues, write
 from tests.tiers import has_bubblewrap, keep_known
@@ -80,3 +83,38 @@ async def test_a_request_without_work_and_a_program_without_a_workspace_are_refu
     async with Greenroom(in_memory=True) as greenroom:
         with pytest.raises(WorldFault, match="workspace"):
             _ = greenroom.teams
+
+
+class Unpriced(ScriptedModel):
+    """A model whose price is not known."""
+
+    def price(self, _: int, __: int) -> int | None:
+        return None
+
+
+async def test_execute_is_what_run_with_a_team_is(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (shop / ".greenroom").mkdir()
+    text = '[workspace]\nsetup = "true"\n\n[team]\nmax_concurrent_agents = 1\n'
+    (shop / ".greenroom" / "config.toml").write_text(text)
+    monkeypatch.chdir(shop)
+    parts = (PlannedSubtask(id="poem", agent="poet"), PlannedSubtask(id="tax", agent="code-writer"))
+    plan = Plan(request="add tax", subtasks=parts)
+    async with open_greenroom(shop, ScriptedModel([])) as greenroom:
+        teams = greenroom.teams
+        await teams.register_agent(AgentSpec(name="poet", role="a poet", groups=("read", "edit")))
+        run = TeamId(await teams.execute(plan))
+        await teams.cancel(run)
+        stages = [stage async for stage in greenroom.runtime.archive(run, "stage") if isinstance(stage, Stage)]
+        stages += (await greenroom.runtime.state(run)).stages.values()
+        assert stages[0].concurrency == 1
+        works = [[work.executor for work in subtask.work] for subtask in stages[0].subtasks]
+        assert all(names[:2] == ["open_workspace", "prepare"] for names in works), works
+        assert "poet" in (await greenroom.runtime.state(run)).blueprints
+        with pytest.raises(RefusedError, match="One agent: "):
+            await teams.execute("fix the crash in the parser")
+    home = shop.parent / "home"
+    async with Greenroom(
+        home, workspace=shop, models=Unpriced([]), limits=Limits(money=1_000_000), non_interactive=True
+    ) as greenroom:
+        with pytest.raises(WorldFault, match=r"The price of .* is unknown"):
+            await greenroom.teams.execute(Plan(request="add tax", subtasks=parts[1:]))

@@ -16,9 +16,8 @@ from greenroom.app.context import AppContext
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.home import home_folder
 from greenroom.app.task_status import TaskStatus
-from greenroom.app.teams.capabilities import build_team_toolbox
 from greenroom.app.teams.profiles import load_profiles
-from greenroom.app.teams.start import create_team_run, equip_specialist
+from greenroom.app.teams.start import build_team_toolbox, create_team_run, equip_specialist
 from greenroom.app.toolset.custom import find_tool_source
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import StageId, TaskId, TeamId

@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from greenroom.app.conversation.capability_names import CHAT
+from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
 from greenroom.app.runtime import Runtime
 from greenroom.app.team_host import TeamHost
 from greenroom.core.base.amounts import Limits
+from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId, TaskId, TeamId, task_id
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.executor import Capabilities
+from greenroom.core.ports.model import Model
 from greenroom.core.rules.intents import AddTask, QueueSteps
 from greenroom.core.state.origin import make_label
 from greenroom.core.state.spec import AgentSpec
@@ -84,6 +87,12 @@ def read_model_name(spec: AgentSpec) -> str:
 def replace_model(spec: AgentSpec, model: str) -> AgentSpec:
     """Return the agent with this model."""
     return evolve(spec, llm_config={**(spec.llm_config or {}), "model": model})
+
+
+def refuse_unpriced(model: Model, limits: Limits) -> None:
+    """Raise `WorldFault` if there is a cost limit and the price of the model is unknown."""
+    if limits.money is not None and model.price(1, 1) is None:
+        raise WorldFault("start.price_unknown", name=model.name, cost=limits.money / MILLIONTHS_PER_DOLLAR)
 
 
 def _adapt_spec(spec: AgentSpec, *, tools: bool, language: str) -> AgentSpec:

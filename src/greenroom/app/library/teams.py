@@ -10,8 +10,8 @@ from greenroom.app.conversation.start import FIRST_TASK_ID
 from greenroom.app.messages import translate
 from greenroom.app.task_status import TaskState, TaskStatus
 from greenroom.app.teams.analysis import TeamAnalyst, TeamProposal, make_refusal
-from greenroom.app.teams.capabilities import build_team_capabilities, equip_profiles
-from greenroom.app.teams.start import create_team_run
+from greenroom.app.teams.capabilities import build_team_capabilities
+from greenroom.app.teams.start import create_planned_run
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.executor import Capabilities
@@ -78,22 +78,17 @@ class Teams:
         return await self._open_analyst().propose(text, planner)
 
     async def execute(self, plan: Plan | str, *, model: str = "") -> str:
-        """Start the team of a plan, or of a request. Return the id of its run; `wait` returns its end."""
+        """Start the team of a plan, or of a request. Return the id of its run; `wait` returns its end.
+
+        Raise `RefusedError` if a request is not worth a team: give it to one agent, or pass its plan.
+        """
         analyst, app = self._open_analyst(model), self._app
         proposal = await analyst.propose(plan) if isinstance(plan, str) else analyst.assess(plan)
         if not proposal.plan.subtasks:
             raise make_refusal("no_subtasks", translate("plan.no_subtasks"))
-        team = await create_team_run(
-            app.runtime,
-            proposal.plan,
-            equip_profiles(app, app.root, analyst.profiles.list(), model=analyst.require_model()),
-            model=analyst.model,
-            language=app.language,
-            workspace=str(app.root),
-            limits=self._limits,
-            splits=analyst.settings.auto_decompose,
-            strategy=analyst.settings.strategy,
-        )
+        if isinstance(plan, str) and not proposal.decision.is_team:
+            raise make_refusal("single_agent", proposal.decision.reason)
+        team = await create_planned_run(app, analyst, proposal.plan, self._limits)
         await app.runtime.start(team)
         return team
 
@@ -131,7 +126,7 @@ class Teams:
 
     async def make_capabilities(self, team: Team) -> Capabilities:
         """Build the capabilities of a team run, for the runtime."""
-        return await build_team_capabilities(self._app, team)
+        return await build_team_capabilities(self._app, team, self._own.values())
 
     async def agents(self) -> tuple[AgentSpec, ...]:
         """Return the profiles of all specialists."""

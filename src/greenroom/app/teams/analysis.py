@@ -17,6 +17,7 @@ from greenroom.app.conversation.start import (
     Participants,
     create_single_task_team,
     read_model_name,
+    refuse_unpriced,
     replace_model,
 )
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
@@ -196,10 +197,11 @@ class TeamAnalyst:
         """
         source: PlanSource = "manager" if kind == "manager" else "model"
         spec, app, limits = self._build_planner(source), self._app, self._app.settings.limits
-        if limits.cost is not None and app.get_model(read_model_name(spec)).price(1, 1) is None:
-            fault = WorldFault("start.price_unknown", name=read_model_name(spec), cost=limits.cost)
+        try:
+            refuse_unpriced(app.get_model(read_model_name(spec)), limits.limits)
+        except WorldFault as fault:
             if kind != "auto":
-                raise fault
+                raise
             return None, (), str(fault)
         self._notify(translate("teams.asking", model=read_model_name(spec)))
         reader = PlanReader(lambda data: self._read_answer(data, request, source))

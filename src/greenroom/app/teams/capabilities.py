@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,15 +22,14 @@ from greenroom.app.runs.checks import plan_project_checks, read_worktree_setup
 from greenroom.app.runs.workspaces import find_snapshot
 from greenroom.app.teams.profiles import load_profiles
 from greenroom.app.teams.replan import SplitTool
-from greenroom.app.teams.start import BASELINE_SUBTASK, LEAD, OPEN_WORKSPACE, VERIFY_SUBTASK, equip_specialist
+from greenroom.app.teams.start import LEAD, OPEN_WORKSPACE, build_team_toolbox, equip_specialist
 from greenroom.app.text_reader import TextReader
 from greenroom.app.toolset.custom import find_tool_source
-from greenroom.app.toolset.toolbox import Toolbox, ToolSource
 from greenroom.app.toolset.toolset import Toolset
-from greenroom.core.base.errors import Bug, WorldFault
+from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import SubtaskId
 from greenroom.core.base.records import Data, evolve
-from greenroom.core.ports.checks import Check, CheckObserver, CheckRun
+from greenroom.core.ports.checks import CheckRun
 from greenroom.core.ports.commands import CommandRunner
 from greenroom.core.ports.executor import Capabilities, Executor, Outcome, StepContext
 from greenroom.core.ports.model import ToolSpec
@@ -43,11 +42,12 @@ from greenroom.core.state.team import Team
 from greenroom.core.state.team_state import TeamState
 from greenroom.runs import checkout
 from greenroom.runs.checker import BaselineTool, ProjectChecks, load_base, load_found_checks
-from greenroom.runs.checkout import Checkout, PrepareTool, build_checkout_opener
+from greenroom.runs.checkout import PrepareTool, build_checkout_opener
 from greenroom.runs.delivery import DeliverTool, wrap_recording
-from greenroom.runs.verdict import BASELINE, DELIVER, THREAD_KEY, find_base_report
+from greenroom.runs.verdict import BASELINE, DELIVER, HAND_IN, THREAD_KEY, find_base_report
 from greenroom.runs.workspace import RunWorkspace, StopBackground, WorktreeTools
-from greenroom.teamwork.hand_in import HAND_IN, HandInTool, find_subtask
+from greenroom.teamwork.hand_in import HandInTool, find_subtask
+from greenroom.teamwork.plan_graph import BASELINE_SUBTASK, VERIFY_SUBTASK
 
 BASE_KEY = "base"
 """The key of the commit that a worktree starts from, in the result of the step that opened it."""
@@ -223,25 +223,6 @@ def _list_subtasks(state: TeamState) -> list[Subtask]:
     return [subtask for stage in state.stages.values() for subtask in stage.subtasks]
 
 
-def equip_profiles(app: AppContext, root: Path, profiles: Iterable[AgentSpec], *, model: str) -> dict[str, AgentSpec]:
-    """Return profiles as members of a team run in this workspace, by name."""
-    tools = build_team_toolbox(app, root, (), find_tool_source(root))
-    return {
-        spec.name: equip_specialist(spec, tools, app.resolve_alias, model=model, language=app.language)
-        for spec in profiles
-    }
-
-
-def build_team_toolbox(app: AppContext, root: Path, checks: Sequence[Check], tool_source: ToolSource) -> Toolbox:
-    """Return the tools that profiles can have, by name and group."""
-    tools = app.toolset(root, tool_source=tool_source).toolbox
-    return Toolbox((*tools, RunChecksTool(ProjectChecks(checks, _refuse_checkout))), tools.notes)
-
-
-def _refuse_checkout(_: Sequence[str], __: CheckObserver) -> AbstractAsyncContextManager[Checkout]:
-    raise Bug("Only the tools of a subtask run checks.")
-
-
 class SubtaskTool:
     """A tool that runs in the worktree of its step's subtask."""
 
@@ -291,8 +272,11 @@ class FinishingTool(WrappedTool):
         return outcome if outcome.intents else evolve(outcome, intents=(build_finish(context.step, text),))
 
 
-async def build_team_capabilities(app: AppContext, team: Team) -> Capabilities:
-    """Build the capabilities of a team run. Open the worktrees that a former process has left open."""
+async def build_team_capabilities(app: AppContext, team: Team, registered: Iterable[AgentSpec] = ()) -> Capabilities:
+    """Build the capabilities of a team run. Open the worktrees that a former process has left open.
+
+    New subtasks can have the profiles of the workspace, those that a program `registered`, and those of the members.
+    """
     state, steps = await app.runtime.state(team.team_id), await app.steps(team.team_id)
     workspace, snapshot = await find_snapshot(team, app.steps)
     worktrees = SubtaskWorktrees(app, team, workspace, snapshot)
@@ -301,15 +285,14 @@ async def build_team_capabilities(app: AppContext, team: Team) -> Capabilities:
     skills = build_conversation_skills(
         app, worktrees.specs, reader=TextReader(), project=app.notes(), filter_above=FILTER_TOOLS_ABOVE
     )
-    specialists = tuple(
-        equip_specialist(
-            spec, worktrees.toolbox, app.resolve_alias, model=read_model_name(lead), language=lead.language
-        )
-        for spec in load_profiles(app.agents(), lead.language).list()
-    )
+    model, language = read_model_name(lead), lead.language
+    specialists = {
+        spec.name: equip_specialist(spec, worktrees.toolbox, app.resolve_alias, model=model, language=language)
+        for spec in (*load_profiles(app.agents(), language).list(), *registered)
+    } | {agent.spec.name: agent.spec for agent in state.agents.values() if agent.spec.proof == HAND_IN}
     return Capabilities(
         (*skills, *worktrees.executors, OpenWorkspaceTool(worktrees), SplitTool(app.settings.team.max_subtasks)),
-        agent_specs=specialists,
+        agent_specs=tuple(specialists.values()),
         on_close=worktrees.close,
         approvals_expire=app.get_approval_timeout(),
     )

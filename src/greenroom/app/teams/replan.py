@@ -9,10 +9,7 @@ from greenroom.abilities.tools.tool import CardedTool, make_card
 from greenroom.app.teams.start import (
     ARCHITECT,
     CODE_WRITER,
-    OWN_SUBTASKS,
     SPLIT,
-    SPLIT_SUBTASK,
-    VERIFY_SUBTASK,
     name_members,
     plan_subtask,
 )
@@ -25,6 +22,7 @@ from greenroom.core.state.team_state import TeamState
 from greenroom.runs import checkout
 from greenroom.runs.workspace import WANTED_KEY, RunFlags
 from greenroom.teamwork.plan import Plan, PlannedSubtask
+from greenroom.teamwork.plan_graph import OWN_SUBTASKS, SPLIT_SUBTASK, VERIFY_SUBTASK
 from greenroom.teamwork.planner import split_by_design
 
 

@@ -8,13 +8,13 @@ from graphlib import TopologicalSorter
 import msgspec
 
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
-from greenroom.app.teams.start import OWN_SUBTASKS
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.ids import AgentId, SubtaskId
 from greenroom.core.base.records import Data, record
 from greenroom.core.state.stage import Stage, Subtask
 from greenroom.core.state.step import Step
-from greenroom.teamwork.hand_in import CHANGES_KEY, HAND_IN
+from greenroom.runs.verdict import CHANGES_KEY, HAND_IN
+from greenroom.teamwork.plan_graph import BASELINE_SUBTASK, OWN_SUBTASKS, SPLIT_SUBTASK
 
 
 @record
@@ -126,7 +126,7 @@ def find_phase(stage: Stage) -> tuple[int, int]:
     depths = dict[SubtaskId, int]()
     for name in TopologicalSorter({name: subtask.needs for name, subtask in known.items()}).static_order():
         before = max((depths[need] for need in known[name].needs), default=0)
-        depths[name] = before + (known[name].name not in OWN_SUBTASKS[:-1])
+        depths[name] = before + (known[name].name not in (BASELINE_SUBTASK, SPLIT_SUBTASK))
     last = max(depths.values(), default=0)
     ends = [depths[name] for name, subtask in known.items() if subtask.state in ("init", "running") and depths[name]]
     return min(ends, default=last), last

@@ -4,26 +4,39 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Final
 
+from greenroom.abilities.tools.run_checks import RunChecksTool
+from greenroom.app.clock import SystemClock
+from greenroom.app.context import AppContext
 from greenroom.app.conversation.capability_names import TEAM_RUN
-from greenroom.app.conversation.start import MAX_NAME_CHARS, read_model_name, replace_model
+from greenroom.app.conversation.start import MAX_NAME_CHARS, read_model_name, refuse_unpriced, replace_model
 from greenroom.app.runs.capabilities import build_coder, require_delivery
+from greenroom.app.runs.checks import read_worktree_setup
+from greenroom.app.runs.workspaces import refuse_large_folder, remove_old_team_runs
 from greenroom.app.runtime import Runtime
-from greenroom.app.toolset.toolbox import Toolbox
+from greenroom.app.teams.analysis import TeamAnalyst
+from greenroom.app.toolset.custom import find_tool_source
+from greenroom.app.toolset.toolbox import Toolbox, ToolSource
 from greenroom.core.base.amounts import Limits
+from greenroom.core.base.errors import Bug
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.base.records import evolve
+from greenroom.core.ports.checks import Check, CheckObserver
 from greenroom.core.rules.intents import AddTask, StagePlan, SubtaskPlan
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Work
 from greenroom.runs import checkout
+from greenroom.runs.checker import ProjectChecks
+from greenroom.runs.checkout import Checkout
 from greenroom.runs.delivery import REQUEST_KEY
-from greenroom.runs.verdict import BASELINE, DELIVER
+from greenroom.runs.verdict import BASELINE, DELIVER, HAND_IN
 from greenroom.runs.workspace import DEFAULT_RUN_FLAGS, RunFlags
-from greenroom.teamwork.hand_in import HAND_IN, build_report_schema
+from greenroom.teamwork.hand_in import build_report_schema
 from greenroom.teamwork.plan import Plan, PlannedSubtask, Strategy
-from greenroom.teamwork.plan_graph import add_barriers
+from greenroom.teamwork.plan_graph import BASELINE_SUBTASK, SPLIT_SUBTASK, VERIFY_SUBTASK, add_barriers
 
 LEAD: Final = AgentId("lead")
 """Manages the task of a team run, verifies the whole and mends what fails."""
@@ -36,12 +49,6 @@ CHECKS: Final = AgentId("checks")
 
 OPEN_WORKSPACE: Final = "open_workspace"
 SPLIT: Final = "split_code"
-BASELINE_SUBTASK: Final = "baseline"
-SPLIT_SUBTASK: Final = "split"
-VERIFY_SUBTASK: Final = "verify"
-OWN_SUBTASKS: Final = (BASELINE_SUBTASK, SPLIT_SUBTASK, VERIFY_SUBTASK)
-"""Subtasks that Greenroom adds to every plan."""
-
 ARCHITECT: Final = "architect"
 CODE_WRITER: Final = "code-writer"
 INTEGRATED_MESSAGE: Final = "The work of the team is integrated."
@@ -65,6 +72,25 @@ def equip_specialist(
         answer=build_report_schema(protocol),
         language=spec.language or language,
     )
+
+
+def equip_profiles(app: AppContext, root: Path, profiles: Iterable[AgentSpec], *, model: str) -> dict[str, AgentSpec]:
+    """Return profiles as members of a team run in this workspace, by name."""
+    tools = build_team_toolbox(app, root, (), find_tool_source(root))
+    return {
+        spec.name: equip_specialist(spec, tools, app.resolve_alias, model=model, language=app.language)
+        for spec in profiles
+    }
+
+
+def build_team_toolbox(app: AppContext, root: Path, checks: Sequence[Check], tool_source: ToolSource) -> Toolbox:
+    """Return the tools that profiles can have, by name and group."""
+    tools = app.toolset(root, tool_source=tool_source).toolbox
+    return Toolbox((*tools, RunChecksTool(ProjectChecks(checks, _refuse_checkout))), tools.notes)
+
+
+def _refuse_checkout(_: Sequence[str], __: CheckObserver) -> AbstractAsyncContextManager[Checkout]:
+    raise Bug("Only the tools of a subtask run checks.")
 
 
 def name_members(subtasks: Iterable[PlannedSubtask], taken: Iterable[str] = ()) -> Mapping[str, AgentId]:
@@ -178,6 +204,34 @@ async def create_team_run(
     task = AddTask(name=name, intention=plan.request, manager=LEAD, stages=(stage,))
     return await runtime.create(
         TEAM_RUN, members, capabilities_name=TEAM_RUN, workspace=workspace, limits=limits, first_intents=(task,)
+    )
+
+
+async def create_planned_run(
+    app: AppContext, analyst: TeamAnalyst, plan: Plan, limits: Limits, wanted: RunFlags = DEFAULT_RUN_FLAGS
+) -> TeamId:
+    """Create the team run of a checked plan in the current workspace, with its settings; it does not start yet.
+
+    Raise `WorldFault` if no model is configured, or one has no price and `limits` cap the money.
+    """
+    settings, root = analyst.settings, app.root
+    await refuse_large_folder(root)
+    specialists = equip_profiles(app, root, analyst.profiles.list(), model=analyst.require_model())
+    for name in {analyst.model, *(read_model_name(specialists[subtask.agent]) for subtask in plan.subtasks)}:
+        refuse_unpriced(app.get_model(name), limits)
+    await remove_old_team_runs(app.runtime, settings.keep_days, SystemClock().now())
+    return await create_team_run(
+        app.runtime,
+        evolve(plan, max_concurrent=min(plan.max_concurrent, settings.max_concurrent_agents)),
+        specialists,
+        model=analyst.model,
+        language=app.language,
+        workspace=str(root),
+        limits=limits,
+        splits=settings.auto_decompose,
+        strategy=settings.strategy,
+        setup=bool(read_worktree_setup(root, sandboxed=app.is_sandboxed).line),
+        wanted=wanted,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
+from greenroom.app.conversation.start import refuse_unpriced
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
 from greenroom.app.evals import EvalResult, run_tasks, select_tasks
 from greenroom.app.messages import translate
@@ -25,7 +26,7 @@ from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.options import RunOptions
 from greenroom.cli.render.output import Column, FittedTable, make_row
-from greenroom.cli.start import describe_limits, refuse_unpriced
+from greenroom.cli.start import describe_limits
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data
 from greenroom.core.ports.model import Model, Usage
@@ -217,7 +218,7 @@ async def eval_live(
     provisions = cli.app.model_session
     await provisions.find_local_servers()
     name, caps = provisions.resolve_alias(model.strip()), provisions.loaded_settings.settings.limits
-    refuse_unpriced(provisions.get_model(name), caps)
+    refuse_unpriced(provisions.get_model(name), caps.limits)
     cli.out.begin(model=name)
     cli.out.expect("verdicts")
     cli.progress.note(

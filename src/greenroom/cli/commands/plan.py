@@ -31,6 +31,7 @@ from greenroom.core.base.records import Data, to_full_dict
 from greenroom.core.ports.codec import to_json_dict
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.team_state import TeamState
+from greenroom.runs.verdict import HAND_IN
 from greenroom.teamwork.plan import PlannerKind
 from greenroom.teamwork.plan_text import render_plan_text
 
@@ -103,14 +104,18 @@ async def replan(
     Exit codes: 0; 1 cancelled; 2; 3.
     """
     team = (await resolve_id(cli.runtime, name)).team
-    old = read_plan(*await _find_stage(cli, team))
-    text = mark_states(render_plan_text(old), (await _find_stage(cli, team))[1])
+    state, stage = await _find_stage(cli, team)
+    old = read_plan(state, stage)
+    text = mark_states(render_plan_text(old), stage)
     if show:
         cli.out.write(text)
         return cli.out.result("ok", Exit.DONE, team=team, plan=text)
     analyst = await open_analyst(cli)
     if file is None and not cli.is_attended:
         raise make_refusal("no_terminal", translate("teams.no_terminal"), translate("teams.add_file"))
+    for agent in state.agents.values():  # a program can have registered profiles that no file has
+        if agent.spec.proof == HAND_IN:
+            analyst.profiles.register(agent.spec)
     parse = make_parser(analyst, old)
     plan = read_plan_file(file, parse) if file is not None else await edit_plan(cli, text, parse)
     if plan is None:

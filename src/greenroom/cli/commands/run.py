@@ -6,7 +6,6 @@ import io
 import os
 import re
 import shutil
-import time
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,14 +16,13 @@ from rich.console import RenderableType
 
 from greenroom.app.conversation.capability_names import ASK, RUN, TEAM_RUN
 from greenroom.app.conversation.chat import list_team_models
-from greenroom.app.conversation.start import create_single_task_team, read_model_name
+from greenroom.app.conversation.start import create_single_task_team
 from greenroom.app.messages import translate
 from greenroom.app.runs.capabilities import create_run
 from greenroom.app.runs.checks import CheckPlan, make_own_check, open_choices, plan_project_checks, read_worktree_setup
 from greenroom.app.runs.report import RunReport, build_report
-from greenroom.app.runs.workspaces import find_change, open_workspace, refuse_large_folder, remove_old_team_runs
-from greenroom.app.teams.capabilities import equip_profiles
-from greenroom.app.teams.start import LEAD, create_team_run
+from greenroom.app.runs.workspaces import find_change, open_workspace, refuse_large_folder
+from greenroom.app.teams.start import LEAD, create_planned_run
 from greenroom.cli.commands.change import apply as apply_change
 from greenroom.cli.commands.change import branch as branch_change
 from greenroom.cli.commands.change import diff, discard, report_recovered
@@ -52,7 +50,7 @@ from greenroom.cli.render.output import Output, strip_control_characters
 from greenroom.cli.render.progress import Progress
 from greenroom.cli.render.questions import PersonLeft, ask_line
 from greenroom.cli.render.team_progress import TeamView, find_unfinished, subtask_fields
-from greenroom.cli.start import RunPlan, describe_limits, plan_run, refuse_unpriced
+from greenroom.cli.start import RunPlan, describe_limits, plan_run
 from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data, evolve, record
@@ -254,25 +252,9 @@ async def start_team(cli: Invocation, choice: TeamChoice, wanted: RunFlags, appl
     if choice.plan is None:
         cli.progress.note(translate("run.plan_cancelled"), style="bold")
         return cli.out.result("cancelled", Exit.FAILED)
-    app, root, settings, limits = cli.app, cli.app.root, cli.app.settings.team, cli.app.settings.limits
-    await remove_old_team_runs(cli.runtime, settings.keep_days, round(time.time() * 1000))
-    setup = await _open_workspace(cli, root, apply_mode)
-    specialists = equip_profiles(app, root, choice.analyst.profiles.list(), model=choice.analyst.require_model())
-    for name in {subtask.agent for subtask in choice.plan.subtasks}:
-        refuse_unpriced(app.get_model(read_model_name(specialists[name])), limits)
-    team = await create_team_run(
-        cli.runtime,
-        evolve(choice.plan, max_concurrent=min(choice.plan.max_concurrent, settings.max_concurrent_agents)),
-        specialists,
-        model=choice.analyst.model,
-        language=app.language,
-        workspace=str(root),
-        limits=limits.limits,
-        splits=settings.auto_decompose,
-        strategy=settings.strategy,
-        setup=setup,
-        wanted=wanted,
-    )
+    root, limits = cli.app.root, cli.app.settings.limits
+    await _open_workspace(cli, root, apply_mode)
+    team = await create_planned_run(cli.app, choice.analyst, choice.plan, limits.limits, wanted)
     view = make_view(cli, TEAM_RUN)
     cli.out.begin(team=team, model=choice.analyst.model, agent=LEAD)
     view.own_text = choice.plan.request

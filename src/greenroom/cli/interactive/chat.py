@@ -25,7 +25,7 @@ from greenroom.app.conversation.chat_input import (
     join_lines,
     run_handlers,
 )
-from greenroom.app.conversation.start import read_model_name
+from greenroom.app.conversation.start import read_model_name, refuse_unpriced
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
 from greenroom.app.messages import translate
 from greenroom.app.settings import values
@@ -42,7 +42,7 @@ from greenroom.cli.render.progress import DeferredDisplay
 from greenroom.cli.render.questions import DOUBLE_INTERRUPT_S, PROMPT, disable_echo
 from greenroom.cli.render.team import TeamHistory, format_duration, read_history
 from greenroom.cli.render.words import shorten
-from greenroom.cli.start import RunPlan, describe_limits, refuse_unpriced
+from greenroom.cli.start import RunPlan, describe_limits
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import RefusedError, StaleOwner, StoreFault, WorldFault
 from greenroom.core.base.ids import TEAM_BUDGET
@@ -327,7 +327,7 @@ class ChatScreen:
             self.note(translate("chat.model_now", model=present))
             return
         settled = self._cli.app.model_session.resolve_alias(name)
-        refuse_unpriced(self._cli.app.get_model(settled), _to_limit_settings(state.budgets[TEAM_BUDGET].limits))
+        refuse_unpriced(self._cli.app.get_model(settled), state.budgets[TEAM_BUDGET].limits)
         await self._chat.set_model(settled)
         self.note(translate("chat.model", model=settled))
 

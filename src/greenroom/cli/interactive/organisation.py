@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from greenroom.app.conversation.start import Participants, read_model_name
+from greenroom.app.conversation.start import Participants, read_model_name, refuse_unpriced
 from greenroom.app.cost import format_dollars
 from greenroom.app.messages import phrase
 from greenroom.app.organisation.charter import (
@@ -49,7 +49,7 @@ from greenroom.cli.render.words import (
     inbox_phrase,
     organisation_phrase,
 )
-from greenroom.cli.start import ask_trust, check_servers, refuse_unpriced
+from greenroom.cli.start import ask_trust, check_servers
 from greenroom.core.base.amounts import UNLIMITED
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, StepId, TeamId, agent_of
@@ -159,7 +159,7 @@ async def _note_others(cli: Invocation, name: str, language: str) -> None:
 
 def _refuse_models(cli: Invocation, *specs: AgentSpec) -> None:
     for spec in specs:
-        refuse_unpriced(cli.app.get_model(read_model_name(spec)), cli.app.model_session.loaded_settings.settings.limits)
+        refuse_unpriced(cli.app.get_model(read_model_name(spec)), cli.app.settings.limits.limits)
 
 
 def find_mistakes(cli: Invocation, name: str) -> str:
