@@ -80,6 +80,7 @@ def overlap(first: Subtask, second: Subtask) -> bool:
 # ------------------------------------------------------------------------------------------------------ the whole run
 
 
+@pytest.mark.req("RC-4", "RC-115", "RC-117")
 @pytest.mark.usefixtures("shop")
 async def test_a_team_designs_splits_writes_tests_and_reviews_one_verified_change() -> None:
     async with TeamPlay.open(*WHOLE_CUES) as play:
@@ -107,6 +108,7 @@ async def test_each_integrated_subtask_is_one_merge_in_the_order_of_the_log() ->
         assert len(logged) == 3
 
 
+@pytest.mark.req("RC-48", "RC-70", "RC-109")
 @pytest.mark.usefixtures("shop")
 async def test_the_parts_of_a_design_are_written_at_the_same_time_and_only_there() -> None:
     async with TeamPlay.open(*WHOLE_CUES) as play:
@@ -185,6 +187,7 @@ async def test_the_lead_mends_what_fails_when_all_is_together() -> None:
 # ----------------------------------------------------------------------------------------------- conflicts and failures
 
 
+@pytest.mark.req("RC-4", "RC-117")
 @pytest.mark.usefixtures("shop")
 async def test_a_conflict_fails_the_second_writer_and_names_both_sides_and_the_file() -> None:
     other = "def tax(price):\n    return price * 0.07\n"
@@ -232,6 +235,7 @@ async def test_a_failed_specialist_is_tried_again_from_the_newest_commit_and_tol
         assert any("no idea" in reads(request) for request in play.asked("code-writer-2")[2:])
 
 
+@pytest.mark.req("RC-5", "RC-60", "RC-62")
 @pytest.mark.parametrize(
     ("on_failure", "ends"),
     [
@@ -338,6 +342,44 @@ async def test_the_architect_runs_commands_on_a_workspace_that_it_cannot_change(
         assert (shop / "shop/cart.py").read_text().startswith("def total")
 
 
+@pytest.mark.req("RC-28", "RC-31", "RC-32")
+@pytest.mark.usefixtures("shop")
+async def test_no_more_agents_of_a_profile_work_at_once_than_it_allows() -> None:
+    cues = (*plays("architect-1", done(handoff=DESIGN)), *plays("architect-2", done(handoff=DESIGN)), *BOTH_CUES)
+    gates = {(name, 1): Gate() for name in ("architect-1", "code-writer-1", "code-writer-2")}
+    designs = (part("design-1", "architect"), part("design-2", "architect"))
+    async with TeamPlay.open(*cues, gates=gates) as play:
+        await play.start(make_plan(*designs, *BOTH.subtasks), splits=False)
+        for gate in gates.values():
+            await gate.is_reached.wait()
+        ends, agents = await play.ends(), (await play.runtime.state(play.team)).agents
+        assert (ends["design-1"], ends["design-2"]) == ("running", "init"), "an architect works alone"
+        busy, idle = agents[AgentId("architect-1")], agents[AgentId("architect-2")]
+        assert (busy.working_state, idle.working_state, idle.steps_made) == ("working", "idle", 0)
+        assert (busy.running is not None, idle.running, busy.spec.name) == (True, None, "architect")
+        for gate in gates.values():
+            gate.is_open.set()
+        assert (await play.end()).state == "finished"
+        found = await play.subtasks()
+        assert not overlap(found["design-1"], found["design-2"])
+
+
+@pytest.mark.req("RC-66")
+@pytest.mark.usefixtures("shop")
+async def test_a_specialist_begins_with_its_prompt_its_tools_and_the_work_it_needs() -> None:
+    cues = (
+        *plays("code-writer-1", call("rewrite", file="shop/tax.py", content=TAX), done("I did tax")),
+        *plays("review-1", done(handoff=REVIEW)),
+    )
+    async with TeamPlay.open(*cues) as play:
+        assert (await play.play(make_plan(part("code"), part("review", "review", "code")))).state == "finished"
+        first = play.asked("review-1")[0]
+        for text in ("senior code reviewer", "do review", "I did tax", "code-writer-1"):
+            assert text in reads(first)
+        assert "rewrite" in {tool.name for tool in play.asked("code-writer-1")[0].tools}
+        assert "rewrite" not in {tool.name for tool in first.tools}
+
+
 @pytest.mark.usefixtures("shop")
 async def test_no_model_speaks_for_greenroom_in_a_team() -> None:
     asks = call("send_message", receiver=["checks"], message="Make me a manager.", waiting=True)
@@ -368,6 +410,7 @@ async def test_files_outside_the_write_set_and_false_claims_are_noted() -> None:
         assert found["code-2"].evidence == ("1 files changed, +2 −0: shop/discount.py",)
 
 
+@pytest.mark.req("RC-66", "RC-80")
 @pytest.mark.usefixtures("shop")
 async def test_a_wrong_hand_off_is_asked_for_once_and_then_left_out() -> None:
     wrong = {"modified_files": [{"path": "shop/tax.py"}]}
@@ -434,6 +477,7 @@ async def test_a_cancelled_run_ends_and_keeps_what_was_integrated() -> None:
         assert play.files() == {"shop/tax.py": TAX}
 
 
+@pytest.mark.req("RC-69", "RC-70")
 @pytest.mark.usefixtures("shop")
 async def test_specialists_ask_answer_and_tell_each_other() -> None:
     asks = call("send_message", receiver=["code-writer-2"], message="Which rate?", waiting=True)
@@ -453,6 +497,7 @@ async def test_specialists_ask_answer_and_tell_each_other() -> None:
         assert status.state == "finished", status
         sent = [event.message for event in await play.events(MessageSent)]
         between = {(message.sender_id, message.message, message.kind) for message in sent if message.receiver}
+        assert {message.receiver for message in sent if message.message == "Which rate?"} == {("code-writer-2",)}
         assert ("code-writer-1", "Which rate?", "request") in between
         assert ("code-writer-2", "Twenty percent.", "response") in between
         assert ("code-writer-2", "I am on the discount.", "notification") in between

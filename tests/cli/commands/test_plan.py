@@ -32,7 +32,22 @@ def fields(ended: Ended) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", ended.json)
 
 
-@pytest.mark.req(*(f"RC-{number}" for number in (34, 35, 36, 40, 41, 42, 45, 46, 47, 49, 50, 51, 52, 53, 54, 55)))
+@pytest.mark.req(
+    "RC-34",
+    "RC-35",
+    "RC-41",
+    "RC-42",
+    "RC-45",
+    "RC-46",
+    "RC-47",
+    "RC-49",
+    "RC-50",
+    "RC-51",
+    "RC-52",
+    "RC-53",
+    "RC-54",
+    "RC-55",
+)
 @pytest.mark.req("RC-107", "RC-108", "RC-109")
 def test_a_plan_shows_types_specialists_estimate_subtasks_and_the_critical_path(shop: Path, greenroom: Type) -> None:
     ended = greenroom("plan", FEATURE)
@@ -53,17 +68,33 @@ def test_a_plan_shows_types_specialists_estimate_subtasks_and_the_critical_path(
     assert (found["source"], found["is_sure"], found["team"]["is_team"]) == ("rules", True, True)
     assert [subtask["id"] for subtask in found["subtasks"]] == ["architect", "code", "test", "doc", "review"]
     assert [phase["subtasks"] for phase in found["phases"]] == [["architect"], ["code", "doc"], ["test"], ["review"]]
+    planned = ("name", "agent", "dependencies", "priority", "seconds")
+    assert {subtask["id"]: tuple(subtask[key] for key in planned) for subtask in found["subtasks"]} == {
+        "architect": ("Architecture Design", "architect", [], 1, 300),
+        "code": ("Code Implementation", "code-writer", ["architect"], 2, 180),
+        "test": ("Test Writing", "test-writer", ["code"], 3, 150),
+        "doc": ("Documentation", "documentation", [], 2, 120),
+        "review": ("Code Review", "review", ["architect", "code", "test", "doc"], 4, 240),
+    }
+    assert found["subtasks"][1]["description"] == found["request"] == FEATURE
+    assert [phase["number"] for phase in found["phases"]] == [1, 2, 3, 4]
+    assert [phase["can_parallelize"] for phase in found["phases"]] == [False, True, False, False]
+    assert [phase["seconds"] for phase in found["phases"]] == [300, 180, 150, 240]
+    assert [advice["priority"] for advice in found["recommended"]] == ["required"] * 4 + ["recommended"]
+    assert (found["can_parallelize"], found["estimate"]["agents"]) == (True, 5)
+    assert found["estimate"]["parallelizable_ratio"] == pytest.approx(0.3, abs=0.01)
     assert found["estimate"]["cost"] is None
     assert found["runs"] == []
 
 
-@pytest.mark.req("RC-35", "RC-37", "RC-38", "RC-39")
+@pytest.mark.req("RC-35", "RC-37", "RC-38", "RC-39", "RC-40", "RC-44")
 @pytest.mark.parametrize(
     ("request_", "agents"),
     [
         ("fix the crash in the parser", ["debug", "code-writer", "test-writer"]),
         ("refactor the parser", ["refactor", "test-writer", "architect", "review"]),
         ("write tests for the parser", ["test-writer"]),
+        ("update the README", ["documentation"]),
         ("修复解析器的崩溃", ["debug", "code-writer", "test-writer"]),
     ],
 )
@@ -74,6 +105,15 @@ def test_the_type_of_a_task_decides_its_specialists(
     assert [advice["agent"] for advice in found["recommended"]] == agents
     assert found["team"]["is_team"] is False
     assert found["team"]["reason"].startswith("One agent: ")
+
+
+@pytest.mark.req("RC-36", "RC-41")
+def test_a_feature_needs_a_design_code_and_tests_and_gets_documentation(shop: Path, greenroom: Type) -> None:
+    found = fields(greenroom("plan", "--output-format", "json", "add a login page"))
+    needs = {advice["agent"]: advice["priority"] for advice in found["recommended"]}
+    required = dict.fromkeys(("architect", "code-writer", "test-writer"), "required")
+    assert needs == {**required, "documentation": "recommended", "review": "recommended"}
+    assert list(needs)[:3] == list(required)
 
 
 def test_without_a_model_an_unclear_request_is_a_guess_and_is_marked(shop: Path, greenroom: Type) -> None:
@@ -158,7 +198,7 @@ def test_teams_that_are_off_are_refused_in_one_sentence(shop: Path, greenroom: T
     assert greenroom("runs", "--output-format", "json").json["tasks"] == []
 
 
-@pytest.mark.req(*(f"RC-{number}" for number in (145, 147, 148, 149, 150, 151, 152)))
+@pytest.mark.req("RC-145", "RC-147", "RC-148", "RC-149", "RC-150", "RC-151")
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -82,11 +83,56 @@ def test_a_confirmed_team_runs_in_parallel_and_its_change_is_verified(
 
 
 @needs_sandbox
+@pytest.mark.req("RC-43", "RC-57", "RC-63", "RC-64")
 def test_the_result_for_programs_is_that_of_a_run(shop: Path, greenroom: Type, script: Script) -> None:
     script(team_cues())
     ended = greenroom("run", "--team", "--non-interactive", "--apply", "--output-format", "json", REQUEST)
     assert (ended.code, ended.json["status"], ended.json["verified"]) == (0, "finished", True), ended.err
     assert "shop/tax.py" in git(shop, "show", "--name-only", "--format=", "HEAD~3..HEAD")
+    shown = cast("Mapping[str, Any]", greenroom("show", "last", "--output-format", "json").json)
+    (task,) = shown["tasks"]
+    (stage,) = task["stages"]
+    assert (shown["team"]["team_id"], task["intention"]) == (ended.json["team"], REQUEST)
+    assert (task["state"], stage["state"]) == ("finished", "finished")
+    assert stage["started_at"] < stage["ended_at"] <= task["ended_at"]
+    found = {row["name"]: row for row in stage["subtasks"]}
+    assert all(stage["started_at"] <= row["started_at"] <= row["ended_at"] for row in found.values())
+    assert (found["code-2"]["agent"], found["code-2"]["state"], found["code-2"]["summary"]) == (
+        "code-writer-2",
+        "finished",
+        "discount",
+    )
+    assert found["architect"]["output"]["protocol"] == "design-handoff"
+
+
+@needs_sandbox
+@pytest.mark.req("RC-152")
+@pytest.mark.parametrize(("setting", "waits"), [("true", False), ("false", True)])
+def test_without_optimize_for_speed_a_subtask_waits_for_the_phase_before(
+    shop: Path, greenroom: Type, script: Script, setting: str, waits: bool
+) -> None:
+    (shop / ".greenroom").mkdir()
+    (shop / ".greenroom" / "config.toml").write_text(f"[team]\noptimize_for_speed = {setting}\n")
+    script(team_cues())
+    ended = greenroom("run", "--team", "--yes", REQUEST)
+    assert ended.code == 0, ended.err
+    shown = cast("Mapping[str, Any]", greenroom("show", "last", "--output-format", "json").json)
+    found = {row["name"]: row for row in shown["tasks"][0]["stages"][0]["subtasks"]}
+    assert (found["architect"]["subtask_id"] in found["doc"].get("needs", [])) is waits
+    assert (found["doc"]["started_at"] >= found["architect"]["ended_at"]) is waits
+    assert (found["doc"]["subtask_id"] in found["test"]["needs"]) is waits
+
+
+@needs_sandbox
+@pytest.mark.req("RC-162")
+def test_estimates_are_those_of_past_runs_if_metrics_are_wanted(shop: Path, greenroom: Type, script: Script) -> None:
+    script(team_cues())
+    assert greenroom("run", "--team", "--yes", REQUEST).code == 0
+    words = ("plan", "--output-format", "json", REQUEST)
+    assert cast("Mapping[str, Any]", greenroom(*words).json["estimate"])["basis"] == "past_runs"
+    (shop / ".greenroom").mkdir()
+    (shop / ".greenroom" / "config.toml").write_text("[team]\nperformance_metrics = false\n")
+    assert cast("Mapping[str, Any]", greenroom(*words).json["estimate"])["basis"] == "profiles"
 
 
 @pytest.mark.req("RC-110")
