@@ -285,8 +285,8 @@ def encode_verdict(verdict: Verdict) -> Data:
     return {"reasons": [], "notes": [], "receipts": [], **fields, "code": verdict.state}
 
 
-def find_verdict(steps: Iterable[Step]) -> Verdict:
-    """Return the last verdict in the log. It is valid for the files that it was about."""
+def find_verdict(steps: Iterable[Step], current: str = "") -> Verdict:
+    """Return the last verdict in the log. It is valid for the files that it was about: `current` is the tree now."""
     found, tree = build_unverified("not_judged"), None
     for step in steps:
         result = step.result or {}
@@ -295,7 +295,7 @@ def find_verdict(steps: Iterable[Step]) -> Verdict:
             found, tree = decode_verdict(stored), result.get(TREE_KEY)
         elif tree is not None and result.get(TREE_KEY, tree) != tree:
             found, tree = build_unverified("changed_later"), None
-    return found
+    return build_unverified("changed_later") if tree is not None and current not in ("", tree) else found
 
 
 def decode_verdict(data: Mapping[str, object]) -> Verdict:

@@ -16,7 +16,7 @@ from greenroom.core.base.records import Data, encode, evolve, record
 from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
-from greenroom.core.ports.workspace import MAIN_THREAD, Conflicts, PathChange, StepCommit
+from greenroom.core.ports.workspace import MAIN_THREAD, Conflicts, PathChange, SkippedPath, StepCommit
 from greenroom.core.rules.intents import FinishSubtask, QueueSteps
 from greenroom.core.state.stage import Subtask
 from greenroom.core.state.step import Step, Work
@@ -25,6 +25,9 @@ from greenroom.runs.delivery import build_facts, build_mark
 from greenroom.runs.verdict import CHANGES_KEY, HAND_IN, INTEGRATED_KEY
 from greenroom.runs.workspace import RunWorkspace, StopBackground
 from greenroom.teamwork.handoffs import build_handoff_schema, validate_handoff, wrap_handoff
+
+UNDELIVERED_KEY: Final = "undelivered"
+"""The key of the files that no commit holds in the step's result. Their worktree is kept."""
 
 MAX_REPAIRS: Final = 1
 """How often a specialist may correct its hand-off."""
@@ -107,7 +110,14 @@ class Integration:
             "removed": sum(change.removed for change in self.changes),
         }
         merged = {INTEGRATED_KEY: self.merged} if self.merged else {}
-        return {**build_facts(self.commit), **merged, CHANGES_KEY: changes}
+        undelivered = list_undelivered(self.commit.left_out)
+        left = {UNDELIVERED_KEY: undelivered} if undelivered else {}
+        return {**build_facts(self.commit), **merged, **left, CHANGES_KEY: changes}
+
+
+def list_undelivered(left_out: Iterable[SkippedPath]) -> list[str]:
+    """Return the files of a worktree that no commit holds, without packages that a setup installs again."""
+    return [f"{item.path} ({item.why})" for item in left_out if item.why != "environment"]
 
 
 class HandInTool(CardedTool):
@@ -140,6 +150,8 @@ class HandInTool(CardedTool):
     async def run(self, context: StepContext) -> Outcome:
         """Integrate the work and end the subtask, or ask once for a valid hand-off."""
         step, subtask = context.step, find_subtask(context.state, context.step)
+        if subtask.state != "running" or subtask.agent != step.agent_id:
+            return Outcome(state="failed", error=f"Not handed in: {subtask.name} is no longer yours, or it is over.")
         report = parse_report(str((step.work.instruction_content or {}).get("said", "")))
         cooperation = context.agent.spec.cooperation
         protocol = cooperation.protocol if cooperation is not None else ""
@@ -147,20 +159,20 @@ class HandInTool(CardedTool):
         if fault and not await _has_repaired(context):
             return _ask_for_handoff(step, fault)
         stopped = await self._stop_background()
-        integration = await self._integrate(context, subtask) if report.status != "failed" else None
+        integration = await self._integrate(context, subtask, merges=report.status != "failed")
         evidence = [*_describe_facts(subtask, report, integration), *(f"stopped: {line}" for line in stopped)]
         evidence += [f"no valid hand-off: {fault}"] if fault else []
         handoff = wrap_handoff(protocol, report.handoff) if protocol and report.handoff and not fault else None
         end = _build_end(step, report, integration, tuple(evidence), handoff)
-        result = {"output": end.summary, **(integration.facts if integration is not None else {})}
+        result = {"output": end.summary, **integration.facts}
         return Outcome(result=result, intents=() if has_unread_message(context.state, step) else (end,))
 
-    async def _integrate(self, context: StepContext, subtask: Subtask) -> Integration:
-        """Commit the worktree and merge it into the integration branch, one subtask at a time."""
+    async def _integrate(self, context: StepContext, subtask: Subtask, *, merges: bool) -> Integration:
+        """Commit the worktree. If it `merges`, merge it into the integration branch, one subtask at a time."""
         workspace, info = self._run_workspace.workspace, build_mark(context)
         commit = await self._run_workspace.worktree.commit(info)
         changes = (await self._run_workspace.diff()).changes
-        if not self._writes or not changes:
+        if not merges or not self._writes or not changes:
             return Integration(commit=commit, changes=changes)
         info = evolve(info, summary=subtask.title or subtask.name)
         async with self._lock:
@@ -185,14 +197,14 @@ def _ask_for_handoff(step: Step, fault: str) -> Outcome:
 
 
 def _build_end(
-    step: Step, report: SubtaskReport, integration: Integration | None, evidence: tuple[str, ...], handoff: Data | None
+    step: Step, report: SubtaskReport, integration: Integration, evidence: tuple[str, ...], handoff: Data | None
 ) -> FinishSubtask:
     if step.subtask_id is None or step.stage_id is None:
         raise Bug(f"The step {step.step_id} belongs to no subtask.")
-    summary, conflicts = report.summary, integration.conflicts if integration is not None else ()
+    summary, conflicts = report.summary, integration.conflicts
     if conflicts:
         summary = "\n".join(("Not integrated, because it conflicts:", *conflicts, summary)).strip()
-    has_failed = integration is None or bool(conflicts)
+    has_failed = report.status == "failed" or bool(conflicts)
     return FinishSubtask(
         subtask_id=step.subtask_id,
         stage_id=step.stage_id,
@@ -204,16 +216,16 @@ def _build_end(
     )
 
 
-def _describe_facts(subtask: Subtask, report: SubtaskReport, integration: Integration | None) -> list[str]:
+def _describe_facts(subtask: Subtask, report: SubtaskReport, integration: Integration) -> list[str]:
     """Describe what really changed, and how that differs from the report and from the write set."""
-    if integration is None:
-        return []
     paths = [change.path for change in integration.changes]
     added, removed = (sum(getattr(change, name) for change in integration.changes) for name in ("added", "removed"))
     facts = [f"{len(paths)} files changed, +{added} −{removed}: {_join(paths)}"] if paths else ["no files changed"]
     claimed = [name.removeprefix("./") for name in report.files]
     missing = [name for name in claimed if not any(path == name or path.endswith(f"/{name}") for path in paths)]
     outside = [path for path in paths if subtask.writes and not matches_any(path, subtask.writes)]
+    undelivered = list_undelivered(integration.commit.left_out)
+    facts += [f"in no commit, kept in its worktree: {_join(undelivered)}"] if undelivered else []
     facts += [f"named but not changed: {_join(missing)}"] if missing else []
     return [*facts, *([f"outside its write set: {_join(outside)}"] if outside else [])]
 

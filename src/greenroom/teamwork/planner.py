@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import get_args
+from typing import Final, get_args
 
 from msgspec import ValidationError, convert
 
@@ -14,6 +14,9 @@ from greenroom.core.base.errors import translate
 from greenroom.core.base.records import Data, evolve, record
 from greenroom.teamwork.plan import Need, Plan, PlannedSubtask, PlanSource, Recommendation, TaskType, TeamSettings
 from greenroom.teamwork.plan_graph import find_cycle, find_disjoint_write_sets, is_inside
+
+MAX_NAME_CHARS: Final = 60
+"""Maximum characters of a component's name in a plan. A design is the text of a model."""
 
 
 @record
@@ -149,12 +152,13 @@ def _order_parts(parts: list[PlannedSubtask], groups: Sequence[Sequence[DesignCo
 
 
 def _make_part(code: PlannedSubtask, name: str, group: Sequence[DesignComponent]) -> PlannedSubtask:
-    duties = [f"- {part.name}: {part.purpose} ({', '.join(part.writes)})" for part in group]
+    names = [" ".join(part.name.split())[:MAX_NAME_CHARS] for part in group]
+    duties = [f"- {name} ({', '.join(part.writes)})" for name, part in zip(names, group, strict=True)]
     return evolve(
         code,
         id=name,
-        name=f"{code.name}: {', '.join(part.name for part in group)}",
-        description="\n".join([code.description, "", "Your part:", *duties]),
+        name=f"{code.name}: {', '.join(names)}",
+        description="\n".join([code.description, "", "Your part of the design:", *duties]),
         writes=tuple(dict.fromkeys(path for part in group for path in part.writes)),
         symbols=tuple(dict.fromkeys(symbol for part in group for symbol in part.symbols)),
     )

@@ -74,7 +74,7 @@ async def build_report(change: RunChange, steps: Iterable[Step]) -> RunReport:
         base=change.snapshot.commit,
         tip=change.tip,
         diff=await change.diff(),
-        verdict=find_verdict(steps),
+        verdict=find_verdict(steps, await change.workspace.tree(change.tip)),
         conflicted=change.snapshot.conflicted,
         left_out=change.snapshot.left_out,
         root=change.workspace.root,

@@ -34,7 +34,7 @@ from greenroom.core.ports.commands import CommandRunner
 from greenroom.core.ports.executor import Capabilities, Executor, Outcome, StepContext
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import ToolExecutor
-from greenroom.core.ports.workspace import MAIN_THREAD, TreeSnapshot, Workspace, scratch_thread
+from greenroom.core.ports.workspace import MAIN_THREAD, TreeSnapshot, Workspace, Worktree, scratch_thread
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import Subtask
 from greenroom.core.state.step import Step, StepTerms, StepType
@@ -46,7 +46,7 @@ from greenroom.runs.checkout import PrepareTool, build_checkout_opener
 from greenroom.runs.delivery import DeliverTool, wrap_recording
 from greenroom.runs.verdict import BASELINE, DELIVER, HAND_IN, THREAD_KEY, find_base_report
 from greenroom.runs.workspace import RunWorkspace, StopBackground, WorktreeTools
-from greenroom.teamwork.hand_in import HandInTool, find_subtask
+from greenroom.teamwork.hand_in import UNDELIVERED_KEY, HandInTool, find_subtask, list_undelivered
 from greenroom.teamwork.plan_graph import BASELINE_SUBTASK, VERIFY_SUBTASK
 
 BASE_KEY = "base"
@@ -61,6 +61,7 @@ class OpenSubtask:
     """A subtask with a worktree: its tools by name, and how to close them."""
 
     thread: str
+    worktree: Worktree
     toolset: Toolset
     executors: Mapping[str, Executor]
 
@@ -106,12 +107,13 @@ class SubtaskWorktrees:
         base = find_base_report(steps)
         self._base.update(await load_base(base, self._app.blob) if base is not None else {})
         opened = {step.subtask_id: step.result or {} for step in steps if step.work.executor == OPEN_WORKSPACE}
+        undelivered = {step.subtask_id for step in steps if (step.result or {}).get(UNDELIVERED_KEY)}
         for subtask in _list_subtasks(state):
             facts = opened.get(subtask.subtask_id, {})
             if facts and subtask.state == "running":
                 spec = state.agents[subtask.agent].spec
                 await self._open_worktree(subtask, spec, str(facts[THREAD_KEY]), str(facts[BASE_KEY]))
-            elif facts and subtask.state == "finished":
+            elif facts and subtask.state == "finished" and subtask.subtask_id not in undelivered:
                 await self._workspace.close(self._team.team_id, str(facts[THREAD_KEY]))
 
     async def open(self, state: TeamState, subtask: Subtask) -> Data:
@@ -136,17 +138,22 @@ class SubtaskWorktrees:
                 await self._close(subtask)
 
     async def _close(self, subtask: Subtask) -> None:
-        """Close what is open of a subtask: it has finished, or an attempt failed. Its commits stay."""
+        """Close what is open of a subtask: it has finished, or an attempt failed. Its commits stay, and so does a
+        worktree with files that no commit holds."""
         if former := self._open.pop(subtask.subtask_id, None):
             await former.toolset.close()
-            await self._workspace.close(self._team.team_id, former.thread)
+            contents = await former.worktree.inspect()
+            tip = await self._workspace.tree(await former.worktree.tip())
+            if contents.tree == tip and not list_undelivered(contents.left_out):
+                await self._workspace.close(self._team.team_id, former.thread)
 
     def find(self, state: TeamState, step: Step, name: str) -> Executor:
         """Return the tool in the worktree of a step's subtask; a message is read in the agent's own worktree."""
         candidates = [
             subtask.subtask_id
             for subtask in _list_subtasks(state)
-            if subtask.subtask_id == step.subtask_id or (step.subtask_id is None and subtask.agent == step.agent_id)
+            if (step.subtask_id is None and subtask.agent == step.agent_id and subtask.state == "running")
+            or subtask.subtask_id == step.subtask_id
         ]
         for candidate in candidates:
             if candidate in self._open and name in self._open[candidate].executors:
@@ -176,7 +183,7 @@ class SubtaskWorktrees:
         )
         toolset = self._build_toolset(run_workspace, spec, thread)
         executors = {executor.name: executor for executor in toolset.executors}
-        self._open[subtask.subtask_id] = OpenSubtask(thread, toolset, executors)
+        self._open[subtask.subtask_id] = OpenSubtask(thread, worktree, toolset, executors)
 
     def _build_toolset(self, run_workspace: RunWorkspace, spec: AgentSpec, thread: str) -> Toolset:
         edits = {tool.name for tool in self.toolbox if tool.card.group == "edit"}
@@ -192,7 +199,8 @@ class SubtaskWorktrees:
 
         def make_tools(commands: CommandRunner, quiet: StopBackground) -> Iterable[ToolExecutor]:
             yield RunChecksTool(checker)
-            yield PrepareTool(self._setup, commands)
+            unchanged = evolve(self._setup, left="Nothing to prepare: no files are changed here.")
+            yield PrepareTool(self._setup if writes else unchanged, commands)
             yield FinishingTool(BaselineTool(checker, self._plan.project_checks))
             yield HandInTool(run_workspace, thread, self._integration, writes=writes, stop_background=quiet)
             yield DeliverTool(

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from greenroom.abilities.skills.conversation.builtin_calls import build_finish
 from greenroom.abilities.tools.tool import CardedTool, make_card
+from greenroom.app.lookup import make_refusal
+from greenroom.app.messages import translate
 from greenroom.app.teams.start import (
     ARCHITECT,
     CODE_WRITER,
@@ -57,7 +59,12 @@ def _read_subtask(state: TeamState, subtask: Subtask, names: Mapping[SubtaskId, 
 
 
 def build_replan(state: TeamState, stage: Stage, plan: Plan) -> Replan:
-    """Return the change of a stage to a plan. New subtasks and changed profiles get new agents."""
+    """Return the change of a stage to a plan. New subtasks and changed profiles get new agents.
+
+    Raise `RefusedError` if the whole is being verified: what comes later would not be.
+    """
+    if any(subtask.name == VERIFY_SUBTASK and subtask.state == "running" for subtask in stage.subtasks):
+        raise make_refusal("verifying", translate("teams.verifying"), translate("teams.replan_too_late"))
     known = {subtask.name: subtask for subtask in stage.subtasks}
     names = {subtask.subtask_id: subtask.name for subtask in stage.subtasks}
     kept = {

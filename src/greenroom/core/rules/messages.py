@@ -229,6 +229,8 @@ def _find_handed_subtask(draft: Draft, intent: SendMessage, sender: AgentId) -> 
         return Rejection(
             code="nothing_to_hand_off", why=f"{sender!r} does not work on {subtask.subtask_id!r} any more."
         )
+    if subtask.work:
+        return Rejection(code="not_yours_to_give", why=f"{subtask.name!r} is planned for {sender!r}: it stays there.")
     rest = evolve(stage, subtasks=tuple(other for other in stage.subtasks if other is not subtask))
     if not has_room(stage, draft.state.agents[intent.receiver[0]].spec, count_running(draft.state, rest)):
         return Rejection(code="too_many", why=f"{intent.receiver[0]!r} cannot take it over: too many others run.")
