@@ -1,51 +1,53 @@
-"""Classify a request by rules: which task types it asks for, and whether the rules are sure.
+"""Classify a request: which task types it asks for, and whether that is sure.
 
-A request is cut into clauses. The verb of a clause and the head noun of its object decide its type by `words.toml`.
-A symptom is a bug, a question about facts asks for nothing. The rules are sure only if no telling clause is left over.
+A request is cut into clauses. The features of a clause are its verb, its object and the words that tell wishes apart;
+`words.toml` gives their classes. Each clause speaks for a type with the weights of its features, which
+`tools/train_classifier.py` learns from labelled requests. A type is asked for if one clause asks for it.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
+from math import exp
 from typing import Final, Literal, TypeAlias, get_args
 
 from greenroom.core.base.records import record
 from greenroom.teamwork.plan import TaskType
 
+Language: TypeAlias = Literal["en", "zh"]
 Words: TypeAlias = Mapping[str, Sequence[str]]
-
-NOTHING: Final = "nothing"
-"""A clause that asks for none of the types, such as a question."""
-UNCLEAR: Final = "unclear"
-PROBE: Final = "probe"
-"""A clause that looks for a cause: clear only beside a bug to fix."""
-MOVE: Final = "move"
-"""A clause that exchanges something: a refactoring if the request says that the behaviour stays."""
-HINT: Final = "hint "
-"""Marks a type that is talked about: clear only beside a clause that asks for it."""
-
-_ENGLISH: Final = re.compile(r"`[^`]*`|\"[^\"]*\"|[\w'#/@+-]+(?:[.:]\w+)*(?:\(\))?|[.!?;:,()\n]")
-_IDENTIFIER: Final = re.compile(r".*([a-z][A-Z]|_|\(\)|/|\.(py|js|ts|c|h|rs|go|rb|java|cpp)$).*")
-_DOC_FILE: Final = re.compile(r"(readme|changelog|contributing)(\.\w+)?|.*\.(md|rst|adoc)", re.IGNORECASE)
-_ENDS: Final = frozenset(".!?;:()\n")
 _CHINESE: Final = re.compile(r"[\u4e00-\u9fff]")
-_NAMES: Final = re.compile(r"《[^》]*》|“[^”]*”|「[^」]*」")
-_CUT: Final = re.compile(r"[。；;！!\n，,：:（）()]|(?<!合)并(?!发|行|列)且?|然后|同时|以及|顺便|\.\s|(?<=[？?])")
-_CANNOT: Final = re.compile(r"[看打连收登进搜点用存传找]不[到开上了去动出]")
-_LATER: Final = re.compile(r".{0,8}?(之后|以后|后(?![端台面续缀门])|时(?![间区长效])|的时候)")
-"""What makes the verb before it the circumstance of something else."""
-_VERBAL: Final = re.compile(
-    r"(测试|单测|用例|文档|注释|教程|手册)(?!报告|人员|同学|环境|平台|工具|页|结果|系统|管理|仪|账号|模式|版|站|生成|编辑|预览|搜索|列表"
-    r"|中心|库|里|中|的|发现|\s*[的中里])"
+_WORD: Final = re.compile(r"`[^`\n]*`|\"[^\"\n]*\"|“[^”]*”|[\w'#/@+%-]+(?:[.:]\w+)*(?:\(\))?|[.!?;:,()\n→&–—]")
+_NAME: Final = re.compile(r".*([a-z][A-Z]|_|\(\)|/|::|\.[a-z]{1,4}$).*|[#@].*|-{1,2}[a-z].*")
+_NUMBER: Final = re.compile(r"[.,%#]*\d[\d.,%#]*\w{0,3}")
+_DOC_FILE: Final = re.compile(r".*(readme|changelog|contributing|\.md|\.rst|\.adoc|docs?/).*", re.IGNORECASE)
+_TEST_FILE: Final = re.compile(r".*(^|[/_.])(tests?|specs?|conftest|e2e)([/_.].*|$)|test[A-Z_].*", re.IGNORECASE)
+_ENDS: Final = frozenset(".!?;:()\n→–—")
+_QUOTED: Final = re.compile(r"《[^》]*》|“[^”]*”|「[^」]*」|`[^`]*`")
+_CUT: Final = re.compile(
+    r"[。；;！!\n，,：:（）()]|(?<!合)并(?!发|行|列|入|存)且?|然后|同时|以及|顺便|顺手|顺带|另外|此外|接着|随后|再(?!也|次|现|犯)"
+    r"|\.\s|(?<=[？?])|后(?=[把将再])"
 )
-"""A word for tests or documents that is not the modifier of another noun."""
-_INSIDE: Final = ("in", "to", "of", "from", "on", "into")
-_MENTIONS: Final = {"test": "testing", "text": "documentation"}
+_LIST: Final = re.compile(r"[和与及、](?=.{0,8}(?:文档|测试|用例|单测|说明|手册|注释|指南|readme))")
+_LATIN: Final = re.compile(r"[a-z0-9_./#-]{2,}")
+_KINDS: Final = ("test", "text", "bug", "tidy", "fast", "paper")
+"""The classes of nouns that tell most."""
+_TAGS: Final = ("need", "lack", "symptom", "ugly", "unclear", "untested", "no", "keep")
+_REQUEST_TAGS: Final = ("symptom", "keep", "ugly", "unclear", "untested", "need", "lack")
+_MAX_CLAUSES: Final = 300
+"""How many clauses of a long Chinese request are read."""
+_MAX_WORDS: Final = 20
+"""How far the reader of an English clause looks ahead."""
+SURE: Final = 0.78
+"""How likely a set of types must be to be sure."""
+SCALE: Final = 10
+"""Weights are whole numbers, so that sums do not depend on their order."""
 
 
 @record
@@ -56,339 +58,330 @@ class Classification:
     is_sure: bool
 
 
+@cache
+def _read_weights() -> Mapping[str, Mapping[str, Sequence[int]]]:
+    """Return the weights of each feature by language: one for each type in order, the last for no type at all."""
+    found: Mapping[str, Mapping[str, Sequence[int]]] = json.loads(
+        (files(__package__) / "weights.json").read_text("utf-8")
+    )
+    return found
+
+
+def classify(text: str) -> Classification:
+    """Return the task types that a request asks for."""
+    *chances, nothing = _find_chances(read_clauses(text), _read_weights()[find_language(text)])
+    types = tuple(kind for kind, chance in zip(get_args(TaskType), chances, strict=True) if chance > 0.5)
+    likely = 1.0
+    for chance in (*chances, nothing):
+        likely *= max(chance, 1 - chance)
+    is_clear = bool(types) != (nothing > 0.5) and len(text.strip()) > 3
+    if not types and nothing <= 0.5 and max(chances) > 0.2:
+        types = (get_args(TaskType)[chances.index(max(chances))],)
+    return Classification(types=types, is_sure=is_clear and likely >= SURE)
+
+
+def _find_chances(clauses: Sequence[Sequence[str]], weights: Mapping[str, Sequence[int]]) -> list[float]:
+    """Return for each type, and for none, how likely one of the clauses asks for it."""
+    missed = [1.0] * len(weights["bias"])
+    for features in dict.fromkeys(frozenset(features) for features in clauses):
+        known = [weights[feature] for feature in {"bias", *features} if feature in weights]
+        for at, column in enumerate(zip(*known, strict=True)):
+            missed[at] /= 1 + exp(min(sum(column) / SCALE, 500))
+    return [1 - chance for chance in missed]
+
+
+@record
+class Clause:
+    """The features of a clause. `kind` is do, tail, say, bit, deny or label."""
+
+    kind: str
+    verbs: Sequence[str]
+    tags: Sequence[str]
+    features: list[str]
+
+
 @record
 class Lexicon:
     """The words of one language: classes of verbs and nouns, and small words by their use."""
 
-    verbs: Words
     nouns: Words
     small: Words
-
-    def find_noun(self, word: str) -> str:
-        """Return the class of an English noun."""
-        bare = word.strip("`\"'")
-        if _DOC_FILE.fullmatch(bare):
-            return "text"
-        found = next((name for name, words in self.nouns.items() if bare in words), "any")
-        return "code" if found == "any" and word[0] == "`" else found
+    verb_classes: Words
+    noun_classes: Words
 
     def has_any(self, use: str, text: str) -> bool:
         """Whether a text contains one of the small words with this use."""
         return any(word in text for word in self.small[use])
 
 
-@cache
-def _read_tables() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
-    return tomllib.loads((files(__package__) / "words.toml").read_text(encoding="utf-8"))
+def _invert(table: Words) -> Words:
+    found: dict[str, list[str]] = {}
+    for name, words in table.items():
+        for word in words:
+            found.setdefault(word, []).append(name)
+    return found
 
 
 @cache
-def _read_words(language: Literal["en", "zh"]) -> Lexicon:
+def _read_words(language: Language) -> Lexicon:
+    tables = tomllib.loads((files(__package__) / "words.toml").read_text(encoding="utf-8"))[language]
     parts = {
         part: {name: tuple(word.strip() for word in words.split(",")) for name, words in table.items()}
-        for part, table in _read_tables()[language].items()
+        for part, table in tables.items()
     }
-    return Lexicon(verbs=parts["verbs"], nouns=parts["nouns"], small=parts["small"])
+    verbs, nouns = parts["verbs"], parts["nouns"]
+    return Lexicon(nouns=nouns, small=parts["small"], verb_classes=_invert(verbs), noun_classes=_invert(nouns))
 
 
-def classify(text: str) -> Classification:
-    """Return the task types that a request asks for."""
-    findings = set(_read_chinese(text) if len(_CHINESE.findall(text)) > 1 else _read_english(text))
-    if MOVE in findings:
-        findings.add("refactoring" if _read_words("en").has_any("keep", text.lower()) else UNCLEAR)
-    types = _sort(findings)
-    hints = {finding.removeprefix(HINT) for finding in findings if finding.startswith(HINT)}
-    is_mixed = {"bug-fix", "feature-development"} <= findings  # what is added may be a part of the fix
-    is_open = UNCLEAR in findings or not hints <= findings or (PROBE in findings and "bug-fix" not in findings)
-    is_sure = not (is_mixed or is_open) and len(text.strip()) > 3 and bool(types or NOTHING in findings)
-    guess = _sort(hints) or _sort({"bug-fix" if PROBE in findings else "feature-development"} if is_open else set())
-    return Classification(types=types or guess, is_sure=is_sure)
+def find_language(text: str) -> Language:
+    """Return the language of a request: Chinese if it has more than one Chinese character."""
+    return "zh" if len(_CHINESE.findall(text)) > 1 else "en"
 
 
-def _sort(findings: Collection[str]) -> tuple[TaskType, ...]:
-    return tuple(kind for kind in get_args(TaskType) if kind in findings)
+def read_clauses(text: str) -> list[list[str]]:
+    """Return the features of each clause of a request."""
+    found, tags = _read_chinese(text) if find_language(text) == "zh" else _read_english(text)
+    return [_add_context(clause, found, tags) for clause in found] or [["empty"]]
 
 
-def _decide(verb: str, noun: str) -> str:
-    """Return what a verb with an object of this class asks for."""
-    if verb == "explain" or (verb == "tell" and noun == "text"):
-        return "documentation"
-    if verb == PROBE:
-        return PROBE
-    found = _read_tables()["decide"].get(verb, {}).get(noun)
-    if found is None:
-        return MOVE if verb in ("move", "tidy", "swap") and noun != "paper" else UNCLEAR
-    return found or NOTHING
+def _add_context(clause: Clause, clauses: Sequence[Clause], tags: Sequence[str]) -> list[str]:
+    """Return the features of a clause together with what the others tell about it."""
+    features = [*clause.features, *(f"{clause.kind}:{tag}" for tag in clause.tags), f"K={clause.kind}"]
+    if clause.kind in ("do", "tail"):
+        features += [f"{verb}|G={tag}" for verb in clause.verbs for tag in tags]
+        features += [f"{verb}|{tag}" for verb in clause.verbs for tag in clause.tags]
+        features += [] if any(other.kind == "say" for other in clauses) else ["only"]
+    elif clause.kind in ("say", "bit"):
+        others = {verb for other in clauses for verb in other.verbs}
+        features += [f"say|G={tag}" for tag in tags] + [f"say|O={verb}" for verb in others]
+        features += [f"say|{tag}|O={verb}" for tag in clause.tags for verb in others]
+        features += [f"say|{tag}|do={bool(others)}" for tag in (*clause.tags, "")]
+    return features
 
 
-def _read_english(text: str) -> Iterator[str]:
-    """Yield the findings of all sentences. What follows a label or a colon is a detail unless it begins with a verb."""
-    labels, is_detail, words = _read_tables()["decide"]["label"], False, list[str]()
-    for word in [*_ENGLISH.findall(text.replace("’", "'")), "\n"]:
-        is_name = word[0] in '`"' or (_IDENTIFIER.fullmatch(word) and not _DOC_FILE.fullmatch(word))
-        words.append(f"`{word}`" if is_name else word.lower())
-        if word not in _ENDS:
-            continue
-        if word == ":" and len(words) < 4 and words[0] in labels:
-            yield labels[words[0]]
-            is_detail = True
+def _split_words(text: str) -> Iterator[str]:
+    for word in _WORD.findall(text.replace("’", "'")):
+        if _DOC_FILE.fullmatch(word):
+            yield "readme"
+        elif word[0] in '`"“' or _NAME.fullmatch(word):
+            yield "<test>" if _TEST_FILE.fullmatch(word.strip("`")) else "<name>"
+        elif _NUMBER.fullmatch(word):
+            yield word if word in ("500", "404", "502", "503", "401", "403") else "<n>"
         else:
-            found = list(_read_sentence(words, _read_words("en")))
-            yield from () if is_detail and found in ([UNCLEAR], ["bug-fix"]) else found
-            is_detail = is_detail or (word == ":" and bool(found) and found != [UNCLEAR])
-        words = []
+            yield word.lower()
 
 
-def _match(words: Sequence[str], phrases: Sequence[str]) -> int:
-    """Return how many words the longest phrase has with which these words begin."""
-    text = " ".join(words[:9]) + " "
-    return max((len(phrase.split()) for phrase in phrases if text.startswith(phrase + " ")), default=0)
-
-
-def _read_sentence(sentence: Sequence[str], lexicon: Lexicon) -> Iterator[str]:
-    words = [word for word in sentence if word not in _ENDS]
-    start = words
-    while (count := _match(words, lexicon.small["polite"])) and _find_verb(words, lexicon)[1] <= count:
-        words = words[count:]
-    if not words or words[0] in ("don't", "never", "no", "without", "nothing") or words[:2] == ["do", "not"]:
-        return
-    if sentence[-1] == "?" and start is words and words[0] in lexicon.small["ask"]:
-        unsure = {*lexicon.small["maybe"], *lexicon.small["symptom"]}
-        yield UNCLEAR if unsure & set(words) else NOTHING
-    elif _find_verb(words, lexicon)[1]:
-        yield from _read_clauses(words, lexicon)
-    else:
-        yield from _read_statement(start, lexicon)
-
-
-def _find_verb(words: Sequence[str], lexicon: Lexicon) -> tuple[str, int]:
-    """Return the class of the verb with which a clause begins, and its number of words."""
-    size, name = max((_match(words, phrases), name) for name, phrases in lexicon.verbs.items())
-    if not size:
-        return "", 0
-    after = words[size] if len(words) > size else ""
-    is_plain = not after or after in lexicon.small["det"] or after[0] == "`" or after in lexicon.small["stop"]
-    is_noun_too = name in ("try", "explain", "blurry", "tell") or words[0] in lexicon.small["noun_too"]
-    has_finite = not set(words).isdisjoint(lexicon.small["finite"])
-    if is_noun_too and not is_plain and (has_finite or words[0] in ("test", "document", "cover")):
-        return "", 0
-    return name, size
-
-
-def _read_clauses(words: Sequence[str], lexicon: Lexicon) -> Iterator[str]:
-    """Yield a finding for each clause of an imperative sentence, and for each further wish in it."""
-    small = lexicon.small
-    joins = {*small["join"], *small["wish"], "without", ","}
-    starts = [at for at, word in enumerate(words) if at == 0 or word in joins]
-    verb, is_denied = "", False
-    for at, end in zip(starts, [*starts[1:], len(words)], strict=True):
-        skip = 0
-        while count := _match(words[at + skip : end], (*small["polite"], *joins)):
-            skip += count
-        chunk = words[at + skip : end]
-        found, size = _find_verb(chunk, lexicon)
-        if at == 0:
-            found, size, chunk = *_find_verb(words, lexicon), words[:end]
-        if found and chunk[0] != "do":
-            verb, is_denied = found, False
-            yield _decide(verb, _find_object(words[end - len(chunk) + size :], lexicon, verb))
-            continue
-        is_denied = bool({words[at], *chunk} & set(small["no"])) or (is_denied and words[at] in ("and", ",", "or"))
-        noun = _find_object(chunk, lexicon, verb) if chunk else ""
-        if is_denied or not chunk:
-            continue
-        if noun == "paper":
-            yield UNCLEAR
-        elif noun in _MENTIONS and set(chunk).isdisjoint(small["finite"]):
-            wish = verb if verb in ("write", "update", "fill", "fix") and words[at] in ("and", ",") else "add"
-            yield _decide(wish, noun)
-        else:
-            yield from _find_hints(chunk, lexicon)
-
-
-def _find_object(words: Sequence[str], lexicon: Lexicon, verb: str) -> str:
-    """Return the class of the head noun of an object: its last noun before a preposition."""
-    if not words or (words[0] in ("it", "this", "that", "them") and not _cut_phrase(words[1:2], lexicon)):
-        return "it"
-    phrase = _cut_phrase(words, lexicon)
-    nouns, rest = [lexicon.find_noun(word) for word in phrase], words[len(phrase) :]
-    end = next((at for at, word in enumerate(rest) if word in (",", *lexicon.small["join"])), len(rest))
-    where = [_cut_phrase(rest[at + 1 :], lexicon) for at, word in enumerate(rest[:end]) if word in _INSIDE]
-    places = [lexicon.find_noun(part[-1]) for part in where if part]
-    if verb == "tell":
-        return "text" if "text" in (*places, *nouns[-1:]) else "odd"
-    is_verbal = rest[:1] in (["that"], ["which"]) and bool(rest[1:]) and lexicon.find_noun(rest[1]) == "test"
-    if not phrase or is_verbal or {*phrase} & {*lexicon.small["past"]} or {*phrase[:-1]} & {*lexicon.small["plural"]}:
-        return "odd"
-    if phrase[-2:] == ["release", "notes"]:
-        return "text"
-    if phrase[-1] in lexicon.small["holder"] and nouns[-2:-1] in (["test"], ["text"]):
-        nouns.pop()
-    is_shaky = not set(phrase).isdisjoint(lexicon.small["shaky"])
-    return "shaky" if nouns[-1] == "test" and is_shaky else _weigh_nouns(nouns, places, verb)
-
-
-def _weigh_nouns(nouns: Sequence[str], places: Sequence[str], verb: str) -> str:
-    """Return the class of an object from the classes of its nouns and of the places where it is."""
-    noun = nouns[-1]
-    if noun in ("part", "message", "tidy") and ("text" in places or ("text" in nouns and not places)):
-        return "text"
-    if noun in ("sheet", "paper") and "text" in places:
-        return "text"
-    if noun == "part" or (noun == "test" and verb == "fix"):
-        return "odd"
-    if noun in ("any", "bug", "soft", "unit") and not set(places).isdisjoint(_MENTIONS) and verb != "tidy":
-        return "odd"
-    if verb in ("remove", "better", "tidy") and {"tidy", "fast"} & set(nouns) and noun not in _MENTIONS:
-        return "fast" if "fast" in nouns and verb == "better" else "tidy"
-    return noun
-
-
-def _cut_phrase(words: Sequence[str], lexicon: Lexicon) -> list[str]:
-    """Return the words up to a preposition, without adverbs at the end."""
-    phrase: list[str] = []
+def _read_english(text: str) -> tuple[list[Clause], list[str]]:
+    lexicon, clauses, sentence, verb = _read_words("en"), list[Clause](), list[str](), "none"
+    words = [*_split_words(text), "\n"]
+    tags = _find_tags(words, _REQUEST_TAGS, lexicon)
     for word in words:
-        if word in lexicon.small["stop"] or word in (",", *lexicon.small["join"]):
-            break
-        phrase.append(word)
-    while phrase and (phrase[-1].endswith("ly") or phrase[-1] in ("as", "well", "everywhere")):
-        phrase.pop()
-    return phrase
-
-
-def _find_hints(words: Sequence[str], lexicon: Lexicon) -> Iterator[str]:
-    """Yield what a phrase talks about: only heads of nouns count, so `test report` is not about tests."""
-    small = lexicon.small
-    borders = {",", *small["stop"], *small["join"], *small["finite"]}
-    for word, after in zip(words, [*words[1:], ","], strict=True):
-        noun = lexicon.find_noun(word)
-        if after in borders and (noun in _MENTIONS or noun in ("bug", "chore")):
-            yield HINT + _MENTIONS.get(noun, "bug-fix" if noun == "bug" else "refactoring")
-
-
-def _read_statement(words: Sequence[str], lexicon: Lexicon) -> Iterator[str]:
-    """Yield what a sentence without an imperative asks for: a symptom is a bug, `X needs Y` is a wish."""
-    small, used = lexicon.small, set(words)
-    if words[0] in small["wish"] and (noun := _find_object(words[1:], lexicon, "add")) in _MENTIONS:
-        yield _decide("add", noun)
-        return
-    if words[0] in ("i", "we") or used & {"already", "myself", "later"}:
-        used -= set(small["past"])
-    hints = list(_find_hints(words, lexicon))
-    need = next((at for at, word in enumerate(words) if word in ("needs", "need", "lacks", "deserves")), 0)
-    if need and words[need + 1 : need + 2] and words[need + 1] in ("a", "an", "some", "more", "better", "proper"):
-        yield _decide("add", _find_object(words[need + 1 :], lexicon, "add"))
-        return
-    is_late = bool(used & {"since", "after"}) and bool(used & set(small["ago"]))
-    is_barred = bool(used & {"cannot", "can't"}) and bool(used & set(small["cannot"]))
-    is_failed = any(word == "not" and after.endswith(("ed", "wn", "sent", "found")) for word, after in pairwise(words))
-    has_symptom = bool(used & set(small["symptom"])) or ("instead" in used and bool(used & set(small["finite"])))
-    if has_symptom or is_late or is_barred or is_failed:
-        other = [hint for hint in hints if hint != f"{HINT}bug-fix"]
-        yield UNCLEAR if other or used & {*small["lack"], *small["past"]} else "bug-fix"
-    elif used & {"should", "must", "would", "could", "want", "wants", "wish"} and used.isdisjoint(small["no"]):
-        yield UNCLEAR
-    elif used.isdisjoint(small["no"]) or used & set(small["past"]):
-        yield from [UNCLEAR] if used & set(small["past"]) else hints
-
-
-def _read_chinese(text: str) -> Iterator[str]:
-    lexicon, last = _read_words("zh"), ""
-    clauses = [clause.strip() for clause in _CUT.split(_NAMES.sub("某物", text.lower())) if clause and clause.strip()]
-    for clause in clauses:
-        body = _strip(clause.rstrip("?？ "), lexicon.small["polite"], lexicon.small["tail"])
-        verb, before, after = _cut_at_verb(body, lexicon)
-        has_symptom = lexicon.has_any("symptom", body) or bool(_CANNOT.search(body))
-        is_question = clause.endswith(("?", "？", "吗", "呢")) or len(clauses) == 1
-        is_asked = lexicon.has_any("ask", clause) and clause.startswith(body[:1]) and bool(before or not verb)
-        if is_question and (is_asked or clause.rstrip("?？").endswith(("了吗", "了没", "了没有"))):
-            yield _answer_question(clause, lexicon, has_symptom)
-        elif not body or lexicon.has_any("no", body):
+        if word not in _ENDS:
+            sentence.append(word)
             continue
-        elif verb in ("add", "write", "update") and (has_symptom or re.search(r"无法|不能|仍然", after)):
-            yield UNCLEAR
-        elif verb:
-            last = verb
-            yield from _judge(verb, before, after, lexicon)
-        elif has_symptom:
-            yield UNCLEAR if lexicon.has_any("lack", body) else "bug-fix"
-        else:
-            yield from _continue_list(body, last, lexicon)
+        is_label = word == ":" and 0 < len(sentence) < 6 and not _skip_polite(sentence, lexicon)
+        is_label = is_label and set(sentence).isdisjoint(lexicon.small["finite"])
+        if is_label:
+            names = [f"L={sentence[0]}", f"L$={sentence[-1]}", *([f"L1={sentence[0]}"] if len(sentence) == 1 else [])]
+            clauses.append(Clause(kind="label", verbs=(), tags=(), features=names))
+        for part in () if is_label else _cut_sentence(sentence, lexicon):
+            if clause := _read_part(part, verb, word, "keep" in tags, lexicon):
+                clauses.append(clause)
+                verb = clause.verbs[0] if clause.verbs else verb
+        sentence = []
+    return clauses, tags
 
 
-def _answer_question(clause: str, lexicon: Lexicon, has_symptom: bool) -> str:
-    is_why = lexicon.has_any("why", clause)
-    if has_symptom or is_why or lexicon.has_any("maybe", clause):
-        return "bug-fix" if has_symptom and is_why else UNCLEAR
-    return NOTHING
+def _find_tags(words: Sequence[str], uses: Sequence[str], lexicon: Lexicon) -> list[str]:
+    text = f" {' '.join(words)} "
+    return [use for use in uses if any(f" {word} " in text for word in lexicon.small[use])]
 
 
-def _continue_list(body: str, verb: str, lexicon: Lexicon) -> Iterator[str]:
-    """Yield the type of a noun that continues the list of the verb before, else what the clause talks about."""
-    noun = _find_head(body, body, lexicon)
-    if noun in _MENTIONS and verb in ("add", "write", "fill", "update") and len(body) < 12:
-        yield _decide(verb, noun)
-        return
-    for name, kind in _MENTIONS.items():
-        if any(word in body for word in lexicon.nouns[name]):
-            yield HINT + kind
+def _match(words: Sequence[str], table: Mapping[str, Sequence[str]] | Sequence[str]) -> int:
+    """Return how many words the longest phrase of a table has with which these words begin."""
+    return next((size for size in range(min(6, len(words)), 0, -1) if " ".join(words[:size]) in table), 0)
+
+
+def _skip_polite(words: Sequence[str], lexicon: Lexicon) -> int:
+    count = 0
+    while size := _match(words[count : count + 6], lexicon.small["polite"]):
+        count += size
+    return count
+
+
+def _cut_phrase(words: Sequence[str], lexicon: Lexicon) -> Sequence[str]:
+    """Return the words up to a preposition, without adverbs at the end."""
+    borders = {",", *lexicon.small["stop"], *lexicon.small["join"]}
+    end = next((at for at, word in enumerate(words) if word in borders), len(words))
+    while end and (words[end - 1].endswith("ly") or words[end - 1] in lexicon.small["late"]):
+        end -= 1
+    return words[:end]
+
+
+def _find_noun(word: str, lexicon: Lexicon) -> Sequence[str]:
+    return {"<test>": ["test"], "<name>": ["name"]}.get(word) or lexicon.noun_classes.get(word, ["any"])
+
+
+def _cut_sentence(sentence: Sequence[str], lexicon: Lexicon) -> list[list[str]]:
+    """Cut where a wish begins: at commas, and at words that join if a verb, tests or documents follow."""
+    small, parts = lexicon.small, [list[str]()]
+    for at, word in enumerate(sentence):
+        if parts[-1] and (word == "," or word in small["join"]):
+            rest = sentence[at + 1 : at + _MAX_WORDS]
+            rest = rest[_skip_polite(rest, lexicon) :]
+            phrase = _cut_phrase(rest, lexicon)
+            is_thing = 0 < len(phrase) < 6 and not {"test", "text"}.isdisjoint(_find_noun(phrase[-1], lexicon))
+            is_thing = is_thing and not (word in ("and", "or") and set(parts[-1][:2]) & set(small["deny"]))
+            is_wish = word in small["and"] and _match(rest, lexicon.verb_classes)
+            if word == "," or is_wish or is_thing or word in small["clause"]:
+                parts.append([word])
+                continue
+        parts[-1].append(word)
+    return [part for part in parts if part]
+
+
+def _read_part(part: Sequence[str], last: str, end: str, is_kept: bool, lexicon: Lexicon) -> Clause | None:
+    small = lexicon.small
+    join = part[0] if part[0] == "," or part[0] in small["join"] else ""
+    words = part[1:] if join else part
+    polite = _skip_polite(words, lexicon)
+    body = words[polite:]
+    if not body:
+        return None
+    size = _match(body, lexicon.verb_classes)
+    tags = _find_tags(part, _TAGS, lexicon)
+    tags += [] if end != "?" else ["ask" if words[0] in small["ask"] else "mark"]
+    is_finite = (
+        not set(small["finite"]).isdisjoint(body[:7]) and body[size : size + 1] and body[size] not in small["det"]
+    )
+    if ("no" in tags and (not size or body[0] in small["leave"])) or set(part[:4]) & set(small["deny"]):
+        return Clause(kind="deny", verbs=(), tags=tags, features=[f"d={word}" for word in body[:8]])
+    if size and not (is_finite and not join and not polite):
+        verbs = lexicon.verb_classes[" ".join(body[:size])]
+        return Clause(kind="do", verbs=verbs, tags=tags, features=_read_wish(body, size, is_kept, lexicon))
+    kind = "say" if len(body) > 5 or not set(small["finite"]).isdisjoint(body) else "bit"
+    features = _read_statement(body, kind, tags, lexicon)
+    phrase = _cut_phrase(body, lexicon)
+    for noun in _find_noun(phrase[-1], lexicon) if phrase else ["none"]:
+        features += [f"{kind}|{noun}", f"{last}>{join}|{noun}", f"J={join}|{noun}"]
+        features += [f"{kind}|{noun}|{tag}" for tag in tags]
+    return Clause(
+        kind=kind, verbs=(), tags=tags, features=[*features, f"{kind}|after={last}", f"{kind}|kept={is_kept}"]
+    )
+
+
+def _read_wish(body: Sequence[str], size: int, is_kept: bool, lexicon: Lexicon) -> list[str]:
+    """Return the features of a verb, its object and the places where the object is."""
+    verbs = lexicon.verb_classes[" ".join(body[:size])]
+    phrase = _cut_phrase(body[size:], lexicon)
+    rest = body[size + len(phrase) :]
+    heads = _find_noun(phrase[-1], lexicon) if phrase else ["none"]
+    kinds = sorted({kind for word in phrase[:-1] for kind in _find_noun(word, lexicon)} - {"any", "odd", "feature"})
+    places = [
+        f"{word}|{kind}"
+        for at, word in enumerate(rest)
+        if word in lexicon.small["place"] and (found := _cut_phrase(rest[at + 1 : at + _MAX_WORDS], lexicon))
+        for kind in _find_noun(found[-1], lexicon)
+        if kind in _KINDS
+    ]
+    features = [
+        f"v={' '.join(body[:size])}",
+        *(f"v={body[0]}|{head}" for head in heads),
+        *(f"M={kind}" for kind in kinds),
+    ]
+    for verb in verbs:
+        ends = [*heads, *places[:3], *(f"M={kind}" for kind in kinds), *(["KEEP"] if is_kept else [])]
+        features += [f"V={verb}", *(f"{verb}|{end}" for end in ends)]
+    features += [f"n={word}" for word in phrase[-1:]] + [f"m={word}" for word in phrase[:-1]]
+    return features + [f"r={word}" for word in rest]
+
+
+def _read_statement(body: Sequence[str], kind: str, tags: Sequence[str], lexicon: Lexicon) -> list[str]:
+    kinds = sorted({noun for word in body for noun in _find_noun(word, lexicon)} - {"any", "odd"})
+    features = [f"{kind[0]}={word}" for word in body] + [f"s2={word} {after}" for word, after in pairwise(body)]
+    features += [f"{kind}|A={noun}" for noun in kinds]
+    return features + [f"{kind}|A={noun}|{tag}" for noun in kinds if noun in (*_KINDS, "unit") for tag in tags]
+
+
+def _read_chinese(text: str) -> tuple[list[Clause], list[str]]:
+    lexicon, clauses, verb = _read_words("zh"), list[Clause](), "none"
+    old, new = lexicon.small["traditional"][0], lexicon.small["simplified"][0]
+    text = _QUOTED.sub(" 某物 ", text.lower()).translate(str.maketrans(old, new))
+    tags = [use for use in _REQUEST_TAGS if lexicon.has_any(use, text)]
+    parts = [part for part in dict.fromkeys(_CUT.split(text)) if part][:_MAX_CLAUSES]
+    parts = [piece for part in parts for piece in ([part] if lexicon.has_any("no", part) else _LIST.split(part))]
+    for part in parts:
+        if part.strip() and (clause := _read_chinese_part(part.strip(), verb, "keep" in tags, lexicon)):
+            clauses.append(clause)
+            verb = clause.verbs[0] if clause.verbs else verb
+    return clauses, tags
 
 
 def _strip(text: str, heads: Sequence[str], tails: Sequence[str]) -> str:
-    """Remove polite words from both ends."""
-    while head := next((word for word in sorted(heads, key=len, reverse=True) if text.startswith(word)), ""):
+    """Remove words from both ends, the longest first."""
+    while head := max((word for word in heads if text.startswith(word)), key=len, default=""):
         text = text[len(head) :].strip()
-    while tail := next((word for word in tails if text.endswith(word)), ""):
+    while tail := next((word for word in tails if text.endswith(word) and text != word), ""):
         text = text[: -len(tail)].strip()
     return text
 
 
-def _cut_at_verb(body: str, lexicon: Lexicon) -> tuple[str, str, str]:
-    """Return the class of the first verb, and the text before and after it. A verb inside a statement is none."""
-    places = [
-        (body.find(word), -len(word), name, word)
-        for name, words in lexicon.verbs.items()
-        for word in words
-        if word in body and not _LATER.match(body, body.find(word) + len(word))
+def _find_end(text: str, lexicon: Lexicon) -> list[str]:
+    """Return the classes of the noun with which a Chinese phrase ends."""
+    ends = [(len(word), name) for name, words in lexicon.nouns.items() for word in words if text.endswith(word)]
+    return [name for size, name in ends if size == max(ends)[0]] or ["any"]
+
+
+def _read_chinese_part(part: str, last: str, is_kept: bool, lexicon: Lexicon) -> Clause | None:
+    small = lexicon.small
+    body = _strip(part.rstrip("?？ "), small["polite"], ())
+    if not body:
+        return None
+    tags = [use for use in (*_TAGS, "ask") if lexicon.has_any(use, part)] + (["mark"] if part[-1] in "?？" else [])
+    found = [(body.find(word), -len(word), name) for word, names in lexicon.verb_classes.items() for name in names]
+    found = sorted(verb for verb in found if verb[0] >= 0)
+    is_led = body.startswith(tuple(small["preps"]))
+    is_wish = bool(found) and (found[0][0] == 0 or is_led or (body != part and found[0][0] < 3))
+    size = len(_strip(body, (), small["tail"]))
+    ends = [verb for verb in found if verb[0] - verb[1] in (size, len(body))]
+    is_denied = "no" in tags and (not is_wish or lexicon.has_any("deny", part)) and "别忘" not in part
+    pieces = {body[at : at + length] for length in (1, 2, 3) for at in range(len(body) - length + 1)}
+    kind = "deny" if is_denied else "do" if is_wish else "tail" if ends else "say"
+    features = [f"{kind[0].replace('t', 'd') if not is_denied else 'n'}{piece}" for piece in pieces]
+    if is_denied:
+        return Clause(kind=kind, verbs=(), tags=tags, features=features)
+    if kind == "say":
+        features += _read_chinese_statement(body, last, tags, lexicon)
+        return Clause(kind=kind, verbs=(), tags=tags, features=[*features, f"say|kept={is_kept}"])
+    later = [verb for verb in found if verb[0] > 0 and verb[1] < -1] if is_led else []
+    verb = min(ends, key=lambda end: end[1]) if kind == "tail" else (later or found)[0]
+    features += [
+        *_read_chinese_wish(body, verb, tags, lexicon),
+        f"{last}>{verb[2]}",
+        *(f"also={name}" for *_, name in found),
     ]
-    if not places:
-        return "", body, ""
-    at, _, name, word = min(places)
-    before, after = body[:at].strip(), body[at + len(word) :].strip()
-    is_led = not before or before.startswith(tuple(lexicon.small["preps"])) or before.endswith("并")
-    is_told = name in ("add", "fix") and len(word) > 1 and (name == "add" or not after)
-    is_split = word == "加" and after[:1] in tuple("载密速锁工班油强热")
-    return (name, before, after) if (is_led or is_told) and not is_split else ("", body, "")
+    return Clause(kind=kind, verbs=[verb[2]], tags=tags, features=features + ([f"{verb[2]}|KEEP"] if is_kept else []))
 
 
-def _judge(verb: str, before: str, after: str, lexicon: Lexicon) -> Iterator[str]:
-    """Yield the types of a Chinese clause. Its object follows the verb, or comes before it after 把 and 将."""
-    tails = lexicon.small["tail"]
-    if verb == "tell":
-        has_text = any(word in before + after for word in lexicon.nouns["text"])
-        yield _decide(verb, "text" if has_text else "odd")
-        return
-    if re.match("[成为到进]", after) and _find_head(after, after, lexicon) == "text":
-        yield "documentation"
-        return
-    is_moved = before.startswith(("把", "将", "对")) or not after
-    thing = _strip(before, ("把", "将", "对", "给", "为"), tails) if is_moved and before else after
-    thing = re.sub(r"(到|至)\s*\d.*", "", _strip(thing, ("一下", "一个", "一些", "几个"), tails))
-    for part in re.split(r"[和与及、]", thing):
-        yield _decide(verb, _find_head(part.strip(), thing, lexicon))
+def _read_chinese_wish(body: str, verb: tuple[int, int, str], tags: Sequence[str], lexicon: Lexicon) -> list[str]:
+    at, size, name = verb
+    small, word, before = lexicon.small, body[at : at - size], body[:at]
+    thing = _strip(body[at - size :], small["count"], small["tail"]) or _strip(
+        before, small["preps"], ("的", "都", "也")
+    )
+    nouns = _find_end(thing, lexicon)
+    owners = _find_end(_strip(before, small["preps"], ("的", "里", "中", "上")), lexicon) if before else ["none"]
+    inside = [kind for kind in _KINDS if any(noun in thing for noun in lexicon.nouns[kind])]
+    features = [f"v={word}", f"V={name}", f"e={thing[-2:]}", f"e={thing[-3:]}"]
+    features += [feature for noun in nouns for feature in (f"{name}|{noun}", f"v={word}|{noun}")]
+    features += [f"{name}|B={owner}" for owner in owners] + [f"{name}|I={kind}" for kind in inside]
+    return features + [f"{name}|I={kind}|{noun}" for kind in inside for noun in nouns]
 
 
-def _find_head(part: str, whole: str, lexicon: Lexicon) -> str:
-    """Return the class of a Chinese noun phrase by its end."""
-    if not part or part in ("它", "这个", "掉"):
-        return "it"
-    has_text = any(re.search(rf"{re.escape(word)}\s*[的中里]", whole) for word in lexicon.nouns["text"])
-    ends = [(len(word), name) for name, words in lexicon.nouns.items() for word in words if part.endswith(word)]
-    noun = max(ends)[1] if ends else "any"
-    if noun == "test" and re.search(r"不稳定|偶发|偶尔|flaky|随机", whole):
-        return "shaky"
-    if noun not in _MENTIONS and _VERBAL.search(part):
-        return "odd"
-    if noun == "part" or (has_text and noun != "text"):
-        return "text" if has_text and noun in ("part", "bug", "message") else "odd"
-    return noun
+def _read_chinese_statement(body: str, last: str, tags: Sequence[str], lexicon: Lexicon) -> list[str]:
+    nouns = _find_end(_strip(body, (), lexicon.small["tail"]), lexicon)
+    kinds = (*_KINDS, "unit", "feature")
+    inside = [f"I={kind}" for kind in kinds if any(noun in body for noun in lexicon.nouns[kind])]
+    features = [f"say|{noun}" for noun in (*nouns, *inside)] + [f"{last}>{noun}" for noun in nouns]
+    features += [f"say|{noun}|{tag}" for noun in (*nouns, *inside) for tag in tags]
+    return [*features, f"say|after={last}", *(f"short|{noun}" for noun in nouns if len(body) < 8)]
