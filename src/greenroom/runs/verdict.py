@@ -39,8 +39,6 @@ THREAD_KEY: Final = "thread"
 """The key of a subtask's worktree in the result of the step that opened it."""
 
 HAND_IN: Final = "hand_in"
-"""The step that ends a specialist's subtask."""
-
 CHANGES_KEY: Final = "changes"
 """The key of what a specialist changed, in the result of its hand-in: the first files, their number, and lines."""
 

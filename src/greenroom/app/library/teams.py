@@ -79,9 +79,7 @@ class Teams:
 
     async def execute(self, plan: Plan | str, *, model: str = "") -> str:
         """Start the team of a plan, or of a request. Return the id of its run; `wait` returns its end.
-
-        Raise `RefusedError` if a request is not worth a team: give it to one agent, or pass its plan.
-        """
+        Raise `RefusedError` if a request is not worth a team: give it to one agent, or pass its plan."""
         analyst, app = self._open_analyst(model), self._app
         proposal = await analyst.propose(plan) if isinstance(plan, str) else analyst.assess(plan)
         if not proposal.plan.subtasks:

@@ -281,10 +281,7 @@ class FinishingTool(WrappedTool):
 
 
 async def build_team_capabilities(app: AppContext, team: Team, registered: Iterable[AgentSpec] = ()) -> Capabilities:
-    """Build the capabilities of a team run. Open the worktrees that a former process has left open.
-
-    New subtasks can have the profiles of the workspace, those that a program `registered`, and those of the members.
-    """
+    """Build the capabilities of a team run; a program can have `registered` profiles. Open worktrees left open."""
     state, steps = await app.runtime.state(team.team_id), await app.steps(team.team_id)
     workspace, snapshot = await find_snapshot(team, app.steps)
     worktrees = SubtaskWorktrees(app, team, workspace, snapshot)
