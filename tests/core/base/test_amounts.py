@@ -28,3 +28,8 @@ def test_a_limit_holds_up_to_its_value_and_is_named_when_it_breaks(name: str) ->
 
 def test_without_limits_nothing_is_exceeded() -> None:
     assert UNLIMITED.exceeded_by(SOME) is None
+
+
+def test_what_is_left_of_limits_is_never_negative_and_no_limit_stays_none() -> None:
+    left = Limits(money=100, tokens=None, millis=50, steps=7).minus(Amounts(money=30, tokens=9, millis=80, steps=5))
+    assert left == Limits(money=70, tokens=None, millis=0, steps=7)

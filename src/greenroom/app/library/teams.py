@@ -135,7 +135,7 @@ class Teams:
         self._own[spec.name] = spec
 
     def _open_analyst(self, model: str = "") -> TeamAnalyst:
-        analyst = TeamAnalyst(self._app, model=model, notify=lambda _: None)
+        analyst = TeamAnalyst(self._app, model=model, notify=lambda _: None, limits=self._limits)
         for spec in self._own.values():
             analyst.profiles.register(spec)
         return analyst

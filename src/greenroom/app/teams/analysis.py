@@ -24,8 +24,9 @@ from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
 from greenroom.app.messages import translate
 from greenroom.app.teams.profiles import SPECIALISTS_PACKAGE, Profiles, load_profiles
 from greenroom.app.text_reader import TextReader
+from greenroom.core.base.amounts import NOTHING, Amounts, Limits
 from greenroom.core.base.errors import ProviderFault, RefusedError, Rejection, WorldFault
-from greenroom.core.base.ids import AgentId, TeamId
+from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TeamId
 from greenroom.core.base.records import Data, evolve, record
 from greenroom.core.ports.executor import Capabilities
 from greenroom.core.state.spec import AgentSpec, TurnPolicy
@@ -80,15 +81,24 @@ class TeamProposal:
 class TeamAnalyst:
     """Plans teams in a workspace. `model` is the model of the specialists, empty if none is configured.
 
-    `measured` has what subtasks of each profile took in past runs.
+    `measured` has what subtasks of each profile took in past runs. `limits` hold for the planning and the team run
+    together; `spent` is what the planning took.
     """
 
     def __init__(
-        self, app: AppContext, *, model: str = "", measured: Mapping[str, Basis] | None = None, notify: Notify
+        self,
+        app: AppContext,
+        *,
+        model: str = "",
+        measured: Mapping[str, Basis] | None = None,
+        notify: Notify,
+        limits: Limits | None = None,
     ) -> None:
         self._app = app
         self._measured = measured
         self._notify = notify
+        self._limits = limits or app.settings.limits.limits
+        self.spent: Amounts = NOTHING
         self.settings: TeamSettings = app.settings.team
         refuse_disabled(self.settings)
         agents = app.agents()
@@ -196,9 +206,9 @@ class TeamAnalyst:
         An answer with a fault is asked for once more, with the fault.
         """
         source: PlanSource = "manager" if kind == "manager" else "model"
-        spec, app, limits = self._build_planner(source), self._app, self._app.settings.limits
+        spec, app, limits = self._build_planner(source), self._app, self._limits.minus(self.spent)
         try:
-            refuse_unpriced(app.get_model(read_model_name(spec)), limits.limits)
+            refuse_unpriced(app.get_model(read_model_name(spec)), limits)
         except WorldFault as fault:
             if kind != "auto":
                 raise
@@ -212,11 +222,12 @@ class TeamAnalyst:
             Participants(members=((AgentId(spec.name), spec),)),
             await self._write_question(request),
             typed=request,
-            limits=limits.limits,
+            limits=limits,
             capabilities=Capabilities(tuple(skills)),
         )
         try:
             status = await app.runtime.wait(team, FIRST_TASK_ID)
+            self.spent = self.spent.plus((await app.runtime.state(team)).budgets[TEAM_BUDGET].spent)
         finally:
             await app.runtime.stop(team)
         if status.state == "finished":

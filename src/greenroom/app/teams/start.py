@@ -227,7 +227,7 @@ async def create_planned_run(
         model=analyst.model,
         language=app.language,
         workspace=str(root),
-        limits=limits,
+        limits=limits.minus(analyst.spent),
         splits=settings.auto_decompose,
         strategy=settings.strategy,
         setup=bool(read_worktree_setup(root, sandboxed=app.is_sandboxed).line),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from greenroom.core.base.records import record
+from greenroom.core.base.records import evolve, record
 
 
 @record
@@ -74,6 +74,12 @@ class Limits:
         """Whether no limit is negative."""
         known = (self.money, self.tokens, self.steps, self.millis, self.hops, self.depth)
         return all(limit is None or limit >= 0 for limit in known)
+
+    def minus(self, spent: Amounts) -> Limits:
+        """Return what is left of the money, the tokens and the time."""
+        parts = ((self.money, spent.money), (self.tokens, spent.tokens), (self.millis, spent.millis))
+        money, tokens, millis = (None if limit is None else max(0, limit - used) for limit, used in parts)
+        return evolve(self, money=money, tokens=tokens, millis=millis)
 
     def exceeded_by(self, total: Amounts) -> str | None:
         """Return the name of the first limit that `total` would exceed, or None."""
