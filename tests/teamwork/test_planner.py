@@ -187,7 +187,7 @@ def test_code_is_split_by_disjoint_write_sets() -> None:
     }
     assert parts[1].writes == ("src/api/**", "src/api/auth.py")
     assert parts[2].name == "Code Implementation: ui"
-    assert "does ui" in parts[2].description
+    assert "- ui (web/**)" in parts[2].description
     assert ("code-1",) in find_disjoint_write_sets(plan)
     assert estimate_plan(plan).gain > estimate_plan(make("feature-development")).gain
 

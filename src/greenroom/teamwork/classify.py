@@ -44,6 +44,9 @@ _MAX_CLAUSES: Final = 300
 """How many clauses of a long Chinese request are read."""
 _MAX_WORDS: Final = 20
 """How far the reader of an English clause looks ahead."""
+MAX_READ_CHARS: Final = 4_000
+"""Characters of a request that are read. A longer one is never sure."""
+
 SURE: Final = 0.78
 """How likely a set of types must be to be sure."""
 SCALE: Final = 10
@@ -68,13 +71,14 @@ def _read_weights() -> Mapping[str, Mapping[str, Sequence[int]]]:
 
 
 def classify(text: str) -> Classification:
-    """Return the task types that a request asks for."""
-    *chances, nothing = _find_chances(read_clauses(text), _read_weights()[find_language(text)])
+    """Return the task types that a request asks for. Of a very long one only the beginning is read."""
+    start = text[:MAX_READ_CHARS]
+    *chances, nothing = _find_chances(read_clauses(start), _read_weights()[find_language(start)])
     types = tuple(kind for kind, chance in zip(get_args(TaskType), chances, strict=True) if chance > 0.5)
     likely = 1.0
     for chance in (*chances, nothing):
         likely *= max(chance, 1 - chance)
-    is_clear = bool(types) != (nothing > 0.5) and len(text.strip()) > 3
+    is_clear = bool(types) != (nothing > 0.5) and 3 < len(text.strip()) <= MAX_READ_CHARS
     if not types and nothing <= 0.5 and max(chances) > 0.2:
         types = (get_args(TaskType)[chances.index(max(chances))],)
     return Classification(types=types, is_sure=is_clear and likely >= SURE)
